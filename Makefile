@@ -1,0 +1,74 @@
+# A thin front for Meson and Ninja. `make run` and `make test` first install what is missing.
+#
+#   make            build/fathom                 make sanitize   the tests under ASan and UBSan
+#   make run        ... and run it               make lint       format and static checks
+#   make test       ... and test it              make fuzz       search for inputs that break it
+#   make bench      ... and time it              make dist       portable archives in dist/
+#   make install    into PREFIX (/usr/local)     make docs       man page and completions anew
+#   make clean
+#
+# BUILD=folder, CC=clang and PREFIX=path are taken; CI=true makes warnings errors.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+SECONDS ?= 60
+
+.PHONY: all tests run test bench lint sanitize fuzz dist docs install clean
+
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	@command -v meson >/dev/null || { echo "meson is not installed; 'scripts/install-deps' installs what fathom needs" >&2; exit 1; }
+	@meson setup $(BUILD) $(if $(CI),-Dwerror=true) $(FLAGS)
+
+# The tests need cmocka, so they are built only where they are asked for.
+tests: $(BUILD)/build.ninja
+	@meson configure $(BUILD) -Dtests=true
+	@ninja -C $(BUILD)
+
+run:
+	@scripts/install-deps build
+	@$(MAKE) --no-print-directory all
+	@$(BUILD)/fathom
+
+test:
+	@scripts/install-deps test
+	@$(MAKE) --no-print-directory tests
+	@meson test -C $(BUILD) --print-errorlogs; result=$$?; scripts/count-tests $(BUILD); exit $$result
+
+sanitize:
+	@$(MAKE) --no-print-directory test BUILD=$(BUILD)-sanitize \
+	  FLAGS='-Db_sanitize=address,undefined -Db_lundef=false'
+
+bench:
+	@scripts/install-deps test
+	@$(MAKE) --no-print-directory tests
+	@meson test -C $(BUILD) --benchmark --verbose
+
+lint:
+	@scripts/install-deps test lint
+	@$(MAKE) --no-print-directory tests
+	@scripts/lint $(BUILD)
+
+fuzz:
+	@scripts/install-deps lint
+	@scripts/fuzz $(SECONDS)
+
+dist:
+	@scripts/install-deps dist
+	@scripts/dist
+
+docs: all
+	$(BUILD)/fathom help --man > man/fathom.1
+	$(BUILD)/fathom completion bash > completions/fathom.bash
+	$(BUILD)/fathom completion zsh > completions/_fathom
+	$(BUILD)/fathom completion fish > completions/fathom.fish
+
+install: $(BUILD)/build.ninja
+	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
+	@ninja -C $(BUILD)
+	@meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf build build-* dist

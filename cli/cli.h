@@ -1,0 +1,115 @@
+/* The command line. A command is a row of facts (struct cli_command) and a function; parsing, help,
+ * the man page and the completions all read the same rows, so that none of them can be wrong alone.
+ *
+ *   main.c     the commands, and which one is meant     options.c  parsing
+ *   help.c     help for the terminal                    man.c      the man page
+ *   output.c   where results go; errors, exit codes     cmd_*.c    one command each
+ */
+#ifndef FATHOM_CLI_H
+#define FATHOM_CLI_H
+
+#include "fathom/fathom.h"
+
+#include <stdio.h>
+
+/* What the shell can offer for a word. */
+enum cli_word {
+    CLI_WORD_NONE,
+    CLI_WORD_GPU, /* a name of the catalogue, or a file */
+    CLI_WORD_FILE,
+    CLI_WORD_FORMAT,
+    CLI_WORD_COMMAND,
+    CLI_WORD_SHELL
+};
+
+struct cli_option {
+    const char *name;  /* without the dashes */
+    char letter;       /* '\0': none */
+    const char *value; /* what its value is called, or NULL where it takes none */
+    enum cli_word word;
+    const char *help;
+};
+
+struct cli_example {
+    const char *command;
+    const char *what;
+};
+
+enum { CLI_MOST_OPTIONS = 16, CLI_MOST_ARGUMENTS = 16 };
+
+/* What was typed after the command. */
+struct cli_arguments {
+    const struct cli_command *command;
+    const struct cli_option *options[CLI_MOST_OPTIONS];
+    const char *values[CLI_MOST_OPTIONS];
+    size_t option_count;
+    const char *words[CLI_MOST_ARGUMENTS];
+    size_t word_count;
+};
+
+struct cli_command {
+    const char *name; /* "" for fathom without a command */
+    const char *summary;
+    const char *usage; /* what follows the name */
+    const char *description;
+    const struct cli_option *const *options; /* ends with NULL */
+    const struct cli_example *examples;      /* ends with a NULL command */
+    enum cli_word word;
+    size_t most_words;
+    int (*run)(const struct cli_arguments *arguments);
+};
+
+/* Exit codes, for scripts. */
+enum cli_exit {
+    CLI_DONE = 0,
+    CLI_FAILED = 1,
+    CLI_USAGE = 2,
+    CLI_NO_DEVICE = 3,
+    CLI_INCONCLUSIVE = 4,
+    CLI_DIFFERS = 5,
+    CLI_INTERRUPTED = 130
+};
+
+/* ---- main.c ---- */
+
+extern const struct cli_command cli_show, cli_gpus, cli_devices, cli_completion, cli_help;
+/* NULL past the last; the first is fathom itself. */
+const struct cli_command *cli_command_at(size_t index);
+/* NULL, with a message on stderr, where there is none. */
+const struct cli_command *cli_command_find(const char *name);
+
+/* ---- options.c ---- */
+
+/* The options that several commands share. */
+extern const struct cli_option cli_option_json, cli_option_format, cli_option_output,
+    cli_option_help, cli_option_version, cli_option_man;
+
+/* Returns CLI_DONE, or CLI_USAGE after a message on stderr. */
+int cli_parse(const struct cli_command *command, int count, char *const words[],
+              struct cli_arguments *arguments);
+/* The value of the option ("" for one that takes none), or NULL where it was not given. */
+const char *cli_value(const struct cli_arguments *arguments, const struct cli_option *option);
+
+/* ---- help.c, man.c ---- */
+
+void cli_print_help(const struct cli_command *command);
+void cli_print_man(void);
+
+/* ---- output.c ---- */
+
+/* "fathom: …" on stderr. */
+void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Tells the error and returns the exit code for it. */
+int cli_fail(const struct fth_error *error);
+/* Warnings of the library go to stderr. */
+extern const struct fth_log cli_log;
+/* The format that --json or --format asks for, text otherwise. */
+const char *cli_format(const struct cli_arguments *arguments);
+/* What the terminal behind stdout can show. */
+struct fth_report_options cli_report_options(const struct cli_arguments *arguments);
+/* Writes to the file of -o, or to stdout; frees the text. */
+int cli_put(const struct cli_arguments *arguments, char *text, size_t size);
+/* The end of a command that printed to stdout with stdio: a write error is noticed here. */
+int cli_finish_stdout(void);
+
+#endif

@@ -1,0 +1,252 @@
+/* fathom completion: completions for bash, zsh and fish, from the tables of the commands. GPU names
+ * are asked of the program when the key is pressed, so that a site's own are offered too. */
+#include "cli.h"
+
+#include <string.h>
+
+static const char *const shells[] = {"bash", "zsh", "fish"};
+enum { SHELLS = sizeof shells / sizeof shells[0] };
+
+/* The GPU names, as a shell command that prints one a line. */
+#define GPU_NAMES "fathom gpus --format csv 2>/dev/null | sed -n '2,$s/,.*//p'"
+
+static void put_formats(void)
+{
+    const char *name;
+    for (size_t i = 0; (name = fth_report_format(i, NULL)); i++)
+        printf("%s%s", i ? " " : "", name);
+}
+
+static void put_commands(void)
+{
+    for (size_t i = 1; cli_command_at(i); i++)
+        printf("%s%s", i > 1 ? " " : "", cli_command_at(i)->name);
+}
+
+static void put_shells(void)
+{
+    for (size_t i = 0; i < SHELLS; i++)
+        printf("%s%s", i ? " " : "", shells[i]);
+}
+
+/* The bash command that offers words of a kind for the word "$cur". */
+static void bash_offer(enum cli_word word)
+{
+    switch (word) {
+    case CLI_WORD_GPU: printf("-f -W \"$(" GPU_NAMES ")\""); break;
+    case CLI_WORD_FILE: printf("-f"); break;
+    case CLI_WORD_FORMAT: printf("-W '"), put_formats(), printf("'"); break;
+    case CLI_WORD_COMMAND: printf("-W '"), put_commands(), printf("'"); break;
+    case CLI_WORD_SHELL: printf("-W '"), put_shells(), printf("'"); break;
+    case CLI_WORD_NONE: printf("-W ''"); break;
+    }
+}
+
+static void bash_option_words(const struct cli_command *command)
+{
+    for (size_t i = 0; command->options[i]; i++) {
+        const struct cli_option *option = command->options[i];
+        printf("%s--%s", i ? " " : "", option->name);
+        if (option->letter)
+            printf(" -%c", option->letter);
+    }
+}
+
+static void put_bash(void)
+{
+    printf("# bash completion for fathom; made by 'fathom completion bash'.\n"
+           "_fathom()\n{\n"
+           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+           "    local command=\n"
+           "    [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]}\n"
+           "    case $prev in\n");
+    /* Options that take a value mean the same in every command. */
+    static const struct cli_option *const valued[] = {&cli_option_format, &cli_option_output};
+    for (size_t i = 0; i < sizeof valued / sizeof valued[0]; i++) {
+        printf("    --%s", valued[i]->name);
+        if (valued[i]->letter)
+            printf(" | -%c", valued[i]->letter);
+        printf(") COMPREPLY=($(compgen ");
+        bash_offer(valued[i]->word);
+        printf(" -- \"$cur\")); return ;;\n");
+    }
+    printf("    esac\n    case $command in\n");
+    const struct cli_command *command;
+    for (size_t i = 1; (command = cli_command_at(i)); i++) {
+        printf("    %s)\n        case $cur in\n        -*) COMPREPLY=($(compgen -W '",
+               command->name);
+        bash_option_words(command);
+        printf("' -- \"$cur\")) ;;\n        *) COMPREPLY=($(compgen ");
+        bash_offer(command->word);
+        printf(" -- \"$cur\")) ;;\n        esac ;;\n");
+    }
+    printf("    *) COMPREPLY=($(compgen -W '");
+    put_commands();
+    printf(" ");
+    bash_option_words(cli_command_at(0));
+    printf("' -- \"$cur\")) ;;\n    esac\n}\ncomplete -F _fathom fathom\n");
+}
+
+/* Text inside single quotes of a shell, without what zsh's _arguments would take as its own. */
+static void put_quoted(const char *text)
+{
+    for (; *text; text++)
+        if (*text == '\'')
+            fputs("'\\''", stdout);
+        else if (strchr("[]:", *text))
+            printf("\\%c", *text);
+        else
+            fputc(*text, stdout);
+}
+
+static void zsh_action(enum cli_word word)
+{
+    switch (word) {
+    case CLI_WORD_GPU: printf("GPU:_fathom_gpus"); break;
+    case CLI_WORD_FILE: printf("file:_files"); break;
+    case CLI_WORD_FORMAT: printf("format:("), put_formats(), printf(")"); break;
+    case CLI_WORD_COMMAND: printf("command:("), put_commands(), printf(")"); break;
+    case CLI_WORD_SHELL: printf("shell:("), put_shells(), printf(")"); break;
+    case CLI_WORD_NONE: printf(" :"); break;
+    }
+}
+
+static void zsh_options(const struct cli_command *command)
+{
+    for (size_t i = 0; command->options[i]; i++) {
+        const struct cli_option *option = command->options[i];
+        printf(" \\\n            ");
+        if (option->letter)
+            printf("'(-%c --%s)'{-%c,--%s}'[", option->letter, option->name, option->letter,
+                   option->name);
+        else
+            printf("'--%s[", option->name);
+        put_quoted(option->help);
+        printf("]");
+        if (option->value) {
+            printf(":");
+            zsh_action(option->word);
+        }
+        printf("'");
+    }
+}
+
+static void put_zsh(void)
+{
+    printf("#compdef fathom\n# zsh completion for fathom; made by 'fathom completion zsh'.\n"
+           "_fathom_gpus()\n{\n    local -a names\n"
+           "    names=(${(f)\"$(" GPU_NAMES ")\"})\n"
+           "    _alternative \"gpus:GPU:compadd -a names\" 'files:file:_files'\n}\n\n"
+           "_fathom()\n{\n    local -a commands\n    commands=(\n");
+    const struct cli_command *command;
+    for (size_t i = 1; (command = cli_command_at(i)); i++) {
+        printf("        '%s:", command->name);
+        put_quoted(command->summary);
+        printf("'\n");
+    }
+    printf("    )\n    if (( CURRENT == 2 )); then\n"
+           "        _describe command commands\n        _arguments");
+    zsh_options(cli_command_at(0));
+    printf("\n        return\n    fi\n    case $words[2] in\n");
+    for (size_t i = 1; (command = cli_command_at(i)); i++) {
+        printf("    %s)\n        shift words; (( CURRENT-- ))\n        _arguments", command->name);
+        zsh_options(command);
+        if (command->word != CLI_WORD_NONE) {
+            printf(" \\\n            '1:");
+            zsh_action(command->word);
+            printf("'");
+        }
+        printf(" ;;\n");
+    }
+    printf("    esac\n}\n_fathom \"$@\"\n");
+}
+
+static void fish_words(enum cli_word word)
+{
+    switch (word) {
+    case CLI_WORD_GPU: printf(" -F -a \"(" GPU_NAMES ")\""); break;
+    case CLI_WORD_FILE: printf(" -F"); break;
+    case CLI_WORD_FORMAT: printf(" -f -a '"), put_formats(), printf("'"); break;
+    case CLI_WORD_COMMAND: printf(" -f -a '"), put_commands(), printf("'"); break;
+    case CLI_WORD_SHELL: printf(" -f -a '"), put_shells(), printf("'"); break;
+    case CLI_WORD_NONE: printf(" -f"); break;
+    }
+}
+
+static void fish_condition(const struct cli_command *command)
+{
+    if (*command->name)
+        printf("complete -c fathom -n '__fish_seen_subcommand_from %s'", command->name);
+    else
+        printf("complete -c fathom -n '__fish_use_subcommand'");
+}
+
+static void put_fish(void)
+{
+    printf("# fish completion for fathom; made by 'fathom completion fish'.\n"
+           "complete -c fathom -f\n");
+    const struct cli_command *command;
+    for (size_t i = 0; (command = cli_command_at(i)); i++) {
+        if (*command->name) {
+            printf("complete -c fathom -n '__fish_use_subcommand' -a %s -d \"%s\"\n", command->name,
+                   command->summary);
+            if (command->word != CLI_WORD_NONE) {
+                fish_condition(command);
+                fish_words(command->word);
+                printf("\n");
+            }
+        }
+        for (size_t j = 0; command->options[j]; j++) {
+            const struct cli_option *option = command->options[j];
+            fish_condition(command);
+            printf(" -l %s", option->name);
+            if (option->letter)
+                printf(" -s %c", option->letter);
+            if (option->value) {
+                printf(" -r");
+                fish_words(option->word);
+            }
+            printf(" -d \"%s\"\n", option->help);
+        }
+    }
+}
+
+static int run(const struct cli_arguments *arguments)
+{
+    static void (*const writers[])(void) = {put_bash, put_zsh, put_fish};
+    if (arguments->word_count == 0) {
+        cli_message("for which shell? bash, zsh or fish");
+        return CLI_USAGE;
+    }
+    for (size_t i = 0; i < SHELLS; i++)
+        if (strcmp(shells[i], arguments->words[0]) == 0) {
+            writers[i]();
+            return cli_finish_stdout();
+        }
+    const char *nearest = fth_suggest(arguments->words[0], shells, SHELLS);
+    if (nearest)
+        cli_message("no completion for '%s'; did you mean '%s'?", arguments->words[0], nearest);
+    else
+        cli_message("no completion for '%s'; bash, zsh and fish are known", arguments->words[0]);
+    return CLI_USAGE;
+}
+
+static const struct cli_option *const options[] = {&cli_option_help, NULL};
+
+static const struct cli_example examples[] = {
+    {"source <(fathom completion bash)", "complete fathom's words in this bash"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_completion = {
+    "completion",
+    "completions for bash, zsh or fish",
+    "SHELL [OPTION]...",
+    "Prints what the shell needs to complete fathom's commands, options and GPU names.\n"
+    "'make install' puts the same files where the shells look for them.",
+    options,
+    examples,
+    CLI_WORD_SHELL,
+    1,
+    run,
+};

@@ -1,0 +1,83 @@
+/* fathom devices: the GPUs of this machine, and why a backend has none. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct fth_column columns[] = {
+    {"backend", "Backend", FTH_COLUMN_TEXT},
+    {"device", "Device", FTH_COLUMN_TEXT},
+    {"name", "GPU", FTH_COLUMN_TEXT},
+    {"detail", "Detail", FTH_COLUMN_TEXT},
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0], MOST_DEVICES = 256 };
+
+struct devices {
+    struct fth_cell cells[MOST_DEVICES * COLUMNS];
+    size_t rows;
+    bool failed; /* out of memory */
+};
+
+static void set(struct devices *devices, struct fth_cell *cell, const char *text)
+{
+    cell->text = text ? strdup(text) : NULL;
+    devices->failed = devices->failed || (text && !cell->text);
+}
+
+static void add(void *user, const struct fth_device_info *device)
+{
+    struct devices *devices = user;
+    if (devices->rows == MOST_DEVICES)
+        return;
+    struct fth_cell *row = devices->cells + COLUMNS * devices->rows++;
+    char detail[1024];
+    snprintf(detail, sizeof detail, "%s%s", device->id ? "" : "not usable: ", device->detail);
+    set(devices, &row[0], device->backend);
+    set(devices, &row[1], device->id);
+    set(devices, &row[2], device->name);
+    set(devices, &row[3], detail);
+}
+
+static int run(const struct cli_arguments *arguments)
+{
+    struct devices *devices = calloc(1, sizeof *devices);
+    if (!devices) {
+        cli_message("out of memory");
+        return CLI_FAILED;
+    }
+    struct fth_error error = {FTH_OK, "", "", ""};
+    enum fth_status status = fth_device_list(add, devices, &error);
+    struct fth_report_options options = cli_report_options(arguments);
+    struct fth_table table = {columns, COLUMNS, devices->cells, devices->rows};
+    char *text = NULL;
+    size_t size = 0;
+    if (status == FTH_OK)
+        status = fth_report_table(cli_format(arguments), &table, &options, &text, &size, &error);
+    for (size_t i = 0; i < devices->rows * COLUMNS; i++)
+        free((void *)devices->cells[i].text);
+    free(devices);
+    return status == FTH_OK ? cli_put(arguments, text, size) : cli_fail(&error);
+}
+
+static const struct cli_option *const options[] = {
+    &cli_option_json, &cli_option_format, &cli_option_output, &cli_option_help, NULL,
+};
+
+static const struct cli_example examples[] = {
+    {"fathom devices", "the GPUs of this machine"},
+    {"fathom devices --json", "the same for a script"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_devices = {
+    "devices",
+    "the GPUs of this machine",
+    "[OPTION]...",
+    "Lists the GPUs that each backend can reach and, for a backend that is not usable, why.\n"
+    "This version finds them and does not measure them.",
+    options,
+    examples,
+    CLI_WORD_NONE,
+    0,
+    run,
+};

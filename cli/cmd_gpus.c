@@ -1,0 +1,113 @@
+/* fathom gpus: the GPUs that fathom has descriptions of, or one of them. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int show(const struct cli_arguments *arguments, const struct fth_catalogue *catalogue)
+{
+    struct fth_error error = {FTH_OK, "", "", ""};
+    struct fth_gpu *gpu = NULL;
+    struct fth_report_options options = cli_report_options(arguments);
+    char *text = NULL;
+    size_t size = 0;
+    enum fth_status status =
+        fth_catalogue_read(catalogue, arguments->words[0], &cli_log, &gpu, &error);
+    if (status == FTH_OK)
+        status = fth_report_gpu(cli_format(arguments), gpu, &options, &text, &size, &error);
+    fth_gpu_destroy(gpu);
+    return status == FTH_OK ? cli_put(arguments, text, size) : cli_fail(&error);
+}
+
+static const struct fth_column columns[] = {
+    {"name", "Name", FTH_COLUMN_TEXT},          {"device", "GPU", FTH_COLUMN_TEXT},
+    {"architecture", "Arch.", FTH_COLUMN_TEXT}, {"compute_capability", "cc", FTH_COLUMN_TEXT},
+    {"sms", "SMs", FTH_COLUMN_NUMBER},          {"l1_bytes", "L1", FTH_COLUMN_BYTES},
+    {"l2_bytes", "L2", FTH_COLUMN_BYTES},       {"memory_bytes", "Memory", FTH_COLUMN_BYTES},
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static void fill_row(struct fth_cell *row, const char *name, const struct fth_gpu *gpu)
+{
+    row[0].text = name;
+    row[1].text = fth_gpu_text(gpu, "device", "name");
+    row[2].text = fth_gpu_text(gpu, "device", "architecture");
+    row[3].text = fth_gpu_text(gpu, "device", "compute_capability");
+    row[4].number = fth_gpu_number(gpu, "device", "sms", NAN);
+    row[5].number = fth_gpu_number(gpu, "l1", "size_bytes", NAN);
+    row[6].number = fth_gpu_number(gpu, "l2", "size_bytes", NAN);
+    row[7].number = fth_gpu_number(gpu, "memory", "size_bytes", NAN);
+}
+
+/* A description that cannot be read is told and left out; the rest is still listed. */
+static int list(const struct cli_arguments *arguments, const struct fth_catalogue *catalogue)
+{
+    size_t count = fth_catalogue_count(catalogue), rows = 0;
+    struct fth_gpu **gpus = calloc(count + 1, sizeof *gpus);
+    struct fth_cell *cells = calloc((count + 1) * COLUMNS, sizeof *cells);
+    struct fth_error error = {FTH_OK, "", "", ""};
+    enum fth_status status = gpus && cells ? FTH_OK : FTH_NO_MEMORY;
+    int faults = CLI_DONE;
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        struct fth_error fault = {FTH_OK, "", "", ""};
+        const char *name = fth_catalogue_name(catalogue, i);
+        if (fth_catalogue_read(catalogue, name, &cli_log, &gpus[i], &fault) == FTH_OK)
+            fill_row(cells + COLUMNS * rows++, name, gpus[i]);
+        else
+            faults = cli_fail(&fault);
+    }
+    struct fth_report_options options = cli_report_options(arguments);
+    struct fth_table table = {columns, COLUMNS, cells, rows};
+    char *text = NULL;
+    size_t size = 0;
+    if (status == FTH_OK)
+        status = fth_report_table(cli_format(arguments), &table, &options, &text, &size, &error);
+    else
+        cli_message("out of memory");
+    for (size_t i = 0; gpus && i < count; i++)
+        fth_gpu_destroy(gpus[i]);
+    free(gpus);
+    free(cells);
+    if (status != FTH_OK)
+        return error.status ? cli_fail(&error) : CLI_FAILED;
+    int done = cli_put(arguments, text, size);
+    return done == CLI_DONE ? faults : done;
+}
+
+static int run(const struct cli_arguments *arguments)
+{
+    struct fth_error error = {FTH_OK, "", "", ""};
+    struct fth_catalogue *catalogue = NULL;
+    if (fth_catalogue_open(&catalogue, &error) != FTH_OK)
+        return cli_fail(&error);
+    int status = arguments->word_count ? show(arguments, catalogue) : list(arguments, catalogue);
+    fth_catalogue_close(catalogue);
+    return status;
+}
+
+static const struct cli_option *const options[] = {
+    &cli_option_json, &cli_option_format, &cli_option_output, &cli_option_help, NULL,
+};
+
+static const struct cli_example examples[] = {
+    {"fathom gpus", "the GPUs that fathom has descriptions of"},
+    {"fathom gpus v100", "what is known of the V100, drawn"},
+    {"fathom gpus v100 --json", "the document itself, with the source of each figure"},
+    {"fathom gpus my-gpu.json", "check a description of your own, and show it"},
+    {"fathom gpus a100 --format csv", "one figure a row, for a spreadsheet"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_gpus = {
+    "gpus",
+    "the GPUs that fathom has descriptions of, or one of them",
+    "[NAME | FILE | -] [OPTION]...",
+    "Lists the GPU descriptions that come with fathom; with a NAME of the list, a FILE or -\n"
+    "for standard input, checks that description and shows it. Files may be compressed with\n"
+    "zstd.",
+    options,
+    examples,
+    CLI_WORD_GPU,
+    1,
+    run,
+};

@@ -1,0 +1,55 @@
+/* fathom: which command is meant, and off to it. */
+#include "cli.h"
+
+#include <locale.h>
+#include <string.h>
+
+static const struct cli_command *const commands[] = {
+    &cli_show, &cli_gpus, &cli_devices, &cli_completion, &cli_help,
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+const struct cli_command *cli_command_at(size_t index)
+{
+    return index < COMMANDS ? commands[index] : NULL;
+}
+
+const struct cli_command *cli_command_find(const char *name)
+{
+    const char *names[COMMANDS];
+    size_t count = 0;
+    for (size_t i = 1; i < COMMANDS; i++) {
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+        names[count++] = commands[i]->name;
+    }
+    const char *nearest = fth_suggest(name, names, count);
+    if (nearest)
+        cli_message("no command '%s'; did you mean '%s'?", name, nearest);
+    else
+        cli_message("no command '%s'; 'fathom help' lists them", name);
+    return NULL;
+}
+
+int main(int count, char *words[])
+{
+    /* Only for what the terminal can show: numbers are written the same everywhere. */
+    setlocale(LC_CTYPE, "");
+    const struct cli_command *command = &cli_show;
+    int first = 1;
+    if (count > 1 && words[1][0] != '-') {
+        command = cli_command_find(words[1]);
+        first = 2;
+    }
+    if (!command)
+        return CLI_USAGE;
+    struct cli_arguments arguments;
+    int status = cli_parse(command, count - first, words + first, &arguments);
+    if (status != CLI_DONE)
+        return status;
+    if (cli_value(&arguments, &cli_option_help)) {
+        cli_print_help(command);
+        return cli_finish_stdout();
+    }
+    return command->run(&arguments);
+}

@@ -1,0 +1,120 @@
+/* Parsing by table: --name VALUE, --name=VALUE, -o VALUE, -oVALUE, and -- before words that begin
+ * with a dash. A wrong word gets the nearest right one. */
+#include "cli.h"
+
+#include <string.h>
+
+const struct cli_option cli_option_json = {"json", 0, NULL, CLI_WORD_NONE,
+                                           "the same as --format json"};
+const struct cli_option cli_option_format = {"format", 0, "FORMAT", CLI_WORD_FORMAT,
+                                             "how to show it: text, json or csv"};
+const struct cli_option cli_option_output = {
+    "output", 'o', "FILE", CLI_WORD_FILE,
+    "write there instead of to standard output; complete or not at all"};
+const struct cli_option cli_option_help = {"help", 'h', NULL, CLI_WORD_NONE, "this help"};
+const struct cli_option cli_option_version = {"version", 'V', NULL, CLI_WORD_NONE, "the version"};
+const struct cli_option cli_option_man = {"man", 0, NULL, CLI_WORD_NONE,
+                                          "the man page, in roff, instead"};
+
+const char *cli_value(const struct cli_arguments *arguments, const struct cli_option *option)
+{
+    /* The last of several counts, so that an alias can be overruled. */
+    for (size_t i = arguments->option_count; i-- > 0;)
+        if (arguments->options[i] == option)
+            return arguments->values[i];
+    return NULL;
+}
+
+static int usage_error(const struct cli_command *command)
+{
+    cli_message("'fathom %s%s--help' shows what can be said here", command->name,
+                *command->name ? " " : "");
+    return CLI_USAGE;
+}
+
+static const struct cli_option *find_long(const struct cli_command *command, const char *name,
+                                          size_t size)
+{
+    const char *names[CLI_MOST_OPTIONS];
+    size_t count = 0;
+    for (; command->options[count]; count++) {
+        names[count] = command->options[count]->name;
+        if (strlen(names[count]) == size && strncmp(names[count], name, size) == 0)
+            return command->options[count];
+    }
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "%.*s", size < 60 ? (int)size : 60, name);
+    const char *nearest = fth_suggest(wanted, names, count);
+    if (nearest)
+        cli_message("unknown option '--%s'; did you mean '--%s'?", wanted, nearest);
+    else
+        cli_message("unknown option '--%s'", wanted);
+    return NULL;
+}
+
+static const struct cli_option *find_letter(const struct cli_command *command, char letter)
+{
+    for (size_t i = 0; command->options[i]; i++)
+        if (command->options[i]->letter == letter)
+            return command->options[i];
+    cli_message("unknown option '-%c'", letter);
+    return NULL;
+}
+
+/* One option at words[*at]; moves *at to the last word it took. */
+static int parse_option(int count, char *const words[], int *at, struct cli_arguments *arguments)
+{
+    const char *word = words[*at], *value = NULL;
+    const struct cli_option *option;
+    if (word[1] == '-') {
+        const char *name = word + 2;
+        size_t size = strcspn(name, "=");
+        value = name[size] ? name + size + 1 : NULL;
+        option = find_long(arguments->command, name, size);
+    } else {
+        value = word[2] ? word + 2 : NULL;
+        option = find_letter(arguments->command, word[1]);
+    }
+    if (!option)
+        return usage_error(arguments->command);
+    if (!option->value && value) {
+        cli_message("option '--%s' takes no value", option->name);
+        return usage_error(arguments->command);
+    }
+    if (option->value && !value) {
+        if (*at + 1 >= count) {
+            cli_message("option '--%s' needs a %s", option->name, option->value);
+            return usage_error(arguments->command);
+        }
+        value = words[++*at];
+    }
+    if (arguments->option_count == CLI_MOST_OPTIONS) {
+        cli_message("too many options");
+        return CLI_USAGE;
+    }
+    arguments->options[arguments->option_count] = option;
+    arguments->values[arguments->option_count++] = value ? value : "";
+    return CLI_DONE;
+}
+
+int cli_parse(const struct cli_command *command, int count, char *const words[],
+              struct cli_arguments *arguments)
+{
+    *arguments = (struct cli_arguments){.command = command};
+    bool options = true;
+    for (int i = 0; i < count; i++) {
+        if (options && strcmp(words[i], "--") == 0) {
+            options = false;
+        } else if (options && words[i][0] == '-' && words[i][1]) {
+            int status = parse_option(count, words, &i, arguments);
+            if (status != CLI_DONE)
+                return status;
+        } else if (arguments->word_count == command->most_words) {
+            cli_message("'%s' is one word too many", words[i]);
+            return usage_error(command);
+        } else {
+            arguments->words[arguments->word_count++] = words[i];
+        }
+    }
+    return CLI_DONE;
+}

@@ -1,0 +1,86 @@
+/* Results to stdout or a file, everything else to stderr, and the exit code that fits. */
+#include "cli.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+void cli_message(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("fathom: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+int cli_fail(const struct fth_error *error)
+{
+    char text[sizeof *error];
+    cli_message("%s", fth_error_text(error, text, sizeof text));
+    switch (error->status) {
+    case FTH_INVALID:
+    case FTH_NOT_FOUND: return CLI_USAGE;
+    case FTH_INCONCLUSIVE: return CLI_INCONCLUSIVE;
+    case FTH_INTERRUPTED: return CLI_INTERRUPTED;
+    default: return CLI_FAILED;
+    }
+}
+
+static void tell(void *user, enum fth_level level, const char *text)
+{
+    (void)user;
+    if (level <= FTH_LOG_WARNING)
+        cli_message("%s%s", level == FTH_LOG_WARNING ? "warning: " : "", text);
+}
+
+const struct fth_log cli_log = {tell, NULL, NULL};
+
+const char *cli_format(const struct cli_arguments *arguments)
+{
+    const char *format = cli_value(arguments, &cli_option_format);
+    return format ? format : cli_value(arguments, &cli_option_json) ? "json" : "text";
+}
+
+/* Columns of the terminal behind stdout; 0 where there is none. */
+static unsigned terminal_width(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+        return 0;
+    return size.ws_col;
+}
+
+struct fth_report_options cli_report_options(const struct cli_arguments *arguments)
+{
+    const char *output = cli_value(arguments, &cli_option_output);
+    const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    bool screen = isatty(STDOUT_FILENO) && (!output || strcmp(output, "-") == 0);
+    return (struct fth_report_options){
+        .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+        .colour = screen && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0,
+        .width = screen ? terminal_width() : 0,
+    };
+}
+
+int cli_put(const struct cli_arguments *arguments, char *text, size_t size)
+{
+    const char *output = cli_value(arguments, &cli_option_output);
+    struct fth_error error = {FTH_OK, "", "", ""};
+    enum fth_status status = fth_file_write(output ? output : "-", text, size, &error);
+    fth_free(text);
+    return status == FTH_OK ? CLI_DONE : cli_fail(&error);
+}
+
+int cli_finish_stdout(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return CLI_DONE;
+    cli_message("write 'standard output': %s", strerror(errno));
+    return CLI_FAILED;
+}

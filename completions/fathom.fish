@@ -1,0 +1,25 @@
+# fish completion for fathom; made by 'fathom completion fish'.
+complete -c fathom -f
+complete -c fathom -n '__fish_use_subcommand' -l json -d "the same as --format json"
+complete -c fathom -n '__fish_use_subcommand' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
+complete -c fathom -n '__fish_use_subcommand' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
+complete -c fathom -n '__fish_use_subcommand' -l version -s V -d "the version"
+complete -c fathom -n '__fish_use_subcommand' -l help -s h -d "this help"
+complete -c fathom -n '__fish_use_subcommand' -a gpus -d "the GPUs that fathom has descriptions of, or one of them"
+complete -c fathom -n '__fish_seen_subcommand_from gpus' -F -a "(fathom gpus --format csv 2>/dev/null | sed -n '2,$s/,.*//p')"
+complete -c fathom -n '__fish_seen_subcommand_from gpus' -l json -d "the same as --format json"
+complete -c fathom -n '__fish_seen_subcommand_from gpus' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
+complete -c fathom -n '__fish_seen_subcommand_from gpus' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
+complete -c fathom -n '__fish_seen_subcommand_from gpus' -l help -s h -d "this help"
+complete -c fathom -n '__fish_use_subcommand' -a devices -d "the GPUs of this machine"
+complete -c fathom -n '__fish_seen_subcommand_from devices' -l json -d "the same as --format json"
+complete -c fathom -n '__fish_seen_subcommand_from devices' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
+complete -c fathom -n '__fish_seen_subcommand_from devices' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
+complete -c fathom -n '__fish_seen_subcommand_from devices' -l help -s h -d "this help"
+complete -c fathom -n '__fish_use_subcommand' -a completion -d "completions for bash, zsh or fish"
+complete -c fathom -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
+complete -c fathom -n '__fish_seen_subcommand_from completion' -l help -s h -d "this help"
+complete -c fathom -n '__fish_use_subcommand' -a help -d "the help of a command"
+complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'gpus devices completion help'
+complete -c fathom -n '__fish_seen_subcommand_from help' -l man -d "the man page, in roff, instead"
+complete -c fathom -n '__fish_seen_subcommand_from help' -l help -s h -d "this help"

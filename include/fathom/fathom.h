@@ -1,0 +1,256 @@
+/* fathom: the memory topology of GPUs, measured and described.
+ *
+ * This is the one public header. Everything a program needs to read, check, compare and show a GPU
+ * description, and to ask which GPUs are here, stands below.
+ *
+ * Conventions
+ *   - A function that can fail returns enum fth_status (0 is fine) and fills the caller's
+ *     struct fth_error. Passing NULL for the error is allowed.
+ *   - `create`, `open`, `read` and `char **` out-parameters give ownership; `const` pointers are
+ *     borrowed and live as long as the object they came from. `destroy` takes NULL.
+ *   - The library never prints, exits or keeps mutable globals. What it has to say on the way goes
+ *     through struct fth_log.
+ */
+#ifndef FATHOM_FATHOM_H
+#define FATHOM_FATHOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define FTH_MUST_USE __attribute__((warn_unused_result))
+#else
+#define FTH_MUST_USE
+#endif
+
+/* The version of the library, "MAJOR.MINOR.PATCH". */
+const char *fth_version(void);
+
+/* ---- status and error ----------------------------------------------------------------------- */
+
+/* Unsupported (this build or device cannot), unavailable (not now, not here) and inconclusive (it
+ * was tried and the answer is not certain) are three different answers. */
+enum fth_status {
+    FTH_OK = 0,
+    FTH_NO_MEMORY,
+    FTH_IO,           /* the operating system refused: disk full, permission, broken pipe */
+    FTH_INVALID,      /* the input is wrong */
+    FTH_NOT_FOUND,    /* no such name or file */
+    FTH_UNSUPPORTED,  /* never works here */
+    FTH_UNAVAILABLE,  /* does not work now */
+    FTH_INCONCLUSIVE, /* measured, but not certain */
+    FTH_INTERRUPTED
+};
+
+/* What failed (operation), on what (argument), and why (cause). The first error wins: a caller may
+ * add context in front of the cause, never replace it. Holds no control characters, so that a
+ * hostile file cannot write to the terminal through its error message. */
+struct fth_error {
+    enum fth_status status;
+    char operation[64];
+    char argument[256];
+    char cause[512];
+};
+
+/* "operation 'argument': cause" in one line, cut to `size`; returns `text`. */
+const char *fth_error_text(const struct fth_error *error, char *text, size_t size);
+
+/* ---- log and progress ------------------------------------------------------------------------ */
+
+enum fth_level { FTH_LOG_ERROR, FTH_LOG_WARNING, FTH_LOG_INFO, FTH_LOG_DEBUG };
+
+/* Either callback may be NULL; `fraction` runs from 0 to 1. */
+struct fth_log {
+    void (*message)(void *user, enum fth_level level, const char *text);
+    void (*progress)(void *user, const char *what, double fraction);
+    void *user;
+};
+
+/* ---- the GPU description, fathom-gpu/1 (docs/gpu-description.md) -------------------------------
+ */
+
+struct fth_gpu;
+
+enum fth_kind {
+    FTH_NUMBER,
+    FTH_TEXT,
+    FTH_NUMBERS, /* list */
+    FTH_TEXTS,   /* list */
+    FTH_RAW      /* an attribute that this version does not know, kept as JSON text in `text` */
+};
+
+enum fth_source {
+    FTH_SOURCE_NONE, /* a plain value, without provenance */
+    FTH_SOURCE_MEASURED,
+    FTH_SOURCE_DRIVER,
+    FTH_SOURCE_DERIVED,
+    FTH_SOURCE_PUBLISHED
+};
+
+/* One figure and where it came from. Numbers that are not there are NAN, texts NULL. */
+struct fth_attribute {
+    const char *name;
+    enum fth_kind kind;
+    double number;
+    const char *text;
+    size_t count; /* of `numbers` or `texts` */
+    const double *numbers;
+    const char *const *texts;
+
+    enum fth_source source;
+    const char *method;
+    const char *reference; /* "KEY, locator; KEY, locator" with KEY from "references" */
+    const char *note;
+    double confidence; /* 0 to 1 */
+    double samples;
+    double low, high; /* the interval that `number` stands for */
+};
+
+/* Reads a description. `path` may be "-" for standard input; zstd-compressed files are recognised.
+ * Warnings about attributes that are not known go to `log`, which may be NULL. */
+FTH_MUST_USE enum fth_status fth_gpu_read_file(const char *path, const struct fth_log *log,
+                                               struct fth_gpu **gpu, struct fth_error *error);
+/* The same from memory; `name` stands for the file in messages. */
+FTH_MUST_USE enum fth_status fth_gpu_read_text(const char *name, const char *text, size_t size,
+                                               const struct fth_log *log, struct fth_gpu **gpu,
+                                               struct fth_error *error);
+void fth_gpu_destroy(struct fth_gpu *gpu);
+
+/* Canonical JSON text: reading it back and writing it again gives the same bytes. */
+FTH_MUST_USE enum fth_status fth_gpu_write_text(const struct fth_gpu *gpu, char **text,
+                                                size_t *size, struct fth_error *error);
+
+/* Every relation that a description must satisfy; reading a file includes it. */
+FTH_MUST_USE enum fth_status fth_gpu_validate(const struct fth_gpu *gpu, struct fth_error *error);
+
+/* A section is "device", "noise" or the name of an element ("l1", "tlb_l2", …). */
+size_t fth_gpu_element_count(const struct fth_gpu *gpu);
+const char *fth_gpu_element_name(const struct fth_gpu *gpu, size_t index);
+size_t fth_gpu_attribute_count(const struct fth_gpu *gpu, const char *section);
+const struct fth_attribute *fth_gpu_attribute_at(const struct fth_gpu *gpu, const char *section,
+                                                 size_t index);
+/* NULL where the attribute is absent. */
+const struct fth_attribute *fth_gpu_attribute(const struct fth_gpu *gpu, const char *section,
+                                              const char *name);
+/* The number, or `absent` (NAN, say) where there is none. */
+double fth_gpu_number(const struct fth_gpu *gpu, const char *section, const char *name,
+                      double absent);
+/* The text, or NULL. */
+const char *fth_gpu_text(const struct fth_gpu *gpu, const char *section, const char *name);
+/* Why the attribute is not known, or NULL where nothing is said of it. */
+const char *fth_gpu_unknown(const struct fth_gpu *gpu, const char *element, const char *name);
+
+/* One difference between two descriptions. `a` or `b` is NULL where only the other has the
+ * attribute. A figure with an interval differs only when the intervals do not meet. */
+struct fth_difference {
+    const char *section;
+    const char *name;
+    const struct fth_attribute *a;
+    const struct fth_attribute *b;
+};
+/* Calls `each` for every difference, in the order of `a`, and returns how many there were. */
+size_t fth_gpu_compare(const struct fth_gpu *a, const struct fth_gpu *b,
+                       void (*each)(void *user, const struct fth_difference *difference),
+                       void *user);
+
+/* ---- the catalogue of descriptions that come with fathom ---------------------------------------
+ */
+
+struct fth_catalogue;
+
+/* Finds the descriptions beside the program, where it was installed, and those built into it. */
+FTH_MUST_USE enum fth_status fth_catalogue_open(struct fth_catalogue **catalogue,
+                                                struct fth_error *error);
+void fth_catalogue_close(struct fth_catalogue *catalogue);
+size_t fth_catalogue_count(const struct fth_catalogue *catalogue);
+/* Sorted by name. */
+const char *fth_catalogue_name(const struct fth_catalogue *catalogue, size_t index);
+/* The file, or NULL where the description is built into the program. */
+const char *fth_catalogue_path(const struct fth_catalogue *catalogue, size_t index);
+/* `what` is a name of the catalogue, a path, or "-". A name that is not there gets the nearest one
+ * in the error. */
+FTH_MUST_USE enum fth_status fth_catalogue_read(const struct fth_catalogue *catalogue,
+                                                const char *what, const struct fth_log *log,
+                                                struct fth_gpu **gpu, struct fth_error *error);
+
+/* ---- reports -----------------------------------------------------------------------------------
+ */
+
+struct fth_report_options {
+    bool utf8;      /* box drawing characters; ASCII otherwise */
+    bool colour;    /* ANSI escapes */
+    unsigned width; /* columns; 0 stands for 80 */
+};
+
+/* The formats: name and one line about it, for index 0, 1, … until NULL. */
+const char *fth_report_format(size_t index, const char **summary);
+/* Shows a description in the format of that name. */
+FTH_MUST_USE enum fth_status fth_report_gpu(const char *format, const struct fth_gpu *gpu,
+                                            const struct fth_report_options *options, char **text,
+                                            size_t *size, struct fth_error *error);
+
+/* A table of any kind, shown in the same formats: in JSON a list of objects, in CSV with a head. */
+enum fth_column_kind { FTH_COLUMN_TEXT, FTH_COLUMN_NUMBER, FTH_COLUMN_BYTES };
+struct fth_column {
+    const char *key;  /* in JSON and CSV */
+    const char *head; /* in text */
+    enum fth_column_kind kind;
+};
+struct fth_cell {
+    const char *text; /* of a text column; NULL: nothing */
+    double number;    /* of the others; NAN: nothing */
+};
+struct fth_table {
+    const struct fth_column *columns;
+    size_t column_count;
+    const struct fth_cell *cells; /* row by row */
+    size_t row_count;
+};
+FTH_MUST_USE enum fth_status fth_report_table(const char *format, const struct fth_table *table,
+                                              const struct fth_report_options *options, char **text,
+                                              size_t *size, struct fth_error *error);
+
+/* ---- devices -----------------------------------------------------------------------------------
+ */
+
+/* One GPU that a backend can reach, or (id NULL) a backend that is not usable, with the reason. */
+struct fth_device_info {
+    const char *backend;
+    const char *id;     /* "cuda:0" */
+    const char *name;   /* "NVIDIA H200" */
+    const char *detail; /* what else is known of it; where id is NULL, why there is none */
+};
+/* Asks every backend and calls `each` once a device or unusable backend. */
+FTH_MUST_USE enum fth_status fth_device_list(void (*each)(void *user,
+                                                          const struct fth_device_info *device),
+                                             void *user, struct fth_error *error);
+
+/* ---- small things that a program around the library needs too -----------------------------------
+ */
+
+/* Frees a `char **` that the library gave. */
+void fth_free(void *memory);
+
+/* "32K", "1.5M", "64KiB", "4096": binary units, as GPU vendors mean them. Refuses what is no whole
+ * number of bytes or does not fit. */
+FTH_MUST_USE enum fth_status fth_size_parse(const char *text, uint64_t *bytes,
+                                            struct fth_error *error);
+
+/* The one of `count` words nearest to `word`, or NULL where none is near enough to be a slip. */
+const char *fth_suggest(const char *word, const char *const *words, size_t count);
+
+/* Writes beside, flushes to disk and renames, so that `path` holds the old bytes or the new ones
+ * and nothing between; "-" is standard output. */
+FTH_MUST_USE enum fth_status fth_file_write(const char *path, const void *data, size_t size,
+                                            struct fth_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

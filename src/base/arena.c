@@ -1,0 +1,61 @@
+/* An arena: many small allocations that are freed together. */
+#include "base/base.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Large enough for a whole description in a handful of blocks. */
+#define BLOCK_BYTES ((size_t)16 * 1024)
+
+struct fth_arena_block {
+    struct fth_arena_block *next;
+    size_t used;
+    size_t capacity;
+    max_align_t data[];
+};
+
+void *fth_arena_alloc(struct fth_arena *arena, size_t size)
+{
+    const size_t align = sizeof(max_align_t);
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    size = (size + align - 1) / align * align;
+    struct fth_arena_block *block = arena->blocks;
+    if (!block || block->capacity - block->used < size) {
+        size_t capacity = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+        block = calloc(1, sizeof *block + capacity);
+        if (!block)
+            return NULL;
+        block->capacity = capacity;
+        block->next = arena->blocks;
+        arena->blocks = block;
+    }
+    void *memory = (char *)block->data + block->used;
+    block->used += size;
+    return memory;
+}
+
+void *fth_arena_array(struct fth_arena *arena, size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / size)
+        return NULL;
+    return fth_arena_alloc(arena, count * size);
+}
+
+char *fth_arena_text(struct fth_arena *arena, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = fth_arena_alloc(arena, size);
+    if (copy)
+        memcpy(copy, text, size);
+    return copy;
+}
+
+void fth_arena_fini(struct fth_arena *arena)
+{
+    while (arena->blocks) {
+        struct fth_arena_block *next = arena->blocks->next;
+        free(arena->blocks);
+        arena->blocks = next;
+    }
+}

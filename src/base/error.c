@@ -1,0 +1,57 @@
+/* Status and error messages: what failed, on what, and why, in a struct that the caller owns. */
+#include "base/base.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Messages quote names and texts from files, so everything that could steer a terminal goes. */
+static void make_printable(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
+enum fth_status fth_fail(struct fth_error *error, enum fth_status status, const char *operation,
+                         const char *argument, const char *cause, ...)
+{
+    if (!error || error->status != FTH_OK)
+        return status;
+    error->status = status;
+    snprintf(error->operation, sizeof error->operation, "%s", operation);
+    snprintf(error->argument, sizeof error->argument, "%s", argument ? argument : "");
+    va_list arguments;
+    va_start(arguments, cause);
+    vsnprintf(error->cause, sizeof error->cause, cause, arguments);
+    va_end(arguments);
+    make_printable(error->operation);
+    make_printable(error->argument);
+    make_printable(error->cause);
+    return status;
+}
+
+void fth_error_context(struct fth_error *error, const char *context, ...)
+{
+    if (!error)
+        return;
+    char front[sizeof error->cause];
+    va_list arguments;
+    va_start(arguments, context);
+    vsnprintf(front, sizeof front, context, arguments);
+    va_end(arguments);
+    make_printable(front);
+
+    char whole[2 * sizeof error->cause + 2];
+    snprintf(whole, sizeof whole, "%s: %s", front, error->cause);
+    whole[sizeof error->cause - 1] = '\0';
+    memcpy(error->cause, whole, strlen(whole) + 1);
+}
+
+const char *fth_error_text(const struct fth_error *error, char *text, size_t size)
+{
+    if (error->argument[0])
+        snprintf(text, size, "%s '%s': %s", error->operation, error->argument, error->cause);
+    else
+        snprintf(text, size, "%s: %s", error->operation, error->cause);
+    return text;
+}

@@ -1,0 +1,194 @@
+/* Whole files in, whole files out. A file is written beside its place, flushed to disk and renamed,
+ * so that a crash or a full disk leaves the old file or the new one. What is no regular file
+ * (a pipe, /dev/null) cannot be replaced and is written as it is. */
+#define _GNU_SOURCE /* statx: stat and fstat are not exported by glibc before 2.33 */
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct fth_atomic_file {
+    int fd;
+    char *path;   /* where it shall be */
+    char *beside; /* where it is written; NULL: straight to `path` or standard output */
+};
+
+static const char write_operation[] = "write";
+
+static enum fth_status write_all(int fd, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t done = write(fd, data, size);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return FTH_IO;
+        data += done;
+        size -= (size_t)done;
+    }
+    return FTH_OK;
+}
+
+/* True where something stands at `path` that a rename must not replace. */
+static bool is_special(const char *path)
+{
+    struct statx info;
+    return statx(AT_FDCWD, path, 0, STATX_TYPE, &info) == 0 && !S_ISREG(info.stx_mode);
+}
+
+/* Opens a new file with a name of its own in the folder of `path`. */
+static int open_beside(const char *path, char **beside)
+{
+    size_t size = strlen(path) + 48;
+    *beside = malloc(size);
+    if (!*beside) {
+        errno = ENOMEM;
+        return -1;
+    }
+    for (unsigned attempt = 0;; attempt++) {
+        snprintf(*beside, size, "%s.%ld.%u.part", path, (long)getpid(), attempt);
+        int fd = open(*beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST || attempt == 100)
+            return fd;
+    }
+}
+
+enum fth_status fth_atomic_open(const char *path, struct fth_atomic_file **out,
+                                struct fth_error *error)
+{
+    *out = NULL;
+    struct fth_atomic_file *file = calloc(1, sizeof *file);
+    if (!file) {
+        fth_fail(error, FTH_NO_MEMORY, write_operation, path, "out of memory");
+        return FTH_NO_MEMORY;
+    }
+    file->fd = -1;
+    if (strcmp(path, "-") == 0) {
+        file->path = strdup("standard output");
+        file->fd = dup(STDOUT_FILENO);
+    } else {
+        /* Through a link, the file it leads to is replaced, not the link. */
+        file->path = realpath(path, NULL);
+        if (!file->path)
+            file->path = strdup(path);
+        if (file->path && is_special(file->path))
+            file->fd = open(file->path, O_WRONLY | O_CLOEXEC);
+        else if (file->path)
+            file->fd = open_beside(file->path, &file->beside);
+    }
+    if (file->fd < 0) {
+        fth_fail(error, FTH_IO, write_operation, path, "%s", strerror(errno));
+        free(file->beside);
+        free(file->path);
+        free(file);
+        return FTH_IO;
+    }
+    *out = file;
+    return FTH_OK;
+}
+
+enum fth_status fth_atomic_write(struct fth_atomic_file *file, const void *data, size_t size,
+                                 struct fth_error *error)
+{
+    if (write_all(file->fd, data, size) == FTH_OK)
+        return FTH_OK;
+    return fth_fail(error, FTH_IO, write_operation, file->path, "%s", strerror(errno));
+}
+
+/* The new name is on disk once the folder is; a file system that cannot flush a folder is fine. */
+static void flush_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        snprintf(folder, sizeof folder, ".");
+    else
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    int fd = open(folder, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+}
+
+enum fth_status fth_atomic_commit(struct fth_atomic_file *file, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    if (file->beside && fsync(file->fd) != 0)
+        status = FTH_IO;
+    /* A full disk may show only now. */
+    if (close(file->fd) != 0 && errno != EINTR)
+        status = FTH_IO;
+    file->fd = -1;
+    if (status == FTH_OK && file->beside && rename(file->beside, file->path) != 0)
+        status = FTH_IO;
+    if (status != FTH_OK) {
+        status = fth_fail(error, FTH_IO, write_operation, file->path, "%s", strerror(errno));
+    } else if (file->beside) {
+        flush_folder(file->path);
+        free(file->beside);
+        file->beside = NULL;
+    }
+    fth_atomic_abort(file);
+    return status;
+}
+
+void fth_atomic_abort(struct fth_atomic_file *file)
+{
+    if (!file)
+        return;
+    if (file->fd >= 0)
+        close(file->fd);
+    if (file->beside)
+        unlink(file->beside);
+    free(file->beside);
+    free(file->path);
+    free(file);
+}
+
+enum fth_status fth_file_write(const char *path, const void *data, size_t size,
+                               struct fth_error *error)
+{
+    struct fth_atomic_file *file = NULL;
+    enum fth_status status = fth_atomic_open(path, &file, error);
+    if (status == FTH_OK)
+        status = fth_atomic_write(file, data, size, error);
+    if (status == FTH_OK)
+        return fth_atomic_commit(file, error);
+    fth_atomic_abort(file);
+    return status;
+}
+
+enum fth_status fth_file_read(const char *path, size_t limit, struct fth_buffer *content,
+                              struct fth_error *error)
+{
+    struct fth_zreader *reader = NULL;
+    enum fth_status status = fth_zreader_open(path, &reader, error);
+    while (status == FTH_OK) {
+        enum { CHUNK = 64 * 1024 };
+        size_t got = 0;
+        if (!fth_buffer_reserve(content, CHUNK)) {
+            status = fth_fail(error, FTH_NO_MEMORY, "read", path, "out of memory");
+            break;
+        }
+        status = fth_zreader_read(reader, content->data + content->size, CHUNK, &got, error);
+        if (got == 0)
+            break;
+        content->size += got;
+        content->data[content->size] = '\0';
+        if (content->size > limit) {
+            char text[32];
+            status = fth_fail(error, FTH_INVALID, "read",
+                              strcmp(path, "-") == 0 ? "standard input" : path, "larger than %s",
+                              fth_size_format((double)limit, text, sizeof text));
+        }
+    }
+    fth_zreader_close(reader);
+    return status;
+}

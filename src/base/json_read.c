@@ -1,0 +1,103 @@
+/* Reading JSON, over jansson: faults are told with line, column and the path of the culprit. */
+#include "base/base.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void path_append(struct fth_json_path *path, const char *text)
+{
+    size_t room = sizeof path->text - path->size;
+    int size = snprintf(path->text + path->size, room, "%s", text);
+    path->size += (size_t)size < room ? (size_t)size : room - 1;
+}
+
+size_t fth_json_path_key(struct fth_json_path *path, const char *key)
+{
+    size_t before = path->size;
+    if (before)
+        path_append(path, ".");
+    path_append(path, key);
+    return before;
+}
+
+size_t fth_json_path_index(struct fth_json_path *path, size_t index)
+{
+    size_t before = path->size;
+    char text[32];
+    snprintf(text, sizeof text, "[%zu]", index);
+    path_append(path, text);
+    return before;
+}
+
+void fth_json_path_back(struct fth_json_path *path, size_t size)
+{
+    path->size = size;
+    path->text[size] = '\0';
+}
+
+/* jansson tells where in the text a fault is, not where in the document. So the text is walked
+ * again up to there, with a stack of the containers that are open. Only well-formed text lies
+ * before the fault, so the walk needs no checks of its own. */
+void fth_json_path_at(const char *text, size_t size, size_t offset, struct fth_json_path *path)
+{
+    enum { DEEPEST = 16 };
+    struct {
+        size_t path_size; /* of the path to the container itself */
+        size_t index;     /* in a list */
+        bool list;
+    } open[DEEPEST];
+    size_t depth = 0;
+    *path = (struct fth_json_path){.size = 0};
+    if (offset > size)
+        offset = size;
+    for (size_t i = 0; i < offset; i++) {
+        char c = text[i];
+        if (c == '"') {
+            size_t start = ++i;
+            while (i < size && text[i] != '"')
+                i += text[i] == '\\' ? 2 : 1;
+            size_t end = i < size ? i : size;
+            size_t next = end + 1;
+            while (next < size && strchr(" \t\r\n", text[next]))
+                next++;
+            /* A string before ':' is a key, and so is one that the fault follows at once in an
+             * object where a key was due (a repeated key is noticed before its colon). */
+            bool key = depth && !open[depth - 1].list && next < size && text[next] == ':';
+            if (key) {
+                char name[64];
+                snprintf(name, sizeof name, "%.*s", (int)(end - start > 60 ? 60 : end - start),
+                         text + start);
+                fth_json_path_back(path, open[depth - 1].path_size);
+                fth_json_path_key(path, name);
+            }
+        } else if (c == '{' || c == '[') {
+            if (depth == DEEPEST)
+                return;
+            open[depth].path_size = path->size;
+            open[depth].index = 0;
+            open[depth].list = c == '[';
+            if (open[depth++].list)
+                fth_json_path_index(path, 0);
+        } else if ((c == '}' || c == ']') && depth) {
+            fth_json_path_back(path, open[--depth].path_size);
+        } else if (c == ',' && depth) {
+            fth_json_path_back(path, open[depth - 1].path_size);
+            if (open[depth - 1].list)
+                fth_json_path_index(path, ++open[depth - 1].index);
+        }
+    }
+}
+
+enum fth_status fth_json_parse(const char *name, const char *text, size_t size, json_t **root,
+                               struct fth_error *error)
+{
+    json_error_t fault;
+    *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &fault);
+    if (*root)
+        return FTH_OK;
+    struct fth_json_path path;
+    /* The position is behind the token at fault, which may be the bracket that closes its place. */
+    fth_json_path_at(text, size, fault.position > 0 ? (size_t)fault.position - 1 : 0, &path);
+    return fth_fail(error, FTH_INVALID, "read JSON", name, "line %d, column %d%s%s: %s", fault.line,
+                    fault.column, path.size ? ", at " : "", path.text, fault.text);
+}

@@ -1,0 +1,22 @@
+/* Log and progress: the library has no terminal of its own; it tells whoever listens. */
+#include "base/base.h"
+
+#include <stdio.h>
+
+void fth_log_message(const struct fth_log *log, enum fth_level level, const char *format, ...)
+{
+    if (!log || !log->message)
+        return;
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    log->message(log->user, level, text);
+}
+
+void fth_log_progress(const struct fth_log *log, const char *what, double fraction)
+{
+    if (log && log->progress)
+        log->progress(log->user, what, fraction);
+}

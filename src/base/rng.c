@@ -1,0 +1,53 @@
+/* Seeded random numbers: xoshiro256** (Blackman and Vigna, "Scrambled Linear Pseudorandom Number
+ * Generators", 2018), its state filled by splitmix64 as they recommend. The same seed gives the
+ * same numbers on every machine. */
+#include "base/base.h"
+
+static uint64_t splitmix64(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static uint64_t rotate_left(uint64_t x, int bits)
+{
+    return (x << bits) | (x >> (64 - bits));
+}
+
+void fth_rng_init(struct fth_rng *rng, uint64_t seed)
+{
+    for (size_t i = 0; i < FTH_COUNT(rng->state); i++)
+        rng->state[i] = splitmix64(&seed);
+}
+
+uint64_t fth_rng_next(struct fth_rng *rng)
+{
+    uint64_t *s = rng->state;
+    uint64_t result = rotate_left(s[1] * 5, 7) * 9;
+    uint64_t t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotate_left(s[3], 45);
+    return result;
+}
+
+uint64_t fth_rng_below(struct fth_rng *rng, uint64_t bound)
+{
+    /* The numbers below `reject` would make the small results more likely: draw again. */
+    uint64_t reject = -bound % bound;
+    uint64_t number;
+    do
+        number = fth_rng_next(rng);
+    while (number < reject);
+    return number % bound;
+}
+
+double fth_rng_unit(struct fth_rng *rng)
+{
+    return (double)(fth_rng_next(rng) >> 11) * 0x1p-53;
+}

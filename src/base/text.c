@@ -1,0 +1,217 @@
+/* Sizes in and out of text, the nearest word to a misspelt one, and text made safe to print. */
+#include "base/base.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* The exponents of 2 that a unit stands for. KB is KiB: so the vendors' documents mean it. */
+static int unit_shift(const char *unit)
+{
+    static const char letters[] = "KMGTP";
+    if (!*unit || strcasecmp(unit, "B") == 0)
+        return 0;
+    const char *letter = strchr(letters, toupper((unsigned char)*unit));
+    if (!letter)
+        return -1;
+    const char *rest = unit + 1;
+    if (*rest && strcasecmp(rest, "B") != 0 && strcasecmp(rest, "iB") != 0)
+        return -1;
+    return 10 * (int)(letter - letters + 1);
+}
+
+enum fth_status fth_size_parse(const char *text, uint64_t *bytes, struct fth_error *error)
+{
+    const char *operation = "read size";
+    const char *at = text;
+    while (isspace((unsigned char)*at))
+        at++;
+    uint64_t digits = 0, divisor = 1;
+    bool any = false, fraction = false;
+    for (;; at++) {
+        if (*at == '.' && !fraction) {
+            fraction = true;
+            continue;
+        }
+        if (!isdigit((unsigned char)*at))
+            break;
+        any = true;
+        uint64_t digit = (uint64_t)(*at - '0');
+        if (digits > (UINT64_MAX - digit) / 10 || (fraction && divisor > UINT64_MAX / 10))
+            return fth_fail(error, FTH_INVALID, operation, text, "too many digits");
+        digits = digits * 10 + digit;
+        if (fraction)
+            divisor *= 10;
+    }
+    if (!any)
+        return fth_fail(error, FTH_INVALID, operation, text,
+                        "not a number with an optional unit, such as 4096, 32K, 1.5M or 64KiB");
+    while (isspace((unsigned char)*at))
+        at++;
+    int shift = unit_shift(at);
+    if (shift < 0)
+        return fth_fail(error, FTH_INVALID, operation, text,
+                        "'%s' is no unit; K, M, G, T and P are known, with or without B or iB", at);
+    /* Take common twos and fives out first, so that 1.5M is no overflow and no rounding. */
+    while (divisor > 1 && digits % 10 == 0) {
+        digits /= 10;
+        divisor /= 10;
+    }
+    while (shift > 0 && divisor % 2 == 0) {
+        divisor /= 2;
+        shift--;
+    }
+    if (digits % divisor != 0)
+        return fth_fail(error, FTH_INVALID, operation, text, "not a whole number of bytes");
+    digits /= divisor;
+    if (shift > 0 && digits >> (64 - shift))
+        return fth_fail(error, FTH_INVALID, operation, text, "larger than 2^64");
+    *bytes = digits << shift;
+    return FTH_OK;
+}
+
+const char *fth_size_format(double bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    size_t unit = 0;
+    while (fabs(bytes) >= 1024 && unit + 1 < FTH_COUNT(units)) {
+        bytes /= 1024;
+        unit++;
+    }
+    /* In hundredths, so that the decimal point does not depend on the locale. */
+    long long hundredths = llround(bytes * 100);
+    long long whole = hundredths / 100, part = llabs(hundredths % 100);
+    if (part == 0)
+        snprintf(text, size, "%lld %s", whole, units[unit]);
+    else if (part % 10 == 0)
+        snprintf(text, size, "%lld.%lld %s", whole, part / 10, units[unit]);
+    else
+        snprintf(text, size, "%lld.%02lld %s", whole, part, units[unit]);
+    return text;
+}
+
+/* Edits that turn one word into the other: insert, delete, replace, swap two neighbours
+ * (optimal string alignment). */
+static size_t edit_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 63 };
+    size_t m = strlen(a), n = strlen(b);
+    if (m > LONGEST || n > LONGEST)
+        return SIZE_MAX;
+    size_t rows[3][LONGEST + 1];
+    size_t *before = rows[0], *above = rows[1], *row = rows[2];
+    for (size_t j = 0; j <= n; j++)
+        above[j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            int ca = tolower((unsigned char)a[i - 1]), cb = tolower((unsigned char)b[j - 1]);
+            size_t best = above[j - 1] + (ca != cb);
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && ca == tolower((unsigned char)b[j - 2]) &&
+                cb == tolower((unsigned char)a[i - 2]) && before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            row[j] = best;
+        }
+        size_t *free_row = before;
+        before = above;
+        above = row;
+        row = free_row;
+    }
+    return above[n];
+}
+
+const char *fth_nearest(const char *word, const char *const *words, size_t count, size_t *distance)
+{
+    size_t length = strlen(word);
+    const char *nearest = NULL;
+    *distance = SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        size_t edits = edit_distance(word, words[i]);
+        /* What begins alike is a word cut short, or one with something added. */
+        size_t shared = strlen(words[i]) < length ? strlen(words[i]) : length;
+        if (shared >= 3 && strncasecmp(word, words[i], shared) == 0 && edits > 1)
+            edits = 2;
+        if (!nearest || edits < *distance) {
+            *distance = edits;
+            nearest = words[i];
+        }
+    }
+    return nearest;
+}
+
+const char *fth_suggest(const char *word, const char *const *words, size_t count)
+{
+    size_t length = strlen(word), distance;
+    const char *nearest = fth_nearest(word, words, count, &distance);
+    /* A slip changes a third of a word, not more; in the shortest words, one letter or two. */
+    size_t allowed = length / 3 > 2 ? length / 3 : 2;
+    return distance <= allowed && distance < length ? nearest : NULL;
+}
+
+/* Length of the UTF-8 sequence at `text`, or 0 where it is not valid. */
+static size_t sequence_length(const unsigned char *text)
+{
+    size_t length = text[0] < 0x80                      ? 1
+                    : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
+                    : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
+                    : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
+                                                        : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+/* C0 and C1 controls, DEL, and the marks that turn the direction of text (Unicode TR 36). */
+static bool is_control(const unsigned char *text, size_t length)
+{
+    if (length == 1)
+        return text[0] < 0x20 || text[0] == 0x7f;
+    if (length == 2)
+        return text[0] == 0xc2 && text[1] < 0xa0;
+    if (length == 3 && text[0] == 0xe2 && text[1] == 0x80)
+        return text[2] >= 0x8b && text[2] <= 0xaf && !(text[2] >= 0x90 && text[2] <= 0xa7);
+    return length == 3 && text[0] == 0xe2 && text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xaf;
+}
+
+size_t fth_text_columns(const char *text)
+{
+    size_t columns = 0;
+    for (const unsigned char *at = (const unsigned char *)text; *at; columns++) {
+        size_t length = sequence_length(at);
+        at += length ? length : 1;
+    }
+    return columns;
+}
+
+size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t columns,
+                       const char *ellipsis)
+{
+    size_t total = fth_text_columns(text), room = columns;
+    bool cut = total > columns;
+    if (cut) {
+        size_t dots = fth_text_columns(ellipsis);
+        room = columns > dots ? columns - dots : 0;
+    }
+    size_t used = 0;
+    for (const unsigned char *at = (const unsigned char *)text; *at && used < room; used++) {
+        size_t length = sequence_length(at);
+        if (length == 0 || is_control(at, length))
+            fth_buffer_text(buffer, "?");
+        else
+            fth_buffer_append(buffer, at, length);
+        at += length ? length : 1;
+    }
+    if (cut && columns > 0) {
+        fth_buffer_text(buffer, ellipsis);
+        used += fth_text_columns(ellipsis);
+    }
+    return used;
+}

@@ -1,0 +1,197 @@
+/* zstd streams (RFC 8878): a reader that takes compressed and plain files alike, and a writer that
+ * adds a checksum and lands through an atomic file. */
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+/* A window of 128 MiB is zstd's own default limit; it bounds what a hostile file can make us hold.
+ */
+#define WINDOW_LOG_MAX 27
+
+struct fth_zreader {
+    int fd;
+    char *path;
+    ZSTD_DStream *stream; /* NULL: the file is not compressed */
+    ZSTD_inBuffer in;
+    bool in_frame; /* a frame has begun and not ended */
+    bool end;
+    char chunk[64 * 1024];
+};
+
+/* Fills the empty chunk; at the end of the file `end` is set. */
+static enum fth_status refill(struct fth_zreader *reader, size_t at_least, struct fth_error *error)
+{
+    reader->in = (ZSTD_inBuffer){reader->chunk, 0, 0};
+    while (!reader->end && reader->in.size < at_least) {
+        ssize_t got = read(reader->fd, reader->chunk + reader->in.size,
+                           sizeof reader->chunk - reader->in.size);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fth_fail(error, errno == EISDIR ? FTH_INVALID : FTH_IO, "read", reader->path,
+                            "%s", strerror(errno));
+        reader->end = got == 0;
+        reader->in.size += (size_t)got;
+    }
+    return FTH_OK;
+}
+
+enum fth_status fth_zreader_open(const char *path, struct fth_zreader **out,
+                                 struct fth_error *error)
+{
+    static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+    *out = NULL;
+    struct fth_zreader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return fth_fail(error, FTH_NO_MEMORY, "read", path, "out of memory");
+    bool standard_input = strcmp(path, "-") == 0;
+    reader->path = strdup(standard_input ? "standard input" : path);
+    reader->fd = standard_input ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    enum fth_status status = FTH_OK;
+    if (reader->fd < 0)
+        status = fth_fail(error, errno == ENOENT ? FTH_NOT_FOUND : FTH_IO, "read", path, "%s",
+                          strerror(errno));
+    else if (!reader->path)
+        status = fth_fail(error, FTH_NO_MEMORY, "read", path, "out of memory");
+    if (status == FTH_OK)
+        status = refill(reader, sizeof magic, error);
+    if (status == FTH_OK && reader->in.size >= sizeof magic &&
+        memcmp(reader->chunk, magic, sizeof magic) == 0) {
+        reader->stream = ZSTD_createDStream();
+        if (!reader->stream || ZSTD_isError(ZSTD_DCtx_setParameter(
+                                   reader->stream, ZSTD_d_windowLogMax, WINDOW_LOG_MAX)))
+            status = fth_fail(error, FTH_NO_MEMORY, "read", path, "out of memory");
+    }
+    if (status != FTH_OK) {
+        fth_zreader_close(reader);
+        return status;
+    }
+    *out = reader;
+    return FTH_OK;
+}
+
+enum fth_status fth_zreader_read(struct fth_zreader *reader, void *data, size_t size, size_t *got,
+                                 struct fth_error *error)
+{
+    *got = 0;
+    if (size == 0)
+        return FTH_OK;
+    for (;;) {
+        if (reader->in.pos == reader->in.size && !reader->end) {
+            enum fth_status status = refill(reader, 1, error);
+            if (status != FTH_OK)
+                return status;
+        }
+        size_t left = reader->in.size - reader->in.pos;
+        if (!reader->stream) {
+            *got = left < size ? left : size;
+            memcpy(data, reader->chunk + reader->in.pos, *got);
+            reader->in.pos += *got;
+            return FTH_OK;
+        }
+        if (left == 0 && !reader->in_frame)
+            return FTH_OK;
+        ZSTD_outBuffer out = {data, size, 0};
+        size_t hint = ZSTD_decompressStream(reader->stream, &out, &reader->in);
+        if (ZSTD_isError(hint))
+            return fth_fail(error, FTH_INVALID, "read", reader->path, "zstd: %s",
+                            ZSTD_getErrorName(hint));
+        reader->in_frame = hint != 0;
+        *got = out.pos;
+        if (out.pos > 0)
+            return FTH_OK;
+        if (left == 0 && reader->end)
+            return fth_fail(error, FTH_INVALID, "read", reader->path,
+                            "the zstd stream ends in the middle: the file is truncated");
+    }
+}
+
+void fth_zreader_close(struct fth_zreader *reader)
+{
+    if (!reader)
+        return;
+    ZSTD_freeDStream(reader->stream);
+    if (reader->fd >= 0)
+        close(reader->fd);
+    free(reader->path);
+    free(reader);
+}
+
+struct fth_zwriter {
+    struct fth_atomic_file *file;
+    ZSTD_CStream *stream;
+    char chunk[64 * 1024];
+};
+
+enum fth_status fth_zwriter_open(const char *path, int level, struct fth_zwriter **out,
+                                 struct fth_error *error)
+{
+    *out = NULL;
+    struct fth_zwriter *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return fth_fail(error, FTH_NO_MEMORY, "write", path, "out of memory");
+    enum fth_status status = fth_atomic_open(path, &writer->file, error);
+    if (status == FTH_OK) {
+        writer->stream = ZSTD_createCStream();
+        if (!writer->stream ||
+            ZSTD_isError(ZSTD_CCtx_setParameter(writer->stream, ZSTD_c_compressionLevel, level)) ||
+            ZSTD_isError(ZSTD_CCtx_setParameter(writer->stream, ZSTD_c_checksumFlag, 1)))
+            status = fth_fail(error, FTH_NO_MEMORY, "write", path, "cannot set up zstd");
+    }
+    if (status != FTH_OK) {
+        fth_zwriter_abort(writer);
+        return status;
+    }
+    *out = writer;
+    return FTH_OK;
+}
+
+static enum fth_status compress(struct fth_zwriter *writer, ZSTD_inBuffer *in,
+                                ZSTD_EndDirective directive, struct fth_error *error)
+{
+    size_t left;
+    do {
+        ZSTD_outBuffer out = {writer->chunk, sizeof writer->chunk, 0};
+        left = ZSTD_compressStream2(writer->stream, &out, in, directive);
+        if (ZSTD_isError(left))
+            return fth_fail(error, FTH_INVALID, "compress", NULL, "zstd: %s",
+                            ZSTD_getErrorName(left));
+        enum fth_status status = fth_atomic_write(writer->file, writer->chunk, out.pos, error);
+        if (status != FTH_OK)
+            return status;
+    } while (directive == ZSTD_e_end ? left > 0 : in->pos < in->size);
+    return FTH_OK;
+}
+
+enum fth_status fth_zwriter_write(struct fth_zwriter *writer, const void *data, size_t size,
+                                  struct fth_error *error)
+{
+    ZSTD_inBuffer in = {data, size, 0};
+    return compress(writer, &in, ZSTD_e_continue, error);
+}
+
+enum fth_status fth_zwriter_commit(struct fth_zwriter *writer, struct fth_error *error)
+{
+    ZSTD_inBuffer in = {NULL, 0, 0};
+    enum fth_status status = compress(writer, &in, ZSTD_e_end, error);
+    if (status == FTH_OK) {
+        status = fth_atomic_commit(writer->file, error);
+        writer->file = NULL;
+    }
+    fth_zwriter_abort(writer);
+    return status;
+}
+
+void fth_zwriter_abort(struct fth_zwriter *writer)
+{
+    if (!writer)
+        return;
+    fth_atomic_abort(writer->file);
+    ZSTD_freeCStream(writer->stream);
+    free(writer);
+}

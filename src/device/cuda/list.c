@@ -1,0 +1,59 @@
+/* Which NVIDIA GPUs are here. */
+#include "device/cuda/cuda.h"
+
+#include <stdio.h>
+
+/* CUdevice_attribute values, from the driver's documentation. */
+enum { SM_COUNT = 16, CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
+
+static enum fth_status describe(const struct fth_cuda *cuda, int ordinal, int version,
+                                void (*each)(void *user, const struct fth_device_info *device),
+                                void *user, struct fth_error *error)
+{
+    fth_cu_device device;
+    char name[256] = "", id[32], detail[160], memory_text[32];
+    int sms = 0, major = 0, minor = 0;
+    size_t memory = 0;
+    fth_cu_result result = cuda->device_get(&device, ordinal);
+    if (result == 0)
+        result = cuda->device_name(name, sizeof name, device);
+    if (result == 0)
+        result = cuda->device_attribute(&sms, SM_COUNT, device);
+    if (result == 0)
+        result = cuda->device_attribute(&major, CAPABILITY_MAJOR, device);
+    if (result == 0)
+        result = cuda->device_attribute(&minor, CAPABILITY_MINOR, device);
+    if (result == 0)
+        result = cuda->device_memory(&memory, device);
+    if (result != 0)
+        return fth_cuda_fail(cuda, result, "cuDeviceGet", error);
+    snprintf(id, sizeof id, "cuda:%d", ordinal);
+    snprintf(detail, sizeof detail, "cc %d.%d, %d SMs, %s, CUDA %d.%d", major, minor, sms,
+             fth_size_format((double)memory, memory_text, sizeof memory_text), version / 1000,
+             version % 1000 / 10);
+    each(user, &(struct fth_device_info){"cuda", id, name, detail});
+    return FTH_OK;
+}
+
+static enum fth_status list(void (*each)(void *user, const struct fth_device_info *device),
+                            void *user, struct fth_error *error)
+{
+    struct fth_cuda cuda;
+    enum fth_status status = fth_cuda_open(&cuda, error);
+    if (status != FTH_OK)
+        return status;
+    int count = 0, version = 0;
+    fth_cu_result result = cuda.device_count(&count);
+    if (result == 0)
+        result = cuda.driver_version(&version);
+    if (result != 0)
+        status = fth_cuda_fail(&cuda, result, "cuDeviceGetCount", error);
+    else if (count == 0)
+        status = fth_fail(error, FTH_UNAVAILABLE, "ask the CUDA driver", NULL, "it has no GPU");
+    for (int i = 0; i < count && status == FTH_OK; i++)
+        status = describe(&cuda, i, version, each, user, error);
+    fth_cuda_close(&cuda);
+    return status;
+}
+
+const struct fth_backend fth_backend_cuda = {"cuda", "NVIDIA GPUs, through their driver", list};

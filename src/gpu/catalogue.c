@@ -1,0 +1,201 @@
+/* The descriptions that come with fathom. They are built into the program, so that the binary alone
+ * is enough on a cluster node; files in share/fathom/gpus beside the program, or where it was
+ * installed, are found as well and go before those built in, so that a site can add its own. */
+#include "gpu/gpu.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#ifndef FTH_DATA_FOLDER
+#define FTH_DATA_FOLDER "/usr/local/share/fathom/gpus"
+#endif
+
+struct entry {
+    const char *name;
+    const char *path; /* NULL: built in */
+    const struct fth_embedded *embedded;
+};
+
+struct fth_catalogue {
+    struct fth_arena arena;
+    struct entry *entries;
+    size_t count, capacity;
+};
+
+static enum fth_status no_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, "open the catalogue of GPUs", NULL, "out of memory");
+}
+
+/* The first entry of a name stays: folders are read in order of precedence. */
+static bool add(struct fth_catalogue *catalogue, struct entry entry)
+{
+    for (size_t i = 0; i < catalogue->count; i++)
+        if (strcmp(catalogue->entries[i].name, entry.name) == 0)
+            return true;
+    if (catalogue->count == catalogue->capacity) {
+        size_t capacity = catalogue->capacity ? 2 * catalogue->capacity : 32;
+        struct entry *entries = realloc(catalogue->entries, capacity * sizeof *entries);
+        if (!entries)
+            return false;
+        catalogue->entries = entries;
+        catalogue->capacity = capacity;
+    }
+    catalogue->entries[catalogue->count++] = entry;
+    return true;
+}
+
+/* The name of a description file: NAME.json, NAME.json.zst; 0 where it is neither. */
+static size_t name_size(const char *file)
+{
+    static const char *const suffixes[] = {".json", ".json.zst"};
+    size_t size = strlen(file);
+    for (size_t i = 0; i < FTH_COUNT(suffixes); i++) {
+        size_t suffix = strlen(suffixes[i]);
+        if (size > suffix && strcmp(file + size - suffix, suffixes[i]) == 0)
+            return size - suffix;
+    }
+    return 0;
+}
+
+static bool add_folder(struct fth_catalogue *catalogue, const char *folder)
+{
+    DIR *stream = opendir(folder);
+    if (!stream)
+        return true;
+    bool ok = true;
+    const struct dirent *file;
+    while (ok && (file = readdir(stream))) {
+        size_t size = name_size(file->d_name);
+        if (size == 0 || file->d_name[0] == '.')
+            continue;
+        char path[PATH_MAX];
+        if (snprintf(path, sizeof path, "%s/%s", folder, file->d_name) >= (int)sizeof path)
+            continue;
+        char *name = fth_arena_text(&catalogue->arena, file->d_name);
+        struct entry entry = {name, fth_arena_text(&catalogue->arena, path), NULL};
+        ok = name && entry.path;
+        if (ok) {
+            name[size] = '\0';
+            ok = add(catalogue, entry);
+        }
+    }
+    closedir(stream);
+    return ok;
+}
+
+/* PREFIX/share/fathom/gpus for a program that is PREFIX/bin/fathom. */
+static bool beside_program(char *folder, size_t size)
+{
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length < 0)
+        return false;
+    program[length] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(program, '/');
+        if (!slash)
+            return false;
+        *slash = '\0';
+    }
+    return snprintf(folder, size, "%s/share/fathom/gpus", program) < (int)size;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+enum fth_status fth_catalogue_open(struct fth_catalogue **out, struct fth_error *error)
+{
+    *out = NULL;
+    struct fth_catalogue *catalogue = calloc(1, sizeof *catalogue);
+    if (!catalogue)
+        return no_memory(error);
+    char folder[PATH_MAX + 32];
+    bool ok = true;
+    if (beside_program(folder, sizeof folder))
+        ok = add_folder(catalogue, folder);
+    ok = ok && add_folder(catalogue, FTH_DATA_FOLDER);
+    for (size_t i = 0; i < fth_embedded_gpu_count && ok; i++)
+        ok = add(catalogue, (struct entry){fth_embedded_gpus[i].name, NULL, &fth_embedded_gpus[i]});
+    if (!ok) {
+        fth_catalogue_close(catalogue);
+        return no_memory(error);
+    }
+    if (catalogue->count)
+        qsort(catalogue->entries, catalogue->count, sizeof *catalogue->entries, by_name);
+    *out = catalogue;
+    return FTH_OK;
+}
+
+void fth_catalogue_close(struct fth_catalogue *catalogue)
+{
+    if (!catalogue)
+        return;
+    free(catalogue->entries);
+    fth_arena_fini(&catalogue->arena);
+    free(catalogue);
+}
+
+size_t fth_catalogue_count(const struct fth_catalogue *catalogue)
+{
+    return catalogue->count;
+}
+
+const char *fth_catalogue_name(const struct fth_catalogue *catalogue, size_t index)
+{
+    return index < catalogue->count ? catalogue->entries[index].name : NULL;
+}
+
+const char *fth_catalogue_path(const struct fth_catalogue *catalogue, size_t index)
+{
+    return index < catalogue->count ? catalogue->entries[index].path : NULL;
+}
+
+static enum fth_status no_such_gpu(const struct fth_catalogue *catalogue, const char *what,
+                                   struct fth_error *error)
+{
+    const char *near = NULL, *nearest = NULL;
+    const char **names = calloc(catalogue->count + 1, sizeof *names);
+    if (names) {
+        size_t distance;
+        for (size_t i = 0; i < catalogue->count; i++)
+            names[i] = catalogue->entries[i].name;
+        near = fth_suggest(what, names, catalogue->count);
+        nearest = fth_nearest(what, names, catalogue->count, &distance);
+        free(names);
+    }
+    if (near)
+        return fth_fail(error, FTH_NOT_FOUND, "find GPU", what,
+                        "no such name and no such file; did you mean '%s'?", near);
+    return fth_fail(error, FTH_NOT_FOUND, "find GPU", what,
+                    "no such name and no such file; the nearest name is '%s', and 'fathom gpus' "
+                    "lists them all",
+                    nearest ? nearest : "none");
+}
+
+enum fth_status fth_catalogue_read(const struct fth_catalogue *catalogue, const char *what,
+                                   const struct fth_log *log, struct fth_gpu **gpu,
+                                   struct fth_error *error)
+{
+    *gpu = NULL;
+    for (size_t i = 0; i < catalogue->count; i++) {
+        const struct entry *entry = &catalogue->entries[i];
+        if (strcasecmp(entry->name, what) != 0)
+            continue;
+        if (entry->path)
+            return fth_gpu_read_file(entry->path, log, gpu, error);
+        return fth_gpu_read_text(entry->name, entry->embedded->data, entry->embedded->size, log,
+                                 gpu, error);
+    }
+    bool path = strcmp(what, "-") == 0 || strchr(what, '/') || name_size(what);
+    if (path || access(what, F_OK) == 0)
+        return fth_gpu_read_file(what, log, gpu, error);
+    return no_such_gpu(catalogue, what, error);
+}

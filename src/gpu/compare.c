@@ -1,0 +1,91 @@
+/* What differs between two descriptions. A measured figure stands for an interval, so two figures
+ * differ only where their intervals do not meet; a figure without one is its own interval. */
+#include "gpu/gpu.h"
+
+#include <math.h>
+#include <string.h>
+
+static double low_end(const struct fth_attribute *a)
+{
+    return isnan(a->low) ? a->number : a->low;
+}
+
+static double high_end(const struct fth_attribute *a)
+{
+    return isnan(a->high) ? a->number : a->high;
+}
+
+/* Lists of names (shared_with) have no order; lists of numbers (set_ways) do. */
+static bool same_texts(const struct fth_attribute *a, const struct fth_attribute *b)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        size_t j = 0;
+        while (j < b->count && strcmp(a->texts[i], b->texts[j]) != 0)
+            j++;
+        if (j == b->count)
+            return false;
+    }
+    return a->count == b->count;
+}
+
+static bool same(const struct fth_attribute *a, const struct fth_attribute *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case FTH_NUMBER: return low_end(a) <= high_end(b) && low_end(b) <= high_end(a);
+    case FTH_NUMBERS:
+        return a->count == b->count &&
+               (a->count == 0 || memcmp(a->numbers, b->numbers, a->count * sizeof(double)) == 0);
+    case FTH_TEXTS: return same_texts(a, b);
+    default: return strcmp(a->text, b->text) == 0;
+    }
+}
+
+struct comparison {
+    const struct fth_gpu *a, *b;
+    void (*each)(void *, const struct fth_difference *);
+    void *user;
+    size_t count;
+};
+
+static void report(struct comparison *comparison, const char *section, const char *name,
+                   const struct fth_attribute *a, const struct fth_attribute *b)
+{
+    comparison->count++;
+    if (comparison->each)
+        comparison->each(comparison->user, &(struct fth_difference){section, name, a, b});
+}
+
+/* `section` is one of the first description unless `only_b`: then what only the second has. */
+static void compare_section(struct comparison *comparison, const struct fth_gpu_section *section,
+                            bool only_b)
+{
+    const struct fth_gpu *other = only_b ? comparison->a : comparison->b;
+    for (size_t i = 0; i < section->count; i++) {
+        const struct fth_attribute *mine = &section->attributes[i];
+        const struct fth_attribute *theirs = fth_gpu_attribute(other, section->name, mine->name);
+        if (only_b && !theirs)
+            report(comparison, section->name, mine->name, NULL, mine);
+        else if (!only_b && !(theirs && same(mine, theirs)))
+            report(comparison, section->name, mine->name, mine, theirs);
+    }
+}
+
+static void compare_all(struct comparison *comparison, const struct fth_gpu *gpu, bool only_b)
+{
+    compare_section(comparison, &gpu->device, only_b);
+    compare_section(comparison, &gpu->noise, only_b);
+    for (size_t i = 0; i < gpu->element_count; i++)
+        compare_section(comparison, &gpu->elements[i], only_b);
+}
+
+size_t fth_gpu_compare(const struct fth_gpu *a, const struct fth_gpu *b,
+                       void (*each)(void *user, const struct fth_difference *difference),
+                       void *user)
+{
+    struct comparison comparison = {a, b, each, user, 0};
+    compare_all(&comparison, a, false);
+    compare_all(&comparison, b, true);
+    return comparison.count;
+}

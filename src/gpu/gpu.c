@@ -1,0 +1,258 @@
+/* A GPU description in memory: sections of attributes, in the order in which they came. */
+#include "gpu/gpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char operation[] = "build GPU description";
+
+static enum fth_status no_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+}
+
+/* Room for one more in a list that doubles; false when there is no memory. */
+static bool grow(void **items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return true;
+    size_t wanted = *capacity ? 2 * *capacity : 8;
+    void *larger = realloc(*items, wanted * size);
+    if (!larger)
+        return false;
+    *items = larger;
+    *capacity = wanted;
+    return true;
+}
+
+enum fth_status fth_gpu_create(struct fth_gpu **out, struct fth_error *error)
+{
+    struct fth_gpu *gpu = calloc(1, sizeof *gpu);
+    if (!gpu)
+        return no_memory(error);
+    gpu->device.name = "device";
+    gpu->noise.name = "noise";
+    *out = gpu;
+    return FTH_OK;
+}
+
+static void section_fini(struct fth_gpu_section *section)
+{
+    free(section->attributes);
+    free(section->unknown.items);
+}
+
+void fth_gpu_destroy(struct fth_gpu *gpu)
+{
+    if (!gpu)
+        return;
+    section_fini(&gpu->device);
+    section_fini(&gpu->noise);
+    for (size_t i = 0; i < gpu->element_count; i++)
+        section_fini(&gpu->elements[i]);
+    free(gpu->elements);
+    free(gpu->references.items);
+    fth_arena_fini(&gpu->arena);
+    free(gpu);
+}
+
+const struct fth_gpu_section *fth_gpu_find_section(const struct fth_gpu *gpu, const char *name)
+{
+    if (strcmp(name, "device") == 0)
+        return &gpu->device;
+    if (strcmp(name, "noise") == 0)
+        return &gpu->noise;
+    for (size_t i = 0; i < gpu->element_count; i++)
+        if (strcmp(gpu->elements[i].name, name) == 0)
+            return &gpu->elements[i];
+    return NULL;
+}
+
+struct fth_gpu_section *fth_gpu_section(struct fth_gpu *gpu, const char *name)
+{
+    return (struct fth_gpu_section *)fth_gpu_find_section(gpu, name);
+}
+
+enum fth_status fth_gpu_add_element(struct fth_gpu *gpu, const char *name, struct fth_error *error)
+{
+    if (fth_gpu_find_section(gpu, name))
+        return fth_fail(error, FTH_INVALID, operation, name, "there is such a section already");
+    void *elements = gpu->elements;
+    if (!grow(&elements, gpu->element_count, &gpu->element_capacity, sizeof *gpu->elements))
+        return no_memory(error);
+    gpu->elements = elements;
+    struct fth_gpu_section section = {.name = fth_arena_text(&gpu->arena, name)};
+    if (!section.name)
+        return no_memory(error);
+    gpu->elements[gpu->element_count++] = section;
+    return FTH_OK;
+}
+
+struct fth_attribute fth_attribute_make(const char *name, enum fth_kind kind)
+{
+    return (struct fth_attribute){
+        .name = name,
+        .kind = kind,
+        .number = NAN,
+        .confidence = NAN,
+        .samples = NAN,
+        .low = NAN,
+        .high = NAN,
+    };
+}
+
+/* Copies into the arena; remembers in *ok when there was no memory. */
+static const char *copy_text(struct fth_gpu *gpu, const char *text, bool *ok)
+{
+    if (!text)
+        return NULL;
+    const char *copy = fth_arena_text(&gpu->arena, text);
+    *ok = *ok && copy;
+    return copy;
+}
+
+enum fth_status fth_gpu_set(struct fth_gpu *gpu, struct fth_gpu_section *section,
+                            const struct fth_attribute *attribute, struct fth_error *error)
+{
+    struct fth_attribute copy = *attribute;
+    bool ok = true;
+    copy.name = copy_text(gpu, attribute->name, &ok);
+    copy.text = copy_text(gpu, attribute->text, &ok);
+    copy.method = copy_text(gpu, attribute->method, &ok);
+    copy.reference = copy_text(gpu, attribute->reference, &ok);
+    copy.note = copy_text(gpu, attribute->note, &ok);
+    if (attribute->kind == FTH_NUMBERS) {
+        double *numbers = fth_arena_array(&gpu->arena, attribute->count, sizeof *numbers);
+        ok = ok && numbers;
+        if (numbers && attribute->count)
+            memcpy(numbers, attribute->numbers, attribute->count * sizeof *numbers);
+        copy.numbers = numbers;
+    }
+    if (attribute->kind == FTH_TEXTS) {
+        const char **texts = fth_arena_array(&gpu->arena, attribute->count, sizeof *texts);
+        ok = ok && texts;
+        for (size_t i = 0; texts && i < attribute->count; i++)
+            texts[i] = copy_text(gpu, attribute->texts[i], &ok);
+        copy.texts = texts;
+    }
+    if (!ok)
+        return no_memory(error);
+    for (size_t i = 0; i < section->count; i++)
+        if (strcmp(section->attributes[i].name, copy.name) == 0) {
+            section->attributes[i] = copy;
+            return FTH_OK;
+        }
+    void *attributes = section->attributes;
+    if (!grow(&attributes, section->count, &section->capacity, sizeof copy))
+        return no_memory(error);
+    section->attributes = attributes;
+    section->attributes[section->count++] = copy;
+    return FTH_OK;
+}
+
+static enum fth_status add_named(struct fth_gpu *gpu, struct fth_named_texts *list,
+                                 const char *name, const char *text, struct fth_error *error)
+{
+    void *items = list->items;
+    bool ok = grow(&items, list->count, &list->capacity, sizeof *list->items);
+    if (ok) {
+        list->items = items;
+        struct fth_named_text item = {copy_text(gpu, name, &ok), copy_text(gpu, text, &ok)};
+        list->items[list->count] = item;
+    }
+    if (!ok)
+        return no_memory(error);
+    list->count++;
+    return FTH_OK;
+}
+
+enum fth_status fth_gpu_set_unknown(struct fth_gpu *gpu, struct fth_gpu_section *section,
+                                    const char *name, const char *reason, struct fth_error *error)
+{
+    return add_named(gpu, &section->unknown, name, reason, error);
+}
+
+enum fth_status fth_gpu_set_reference(struct fth_gpu *gpu, const char *key, const char *text,
+                                      struct fth_error *error)
+{
+    return add_named(gpu, &gpu->references, key, text, error);
+}
+
+size_t fth_gpu_element_count(const struct fth_gpu *gpu)
+{
+    return gpu->element_count;
+}
+
+const char *fth_gpu_element_name(const struct fth_gpu *gpu, size_t index)
+{
+    return index < gpu->element_count ? gpu->elements[index].name : NULL;
+}
+
+size_t fth_gpu_attribute_count(const struct fth_gpu *gpu, const char *section)
+{
+    const struct fth_gpu_section *found = fth_gpu_find_section(gpu, section);
+    return found ? found->count : 0;
+}
+
+const struct fth_attribute *fth_gpu_attribute_at(const struct fth_gpu *gpu, const char *section,
+                                                 size_t index)
+{
+    const struct fth_gpu_section *found = fth_gpu_find_section(gpu, section);
+    return found && index < found->count ? &found->attributes[index] : NULL;
+}
+
+const struct fth_attribute *fth_gpu_attribute(const struct fth_gpu *gpu, const char *section,
+                                              const char *name)
+{
+    const struct fth_gpu_section *found = fth_gpu_find_section(gpu, section);
+    for (size_t i = 0; found && i < found->count; i++)
+        if (strcmp(found->attributes[i].name, name) == 0)
+            return &found->attributes[i];
+    return NULL;
+}
+
+double fth_gpu_number(const struct fth_gpu *gpu, const char *section, const char *name,
+                      double absent)
+{
+    const struct fth_attribute *attribute = fth_gpu_attribute(gpu, section, name);
+    return attribute && attribute->kind == FTH_NUMBER ? attribute->number : absent;
+}
+
+const char *fth_gpu_text(const struct fth_gpu *gpu, const char *section, const char *name)
+{
+    const struct fth_attribute *attribute = fth_gpu_attribute(gpu, section, name);
+    return attribute && attribute->kind == FTH_TEXT ? attribute->text : NULL;
+}
+
+const char *fth_gpu_unknown(const struct fth_gpu *gpu, const char *element, const char *name)
+{
+    const struct fth_gpu_section *found = fth_gpu_find_section(gpu, element);
+    for (size_t i = 0; found && i < found->unknown.count; i++)
+        if (strcmp(found->unknown.items[i].name, name) == 0)
+            return found->unknown.items[i].text;
+    return NULL;
+}
+
+void fth_gpu_path(const struct fth_gpu *gpu, const struct fth_gpu_section *section,
+                  const char *attribute, struct fth_json_path *path)
+{
+    *path = (struct fth_json_path){.size = 0};
+    if (section != &gpu->device && section != &gpu->noise)
+        fth_json_path_key(path, "elements");
+    fth_json_path_key(path, section->name);
+    if (attribute)
+        fth_json_path_key(path, attribute);
+}
+
+bool fth_reference_next(const char **at, const char **key, size_t *size)
+{
+    const char *start = *at + strspn(*at, " ");
+    if (!*start)
+        return false;
+    const char *end = start + strcspn(start, ";");
+    *key = start;
+    *size = strcspn(start, ",; ");
+    *at = *end ? end + 1 : end;
+    return true;
+}

@@ -1,0 +1,353 @@
+/* A GPU description from JSON. Reading decides what kind of thing each value is; whether the values
+ * can be true is for validate.c, which every description that is read goes through. */
+#include "gpu/gpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two hundred times the largest description we have. */
+#define LARGEST_BYTES ((size_t)16 * 1024 * 1024)
+
+static const char operation[] = "read GPU description";
+
+struct reader {
+    const char *name; /* of the file */
+    const struct fth_log *log;
+    struct fth_gpu *gpu;
+    struct fth_json_path path;
+    struct fth_error *error;
+};
+
+FTH_PRINTF(2, 3) static enum fth_status refuse(struct reader *reader, const char *reason, ...)
+{
+    va_list arguments;
+    char text[256];
+    va_start(arguments, reason);
+    vsnprintf(text, sizeof text, reason, arguments);
+    va_end(arguments);
+    return fth_fail(reader->error, FTH_INVALID, operation, reader->name, "%s: %s",
+                    reader->path.size ? reader->path.text : "the document", text);
+}
+
+static void warn_unknown(struct reader *reader, const char *what, const char *fate,
+                         const char *nearest)
+{
+    fth_log_message(reader->log, FTH_LOG_WARNING, "%s: %s: unknown %s, %s%s%s%s", reader->name,
+                    reader->path.text, what, fate, nearest ? " (did you mean '" : "",
+                    nearest ? nearest : "", nearest ? "'?)" : "");
+}
+
+static const char *type_name(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "a list";
+    case JSON_STRING: return "a text";
+    case JSON_INTEGER:
+    case JSON_REAL: return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE: return "a truth value";
+    default: return "null";
+    }
+}
+
+static enum fth_status wrong_type(struct reader *reader, const char *expected, const json_t *value)
+{
+    if (json_is_null(value))
+        return refuse(reader, "null; leave out what is not known, with the reason in \"unknown\"");
+    return refuse(reader, "expected %s, found %s", expected, type_name(value));
+}
+
+static enum fth_status read_number(struct reader *reader, const json_t *value, double *number)
+{
+    if (!json_is_number(value))
+        return wrong_type(reader, "a number", value);
+    /* The integer itself is compared: as a double, 2^53 + 1 would pass for 2^53. */
+    bool past = json_is_integer(value)
+                    ? llabs(json_integer_value(value)) > (long long)FTH_JSON_MAX_NUMBER
+                    : fabs(json_real_value(value)) > FTH_JSON_MAX_NUMBER;
+    if (past)
+        return refuse(reader, "number past 2^53, which JSON readers do not keep exactly");
+    *number = json_number_value(value);
+    return FTH_OK;
+}
+
+static enum fth_status read_text(struct reader *reader, const json_t *value, const char **text)
+{
+    if (!json_is_string(value))
+        return wrong_type(reader, "a text", value);
+    *text = json_string_value(value);
+    return FTH_OK;
+}
+
+static enum fth_status read_list(struct reader *reader, const json_t *value,
+                                 struct fth_attribute *attribute)
+{
+    if (!json_is_array(value))
+        return wrong_type(reader, "a list", value);
+    size_t count = json_array_size(value);
+    /* The lists need to live only until fth_gpu_set copies them; the arena is the nearest keeper.
+     */
+    struct fth_arena *arena = &reader->gpu->arena;
+    double *numbers = fth_arena_array(arena, count, sizeof *numbers);
+    const char **texts = fth_arena_array(arena, count, sizeof *texts);
+    if (!numbers || !texts)
+        return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->name, "out of memory");
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        const json_t *item = json_array_get(value, i);
+        size_t before = fth_json_path_index(&reader->path, i);
+        status = attribute->kind == FTH_NUMBERS ? read_number(reader, item, &numbers[i])
+                                                : read_text(reader, item, &texts[i]);
+        fth_json_path_back(&reader->path, before);
+    }
+    attribute->count = count;
+    attribute->numbers = numbers;
+    attribute->texts = texts;
+    return status;
+}
+
+static enum fth_status read_value(struct reader *reader, const json_t *value,
+                                  struct fth_attribute *attribute)
+{
+    switch (attribute->kind) {
+    case FTH_NUMBER: return read_number(reader, value, &attribute->number);
+    case FTH_TEXT: return read_text(reader, value, &attribute->text);
+    default: return read_list(reader, value, attribute);
+    }
+}
+
+/* The object form: the value and where it came from. */
+static enum fth_status read_provenance(struct reader *reader, const json_t *object,
+                                       struct fth_attribute *attribute)
+{
+    const json_t *value = json_object_get(object, "value");
+    if (!value)
+        return refuse(reader, "an object without \"value\"");
+    enum fth_status status = read_value(reader, value, attribute);
+    const char *key;
+    json_t *field;
+    json_object_foreach ((json_t *)object, key, field) {
+        const struct {
+            const char *name;
+            const char **text;
+            double *number;
+        } fields[] = {
+            {"method", &attribute->method, NULL},   {"reference", &attribute->reference, NULL},
+            {"note", &attribute->note, NULL},       {"confidence", NULL, &attribute->confidence},
+            {"samples", NULL, &attribute->samples}, {"low", NULL, &attribute->low},
+            {"high", NULL, &attribute->high},
+        };
+        if (status != FTH_OK)
+            break;
+        if (strcmp(key, "value") == 0)
+            continue;
+        size_t before = fth_json_path_key(&reader->path, key);
+        size_t i = 0;
+        while (i < FTH_COUNT(fields) && strcmp(fields[i].name, key) != 0)
+            i++;
+        if (strcmp(key, "source") == 0) {
+            const char *name = NULL;
+            status = read_text(reader, field, &name);
+            if (status == FTH_OK && !fth_source_parse(name, &attribute->source))
+                status =
+                    refuse(reader, "'%s' is none of measured, driver, derived, published", name);
+        } else if (i == FTH_COUNT(fields)) {
+            warn_unknown(reader, "field", "dropped", NULL);
+        } else if (fields[i].text) {
+            status = read_text(reader, field, fields[i].text);
+        } else {
+            status = read_number(reader, field, fields[i].number);
+        }
+        fth_json_path_back(&reader->path, before);
+    }
+    return status;
+}
+
+/* An attribute of a later version, or a slip: kept as JSON, so that nothing is lost. */
+static enum fth_status read_raw(struct reader *reader, struct fth_gpu_section *section,
+                                const char *key, const json_t *value)
+{
+    warn_unknown(reader, "attribute", "kept as it is",
+                 fth_schema_suggest_attribute(section->name, key));
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    if (!text)
+        return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->name, "out of memory");
+    struct fth_attribute attribute = fth_attribute_make(key, FTH_RAW);
+    attribute.text = text;
+    enum fth_status status = fth_gpu_set(reader->gpu, section, &attribute, reader->error);
+    free(text);
+    return status;
+}
+
+static enum fth_status read_unknown(struct reader *reader, struct fth_gpu_section *section,
+                                    const json_t *object)
+{
+    if (!json_is_object(object))
+        return wrong_type(reader, "an object of attribute and reason", object);
+    enum fth_status status = FTH_OK;
+    const char *key;
+    json_t *reason;
+    json_object_foreach ((json_t *)object, key, reason) {
+        const char *text = NULL;
+        size_t before = fth_json_path_key(&reader->path, key);
+        status = read_text(reader, reason, &text);
+        if (status == FTH_OK)
+            status = fth_gpu_set_unknown(reader->gpu, section, key, text, reader->error);
+        fth_json_path_back(&reader->path, before);
+        if (status != FTH_OK)
+            break;
+    }
+    return status;
+}
+
+static enum fth_status read_attribute(struct reader *reader, struct fth_gpu_section *section,
+                                      const char *key, const json_t *value)
+{
+    const struct fth_attribute_def *def = fth_schema_attribute(section->name, key);
+    if (!def)
+        return read_raw(reader, section, key, value);
+    struct fth_attribute attribute = fth_attribute_make(key, def->kind);
+    enum fth_status status = json_is_object(value) ? read_provenance(reader, value, &attribute)
+                                                   : read_value(reader, value, &attribute);
+    if (status == FTH_OK)
+        status = fth_gpu_set(reader->gpu, section, &attribute, reader->error);
+    return status;
+}
+
+static enum fth_status read_section(struct reader *reader, const char *name, const json_t *object)
+{
+    struct fth_gpu_section *section = fth_gpu_section(reader->gpu, name);
+    if (!json_is_object(object))
+        return wrong_type(reader, "an object", object);
+    enum fth_status status = FTH_OK;
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)object, key, value) {
+        size_t before = fth_json_path_key(&reader->path, key);
+        status = strcmp(key, "unknown") == 0 ? read_unknown(reader, section, value)
+                                             : read_attribute(reader, section, key, value);
+        fth_json_path_back(&reader->path, before);
+        if (status != FTH_OK)
+            break;
+    }
+    return status;
+}
+
+static enum fth_status read_elements(struct reader *reader, const json_t *object)
+{
+    if (!json_is_object(object))
+        return wrong_type(reader, "an object", object);
+    enum fth_status status = FTH_OK;
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)object, key, value) {
+        size_t before = fth_json_path_key(&reader->path, key);
+        if (!fth_schema_element(key))
+            warn_unknown(reader, "element", "kept as it is", fth_schema_suggest_element(key));
+        status = fth_gpu_add_element(reader->gpu, key, reader->error);
+        if (status == FTH_OK)
+            status = read_section(reader, key, value);
+        fth_json_path_back(&reader->path, before);
+        if (status != FTH_OK)
+            break;
+    }
+    return status;
+}
+
+static enum fth_status read_references(struct reader *reader, const json_t *object)
+{
+    if (!json_is_object(object))
+        return wrong_type(reader, "an object of key and source", object);
+    enum fth_status status = FTH_OK;
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)object, key, value) {
+        const char *text = NULL;
+        size_t before = fth_json_path_key(&reader->path, key);
+        status = read_text(reader, value, &text);
+        if (status == FTH_OK)
+            status = fth_gpu_set_reference(reader->gpu, key, text, reader->error);
+        fth_json_path_back(&reader->path, before);
+        if (status != FTH_OK)
+            break;
+    }
+    return status;
+}
+
+static enum fth_status read_document(struct reader *reader, const json_t *root)
+{
+    if (!json_is_object(root))
+        return wrong_type(reader, "an object", root);
+    const char *schema = json_string_value(json_object_get(root, "schema"));
+    if (!schema || strcmp(schema, "fathom-gpu/1") != 0) {
+        fth_json_path_key(&reader->path, "schema");
+        return schema ? refuse(reader, "'%s' is not fathom-gpu/1, which this version reads", schema)
+                      : refuse(reader, "missing; a GPU description says \"fathom-gpu/1\" here");
+    }
+    static const char *const required[] = {"device", "elements"};
+    for (size_t i = 0; i < FTH_COUNT(required); i++)
+        if (!json_object_get(root, required[i])) {
+            fth_json_path_key(&reader->path, required[i]);
+            return refuse(reader, "missing");
+        }
+    enum fth_status status = FTH_OK;
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)root, key, value) {
+        size_t before = fth_json_path_key(&reader->path, key);
+        if (strcmp(key, "device") == 0 || strcmp(key, "noise") == 0)
+            status = read_section(reader, key, value);
+        else if (strcmp(key, "elements") == 0)
+            status = read_elements(reader, value);
+        else if (strcmp(key, "references") == 0)
+            status = read_references(reader, value);
+        else if (strcmp(key, "schema") != 0)
+            warn_unknown(reader, "key", "dropped", NULL);
+        fth_json_path_back(&reader->path, before);
+        if (status != FTH_OK)
+            break;
+    }
+    return status;
+}
+
+enum fth_status fth_gpu_read_text(const char *name, const char *text, size_t size,
+                                  const struct fth_log *log, struct fth_gpu **gpu,
+                                  struct fth_error *error)
+{
+    *gpu = NULL;
+    json_t *root = NULL;
+    struct reader reader = {.name = name, .log = log, .error = error};
+    enum fth_status status = fth_json_parse(name, text, size, &root, error);
+    if (status == FTH_OK)
+        status = fth_gpu_create(&reader.gpu, error);
+    if (status == FTH_OK)
+        status = read_document(&reader, root);
+    if (status == FTH_OK) {
+        struct fth_error fault = {FTH_OK, "", "", ""};
+        status = fth_gpu_validate(reader.gpu, &fault);
+        if (status != FTH_OK)
+            fth_fail(error, status, operation, name, "%s", fault.cause);
+    }
+    json_decref(root);
+    if (status != FTH_OK) {
+        fth_gpu_destroy(reader.gpu);
+        return status;
+    }
+    *gpu = reader.gpu;
+    return FTH_OK;
+}
+
+enum fth_status fth_gpu_read_file(const char *path, const struct fth_log *log, struct fth_gpu **gpu,
+                                  struct fth_error *error)
+{
+    *gpu = NULL;
+    struct fth_buffer content = {0};
+    enum fth_status status = fth_file_read(path, LARGEST_BYTES, &content, error);
+    if (status == FTH_OK)
+        status = fth_gpu_read_text(strcmp(path, "-") == 0 ? "standard input" : path,
+                                   content.data ? content.data : "", content.size, log, gpu, error);
+    fth_buffer_fini(&content);
+    return status;
+}

@@ -1,0 +1,224 @@
+/* The elements and attributes of fathom-gpu/1, in one table each. A new attribute is one row here
+ * and one in docs/gpu-description.md (a test holds the two together). */
+#include "gpu/gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CACHE FTH_CLASS_CACHE
+#define L1 FTH_CLASS_L1
+#define ICACHE FTH_CLASS_ICACHE
+#define SHARED FTH_CLASS_SHARED
+#define CLUSTER FTH_CLASS_CLUSTER
+#define L2 FTH_CLASS_L2
+#define TLB FTH_CLASS_TLB
+#define MEMORY FTH_CLASS_MEMORY
+#define REGISTERS FTH_CLASS_REGISTERS
+#define DEVICE FTH_CLASS_DEVICE
+#define NOISE FTH_CLASS_NOISE
+#define ELEMENTS (CACHE | ICACHE | SHARED | TLB | MEMORY | REGISTERS)
+
+static const struct fth_element_def sections[] = {
+    {"device", "Device", "device", DEVICE},
+    {"noise", "Noise", "noise", NOISE},
+    {"l1", "L1 data", "L1", CACHE | L1},
+    {"texture", "Texture", "tex", CACHE},
+    {"readonly", "Read-only", "ro", CACHE},
+    {"constant_l1", "Constant L1", "const L1", CACHE},
+    {"constant_l15", "Constant L1.5", "const L1.5", CACHE},
+    {"instruction_l0", "Instruction L0", "instr L0", ICACHE},
+    {"instruction_l1", "Instruction L1", "instr L1", ICACHE},
+    {"instruction_l15", "Instruction L1.5", "instr L1.5", ICACHE},
+    {"shared", "Shared memory", "shared", SHARED},
+    {"cluster_shared", "Cluster shared", "cluster", SHARED | CLUSTER},
+    {"l2", "L2", "L2", CACHE | L2},
+    {"tlb_l1", "TLB L1", "TLB L1", TLB},
+    {"tlb_l2", "TLB L2", "TLB L2", TLB},
+    {"tlb_l3", "TLB L3", "TLB L3", TLB},
+    {"memory", "Device memory", "memory", MEMORY},
+    {"registers", "Registers", "registers", REGISTERS},
+};
+enum { NOT_ELEMENTS = 2 };
+
+static const char *const scopes[] = {"sm", "gpc", "gpu", NULL};
+static const char *const policies[] = {"lru", "fifo", "lfu", "random", "weighted", NULL};
+static const char *const cached[] = {"global", "local", NULL};
+
+static const struct fth_attribute_def attributes[] = {
+    {"name", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"vendor", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"architecture", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"chip", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"compute_capability", DEVICE, FTH_TEXT, FTH_RULE_CAPABILITY, NULL},
+    {"sms", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"cores_per_sm", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"schedulers_per_sm", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"warp_size", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"clock_mhz", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"memory_clock_mhz", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"memory_bus_bits", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"max_threads_per_block", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"max_threads_per_sm", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"backend", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"driver", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"uuid", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+
+    {"seed", NOISE, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
+    {"jitter_cycles", NOISE, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
+    {"outlier_rate", NOISE, FTH_NUMBER, FTH_RULE_FRACTION, NULL},
+
+    {"scope", ELEMENTS, FTH_TEXT, FTH_RULE_CHOICE, scopes},
+    {"size_bytes", ELEMENTS & ~TLB, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"default_size_bytes", CACHE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"unified_bytes", CACHE | SHARED, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"onset_bytes", CACHE | ICACHE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"resident_bytes", CACHE | ICACHE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"full_miss_bytes", CACHE | ICACHE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"line_bytes", CACHE | ICACHE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"sector_bytes", CACHE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"fill_bytes", CACHE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"sets", CACHE | ICACHE | TLB, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"ways", CACHE | ICACHE | TLB, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"set_ways", CACHE | TLB, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
+    {"index", CACHE | TLB, FTH_TEXT, FTH_RULE_INDEX, NULL},
+    {"policy", CACHE | ICACHE | TLB, FTH_TEXT, FTH_RULE_CHOICE, policies},
+    {"way_weights", CACHE | TLB, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
+    {"latency_cycles", ELEMENTS & ~(TLB | REGISTERS), FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"latency_ns", ELEMENTS & ~(TLB | REGISTERS), FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"far_latency_cycles", L2 | CLUSTER | MEMORY, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"cold_latency_cycles", MEMORY, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"cycles_per_instruction", ICACHE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"miss_penalty_cycles", TLB, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
+    {"per_sm", CACHE | ICACHE | SHARED, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"shared_with", CACHE | ICACHE, FTH_TEXTS, FTH_RULE_ELEMENT, NULL},
+    {"caches", L1, FTH_TEXTS, FTH_RULE_CHOICE, cached},
+    {"partitions", L2, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"slices", L2, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"home_mask", L2, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
+    {"banks", CACHE | SHARED, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"bank_bytes", SHARED, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"conflict_cycles", SHARED, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
+    {"max_block_bytes", SHARED, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"carveout_bytes", SHARED, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
+    {"page_bytes", TLB, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"entries", TLB, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"reach_bytes", TLB, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"read_bytes_per_s", CACHE | SHARED | MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
+    {"write_bytes_per_s", CACHE | SHARED | MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
+    {"copy_bytes_per_s", CACHE | SHARED | MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
+    {"peak_bytes_per_s", MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
+};
+
+static const struct fth_element_def *find_section(const char *name)
+{
+    for (size_t i = 0; i < FTH_COUNT(sections); i++)
+        if (strcmp(sections[i].name, name) == 0)
+            return &sections[i];
+    return NULL;
+}
+
+const struct fth_element_def *fth_schema_element_at(size_t index)
+{
+    return index < FTH_COUNT(sections) - NOT_ELEMENTS ? &sections[index + NOT_ELEMENTS] : NULL;
+}
+
+const struct fth_element_def *fth_schema_element(const char *name)
+{
+    const struct fth_element_def *element = find_section(name);
+    return element && element->classes & (DEVICE | NOISE) ? NULL : element;
+}
+
+const struct fth_attribute_def *fth_schema_attribute_at(size_t index)
+{
+    return index < FTH_COUNT(attributes) ? &attributes[index] : NULL;
+}
+
+const struct fth_attribute_def *fth_schema_attribute(const char *section, const char *name)
+{
+    const struct fth_element_def *where = find_section(section);
+    for (size_t i = 0; where && i < FTH_COUNT(attributes); i++)
+        if (attributes[i].classes & where->classes && strcmp(attributes[i].name, name) == 0)
+            return &attributes[i];
+    return NULL;
+}
+
+const char *fth_schema_suggest_attribute(const char *section, const char *name)
+{
+    const char *names[FTH_COUNT(attributes)];
+    size_t count = 0;
+    const struct fth_element_def *where = find_section(section);
+    for (size_t i = 0; where && i < FTH_COUNT(attributes); i++)
+        if (attributes[i].classes & where->classes)
+            names[count++] = attributes[i].name;
+    return fth_suggest(name, names, count);
+}
+
+const char *fth_schema_suggest_element(const char *name)
+{
+    const char *names[FTH_COUNT(sections)];
+    size_t count = 0;
+    for (size_t i = NOT_ELEMENTS; i < FTH_COUNT(sections); i++)
+        names[count++] = sections[i].name;
+    return fth_suggest(name, names, count);
+}
+
+static const char *const source_names[] = {
+    [FTH_SOURCE_NONE] = NULL,
+    [FTH_SOURCE_MEASURED] = "measured",
+    [FTH_SOURCE_DRIVER] = "driver",
+    [FTH_SOURCE_DERIVED] = "derived",
+    [FTH_SOURCE_PUBLISHED] = "published",
+};
+
+const char *fth_source_name(enum fth_source source)
+{
+    return source_names[source];
+}
+
+bool fth_source_parse(const char *name, enum fth_source *source)
+{
+    for (size_t i = 1; i < FTH_COUNT(source_names); i++)
+        if (strcmp(source_names[i], name) == 0) {
+            *source = (enum fth_source)i;
+            return true;
+        }
+    return false;
+}
+
+/* A number below 64 without sign or space. */
+static bool bit_number(const char **at, unsigned *bit)
+{
+    char *end;
+    if (**at < '0' || **at > '9')
+        return false;
+    unsigned long number = strtoul(*at, &end, 10);
+    if (number > 63)
+        return false;
+    *at = end;
+    *bit = (unsigned)number;
+    return true;
+}
+
+int fth_index_parse(const char *text, unsigned bits[64])
+{
+    if (strcmp(text, "mod") == 0 || strcmp(text, "xor") == 0 || strcmp(text, "prime") == 0)
+        return 0;
+    const char *at;
+    unsigned bit;
+    if (strncmp(text, "shift:", 6) == 0) {
+        at = text + 6;
+        return bit_number(&at, &bit) && *at == '\0' ? 0 : -1;
+    }
+    if (strncmp(text, "bits:[", 6) != 0)
+        return -1;
+    at = text + 6;
+    int count = 0;
+    uint64_t seen = 0;
+    do {
+        if (count == 64 || !bit_number(&at, &bit) || seen >> bit & 1)
+            return -1;
+        seen |= (uint64_t)1 << bit;
+        bits[count++] = bit;
+    } while (*at == ',' && at++);
+    return strcmp(at, "]") == 0 ? count : -1;
+}

@@ -1,0 +1,347 @@
+/* What must hold in a GPU description: each value by its rule in the schema, then the relations
+ * between the figures of an element, then those between elements. The first fault is told, with its
+ * path. A figure that is absent breaks nothing. */
+#include "gpu/gpu.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct check {
+    const struct fth_gpu *gpu;
+    const struct fth_gpu_section *section;
+    struct fth_error *error;
+};
+
+FTH_PRINTF(3, 4)
+static enum fth_status refuse(const struct check *check, const char *attribute, const char *reason,
+                              ...)
+{
+    struct fth_json_path path;
+    char text[256];
+    va_list arguments;
+    va_start(arguments, reason);
+    vsnprintf(text, sizeof text, reason, arguments);
+    va_end(arguments);
+    fth_gpu_path(check->gpu, check->section, attribute, &path);
+    return fth_fail(check->error, FTH_INVALID, "check GPU description", NULL, "%s: %s", path.text,
+                    text);
+}
+
+static double number(const struct check *check, const char *name)
+{
+    return fth_gpu_number(check->gpu, check->section->name, name, NAN);
+}
+
+/* ---- one value ---- */
+
+static const char *number_fault(double value, enum fth_rule rule)
+{
+    if (!isfinite(value))
+        return "is not a finite number";
+    if (fabs(value) > FTH_JSON_MAX_NUMBER)
+        return "is past 2^53";
+    bool whole = value == rint(value);
+    switch (rule) {
+    case FTH_RULE_COUNT: return whole && value >= 1 ? NULL : "is not a whole number of at least 1";
+    case FTH_RULE_WHOLE: return whole && value >= 0 ? NULL : "is not a whole number of at least 0";
+    case FTH_RULE_POSITIVE: return value > 0 ? NULL : "is not greater than 0";
+    case FTH_RULE_NOT_NEGATIVE: return value >= 0 ? NULL : "is negative";
+    case FTH_RULE_FRACTION: return value >= 0 && value <= 1 ? NULL : "is not between 0 and 1";
+    default: return NULL;
+    }
+}
+
+static bool is_capability(const char *text)
+{
+    size_t major = strspn(text, "0123456789");
+    if (major == 0 || text[major] != '.')
+        return false;
+    size_t minor = strspn(text + major + 1, "0123456789");
+    return minor > 0 && text[major + 1 + minor] == '\0';
+}
+
+static enum fth_status check_text(const struct check *check, const struct fth_attribute_def *def,
+                                  const char *text)
+{
+    unsigned bits[64];
+    switch (def->rule) {
+    case FTH_RULE_CHOICE: {
+        char known[128] = "";
+        for (const char *const *choice = def->choices; *choice; choice++) {
+            if (strcmp(*choice, text) == 0)
+                return FTH_OK;
+            size_t used = strlen(known);
+            snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", *choice);
+        }
+        return refuse(check, def->name, "'%s' is none of %s", text, known);
+    }
+    case FTH_RULE_INDEX:
+        if (fth_index_parse(text, bits) < 0)
+            return refuse(check, def->name,
+                          "'%s' is none of mod, shift:N, xor, prime, bits:[N,N,…]", text);
+        return FTH_OK;
+    case FTH_RULE_CAPABILITY:
+        return is_capability(text) ? FTH_OK
+                                   : refuse(check, def->name, "'%s' is not like 9.0", text);
+    default: return *text ? FTH_OK : refuse(check, def->name, "is empty");
+    }
+}
+
+static enum fth_status check_number(const struct check *check, const struct fth_attribute_def *def,
+                                    double value)
+{
+    char text[40];
+    const char *fault = number_fault(value, def->rule);
+    return fault ? refuse(check, def->name, "%s %s", fth_number_format(value, text, sizeof text),
+                          fault)
+                 : FTH_OK;
+}
+
+static enum fth_status check_value(const struct check *check, const struct fth_attribute *a,
+                                   const struct fth_attribute_def *def)
+{
+    enum fth_status status = FTH_OK;
+    switch (a->kind) {
+    case FTH_NUMBER: return check_number(check, def, a->number);
+    case FTH_TEXT: return check_text(check, def, a->text);
+    case FTH_NUMBERS:
+        for (size_t i = 0; i < a->count && status == FTH_OK; i++)
+            status = check_number(check, def, a->numbers[i]);
+        break;
+    case FTH_TEXTS:
+        for (size_t i = 0; i < a->count && status == FTH_OK; i++)
+            status = check_text(check, def, a->texts[i]);
+        break;
+    case FTH_RAW: break;
+    }
+    if (status == FTH_OK && a->kind == FTH_NUMBERS && a->count == 0)
+        status = refuse(check, a->name, "is an empty list");
+    return status;
+}
+
+static enum fth_status check_provenance(const struct check *check, const struct fth_attribute *a)
+{
+    if (!isnan(a->confidence) && number_fault(a->confidence, FTH_RULE_FRACTION))
+        return refuse(check, a->name, "confidence %g is not between 0 and 1", a->confidence);
+    if (!isnan(a->samples) && number_fault(a->samples, FTH_RULE_WHOLE))
+        return refuse(check, a->name, "samples %g is not a whole number of at least 0", a->samples);
+    if ((!isnan(a->low) || !isnan(a->high)) && a->kind != FTH_NUMBER)
+        return refuse(check, a->name, "only a number has an interval");
+    if (a->low > a->number)
+        return refuse(check, a->name, "low %g is above the value, %g", a->low, a->number);
+    if (a->high < a->number)
+        return refuse(check, a->name, "high %g is below the value, %g", a->high, a->number);
+    const char *at = a->reference ? a->reference : "", *key;
+    size_t size;
+    while (fth_reference_next(&at, &key, &size)) {
+        const struct fth_named_texts *references = &check->gpu->references;
+        size_t i = 0;
+        while (i < references->count && (strlen(references->items[i].name) != size ||
+                                         strncmp(references->items[i].name, key, size) != 0))
+            i++;
+        if (i == references->count)
+            return refuse(check, a->name, "reference '%.*s' does not stand in \"references\"",
+                          (int)size, key);
+    }
+    return FTH_OK;
+}
+
+/* ---- the figures of one element ---- */
+
+/* One instance, or of the L2 one partition: what sets and ways describe. */
+static double part_bytes(const struct check *check)
+{
+    double partitions = number(check, "partitions");
+    return number(check, "size_bytes") / (isnan(partitions) ? 1 : partitions);
+}
+
+/* The ways of all sets, from set_ways or from sets and ways; NAN where they are not known. */
+static enum fth_status count_ways(const struct check *check, double *total)
+{
+    const struct fth_attribute *set_ways =
+        fth_gpu_attribute(check->gpu, check->section->name, "set_ways");
+    double sets = number(check, "sets"), ways = number(check, "ways");
+    *total = sets * ways;
+    if (!set_ways)
+        return FTH_OK;
+    *total = 0;
+    for (size_t i = 0; i < set_ways->count; i++) {
+        *total += set_ways->numbers[i];
+        if (!isnan(ways) && set_ways->numbers[i] != ways)
+            return refuse(check, "ways", "%g, but set_ways has a set of %g", ways,
+                          set_ways->numbers[i]);
+    }
+    if (!isnan(sets) && sets != (double)set_ways->count)
+        return refuse(check, "sets", "%g, but set_ways lists %zu", sets, set_ways->count);
+    return FTH_OK;
+}
+
+static enum fth_status check_divides(const struct check *check, const char *part, const char *whole)
+{
+    double a = number(check, part), b = number(check, whole);
+    if (isnan(a) || isnan(b) || fmod(b, a) == 0)
+        return FTH_OK;
+    return refuse(check, part, "%.0f does not divide %s, %.0f", a, whole, b);
+}
+
+/* `less` may not exceed `more`. */
+static enum fth_status check_order(const struct check *check, const char *less, const char *more)
+{
+    double a = number(check, less), b = number(check, more);
+    if (a > b) {
+        char low[40], high[40];
+        return refuse(check, less, "%s is more than %s, %s", fth_number_format(a, low, sizeof low),
+                      more, fth_number_format(b, high, sizeof high));
+    }
+    return FTH_OK;
+}
+
+static enum fth_status check_structure(const struct check *check)
+{
+    double total, line = number(check, "line_bytes"), part = part_bytes(check);
+    enum fth_status status = count_ways(check, &total);
+    if (status != FTH_OK)
+        return status;
+    if (total * line != part && !isnan(total * line) && !isnan(part))
+        return refuse(check, "size_bytes",
+                      "%.0f%s, but the ways of all sets (%.0f) x line_bytes (%.0f) make %.0f", part,
+                      isnan(number(check, "partitions")) ? "" : " a partition", total, line,
+                      total * line);
+
+    double entries = number(check, "entries"), page = number(check, "page_bytes");
+    double reach = number(check, "reach_bytes");
+    if (!isnan(entries) && !isnan(total) && entries != total)
+        return refuse(check, "entries", "%.0f, but the ways of all sets make %.0f", entries, total);
+    double count = isnan(entries) ? total : entries;
+    if (!isnan(count * page) && !isnan(reach) && count * page != reach)
+        return refuse(check, "reach_bytes", "%.0f, but %.0f entries x page_bytes (%.0f) make %.0f",
+                      reach, count, page, count * page);
+    return FTH_OK;
+}
+
+static enum fth_status check_replacement(const struct check *check)
+{
+    const char *section = check->section->name;
+    const char *policy = fth_gpu_text(check->gpu, section, "policy");
+    const struct fth_attribute *weights = fth_gpu_attribute(check->gpu, section, "way_weights");
+    bool weighted = policy && strcmp(policy, "weighted") == 0;
+    if (weighted && !weights)
+        return refuse(check, "policy", "weighted, but there are no way_weights");
+    if (weights && !weighted)
+        return refuse(check, "way_weights", "given, but the policy is not weighted");
+    double ways = number(check, "ways");
+    if (weights && !isnan(ways) && (double)weights->count != ways)
+        return refuse(check, "way_weights", "lists %zu, but there are %g ways", weights->count,
+                      ways);
+
+    const char *index = fth_gpu_text(check->gpu, section, "index");
+    double sets = number(check, "sets");
+    unsigned bits[64];
+    int count = index ? fth_index_parse(index, bits) : 0;
+    if (count > 0 && !isnan(sets) && ldexp(1, count) != sets)
+        return refuse(check, "index", "%d bits select %.0f sets, but there are %.0f", count,
+                      ldexp(1, count), sets);
+    return FTH_OK;
+}
+
+static enum fth_status check_relations(const struct check *check)
+{
+    static const struct {
+        bool divides;
+        const char *part, *whole;
+    } pairs[] = {
+        {true, "line_bytes", "size_bytes"},
+        {true, "sector_bytes", "line_bytes"},
+        {true, "line_bytes", "default_size_bytes"},
+        {false, "default_size_bytes", "size_bytes"},
+        {false, "size_bytes", "unified_bytes"},
+        {false, "onset_bytes", "full_miss_bytes"},
+        {false, "max_block_bytes", "size_bytes"},
+        {false, "latency_cycles", "far_latency_cycles"},
+        {false, "latency_cycles", "cold_latency_cycles"},
+        {false, "read_bytes_per_s", "peak_bytes_per_s"},
+        {false, "write_bytes_per_s", "peak_bytes_per_s"},
+        {false, "copy_bytes_per_s", "peak_bytes_per_s"},
+    };
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < FTH_COUNT(pairs) && status == FTH_OK; i++)
+        status = pairs[i].divides ? check_divides(check, pairs[i].part, pairs[i].whole)
+                                  : check_order(check, pairs[i].part, pairs[i].whole);
+    if (status == FTH_OK)
+        status = check_structure(check);
+    if (status == FTH_OK)
+        status = check_replacement(check);
+    return status;
+}
+
+/* ---- between elements ---- */
+
+static bool names(const struct fth_attribute *list, const char *name)
+{
+    for (size_t i = 0; list && i < list->count; i++)
+        if (strcmp(list->texts[i], name) == 0)
+            return true;
+    return false;
+}
+
+static enum fth_status check_sharing(const struct check *check)
+{
+    const char *self = check->section->name;
+    const struct fth_attribute *shared = fth_gpu_attribute(check->gpu, self, "shared_with");
+    for (size_t i = 0; shared && i < shared->count; i++) {
+        const char *other = shared->texts[i];
+        if (strcmp(other, self) == 0)
+            return refuse(check, "shared_with", "names the element itself");
+        if (strcmp(other, "device") == 0 || strcmp(other, "noise") == 0 ||
+            !fth_gpu_find_section(check->gpu, other))
+            return refuse(check, "shared_with", "'%s' is no element of this GPU", other);
+        if (!names(fth_gpu_attribute(check->gpu, other, "shared_with"), self))
+            return refuse(check, "shared_with",
+                          "names %s, but elements.%s.shared_with does not "
+                          "name %s: sharing goes both ways",
+                          other, other, self);
+    }
+    return FTH_OK;
+}
+
+static enum fth_status check_section(const struct check *check)
+{
+    const struct fth_gpu_section *section = check->section;
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < section->count && status == FTH_OK; i++) {
+        const struct fth_attribute *a = &section->attributes[i];
+        const struct fth_attribute_def *def = fth_schema_attribute(section->name, a->name);
+        if (!def)
+            continue;
+        if (a->kind != def->kind)
+            return refuse(check, a->name, "is of the wrong kind");
+        if (fth_gpu_unknown(check->gpu, section->name, a->name))
+            return refuse(check, a->name, "has a value and stands in \"unknown\" too");
+        status = check_value(check, a, def);
+        if (status == FTH_OK)
+            status = check_provenance(check, a);
+    }
+    if (status == FTH_OK)
+        status = check_relations(check);
+    if (status == FTH_OK)
+        status = check_sharing(check);
+    return status;
+}
+
+enum fth_status fth_gpu_validate(const struct fth_gpu *gpu, struct fth_error *error)
+{
+    struct check check = {gpu, &gpu->device, error};
+    if (!fth_gpu_text(gpu, "device", "name"))
+        return refuse(&check, "name", "missing");
+    enum fth_status status = check_section(&check);
+    check.section = &gpu->noise;
+    if (status == FTH_OK)
+        status = check_section(&check);
+    for (size_t i = 0; i < gpu->element_count && status == FTH_OK; i++) {
+        check.section = &gpu->elements[i];
+        status = check_section(&check);
+    }
+    return status;
+}

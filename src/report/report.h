@@ -1,0 +1,57 @@
+/* report/: what a description looks like. Each format is one writer; report.c lists them.
+ *
+ *   text.c  a drawing and tables for the terminal       json.c  the document itself
+ *   draw.c  nested boxes                                csv.c   one attribute a row
+ *   table.c a table of any kind
+ */
+#ifndef FTH_REPORT_H
+#define FTH_REPORT_H
+
+#include "gpu/gpu.h"
+
+struct fth_report_writer {
+    const char *name;
+    const char *summary;
+    enum fth_status (*gpu)(const struct fth_gpu *gpu, const struct fth_report_options *options,
+                           struct fth_buffer *out, struct fth_error *error);
+    void (*table)(const struct fth_table *table, const struct fth_report_options *options,
+                  struct fth_buffer *out);
+};
+
+extern const struct fth_report_writer fth_report_text, fth_report_json, fth_report_csv;
+
+/* ---- table.c ---- */
+
+void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
+                    struct fth_buffer *out);
+
+/* ---- draw.c: blocks of text that are put side by side, on top of each other, and framed ---- */
+
+/* Lines of `width` columns each. A block lives in the arena it was made from. */
+struct fth_block {
+    const char **lines;
+    size_t count;
+    size_t width;
+};
+
+struct fth_drawing {
+    struct fth_arena arena;
+    bool utf8;
+    bool failed; /* out of memory: what is drawn is incomplete */
+};
+
+void fth_drawing_fini(struct fth_drawing *drawing);
+/* A frame with the title in its top edge around some lines, at least `width` columns wide (0: as
+ * wide as it needs to be). Text is made printable and cut where it does not fit. */
+struct fth_block fth_draw_box(struct fth_drawing *drawing, const char *title,
+                              const struct fth_block *content, size_t width);
+/* A block of plain lines, as wide as the longest. */
+struct fth_block fth_draw_lines(struct fth_drawing *drawing, const char *const *lines,
+                                size_t count);
+/* Blocks side by side, in as many rows as `width` asks for, stacked. */
+struct fth_block fth_draw_flow(struct fth_drawing *drawing, const struct fth_block *blocks,
+                               size_t count, size_t width);
+struct fth_block fth_draw_stack(struct fth_drawing *drawing, const struct fth_block *blocks,
+                                size_t count);
+
+#endif

@@ -1,0 +1,56 @@
+/* A table of any kind for the terminal: columns as wide as their widest cell, figures to the right.
+ */
+#include "report/report.h"
+
+#include <math.h>
+
+/* What stands in a cell, in `number` where it is a figure. */
+static const char *cell_text(const struct fth_table *table, size_t index, bool utf8,
+                             char number[40])
+{
+    const struct fth_cell *cell = &table->cells[index];
+    const char *nothing = utf8 ? "–" : "-";
+    switch (table->columns[index % table->column_count].kind) {
+    case FTH_COLUMN_TEXT: return cell->text && *cell->text ? cell->text : nothing;
+    case FTH_COLUMN_BYTES:
+        return isnan(cell->number) ? nothing : fth_size_format(cell->number, number, 40);
+    default: return isnan(cell->number) ? nothing : fth_number_format(cell->number, number, 40);
+    }
+}
+
+void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
+                    struct fth_buffer *out)
+{
+    enum { WIDEST = 60, MOST = 32 };
+    size_t width[MOST];
+    size_t count = table->column_count < MOST ? table->column_count : MOST;
+    char number[40];
+    for (size_t c = 0; c < count; c++) {
+        width[c] = fth_text_columns(table->columns[c].head);
+        for (size_t row = 0; row < table->row_count; row++) {
+            const char *text =
+                cell_text(table, row * table->column_count + c, options->utf8, number);
+            size_t columns = fth_text_columns(text);
+            width[c] = columns > width[c] ? columns : width[c];
+        }
+        /* The last column may run on. */
+        if (width[c] > WIDEST && c + 1 < count)
+            width[c] = WIDEST;
+    }
+    for (size_t row = 0; row <= table->row_count; row++) {
+        bool head = row == 0;
+        fth_buffer_text(out, head && options->colour ? "\033[1m" : "");
+        for (size_t c = 0; c < count; c++) {
+            bool right = table->columns[c].kind != FTH_COLUMN_TEXT, last = c + 1 == count;
+            const char *text =
+                head ? table->columns[c].head
+                     : cell_text(table, (row - 1) * table->column_count + c, options->utf8, number);
+            size_t used = fth_text_columns(text) < width[c] ? fth_text_columns(text) : width[c];
+            fth_buffer_repeat(out, " ", right ? width[c] - used : 0);
+            fth_text_append(out, text, width[c], options->utf8 ? "…" : "~");
+            fth_buffer_repeat(out, " ", right || last ? 0 : width[c] - used);
+            fth_buffer_text(out, last ? "" : "  ");
+        }
+        fth_buffer_text(out, head && options->colour ? "\033[0m\n" : "\n");
+    }
+}

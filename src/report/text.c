@@ -1,0 +1,610 @@
+/* A description for the terminal: a drawing of what lies in what, a table of the figures one asks
+ * for first, then the structure and what is not known. 80 columns; ASCII where UTF-8 is not to be
+ * had. */
+#include "report/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct view {
+    const struct fth_gpu *gpu;
+    const struct fth_report_options *options;
+    struct fth_buffer *out;
+    size_t width;
+};
+
+static const char *either(const struct view *view, const char *utf8, const char *ascii)
+{
+    return view->options->utf8 ? utf8 : ascii;
+}
+
+static double number(const struct view *view, const char *section, const char *name)
+{
+    return fth_gpu_number(view->gpu, section, name, NAN);
+}
+
+static void bold(const struct view *view, const char *text)
+{
+    fth_buffer_format(view->out, view->options->colour ? "\033[1m%s\033[0m" : "%s", text);
+}
+
+/* "32", "1.35": as many decimals as a person wants of a latency. */
+static const char *cycles_text(double cycles, char *text, size_t size)
+{
+    fth_number_format(rint(cycles * 100) / 100, text, size);
+    return text;
+}
+
+static const char *element_title(const char *name, bool brief)
+{
+    const struct fth_element_def *def = fth_schema_element(name);
+    return !def ? name : brief ? def->brief : def->title;
+}
+
+static unsigned element_classes(const char *name)
+{
+    const struct fth_element_def *def = fth_schema_element(name);
+    return def ? def->classes : 0;
+}
+
+/* ---- the drawing ---- */
+
+/* Elements of one piece of silicon are drawn once, by the first of them. */
+static bool drawn_by_earlier(const struct view *view, size_t index)
+{
+    const char *name = fth_gpu_element_name(view->gpu, index);
+    for (size_t i = 0; i < index; i++) {
+        const struct fth_attribute *shared =
+            fth_gpu_attribute(view->gpu, fth_gpu_element_name(view->gpu, i), "shared_with");
+        for (size_t j = 0; shared && j < shared->count; j++)
+            if (strcmp(shared->texts[j], name) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* The title of a box: the names it goes by, and how many there are. */
+static void box_title(const struct view *view, const char *name, struct fth_buffer *title)
+{
+    const struct fth_attribute *shared = fth_gpu_attribute(view->gpu, name, "shared_with");
+    fth_buffer_text(title, element_title(name, false));
+    for (size_t i = 0; shared && i < shared->count; i++)
+        fth_buffer_format(title, " + %s", element_title(shared->texts[i], true));
+    double count = number(view, name, "per_sm");
+    if (count > 1)
+        fth_buffer_format(title, " %s%.0f", either(view, "×", "x"), count);
+}
+
+/* Adds ", " and a fact where the figure is known. */
+FTH_PRINTF(2, 3) static void add_fact(struct fth_buffer *facts, const char *format, ...)
+{
+    char text[96];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fth_buffer_format(facts, "%s%s", facts->size ? ", " : "", text);
+}
+
+static void size_facts(const struct view *view, const char *name, struct fth_buffer *facts)
+{
+    char text[40];
+    bool tlb = element_classes(name) & FTH_CLASS_TLB;
+    const char *size_name = tlb ? "reach_bytes" : "size_bytes";
+    double size = number(view, name, size_name);
+    double line = number(view, name, tlb ? "page_bytes" : "line_bytes");
+    double partitions = number(view, name, "partitions");
+    const struct fth_attribute *caches = fth_gpu_attribute(view->gpu, name, "caches");
+    if (caches && caches->count == 0)
+        add_fact(facts, "not used");
+    if (!isnan(size))
+        add_fact(facts, "%s", fth_size_format(size, text, sizeof text));
+    else if (fth_gpu_unknown(view->gpu, name, size_name))
+        add_fact(facts, "size ?");
+    if (partitions > 1 && !isnan(size))
+        add_fact(facts, "%.0f partitions of %s", partitions,
+                 fth_size_format(size / partitions, text, sizeof text));
+    if (!isnan(line))
+        add_fact(facts, "%s %s", tlb ? "page" : "line", fth_size_format(line, text, sizeof text));
+}
+
+static void time_facts(const struct view *view, const char *name, struct fth_buffer *facts)
+{
+    char text[40];
+    double latency = number(view, name, "latency_cycles");
+    double far_latency = number(view, name, "far_latency_cycles");
+    double instruction = number(view, name, "cycles_per_instruction");
+    double penalty = number(view, name, "miss_penalty_cycles");
+    if (!isnan(latency))
+        add_fact(facts, "%s cycles", cycles_text(latency, text, sizeof text));
+    if (!isnan(far_latency))
+        add_fact(facts, "farther %s", cycles_text(far_latency, text, sizeof text));
+    if (!isnan(instruction))
+        add_fact(facts, "%s cycles/instr", cycles_text(instruction, text, sizeof text));
+    if (!isnan(penalty))
+        add_fact(facts, "miss +%s cycles", cycles_text(penalty, text, sizeof text));
+}
+
+/* `width` 0: as wide as it must be, two lines; else that wide, everything on one. */
+static struct fth_block element_box(const struct view *view, struct fth_drawing *drawing,
+                                    const char *name, size_t width)
+{
+    struct fth_buffer title = {0}, facts = {0}, times = {0};
+    box_title(view, name, &title);
+    size_facts(view, name, &facts);
+    time_facts(view, name, width ? &facts : &times);
+    const char *lines[] = {facts.data ? facts.data : "", times.data ? times.data : ""};
+    struct fth_block content = fth_draw_lines(drawing, lines, width ? 1 : 2);
+    struct fth_block box = fth_draw_box(drawing, title.data ? title.data : "", &content, width);
+    drawing->failed = drawing->failed || title.failed || facts.failed || times.failed;
+    fth_buffer_fini(&title);
+    fth_buffer_fini(&facts);
+    fth_buffer_fini(&times);
+    return box;
+}
+
+enum place { IN_SM, BESIDE_SMS, BELOW_SMS };
+
+static enum place element_place(const struct view *view, const char *name)
+{
+    const char *scope = fth_gpu_text(view->gpu, name, "scope");
+    if (element_classes(name) & (FTH_CLASS_L2 | FTH_CLASS_MEMORY))
+        return BELOW_SMS;
+    return scope && strcmp(scope, "sm") == 0 ? IN_SM : BESIDE_SMS;
+}
+
+/* The boxes of all elements of a place, side by side; those below the SMs take the whole width. */
+static struct fth_block place_boxes(const struct view *view, struct fth_drawing *drawing,
+                                    enum place place, size_t width)
+{
+    size_t count = fth_gpu_element_count(view->gpu), used = 0;
+    struct fth_block *boxes = fth_arena_array(&drawing->arena, count + 1, sizeof *boxes);
+    if (!boxes) {
+        drawing->failed = true;
+        return (struct fth_block){NULL, 0, 0};
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *name = fth_gpu_element_name(view->gpu, i);
+        if (element_place(view, name) == place && !drawn_by_earlier(view, i))
+            boxes[used++] = element_box(view, drawing, name, place == BELOW_SMS ? width : 0);
+    }
+    return fth_draw_flow(drawing, boxes, used, width);
+}
+
+/* "NVIDIA H200 · Hopper · cc 9.0 · 132 SMs · 1980 MHz" */
+static void device_title(const struct view *view, struct fth_buffer *title)
+{
+    const char *dot = either(view, " · ", ", "), *cut = either(view, "…", "~");
+    const char *architecture = fth_gpu_text(view->gpu, "device", "architecture");
+    const char *capability = fth_gpu_text(view->gpu, "device", "compute_capability");
+    double clock = number(view, "device", "clock_mhz");
+    fth_text_append(title, fth_gpu_text(view->gpu, "device", "name"), 40, cut);
+    if (architecture) {
+        fth_buffer_text(title, dot);
+        fth_text_append(title, architecture, 12, cut);
+    }
+    if (capability)
+        fth_buffer_format(title, "%scompute capability %.8s", dot, capability);
+    if (!isnan(clock))
+        fth_buffer_format(title, "%s%.0f MHz", dot, clock);
+}
+
+static void draw(const struct view *view)
+{
+    struct fth_drawing drawing = {.utf8 = view->options->utf8};
+    const size_t inside = view->width - 4;
+    struct fth_block parts[3];
+    size_t count = 0;
+    struct fth_block sm = place_boxes(view, &drawing, IN_SM, inside - 4);
+    if (sm.count) {
+        char title[64] = "SM";
+        double sms = number(view, "device", "sms");
+        if (!isnan(sms))
+            snprintf(title, sizeof title, "SM %s%.0f", either(view, "×", "x"), sms);
+        parts[count++] = fth_draw_box(&drawing, title, &sm, inside);
+    }
+    parts[count++] = place_boxes(view, &drawing, BESIDE_SMS, inside);
+    parts[count++] = place_boxes(view, &drawing, BELOW_SMS, inside);
+    struct fth_block all = fth_draw_stack(&drawing, parts, count);
+    struct fth_buffer title = {0};
+    device_title(view, &title);
+    struct fth_block gpu = fth_draw_box(&drawing, title.data ? title.data : "", &all, view->width);
+    for (size_t i = 0; i < gpu.count; i++)
+        fth_buffer_format(view->out, "%s\n", gpu.lines[i]);
+    view->out->failed = view->out->failed || drawing.failed || title.failed;
+    fth_buffer_fini(&title);
+    fth_drawing_fini(&drawing);
+}
+
+/* ---- the table ---- */
+
+enum column { MEMORY, SCOPE, SIZE, LINE, FETCH, LATENCY, PER_SM, SHARED, CONFIDENCE, COLUMNS };
+
+static const struct {
+    const char *head;
+    size_t width;
+    bool right;
+} columns[COLUMNS] = {
+    [MEMORY] = {"Memory", 16, false},   [SCOPE] = {"Scope", 5, false},
+    [SIZE] = {"Size", 9, true},         [LINE] = {"Line", 7, true},
+    [FETCH] = {"Fetch", 5, true},       [LATENCY] = {"Latency", 7, true},
+    [PER_SM] = {"per SM", 6, true},     [SHARED] = {"Shared with", 11, false},
+    [CONFIDENCE] = {"Conf.", 6, false},
+};
+
+struct row {
+    char cells[COLUMNS][64];
+};
+
+static void put_row(const struct view *view, const struct row *row)
+{
+    struct fth_buffer line = {0};
+    for (int c = 0; c < COLUMNS; c++) {
+        struct fth_buffer cell = {0};
+        size_t used =
+            fth_text_append(&cell, row->cells[c], columns[c].width, either(view, "…", "~"));
+        size_t space = columns[c].width - used;
+        if (columns[c].right)
+            fth_buffer_repeat(&line, " ", space);
+        fth_buffer_text(&line, cell.data ? cell.data : "");
+        if (!columns[c].right && c + 1 < COLUMNS)
+            fth_buffer_repeat(&line, " ", space);
+        fth_buffer_text(&line, c + 1 < COLUMNS ? " " : "");
+        line.failed = line.failed || cell.failed;
+        fth_buffer_fini(&cell);
+    }
+    while (line.size && line.data[line.size - 1] == ' ')
+        line.size--;
+    fth_buffer_append(view->out, line.data, line.size);
+    fth_buffer_text(view->out, "\n");
+    view->out->failed = view->out->failed || line.failed;
+    fth_buffer_fini(&line);
+}
+
+/* What stands where there is no figure: a question mark where it is said not to be known. */
+static const char *missing(const struct view *view, const char *element, const char *name)
+{
+    return fth_gpu_unknown(view->gpu, element, name) ? "?" : either(view, "–", "-");
+}
+
+static void bytes_cell(const struct view *view, char cell[64], const char *element,
+                       const char *name)
+{
+    double bytes = number(view, element, name);
+    if (isnan(bytes))
+        snprintf(cell, 64, "%s", missing(view, element, name));
+    else
+        fth_size_format(bytes, cell, 64);
+}
+
+static void latency_cell(const struct view *view, char cell[64], const char *element)
+{
+    unsigned classes = element_classes(element);
+    char text[40];
+    const char *name = classes & FTH_CLASS_TLB      ? "miss_penalty_cycles"
+                       : classes & FTH_CLASS_ICACHE ? "cycles_per_instruction"
+                                                    : "latency_cycles";
+    double cycles = number(view, element, name);
+    if (isnan(cycles))
+        snprintf(cell, 64, "%s", missing(view, element, name));
+    else
+        snprintf(cell, 64, "%s%s%s", classes & FTH_CLASS_TLB ? "+" : "",
+                 cycles_text(cycles, text, sizeof text), classes & FTH_CLASS_ICACHE ? "/i" : "");
+}
+
+static void shared_cell(const struct view *view, char cell[64], const char *element)
+{
+    const struct fth_attribute *shared = fth_gpu_attribute(view->gpu, element, "shared_with");
+    cell[0] = '\0';
+    for (size_t i = 0; shared && i < shared->count; i++) {
+        size_t used = strlen(cell);
+        snprintf(cell + used, 64 - used, "%s%s", i ? ", " : "",
+                 element_title(shared->texts[i], true));
+    }
+    if (!cell[0])
+        snprintf(cell, 64, "%s", missing(view, element, "shared_with"));
+}
+
+/* The least confidence of the figures in the row; where none has one, where they came from. */
+static void confidence_cell(const struct view *view, char cell[64], const char *element)
+{
+    static const char *const shown[] = {
+        "size_bytes", "line_bytes",          "sector_bytes", "latency_cycles",
+        "per_sm",     "shared_with",         "reach_bytes",  "page_bytes",
+        "entries",    "miss_penalty_cycles", "caches",       "cycles_per_instruction"};
+    double least = NAN;
+    enum fth_source source = FTH_SOURCE_NONE;
+    for (size_t i = 0; i < FTH_COUNT(shown); i++) {
+        const struct fth_attribute *a = fth_gpu_attribute(view->gpu, element, shown[i]);
+        if (!a)
+            continue;
+        least = fmin(least, a->confidence);
+        if (source == FTH_SOURCE_NONE)
+            source = a->source;
+    }
+    static const char *const briefs[] = {
+        [FTH_SOURCE_NONE] = NULL,         [FTH_SOURCE_MEASURED] = "meas.",
+        [FTH_SOURCE_DRIVER] = "driver",   [FTH_SOURCE_DERIVED] = "deriv.",
+        [FTH_SOURCE_PUBLISHED] = "publ.",
+    };
+    if (!isnan(least))
+        snprintf(cell, 64, "%.3f", least);
+    else
+        snprintf(cell, 64, "%s", briefs[source] ? briefs[source] : either(view, "–", "-"));
+}
+
+/* The second line of an element that is near for some and far for others. */
+static void far_row(const struct view *view, const char *element)
+{
+    double cycles = number(view, element, "far_latency_cycles");
+    if (isnan(cycles))
+        return;
+    struct row row = {{""}};
+    snprintf(row.cells[MEMORY], 64, "  farther");
+    cycles_text(cycles, row.cells[LATENCY], 64);
+    put_row(view, &row);
+}
+
+static void element_row(const struct view *view, const char *element)
+{
+    struct row row = {{""}};
+    bool tlb = element_classes(element) & FTH_CLASS_TLB;
+    const char *scope = fth_gpu_text(view->gpu, element, "scope");
+    double per_sm = number(view, element, "per_sm");
+    snprintf(row.cells[MEMORY], 64, "%s", element_title(element, false));
+    snprintf(row.cells[SCOPE], 64, "%s",
+             !scope                      ? missing(view, element, "scope")
+             : strcmp(scope, "sm") == 0  ? "SM"
+             : strcmp(scope, "gpc") == 0 ? "GPC"
+                                         : "GPU");
+    bytes_cell(view, row.cells[SIZE], element, tlb ? "reach_bytes" : "size_bytes");
+    bytes_cell(view, row.cells[LINE], element, tlb ? "page_bytes" : "line_bytes");
+    bytes_cell(view, row.cells[FETCH], element, "sector_bytes");
+    latency_cell(view, row.cells[LATENCY], element);
+    if (isnan(per_sm))
+        snprintf(row.cells[PER_SM], 64, "%s", missing(view, element, "per_sm"));
+    else
+        snprintf(row.cells[PER_SM], 64, "%.0f", per_sm);
+    shared_cell(view, row.cells[SHARED], element);
+    confidence_cell(view, row.cells[CONFIDENCE], element);
+    put_row(view, &row);
+    far_row(view, element);
+}
+
+static void table(const struct view *view)
+{
+    struct row head;
+    for (int c = 0; c < COLUMNS; c++)
+        snprintf(head.cells[c], 64, "%s", columns[c].head);
+    if (view->options->colour)
+        fth_buffer_text(view->out, "\033[1m");
+    put_row(view, &head);
+    if (view->options->colour)
+        fth_buffer_text(view->out, "\033[0m");
+    for (size_t i = 0; i < fth_gpu_element_count(view->gpu); i++)
+        element_row(view, fth_gpu_element_name(view->gpu, i));
+    fth_buffer_text(
+        view->out,
+        "Latency in cycles; of instruction caches, cycles an instruction; of TLBs, what\n"
+        "a miss adds (their size is the reach, their line the page). Conf.: confidence,\n"
+        "or where the figures come from.\n");
+}
+
+/* ---- structure, bandwidth, and what is not known ---- */
+
+/* What one piece of silicon has to say is said once, by the first element that stands for it. */
+static bool said_before(const struct view *view, size_t index, const struct fth_buffer *words,
+                        void (*say)(const struct view *, size_t, struct fth_buffer *))
+{
+    const struct fth_attribute *shared =
+        fth_gpu_attribute(view->gpu, fth_gpu_element_name(view->gpu, index), "shared_with");
+    bool said = false;
+    for (size_t i = 0; i < index && !said; i++)
+        for (size_t j = 0; shared && j < shared->count && !said; j++) {
+            if (strcmp(shared->texts[j], fth_gpu_element_name(view->gpu, i)) != 0)
+                continue;
+            struct fth_buffer earlier = {0};
+            say(view, i, &earlier);
+            said = earlier.size == words->size && words->size &&
+                   memcmp(earlier.data, words->data, words->size) == 0;
+            fth_buffer_fini(&earlier);
+        }
+    return said;
+}
+
+/* Appends words to a paragraph that hangs from a title in the first column. */
+struct paragraph {
+    const struct view *view;
+    size_t column;
+};
+
+enum { INDENT = 17 };
+
+static void begin(struct paragraph *paragraph, const struct view *view, const char *title)
+{
+    size_t used = fth_text_append(view->out, title, INDENT - 1, either(view, "…", "~"));
+    fth_buffer_repeat(view->out, " ", INDENT - used);
+    *paragraph = (struct paragraph){view, INDENT};
+}
+
+static void add_words(struct paragraph *paragraph, const char *text)
+{
+    const struct view *view = paragraph->view;
+    while (*text) {
+        char word[128];
+        size_t bytes = strcspn(text, " ");
+        size_t kept = bytes < sizeof word - 1 ? bytes : sizeof word - 1;
+        memcpy(word, text, kept);
+        word[kept] = '\0';
+        size_t width = fth_text_columns(word);
+        if (paragraph->column > INDENT && paragraph->column + 1 + width > view->width) {
+            fth_buffer_text(view->out, "\n");
+            fth_buffer_repeat(view->out, " ", INDENT);
+            paragraph->column = INDENT;
+        }
+        if (paragraph->column > INDENT) {
+            fth_buffer_text(view->out, " ");
+            paragraph->column++;
+        }
+        paragraph->column +=
+            fth_text_append(view->out, word, view->width - INDENT, either(view, "…", "~"));
+        text += bytes;
+        text += strspn(text, " ");
+    }
+}
+
+/* The sets and ways of an element, in words; empty where neither is known. */
+static void structure_words(const struct view *view, const char *element, struct fth_buffer *words)
+{
+    double sets = number(view, element, "sets"), ways = number(view, element, "ways");
+    const struct fth_attribute *set_ways = fth_gpu_attribute(view->gpu, element, "set_ways");
+    if (set_ways) {
+        fth_buffer_text(words, set_ways->count > 1 ? "sets of " : "one set of ");
+        for (size_t i = 0; i < set_ways->count; i++)
+            fth_buffer_format(words, "%s%.0f", i ? ", " : "", set_ways->numbers[i]);
+        fth_buffer_text(words, " entries; ");
+    } else if (!isnan(sets) && !isnan(ways)) {
+        fth_buffer_format(words, "%.0f sets %s %.0f ways; ", sets, either(view, "×", "x"), ways);
+    } else if (!isnan(sets) || !isnan(ways)) {
+        fth_buffer_format(words, "%.0f %s; ", isnan(sets) ? ways : sets,
+                          isnan(sets) ? "ways" : "sets");
+    }
+    const char *index = fth_gpu_text(view->gpu, element, "index");
+    const char *policy = fth_gpu_text(view->gpu, element, "policy");
+    if (index)
+        fth_buffer_format(words, "index %s; ", index);
+    if (policy)
+        fth_buffer_format(words, "policy %s; ", policy);
+}
+
+static void size_words(const struct view *view, const char *element, struct fth_buffer *words)
+{
+    static const struct {
+        const char *attribute, *words;
+    } sizes[] = {
+        {"default_size_bytes", "%s beside the largest shared memory; "},
+        {"unified_bytes", "out of %s that L1 and shared memory divide; "},
+        {"onset_bytes", "first miss past %s; "},
+        {"resident_bytes", "%s found by a reverse walk; "},
+        {"full_miss_bytes", "no hit from %s on; "},
+        {"fill_bytes", "filled %s at a time; "},
+        {"max_block_bytes", "at most %s a block; "},
+    };
+    char text[40];
+    for (size_t i = 0; i < FTH_COUNT(sizes); i++) {
+        double bytes = number(view, element, sizes[i].attribute);
+        if (isnan(bytes))
+            continue;
+        const char *place = strstr(sizes[i].words, "%s");
+        fth_buffer_append(words, sizes[i].words, (size_t)(place - sizes[i].words));
+        fth_buffer_text(words, fth_size_format(bytes, text, sizeof text));
+        fth_buffer_text(words, place + 2);
+    }
+}
+
+static void rate_words(const struct view *view, const char *element, struct fth_buffer *words)
+{
+    static const char *const rates[] = {"read", "write", "copy", "peak"};
+    for (size_t i = 0; i < FTH_COUNT(rates); i++) {
+        char name[40];
+        snprintf(name, sizeof name, "%s_bytes_per_s", rates[i]);
+        double rate = number(view, element, name);
+        if (rate >= 1e12)
+            fth_buffer_format(words, "%s %.2f TB/s; ", rates[i], rate / 1e12);
+        else if (rate > 0)
+            fth_buffer_format(words, "%s %.1f GB/s; ", rates[i], rate / 1e9);
+    }
+}
+
+static void other_words(const struct view *view, const char *element, struct fth_buffer *words)
+{
+    char text[40];
+    const struct fth_attribute *caches = fth_gpu_attribute(view->gpu, element, "caches");
+    if (caches && caches->count == 0)
+        fth_buffer_text(words, "does not cache global or local loads; ");
+    else if (caches && caches->count == 1)
+        fth_buffer_format(words, "caches %s loads only; ", caches->texts[0]);
+    double partitions = number(view, element, "partitions");
+    double slices = number(view, element, "slices");
+    double banks = number(view, element, "banks"), width = number(view, element, "bank_bytes");
+    double conflict = number(view, element, "conflict_cycles");
+    if (!isnan(partitions))
+        fth_buffer_format(words, "%.0f partitions; ", partitions);
+    if (!isnan(slices))
+        fth_buffer_format(words, "%.0f slices; ", slices);
+    if (!isnan(banks) && !isnan(width))
+        fth_buffer_format(words, "%.0f banks of %.0f B; ", banks, width);
+    else if (!isnan(banks))
+        fth_buffer_format(words, "%.0f banks; ", banks);
+    if (!isnan(conflict))
+        fth_buffer_format(words, "+%s cycles a further way of conflict; ",
+                          cycles_text(conflict, text, sizeof text));
+}
+
+static void say_structure(const struct view *view, size_t index, struct fth_buffer *words)
+{
+    const char *element = fth_gpu_element_name(view->gpu, index);
+    structure_words(view, element, words);
+    size_words(view, element, words);
+    other_words(view, element, words);
+    rate_words(view, element, words);
+    if (words->size > 2)
+        words->data[words->size -= 2] = '\0'; /* the last "; " */
+}
+
+/* Attributes in a row that are unknown for the same reason are named together. */
+static void say_unknown(const struct view *view, size_t index, struct fth_buffer *words)
+{
+    const struct fth_named_texts *unknown = &view->gpu->elements[index].unknown;
+    for (size_t i = 0; i < unknown->count; i++) {
+        bool last = i + 1 == unknown->count;
+        const struct fth_named_text *item = &unknown->items[i];
+        if (!last && strcmp(item->text, item[1].text) == 0)
+            fth_buffer_format(words, "%s, ", item->name);
+        else
+            fth_buffer_format(words, "%s: %s%s", item->name, item->text, last ? "" : "; ");
+    }
+}
+
+/* A heading, then a paragraph for each element that has something to say. */
+static void paragraphs(const struct view *view, const char *heading,
+                       void (*say)(const struct view *, size_t, struct fth_buffer *))
+{
+    bool headed = false;
+    for (size_t i = 0; i < fth_gpu_element_count(view->gpu); i++) {
+        struct fth_buffer words = {0};
+        say(view, i, &words);
+        if (words.size && !words.failed && !said_before(view, i, &words, say)) {
+            if (!headed)
+                bold(view, heading);
+            headed = true;
+            struct paragraph paragraph;
+            begin(&paragraph, view, element_title(fth_gpu_element_name(view->gpu, i), false));
+            add_words(&paragraph, words.data);
+            fth_buffer_text(view->out, "\n");
+        }
+        view->out->failed = view->out->failed || words.failed;
+        fth_buffer_fini(&words);
+    }
+}
+
+static enum fth_status write_gpu(const struct fth_gpu *gpu,
+                                 const struct fth_report_options *options, struct fth_buffer *out,
+                                 struct fth_error *error)
+{
+    (void)error;
+    enum { NARROWEST = 80 };
+    struct view view = {gpu, options, out, options->width > NARROWEST ? options->width : NARROWEST};
+    if (view.width > 100) /* wider boxes do not say more */
+        view.width = 100;
+    draw(&view);
+    fth_buffer_text(out, "\n");
+    table(&view);
+    paragraphs(&view, "\nStructure\n", say_structure);
+    paragraphs(&view, "\nNot known\n", say_unknown);
+    return FTH_OK;
+}
+
+const struct fth_report_writer fth_report_text = {"text", "a drawing and tables for the terminal",
+                                                  write_gpu, fth_text_table};

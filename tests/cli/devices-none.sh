@@ -1,0 +1,9 @@
+# A driver that is broken, too old, without a GPU, or that fails: the reason is told, and a list
+# without GPUs is still a list.
+mkdir broken
+: >broken/libcuda.so.1
+LD_LIBRARY_PATH=$PWD/broken fathom devices | sed "s|$PWD|HERE|"
+LD_LIBRARY_PATH=$FATHOM_STANDINS/old fathom devices
+for mode in none uninitialised lost; do
+    LD_LIBRARY_PATH=$FATHOM_STANDINS/new FATHOM_STANDIN=$mode fathom devices
+done

@@ -1,0 +1,2 @@
+fathom gpus --json | head -n 3
+fathom gpus --format csv | head -n 3

@@ -1,0 +1,7 @@
+fathom --help
+fathom help | cmp - "$(fathom --help >h; echo h)"
+fathom help gpus
+fathom gpus --help | cmp - "$(fathom help gpus >h; echo h)"
+fathom help devices
+fathom help completion
+fathom help help

@@ -1,0 +1,5 @@
+# The man page and the completions in the tree are what the program makes of its tables.
+fathom help --man | diff "$FATHOM_ROOT/man/fathom.1" - && echo same
+fathom completion bash | diff "$FATHOM_ROOT/completions/fathom.bash" - && echo same
+fathom completion zsh | diff "$FATHOM_ROOT/completions/_fathom" - && echo same
+fathom completion fish | diff "$FATHOM_ROOT/completions/fathom.fish" - && echo same

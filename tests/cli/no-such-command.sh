@@ -1,0 +1,5 @@
+fathom gpu
+echo $?
+fathom frobnicate
+echo $?
+fathom help gpsu

@@ -1,0 +1,13 @@
+fathom gpus --jsn
+echo $?
+fathom gpus -x
+echo $?
+fathom gpus --json=yes
+echo $?
+fathom gpus --format
+echo $?
+fathom gpus --format xml
+echo $?
+fathom gpus a b
+echo $?
+fathom --zzzz

@@ -1,0 +1,15 @@
+# Descriptions in share/fathom/gpus beside the program are found, and go before those built in.
+mkdir -p prefix/bin prefix/share/fathom/gpus
+cp "$FATHOM_PROGRAM" prefix/bin/fathom
+sed 's/"Tesla V100"/"Our own V100"/' "$FATHOM_ROOT/data/gpus/v100.json" >prefix/share/fathom/gpus/v100.json
+sed 's/"Tesla V100"/"Site GPU"/' "$FATHOM_ROOT/data/gpus/v100.json" >prefix/share/fathom/gpus/site.json
+echo junk >prefix/share/fathom/gpus/broken.json
+prefix/bin/fathom gpus 2>err | grep -E 'V100|Site|a100'
+sed 's|/.*/broken|…/broken|' err
+prefix/bin/fathom gpus >/dev/null 2>&1; echo $?
+prefix/bin/fathom gpus site --json | grep '"name"'
+rm prefix/share/fathom/gpus/broken.json
+prefix/bin/fathom gpus v100 --json | grep '"name"'
+# Without the folder, those built in are enough.
+rm -r prefix/share
+prefix/bin/fathom gpus v100 --json | cmp - "$FATHOM_ROOT/data/gpus/v100.json"

@@ -1,0 +1,2 @@
+fathom --version
+fathom -V

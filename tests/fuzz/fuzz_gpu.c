@@ -1,0 +1,48 @@
+/* Any bytes, read as a GPU description: refused with a message, or taken and then written, read
+ * again and shown without a difference. */
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What is taken must survive everything that is done to a description. */
+static void use(const struct fth_gpu *gpu)
+{
+    char *once = NULL, *twice = NULL;
+    size_t once_size = 0, twice_size = 0;
+    struct fth_gpu *again = NULL;
+    if (fth_gpu_write_text(gpu, &once, &once_size, NULL) != FTH_OK ||
+        fth_gpu_read_text("again", once, once_size, NULL, &again, NULL) != FTH_OK ||
+        fth_gpu_write_text(again, &twice, &twice_size, NULL) != FTH_OK)
+        abort();
+    if (once_size != twice_size || memcmp(once, twice, once_size) != 0)
+        abort();
+    if (fth_gpu_compare(gpu, again, NULL, NULL) != 0)
+        abort();
+    const char *format;
+    for (size_t i = 0; (format = fth_report_format(i, NULL)); i++) {
+        struct fth_report_options options = {i % 2 == 0, false, 80};
+        char *text = NULL;
+        size_t text_size = 0;
+        if (fth_report_gpu(format, gpu, &options, &text, &text_size, NULL) != FTH_OK)
+            abort();
+        fth_free(text);
+    }
+    fth_gpu_destroy(again);
+    fth_free(once);
+    fth_free(twice);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fth_gpu *gpu = NULL;
+    struct fth_error error = {FTH_OK, "", "", ""};
+    if (fth_gpu_read_text("fuzz", (const char *)data, size, NULL, &gpu, &error) == FTH_OK)
+        use(gpu);
+    else if (!error.cause[0] || strchr(error.cause, '\n'))
+        abort();
+    fth_gpu_destroy(gpu);
+    return 0;
+}

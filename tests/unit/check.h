@@ -1,0 +1,26 @@
+/* cmocka with the headers it asks for, and what several tests share. */
+#ifndef FTH_TESTS_CHECK_H
+#define FTH_TESTS_CHECK_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fathom/fathom.h"
+
+#include <string.h>
+
+#define NO_ERROR ((struct fth_error){FTH_OK, "", "", ""})
+
+/* Fails with both texts shown where `text` does not contain `part`. */
+#define assert_contains(text, part)                                                                \
+    do {                                                                                           \
+        const char *text_ = (text), *part_ = (part);                                               \
+        if (!strstr(text_, part_))                                                                 \
+            fail_msg("\"%s\" does not contain \"%s\"", text_, part_);                              \
+    } while (0)
+
+#endif

@@ -1,0 +1,282 @@
+/* base/: files that are complete or not there, and zstd streams. */
+#include "base/base.h"
+#include "check.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/fathom-test-XXXXXX";
+
+static int enter_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return chdir("/") == 0 ? system(command) : -1;
+}
+
+/* How many files the folder holds: a failed write must leave none behind. */
+static size_t file_count(void)
+{
+    DIR *stream = opendir(".");
+    size_t count = 0;
+    const struct dirent *entry;
+    while ((entry = readdir(stream)))
+        count += entry->d_name[0] != '.';
+    closedir(stream);
+    return count;
+}
+
+static void write_plain(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    fclose(file);
+}
+
+static void assert_content(const char *path, const char *expected)
+{
+    struct fth_buffer content = {0};
+    assert_int_equal(fth_file_read(path, 1 << 20, &content, NULL), FTH_OK);
+    assert_int_equal(content.size, strlen(expected));
+    assert_memory_equal(content.data ? content.data : "", expected, content.size);
+    fth_buffer_fini(&content);
+}
+
+static void a_file_is_replaced_whole(void **state)
+{
+    (void)state;
+    size_t before = file_count();
+    assert_int_equal(fth_file_write("a", "one", 3, NULL), FTH_OK);
+    assert_content("a", "one");
+    assert_int_equal(fth_file_write("a", "second", 6, NULL), FTH_OK);
+    assert_content("a", "second");
+    assert_int_equal(file_count(), before + 1);
+}
+
+static void an_aborted_file_leaves_the_old_one(void **state)
+{
+    (void)state;
+    assert_int_equal(fth_file_write("b", "old", 3, NULL), FTH_OK);
+    size_t before = file_count();
+    struct fth_atomic_file *file = NULL;
+    assert_int_equal(fth_atomic_open("b", &file, NULL), FTH_OK);
+    assert_int_equal(fth_atomic_write(file, "new", 3, NULL), FTH_OK);
+    assert_content("b", "old");
+    fth_atomic_abort(file);
+    fth_atomic_abort(NULL);
+    assert_content("b", "old");
+    assert_int_equal(file_count(), before);
+}
+
+static void a_link_keeps_leading_to_the_file(void **state)
+{
+    (void)state;
+    assert_int_equal(fth_file_write("target", "old", 3, NULL), FTH_OK);
+    assert_int_equal(symlink("target", "link"), 0);
+    assert_int_equal(fth_file_write("link", "new", 3, NULL), FTH_OK);
+    assert_content("target", "new");
+    char where[32] = "";
+    assert_int_equal(readlink("link", where, sizeof where - 1), 6);
+}
+
+static void a_device_is_written_not_replaced(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_file_write("/dev/null", "x", 1, &error), FTH_OK);
+    assert_int_equal(access("/dev/null", W_OK), 0);
+    FILE *null = fopen("/dev/null", "r");
+    assert_int_equal(fgetc(null), EOF);
+    fclose(null);
+    assert_int_equal(fth_file_write("/dev/full", "x", 1, &error), FTH_IO);
+    assert_contains(error.cause, "No space left");
+}
+
+static void a_folder_that_is_not_there_is_told(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_file_write("no/such/folder/file", "x", 1, &error), FTH_IO);
+    assert_contains(error.cause, "No such file or directory");
+    assert_string_equal(error.argument, "no/such/folder/file");
+    struct fth_buffer content = {0};
+    error = NO_ERROR;
+    assert_int_equal(fth_file_read("nothing", 10, &content, &error), FTH_NOT_FOUND);
+    error = NO_ERROR;
+    assert_int_equal(fth_file_read("/tmp", 10, &content, &error), FTH_INVALID);
+    assert_contains(error.cause, "Is a directory");
+    fth_buffer_fini(&content);
+}
+
+static void a_file_past_the_limit_is_refused(void **state)
+{
+    (void)state;
+    write_plain("ten", "0123456789", 10);
+    struct fth_buffer content = {0};
+    assert_int_equal(fth_file_read("ten", 10, &content, NULL), FTH_OK);
+    fth_buffer_fini(&content);
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_file_read("ten", 9, &content, &error), FTH_INVALID);
+    assert_string_equal(error.cause, "larger than 9 B");
+    fth_buffer_fini(&content);
+    /* A zip bomb is bounded by what comes out, not by what goes in. */
+    struct fth_zwriter *writer = NULL;
+    static const char zeros[1 << 16];
+    assert_int_equal(fth_zwriter_open("bomb.zst", 3, &writer, NULL), FTH_OK);
+    for (int i = 0; i < 1024; i++)
+        assert_int_equal(fth_zwriter_write(writer, zeros, sizeof zeros, NULL), FTH_OK);
+    assert_int_equal(fth_zwriter_commit(writer, NULL), FTH_OK);
+    error = NO_ERROR;
+    assert_int_equal(fth_file_read("bomb.zst", 1 << 20, &content, &error), FTH_INVALID);
+    assert_string_equal(error.cause, "larger than 1 MiB");
+    assert_true(content.size < 2 << 20);
+    fth_buffer_fini(&content);
+}
+
+/* Text that does not fit into one chunk of the reader or the writer. */
+static char *long_text(size_t *size)
+{
+    struct fth_buffer buffer = {0};
+    struct fth_rng rng;
+    fth_rng_init(&rng, 5);
+    while (buffer.size < 300000)
+        fth_buffer_format(&buffer, "%llu\n", (unsigned long long)fth_rng_next(&rng));
+    char *text = NULL;
+    assert_int_equal(fth_buffer_take(&buffer, &text, size, NULL), FTH_OK);
+    return text;
+}
+
+static void compressed_files_read_back(void **state)
+{
+    (void)state;
+    size_t size;
+    char *text = long_text(&size);
+    struct fth_zwriter *writer = NULL;
+    assert_int_equal(fth_zwriter_open("c.zst", 3, &writer, NULL), FTH_OK);
+    for (size_t at = 0; at < size; at += 1000)
+        assert_int_equal(
+            fth_zwriter_write(writer, text + at, size - at < 1000 ? size - at : 1000, NULL),
+            FTH_OK);
+    assert_int_equal(access("c.zst", F_OK), -1); /* not before it is complete */
+    assert_int_equal(fth_zwriter_commit(writer, NULL), FTH_OK);
+
+    struct fth_buffer content = {0};
+    assert_int_equal(fth_file_read("c.zst", size, &content, NULL), FTH_OK);
+    assert_int_equal(content.size, size);
+    assert_memory_equal(content.data, text, size);
+    fth_buffer_fini(&content);
+
+    /* An odd number of bytes at a time gives the same. */
+    struct fth_zreader *reader = NULL;
+    assert_int_equal(fth_zreader_open("c.zst", &reader, NULL), FTH_OK);
+    size_t at = 0, got = 0;
+    char chunk[777];
+    do {
+        assert_int_equal(fth_zreader_read(reader, chunk, sizeof chunk, &got, NULL), FTH_OK);
+        assert_memory_equal(chunk, text + at, got);
+        at += got;
+    } while (got);
+    assert_int_equal(at, size);
+    fth_zreader_close(reader);
+    fth_free(text);
+}
+
+static void two_frames_are_one_file(void **state)
+{
+    (void)state;
+    assert_int_equal(system("cat c.zst c.zst > twice.zst"), 0);
+    struct fth_buffer once = {0}, twice = {0};
+    assert_int_equal(fth_file_read("c.zst", 1 << 20, &once, NULL), FTH_OK);
+    assert_int_equal(fth_file_read("twice.zst", 1 << 20, &twice, NULL), FTH_OK);
+    assert_int_equal(twice.size, 2 * once.size);
+    fth_buffer_fini(&once);
+    fth_buffer_fini(&twice);
+}
+
+static void truncated_and_altered_files_are_noticed(void **state)
+{
+    (void)state;
+    FILE *file = fopen("c.zst", "rb");
+    static char data[1 << 20];
+    size_t size = fread(data, 1, sizeof data, file);
+    fclose(file);
+    for (size_t kept = 5; kept < size; kept += size / 50 + 1) {
+        struct fth_buffer content = {0};
+        struct fth_error error = NO_ERROR;
+        write_plain("cut.zst", data, kept);
+        assert_int_equal(fth_file_read("cut.zst", 1 << 20, &content, &error), FTH_INVALID);
+        assert_contains(error.cause, "truncated");
+        fth_buffer_fini(&content);
+    }
+    /* A flipped bit is refused, or (a spare bit of the frame's header) changes nothing that is
+     * read; it never changes what is read. */
+    size_t text_size, refused = 0;
+    char *text = long_text(&text_size);
+    for (size_t at = 4; at < size; at += at < 16 ? 1 : size / 100 + 1) {
+        struct fth_buffer content = {0};
+        data[at] ^= 0x10;
+        write_plain("bad.zst", data, size);
+        data[at] ^= 0x10;
+        enum fth_status status = fth_file_read("bad.zst", 1 << 20, &content, NULL);
+        if (status == FTH_OK) {
+            assert_int_equal(content.size, text_size);
+            assert_memory_equal(content.data, text, text_size);
+        }
+        refused += status == FTH_INVALID;
+        fth_buffer_fini(&content);
+    }
+    assert_true(refused > 95);
+    fth_free(text);
+}
+
+static void an_aborted_stream_leaves_nothing(void **state)
+{
+    (void)state;
+    size_t before = file_count();
+    struct fth_zwriter *writer = NULL;
+    assert_int_equal(fth_zwriter_open("gone.zst", 3, &writer, NULL), FTH_OK);
+    assert_int_equal(fth_zwriter_write(writer, "abc", 3, NULL), FTH_OK);
+    fth_zwriter_abort(writer);
+    fth_zwriter_abort(NULL);
+    fth_zreader_close(NULL);
+    assert_int_equal(file_count(), before);
+}
+
+static void a_full_disk_is_noticed(void **state)
+{
+    (void)state;
+    struct fth_zwriter *writer = NULL;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_zwriter_open("/dev/full", 3, &writer, &error), FTH_OK);
+    assert_int_equal(fth_zwriter_write(writer, "abc", 3, &error), FTH_OK);
+    assert_int_equal(fth_zwriter_commit(writer, &error), FTH_IO);
+    assert_contains(error.cause, "No space left");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_is_replaced_whole),
+        cmocka_unit_test(an_aborted_file_leaves_the_old_one),
+        cmocka_unit_test(a_link_keeps_leading_to_the_file),
+        cmocka_unit_test(a_device_is_written_not_replaced),
+        cmocka_unit_test(a_folder_that_is_not_there_is_told),
+        cmocka_unit_test(a_file_past_the_limit_is_refused),
+        cmocka_unit_test(compressed_files_read_back),
+        cmocka_unit_test(two_frames_are_one_file),
+        cmocka_unit_test(truncated_and_altered_files_are_noticed),
+        cmocka_unit_test(an_aborted_stream_leaves_nothing),
+        cmocka_unit_test(a_full_disk_is_noticed),
+    };
+    return cmocka_run_group_tests_name("file", tests, enter_folder, leave_folder);
+}
