@@ -39,7 +39,7 @@ test:
 
 sanitize:
 	@$(MAKE) --no-print-directory test BUILD=$(BUILD)-sanitize \
-	  FLAGS='-Db_sanitize=address,undefined -Db_lundef=false'
+	  FLAGS='-Db_sanitize=address,undefined -Db_lundef=false -Dc_args=-fno-sanitize-recover=all'
 
 bench:
 	@scripts/install-deps test

@@ -35,7 +35,7 @@ struct cli_example {
     const char *what;
 };
 
-enum { CLI_MOST_OPTIONS = 16, CLI_MOST_ARGUMENTS = 16 };
+enum { CLI_MOST_OPTIONS = 96, CLI_MOST_ARGUMENTS = 16 };
 
 /* What was typed after the command. */
 struct cli_arguments {
@@ -72,7 +72,7 @@ enum cli_exit {
 
 /* ---- main.c ---- */
 
-extern const struct cli_command cli_show, cli_gpus, cli_devices, cli_completion, cli_help;
+extern const struct cli_command cli_show, cli_gpus, cli_devices, cli_run, cli_completion, cli_help;
 /* NULL past the last; the first is fathom itself. */
 const struct cli_command *cli_command_at(size_t index);
 /* NULL, with a message on stderr, where there is none. */

@@ -45,7 +45,7 @@ static int run(const struct cli_arguments *arguments)
         cli_message("out of memory");
         return CLI_FAILED;
     }
-    struct fth_error error = {FTH_OK, "", "", ""};
+    struct fth_error error = FTH_NO_ERROR;
     enum fth_status status = fth_device_list(add, devices, &error);
     struct fth_report_options options = cli_report_options(arguments);
     struct fth_table table = {columns, COLUMNS, devices->cells, devices->rows};

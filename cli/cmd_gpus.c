@@ -6,7 +6,7 @@
 
 static int show(const struct cli_arguments *arguments, const struct fth_catalogue *catalogue)
 {
-    struct fth_error error = {FTH_OK, "", "", ""};
+    struct fth_error error = FTH_NO_ERROR;
     struct fth_gpu *gpu = NULL;
     struct fth_report_options options = cli_report_options(arguments);
     char *text = NULL;
@@ -45,11 +45,11 @@ static int list(const struct cli_arguments *arguments, const struct fth_catalogu
     size_t count = fth_catalogue_count(catalogue), rows = 0;
     struct fth_gpu **gpus = calloc(count + 1, sizeof *gpus);
     struct fth_cell *cells = calloc((count + 1) * COLUMNS, sizeof *cells);
-    struct fth_error error = {FTH_OK, "", "", ""};
+    struct fth_error error = FTH_NO_ERROR;
     enum fth_status status = gpus && cells ? FTH_OK : FTH_NO_MEMORY;
     int faults = CLI_DONE;
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
-        struct fth_error fault = {FTH_OK, "", "", ""};
+        struct fth_error fault = FTH_NO_ERROR;
         const char *name = fth_catalogue_name(catalogue, i);
         if (fth_catalogue_read(catalogue, name, &cli_log, &gpus[i], &fault) == FTH_OK)
             fill_row(cells + COLUMNS * rows++, name, gpus[i]);
@@ -76,7 +76,7 @@ static int list(const struct cli_arguments *arguments, const struct fth_catalogu
 
 static int run(const struct cli_arguments *arguments)
 {
-    struct fth_error error = {FTH_OK, "", "", ""};
+    struct fth_error error = FTH_NO_ERROR;
     struct fth_catalogue *catalogue = NULL;
     if (fth_catalogue_open(&catalogue, &error) != FTH_OK)
         return cli_fail(&error);

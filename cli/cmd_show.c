@@ -10,7 +10,7 @@ static int run(const struct cli_arguments *arguments)
         printf("fathom %s\n", fth_version());
         return cli_finish_stdout();
     }
-    struct fth_error error = {FTH_OK, "", "", ""};
+    struct fth_error error = FTH_NO_ERROR;
     struct fth_catalogue *catalogue = NULL;
     struct fth_gpu *gpu = NULL;
     struct fth_report_options options = cli_report_options(arguments);

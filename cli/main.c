@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct cli_command *const commands[] = {
-    &cli_show, &cli_gpus, &cli_devices, &cli_completion, &cli_help,
+    &cli_show, &cli_gpus, &cli_devices, &cli_run, &cli_completion, &cli_help,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -23,6 +23,8 @@ int cli_fail(const struct fth_error *error)
 {
     char text[sizeof *error];
     cli_message("%s", fth_error_text(error, text, sizeof text));
+    if (error->excerpt[0])
+        fprintf(stderr, "%s\n", error->excerpt);
     switch (error->status) {
     case FTH_INVALID:
     case FTH_NOT_FOUND: return CLI_USAGE;
@@ -71,7 +73,7 @@ struct fth_report_options cli_report_options(const struct cli_arguments *argumen
 int cli_put(const struct cli_arguments *arguments, char *text, size_t size)
 {
     const char *output = cli_value(arguments, &cli_option_output);
-    struct fth_error error = {FTH_OK, "", "", ""};
+    struct fth_error error = FTH_NO_ERROR;
     enum fth_status status = fth_file_write(output ? output : "-", text, size, &error);
     fth_free(text);
     return status == FTH_OK ? CLI_DONE : cli_fail(&error);

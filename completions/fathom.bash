@@ -19,6 +19,11 @@ _fathom()
         -*) COMPREPLY=($(compgen -W '--json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W '' -- "$cur")) ;;
         esac ;;
+    run)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --shared --arg -a --seed --show --json --format --output -o --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+        esac ;;
     completion)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--help -h' -- "$cur")) ;;
@@ -27,9 +32,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'gpus devices completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'gpus devices run completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'gpus devices completion help --json --format --output -o --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'gpus devices run completion help --json --format --output -o --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

@@ -16,10 +16,23 @@ complete -c fathom -n '__fish_seen_subcommand_from devices' -l json -d "the same
 complete -c fathom -n '__fish_seen_subcommand_from devices' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
 complete -c fathom -n '__fish_seen_subcommand_from devices' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
 complete -c fathom -n '__fish_seen_subcommand_from devices' -l help -s h -d "this help"
+complete -c fathom -n '__fish_use_subcommand' -a run -d "execute a kernel without a GPU and show its buffers"
+complete -c fathom -n '__fish_seen_subcommand_from run' -F
+complete -c fathom -n '__fish_seen_subcommand_from run' -l entry -s e -r -f -d "the kernel, where the file has several"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l grid -s g -r -f -d "blocks of the grid; 1 where it is not given"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l block -s b -r -f -d "threads of a block; 32 where it is not given"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l shared -r -f -d "dynamic shared memory, such as 16K"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l arg -s a -r -f -d "the next argument: i32:5, f32:1.5, ptr:f32[64*64]=random, ptr:u32[]=file:a.bin"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l seed -r -f -d "for random buffers; 1 where it is not given"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l show -r -f -d "so many values of each buffer; 8, and 0 for all"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l json -d "the same as --format json"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a completion -d "completions for bash, zsh or fish"
 complete -c fathom -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
 complete -c fathom -n '__fish_seen_subcommand_from completion' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a help -d "the help of a command"
-complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'gpus devices completion help'
+complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'gpus devices run completion help'
 complete -c fathom -n '__fish_seen_subcommand_from help' -l man -d "the man page, in roff, instead"
 complete -c fathom -n '__fish_seen_subcommand_from help' -l help -s h -d "this help"

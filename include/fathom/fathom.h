@@ -55,7 +55,9 @@ struct fth_error {
     char operation[64];
     char argument[256];
     char cause[512];
+    char excerpt[256]; /* where a text is at fault: its line and, below, a caret; else empty */
 };
+#define FTH_NO_ERROR ((struct fth_error){.status = FTH_OK})
 
 /* "operation 'argument': cause" in one line, cut to `size`; returns `text`. */
 const char *fth_error_text(const struct fth_error *error, char *text, size_t size);
@@ -229,6 +231,45 @@ struct fth_device_info {
 FTH_MUST_USE enum fth_status fth_device_list(void (*each)(void *user,
                                                           const struct fth_device_info *device),
                                              void *user, struct fth_error *error);
+
+/* ---- kernels, executed without a GPU -------------------------------------------------------------- */
+
+struct fth_launch;
+
+/* Reads a PTX file and chooses a kernel of it; NULL: the only one. `seed` is for random buffers. */
+FTH_MUST_USE enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t seed,
+                                               struct fth_launch **launch, struct fth_error *error);
+void fth_launch_destroy(struct fth_launch *launch);
+/* The next argument: "i32:4096", "f32:1.5", "ptr:f32[64*64]=random", "ptr:u32[]=file:data.bin". */
+FTH_MUST_USE enum fth_status fth_launch_argument(struct fth_launch *launch, const char *text,
+                                                 struct fth_error *error);
+
+struct fth_launch_shape {
+    uint32_t grid[3], block[3]; /* 0 counts as 1 */
+    size_t shared_bytes;        /* dynamic */
+    unsigned threads;           /* of the host; 0: all cores */
+};
+struct fth_launch_totals {
+    uint64_t warp_instructions, thread_instructions;
+};
+/* Runs the kernel to its end; an access out of bounds, a barrier that cannot complete and the like
+ * are errors that name line, block and thread. `totals` may be NULL. */
+FTH_MUST_USE enum fth_status fth_launch_run(struct fth_launch *launch,
+                                            const struct fth_launch_shape *shape,
+                                            struct fth_launch_totals *totals,
+                                            struct fth_error *error);
+
+const char *fth_launch_kernel(const struct fth_launch *launch);
+size_t fth_launch_argument_count(const struct fth_launch *launch);
+/* What an argument is, and the first `most` (0: all) of its values as text with spaces between. */
+struct fth_launch_view {
+    const char *type;
+    bool is_buffer;
+    uint64_t count;
+};
+FTH_MUST_USE enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index,
+                                             uint64_t most, struct fth_launch_view *view,
+                                             char **values, struct fth_error *error);
 
 /* ---- small things that a program around the library needs too -----------------------------------
  */

@@ -9,7 +9,7 @@ enum fth_status fth_dl_open(const char *const *sonames, const struct fth_dl_symb
                             size_t count, void *table, void **handle, struct fth_error *error)
 {
     *handle = NULL;
-    struct fth_error first = {FTH_OK, "", "", ""};
+    struct fth_error first = FTH_NO_ERROR;
     for (const char *const *soname = sonames; *soname && !*handle; soname++) {
         *handle = dlopen(*soname, RTLD_NOW | RTLD_LOCAL);
         if (!*handle) {

@@ -7,7 +7,7 @@ enum fth_status fth_device_list(void (*each)(void *user, const struct fth_device
                                 void *user, struct fth_error *error)
 {
     for (size_t i = 0; i < FTH_COUNT(backends); i++) {
-        struct fth_error fault = {FTH_OK, "", "", ""};
+        struct fth_error fault = FTH_NO_ERROR;
         enum fth_status status = backends[i]->list(each, user, &fault);
         if (status == FTH_NO_MEMORY)
             return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);

@@ -181,20 +181,23 @@ static enum fth_status read_raw(struct reader *reader, struct fth_gpu_section *s
     return status;
 }
 
-static enum fth_status read_unknown(struct reader *reader, struct fth_gpu_section *section,
-                                    const json_t *object)
+/* An object of name and text: why attributes of a section are not known or, where there is no
+ * section, what the references stand for. */
+static enum fth_status read_named_texts(struct reader *reader, struct fth_gpu_section *section,
+                                        const json_t *object, const char *expected)
 {
     if (!json_is_object(object))
-        return wrong_type(reader, "an object of attribute and reason", object);
+        return wrong_type(reader, expected, object);
     enum fth_status status = FTH_OK;
     const char *key;
-    json_t *reason;
-    json_object_foreach ((json_t *)object, key, reason) {
+    json_t *value;
+    json_object_foreach ((json_t *)object, key, value) {
         const char *text = NULL;
         size_t before = fth_json_path_key(&reader->path, key);
-        status = read_text(reader, reason, &text);
+        status = read_text(reader, value, &text);
         if (status == FTH_OK)
-            status = fth_gpu_set_unknown(reader->gpu, section, key, text, reader->error);
+            status = section ? fth_gpu_set_unknown(reader->gpu, section, key, text, reader->error)
+                             : fth_gpu_set_reference(reader->gpu, key, text, reader->error);
         fth_json_path_back(&reader->path, before);
         if (status != FTH_OK)
             break;
@@ -226,8 +229,9 @@ static enum fth_status read_section(struct reader *reader, const char *name, con
     json_t *value;
     json_object_foreach ((json_t *)object, key, value) {
         size_t before = fth_json_path_key(&reader->path, key);
-        status = strcmp(key, "unknown") == 0 ? read_unknown(reader, section, value)
-                                             : read_attribute(reader, section, key, value);
+        status = strcmp(key, "unknown") == 0
+                     ? read_named_texts(reader, section, value, "an object of attribute and reason")
+                     : read_attribute(reader, section, key, value);
         fth_json_path_back(&reader->path, before);
         if (status != FTH_OK)
             break;
@@ -249,26 +253,6 @@ static enum fth_status read_elements(struct reader *reader, const json_t *object
         status = fth_gpu_add_element(reader->gpu, key, reader->error);
         if (status == FTH_OK)
             status = read_section(reader, key, value);
-        fth_json_path_back(&reader->path, before);
-        if (status != FTH_OK)
-            break;
-    }
-    return status;
-}
-
-static enum fth_status read_references(struct reader *reader, const json_t *object)
-{
-    if (!json_is_object(object))
-        return wrong_type(reader, "an object of key and source", object);
-    enum fth_status status = FTH_OK;
-    const char *key;
-    json_t *value;
-    json_object_foreach ((json_t *)object, key, value) {
-        const char *text = NULL;
-        size_t before = fth_json_path_key(&reader->path, key);
-        status = read_text(reader, value, &text);
-        if (status == FTH_OK)
-            status = fth_gpu_set_reference(reader->gpu, key, text, reader->error);
         fth_json_path_back(&reader->path, before);
         if (status != FTH_OK)
             break;
@@ -302,7 +286,7 @@ static enum fth_status read_document(struct reader *reader, const json_t *root)
         else if (strcmp(key, "elements") == 0)
             status = read_elements(reader, value);
         else if (strcmp(key, "references") == 0)
-            status = read_references(reader, value);
+            status = read_named_texts(reader, NULL, value, "an object of key and source");
         else if (strcmp(key, "schema") != 0)
             warn_unknown(reader, "key", "dropped", NULL);
         fth_json_path_back(&reader->path, before);
@@ -325,7 +309,7 @@ enum fth_status fth_gpu_read_text(const char *name, const char *text, size_t siz
     if (status == FTH_OK)
         status = read_document(&reader, root);
     if (status == FTH_OK) {
-        struct fth_error fault = {FTH_OK, "", "", ""};
+        struct fth_error fault = FTH_NO_ERROR;
         status = fth_gpu_validate(reader.gpu, &fault);
         if (status != FTH_OK)
             fth_fail(error, status, operation, name, "%s", fault.cause);

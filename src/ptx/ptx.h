@@ -1,14 +1,16 @@
 /* ptx/: reads PTX, NVIDIA's portable assembly, and executes it warp by warp, without a GPU.
  *
  * A module is what was read: immutable, and shared by any number of machines. A machine is a GPU's
- * memory with a module loaded into it; a launch runs one kernel of the module on it. What happens is
- * told to an observer: with one that keeps time the engine is a simulated GPU, with one that writes
- * down every access it is a trace extractor.
+ * memory with a module loaded into it; a launch runs one kernel of the module on it. What happens
+ * is told to an observer: with one that keeps time the engine is a simulated GPU, with one that
+ * writes down every access it is a trace extractor.
  *
- *   lexer.c     text into tokens, and errors with a caret     module.c  directives, functions, data
- *   assemble.c  one instruction: opcode, types, operands      isa.c     which opcodes there are
- *   machine.c   memory, symbols, textures                     launch.c  blocks, warps, barriers
- *   execute*.c  what instructions do, a warp at a time        half.c    f16 and bf16 arithmetic
+ *   lexer.c      text into tokens, errors with a caret     module.c   directives and functions
+ *   names.c      what is in scope, labels                  data.c     types, variables, registers
+ *   assemble.c   one instruction and its operands          modifiers.c, expression.c
+ *   machine.c    memory, symbols, textures                 launch.c   blocks, barriers, host
+ * threads flow.c       warps: divergence, calls, meeting again   half.c     f16 and bf16
+ *   execute_*.c  what instructions do, a warp at a time
  */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
@@ -41,8 +43,8 @@ struct fth_ptx_kernel {
     const struct fth_ptx_parameter *parameters;
     size_t parameter_count;
     size_t parameter_bytes;
-    size_t shared_bytes;   /* static */
-    uint32_t max_block[3]; /* .maxntid; 0 where it is not said */
+    size_t shared_bytes;        /* static */
+    uint32_t max_block[3];      /* .maxntid; 0 where it is not said */
     uint32_t required_block[3]; /* .reqntid */
 };
 
@@ -108,10 +110,10 @@ enum fth_ptx_cache_op {
 
 /* Who is doing it: one warp of one block. */
 struct fth_ptx_warp_id {
-    uint64_t block;    /* linear index in the grid */
+    uint64_t block; /* linear index in the grid */
     uint32_t block_xyz[3];
-    uint32_t warp;     /* in the block */
-    uint32_t sm;       /* %smid */
+    uint32_t warp; /* in the block */
+    uint32_t sm;   /* %smid */
 };
 
 /* One memory instruction of one warp. */
@@ -120,11 +122,11 @@ struct fth_ptx_access {
     uint32_t instruction; /* index in the function, the same in every execution of it */
     uint32_t line;        /* in the PTX text */
     uint32_t source_file, source_line; /* from .loc; 0: not known */
-    enum fth_ptx_space space; /* where the address led: never GENERIC */
+    enum fth_ptx_space space;          /* where the address led: never GENERIC */
     enum fth_ptx_cache_op cache_op;
     enum fth_ptx_access_kind kind;
-    uint32_t mask;        /* the lanes that take part */
-    uint32_t bytes;       /* a lane, all elements of a vector together */
+    uint32_t mask;             /* the lanes that take part */
+    uint32_t bytes;            /* a lane, all elements of a vector together */
     const uint64_t *addresses; /* 32, valid where the mask says so */
 };
 
@@ -158,9 +160,9 @@ struct fth_ptx_launch {
     size_t dynamic_shared_bytes;
     const void *arguments; /* laid out as the kernel's parameters say */
     size_t argument_bytes;
-    unsigned threads;          /* of the host; 0: all cores */
-    uint32_t sms;              /* blocks go round robin over so many; 0 counts as 1 */
-    uint64_t most_instructions; /* of a warp, before it counts as hung; 0: no limit */
+    unsigned threads;                        /* of the host; 0: all cores */
+    uint32_t sms;                            /* blocks go round robin over so many; 0 counts as 1 */
+    uint64_t most_instructions;              /* of a warp, before it counts as hung; 0: no limit */
     const struct fth_ptx_observer *observer; /* may be NULL */
 };
 

@@ -38,7 +38,7 @@ static void use(const struct fth_gpu *gpu)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fth_gpu *gpu = NULL;
-    struct fth_error error = {FTH_OK, "", "", ""};
+    struct fth_error error = FTH_NO_ERROR;
     if (fth_gpu_read_text("fuzz", (const char *)data, size, NULL, &gpu, &error) == FTH_OK)
         use(gpu);
     else if (!error.cause[0] || strchr(error.cause, '\n'))

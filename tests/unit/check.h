@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#define NO_ERROR ((struct fth_error){FTH_OK, "", "", ""})
+#define NO_ERROR FTH_NO_ERROR
 
 /* Fails with both texts shown where `text` does not contain `part`. */
 #define assert_contains(text, part)                                                                \

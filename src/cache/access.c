@@ -1,0 +1,84 @@
+/* One access at a time. A read brings in what it misses, a write is left to the write policy. */
+#include "cache/cache.h"
+
+static inline struct fth_place find_place(const struct fth_cache *cache, uint64_t address,
+                                          uint64_t bytes)
+{
+    uint64_t line_bytes = (uint64_t)1 << cache->line_shift;
+    struct fth_place place;
+    place.line = address >> cache->line_shift;
+    place.set = fth_index_set(&cache->index, place.line);
+    place.from = address & (line_bytes - 1);
+    place.to = bytes < line_bytes - place.from ? place.from + bytes : line_bytes;
+    uint64_t first = place.from >> cache->sector_shift;
+    uint64_t last = (place.to - 1) >> cache->sector_shift;
+    place.sectors = (((uint64_t)2 << (last - first)) - 1) << first;
+    return place;
+}
+
+/* The sectors of the place with a byte that is not here. */
+static inline uint64_t find_missing(const struct fth_cache *cache, uint32_t slot,
+                                    struct fth_place place)
+{
+    if (slot == FTH_NO_SLOT)
+        return place.sectors;
+    uint64_t missing = place.sectors & ~cache->valid[slot];
+    return missing && cache->written ? fth_slot_unwritten(cache, slot, place, missing) : missing;
+}
+
+static inline enum fth_cache_outcome judge(uint32_t slot, uint64_t missing)
+{
+    if (slot == FTH_NO_SLOT)
+        return FTH_CACHE_LINE_MISS;
+    return missing ? FTH_CACHE_SECTOR_MISS : FTH_CACHE_HIT;
+}
+
+enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t address, uint64_t bytes,
+                                        enum fth_cache_kind kind, struct fth_cache_result *result)
+{
+    struct fth_cache_result ignored;
+    if (!result)
+        result = &ignored;
+    struct fth_place place = find_place(cache, address, bytes);
+    uint32_t slot = fth_lookup_find(cache, place.set, place.line);
+    uint64_t missing = find_missing(cache, slot, place);
+    *result = (struct fth_cache_result){
+        .outcome = judge(slot, missing), .set = place.set, .sectors = place.sectors};
+    if (slot != FTH_NO_SLOT && cache->policy->used)
+        cache->policy->used(cache, place.set, slot);
+    if (kind == FTH_CACHE_WRITE) {
+        cache->write->write(cache, place, slot, result);
+        return result->outcome;
+    }
+    if (slot == FTH_NO_SLOT)
+        slot = fth_slot_fill(cache, place.set, place.line, result);
+    cache->valid[slot] |= missing;
+    result->fetch = missing;
+    result->way = slot - cache->first[place.set];
+    return result->outcome;
+}
+
+enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t address,
+                                       uint64_t bytes)
+{
+    struct fth_place place = find_place(cache, address, bytes);
+    uint32_t slot = fth_lookup_find(cache, place.set, place.line);
+    return judge(slot, find_missing(cache, slot, place));
+}
+
+bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *dirty)
+{
+    struct fth_place place = find_place(cache, address, 1);
+    uint32_t slot = fth_lookup_find(cache, place.set, place.line);
+    struct fth_cache_result result = {.evicted = false};
+    if (slot != FTH_NO_SLOT)
+        fth_slot_free(cache, place.set, slot, &result);
+    if (dirty)
+        *dirty = result.evicted_dirty;
+    return result.evicted;
+}
+
+uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address)
+{
+    return fth_index_set(&cache->index, address >> cache->line_shift);
+}

@@ -1,0 +1,218 @@
+/* An array from its configuration: what is refused, what is allocated, and how it is emptied. */
+#include "cache/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* 2^26 lines of 32 bytes are 2 GiB, forty times the largest L2; it keeps slots and the entries of
+ * the hash table well within 32 bits. */
+#define MOST_SLOTS ((uint64_t)1 << 26)
+#define LEAST_LINE_BYTES 4
+/* A terabyte: lines above that are a mistake, pages too. */
+#define MOST_LINE_BYTES ((uint64_t)1 << 40)
+/* A line for which bytes are remembered one by one; the largest in GPUs has 256. */
+#define MOST_WRITTEN_LINE_BYTES 4096
+#define MOST_SECTORS 64 /* bits of a mask */
+
+static const struct fth_write_policy *const write_policies[] = {
+    [FTH_WRITE_EVICT] = &fth_write_evict,
+    [FTH_WRITE_THROUGH] = &fth_write_through,
+    [FTH_WRITE_BACK] = &fth_write_back,
+};
+
+FTH_PRINTF(3, 4)
+static enum fth_status refuse(struct fth_error *error, const char *member, const char *cause, ...)
+{
+    char text[sizeof error->cause];
+    va_list arguments;
+    va_start(arguments, cause);
+    vsnprintf(text, sizeof text, cause, arguments);
+    va_end(arguments);
+    return fth_fail(error, FTH_INVALID, "build a cache", member, "%s", text);
+}
+
+static unsigned log2_of(uint64_t power)
+{
+    unsigned log = 0;
+    while (power >>= 1)
+        log++;
+    return log;
+}
+
+static enum fth_status check_line(const struct fth_cache_config *config, struct fth_error *error)
+{
+    uint64_t line = config->line_bytes, sector = config->sector_bytes;
+    if (line & (line - 1))
+        return refuse(error, "line_bytes", "%llu is no power of two", (unsigned long long)line);
+    if (line < LEAST_LINE_BYTES || line > MOST_LINE_BYTES)
+        return refuse(error, "line_bytes", "%llu is not between %d and %llu",
+                      (unsigned long long)line, LEAST_LINE_BYTES,
+                      (unsigned long long)MOST_LINE_BYTES);
+    if (sector && line % sector)
+        return refuse(error, "sector_bytes", "%llu does not divide a line of %llu",
+                      (unsigned long long)sector, (unsigned long long)line);
+    if (sector && line / sector > MOST_SECTORS)
+        return refuse(error, "sector_bytes", "%llu parts a line of %llu into more than %d sectors",
+                      (unsigned long long)sector, (unsigned long long)line, MOST_SECTORS);
+    if ((unsigned)config->write >= FTH_COUNT(write_policies))
+        return refuse(error, "write", "%d is no write policy", (int)config->write);
+    if (write_policies[config->write]->keeps_bytes && line > MOST_WRITTEN_LINE_BYTES)
+        return refuse(error, "write", "bytes of a line of %llu cannot be kept, only up to %d",
+                      (unsigned long long)line, MOST_WRITTEN_LINE_BYTES);
+    return FTH_OK;
+}
+
+static uint64_t ways_of(const struct fth_cache_config *config, uint64_t set)
+{
+    return config->set_ways ? config->set_ways[set] : config->ways;
+}
+
+static enum fth_status check_sets(const struct fth_cache_config *config, struct fth_error *error)
+{
+    if (config->sets < 1 || config->sets > MOST_SLOTS)
+        return refuse(error, "sets", "%llu is not between 1 and %llu",
+                      (unsigned long long)config->sets, (unsigned long long)MOST_SLOTS);
+    uint64_t slots = 0;
+    for (uint64_t set = 0; set < config->sets; set++) {
+        uint64_t ways = ways_of(config, set);
+        if (ways < 1)
+            return refuse(error, config->set_ways ? "set_ways" : "ways", "set %llu has none",
+                          (unsigned long long)set);
+        if (ways > MOST_SLOTS - slots)
+            return refuse(error, config->set_ways ? "set_ways" : "ways",
+                          "more than %llu lines over all sets", (unsigned long long)MOST_SLOTS);
+        slots += ways;
+    }
+    return FTH_OK;
+}
+
+static enum fth_status check_policy(const struct fth_cache_config *config,
+                                    const struct fth_policy *policy, struct fth_error *error)
+{
+    if (config->way_weight_count && policy != &fth_policy_weighted)
+        return refuse(error, "way_weights", "given, but the policy is %s", policy->name);
+    return FTH_OK;
+}
+
+/* The slots of each set; they are known to be few enough. */
+static bool lay_out(struct fth_cache *cache, const struct fth_cache_config *config)
+{
+    cache->sets = (uint32_t)config->sets;
+    cache->first = fth_arena_array(&cache->arena, (size_t)cache->sets + 1, sizeof *cache->first);
+    cache->first_free = fth_arena_array(&cache->arena, cache->sets, sizeof *cache->first_free);
+    if (!cache->first || !cache->first_free)
+        return false;
+    cache->least_ways = UINT32_MAX;
+    for (uint32_t set = 0; set < cache->sets; set++) {
+        uint32_t ways = (uint32_t)ways_of(config, set);
+        cache->first[set + 1] = cache->first[set] + ways;
+        cache->least_ways = ways < cache->least_ways ? ways : cache->least_ways;
+        cache->most_ways = ways > cache->most_ways ? ways : cache->most_ways;
+    }
+    cache->slots = cache->first[cache->sets];
+    return true;
+}
+
+static bool allocate(struct fth_cache *cache)
+{
+    struct fth_arena *arena = &cache->arena;
+    size_t slots = cache->slots;
+    cache->lines = fth_arena_array(arena, slots, sizeof *cache->lines);
+    cache->valid = fth_arena_array(arena, slots, sizeof *cache->valid);
+    if (!cache->lines || !cache->valid)
+        return false;
+    if (cache->write->keeps_dirty &&
+        !(cache->dirty = fth_arena_array(arena, slots, sizeof *cache->dirty)))
+        return false;
+    if (cache->write->keeps_bytes) {
+        cache->byte_words = (((size_t)1 << cache->line_shift) + 63) / 64;
+        cache->written = fth_arena_array(arena, slots, cache->byte_words * sizeof *cache->written);
+        if (!cache->written)
+            return false;
+    }
+    if (cache->most_ways > FTH_NARROW_WAYS) {
+        cache->head_bits = fth_lookup_bits(cache->slots);
+        cache->heads = fth_arena_array(arena, (size_t)1 << cache->head_bits, sizeof *cache->heads);
+        cache->chain = fth_arena_array(arena, slots, sizeof *cache->chain);
+        if (!cache->heads || !cache->chain)
+            return false;
+    }
+    return true;
+}
+
+enum fth_status fth_cache_create(const struct fth_cache_config *config, struct fth_cache **cache,
+                                 struct fth_error *error)
+{
+    *cache = NULL;
+    enum fth_status status = check_line(config, error);
+    if (status != FTH_OK || (status = check_sets(config, error)) != FTH_OK)
+        return status;
+    const struct fth_policy *policy =
+        fth_policy_find(config->policy ? config->policy : "lru", error);
+    if (!policy)
+        return FTH_INVALID;
+    if ((status = check_policy(config, policy, error)) != FTH_OK)
+        return status;
+
+    struct fth_cache *made = calloc(1, sizeof *made);
+    if (!made)
+        return fth_fail(error, FTH_NO_MEMORY, "build a cache", NULL, "out of memory");
+    uint64_t sector_bytes = config->sector_bytes ? config->sector_bytes : config->line_bytes;
+    made->policy = policy;
+    made->write = write_policies[config->write];
+    made->seed = config->seed;
+    made->line_shift = log2_of(config->line_bytes);
+    made->sector_shift = log2_of(sector_bytes);
+    made->all_sectors = ~(uint64_t)0 >> (MOST_SECTORS - config->line_bytes / sector_bytes);
+    if (!lay_out(made, config) || !allocate(made))
+        status = fth_fail(error, FTH_NO_MEMORY, "build a cache", NULL, "out of memory for %u lines",
+                          made->slots);
+    if (status == FTH_OK)
+        status = fth_index_init(&made->index, config->index ? config->index : "mod",
+                                made->line_shift, made->first, made->sets, &made->arena, error);
+    if (status == FTH_OK)
+        status = policy->init(made, config, error);
+    if (status != FTH_OK) {
+        fth_cache_destroy(made);
+        return status;
+    }
+    fth_cache_reset(made);
+    *cache = made;
+    return FTH_OK;
+}
+
+void fth_cache_destroy(struct fth_cache *cache)
+{
+    if (!cache)
+        return;
+    fth_arena_fini(&cache->arena);
+    free(cache);
+}
+
+void fth_cache_clear(struct fth_cache *cache)
+{
+    for (uint32_t slot = 0; slot < cache->slots; slot++)
+        cache->lines[slot] = FTH_NO_LINE;
+    memcpy(cache->first_free, cache->first, cache->sets * sizeof *cache->first);
+    cache->held = 0;
+    fth_lookup_clear(cache);
+    if (cache->policy->clear)
+        cache->policy->clear(cache);
+}
+
+void fth_cache_reset(struct fth_cache *cache)
+{
+    fth_cache_clear(cache);
+    if (cache->policy->reset)
+        cache->policy->reset(cache);
+}
+
+size_t fth_cache_held(const struct fth_cache *cache)
+{
+    return cache->held;
+}
+
+size_t fth_cache_capacity(const struct fth_cache *cache)
+{
+    return cache->slots;
+}

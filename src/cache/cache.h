@@ -1,0 +1,261 @@
+/* cache/: how caches behave. It knows which lines an array holds and nothing of data or time.
+ *
+ *   cache.c   an array from its configuration       access.c  reads, writes, probes, invalidation
+ *   index.c   which set a line falls into           batch.c   long streams of whole-line reads
+ *   lookup.c  which way holds a line                order.c   a list of ways for each set
+ *   slot.c    one way: fill, fetch, bytes written   policy.c  the policies by name
+ *   replacement, one policy a file: lru.c, fifo.c, lfu.c, random.c, weighted.c
+ *   writing, one policy a file: write_evict.c, write_through.c, write_back.c
+ *
+ * The words. A *line* has one tag; its *sectors* are fetched one by one. A *set* is where a line
+ * may stand, a *way* one place in it, and a *slot* a way counted over all sets:
+ *
+ *      set 0      set 1    set 2           sets may differ in size
+ *   | 0  1  2 | 3  4 | 5  6  7  8 |        slots
+ *     0  1  2   0  1   0  1  2  3          ways
+ *
+ * A TLB is an array whose line is the page, without sectors, that is only read; there is nothing
+ * else to it, so it has no type of its own.
+ */
+#ifndef FTH_CACHE_H
+#define FTH_CACHE_H
+
+#include "base/base.h"
+
+/* ---- what a cache is ---- */
+
+enum fth_write {
+    /* Nothing is allocated and everything goes below; a line that is hit is thrown out (Fermi's and
+     * Maxwell's L1). The one to take for an array that is never written. */
+    FTH_WRITE_EVICT,
+    /* Allocated and sent below. A sector that was written as a whole is valid without a fetch; one
+     * written in part remembers which bytes it has. */
+    FTH_WRITE_THROUGH,
+    /* Allocated and kept; what was written goes below when the line is evicted. Bytes as above. */
+    FTH_WRITE_BACK
+};
+
+struct fth_cache_config {
+    uint64_t line_bytes;   /* a power of two from 4; a TLB's page */
+    uint64_t sector_bytes; /* divides the line into at most 64; 0: the line is one sector */
+    uint64_t sets;
+    uint64_t ways;            /* of every set, or */
+    const uint64_t *set_ways; /* of each of the `sets`, where they differ; NULL: they do not */
+    const char *index;        /* as in a GPU description, see index.c; NULL: "mod" */
+    const char *policy;       /* "lru", "fifo", "lfu", "random", "weighted"; NULL: "lru" */
+    const double *way_weights;
+    size_t way_weight_count; /* the ways, with "weighted"; 0 otherwise */
+    enum fth_write write;
+    uint64_t seed; /* of "random" and "weighted" */
+};
+
+struct fth_cache;
+
+/* Refuses what cannot be; the argument of the error names the member. Nothing of `config` is kept.
+ */
+FTH_MUST_USE enum fth_status fth_cache_create(const struct fth_cache_config *config,
+                                              struct fth_cache **cache, struct fth_error *error);
+void fth_cache_destroy(struct fth_cache *cache);
+/* Drops every line, dirty ones too, and goes on with the random numbers where they are. */
+void fth_cache_clear(struct fth_cache *cache);
+/* As it was created: empty, and at the start of the random numbers. */
+void fth_cache_reset(struct fth_cache *cache);
+
+/* ---- access ---- */
+
+enum fth_cache_kind { FTH_CACHE_READ, FTH_CACHE_WRITE };
+
+/* What the array held before the access, whether that is a read or a write. */
+enum fth_cache_outcome {
+    FTH_CACHE_HIT,         /* every byte */
+    FTH_CACHE_SECTOR_MISS, /* the tag, but not every byte */
+    FTH_CACHE_LINE_MISS    /* not the tag */
+};
+
+#define FTH_CACHE_NOWHERE UINT32_MAX
+
+/* Masks have a bit a sector, bit 0 for the one at the lowest address. */
+struct fth_cache_result {
+    enum fth_cache_outcome outcome;
+    uint32_t set;
+    uint32_t way;           /* where the line stands now; FTH_CACHE_NOWHERE: it is not held */
+    uint64_t sectors;       /* touched */
+    uint64_t fetch;         /* to be read from below; counted as here from now on */
+    uint64_t below;         /* of a write: passed on below at once */
+    uint64_t evicted_line;  /* address of the first byte of the line thrown out, where */
+    bool evicted;           /* there was one */
+    uint64_t evicted_dirty; /* its sectors with bytes that must be written below */
+};
+
+/* `bytes` is at least 1. An access does not straddle a line: what lies past the end of the line is
+ * not looked at, and the caller comes again with it. `result` may be NULL. */
+enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t address, uint64_t bytes,
+                                        enum fth_cache_kind kind, struct fth_cache_result *result);
+/* What an access would find, without a trace. */
+enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t address,
+                                       uint64_t bytes);
+/* Drops the line of `address`; false where it was not held. `dirty` (which may be NULL) gets the
+ * sectors with bytes that only this cache had. */
+bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *dirty);
+
+/* Reads `count` whole lines, given by their numbers (address / line_bytes), one after the other,
+ * and returns how many were hits. Bit i % 64 of hit_bits[i / 64] says whether reference i was one;
+ * `hit_bits` may be NULL. Does what fth_cache_access does for each, faster, but does not tell what
+ * was evicted, and lines of an LRU array may stand in other ways of their sets afterwards. */
+uint64_t fth_cache_read_lines(struct fth_cache *cache, const uint64_t *lines, size_t count,
+                              uint64_t *hit_bits);
+
+/* Lines held, and lines that there is room for. */
+size_t fth_cache_held(const struct fth_cache *cache);
+size_t fth_cache_capacity(const struct fth_cache *cache);
+/* The set of an address. */
+uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address);
+
+/* ---- index.c ---- */
+
+enum fth_index_kind {
+    FTH_INDEX_MASK, /* (line >> shift) & modulus - 1, the modulus a power of two */
+    FTH_INDEX_MOD,  /* (line >> shift) % modulus */
+    FTH_INDEX_DEAL, /* deal[(line >> shift) % modulus] */
+    FTH_INDEX_FOLD, /* (groups of `shift` bits, XORed) % modulus */
+    FTH_INDEX_BITS  /* bits of the line number */
+};
+
+struct fth_index {
+    enum fth_index_kind kind;
+    unsigned shift;
+    uint64_t modulus;
+    const uint32_t *deal; /* in the arena */
+    unsigned bit_count;
+    unsigned bits[64]; /* of the line number, lowest of the set number first */
+};
+
+/* `first` has the first slot of each set, and of one more. */
+FTH_MUST_USE enum fth_status fth_index_init(struct fth_index *index, const char *text,
+                                            unsigned line_shift, const uint32_t *first,
+                                            uint32_t sets, struct fth_arena *arena,
+                                            struct fth_error *error);
+uint32_t fth_index_set(const struct fth_index *index, uint64_t line);
+/* The same for many, which is faster. */
+void fth_index_sets(const struct fth_index *index, const uint64_t *lines, size_t count,
+                    uint32_t *sets);
+
+/* ---- the array, for the files of this module ---- */
+
+/* The number of no line: with lines of 4 bytes or more none reaches it. */
+#define FTH_NO_LINE UINT64_MAX
+#define FTH_NO_SLOT UINT32_MAX
+
+/* Sets of at most this many ways are searched way by way, larger ones through a hash table. The two
+ * meet between 12 and 20 ways. */
+#define FTH_NARROW_WAYS 16
+
+struct fth_cache {
+    struct fth_arena arena; /* every array below */
+    struct fth_index index;
+    const struct fth_policy *policy;
+    void *policy_state;
+    const struct fth_write_policy *write;
+    uint64_t seed;
+    unsigned line_shift;
+    unsigned sector_shift;
+    uint64_t all_sectors; /* the mask of a whole line */
+    uint32_t sets;
+    uint32_t slots;
+    uint32_t least_ways, most_ways;
+    uint32_t held; /* lines */
+
+    uint32_t *first;      /* [sets + 1] the first slot of each set */
+    uint32_t *first_free; /* [sets] no slot of the set before this one is free */
+    uint64_t *lines;      /* [slots] line numbers */
+    uint64_t *valid;      /* [slots] sectors held as a whole */
+    uint64_t *dirty;      /* [slots] sectors to be written back; NULL: the policy has none */
+    uint64_t *written;    /* [slots][byte_words] bytes written; NULL: the policy keeps none. Means
+                           * nothing for valid sectors. */
+    size_t byte_words;
+    uint32_t *heads; /* [1 << head_bits] hash table of slots; NULL: the sets are narrow */
+    uint32_t *chain; /* [slots] the next slot of the same bucket */
+    unsigned head_bits;
+};
+
+/* A replacement policy. It hears of every change of a set and names the way to be replaced. */
+struct fth_policy {
+    const char *name;
+    /* Allocates from the arena of the cache; reset follows. */
+    enum fth_status (*init)(struct fth_cache *cache, const struct fth_cache_config *config,
+                            struct fth_error *error);
+    void (*clear)(struct fth_cache *cache); /* every line is gone */
+    void (*reset)(struct fth_cache *cache); /* seeds the random numbers; NULL: there are none */
+    void (*added)(struct fth_cache *cache, uint32_t set, uint32_t slot); /* to a free slot */
+    void (*used)(struct fth_cache *cache, uint32_t set, uint32_t slot);  /* found again */
+    void (*removed)(struct fth_cache *cache, uint32_t set, uint32_t slot);
+    /* Chooses the slot to be replaced in a set without a free one, and takes it that the new line
+     * is in it. */
+    uint32_t (*victim)(struct fth_cache *cache, uint32_t set);
+};
+
+extern const struct fth_policy fth_policy_lru, fth_policy_fifo, fth_policy_lfu, fth_policy_random,
+    fth_policy_weighted;
+/* NULL, and the error, where there is no such policy. */
+const struct fth_policy *fth_policy_find(const char *name, struct fth_error *error);
+
+/* Where one access goes. */
+struct fth_place {
+    uint64_t line;
+    uint64_t from, to; /* bytes of the line, `to` past the last */
+    uint64_t sectors;
+    uint32_t set;
+};
+
+/* A write policy. */
+struct fth_write_policy {
+    bool keeps_bytes; /* sectors can be written in part */
+    bool keeps_dirty;
+    /* `slot` is where the line stands, or FTH_NO_SLOT; fills below, way and evicted. */
+    void (*write)(struct fth_cache *cache, struct fth_place place, uint32_t slot,
+                  struct fth_cache_result *result);
+};
+
+extern const struct fth_write_policy fth_write_evict, fth_write_through, fth_write_back;
+
+/* ---- lookup.c ---- */
+
+/* How many bits a hash table for that many slots has. */
+unsigned fth_lookup_bits(uint32_t slots);
+/* The slot that holds the line, or FTH_NO_SLOT. */
+uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t set, uint64_t line);
+/* To be called after lines[slot] is set, and before it is set to FTH_NO_LINE. */
+void fth_lookup_add(struct fth_cache *cache, uint32_t slot);
+void fth_lookup_remove(struct fth_cache *cache, uint32_t slot);
+void fth_lookup_clear(struct fth_cache *cache);
+
+/* ---- slot.c ---- */
+
+/* Puts the line, still without a sector, into the first free way of its set or else in place of the
+ * one that the policy names, which is then reported as evicted. */
+uint32_t fth_slot_fill(struct fth_cache *cache, uint32_t set, uint64_t line,
+                       struct fth_cache_result *result);
+/* Makes the slot free and reports what was in it as evicted. */
+void fth_slot_free(struct fth_cache *cache, uint32_t set, uint32_t slot,
+                   struct fth_cache_result *result);
+/* Of the sectors given, those with a byte of the place that was not written. */
+uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot, struct fth_place place,
+                            uint64_t sectors);
+/* Marks the bytes of the place as written. */
+void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_place place);
+
+/* ---- order.c: a list for each set, newest first ---- */
+
+struct fth_order;
+
+FTH_MUST_USE enum fth_status fth_order_init(struct fth_cache *cache, struct fth_error *error);
+/* These are the policy's functions as they stand. */
+void fth_order_clear(struct fth_cache *cache);
+void fth_order_add(struct fth_cache *cache, uint32_t set, uint32_t slot); /* as the newest */
+void fth_order_remove(struct fth_cache *cache, uint32_t set, uint32_t slot);
+void fth_order_renew(struct fth_cache *cache, uint32_t set, uint32_t slot); /* to the front */
+uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set); /* the oldest, renewed */
+/* Writes the slots of the set, newest first, and returns how many there are. */
+uint32_t fth_order_list(const struct fth_cache *cache, uint32_t set, uint32_t *slots);
+
+#endif

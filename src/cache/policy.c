@@ -1,0 +1,18 @@
+/* The replacement policies by the names that a GPU description uses. */
+#include "cache/cache.h"
+
+#include <string.h>
+
+static const struct fth_policy *const policies[] = {
+    &fth_policy_lru, &fth_policy_fifo, &fth_policy_lfu, &fth_policy_random, &fth_policy_weighted,
+};
+
+const struct fth_policy *fth_policy_find(const char *name, struct fth_error *error)
+{
+    for (size_t i = 0; i < FTH_COUNT(policies); i++)
+        if (strcmp(policies[i]->name, name) == 0)
+            return policies[i];
+    fth_fail(error, FTH_INVALID, "build a cache", "policy",
+             "'%s' is none of lru, fifo, lfu, random, weighted", name);
+    return NULL;
+}

@@ -1,0 +1,102 @@
+/* One slot: a line comes in, its sectors and bytes arrive, and it leaves. */
+#include "cache/cache.h"
+
+#include <string.h>
+
+/* The part of [from, to) in the 64 bytes of a word of a byte mask; [from, to) reaches into it. */
+static uint64_t word_part(uint64_t word, uint64_t from, uint64_t to)
+{
+    uint64_t start = word * 64;
+    uint64_t low = from > start ? from - start : 0;
+    uint64_t high = to < start + 64 ? to - start : 64;
+    return ~(uint64_t)0 >> (64 - (high - low)) << low;
+}
+
+static bool bytes_are_set(const uint64_t *bytes, uint64_t from, uint64_t to)
+{
+    for (uint64_t word = from / 64; word * 64 < to; word++) {
+        uint64_t part = word_part(word, from, to);
+        if ((bytes[word] & part) != part)
+            return false;
+    }
+    return true;
+}
+
+static void report(const struct fth_cache *cache, uint32_t slot, struct fth_cache_result *result)
+{
+    result->evicted = true;
+    result->evicted_line = cache->lines[slot] << cache->line_shift;
+    result->evicted_dirty = cache->dirty ? cache->dirty[slot] : 0;
+}
+
+/* The first free slot of the set, or FTH_NO_SLOT. */
+static uint32_t find_free(struct fth_cache *cache, uint32_t set)
+{
+    uint32_t end = cache->first[set + 1], slot = cache->first_free[set];
+    while (slot < end && cache->lines[slot] != FTH_NO_LINE)
+        slot++;
+    cache->first_free[set] = slot;
+    return slot < end ? slot : FTH_NO_SLOT;
+}
+
+uint32_t fth_slot_fill(struct fth_cache *cache, uint32_t set, uint64_t line,
+                       struct fth_cache_result *result)
+{
+    uint32_t slot = find_free(cache, set);
+    if (slot == FTH_NO_SLOT) {
+        slot = cache->policy->victim(cache, set);
+        report(cache, slot, result);
+        fth_lookup_remove(cache, slot);
+    } else {
+        cache->held++;
+        if (cache->policy->added)
+            cache->policy->added(cache, set, slot);
+    }
+    cache->lines[slot] = line;
+    cache->valid[slot] = 0;
+    if (cache->dirty)
+        cache->dirty[slot] = 0;
+    if (cache->written)
+        memset(cache->written + slot * cache->byte_words, 0,
+               cache->byte_words * sizeof *cache->written);
+    fth_lookup_add(cache, slot);
+    return slot;
+}
+
+void fth_slot_free(struct fth_cache *cache, uint32_t set, uint32_t slot,
+                   struct fth_cache_result *result)
+{
+    report(cache, slot, result);
+    fth_lookup_remove(cache, slot);
+    if (cache->policy->removed)
+        cache->policy->removed(cache, set, slot);
+    cache->lines[slot] = FTH_NO_LINE;
+    cache->held--;
+    if (slot < cache->first_free[set])
+        cache->first_free[set] = slot;
+}
+
+uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot, struct fth_place place,
+                            uint64_t sectors)
+{
+    const uint64_t *bytes = cache->written + slot * cache->byte_words;
+    uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;
+    for (uint64_t start = place.from & -sector_bytes; start < place.to; start += sector_bytes) {
+        uint64_t from = start > place.from ? start : place.from;
+        uint64_t to = start + sector_bytes < place.to ? start + sector_bytes : place.to;
+        if (bytes_are_set(bytes, from, to))
+            sectors &= ~((uint64_t)1 << (start >> cache->sector_shift));
+    }
+    return sectors;
+}
+
+void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_place place)
+{
+    uint64_t *bytes = cache->written + slot * cache->byte_words;
+    for (uint64_t word = place.from / 64; word * 64 < place.to; word++)
+        bytes[word] |= word_part(word, place.from, place.to);
+    uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;
+    for (uint64_t start = place.from & -sector_bytes; start < place.to; start += sector_bytes)
+        if (bytes_are_set(bytes, start, start + sector_bytes))
+            cache->valid[slot] |= (uint64_t)1 << (start >> cache->sector_shift);
+}

@@ -1,0 +1,185 @@
+/* Running kernels through NVIDIA's driver: a context, modules compiled from PTX by the driver,
+ * device memory, launches. */
+#include "device/cuda/cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* CUjit_option and CUfunction_attribute values, from the driver's documentation. */
+enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
+enum { MAX_DYNAMIC_SHARED_BYTES = 8 };
+/* A block has so much shared memory without asking (CUDA C++ Programming Guide, "Shared Memory").
+ */
+enum { SHARED_WITHOUT_ASKING = 48 * 1024 };
+
+/* The functions below are not needed to list devices, so a driver may come without them. */
+static enum fth_status missing(const char *call, struct fth_error *error)
+{
+    return fth_fail(error, FTH_UNSUPPORTED, "ask the CUDA driver", call,
+                    "it has no such function: too old");
+}
+
+static enum fth_status check(const struct fth_cuda *cuda, fth_cu_result result, const char *call,
+                             struct fth_error *error)
+{
+    return result == 0 ? FTH_OK : fth_cuda_fail(cuda, result, call, error);
+}
+
+enum fth_status fth_cuda_context_open(const struct fth_cuda *cuda, int ordinal,
+                                      fth_cu_context *context, struct fth_error *error)
+{
+    *context = NULL;
+    if (!cuda->context_retain || !cuda->context_release || !cuda->context_set)
+        return missing("cuDevicePrimaryCtxRetain", error);
+    fth_cu_device device;
+    enum fth_status status = check(cuda, cuda->device_get(&device, ordinal), "cuDeviceGet", error);
+    if (status == FTH_OK)
+        status =
+            check(cuda, cuda->context_retain(context, device), "cuDevicePrimaryCtxRetain", error);
+    if (status != FTH_OK)
+        return status;
+    status = check(cuda, cuda->context_set(*context), "cuCtxSetCurrent", error);
+    if (status != FTH_OK) {
+        cuda->context_release(device);
+        *context = NULL;
+    }
+    return status;
+}
+
+void fth_cuda_context_close(const struct fth_cuda *cuda, int ordinal, fth_cu_context context)
+{
+    fth_cu_device device;
+    if (!context || cuda->device_get(&device, ordinal) != 0)
+        return;
+    cuda->context_set(NULL);
+    cuda->context_release(device);
+}
+
+/* The compiler's first lines, in one. */
+static void first_lines(char *log)
+{
+    char *end = log + strlen(log);
+    while (end > log && end[-1] == '\n')
+        *--end = '\0';
+    for (char *at = log; *at; at++)
+        if (*at == '\n')
+            *at = ';';
+}
+
+enum fth_status fth_cuda_module_load(const struct fth_cuda *cuda, const char *ptx,
+                                     fth_cu_module *module, struct fth_error *error)
+{
+    *module = NULL;
+    if (!cuda->module_load || !cuda->module_unload)
+        return missing("cuModuleLoadDataEx", error);
+    char log[4096] = "";
+    int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
+    /* The values travel in pointers, even those that are numbers. */
+    void *values[] = {log, NULL};
+    const uintptr_t log_bytes = sizeof log - 1;
+    memcpy(&values[1], &log_bytes, sizeof log_bytes);
+    fth_cu_result result = cuda->module_load(module, ptx, FTH_COUNT(options), options, values);
+    if (result == 0)
+        return FTH_OK;
+    enum fth_status status = fth_cuda_fail(cuda, result, "cuModuleLoadDataEx", error);
+    first_lines(log);
+    if (log[0] && error) {
+        char cause[sizeof error->cause];
+        snprintf(cause, sizeof cause, "%s", error->cause);
+        snprintf(error->cause, sizeof error->cause, "%.128s: %.*s", cause,
+                 (int)(sizeof error->cause - 132), log);
+    }
+    return status;
+}
+
+void fth_cuda_module_unload(const struct fth_cuda *cuda, fth_cu_module module)
+{
+    if (module)
+        cuda->module_unload(module);
+}
+
+enum fth_status fth_cuda_function(const struct fth_cuda *cuda, fth_cu_module module,
+                                  const char *name, fth_cu_function *function,
+                                  struct fth_error *error)
+{
+    *function = NULL;
+    if (!cuda->module_function)
+        return missing("cuModuleGetFunction", error);
+    enum fth_status status =
+        check(cuda, cuda->module_function(function, module, name), "cuModuleGetFunction", error);
+    if (status != FTH_OK)
+        fth_error_context(error, "%s", name);
+    return status;
+}
+
+enum fth_status fth_cuda_alloc(const struct fth_cuda *cuda, size_t bytes, uint64_t *address,
+                               struct fth_error *error)
+{
+    *address = 0;
+    if (!cuda->memory_alloc || !cuda->memory_free)
+        return missing("cuMemAlloc", error);
+    return check(cuda, cuda->memory_alloc(address, bytes), "cuMemAlloc", error);
+}
+
+void fth_cuda_free(const struct fth_cuda *cuda, uint64_t address)
+{
+    if (address)
+        cuda->memory_free(address);
+}
+
+enum fth_status fth_cuda_upload(const struct fth_cuda *cuda, uint64_t address, const void *data,
+                                size_t bytes, struct fth_error *error)
+{
+    if (!cuda->memory_upload)
+        return missing("cuMemcpyHtoD", error);
+    return check(cuda, cuda->memory_upload(address, data, bytes), "cuMemcpyHtoD", error);
+}
+
+enum fth_status fth_cuda_download(const struct fth_cuda *cuda, void *data, uint64_t address,
+                                  size_t bytes, struct fth_error *error)
+{
+    if (!cuda->memory_download)
+        return missing("cuMemcpyDtoH", error);
+    return check(cuda, cuda->memory_download(data, address, bytes), "cuMemcpyDtoH", error);
+}
+
+enum fth_status fth_cuda_fill(const struct fth_cuda *cuda, uint64_t address, unsigned char byte,
+                              size_t bytes, struct fth_error *error)
+{
+    if (!cuda->memory_fill)
+        return missing("cuMemsetD8", error);
+    return check(cuda, cuda->memory_fill(address, byte, bytes), "cuMemsetD8", error);
+}
+
+enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function function,
+                                const struct fth_cuda_launch *launch, struct fth_error *error)
+{
+    if (!cuda->launch)
+        return missing("cuLaunchKernel", error);
+    if (launch->dynamic_shared_bytes > SHARED_WITHOUT_ASKING) {
+        if (!cuda->function_set)
+            return missing("cuFuncSetAttribute", error);
+        enum fth_status status = check(cuda,
+                                       cuda->function_set(function, MAX_DYNAMIC_SHARED_BYTES,
+                                                          (int)launch->dynamic_shared_bytes),
+                                       "cuFuncSetAttribute", error);
+        if (status != FTH_OK)
+            return status;
+    }
+    unsigned shape[6];
+    for (int i = 0; i < 3; i++) {
+        shape[i] = launch->grid[i] ? launch->grid[i] : 1;
+        shape[3 + i] = launch->block[i] ? launch->block[i] : 1;
+    }
+    return check(cuda,
+                 cuda->launch(function, shape[0], shape[1], shape[2], shape[3], shape[4], shape[5],
+                              launch->dynamic_shared_bytes, NULL, launch->arguments, NULL),
+                 "cuLaunchKernel", error);
+}
+
+enum fth_status fth_cuda_synchronize(const struct fth_cuda *cuda, struct fth_error *error)
+{
+    if (!cuda->synchronize)
+        return missing("cuCtxSynchronize", error);
+    return check(cuda, cuda->synchronize(), "cuCtxSynchronize", error);
+}

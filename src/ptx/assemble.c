@@ -1,0 +1,596 @@
+/* One instruction: guard, opcode with its modifiers, operands. What an opcode means is for the
+ * select_* functions; here its parts are put where they look for them. */
+#include "ptx/parser.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- operands ---- */
+
+enum operand_kind { OPERAND_ROW, OPERAND_PREDICATE, OPERAND_VECTOR, OPERAND_ADDRESS, OPERAND_SINK };
+
+enum { MOST_OPERANDS = 8, MOST_ELEMENTS = 8 };
+
+struct operand {
+    enum operand_kind kind;
+    struct token token;
+    int32_t row;                    /* OPERAND_ROW, and the base of an address */
+    uint32_t predicate, predicate2; /* the second of p|q; UINT32_MAX: none */
+    bool negated;                   /* !p */
+    int32_t elements[MOST_ELEMENTS];
+    size_t element_count;
+    int64_t offset;
+    bool has_space; /* of an address that names a variable */
+    uint8_t space;
+};
+
+/* The bits of a constant as the instruction's type reads them. */
+static uint64_t constant_bits(const struct constant *constant, enum type type)
+{
+    bool to_float = type == T_F32 || type == T_F64 || type == T_F16 || type == T_BF16;
+    double value;
+    if (constant->is_float)
+        memcpy(&value, &constant->bits, sizeof value);
+    else
+        value = constant->is_unsigned ? (double)constant->bits : (double)(int64_t)constant->bits;
+    if (constant->single && type != T_F64 && type != T_F16 && type != T_BF16)
+        return constant->word;
+    if (!constant->is_float && (!to_float || type == T_F16 || type == T_BF16))
+        return constant->bits;
+    if (type == T_F32) {
+        float single = (float)value;
+        uint32_t word;
+        memcpy(&word, &single, sizeof word);
+        return word;
+    }
+    if (type == T_F16 || type == T_BF16)
+        return type == T_F16 ? half_from_double(value, R_RN) : bfloat_from_double(value, R_RN);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* A special register, read into a fresh row by an instruction of its own. */
+static int32_t special_row(struct parser *parser, const struct token *token, int special)
+{
+    struct inst *inst = parser_emit(parser, token, "mov");
+    if (!inst)
+        return 0;
+    inst->run = run_special;
+    inst->mode = (uint8_t)special;
+    inst->d[0] = parser_temporary(parser);
+    return inst->d[0];
+}
+
+/* The address that a symbol stands for. Of local memory and of call parameters it is relative to
+ * the frame: read by an instruction, as dynamic shared memory is. */
+static int32_t symbol_row(struct parser *parser, const struct token *token,
+                          const struct symbol *symbol)
+{
+    if (symbol->kind == SYMBOL_FUNCTION)
+        return parser_immediate(parser, CODE_WINDOW + 16u * symbol->first);
+    const struct variable *variable = &symbol->variable;
+    if (variable->space == FTH_SPACE_SHARED && variable->address == UINT64_MAX)
+        return special_row(parser, token, special_register("%dynamic_shared", 15));
+    if (variable->space == FTH_SPACE_LOCAL) {
+        int32_t base = special_row(parser, token, special_register("%local_base", 11));
+        struct inst *inst = parser_emit(parser, token, "add");
+        if (!inst)
+            return 0;
+        inst->type = T_U64;
+        inst->s[0] = base;
+        inst->s[1] = parser_immediate(parser, variable->address);
+        inst->d[0] = parser_temporary(parser);
+        select_integer(inst, "add");
+        return inst->d[0];
+    }
+    return parser_immediate(parser, variable->address);
+}
+
+/* A register, number, name, or special register, as a row. */
+static bool parse_row(struct parser *parser, enum type type, struct operand *operand)
+{
+    struct lexer *lexer = &parser->lexer;
+    const struct token token = lexer->token;
+    operand->token = token;
+    operand->kind = OPERAND_ROW;
+    if (token.kind != TOKEN_WORD) {
+        struct constant constant;
+        if (!parse_constant(parser, &constant))
+            return false;
+        operand->row = parser_immediate(parser, constant_bits(&constant, type));
+        return true;
+    }
+    lexer_next(lexer);
+    if (token.size == 1 && *token.start == '_') {
+        operand->kind = OPERAND_SINK;
+        operand->row = NO_REGISTER;
+        return true;
+    }
+    struct symbol *symbol = NULL;
+    uint32_t index;
+    if (parser_register(parser, &token, &symbol, &index)) {
+        if (symbol->kind == SYMBOL_PREDICATE) {
+            operand->kind = OPERAND_PREDICATE;
+            operand->predicate = index;
+            operand->predicate2 = UINT32_MAX;
+        } else {
+            operand->row = (int32_t)index;
+        }
+        return true;
+    }
+    int special = special_register(token.start, token.size);
+    if (special >= 0) {
+        operand->row = special_row(parser, &token, special);
+        return true;
+    }
+    symbol = parser_find(parser, token.start, token.size);
+    if (!symbol || (symbol->kind != SYMBOL_VARIABLE && symbol->kind != SYMBOL_FUNCTION))
+        return lexer_fail(lexer, &token, "'%.*s' is not declared", (int)token.size, token.start);
+    operand->has_space = symbol->kind == SYMBOL_VARIABLE;
+    operand->space = (uint8_t)symbol->variable.space;
+    operand->row = symbol_row(parser, &token, symbol);
+    return true;
+}
+
+static bool parse_vector(struct parser *parser, enum type type, struct operand *operand)
+{
+    struct lexer *lexer = &parser->lexer;
+    operand->kind = OPERAND_VECTOR;
+    do {
+        struct operand element = {.kind = OPERAND_ROW};
+        if (operand->element_count == MOST_ELEMENTS)
+            return lexer_fail(lexer, &lexer->token, "a vector that is too long");
+        if (!parse_row(parser, type, &element))
+            return false;
+        if (element.kind == OPERAND_PREDICATE)
+            return lexer_fail(lexer, &element.token, "a predicate in a vector");
+        operand->elements[operand->element_count++] = element.row;
+    } while (lexer_accept(lexer, ","));
+    return lexer_expect(lexer, "}");
+}
+
+/* "[%rd1+8]", "[name]", "[%rd1, {%r1}]": the second part is the coordinate of a texture. */
+static bool parse_address(struct parser *parser, struct operand *operand)
+{
+    struct lexer *lexer = &parser->lexer;
+    if (!parse_row(parser, T_U64, operand))
+        return false;
+    if (operand->kind == OPERAND_PREDICATE)
+        return lexer_fail(lexer, &operand->token, "a predicate is no address");
+    operand->kind = OPERAND_ADDRESS;
+    while (token_is(&lexer->token, "+") || token_is(&lexer->token, "-")) {
+        bool minus = lexer_accept(lexer, "-");
+        if (!minus)
+            lexer_next(lexer);
+        minus = lexer_accept(lexer, "-") ? !minus : minus;
+        if (lexer->token.kind != TOKEN_INTEGER)
+            return lexer_fail(lexer, &lexer->token, "a number expected");
+        int64_t offset = (int64_t)lexer->token.integer;
+        operand->offset += minus ? -offset : offset;
+        lexer_next(lexer);
+    }
+    if (lexer_accept(lexer, ",")) {
+        if (!lexer_expect(lexer, "{"))
+            return false;
+        struct operand coordinates = {.kind = OPERAND_VECTOR};
+        if (!parse_vector(parser, T_S32, &coordinates))
+            return false;
+        operand->element_count = coordinates.element_count;
+        memcpy(operand->elements, coordinates.elements, sizeof operand->elements);
+    }
+    return lexer_expect(lexer, "]");
+}
+
+static bool parse_operand(struct parser *parser, enum type type, struct operand *operand)
+{
+    struct lexer *lexer = &parser->lexer;
+    *operand = (struct operand){.token = lexer->token, .predicate2 = UINT32_MAX};
+    if (lexer_accept(lexer, "{"))
+        return parse_vector(parser, type, operand);
+    if (lexer_accept(lexer, "["))
+        return parse_address(parser, operand);
+    bool negated = false;
+    if (token_is(&lexer->token, "!")) { /* of a predicate; of a number it is part of it */
+        struct lexer ahead = *lexer;
+        lexer_next(&ahead);
+        negated = ahead.token.kind == TOKEN_WORD;
+        if (negated)
+            lexer_next(lexer);
+    }
+    if (!parse_row(parser, type, operand))
+        return false;
+    operand->negated = negated;
+    if (negated && operand->kind != OPERAND_PREDICATE)
+        return lexer_fail(lexer, &operand->token, "only a predicate can be negated");
+    if (lexer_accept(lexer, "|")) { /* p|q: two results */
+        struct operand second = {.kind = OPERAND_ROW};
+        if (!parse_row(parser, type, &second))
+            return false;
+        if (second.kind == OPERAND_PREDICATE)
+            operand->predicate2 = second.predicate;
+        else if (second.kind != OPERAND_SINK)
+            return lexer_fail(lexer, &second.token, "a predicate expected");
+    }
+    return true;
+}
+
+/* ---- instructions ---- */
+
+struct inst *parser_emit(struct parser *parser, const struct token *token, const char *opcode)
+{
+    struct function *function = parser->function;
+    void *code = function->code;
+    if (!parser_grow(parser, &code, function->code_count, &function->code_capacity,
+                     sizeof *function->code))
+        return NULL;
+    function->code = code;
+    struct inst *inst = &function->code[function->code_count];
+    *inst = (struct inst){.opcode = opcode,
+                          .index = (uint32_t)function->code_count,
+                          .line = token->line,
+                          .file = parser->file,
+                          .source_line = parser->source_line,
+                          .predicate = UINT32_MAX,
+                          .predicate2 = UINT32_MAX};
+    for (size_t i = 0; i < FTH_COUNT(inst->d); i++)
+        inst->d[i] = NO_REGISTER;
+    for (size_t i = 0; i < FTH_COUNT(inst->s); i++)
+        inst->s[i] = NO_REGISTER;
+    function->code_count++;
+    return inst;
+}
+
+static bool is_one_of(const char *base, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(base, list[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Opcodes without a destination. */
+static bool has_no_result(const char *base, const struct inst *inst)
+{
+    if (inst->flags & F_RED)
+        return false; /* bar.red */
+    static const char *const list[] = {"st",        "red",     "bar",           "barrier",
+                                       "membar",    "fence",   "prefetch",      "prefetchu",
+                                       "nanosleep", "discard", "applypriority", "cp"};
+    return is_one_of(base, list, FTH_COUNT(list));
+}
+
+/* Puts operands where the functions that execute the instruction look for them: d[], s[], the
+ * predicate of selp and setp, and the two results of setp and shfl. */
+static bool place_operands(struct parser *parser, struct inst *inst, const char *base,
+                           const struct operand *operands, size_t count)
+{
+    struct lexer *lexer = &parser->lexer;
+    size_t source = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct operand *operand = &operands[i];
+        bool result = i == 0 && !has_no_result(base, inst);
+        if (operand->kind == OPERAND_VECTOR) {
+            int32_t *to = result ? inst->d : inst->s + source;
+            size_t room = result ? FTH_COUNT(inst->d) : FTH_COUNT(inst->s) - source;
+            if (operand->element_count > room)
+                return lexer_fail(lexer, &operand->token, "a vector that is too long here");
+            for (size_t e = 0; e < operand->element_count; e++) {
+                to[e] = operand->elements[e];
+                if (result && to[e] < 0 && to[e] != NO_REGISTER)
+                    return lexer_fail(lexer, &operand->token, "a result must be a register");
+            }
+            if (inst->vector == 0)
+                inst->vector = (uint8_t)operand->element_count;
+            source += result ? 0 : operand->element_count;
+            continue;
+        }
+        if (result && operand->kind == OPERAND_PREDICATE) {
+            inst->gives_predicate = true;
+            inst->d[0] = (int32_t)operand->predicate;
+            inst->d[1] =
+                operand->predicate2 == UINT32_MAX ? NO_REGISTER : (int32_t)operand->predicate2;
+            continue;
+        }
+        if (result) {
+            if (operand->kind != OPERAND_SINK && operand->row < 0)
+                return lexer_fail(lexer, &operand->token, "a result must be a register");
+            inst->d[0] = operand->row;
+            if (operand->predicate2 != UINT32_MAX)
+                inst->predicate2 = operand->predicate2;
+            continue;
+        }
+        if (operand->kind == OPERAND_PREDICATE && inst->type == T_PRED && inst->flags == 0 &&
+            !compares(base) && strcmp(base, "mov") != 0) {
+            /* and.pred has two of them, so they stand where other sources do. */
+            if (source == 2 || operand->negated)
+                return lexer_fail(lexer, &operand->token, "not supported here");
+            inst->s[source++] = (int32_t)operand->predicate;
+            inst->predicate_sources++;
+            continue;
+        }
+        if (operand->kind == OPERAND_PREDICATE) {
+            inst->predicate = operand->predicate;
+            inst->negated = operand->negated;
+            continue;
+        }
+        if (source == FTH_COUNT(inst->s))
+            return lexer_fail(lexer, &operand->token, "one operand too many");
+        if (operand->kind == OPERAND_SINK)
+            return lexer_fail(lexer, &operand->token, "an operand expected");
+        inst->s[source++] = operand->row;
+        if (operand->kind == OPERAND_ADDRESS && source > 1) {
+            inst->offset2 = operand->offset;
+        } else if (operand->kind == OPERAND_ADDRESS) {
+            inst->offset = operand->offset;
+            if (operand->has_space && inst->space == FTH_SPACE_PARAM)
+                inst->space = operand->space;
+            else if (operand->has_space && inst->space == FTH_SPACE_GENERIC &&
+                     operand->space != FTH_SPACE_PARAM)
+                inst->space = operand->space;
+            for (size_t e = 0; e < operand->element_count && source < FTH_COUNT(inst->s); e++)
+                inst->s[source++] = operand->elements[e];
+        }
+    }
+    return true;
+}
+
+/* "(param0, %r1, 5)" of a call: variables of the caller's parameter memory, registers, numbers. */
+static bool parse_call_slots(struct parser *parser, struct slot **slots, size_t *count)
+{
+    struct lexer *lexer = &parser->lexer;
+    if (!lexer_expect(lexer, "("))
+        return false;
+    *count = 0;
+    *slots = fth_arena_array(&parser->module->arena, 64, sizeof **slots);
+    if (!*slots)
+        return lexer_fail(lexer, &lexer->token, "out of memory");
+    if (lexer_accept(lexer, ")"))
+        return true;
+    do {
+        const struct token token = lexer->token;
+        const struct symbol *symbol =
+            token.kind == TOKEN_WORD ? parser_find(parser, token.start, token.size) : NULL;
+        if (*count == 64)
+            return lexer_fail(lexer, &token, "too many arguments");
+        if (symbol && symbol->kind == SYMBOL_VARIABLE &&
+            symbol->variable.space == FTH_SPACE_PARAM) {
+            (*slots)[(*count)++] =
+                (struct slot){NO_REGISTER, symbol->variable.address, symbol->variable.bytes};
+            lexer_next(lexer);
+        } else {
+            struct operand operand = {.kind = OPERAND_ROW};
+            if (!parse_row(parser, T_B64, &operand))
+                return false;
+            if (operand.kind != OPERAND_ROW)
+                return lexer_fail(lexer, &token, "an argument expected");
+            (*slots)[(*count)++] = (struct slot){operand.row, 0, 8};
+        }
+    } while (lexer_accept(lexer, ","));
+    return lexer_expect(lexer, ")");
+}
+
+/* call (result), function, (arguments)[, prototype]; */
+static bool parse_call(struct parser *parser, struct inst *inst)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct fth_ptx_module *module = parser->module;
+    uint32_t index = inst->index;
+    struct call_site site = {.function = UINT32_MAX};
+    if (token_is(&lexer->token, "(") &&
+        !(parse_call_slots(parser, &site.results, &site.result_count) && lexer_expect(lexer, ",")))
+        return false;
+    const struct token name = lexer->token;
+    struct symbol *symbol = NULL;
+    uint32_t number;
+    if (name.kind == TOKEN_WORD && parser_register(parser, &name, &symbol, &number) &&
+        symbol->kind == SYMBOL_REGISTER) {
+        inst->control = K_CALL_INDIRECT;
+        inst->s[0] = (int32_t)number;
+    } else {
+        symbol = parser_find(parser, name.start, name.size);
+        if (name.kind != TOKEN_WORD || !symbol || symbol->kind != SYMBOL_FUNCTION)
+            return lexer_fail(lexer, &name, "a function expected");
+        inst->control = K_CALL;
+        site.function = symbol->first;
+    }
+    lexer_next(lexer);
+    if (lexer_accept(lexer, ",")) {
+        if (token_is(&lexer->token, "(") &&
+            !parse_call_slots(parser, &site.arguments, &site.argument_count))
+            return false;
+        lexer_accept(lexer, ",");
+        if (lexer->token.kind == TOKEN_WORD) /* the prototype of an indirect call */
+            lexer_next(lexer);
+    }
+    if (site.function != UINT32_MAX) {
+        const struct function *callee = &module->functions[site.function];
+        if (callee->is_kernel ||
+            !slots_agree(site.arguments, site.argument_count, callee->arguments,
+                         callee->argument_count) ||
+            !slots_agree(site.results, site.result_count, callee->results, callee->result_count))
+            return lexer_fail(lexer, &name, "'%s' does not take these arguments", callee->name);
+    }
+    void *calls = module->calls;
+    if (!parser_grow(parser, &calls, module->call_count, &module->call_capacity,
+                     sizeof *module->calls))
+        return false;
+    module->calls = calls;
+    parser->function->code[index].target = (uint32_t)module->call_count;
+    module->calls[module->call_count++] = site;
+    return true;
+}
+
+/* bra LABEL; brx.idx %r1, TABLE; */
+static bool parse_branch(struct parser *parser, uint32_t index, bool table)
+{
+    struct lexer *lexer = &parser->lexer;
+    if (table) {
+        struct operand operand;
+        if (!parse_operand(parser, T_U32, &operand) || !lexer_expect(lexer, ","))
+            return false;
+        const struct symbol *symbol = parser_find(parser, lexer->token.start, lexer->token.size);
+        if (operand.kind != OPERAND_ROW || !symbol || symbol->kind != SYMBOL_TABLE)
+            return lexer_fail(lexer, &lexer->token, "the name of .branchtargets expected");
+        lexer_next(lexer);
+        struct inst *inst = &parser->function->code[index];
+        inst->control = K_BRANCH_TABLE;
+        inst->s[0] = operand.row;
+        inst->target = symbol->first;
+        return true;
+    }
+    if (lexer->token.kind != TOKEN_WORD)
+        return lexer_fail(lexer, &lexer->token, "a label expected");
+    parser->function->code[index].control = K_BRANCH;
+    if (!parser_use_label(parser, &lexer->token, index, NULL))
+        return false;
+    lexer_next(lexer);
+    return true;
+}
+
+/* Splits "ld.global.v4.f32" and applies what follows the first dot. */
+static bool parse_opcode(struct parser *parser, const struct token *token, struct inst *inst,
+                         char base[16])
+{
+    struct lexer *lexer = &parser->lexer;
+    const char *at = token->start, *end = token->start + token->size;
+    const char *dot = memchr(at, '.', token->size);
+    size_t size = (size_t)((dot ? dot : end) - at);
+    snprintf(base, 16, "%.*s", size < 15 ? (int)size : 15, at);
+    while (dot) {
+        const char *word = dot + 1;
+        dot = memchr(word, '.', (size_t)(end - word));
+        size_t length = (size_t)((dot ? dot : end) - word);
+        if (!apply_modifier(inst, base, word, length)) {
+            struct token culprit = *token;
+            culprit.start = word;
+            culprit.size = length;
+            return lexer_fail(lexer, &culprit, "'.%.*s' of '%.*s' is not supported", (int)length,
+                              word, (int)token->size, token->start);
+        }
+    }
+    return true;
+}
+
+/* The instructions that only change the flow. */
+static int flow_control(const char *base)
+{
+    static const struct {
+        const char *base;
+        enum control control;
+    } list[] = {{"bra", K_BRANCH}, {"brx", K_BRANCH_TABLE}, {"call", K_CALL},
+                {"ret", K_RETURN}, {"exit", K_EXIT},        {"trap", K_TRAP}};
+    for (size_t i = 0; i < FTH_COUNT(list); i++)
+        if (strcmp(list[i].base, base) == 0)
+            return (int)list[i].control;
+    return K_NONE;
+}
+
+static bool parse_operands(struct parser *parser, const char *base, const struct inst *shape,
+                           struct operand *operands, size_t *count)
+{
+    struct lexer *lexer = &parser->lexer;
+    *count = 0;
+    if (token_is(&lexer->token, ";"))
+        return true;
+    do {
+        if (*count == MOST_OPERANDS)
+            return lexer_fail(lexer, &lexer->token, "one operand too many");
+        /* Literals are of the instruction's type; of cvt, of the type it converts from; of slct,
+         * the last is of the second type. */
+        enum type type = (enum type)shape->type;
+        if (strcmp(base, "cvt") == 0 || compares(base) ||
+            (strcmp(base, "slct") == 0 && *count == 3))
+            type = shape->type2 ? (enum type)shape->type2 : (enum type)shape->type;
+        if (!parse_operand(parser, type, &operands[(*count)++]))
+            return false;
+    } while (lexer_accept(lexer, ","));
+    return true;
+}
+
+/* mov.u32 %r1, %tid.x: the special register has been read into a fresh row by the instruction
+ * before; it may as well be read into its place. */
+static bool fold_special(struct parser *parser, const struct inst *shape,
+                         const struct operand *operands)
+{
+    struct function *function = parser->function;
+    struct inst *last = function->code_count ? &function->code[function->code_count - 1] : NULL;
+    if (!last || last->run != run_special || operands[1].kind != OPERAND_ROW ||
+        operands[1].row != last->d[0] || operands[0].kind != OPERAND_ROW || operands[0].row < 0 ||
+        shape->type == T_PRED || shape->flags)
+        return false;
+    last->d[0] = operands[0].row;
+    last->guarded = shape->guarded;
+    last->guard = shape->guard;
+    last->guard_negated = shape->guard_negated;
+    return true;
+}
+
+bool parse_instruction(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct inst shape = {.control = K_NONE};
+    struct token guard = {.kind = TOKEN_END};
+    if (lexer_accept(lexer, "@")) {
+        shape.guard_negated = lexer_accept(lexer, "!");
+        guard = lexer->token;
+        struct symbol *symbol = NULL;
+        if (guard.kind != TOKEN_WORD || !parser_register(parser, &guard, &symbol, &shape.guard) ||
+            symbol->kind != SYMBOL_PREDICATE)
+            return lexer_fail(lexer, &guard, "a predicate expected");
+        shape.guarded = true;
+        lexer_next(lexer);
+    }
+    const struct token token = lexer->token;
+    char base[16];
+    if (token.kind != TOKEN_WORD)
+        return lexer_fail(lexer, &token, "an instruction expected");
+    if (!parse_opcode(parser, &token, &shape, base))
+        return false;
+    lexer_next(lexer);
+
+    enum control control = (enum control)flow_control(base);
+    struct operand operands[MOST_OPERANDS];
+    size_t count = 0;
+    /* Operands come first: special registers among them are instructions of their own. */
+    if (control == K_NONE && !parse_operands(parser, base, &shape, operands, &count))
+        return false;
+    if (control == K_NONE && strcmp(base, "mov") == 0 && count == 2 &&
+        fold_special(parser, &shape, operands))
+        return lexer_expect(lexer, ";");
+    char *opcode = fth_arena_alloc(&parser->module->arena, token.size + 1);
+    struct inst *inst = parser_emit(parser, &token, opcode ? opcode : "");
+    if (!inst || !opcode)
+        return lexer_fail(lexer, &token, "out of memory");
+    memcpy(opcode, token.start, token.size);
+    uint32_t index = inst->index;
+    struct inst placed = *inst;
+    *inst = shape;
+    inst->opcode = placed.opcode;
+    inst->index = placed.index;
+    inst->line = placed.line;
+    inst->file = placed.file;
+    inst->source_line = placed.source_line;
+    inst->predicate = inst->predicate2 = UINT32_MAX;
+    memcpy(inst->d, placed.d, sizeof inst->d);
+    memcpy(inst->s, placed.s, sizeof inst->s);
+    inst->control = (uint8_t)control;
+    if (control == K_CALL) {
+        if (!parse_call(parser, inst))
+            return false;
+    } else if (control == K_BRANCH || control == K_BRANCH_TABLE) {
+        if (!parse_branch(parser, index, control == K_BRANCH_TABLE))
+            return false;
+    } else if (control == K_NONE) {
+        if (!place_operands(parser, inst, base, operands, count))
+            return false;
+        if (inst->space == FTH_SPACE_PARAM && parser->function->is_kernel &&
+            strcmp(base, "ld") == 0 && count > 1 && !operands[1].has_space)
+            inst->space = SPACE_ARGUMENT; /* through a register: a kernel reads its own arguments */
+        if (!select_integer(inst, base) && !select_float(inst, base) &&
+            !select_convert(inst, base) && !select_memory(inst, base) && !select_warp(inst, base))
+            return lexer_fail(lexer, &token, "'%.*s' with these operands is not supported",
+                              (int)token.size, token.start);
+    }
+    return lexer_expect(lexer, ";");
+}

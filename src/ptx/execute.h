@@ -1,0 +1,126 @@
+/* Loops over the lanes of a warp. An instruction's function is written once, for one lane, and
+ * becomes a plain loop of 32 where all lanes take part, which the compiler can vectorise. */
+#ifndef FTH_PTX_EXECUTE_H
+#define FTH_PTX_EXECUTE_H
+
+#include "ptx/engine.h"
+
+#include <string.h>
+
+#define FOR_LANES(mask, ...)                                                                       \
+    do {                                                                                           \
+        if ((mask) == FULL_MASK) {                                                                 \
+            for (int lane = 0; lane < LANES; lane++) {                                             \
+                __VA_ARGS__                                                                        \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (uint32_t left_ = (mask); left_; left_ &= left_ - 1) {                             \
+                int lane = __builtin_ctz(left_);                                                   \
+                __VA_ARGS__                                                                        \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+/* One, two or three operands of type T, called a, b and c, give EXPRESSION. */
+#define UNARY(NAME, T, EXPRESSION)                                                                 \
+    static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
+    {                                                                                              \
+        const uint64_t *ra = row(warp, inst->s[0]);                                                \
+        uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
+        FOR_LANES(mask, T a = (T)ra[lane]; rd[lane] = (uint64_t)(EXPRESSION););                    \
+    }
+
+#define BINARY(NAME, T, EXPRESSION)                                                                \
+    static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
+    {                                                                                              \
+        const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);                   \
+        uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
+        FOR_LANES(mask, T a = (T)ra[lane]; T b = (T)rb[lane]; rd[lane] = (uint64_t)(EXPRESSION);); \
+    }
+
+#define TERNARY(NAME, T, EXPRESSION)                                                               \
+    static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
+    {                                                                                              \
+        const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);                   \
+        const uint64_t *rc = row(warp, inst->s[2]);                                                \
+        uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
+        FOR_LANES(mask, T a = (T)ra[lane]; T b = (T)rb[lane]; T c = (T)rc[lane];                   \
+                  rd[lane] = (uint64_t)(EXPRESSION););                                             \
+    }
+
+/* One way to execute an opcode: with that type, exactly those flags, so many sources. */
+struct choice {
+    const char *base;
+    uint8_t type;
+    uint32_t flags;
+    uint8_t sources;
+    run_function *run;
+};
+
+/* A result in a register and so many sources, no more. */
+static inline bool has_operands(const struct inst *inst, int sources)
+{
+    for (int i = 0; i < 6; i++)
+        if ((inst->s[i] != NO_REGISTER) != (i < sources))
+            return false;
+    return inst->d[0] >= 0 && !inst->gives_predicate && inst->predicate_sources == 0;
+}
+
+static inline bool choose(struct inst *inst, const char *base, const struct choice *choices,
+                          size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (choices[i].type == inst->type && choices[i].flags == inst->flags &&
+            strcmp(choices[i].base, base) == 0 && has_operands(inst, choices[i].sources)) {
+            inst->run = choices[i].run;
+            return true;
+        }
+    return false;
+}
+
+/* Calls inst->inner under the rounding that the instruction asks for. */
+run_function run_rounded;
+
+static inline float as_float(uint64_t bits)
+{
+    uint32_t word = (uint32_t)bits;
+    float value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+static inline uint32_t float_bits(float value)
+{
+    uint32_t word;
+    memcpy(&word, &value, sizeof word);
+    return word;
+}
+
+static inline double as_double(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint64_t double_bits(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* The lanes of a source predicate, negated where the operand is. */
+static inline uint32_t source_predicate(const struct warp *warp, const struct inst *inst)
+{
+    uint32_t lanes = warp->predicates[inst->predicate];
+    return inst->negated ? ~lanes : lanes;
+}
+
+static inline void set_predicate(struct warp *warp, int32_t index, uint32_t mask, uint32_t lanes)
+{
+    if (index >= 0)
+        warp->predicates[index] = (warp->predicates[index] & ~mask) | (lanes & mask);
+}
+
+#endif

@@ -1,0 +1,499 @@
+/* Comparisons and conversions between types. */
+#include "ptx/execute.h"
+
+#include <math.h>
+
+/* ---- comparisons ---- */
+
+/* Lanes where the relation holds; `ordered` says whether neither side is NaN. */
+#define RELATION(T, LOAD)                                                                          \
+    do {                                                                                           \
+        switch (inst->comparison) {                                                                \
+        case C_EQ:                                                                                 \
+        case C_EQU: FOR_LANES(mask, TAKE(T, LOAD, x == y)); break;                                 \
+        case C_NE:                                                                                 \
+        case C_NEU: FOR_LANES(mask, TAKE(T, LOAD, x != y)); break;                                 \
+        case C_LT:                                                                                 \
+        case C_LTU:                                                                                \
+        case C_LO: FOR_LANES(mask, TAKE(T, LOAD, x < y)); break;                                   \
+        case C_LE:                                                                                 \
+        case C_LEU:                                                                                \
+        case C_LS: FOR_LANES(mask, TAKE(T, LOAD, x <= y)); break;                                  \
+        case C_GT:                                                                                 \
+        case C_GTU:                                                                                \
+        case C_HI: FOR_LANES(mask, TAKE(T, LOAD, x > y)); break;                                   \
+        default: FOR_LANES(mask, TAKE(T, LOAD, x >= y)); break;                                    \
+        }                                                                                          \
+    } while (0)
+#define TAKE(T, LOAD, EXPRESSION)                                                                  \
+    {                                                                                              \
+        T x = LOAD(ra[lane]), y = LOAD(rb[lane]);                                                  \
+        lanes |= (uint32_t)(EXPRESSION) << lane;                                                   \
+    }
+
+#define TO_U16(bits) ((uint16_t)(bits))
+#define TO_S16(bits) ((int16_t)(bits))
+#define TO_U32(bits) ((uint32_t)(bits))
+#define TO_S32(bits) ((int32_t)(bits))
+#define TO_U64(bits) ((uint64_t)(bits))
+#define TO_S64(bits) ((int64_t)(bits))
+
+static uint32_t compare_integers(const struct inst *inst, enum type type, const uint64_t *ra,
+                                 const uint64_t *rb, uint32_t mask)
+{
+    uint32_t lanes = 0;
+    switch (type) {
+    case T_S16: RELATION(int16_t, TO_S16); break;
+    case T_S32: RELATION(int32_t, TO_S32); break;
+    case T_S64: RELATION(int64_t, TO_S64); break;
+    case T_U16:
+    case T_B16: RELATION(uint16_t, TO_U16); break;
+    case T_U32:
+    case T_B32: RELATION(uint32_t, TO_U32); break;
+    default: RELATION(uint64_t, TO_U64); break;
+    }
+    return lanes;
+}
+
+/* Any float as a double, which holds them all; with .ftz, f32 and f16 that are subnormal are 0. */
+static inline double load_float(uint64_t bits, enum type type, uint32_t flags)
+{
+    switch (type) {
+    case T_F16:
+        return flags & F_FTZ && (bits & 0x7c00) == 0 ? half_to_double(bits & 0x8000)
+                                                     : half_to_double((uint16_t)bits);
+    case T_BF16: return bfloat_to_double((uint16_t)bits);
+    case T_F32:
+        return flags & F_FTZ && (bits & 0x7f800000) == 0 ? (double)as_float(bits & 0x80000000u)
+                                                         : (double)as_float(bits);
+    default: return as_double(bits);
+    }
+}
+
+/* eq … ge are false with NaN, equ … geu true; ne is false, neu true. */
+static uint32_t compare_floats(const struct inst *inst, enum type type, const uint64_t *ra,
+                               const uint64_t *rb, uint32_t mask)
+{
+    double va[LANES], vb[LANES];
+    uint32_t unordered = 0, lanes = 0;
+    FOR_LANES(mask, {
+        va[lane] = load_float(ra[lane], type, inst->flags);
+        vb[lane] = load_float(rb[lane], type, inst->flags);
+        unordered |= (uint32_t)(isnan(va[lane]) || isnan(vb[lane])) << lane;
+    });
+    if (inst->comparison == C_NUM || inst->comparison == C_NAN)
+        return inst->comparison == C_NAN ? unordered : ~unordered;
+    FOR_LANES(mask, {
+        double x = va[lane], y = vb[lane];
+        bool holds;
+        switch (inst->comparison) {
+        case C_EQ:
+        case C_EQU: holds = x == y; break;
+        case C_NE:
+        case C_NEU: holds = x != y; break;
+        case C_LT:
+        case C_LTU: holds = x < y; break;
+        case C_LE:
+        case C_LEU: holds = x <= y; break;
+        case C_GT:
+        case C_GTU: holds = x > y; break;
+        default: holds = x >= y; break;
+        }
+        lanes |= (uint32_t)holds << lane;
+    });
+    bool with_nan = inst->comparison >= C_EQU && inst->comparison <= C_GEU;
+    return with_nan ? lanes | unordered : lanes & ~unordered;
+}
+
+static uint32_t compare(struct warp *warp, const struct inst *inst, enum type type, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
+    return type_is_float(type) ? compare_floats(inst, type, ra, rb, mask)
+                               : compare_integers(inst, type, ra, rb, mask);
+}
+
+static uint32_t combine(struct warp *warp, const struct inst *inst, uint32_t lanes)
+{
+    if (inst->boolean == B_NONE)
+        return lanes;
+    uint32_t other = source_predicate(warp, inst);
+    return inst->boolean == B_AND  ? lanes & other
+           : inst->boolean == B_OR ? lanes | other
+                                   : lanes ^ other;
+}
+
+static void run_setp(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    uint32_t lanes = compare(warp, inst, (enum type)inst->type, mask);
+    uint32_t first = combine(warp, inst, lanes), second = combine(warp, inst, ~lanes);
+    set_predicate(warp, inst->d[0], mask, first);
+    set_predicate(warp, inst->d[1], mask, second);
+}
+
+static void run_set(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    uint32_t lanes = combine(warp, inst, compare(warp, inst, (enum type)inst->type2, mask));
+    uint64_t yes = inst->type == T_F32    ? 0x3f800000
+                   : inst->type == T_F16  ? 0x3c00
+                   : inst->type == T_BF16 ? 0x3f80
+                                          : UINT32_MAX;
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    FOR_LANES(mask, rd[lane] = lanes >> lane & 1 ? yes : 0;);
+}
+
+/* set.eq.f16x2.f16x2: each half for itself. */
+static void run_set_pair(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    uint64_t low[2][LANES], high[2][LANES];
+    for (int i = 0; i < 2; i++) {
+        const uint64_t *source = row(warp, inst->s[i]);
+        FOR_LANES(mask, low[i][lane] = source[lane] & 0xffff;
+                  high[i][lane] = source[lane] >> 16 & 0xffff;);
+    }
+    enum type half = inst->type2 == T_F16X2 ? T_F16 : T_BF16;
+    uint32_t first = combine(warp, inst, compare_floats(inst, half, low[0], low[1], mask));
+    uint32_t second = combine(warp, inst, compare_floats(inst, half, high[0], high[1], mask));
+    uint64_t yes = inst->type == T_F16X2 ? 0x3c00 : inst->type == T_BF16X2 ? 0x3f80 : 0xffff;
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    FOR_LANES(mask,
+              rd[lane] = (first >> lane & 1 ? yes : 0) | (second >> lane & 1 ? yes << 16 : 0););
+}
+
+/* setp.eq.f16x2 p|q: p for the low half, q for the high one. */
+static void run_setp_pair(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    uint64_t low[2][LANES], high[2][LANES];
+    for (int i = 0; i < 2; i++) {
+        const uint64_t *source = row(warp, inst->s[i]);
+        FOR_LANES(mask, low[i][lane] = source[lane] & 0xffff;
+                  high[i][lane] = source[lane] >> 16 & 0xffff;);
+    }
+    enum type half = inst->type == T_F16X2 ? T_F16 : T_BF16;
+    uint32_t first = combine(warp, inst, compare_floats(inst, half, low[0], low[1], mask));
+    uint32_t second = combine(warp, inst, compare_floats(inst, half, high[0], high[1], mask));
+    set_predicate(warp, inst->d[0], mask, first);
+    set_predicate(warp, inst->d[1], mask, second);
+}
+
+/* testp: modes in the order of the table in assemble.c. */
+static void run_testp(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]);
+    uint32_t lanes = 0;
+    FOR_LANES(mask, {
+        int class =
+            inst->type == T_F32 ? fpclassify(as_float(ra[lane])) : fpclassify(as_double(ra[lane]));
+        bool holds = inst->mode == 1   ? class != FP_NAN && class != FP_INFINITE
+                     : inst->mode == 2 ? class == FP_INFINITE
+                     : inst->mode == 3 ? class != FP_NAN
+                     : inst->mode == 4 ? class == FP_NAN
+                     : inst->mode == 5 ? class == FP_NORMAL || class == FP_ZERO
+                                       : class == FP_SUBNORMAL;
+        lanes |= (uint32_t)holds << lane;
+    });
+    set_predicate(warp, inst->d[0], mask, lanes);
+}
+
+/* ---- conversions ---- */
+
+/* An integer of the type, sign-extended or not, as 64 bits. */
+static inline uint64_t load_integer(uint64_t bits, enum type type)
+{
+    switch (type) {
+    case T_S8: return (uint64_t)(int8_t)bits;
+    case T_S16: return (uint64_t)(int16_t)bits;
+    case T_S32: return (uint64_t)(int32_t)bits;
+    case T_U8:
+    case T_B8: return (uint8_t)bits;
+    case T_U16:
+    case T_B16: return (uint16_t)bits;
+    case T_U32:
+    case T_B32: return (uint32_t)bits;
+    default: return bits;
+    }
+}
+
+static uint64_t clamp_integer(uint64_t value, bool is_signed, enum type to)
+{
+    unsigned bits = 8 * type_bytes(to);
+    bool negative = is_signed && (int64_t)value < 0;
+    if (type_is_signed(to)) {
+        int64_t most = (int64_t)(UINT64_MAX >> (65 - bits)), least = -most - 1;
+        if (!negative && value > (uint64_t)most)
+            return (uint64_t)most;
+        return negative && (int64_t)value < least ? (uint64_t)least : value;
+    }
+    uint64_t most = UINT64_MAX >> (64 - bits);
+    return negative ? 0 : value > most ? most : value;
+}
+
+static void run_integer_to_integer(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]);
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    enum type to = (enum type)inst->type, from = (enum type)inst->type2;
+    FOR_LANES(mask, {
+        uint64_t value = load_integer(ra[lane], from);
+        if (inst->flags & F_SAT)
+            value = clamp_integer(value, type_is_signed(from), to);
+        rd[lane] = load_integer(value, to);
+    });
+}
+
+/* The hot ones among them. */
+UNARY(cvt_u64_u32, uint32_t, a)
+UNARY(cvt_s64_s32, int32_t, a)
+UNARY(cvt_u32_u64, uint64_t, (uint32_t)a)
+
+static inline double round_integral(double value, enum rounding rounding)
+{
+    switch (rounding) {
+    case R_RNI: return rint(value);
+    case R_RMI: return floor(value);
+    case R_RPI: return ceil(value);
+    default: return trunc(value);
+    }
+}
+
+/* Clamped to what the type holds. NaN is 0, except that a double, or a conversion to 64 bits, gives
+ * the highest bit alone (as on an H200). */
+static uint64_t to_integer(double value, enum type to, enum type from)
+{
+    unsigned bits = 8 * type_bytes(to);
+    bool is_signed = type_is_signed(to);
+    if (isnan(value)) {
+        if (bits < 64 && from != T_F64)
+            return 0;
+        return is_signed ? UINT64_MAX << (bits - 1) : (uint64_t)1 << (bits - 1);
+    }
+    double limit = ldexp(1, (int)bits - (is_signed ? 1 : 0));
+    if (value >= limit)
+        return UINT64_MAX >> (64 - bits) >> is_signed;
+    if (is_signed)
+        return (uint64_t)(value < -limit ? (int64_t)(UINT64_MAX << (bits - 1)) : (int64_t)value);
+    return value <= 0 ? 0 : (uint64_t)value;
+}
+
+static void run_float_to_integer(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]);
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    enum type to = (enum type)inst->type, from = (enum type)inst->type2;
+    FOR_LANES(mask, {
+        double value = load_float(ra[lane], from, inst->flags);
+        rd[lane] = to_integer(round_integral(value, (enum rounding)inst->rounding), to, from);
+    });
+}
+
+/* A 64-bit integer as a double, rounded to odd where 53 bits do not hold it, so that rounding again
+ * to fewer bits comes out right. */
+static double integer_odd(uint64_t value, bool is_signed)
+{
+    bool negative = is_signed && (int64_t)value < 0;
+    uint64_t magnitude = negative ? -value : value;
+    int shift = 0;
+    while (magnitude >> 53) {
+        magnitude = magnitude >> 1 | (magnitude & 1);
+        shift++;
+    }
+    double result = ldexp((double)magnitude, shift);
+    return negative ? -result : result;
+}
+
+/* Called with the rounding set: the conversion itself rounds. */
+static void convert_integer_to_float(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]);
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    enum type to = (enum type)inst->type, from = (enum type)inst->type2;
+    bool is_signed = type_is_signed(from);
+    FOR_LANES(mask, {
+        uint64_t value = load_integer(ra[lane], from);
+        if (inst->flags & F_SAT) /* 0 or 1 */
+            value = clamp_integer(value, is_signed, T_U64) > 0;
+        bool negative = is_signed && !(inst->flags & F_SAT);
+        if (to == T_F32)
+            rd[lane] = float_bits(negative ? (float)(int64_t)value : (float)value);
+        else
+            rd[lane] = double_bits(negative ? (double)(int64_t)value : (double)value);
+    });
+}
+
+static void run_integer_to_half(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]);
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    enum type from = (enum type)inst->type2;
+    enum rounding rounding = (enum rounding)inst->rounding;
+    FOR_LANES(mask, {
+        double value = integer_odd(load_integer(ra[lane], from), type_is_signed(from));
+        if (inst->flags & F_SAT)
+            value = value > 0;
+        rd[lane] = inst->type == T_F16 ? half_from_double(value, rounding)
+                                       : bfloat_from_double(value, rounding);
+    });
+}
+
+static inline uint64_t store_float(double value, enum type to, enum rounding rounding,
+                                   uint32_t flags)
+{
+    if (flags & F_SAT)
+        value = value > 0 ? fmin(value, 1) : 0;
+    if (flags & F_RELU && !(value > 0))
+        value = isnan(value) ? value : 0;
+    switch (to) {
+    case T_F16: return half_from_double(value, rounding);
+    case T_BF16: return bfloat_from_double(value, rounding);
+    case T_F32: {
+        if (isnan(value))
+            return 0x7fffffff;
+        /* Flushed where it is subnormal after rounding to 24 bits, as if the exponent had no end.
+         */
+        bool flushed = flags & F_FTZ && fabsf((float)(value * 0x1p64)) < 0x1p-62f;
+        return float_bits(flushed ? copysignf(0, signbit(value) ? -1.0f : 1.0f) : (float)value);
+    }
+    default: return isnan(value) ? 0x7ff8000000000000u : double_bits(value);
+    }
+}
+
+/* A NaN as 64 bits, quiet, and cut to what a narrower type keeps of it. Conversions from and to f64
+ * keep the payload, and so does bf16 to f32, which are only shifted (as on an H200). */
+static uint64_t convert_nan(uint64_t bits, enum type to, enum type from, uint32_t flags)
+{
+    static const struct {
+        unsigned bits, fraction;
+    } layouts[] = {[T_F16] = {16, 10}, [T_BF16] = {16, 7}, [T_F32] = {32, 23}, [T_F64] = {64, 52}};
+    bool kept = from == T_F64 || to == T_F64 || (from == T_BF16 && to == T_F32);
+    if (from == T_F32 && flags & F_FTZ)
+        bits = 0x7fffffff;
+    if (!kept)
+        return to == T_F32 ? 0x7fffffff : to == T_F64 ? 0x7ff8000000000000u : 0x7fff;
+    uint64_t sign = bits >> (layouts[from].bits - 1) & 1;
+    uint64_t fraction = bits << (64 - layouts[from].fraction) >> (64 - layouts[from].fraction);
+    fraction <<= 52 - layouts[from].fraction;
+    if (from != T_BF16 || to == T_F64)
+        fraction |= (uint64_t)1 << 51; /* quiet */
+    uint64_t exponent =
+        (UINT64_MAX << layouts[to].fraction) & (UINT64_MAX >> (65 - layouts[to].bits));
+    return sign << (layouts[to].bits - 1) | exponent | fraction >> (52 - layouts[to].fraction);
+}
+
+static void convert_float_to_float(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]);
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    enum type to = (enum type)inst->type, from = (enum type)inst->type2;
+    enum rounding rounding = (enum rounding)inst->rounding;
+    /* .ftz is about f32: f16 on either side is not flushed, nor is what becomes one. */
+    uint32_t flush = from == T_F32 && to != T_F16 ? inst->flags : 0;
+    FOR_LANES(mask, {
+        double value = load_float(ra[lane], from, flush);
+        if (isnan(value) && !(inst->flags & F_SAT)) {
+            rd[lane] = convert_nan(ra[lane], to, from, inst->flags);
+            continue;
+        }
+        if (rounding >= R_RNI)
+            value = round_integral(value, rounding);
+        rd[lane] = store_float(value, to, rounding == R_NONE ? R_RN : rounding, inst->flags);
+    });
+}
+
+/* cvt.rn.f16x2.f32 d, a, b: a goes into the high half. */
+static void run_pair_of_floats(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    enum type half = inst->type == T_F16X2 ? T_F16 : T_BF16;
+    enum rounding rounding = (enum rounding)inst->rounding;
+    FOR_LANES(mask, rd[lane] =
+                        store_float((double)as_float(ra[lane]), half, rounding, inst->flags) << 16 |
+                        store_float((double)as_float(rb[lane]), half, rounding, inst->flags););
+}
+
+/* cvt.rna.tf32.f32: 10 bits of fraction, rounded to nearest, away from zero on a tie. */
+static inline uint32_t to_tf32(uint32_t bits)
+{
+    bool finite = (bits & 0x7f800000) != 0x7f800000;
+    return (finite ? bits + 0x1000 : bits) & ~0x1fffu; /* a NaN is cut, too (as on an H200) */
+}
+UNARY(run_tf32, uint32_t, to_tf32(a))
+
+/* ---- which is which ---- */
+
+static bool select_cvt(struct inst *inst)
+{
+    if (inst->type == T_TF32 || inst->rounding == R_RNA) {
+        inst->run = run_tf32;
+        return inst->type == T_TF32 && inst->type2 == T_F32 && inst->rounding == R_RNA &&
+               inst->flags == 0 && has_operands(inst, 1);
+    }
+    enum type to = (enum type)inst->type, from = (enum type)inst->type2;
+    uint32_t flags = inst->flags;
+    if (flags & ~(uint32_t)(F_SAT | F_FTZ | F_RELU) || to >= T_TF32 || from >= T_TF32)
+        return false;
+    if (to == T_F16X2 || to == T_BF16X2) {
+        inst->run = run_pair_of_floats;
+        return from == T_F32 && (inst->rounding == R_RN || inst->rounding == R_RZ) &&
+               has_operands(inst, 2);
+    }
+    if (from == T_NONE || from == T_F16X2 || from == T_BF16X2 || !has_operands(inst, 1))
+        return false;
+    bool rounds = inst->rounding == R_RZ || inst->rounding == R_RM || inst->rounding == R_RP;
+    bool integral = inst->rounding >= R_RNI;
+    if (!type_is_float(to) && !type_is_float(from)) {
+        bool plain = !(flags & F_SAT);
+        inst->run = plain && to == T_U64 && from == T_U32   ? cvt_u64_u32
+                    : plain && to == T_S64 && from == T_S32 ? cvt_s64_s32
+                    : plain && to == T_U32 && from == T_U64 ? cvt_u32_u64
+                                                            : run_integer_to_integer;
+        return inst->rounding == R_NONE;
+    }
+    if (!type_is_float(to)) {
+        inst->run = run_float_to_integer;
+        return integral;
+    }
+    if (!type_is_float(from)) {
+        if (to == T_F16 || to == T_BF16) {
+            inst->run = run_integer_to_half;
+            return !integral && inst->rounding != R_NONE;
+        }
+        inst->run = convert_integer_to_float;
+    } else {
+        inst->run = convert_float_to_float;
+        if (integral)
+            return type_bytes(to) == type_bytes(from);
+    }
+    if (rounds) {
+        inst->inner = inst->run;
+        inst->run = run_rounded;
+    }
+    return true;
+}
+
+bool select_convert(struct inst *inst, const char *base)
+{
+    if (strcmp(base, "cvt") == 0)
+        return select_cvt(inst);
+    bool pair = inst->type == T_F16X2 || inst->type == T_BF16X2;
+    /* set.eq.u32.f16x2 gives pairs of 16 bits. */
+    bool source_pair = inst->type2 == T_F16X2 || inst->type2 == T_BF16X2;
+    bool sources = inst->s[0] != NO_REGISTER && inst->s[1] != NO_REGISTER &&
+                   inst->s[2] == NO_REGISTER &&
+                   (inst->boolean != B_NONE) == (inst->predicate != UINT32_MAX);
+    bool flags = !(inst->flags & ~(uint32_t)F_FTZ) && inst->boolean != B_POPC;
+    if (strcmp(base, "setp") == 0) {
+        inst->run = pair ? run_setp_pair : run_setp;
+        return sources && flags && inst->gives_predicate && inst->comparison != C_NONE;
+    }
+    if (strcmp(base, "set") == 0) {
+        inst->run = source_pair ? run_set_pair : run_set;
+        return sources && flags && inst->d[0] >= 0 && !inst->gives_predicate &&
+               inst->type2 != T_NONE && inst->comparison != C_NONE;
+    }
+    if (strcmp(base, "testp") == 0) {
+        inst->run = run_testp;
+        return inst->gives_predicate && inst->s[0] != NO_REGISTER && inst->mode != 0 &&
+               (inst->type == T_F32 || inst->type == T_F64);
+    }
+    return false;
+}

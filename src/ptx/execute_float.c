@@ -1,0 +1,336 @@
+/* f32 and f64 arithmetic, rounded as PTX says (IEEE 754), and the fast approximations. Results that
+ * are NaN are the one NaN that the hardware gives; .ftz takes subnormal numbers for zero, coming
+ * and going; .sat keeps the result between 0 and 1.
+ *
+ * The project is compiled with -ffp-contract=off: the compiler may not fuse a multiplication with
+ * an addition that PTX keeps apart. Operands come from memory, so it has nothing to fold either. */
+#include "ptx/execute.h"
+
+#include <fenv.h>
+#include <math.h>
+
+#define NAN_32 0x7fffffffu
+#define NAN_64 0x7ff8000000000000u
+
+/* ---- f32: coming and going ---- */
+
+static inline float come_32(uint64_t bits, uint32_t flags)
+{
+    uint32_t word = (uint32_t)bits;
+    if (flags & F_FTZ && (word & 0x7f800000) == 0)
+        word &= 0x80000000u;
+    return as_float(word);
+}
+
+static inline uint32_t go_32(float value, uint32_t flags)
+{
+    if (flags & F_SAT)
+        value = value > 0 ? (value < 1 ? value : 1.0f) : 0.0f;
+    if (value != value)
+        return NAN_32;
+    uint32_t word = float_bits(value);
+    if (flags & F_FTZ && (word & 0x7f800000) == 0)
+        word &= 0x80000000u;
+    return word;
+}
+
+/* With .ftz a result is flushed where it would be subnormal if the exponent had no end, after it is
+ * rounded (so it is on an H200). The operation is done once more, 2^64 times as large, to see that;
+ * it is in doubt only next to the least normal number. */
+static inline float larger(float value)
+{
+    return value * 0x1p64f;
+}
+
+static inline float flush(float value, uint32_t flags, float scaled)
+{
+    return flags & F_FTZ && fabsf(value) == 0x1p-126f && fabsf(scaled) < 0x1p-62f
+               ? copysignf(0, value)
+               : value;
+}
+
+/* Where the product is next to the least normal number, the smaller factor can be made larger. */
+static inline float fused(float x, float y, float z, uint32_t flags)
+{
+    float value = fmaf(x, y, z);
+    if (!(flags & F_FTZ) || fabsf(value) != 0x1p-126f)
+        return value;
+    bool first = fabsf(x) < fabsf(y);
+    return flush(value, flags, fmaf(first ? larger(x) : x, first ? y : larger(y), larger(z)));
+}
+
+static inline float multiply(float x, float y, uint32_t flags)
+{
+    bool first = fabsf(x) < fabsf(y);
+    float value = x * y;
+    if (!(flags & F_FTZ) || fabsf(value) != 0x1p-126f)
+        return value;
+    return flush(value, flags, first ? larger(x) * y : x * larger(y));
+}
+
+static inline float divide(float x, float y, uint32_t flags)
+{
+    float value = x / y;
+    if (!(flags & F_FTZ) || fabsf(value) != 0x1p-126f)
+        return value;
+    return flush(value, flags, larger(x) / y);
+}
+
+/* The flags are the same for all lanes; the loops without any are kept free of them. */
+#define F32_ONE(NAME, EXPRESSION)                                                                  \
+    static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
+    {                                                                                              \
+        const uint64_t *ra = row(warp, inst->s[0]);                                                \
+        uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
+        const uint32_t flags = inst->flags;                                                        \
+        FOR_LANES(mask, float x = come_32(ra[lane], flags); rd[lane] = go_32(EXPRESSION, flags);); \
+    }
+#define F32_TWO(NAME, EXPRESSION)                                                                  \
+    static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
+    {                                                                                              \
+        const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);                   \
+        uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
+        const uint32_t flags = inst->flags;                                                        \
+        if (flags == 0)                                                                            \
+            FOR_LANES(mask, float x = as_float(ra[lane]); float y = as_float(rb[lane]);            \
+                      float z = (EXPRESSION); rd[lane] = z == z ? float_bits(z) : NAN_32;);        \
+        else                                                                                       \
+            FOR_LANES(mask, float x = come_32(ra[lane], flags);                                    \
+                      float y = come_32(rb[lane], flags); rd[lane] = go_32(EXPRESSION, flags););   \
+    }
+#define F32_THREE(NAME, EXPRESSION)                                                                \
+    static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
+    {                                                                                              \
+        const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);                   \
+        const uint64_t *rc = row(warp, inst->s[2]);                                                \
+        uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
+        const uint32_t flags = inst->flags;                                                        \
+        if (flags == 0)                                                                            \
+            FOR_LANES(mask, float x = as_float(ra[lane]); float y = as_float(rb[lane]);            \
+                      float z = as_float(rc[lane]); float r = (EXPRESSION);                        \
+                      rd[lane] = r == r ? float_bits(r) : NAN_32;);                                \
+        else                                                                                       \
+            FOR_LANES(mask, float x = come_32(ra[lane], flags);                                    \
+                      float y = come_32(rb[lane], flags); float z = come_32(rc[lane], flags);      \
+                      rd[lane] = go_32(EXPRESSION, flags););                                       \
+    }
+
+F32_TWO(add_f32, x + y)
+F32_TWO(sub_f32, x - y)
+F32_TWO(mul_f32, multiply(x, y, flags))
+F32_TWO(div_f32, divide(x, y, flags))
+F32_THREE(fma_f32, fused(x, y, z, flags))
+F32_ONE(sqrt_f32, sqrtf(x))
+F32_ONE(rcp_f32, divide(1.0f, x, flags))
+
+/* ---- f64 ---- */
+
+/* A double that is NaN keeps its payload on the hardware: the result is the operand, made quiet.
+ * Where several are NaN, the one that `first` comes from is asked before the others. An operation
+ * that is invalid gives `invalid`. */
+static inline bool is_nan_64(uint64_t bits)
+{
+    return (bits & 0x7fffffffffffffffu) > 0x7ff0000000000000u;
+}
+
+static inline uint64_t quiet(uint64_t bits)
+{
+    return bits | 0x0008000000000000u;
+}
+
+static inline uint64_t go_64(double value, uint64_t first, uint64_t second, uint64_t third)
+{
+    if (value == value)
+        return double_bits(value);
+    return is_nan_64(first)    ? quiet(first)
+           : is_nan_64(second) ? quiet(second)
+           : is_nan_64(third)  ? quiet(third)
+                               : 0xfff8000000000000u;
+}
+
+BINARY(add_f64, uint64_t, go_64(as_double(a) + as_double(b), b, a, 0))
+BINARY(sub_f64, uint64_t, go_64(as_double(a) - as_double(b), b, a, 0))
+BINARY(mul_f64, uint64_t, go_64(as_double(a) * as_double(b), b, a, 0))
+BINARY(div_f64, uint64_t, go_64(as_double(a) / as_double(b), a, b, 0))
+UNARY(sqrt_f64, uint64_t, go_64(sqrt(as_double(a)), a, 0, 0))
+UNARY(rcp_f64, uint64_t, go_64(1 / as_double(a), a, 0, 0))
+TERNARY(fma_f64, uint64_t, go_64(fma(as_double(a), as_double(b), as_double(c)), b, c, a))
+
+/* ---- directed rounding ---- */
+
+/* The inner function is reached through a pointer, so no operation moves across the changes. */
+void run_rounded(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    fesetround(inst->rounding == R_RZ   ? FE_TOWARDZERO
+               : inst->rounding == R_RM ? FE_DOWNWARD
+                                        : FE_UPWARD);
+    inst->inner(warp, inst, mask);
+    fesetround(FE_TONEAREST);
+}
+
+/* ---- signs, minima and maxima ---- */
+
+/* A number beats NaN; two NaN give NaN, and with .NaN one is enough. -0 is less than +0. */
+static inline bool less_32(float x, float y)
+{
+    return x < y || (x == y && signbit(x) && !signbit(y));
+}
+
+static inline uint32_t extreme_32(uint64_t a, uint64_t b, uint32_t flags, bool maximum)
+{
+    float x = come_32(a, flags), y = come_32(b, flags);
+    uint32_t sign = 0;
+    if (flags & F_XORSIGN) {
+        sign = (float_bits(x) ^ float_bits(y)) & 0x80000000u;
+        x = fabsf(x);
+        y = fabsf(y);
+    }
+    if (isnan(x) || isnan(y)) {
+        if (flags & F_NAN || (isnan(x) && isnan(y)))
+            return NAN_32;
+        return float_bits(isnan(x) ? y : x) | sign;
+    }
+    bool first = maximum ? less_32(y, x) : less_32(x, y);
+    return float_bits(first ? x : y) | sign;
+}
+
+static inline uint64_t extreme_64(uint64_t a, uint64_t b, bool maximum)
+{
+    double x = as_double(a), y = as_double(b);
+    if (isnan(x) || isnan(y))
+        return isnan(x) && isnan(y) ? quiet(b) : isnan(x) ? b : a;
+    bool less = x < y || (x == y && signbit(x) && !signbit(y));
+    bool greater = y < x || (x == y && signbit(y) && !signbit(x));
+    return (maximum ? greater : less) ? a : b;
+}
+
+BINARY(min_f32, uint64_t, extreme_32(a, b, inst->flags, false))
+BINARY(max_f32, uint64_t, extreme_32(a, b, inst->flags, true))
+BINARY(min_f64, uint64_t, extreme_64(a, b, false))
+BINARY(max_f64, uint64_t, extreme_64(a, b, true))
+
+static inline uint32_t sign_32(uint64_t bits, uint32_t flags, bool negate)
+{
+    uint32_t word = float_bits(come_32(bits, flags));
+    if ((word & 0x7fffffff) > 0x7f800000)
+        return NAN_32;
+    return negate ? word ^ 0x80000000u : word & 0x7fffffffu;
+}
+UNARY(abs_f32, uint64_t, sign_32(a, inst->flags, false))
+UNARY(neg_f32, uint64_t, sign_32(a, inst->flags, true))
+UNARY(abs_f64, uint64_t, a & ~((uint64_t)1 << 63))
+UNARY(neg_f64, uint64_t, a ^ (uint64_t)1 << 63)
+BINARY(copysign_f32, uint32_t, (b & 0x7fffffffu) | (a & 0x80000000u))
+BINARY(copysign_f64, uint64_t, (b & ~((uint64_t)1 << 63)) | (a & (uint64_t)1 << 63))
+
+/* ---- approximations: computed in double, within what PTX allows ---- */
+
+F32_ONE(ex2_f32, (float)exp2((double)x))
+F32_ONE(lg2_f32, (float)log2((double)x))
+F32_ONE(sin_f32, (float)sin((double)x))
+F32_ONE(cos_f32, (float)cos((double)x))
+F32_ONE(tanh_f32, (float)tanh((double)x))
+F32_ONE(rsqrt_f32, (float)(1.0 / sqrt((double)x)))
+F32_ONE(rcp_approx_f32, (float)(1.0 / (double)x))
+F32_ONE(sqrt_approx_f32, (float)sqrt((double)x))
+
+/* A divisor from 2^126 on has a reciprocal that is flushed to zero. PTX ISA, div. */
+static inline float divide_approximately(float x, float y)
+{
+    if (fabsf(y) > 0x1p126f && !isinf(y))
+        return isinf(x) || isnan(x) ? NAN : copysignf(0, x) * copysignf(1, y);
+    return (float)((double)x / (double)y);
+}
+F32_TWO(div_approx_f32, divide_approximately(x, y))
+
+/* The hardware looks at the high word alone, and gives one; what is subnormal is zero. */
+static inline uint64_t approximate_64(uint64_t bits, bool root)
+{
+    double x = as_double(bits & 0xffffffff00000000u);
+    if (fabs(x) < 0x1p-1022)
+        x = copysign(0, x);
+    double y = root ? 1 / sqrt(x) : 1 / x;
+    if (y != y)
+        return NAN_64;
+    if (fabs(y) < 0x1p-1022)
+        y = copysign(0, y);
+    return double_bits(y) & 0xffffffff00000000u;
+}
+UNARY(rcp_approx_f64, uint64_t, approximate_64(a, false))
+UNARY(rsqrt_approx_ftz_f64, uint64_t, approximate_64(a, true))
+UNARY(rsqrt_f64, uint64_t, go_64(1 / sqrt(as_double(a)), a, 0, 0))
+
+/* ---- which is which ---- */
+
+/* Which flags an opcode may have besides the rounding. */
+static const struct {
+    const char *base;
+    uint8_t type;
+    uint32_t required, allowed;
+    uint8_t sources;
+    bool rounds;
+    run_function *run;
+} list[] = {
+    {"add", T_F32, 0, F_FTZ | F_SAT, 2, true, add_f32},
+    {"sub", T_F32, 0, F_FTZ | F_SAT, 2, true, sub_f32},
+    {"mul", T_F32, 0, F_FTZ | F_SAT, 2, true, mul_f32},
+    {"fma", T_F32, 0, F_FTZ | F_SAT, 3, true, fma_f32},
+    {"mad", T_F32, 0, F_FTZ | F_SAT, 3, true, fma_f32},
+    {"div", T_F32, 0, F_FTZ, 2, true, div_f32},
+    {"div", T_F32, F_APPROX, F_FTZ, 2, false, div_approx_f32},
+    {"div", T_F32, F_FULL, F_FTZ, 2, false, div_f32},
+    {"rcp", T_F32, 0, F_FTZ, 1, true, rcp_f32},
+    {"rcp", T_F32, F_APPROX, F_FTZ, 1, false, rcp_approx_f32},
+    {"sqrt", T_F32, 0, F_FTZ, 1, true, sqrt_f32},
+    {"sqrt", T_F32, F_APPROX, F_FTZ, 1, false, sqrt_approx_f32},
+    {"rsqrt", T_F32, F_APPROX, F_FTZ, 1, false, rsqrt_f32},
+    {"ex2", T_F32, F_APPROX, F_FTZ, 1, false, ex2_f32},
+    {"lg2", T_F32, F_APPROX, F_FTZ, 1, false, lg2_f32},
+    {"sin", T_F32, F_APPROX, F_FTZ, 1, false, sin_f32},
+    {"cos", T_F32, F_APPROX, F_FTZ, 1, false, cos_f32},
+    {"tanh", T_F32, F_APPROX, 0, 1, false, tanh_f32},
+    {"min", T_F32, 0, F_FTZ | F_NAN | F_XORSIGN | F_ABS, 2, false, min_f32},
+    {"max", T_F32, 0, F_FTZ | F_NAN | F_XORSIGN | F_ABS, 2, false, max_f32},
+    {"abs", T_F32, 0, F_FTZ, 1, false, abs_f32},
+    {"neg", T_F32, 0, F_FTZ, 1, false, neg_f32},
+    {"copysign", T_F32, 0, 0, 2, false, copysign_f32},
+    {"add", T_F64, 0, 0, 2, true, add_f64},
+    {"sub", T_F64, 0, 0, 2, true, sub_f64},
+    {"mul", T_F64, 0, 0, 2, true, mul_f64},
+    {"fma", T_F64, 0, 0, 3, true, fma_f64},
+    {"mad", T_F64, 0, 0, 3, true, fma_f64},
+    {"div", T_F64, 0, 0, 2, true, div_f64},
+    {"rcp", T_F64, 0, 0, 1, true, rcp_f64},
+    {"sqrt", T_F64, 0, 0, 1, true, sqrt_f64},
+    {"rcp", T_F64, F_APPROX | F_FTZ, 0, 1, false, rcp_approx_f64},
+    {"rsqrt", T_F64, F_APPROX | F_FTZ, 0, 1, false, rsqrt_approx_ftz_f64},
+    {"rsqrt", T_F64, F_APPROX, 0, 1, false, rsqrt_f64},
+    {"min", T_F64, 0, 0, 2, false, min_f64},
+    {"max", T_F64, 0, 0, 2, false, max_f64},
+    {"abs", T_F64, 0, 0, 1, false, abs_f64},
+    {"neg", T_F64, 0, 0, 1, false, neg_f64},
+    {"copysign", T_F64, 0, 0, 2, false, copysign_f64},
+};
+
+bool select_float(struct inst *inst, const char *base)
+{
+    if (!type_is_float((enum type)inst->type))
+        return false;
+    for (size_t i = 0; i < FTH_COUNT(list); i++) {
+        if (list[i].type != inst->type || strcmp(list[i].base, base) != 0 ||
+            (inst->flags & list[i].required) != list[i].required ||
+            inst->flags & ~(list[i].required | list[i].allowed) ||
+            !has_operands(inst, list[i].sources))
+            continue;
+        if (!list[i].rounds && inst->rounding != R_NONE)
+            continue;
+        inst->flags &= ~(uint32_t)(F_APPROX | F_FULL);
+        inst->run = list[i].run;
+        if (inst->rounding == R_RZ || inst->rounding == R_RM || inst->rounding == R_RP) {
+            inst->inner = inst->run;
+            inst->run = run_rounded;
+        }
+        return inst->rounding <= R_RP;
+    }
+    return select_half(inst, base);
+}

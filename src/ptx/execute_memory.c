@@ -1,0 +1,580 @@
+/* Memory: loads, stores, atomics, textures, and addresses. Every lane's address is resolved to host
+ * memory, and an access that leads outside is told as a memory checker would tell it. */
+#include "ptx/execute.h"
+
+#include <math.h>
+
+/* ---- where an address leads ---- */
+
+/* The space of a generic address. */
+static enum fth_ptx_space space_of(uint64_t address)
+{
+    return address - SHARED_WINDOW < WINDOW_BYTES  ? FTH_SPACE_SHARED
+           : address - LOCAL_WINDOW < WINDOW_BYTES ? FTH_SPACE_LOCAL
+           : address - PARAM_WINDOW < WINDOW_BYTES ? FTH_SPACE_PARAM
+                                                   : FTH_SPACE_GLOBAL;
+}
+
+static const char *space_name(unsigned space)
+{
+    switch (space) {
+    case FTH_SPACE_SHARED: return "shared";
+    case FTH_SPACE_LOCAL: return "local";
+    case FTH_SPACE_CONST: return "constant";
+    case FTH_SPACE_PARAM:
+    case SPACE_ARGUMENT: return "parameter";
+    default: return "global";
+    }
+}
+
+static void out_of_bounds(struct warp *warp, const struct inst *inst, int lane, uint64_t address,
+                          unsigned bytes, unsigned space, bool write)
+{
+    warp_fault(warp, inst, lane, "%s of %u bytes at 0x%llx, outside the %s memory",
+               write ? "write" : "read", bytes, (unsigned long long)address, space_name(space));
+}
+
+/* Host memory for `bytes` at an offset of a piece of memory, or NULL. */
+static inline uint8_t *within(uint8_t *memory, uint64_t size, uint64_t offset, unsigned bytes)
+{
+    return offset <= size && size - offset >= bytes ? memory + offset : NULL;
+}
+
+/* Where the lane's address leads, in a space that is not generic; NULL where it leads nowhere. */
+static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, unsigned bytes,
+                               unsigned space)
+{
+    switch (space) {
+    case FTH_SPACE_SHARED:
+        return within(warp->block->shared, warp->block->shared_bytes, address, bytes);
+    case FTH_SPACE_LOCAL:
+        return within(warp->local + (uint64_t)lane * warp->local_bytes, warp->local_bytes, address,
+                      bytes);
+    case FTH_SPACE_PARAM: {
+        const struct frame *frame = warp->frame;
+        return frame->params ? within(frame->params + (uint64_t)lane * frame->function->param_bytes,
+                                      frame->function->param_bytes, address, bytes)
+                             : NULL;
+    }
+    case SPACE_ARGUMENT: {
+        const struct run *run = warp->block->run;
+        return within((uint8_t *)run->arguments, run->kernel->kernel.parameter_bytes, address,
+                      bytes);
+    }
+    default: {
+        const struct allocation *near = warp->near;
+        if (!near || address - near->base >= near->bytes) {
+            near = find_allocation(warp->block->run->machine, address);
+            if (!near)
+                return NULL;
+            warp->near = near;
+        }
+        return within(near->host, near->bytes, address - near->base, bytes);
+    }
+    }
+}
+
+/* The addresses of all lanes in the space they lead to, and the space. Lanes of one generic access
+ * may lead to different spaces: `groups` of them are handled one after the other. */
+struct reach {
+    uint64_t addresses[LANES]; /* within the space */
+    uint8_t *host[LANES];
+    unsigned space;
+    uint32_t mask; /* lanes in that space */
+};
+
+/* Takes from *mask the lanes that lead to the same space as the first of them. False on a fault. */
+static bool reach_next(struct warp *warp, const struct inst *inst, uint32_t *mask, unsigned bytes,
+                       bool write, struct reach *reach)
+{
+    const uint64_t *base = row(warp, inst->s[0]);
+    uint64_t offset = (uint64_t)inst->offset;
+    unsigned space = inst->space;
+    reach->mask = *mask;
+    if (space == FTH_SPACE_GENERIC) {
+        space = space_of(base[first_lane(*mask)] + offset);
+        uint64_t window = space == FTH_SPACE_SHARED  ? SHARED_WINDOW
+                          : space == FTH_SPACE_LOCAL ? LOCAL_WINDOW
+                          : space == FTH_SPACE_PARAM ? PARAM_WINDOW
+                                                     : 0;
+        uint32_t same = 0;
+        FOR_LANES(*mask, {
+            uint64_t address = base[lane] + offset;
+            if (space_of(address) == space) {
+                same |= 1u << lane;
+                reach->addresses[lane] = address - window;
+            }
+        });
+        if (space == FTH_SPACE_PARAM)
+            space = SPACE_ARGUMENT;
+        reach->mask = same;
+    } else {
+        FOR_LANES(*mask, reach->addresses[lane] = base[lane] + offset;);
+        /* A symbol's generic address may be used with its own space as well. */
+        if (space == FTH_SPACE_SHARED || space == FTH_SPACE_LOCAL)
+            FOR_LANES(*mask, {
+                uint64_t address = reach->addresses[lane];
+                if (space_of(address) == space)
+                    reach->addresses[lane] =
+                        address - (space == FTH_SPACE_SHARED ? SHARED_WINDOW : LOCAL_WINDOW);
+                else if (space == FTH_SPACE_SHARED)
+                    reach->addresses[lane] = (uint32_t)address;
+            });
+    }
+    *mask &= ~reach->mask;
+    reach->space = space;
+    for (uint32_t left = reach->mask; left; left &= left - 1) {
+        int lane = first_lane(left);
+        uint64_t address = reach->addresses[lane];
+        if (address % bytes) {
+            warp_fault(warp, inst, lane, "%s of %u bytes at 0x%llx, which is not aligned to %u",
+                       write ? "write" : "read", bytes, (unsigned long long)address, bytes);
+            return false;
+        }
+        reach->host[lane] = resolve(warp, lane, address, bytes, space);
+        if (!reach->host[lane]) {
+            out_of_bounds(warp, inst, lane, address, bytes, space, write);
+            return false;
+        }
+    }
+    if (write && space == FTH_SPACE_CONST) {
+        warp_fault(warp, inst, first_lane(reach->mask), "write to constant memory");
+        return false;
+    }
+    return true;
+}
+
+/* Tells the observer; false ends the launch. */
+static bool tell(struct warp *warp, const struct inst *inst, const struct reach *reach,
+                 unsigned bytes, enum fth_ptx_access_kind kind)
+{
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    if (!observer || !observer->access)
+        return true;
+    const struct fth_ptx_access access = {
+        .who = warp_id(warp),
+        .instruction = inst->index,
+        .line = inst->line,
+        .source_file = inst->file,
+        .source_line = inst->source_line,
+        .space =
+            reach->space == SPACE_ARGUMENT ? FTH_SPACE_PARAM : (enum fth_ptx_space)reach->space,
+        .cache_op = inst->flags & F_VOLATILE ? FTH_CACHE_VOLATILE
+                    : inst->flags & F_NC     ? FTH_CACHE_NC
+                                             : (enum fth_ptx_cache_op)inst->cache_op,
+        .kind = kind,
+        .mask = reach->mask,
+        .bytes = bytes,
+        .addresses = reach->addresses};
+    if (observer->access(observer->user, &access))
+        return true;
+    warp->failed = true;
+    return false;
+}
+
+/* ---- loads and stores ---- */
+
+static inline uint64_t load_value(const uint8_t *host, enum type type)
+{
+    switch (type) {
+    case T_S8: return (uint64_t)(int8_t)*host;
+    case T_U8:
+    case T_B8: return *host;
+    case T_S16: {
+        int16_t v;
+        memcpy(&v, host, sizeof v);
+        return (uint64_t)v;
+    }
+    case T_S32: {
+        int32_t v;
+        memcpy(&v, host, sizeof v);
+        return (uint64_t)v;
+    }
+    case T_U16:
+    case T_B16:
+    case T_F16:
+    case T_BF16: {
+        uint16_t v;
+        memcpy(&v, host, sizeof v);
+        return v;
+    }
+    case T_U32:
+    case T_B32:
+    case T_F32:
+    case T_F16X2:
+    case T_BF16X2: {
+        uint32_t v;
+        memcpy(&v, host, sizeof v);
+        return v;
+    }
+    default: {
+        uint64_t v;
+        memcpy(&v, host, sizeof v);
+        return v;
+    }
+    }
+}
+
+static void run_ld(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    enum type type = (enum type)inst->type;
+    unsigned size = type_bytes(type), count = inst->vector ? inst->vector : 1;
+    while (mask) {
+        struct reach reach;
+        if (!reach_next(warp, inst, &mask, size * count, false, &reach) ||
+            !tell(warp, inst, &reach, size * count, FTH_ACCESS_READ))
+            return;
+        for (unsigned e = 0; e < count; e++) {
+            if (inst->d[e] < 0)
+                continue;
+            uint64_t *rd = out_row(warp, inst->d[e]);
+            if (size == 4 && type != T_S32)
+                FOR_LANES(reach.mask, uint32_t v; memcpy(&v, reach.host[lane] + 4 * e, 4);
+                          rd[lane] = v;);
+            else
+                FOR_LANES(reach.mask, rd[lane] = load_value(reach.host[lane] + size * e, type););
+        }
+    }
+}
+
+static void run_st(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    unsigned size = type_bytes((enum type)inst->type), count = inst->vector ? inst->vector : 1;
+    while (mask) {
+        struct reach reach;
+        if (!reach_next(warp, inst, &mask, size * count, true, &reach) ||
+            !tell(warp, inst, &reach, size * count, FTH_ACCESS_WRITE))
+            return;
+        for (unsigned e = 0; e < count; e++) {
+            const uint64_t *ra = row(warp, inst->s[1 + e]);
+            /* The host is little-endian, as the GPU is: the low bytes come first. */
+            FOR_LANES(reach.mask, memcpy(reach.host[lane] + size * e, &ra[lane], size););
+        }
+    }
+}
+
+/* A kernel's argument is the same for all lanes. */
+static void run_ld_argument(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    enum type type = (enum type)inst->type;
+    unsigned size = type_bytes(type), count = inst->vector ? inst->vector : 1;
+    uint64_t address = row(warp, inst->s[0])[first_lane(mask)] + (uint64_t)inst->offset;
+    const uint8_t *host = resolve(warp, 0, address, size * count, SPACE_ARGUMENT);
+    if (!host) {
+        out_of_bounds(warp, inst, first_lane(mask), address, size * count, SPACE_ARGUMENT, false);
+        return;
+    }
+    for (unsigned e = 0; e < count; e++) {
+        if (inst->d[e] < 0)
+            continue;
+        uint64_t value = load_value(host + size * e, type);
+        uint64_t *rd = out_row(warp, inst->d[e]);
+        FOR_LANES(mask, rd[lane] = value;);
+    }
+}
+
+/* cp.async copies at once; waiting for it is then nothing. */
+static void run_copy(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    unsigned bytes = (unsigned)row(warp, inst->s[2])[first_lane(mask)];
+    const uint64_t *sizes = inst->s[3] != NO_REGISTER ? row(warp, inst->s[3]) : NULL;
+    if (bytes != 4 && bytes != 8 && bytes != 16) {
+        warp_fault(warp, inst, first_lane(mask), "a copy of %u bytes", bytes);
+        return;
+    }
+    struct inst store = *inst, load = *inst;
+    store.space = FTH_SPACE_SHARED;
+    load.space = FTH_SPACE_GLOBAL;
+    load.s[0] = inst->s[1];
+    load.offset = inst->offset2;
+    struct reach to, from;
+    uint32_t lanes = mask;
+    if (!reach_next(warp, &store, &lanes, bytes, true, &to))
+        return;
+    lanes = mask;
+    if (!reach_next(warp, &load, &lanes, bytes, false, &from) ||
+        !tell(warp, &load, &from, bytes, FTH_ACCESS_READ) ||
+        !tell(warp, &store, &to, bytes, FTH_ACCESS_WRITE))
+        return;
+    FOR_LANES(mask, {
+        unsigned kept = sizes && sizes[lane] < bytes ? (unsigned)sizes[lane] : bytes;
+        memset(to.host[lane], 0, bytes);
+        memcpy(to.host[lane], from.host[lane], kept);
+    });
+}
+
+/* ---- atomics ---- */
+
+/* In global memory subnormal numbers are zero to an addition, and NaN stays as it is (as on an
+ * H200); in shared memory an addition is like any other. */
+static uint64_t add_f32(uint64_t old, uint64_t b, bool global)
+{
+    uint32_t x = (uint32_t)old, y = (uint32_t)b;
+    if (global && (x & 0x7f800000) == 0)
+        x &= 0x80000000u;
+    if (global && (y & 0x7f800000) == 0)
+        y &= 0x80000000u;
+    float sum = as_float(x) + as_float(y);
+    uint32_t bits = sum != sum ? 0x7fffffffu : float_bits(sum);
+    return global && (bits & 0x7f800000) == 0 ? bits & 0x80000000u : bits;
+}
+
+static uint64_t add_f64(uint64_t old, uint64_t b, bool global)
+{
+    double x = as_double(old), y = as_double(b), sum = x + y;
+    if (sum == sum)
+        return double_bits(sum);
+    uint64_t nan = y != y ? b : x != x ? old : 0x7ff8000000000000u;
+    return global ? nan : nan | 0x0008000000000000u;
+}
+
+static uint64_t atomic_result(const struct inst *inst, uint64_t old, uint64_t b, uint64_t c,
+                              bool global)
+{
+    enum type type = (enum type)inst->type;
+    bool wide = type_bytes(type) == 8;
+    switch (inst->atomic) {
+    case A_ADD:
+        if (type == T_F32)
+            return add_f32(old, b, global);
+        if (type == T_F64)
+            return add_f64(old, b, global);
+        if (type == T_F16X2 || type == T_BF16X2) {
+            uint64_t result = 0;
+            for (int half = 0; half < 32; half += 16) {
+                uint16_t x = (uint16_t)(old >> half), y = (uint16_t)(b >> half);
+                uint16_t sum =
+                    type == T_F16X2
+                        ? half_from_double(half_to_double(x) + half_to_double(y), R_RN)
+                        : bfloat_from_double(bfloat_to_double(x) + bfloat_to_double(y), R_RN);
+                result |= (uint64_t)sum << half;
+            }
+            return result;
+        }
+        if (type == T_F16)
+            return half_from_double(half_to_double((uint16_t)old) + half_to_double((uint16_t)b),
+                                    R_RN);
+        if (type == T_BF16)
+            return bfloat_from_double(
+                bfloat_to_double((uint16_t)old) + bfloat_to_double((uint16_t)b), R_RN);
+        return old + b;
+    case A_MIN:
+        if (type_is_signed(type))
+            return wide ? ((int64_t)old < (int64_t)b ? old : b)
+                        : ((int32_t)old < (int32_t)b ? old : b);
+        return old < b ? old : b;
+    case A_MAX:
+        if (type_is_signed(type))
+            return wide ? ((int64_t)old > (int64_t)b ? old : b)
+                        : ((int32_t)old > (int32_t)b ? old : b);
+        return old > b ? old : b;
+    case A_INC: return (uint32_t)old >= (uint32_t)b ? 0 : old + 1;
+    case A_DEC: return (uint32_t)old == 0 || (uint32_t)old > (uint32_t)b ? b : old - 1;
+    case A_AND: return old & b;
+    case A_OR: return old | b;
+    case A_XOR: return old ^ b;
+    case A_EXCH: return b;
+    default: return old == b ? c : old; /* cas */
+    }
+}
+
+/* Other blocks may run on other threads of the host, so memory is changed atomically there too. */
+#define EXCHANGE(T)                                                                                \
+    do {                                                                                           \
+        T *place = (T *)(void *)host, seen = __atomic_load_n(place, __ATOMIC_RELAXED), next;       \
+        do                                                                                         \
+            next = (T)atomic_result(inst, seen, (T)b, (T)c, global);                               \
+        while (!__atomic_compare_exchange_n(place, &seen, next, false, __ATOMIC_SEQ_CST,           \
+                                            __ATOMIC_RELAXED));                                    \
+        return seen;                                                                               \
+    } while (0)
+
+static uint64_t exchange(const struct inst *inst, uint8_t *host, uint64_t b, uint64_t c,
+                         bool global)
+{
+    switch (type_bytes((enum type)inst->type)) {
+    case 2: EXCHANGE(uint16_t);
+    case 4: EXCHANGE(uint32_t);
+    default: EXCHANGE(uint64_t);
+    }
+}
+
+static void run_atomic(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    unsigned bytes = type_bytes((enum type)inst->type);
+    const uint64_t *rb = row(warp, inst->s[1]);
+    const uint64_t *rc = inst->s[2] != NO_REGISTER ? row(warp, inst->s[2]) : rb;
+    uint64_t old[LANES];
+    uint32_t all = mask;
+    while (mask) {
+        struct reach reach;
+        if (!reach_next(warp, inst, &mask, bytes, true, &reach) ||
+            !tell(warp, inst, &reach, bytes, FTH_ACCESS_ATOMIC))
+            return;
+        bool global = reach.space == FTH_SPACE_GLOBAL;
+        FOR_LANES(reach.mask,
+                  old[lane] = exchange(inst, reach.host[lane], rb[lane], rc[lane], global););
+    }
+    if (inst->d[0] >= 0) {
+        uint64_t *rd = out_row(warp, inst->d[0]);
+        FOR_LANES(all, rd[lane] = old[lane];);
+    }
+}
+
+/* ---- textures ---- */
+
+static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const struct fth_ptx_machine *machine = warp->block->run->machine;
+    const uint64_t *handles = row(warp, inst->s[0]), *coordinates = row(warp, inst->s[1]);
+    struct reach reach = {.space = FTH_SPACE_TEXTURE, .mask = mask};
+    uint64_t texels[4][LANES];
+    unsigned bytes = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        int lane = first_lane(left);
+        uint64_t handle = handles[lane];
+        if (handle == 0 || handle > machine->texture_count) {
+            warp_fault(warp, inst, lane, "0x%llx is no texture", (unsigned long long)handle);
+            return;
+        }
+        const struct texture *texture = &machine->textures[handle - 1];
+        int64_t x = (int32_t)coordinates[lane];
+        bytes = 4 * texture->channels;
+        uint64_t values[4] = {0, 0, 0, texture->texel == FTH_TEXEL_F32 ? 0x3f800000u : 1};
+        /* Outside the texture, a fetch gives zero. */
+        bool inside = x >= 0 && (uint64_t)x < texture->texels;
+        reach.addresses[lane] = texture->address + (inside ? (uint64_t)x * bytes : 0);
+        const uint8_t *host =
+            inside ? resolve(warp, lane, reach.addresses[lane], bytes, FTH_SPACE_GLOBAL) : NULL;
+        if (inside && !host) {
+            out_of_bounds(warp, inst, lane, reach.addresses[lane], bytes, FTH_SPACE_GLOBAL, false);
+            return;
+        }
+        for (unsigned c = 0; c < texture->channels; c++)
+            values[c] = inside ? load_value(host + 4 * c, T_U32) : 0;
+        for (unsigned c = 0; c < 4; c++)
+            texels[c][lane] = values[c];
+    }
+    if (!tell(warp, inst, &reach, bytes, FTH_ACCESS_READ))
+        return;
+    for (unsigned c = 0; c < 4; c++)
+        if (inst->d[c] >= 0) {
+            uint64_t *rd = out_row(warp, inst->d[c]);
+            FOR_LANES(mask, rd[lane] = texels[c][lane];);
+        }
+}
+
+/* ---- addresses ---- */
+
+static uint64_t window_of(unsigned space)
+{
+    return space == FTH_SPACE_SHARED                             ? SHARED_WINDOW
+           : space == FTH_SPACE_LOCAL                            ? LOCAL_WINDOW
+           : space == FTH_SPACE_PARAM || space == SPACE_ARGUMENT ? PARAM_WINDOW
+                                                                 : 0;
+}
+
+UNARY(run_cvta, uint64_t, a + window_of(inst->space))
+UNARY(run_cvta_to, uint64_t, a - window_of(inst->space))
+
+static void run_isspacep(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]);
+    uint32_t lanes = 0;
+    unsigned space = inst->space == SPACE_ARGUMENT ? FTH_SPACE_PARAM : inst->space;
+    FOR_LANES(mask, {
+        bool holds = space_of(ra[lane]) == space;
+        if (space == FTH_SPACE_CONST || (space == FTH_SPACE_GLOBAL && holds)) {
+            const struct allocation *found = find_allocation(warp->block->run->machine, ra[lane]);
+            holds = space == FTH_SPACE_CONST ? found && found->is_constant
+                                             : !(found && found->is_constant);
+        }
+        lanes |= (uint32_t)holds << lane;
+    });
+    set_predicate(warp, inst->d[0], mask, lanes);
+}
+
+/* Fences order nothing that is not ordered already; prefetches bring nothing. */
+static void run_nothing(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    (void)warp;
+    (void)inst;
+    (void)mask;
+}
+
+/* ---- which is which ---- */
+
+/* How many sources stand behind the address. */
+static int values_behind(const struct inst *inst)
+{
+    int count = 0;
+    while (count < 5 && inst->s[1 + count] != NO_REGISTER)
+        count++;
+    return count;
+}
+
+static bool select_load_store(struct inst *inst, bool store)
+{
+    unsigned count = inst->vector ? inst->vector : 1;
+    if (inst->type == T_NONE || inst->type == T_PRED || inst->s[0] == NO_REGISTER || count > 4 ||
+        inst->gives_predicate || inst->flags & ~(uint32_t)(F_VOLATILE | F_NC) ||
+        values_behind(inst) != (store ? (int)count : 0))
+        return false;
+    for (unsigned e = 0; !store && e < count; e++)
+        if (inst->vector ? inst->d[e] == NO_REGISTER && count == 1 : inst->d[e] < 0)
+            return false;
+    inst->run = store                                             ? run_st
+                : inst->space == SPACE_ARGUMENT && inst->s[0] < 0 ? run_ld_argument
+                                                                  : run_ld;
+    return !(store && (inst->space == SPACE_ARGUMENT || inst->space == FTH_SPACE_CONST));
+}
+
+static bool select_atomic(struct inst *inst, bool result)
+{
+    enum type type = (enum type)inst->type;
+    unsigned bytes = type_bytes(type);
+    int values = inst->atomic == A_CAS ? 2 : 1;
+    bool is_float = type_is_float(type);
+    inst->run = run_atomic;
+    return inst->atomic != A_NONE && inst->vector == 0 && !inst->gives_predicate &&
+           (bytes == 4 || bytes == 8 || (bytes == 2 && (inst->atomic == A_CAS || is_float))) &&
+           (!is_float || inst->atomic == A_ADD || inst->atomic == A_EXCH) &&
+           inst->s[0] != NO_REGISTER && values_behind(inst) == values && inst->flags == 0 &&
+           (result || inst->d[0] == NO_REGISTER);
+}
+
+bool select_memory(struct inst *inst, const char *base)
+{
+    if (strcmp(base, "ld") == 0 || strcmp(base, "ldu") == 0)
+        return select_load_store(inst, false);
+    if (strcmp(base, "st") == 0)
+        return select_load_store(inst, true);
+    if (strcmp(base, "atom") == 0 || strcmp(base, "red") == 0)
+        return select_atomic(inst, base[0] == 'a');
+    if (strcmp(base, "cvta") == 0) {
+        inst->run = inst->flags & F_TO ? run_cvta_to : run_cvta;
+        return inst->space != FTH_SPACE_GENERIC && has_operands(inst, 1) &&
+               !(inst->flags & ~(uint32_t)F_TO);
+    }
+    if (strcmp(base, "isspacep") == 0) {
+        inst->run = run_isspacep;
+        return inst->gives_predicate && inst->s[0] != NO_REGISTER;
+    }
+    if (strcmp(base, "tex") == 0) {
+        inst->run = run_tex;
+        return inst->mode == 1 && inst->vector == 4 && inst->type2 == T_S32 &&
+               inst->s[0] != NO_REGISTER && inst->s[1] != NO_REGISTER;
+    }
+    static const char *const nothing[] = {"membar",  "fence",         "prefetch", "prefetchu",
+                                          "discard", "applypriority", "nanosleep"};
+    for (size_t i = 0; i < FTH_COUNT(nothing); i++)
+        if (strcmp(base, nothing[i]) == 0) {
+            inst->run = run_nothing;
+            return true;
+        }
+    if (strcmp(base, "cp") == 0) {
+        inst->run = inst->mode ? run_nothing : run_copy;
+        return inst->mode || (inst->s[0] != NO_REGISTER && inst->s[2] != NO_REGISTER);
+    }
+    return false;
+}

@@ -1,0 +1,334 @@
+/* What the lanes of a warp do together (shuffles, votes, matches, reductions), and what a thread
+ * can ask about itself: the special registers. */
+#include "ptx/execute.h"
+#include "ptx/parser.h"
+
+/* ---- special registers ---- */
+
+enum special {
+    TID_X,
+    TID_Y,
+    TID_Z,
+    NTID_X,
+    NTID_Y,
+    NTID_Z,
+    CTAID_X,
+    CTAID_Y,
+    CTAID_Z,
+    NCTAID_X,
+    NCTAID_Y,
+    NCTAID_Z,
+    LANEID,
+    WARPID,
+    NWARPID,
+    SMID,
+    NSMID,
+    GRIDID,
+    LANEMASK_EQ,
+    LANEMASK_LE,
+    LANEMASK_LT,
+    LANEMASK_GE,
+    LANEMASK_GT,
+    CLOCK,
+    CLOCK_HI,
+    CLOCK64,
+    GLOBALTIMER,
+    GLOBALTIMER_LO,
+    GLOBALTIMER_HI,
+    DYNAMIC_SMEM_SIZE,
+    TOTAL_SMEM_SIZE,
+    WARP_SIZE,
+    ZERO,
+    ONE,
+    DYNAMIC_SHARED,
+    LOCAL_BASE
+};
+
+static const struct {
+    const char *name;
+    enum special special;
+} specials[] = {
+    {"%tid.x", TID_X},
+    {"%tid.y", TID_Y},
+    {"%tid.z", TID_Z},
+    {"%ntid.x", NTID_X},
+    {"%ntid.y", NTID_Y},
+    {"%ntid.z", NTID_Z},
+    {"%ctaid.x", CTAID_X},
+    {"%ctaid.y", CTAID_Y},
+    {"%ctaid.z", CTAID_Z},
+    {"%nctaid.x", NCTAID_X},
+    {"%nctaid.y", NCTAID_Y},
+    {"%nctaid.z", NCTAID_Z},
+    {"%laneid", LANEID},
+    {"%warpid", WARPID},
+    {"%nwarpid", NWARPID},
+    {"%smid", SMID},
+    {"%nsmid", NSMID},
+    {"%gridid", GRIDID},
+    {"%lanemask_eq", LANEMASK_EQ},
+    {"%lanemask_le", LANEMASK_LE},
+    {"%lanemask_lt", LANEMASK_LT},
+    {"%lanemask_ge", LANEMASK_GE},
+    {"%lanemask_gt", LANEMASK_GT},
+    {"%clock", CLOCK},
+    {"%clock_hi", CLOCK_HI},
+    {"%clock64", CLOCK64},
+    {"%globaltimer", GLOBALTIMER},
+    {"%globaltimer_lo", GLOBALTIMER_LO},
+    {"%globaltimer_hi", GLOBALTIMER_HI},
+    {"%dynamic_smem_size", DYNAMIC_SMEM_SIZE},
+    {"%total_smem_size", TOTAL_SMEM_SIZE},
+    {"WARP_SZ", WARP_SIZE},
+    /* Every block is a cluster of its own. */
+    {"%cluster_ctaid.x", ZERO},
+    {"%cluster_ctaid.y", ZERO},
+    {"%cluster_ctaid.z", ZERO},
+    {"%cluster_nctaid.x", ONE},
+    {"%cluster_nctaid.y", ONE},
+    {"%cluster_nctaid.z", ONE},
+    {"%cluster_ctarank", ZERO},
+    {"%cluster_nctarank", ONE},
+    /* Our own: addresses that are known only when the kernel runs. */
+    {"%dynamic_shared", DYNAMIC_SHARED},
+    {"%local_base", LOCAL_BASE},
+};
+
+int special_register(const char *name, size_t size)
+{
+    for (size_t i = 0; i < FTH_COUNT(specials); i++)
+        if (strlen(specials[i].name) == size && memcmp(specials[i].name, name, size) == 0)
+            return (int)specials[i].special;
+    return -1;
+}
+
+static uint64_t read_clock(const struct warp *warp, bool global)
+{
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    if (!observer || !observer->clock)
+        return warp->block->clock;
+    struct fth_ptx_warp_id who = warp_id(warp);
+    return observer->clock(observer->user, &who, global);
+}
+
+/* What is the same for all lanes. */
+static uint64_t uniform_special(const struct warp *warp, unsigned special)
+{
+    const struct block *block = warp->block;
+    const struct run *run = block->run;
+    switch (special) {
+    case NTID_X: return run->threads[0];
+    case NTID_Y: return run->threads[1];
+    case NTID_Z: return run->threads[2];
+    case CTAID_X: return block->xyz[0];
+    case CTAID_Y: return block->xyz[1];
+    case CTAID_Z: return block->xyz[2];
+    case NCTAID_X: return run->grid[0];
+    case NCTAID_Y: return run->grid[1];
+    case NCTAID_Z: return run->grid[2];
+    case WARPID: return warp->index;
+    case NWARPID: return block->warp_count;
+    case SMID: return block->sm;
+    case NSMID: return run->launch->sms ? run->launch->sms : 1;
+    case CLOCK: return (uint32_t)read_clock(warp, false);
+    case CLOCK_HI: return read_clock(warp, false) >> 32;
+    case CLOCK64: return read_clock(warp, false);
+    case GLOBALTIMER: return read_clock(warp, true);
+    case GLOBALTIMER_LO: return (uint32_t)read_clock(warp, true);
+    case GLOBALTIMER_HI: return read_clock(warp, true) >> 32;
+    case DYNAMIC_SMEM_SIZE: return run->launch->dynamic_shared_bytes;
+    case TOTAL_SMEM_SIZE: return run->shared_bytes;
+    case WARP_SIZE: return LANES;
+    case ONE: return 1;
+    case DYNAMIC_SHARED: return run->module->dynamic_shared;
+    case LOCAL_BASE: return warp->frame->local_base;
+    default: return 0; /* GRIDID, ZERO */
+    }
+}
+
+void read_special(struct warp *warp, unsigned special, uint64_t *out)
+{
+    const struct run *run = warp->block->run;
+    uint64_t uniform = special > TID_Z && special != LANEID ? uniform_special(warp, special) : 0;
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        uint64_t thread = (uint64_t)warp->index * LANES + lane;
+        uint64_t below = ((uint64_t)1 << lane) - 1, self = (uint64_t)1 << lane;
+        switch (special) {
+        case TID_X: out[lane] = thread % run->threads[0]; break;
+        case TID_Y: out[lane] = thread / run->threads[0] % run->threads[1]; break;
+        case TID_Z: out[lane] = thread / run->threads[0] / run->threads[1]; break;
+        case LANEID: out[lane] = lane; break;
+        case LANEMASK_EQ: out[lane] = self; break;
+        case LANEMASK_LT: out[lane] = below; break;
+        case LANEMASK_LE: out[lane] = below | self; break;
+        case LANEMASK_GE: out[lane] = FULL_MASK & ~below; break;
+        case LANEMASK_GT: out[lane] = FULL_MASK & ~(below | self); break;
+        default: out[lane] = uniform;
+        }
+    }
+}
+
+void run_special(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    uint64_t values[LANES];
+    read_special(warp, inst->mode, values);
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    FOR_LANES(mask, rd[lane] = values[lane];);
+}
+
+/* ---- shuffles ---- */
+
+/* PTX ISA, shfl: the low bits of c clamp, those from bit 8 on part the warp into segments. */
+static void run_shfl(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    uint64_t values[LANES];
+    memcpy(values, row(warp, inst->s[0]), sizeof values);
+    const uint64_t *rb = row(warp, inst->s[1]), *rc = row(warp, inst->s[2]);
+    uint32_t inside = 0;
+    uint64_t result[LANES];
+    FOR_LANES(mask, {
+        int b = (int)(rb[lane] & 31), c = (int)(rc[lane] & 31);
+        int segment = (int)(rc[lane] >> 8 & 31);
+        int last = (lane & segment) | (c & ~segment), first = lane & segment;
+        int from = inst->mode == 1   ? lane - b
+                   : inst->mode == 2 ? lane + b
+                   : inst->mode == 3 ? lane ^ b
+                                     : first | (b & ~segment);
+        bool within = inst->mode == 1 ? from >= last : from <= last;
+        inside |= (uint32_t)within << lane;
+        result[lane] = (uint32_t)values[within ? from : lane];
+    });
+    if (inst->d[0] >= 0) {
+        uint64_t *rd = out_row(warp, inst->d[0]);
+        FOR_LANES(mask, rd[lane] = result[lane];);
+    }
+    if (inst->predicate2 != UINT32_MAX)
+        set_predicate(warp, (int32_t)inst->predicate2, mask, inside);
+}
+
+/* ---- votes, matches, reductions ---- */
+
+static void run_vote(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    uint32_t yes = source_predicate(warp, inst) & mask;
+    if (inst->flags & F_BALLOT) {
+        uint64_t *rd = out_row(warp, inst->d[0]);
+        FOR_LANES(mask, rd[lane] = yes;);
+        return;
+    }
+    bool result = inst->flags & F_ALL   ? yes == mask
+                  : inst->flags & F_ANY ? yes != 0
+                                        : yes == mask || yes == 0;
+    set_predicate(warp, inst->d[0], mask, result ? FULL_MASK : 0);
+}
+
+static void run_match(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]);
+    uint64_t width = inst->type == T_B64 ? UINT64_MAX : UINT32_MAX, result[LANES];
+    bool all = true;
+    FOR_LANES(mask, {
+        uint32_t same = 0;
+        for (uint32_t other = mask; other; other &= other - 1)
+            if ((ra[first_lane(other)] & width) == (ra[lane] & width))
+                same |= 1u << first_lane(other);
+        result[lane] = same;
+        all = all && same == mask;
+    });
+    if (inst->flags & F_ALL && inst->predicate2 != UINT32_MAX)
+        set_predicate(warp, (int32_t)inst->predicate2, mask, all ? FULL_MASK : 0);
+    if (inst->d[0] < 0)
+        return;
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    FOR_LANES(mask, rd[lane] = inst->flags & F_ALL ? (all ? mask : 0) : result[lane];);
+}
+
+static void run_redux(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]);
+    uint32_t total = (uint32_t)ra[first_lane(mask)];
+    bool is_signed = type_is_signed((enum type)inst->type);
+    for (uint32_t left = mask & (mask - 1); left; left &= left - 1) {
+        uint32_t value = (uint32_t)ra[first_lane(left)];
+        bool less = is_signed ? (int32_t)value < (int32_t)total : value < total;
+        switch (inst->atomic) {
+        case A_ADD: total += value; break;
+        case A_MIN: total = less ? value : total; break;
+        case A_MAX: total = less ? total : value; break;
+        case A_AND: total &= value; break;
+        case A_OR: total |= value; break;
+        default: total ^= value; break;
+        }
+    }
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    FOR_LANES(mask, rd[lane] = total;);
+}
+
+static void run_activemask(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    FOR_LANES(mask, rd[lane] = mask;);
+}
+
+/* ---- which is which ---- */
+
+/* The member mask is the last source; it must be the one with number `index`. */
+static bool converges(struct inst *inst, int index)
+{
+    for (int i = 0; i < 6; i++)
+        if ((inst->s[i] != NO_REGISTER) != (i <= index))
+            return false;
+    inst->control = K_CONVERGE;
+    inst->target = (uint32_t)index;
+    return inst->flags & F_SYNC;
+}
+
+static bool select_barrier(struct inst *inst)
+{
+    if (inst->mode == 1) { /* bar.warp.sync */
+        bool ok = converges(inst, 0);
+        inst->control = K_MEET;
+        return ok;
+    }
+    inst->control = K_BARRIER;
+    uint32_t known = F_SYNC | F_ARRIVE | F_RED;
+    if (inst->flags & ~known || inst->s[0] == NO_REGISTER)
+        return false;
+    if (inst->flags & F_RED)
+        return inst->predicate != UINT32_MAX && inst->boolean != B_NONE &&
+               (inst->gives_predicate ? inst->boolean != B_POPC && inst->boolean != B_XOR
+                                      : inst->boolean == B_POPC && inst->d[0] >= 0);
+    return inst->flags & F_ARRIVE ? inst->s[1] != NO_REGISTER : true;
+}
+
+bool select_warp(struct inst *inst, const char *base)
+{
+    if (strcmp(base, "shfl") == 0) {
+        inst->run = run_shfl;
+        return inst->mode && inst->type == T_B32 && !inst->gives_predicate && converges(inst, 3);
+    }
+    if (strcmp(base, "vote") == 0) {
+        inst->run = run_vote;
+        bool ballot = inst->flags & F_BALLOT;
+        return inst->predicate != UINT32_MAX && inst->gives_predicate != ballot &&
+               inst->d[0] >= 0 && converges(inst, 0);
+    }
+    if (strcmp(base, "match") == 0) {
+        inst->run = run_match;
+        return !inst->gives_predicate && (inst->type == T_B32 || inst->type == T_B64) &&
+               inst->flags & (F_ANY | F_ALL) && converges(inst, 1);
+    }
+    if (strcmp(base, "redux") == 0) {
+        inst->run = run_redux;
+        return inst->d[0] >= 0 && !inst->gives_predicate && inst->atomic != A_NONE &&
+               type_bytes((enum type)inst->type) == 4 && !type_is_float((enum type)inst->type) &&
+               converges(inst, 1);
+    }
+    if (strcmp(base, "activemask") == 0) {
+        inst->run = run_activemask;
+        return has_operands(inst, 0);
+    }
+    if (strcmp(base, "bar") == 0 || strcmp(base, "barrier") == 0)
+        return select_barrier(inst);
+    return false;
+}

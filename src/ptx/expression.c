@@ -1,0 +1,197 @@
+/* Constant expressions, where PTX allows a number: (3 + 4) * 5, 1 << 31, ~5 & 0xff, 2 < 1 ? 10
+ * : 20. Integers are 64 bits, signed unless one side is unsigned; floats are doubles. Operators and
+ * their precedence are those of C (PTX ISA, "Constant Expressions"). */
+#include "ptx/parser.h"
+
+#include <string.h>
+
+/* The operators between two operands, by how tightly they bind. */
+static const struct {
+    const char *text;
+    int binds;
+} operators[] = {
+    {"||", 1}, {"&&", 2}, {"|", 3}, {"^", 4}, {"&", 5}, {"==", 6}, {"!=", 6}, {"<=", 7}, {">=", 7},
+    {"<<", 8}, {">>", 8}, {"<", 7}, {">", 7}, {"+", 9}, {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10},
+};
+enum { DEEPEST = 64 };
+
+/* An operator of two characters is two tokens without space between; the table has those first that
+ * others begin. */
+static int peek_operator(const struct lexer *lexer)
+{
+    if (lexer->token.kind != TOKEN_PUNCTUATION)
+        return -1;
+    const char *at = lexer->token.start;
+    for (size_t i = 0; i < FTH_COUNT(operators); i++) {
+        size_t size = strlen(operators[i].text);
+        if ((size_t)(lexer->end - at) >= size && memcmp(at, operators[i].text, size) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+static double as_double(const struct constant *constant)
+{
+    double value;
+    memcpy(&value, &constant->bits, sizeof value);
+    return constant->is_float      ? value
+           : constant->is_unsigned ? (double)constant->bits
+                                   : (double)(int64_t)constant->bits;
+}
+
+static struct constant from_double(double value)
+{
+    struct constant constant = {.is_float = true};
+    memcpy(&constant.bits, &value, sizeof value);
+    return constant;
+}
+
+static bool apply_float(struct lexer *lexer, const struct token *token, const char *text, double a,
+                        double b, struct constant *out)
+{
+    static const char arithmetic[] = "+-*/";
+    if (strlen(text) == 1 && strchr(arithmetic, *text)) {
+        *out = from_double(*text == '+'   ? a + b
+                           : *text == '-' ? a - b
+                           : *text == '*' ? a * b
+                                          : a / b);
+        return true;
+    }
+    bool holds = strcmp(text, "<") == 0    ? a < b
+                 : strcmp(text, "<=") == 0 ? a <= b
+                 : strcmp(text, ">") == 0  ? a > b
+                 : strcmp(text, ">=") == 0 ? a >= b
+                 : strcmp(text, "==") == 0 ? a == b
+                                           : a != b;
+    if (!strchr("<>=!", *text))
+        return lexer_fail(lexer, token, "not an operator between floats");
+    *out = (struct constant){.bits = holds};
+    return true;
+}
+
+static bool apply(struct lexer *lexer, const struct token *token, const char *text,
+                  const struct constant *left, const struct constant *right, struct constant *out)
+{
+    if (left->is_float || right->is_float)
+        return apply_float(lexer, token, text, as_double(left), as_double(right), out);
+    uint64_t a = left->bits, b = right->bits, result;
+    bool is_unsigned = left->is_unsigned || right->is_unsigned;
+    int64_t sa = (int64_t)a, sb = (int64_t)b;
+    bool less = is_unsigned ? a < b : sa < sb;
+    if ((*text == '/' || *text == '%') && b == 0)
+        return lexer_fail(lexer, token, "division by zero");
+    switch (*text) {
+    case '+': result = a + b; break;
+    case '-': result = a - b; break;
+    case '*': result = a * b; break;
+    case '/': result = is_unsigned ? a / b : sb == -1 ? -a : (uint64_t)(sa / sb); break;
+    case '%': result = is_unsigned ? a % b : sb == -1 ? 0 : (uint64_t)(sa % sb); break;
+    case '^': result = a ^ b; break;
+    case '&': result = text[1] ? a && b : a & b; break;
+    case '|': result = text[1] ? a || b : a | b; break;
+    case '=': result = a == b; break;
+    case '!': result = a != b; break;
+    default: { /* < and > */
+        bool up = *text == '<', greater = !less && a != b;
+        if (text[1] == *text) {
+            uint64_t amount = b > 63 ? 63 : b;
+            result = up                  ? (b > 63 ? 0 : a << b)
+                     : left->is_unsigned ? (b > 63 ? 0 : a >> b)
+                                         : (uint64_t)(sa >> amount);
+            is_unsigned = left->is_unsigned;
+        } else {
+            result = text[1] == '=' ? (up ? !greater : !less) : up ? less : greater;
+        }
+    }
+    }
+    bool truth = strchr("=!<>", *text) ? text[1] != *text : text[1] != '\0';
+    *out = (struct constant){.bits = result, .is_unsigned = is_unsigned && !truth};
+    return true;
+}
+
+static bool parse_level(struct parser *parser, int least, int depth, struct constant *out);
+
+static bool parse_primary(struct parser *parser, int depth, struct constant *out)
+{
+    struct lexer *lexer = &parser->lexer;
+    const struct token token = lexer->token;
+    if (depth == DEEPEST)
+        return lexer_fail(lexer, &token, "nested too deeply");
+    if (lexer_accept(lexer, "(")) {
+        /* (.s64) and (.u64) are casts. */
+        bool to_signed = lexer_accept(lexer, ".s64"), to_unsigned = lexer_accept(lexer, ".u64");
+        if (to_signed || to_unsigned) {
+            if (!lexer_expect(lexer, ")") || !parse_primary(parser, depth + 1, out))
+                return false;
+            if (out->is_float)
+                return lexer_fail(lexer, &token, "a cast of a float");
+            out->is_unsigned = to_unsigned;
+            return true;
+        }
+        return parse_level(parser, 0, depth + 1, out) && lexer_expect(lexer, ")");
+    }
+    bool minus = token_is(&token, "-"), invert = token_is(&token, "~");
+    if (minus || invert || token_is(&token, "!") || token_is(&token, "+")) {
+        lexer_next(lexer);
+        if (!parse_primary(parser, depth + 1, out))
+            return false;
+        if (out->is_float && minus)
+            *out = from_double(-as_double(out));
+        else if (out->is_float)
+            return token_is(&token, "+") || lexer_fail(lexer, &token, "not for a float");
+        else if (minus || invert)
+            out->bits = minus ? -out->bits : ~out->bits;
+        else if (token_is(&token, "!"))
+            *out = (struct constant){.bits = out->bits == 0};
+        return true;
+    }
+    if (token.kind == TOKEN_FLOAT32) {
+        float single;
+        uint32_t word = (uint32_t)token.integer;
+        memcpy(&single, &word, sizeof single);
+        *out = from_double((double)single);
+        out->single = true;
+        out->word = word;
+    } else if (token.kind == TOKEN_FLOAT64) {
+        *out = (struct constant){.bits = token.integer, .is_float = true};
+    } else if (token.kind == TOKEN_INTEGER) {
+        bool suffix = token.size && (token.start[token.size - 1] | 0x20) == 'u';
+        *out = (struct constant){.bits = token.integer,
+                                 .is_unsigned = suffix || token.integer > INT64_MAX};
+    } else {
+        return lexer_fail(lexer, &token, "an operand expected");
+    }
+    lexer_next(lexer);
+    return true;
+}
+
+/* Operators that bind at least that tightly; level 0 is the choice between two. */
+static bool parse_level(struct parser *parser, int least, int depth, struct constant *out)
+{
+    struct lexer *lexer = &parser->lexer;
+    if (!parse_primary(parser, depth, out))
+        return false;
+    for (int i; (i = peek_operator(lexer)) >= 0 && operators[i].binds >= (least ? least : 1);) {
+        const struct token token = lexer->token;
+        for (size_t n = strlen(operators[i].text); n > 0; n--)
+            lexer_next(lexer);
+        struct constant right;
+        if (!parse_level(parser, operators[i].binds + 1, depth + 1, &right) ||
+            !apply(lexer, &token, operators[i].text, out, &right, out))
+            return false;
+    }
+    if (least == 0 && lexer_accept(lexer, "?")) {
+        struct constant yes, no;
+        bool holds = out->is_float ? as_double(out) != 0 : out->bits != 0;
+        if (!parse_level(parser, 0, depth + 1, &yes) || !lexer_expect(lexer, ":") ||
+            !parse_level(parser, 0, depth + 1, &no))
+            return false;
+        *out = holds ? yes : no;
+    }
+    return true;
+}
+
+bool parse_constant(struct parser *parser, struct constant *constant)
+{
+    return parse_level(parser, 0, 0, constant);
+}

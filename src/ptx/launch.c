@@ -1,0 +1,356 @@
+/* Running a kernel: blocks over the host's threads, the warps of a block in turn, and inside a warp
+ * the lanes that are together. */
+#include "ptx/engine.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- faults ---- */
+
+struct fth_ptx_warp_id warp_id(const struct warp *warp)
+{
+    const struct block *block = warp->block;
+    return (struct fth_ptx_warp_id){.block = block->index,
+                                    .block_xyz = {block->xyz[0], block->xyz[1], block->xyz[2]},
+                                    .warp = warp->index,
+                                    .sm = block->sm};
+}
+
+void stop_run(struct run *run)
+{
+    __atomic_store_n(&run->stop, true, __ATOMIC_RELAXED);
+}
+
+void warp_fault(struct warp *warp, const struct inst *inst, int lane, const char *cause, ...)
+{
+    struct run *run = warp->block->run;
+    char text[256];
+    va_list arguments;
+    va_start(arguments, cause);
+    vsnprintf(text, sizeof text, cause, arguments);
+    va_end(arguments);
+    uint64_t thread = (uint64_t)warp->index * LANES + (uint64_t)lane;
+    const uint32_t *size = run->threads, *xyz = warp->block->xyz;
+    pthread_mutex_lock(run->lock);
+    if (run->status == FTH_OK) {
+        run->status = FTH_INVALID;
+        fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name,
+                 "line %u (%s), block (%u,%u,%u), thread (%u,%u,%u): %s", inst->line, inst->opcode,
+                 xyz[0], xyz[1], xyz[2], (unsigned)(thread % size[0]),
+                 (unsigned)(thread / size[0] % size[1]), (unsigned)(thread / size[0] / size[1]),
+                 text);
+    }
+    pthread_mutex_unlock(run->lock);
+    warp->failed = true;
+    stop_run(run);
+}
+
+void out_of_memory(struct run *run)
+{
+    pthread_mutex_lock(run->lock);
+    if (run->status == FTH_OK) {
+        run->status = FTH_NO_MEMORY;
+        fth_fail(run->error, FTH_NO_MEMORY, "run kernel", run->kernel->name, "out of memory");
+    }
+    pthread_mutex_unlock(run->lock);
+    stop_run(run);
+}
+
+/* ---- barriers ---- */
+
+/* Lanes of a block that wait at a barrier, and, for bar.red, those whose predicate is true. */
+static uint64_t waiting_threads(struct block *block, uint32_t id, uint64_t *yes, uint32_t *threads)
+{
+    uint64_t count = 0;
+    *yes = 0;
+    for (uint32_t w = 0; w < block->warp_count; w++)
+        for (uint32_t i = 0; i < block->warps[w].fragment_count; i++) {
+            struct fragment *fragment = &block->warps[w].fragments[i];
+            if (fragment->state != AT_BARRIER || fragment->barrier != id)
+                continue;
+            const struct inst *inst = &fragment->frame->function->code[fragment->pc];
+            count += (uint64_t)__builtin_popcount(fragment->mask);
+            *threads = fragment->barrier_threads;
+            if (inst->flags & F_RED) {
+                uint32_t lanes = fragment->frame->predicates[inst->predicate];
+                lanes = inst->negated ? ~lanes : lanes;
+                *yes += (uint64_t)__builtin_popcount(lanes & fragment->mask);
+            }
+        }
+    return count;
+}
+
+static void give_result(struct fragment *fragment, const struct inst *inst, uint64_t count,
+                        uint64_t yes)
+{
+    if (!(inst->flags & F_RED))
+        return;
+    if (inst->gives_predicate) {
+        bool result = inst->boolean == B_AND ? yes == count : yes > 0;
+        uint32_t *predicate = &fragment->frame->predicates[inst->d[0]];
+        *predicate = result ? *predicate | fragment->mask : *predicate & ~fragment->mask;
+        return;
+    }
+    uint64_t *row_of = fragment->frame->rows + (size_t)inst->d[0] * LANES;
+    for (uint32_t left = fragment->mask; left; left &= left - 1)
+        row_of[first_lane(left)] = yes;
+}
+
+/* Lets go everyone at a barrier that is complete. True where one was. */
+static bool release_barriers(struct block *block)
+{
+    bool released = false;
+    uint64_t alive = 0;
+    for (uint32_t w = 0; w < block->warp_count; w++)
+        alive += (uint64_t)__builtin_popcount(alive_lanes(&block->warps[w]));
+    for (uint32_t id = 0; id < MOST_BARRIERS; id++) {
+        uint64_t yes;
+        uint32_t threads = 0;
+        uint64_t count = waiting_threads(block, id, &yes, &threads);
+        uint64_t expected = threads ? threads : alive;
+        /* A warp that is not full counts as one that is, where threads are counted by warps. */
+        if (count == 0 || count + block->arrived[id] < (expected < alive ? expected : alive))
+            continue;
+        block->arrived[id] = 0;
+        for (uint32_t w = 0; w < block->warp_count; w++)
+            for (uint32_t i = 0; i < block->warps[w].fragment_count; i++) {
+                struct fragment *fragment = &block->warps[w].fragments[i];
+                if (fragment->state != AT_BARRIER || fragment->barrier != id)
+                    continue;
+                give_result(fragment, &fragment->frame->function->code[fragment->pc], count, yes);
+                fragment->state = RUNNING;
+                fragment->pc++;
+            }
+        released = true;
+        const struct fth_ptx_observer *observer = block->run->observer;
+        if (observer && observer->barrier && !observer->barrier(observer->user, block->index, id))
+            stop_run(block->run);
+    }
+    return released;
+}
+
+/* Nobody can go on: say who waits for what. */
+static void report_deadlock(struct block *block)
+{
+    for (uint32_t w = 0; w < block->warp_count; w++) {
+        struct warp *warp = &block->warps[w];
+        if (warp->fragment_count == 0)
+            continue;
+        const struct fragment *fragment = &warp->fragments[0];
+        const struct inst *inst = &fragment->frame->function->code[fragment->pc];
+        if (fragment->state == AT_SYNC || fragment->state == AT_MEETING) {
+            warp_fault(warp, inst, first_lane(fragment->mask),
+                       "waits for lanes 0x%x of its warp, which never come here",
+                       fragment->members & ~fragment->mask);
+        } else {
+            uint64_t yes;
+            uint32_t threads = 0;
+            uint64_t count = waiting_threads(block, fragment->barrier, &yes, &threads);
+            warp_fault(
+                warp, inst, first_lane(fragment->mask),
+                "barrier %u cannot complete: %llu threads wait at it, and the others are done "
+                "or wait elsewhere",
+                fragment->barrier, (unsigned long long)count);
+        }
+        return;
+    }
+}
+
+/* ---- blocks ---- */
+
+static void block_fini(struct block *block)
+{
+    for (uint32_t w = 0; w < block->warp_count; w++) {
+        struct warp *warp = &block->warps[w];
+        /* After a fault frames are left; each is freed by the last lanes that leave it. */
+        while (warp->fragment_count) {
+            warp->current = 0;
+            do_exit(warp, &warp->fragments[0], warp->fragments[0].mask);
+        }
+        free(warp->local);
+    }
+    free(block->warps);
+    free(block->shared);
+    *block = (struct block){.run = block->run};
+}
+
+static bool block_init(struct block *block, struct run *run, uint64_t index)
+{
+    uint32_t warps = (uint32_t)((run->threads_per_block + LANES - 1) / LANES);
+    uint32_t sms = run->launch->sms ? run->launch->sms : 1;
+    *block = (struct block){.run = run,
+                            .index = index,
+                            .xyz = {(uint32_t)(index % run->grid[0]),
+                                    (uint32_t)(index / run->grid[0] % run->grid[1]),
+                                    (uint32_t)(index / run->grid[0] / run->grid[1])},
+                            .sm = (uint32_t)(index % sms),
+                            .shared_bytes = run->shared_bytes};
+    block->shared = calloc(1, run->shared_bytes + 16);
+    block->warps = calloc(warps, sizeof *block->warps);
+    if (!block->shared || !block->warps) {
+        out_of_memory(run);
+        return false;
+    }
+    block->warp_count = warps;
+    for (uint32_t w = 0; w < warps; w++) {
+        struct warp *warp = &block->warps[w];
+        uint64_t lanes = run->threads_per_block - (uint64_t)w * LANES;
+        warp->block = block;
+        warp->index = w;
+        warp->pool = (const uint64_t(*)[LANES])run->module->pool;
+        warp->exists = lanes >= LANES ? FULL_MASK : (1u << lanes) - 1;
+        struct frame *frame = frame_create(warp, run->kernel, NULL);
+        if (!frame)
+            return false;
+        frame->live = warp->exists;
+        warp->fragments[0] = (struct fragment){.mask = warp->exists, .frame = frame};
+        warp->fragment_count = 1;
+        if (!reserve_local(warp, frame))
+            return false;
+    }
+    return true;
+}
+
+static void run_block(struct run *run, uint64_t index)
+{
+    struct block block;
+    bool going = block_init(&block, run, index);
+    while (going) {
+        bool progress = false, left = false;
+        for (uint32_t w = 0; w < block.warp_count; w++) {
+            if (__atomic_load_n(&run->stop, __ATOMIC_RELAXED))
+                break;
+            if (block.warps[w].fragment_count == 0)
+                continue;
+            progress = run_warp(&block.warps[w]) || progress;
+            left = left || block.warps[w].fragment_count > 0;
+            if (block.warps[w].failed)
+                stop_run(run);
+        }
+        progress = (left && release_barriers(&block)) || progress;
+        if (left && !progress && !__atomic_load_n(&run->stop, __ATOMIC_RELAXED))
+            report_deadlock(&block);
+        going = left && !__atomic_load_n(&run->stop, __ATOMIC_RELAXED);
+    }
+    uint64_t warp_instructions = 0, thread_instructions = 0;
+    for (uint32_t w = 0; w < block.warp_count; w++) {
+        warp_instructions += block.warps[w].instructions;
+        thread_instructions += block.warps[w].thread_instructions;
+    }
+    __atomic_fetch_add(&run->warp_instructions, warp_instructions, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&run->thread_instructions, thread_instructions, __ATOMIC_RELAXED);
+    block_fini(&block);
+}
+
+static void *work(void *argument)
+{
+    struct run *run = argument;
+    for (;;) {
+        uint64_t index = __atomic_fetch_add(&run->next_block, 1, __ATOMIC_RELAXED);
+        if (index >= run->block_count || __atomic_load_n(&run->stop, __ATOMIC_RELAXED))
+            return NULL;
+        run_block(run, index);
+    }
+}
+
+/* ---- launches ---- */
+
+static unsigned host_threads(const struct run *run)
+{
+    enum { MOST_THREADS = 256 };
+    if (run->observer && !run->observer->parallel)
+        return 1;
+    uint64_t threads = run->launch->threads;
+    if (threads == 0) {
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        threads = cores > 0 ? (uint64_t)cores : 1;
+    }
+    if (threads > MOST_THREADS)
+        threads = MOST_THREADS;
+    return (unsigned)(threads < run->block_count ? threads : run->block_count);
+}
+
+static enum fth_status check_launch(struct run *run, struct fth_error *error)
+{
+    static const char operation[] = "launch kernel";
+    const struct fth_ptx_launch *launch = run->launch;
+    const struct fth_ptx_kernel *kernel = &run->kernel->kernel;
+    run->block_count = run->threads_per_block = 1;
+    for (int i = 0; i < 3; i++) {
+        run->grid[i] = launch->grid[i] ? launch->grid[i] : 1;
+        run->threads[i] = launch->block[i] ? launch->block[i] : 1;
+        if (run->grid[i] > (i ? 65535u : 0x7fffffffu) || run->threads[i] > 1024)
+            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                            "a grid or block that no GPU takes");
+        run->block_count *= run->grid[i];
+        run->threads_per_block *= run->threads[i];
+    }
+    if (run->threads_per_block > 1024)
+        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                        "%llu threads a block, and 1024 are the most",
+                        (unsigned long long)run->threads_per_block);
+    uint64_t most = (uint64_t)kernel->max_block[0] * kernel->max_block[1] * kernel->max_block[2];
+    if (most && run->threads_per_block > most)
+        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                        "%llu threads a block, and .maxntid allows %llu",
+                        (unsigned long long)run->threads_per_block, (unsigned long long)most);
+    for (int i = 0; i < 3; i++)
+        if (kernel->required_block[i] && kernel->required_block[i] != run->threads[i])
+            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                            "a block of %ux%ux%u, and .reqntid asks for %ux%ux%u", run->threads[0],
+                            run->threads[1], run->threads[2], kernel->required_block[0],
+                            kernel->required_block[1], kernel->required_block[2]);
+    if (launch->argument_bytes != kernel->parameter_bytes)
+        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                        "%zu bytes of arguments, and it takes %zu", launch->argument_bytes,
+                        kernel->parameter_bytes);
+    if (launch->dynamic_shared_bytes > (size_t)1 << 30)
+        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                        "%zu bytes of dynamic shared memory", launch->dynamic_shared_bytes);
+    run->shared_bytes = launch->dynamic_shared_bytes
+                            ? run->module->dynamic_shared + launch->dynamic_shared_bytes
+                            : kernel->shared_bytes;
+    return FTH_OK;
+}
+
+enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_ptx_launch *launch,
+                            struct fth_ptx_totals *totals, struct fth_error *error)
+{
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct run run = {.machine = machine,
+                      .module = machine->module,
+                      .launch = launch,
+                      .observer = launch->observer,
+                      .arguments = launch->arguments,
+                      .lock = &lock,
+                      .error = error};
+    for (size_t i = 0; i < machine->module->function_count; i++) {
+        const struct function *function = &machine->module->functions[i];
+        if (function->is_kernel && function->has_body &&
+            strcmp(function->name, launch->kernel) == 0)
+            run.kernel = function;
+    }
+    if (!run.kernel)
+        return fth_fail(error, FTH_NOT_FOUND, "launch kernel", launch->kernel,
+                        "there is no such kernel in '%s'", machine->module->name);
+    enum fth_status status = check_launch(&run, error);
+    if (status != FTH_OK)
+        return status;
+    unsigned threads = host_threads(&run), started = 0;
+    pthread_t workers[256];
+    while (started + 1 < threads && pthread_create(&workers[started], NULL, work, &run) == 0)
+        started++;
+    work(&run);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(workers[i], NULL);
+    pthread_mutex_destroy(&lock);
+    if (totals)
+        *totals = (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions};
+    if (run.status == FTH_OK && run.stop)
+        return fth_fail(error, FTH_INTERRUPTED, "run kernel", run.kernel->name,
+                        "the observer ended it");
+    return run.status;
+}

@@ -1,0 +1,563 @@
+/* A PTX module: its directives and functions. Names are kept in names.c, variables are read in
+ * data.c, instructions in assemble.c. */
+#include "ptx/parser.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- functions ---- */
+
+static bool add_slot(struct parser *parser, struct slot **slots, size_t *count,
+                     const struct declaration *declaration)
+{
+    /* Parameters are few: one more at a time is cheap enough. */
+    struct slot *more = fth_arena_array(&parser->module->arena, *count + 1, sizeof *more);
+    if (!more)
+        return lexer_fail(&parser->lexer, &declaration->name, "out of memory");
+    if (*count)
+        memcpy(more, *slots, *count * sizeof *more);
+    struct function *function = parser->function;
+    function->param_bytes = align_up(function->param_bytes, declaration->align);
+    more[(*count)++] = (struct slot){NO_REGISTER, function->param_bytes, declaration->bytes};
+    function->param_bytes += declaration->bytes;
+    *slots = more;
+    return true;
+}
+
+/* A call and a function take the same: as many, in registers or in memory alike. */
+bool slots_agree(const struct slot *a, size_t a_count, const struct slot *b, size_t b_count)
+{
+    if (a_count != b_count)
+        return false;
+    for (size_t i = 0; i < a_count; i++)
+        if ((a[i].row == NO_REGISTER) != (b[i].row == NO_REGISTER) ||
+            (a[i].row == NO_REGISTER && a[i].bytes != b[i].bytes))
+            return false;
+    return true;
+}
+
+/* ".reg .b32 x": a parameter or result of a function, in a register of its own. */
+static bool parse_register_parameter(struct parser *parser, struct slot **slots, size_t *count)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct declaration declaration;
+    if (!parse_declaration(parser, &declaration))
+        return false;
+    struct symbol *symbol = parser_define(parser, &declaration.name, SYMBOL_REGISTER);
+    if (!symbol || !add_slot(parser, slots, count, &declaration))
+        return false;
+    if (declaration.has_array)
+        return lexer_fail(lexer, &declaration.name, "an array in a register");
+    symbol->type = declaration.type;
+    symbol->count = 1;
+    symbol->first = parser->function->register_count++;
+    (*slots)[*count - 1].row = (int32_t)symbol->first;
+    return true;
+}
+
+static bool add_kernel_parameter(struct parser *parser, const struct declaration *declaration)
+{
+    struct fth_ptx_kernel *kernel = &parser->function->kernel;
+    size_t count = kernel->parameter_count;
+    struct fth_ptx_parameter *more =
+        fth_arena_array(&parser->module->arena, count + 1, sizeof *more);
+    if (!more)
+        return lexer_fail(&parser->lexer, &declaration->name, "out of memory");
+    if (count)
+        memcpy(more, kernel->parameters, count * sizeof *more);
+    size_t offset = align_up(kernel->parameter_bytes, declaration->align);
+    more[count] = (struct fth_ptx_parameter){
+        parser_keep_text(parser, declaration->name.start, declaration->name.size), offset,
+        declaration->bytes, type_name(declaration->type)};
+    kernel->parameters = more;
+    kernel->parameter_count = count + 1;
+    kernel->parameter_bytes = offset + declaration->bytes;
+    return true;
+}
+
+/* "(.param .b32 a, .param .align 8 .b8 b[16])": of a kernel, of a function, or its result. */
+static bool parse_parameters(struct parser *parser, bool results)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct function *function = parser->function;
+    if (!lexer_expect(lexer, "("))
+        return false;
+    if (lexer_accept(lexer, ")"))
+        return true;
+    do {
+        struct declaration declaration;
+        struct slot **slots = results ? &function->results : &function->arguments;
+        size_t *count = results ? &function->result_count : &function->argument_count;
+        if (!function->is_kernel && lexer_accept(lexer, ".reg")) {
+            if (!parse_register_parameter(parser, slots, count))
+                return false;
+            continue;
+        }
+        if (!lexer_expect(lexer, ".param") || !parse_declaration(parser, &declaration))
+            return false;
+        struct symbol *symbol = parser_define(parser, &declaration.name, SYMBOL_VARIABLE);
+        if (!symbol)
+            return false;
+        symbol->type = declaration.type;
+        symbol->variable = (struct variable){.space = FTH_SPACE_PARAM, .bytes = declaration.bytes};
+        if (function->is_kernel) {
+            if (!add_kernel_parameter(parser, &declaration))
+                return false;
+            symbol->variable.space = (enum fth_ptx_space)SPACE_ARGUMENT;
+            symbol->variable.address =
+                function->kernel.parameters[function->kernel.parameter_count - 1].offset;
+        } else {
+            if (!add_slot(parser, slots, count, &declaration))
+                return false;
+            symbol->variable.address = (*slots)[*count - 1].offset;
+        }
+    } while (lexer_accept(lexer, ","));
+    return lexer_expect(lexer, ")");
+}
+
+/* "1 12 3, function_name …, inlined_at …": the file and the line count. */
+static bool parse_location(struct parser *parser)
+{
+    uint64_t file, line;
+    if (!parser_count(parser, UINT32_MAX, &file) || !parser_count(parser, UINT32_MAX, &line))
+        return false;
+    parser->file = (uint32_t)file;
+    parser->source_line = (uint32_t)line;
+    struct lexer *lexer = &parser->lexer;
+    uint64_t column;
+    if (!parser_count(parser, UINT32_MAX, &column))
+        return false;
+    /* ", function_name LABEL[+N], inlined_at FILE LINE COLUMN": up to the next statement. */
+    while (lexer_accept(lexer, ",")) {
+        if (lexer_accept(lexer, "function_name")) {
+            lexer_next(lexer);
+            if (lexer_accept(lexer, "+"))
+                lexer_next(lexer);
+        } else if (lexer_accept(lexer, "inlined_at")) {
+            for (int i = 0; i < 3; i++)
+                lexer_next(lexer);
+        }
+    }
+    return true;
+}
+
+/* Up to the semicolon. */
+static bool skip_statement(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    while (lexer->token.kind != TOKEN_END && !token_is(&lexer->token, ";"))
+        lexer_next(lexer);
+    return lexer_expect(lexer, ";");
+}
+
+/* ".section .debug_abbrev { … }", and what else stands in braces and is not for us. */
+static bool skip_braces(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    while (lexer->token.kind != TOKEN_END && !token_is(&lexer->token, "{"))
+        lexer_next(lexer);
+    while (lexer->token.kind != TOKEN_END && !token_is(&lexer->token, "}"))
+        lexer_next(lexer);
+    return lexer_expect(lexer, "}");
+}
+
+/* "NAME: .branchtargets L1, L2;" */
+static bool parse_table(struct parser *parser, const struct token *name)
+{
+    struct fth_ptx_module *module = parser->module;
+    void *tables = module->tables;
+    if (!parser_grow(parser, &tables, module->table_count, &module->table_capacity,
+                     sizeof *module->tables))
+        return false;
+    module->tables = tables;
+    struct symbol *symbol = parser_define(parser, name, SYMBOL_TABLE);
+    if (!symbol)
+        return false;
+    symbol->first = (uint32_t)module->table_count;
+    /* Count the labels first, so that the targets do not move. */
+    struct lexer *lexer = &parser->lexer, ahead = parser->lexer;
+    size_t count = 1;
+    while (ahead.token.kind != TOKEN_END && !token_is(&ahead.token, ";")) {
+        count += token_is(&ahead.token, ",");
+        lexer_next(&ahead);
+    }
+    uint32_t *targets = fth_arena_array(&module->arena, count, sizeof *targets);
+    if (!targets)
+        return lexer_fail(lexer, name, "out of memory");
+    module->tables[module->table_count++] = (struct branch_table){count, targets};
+    size_t i = 0;
+    do {
+        if (lexer->token.kind != TOKEN_WORD)
+            return lexer_fail(lexer, &lexer->token, "a label expected");
+        if (!parser_use_label(parser, &lexer->token, UINT32_MAX, &targets[i++]))
+            return false;
+        lexer_next(lexer);
+    } while (lexer_accept(lexer, ","));
+    return lexer_expect(lexer, ";");
+}
+
+/* A word in a body that begins with a dot, or a label; true where it was one of them. */
+static bool parse_body_directive(struct parser *parser, bool *done)
+{
+    static const struct {
+        const char *word;
+        enum fth_ptx_space space;
+    } spaces[] = {{".local", FTH_SPACE_LOCAL},
+                  {".shared", FTH_SPACE_SHARED},
+                  {".param", FTH_SPACE_PARAM},
+                  {".global", FTH_SPACE_GLOBAL},
+                  {".const", FTH_SPACE_CONST}};
+    struct lexer *lexer = &parser->lexer;
+    *done = true;
+    for (size_t i = 0; i < FTH_COUNT(spaces); i++)
+        if (lexer_accept(lexer, spaces[i].word))
+            return parse_variable(parser, spaces[i].space, false);
+    if (lexer_accept(lexer, ".reg"))
+        return parse_registers(parser);
+    if (lexer_accept(lexer, ".loc"))
+        return parse_location(parser);
+    if (lexer_accept(lexer, ".pragma"))
+        return skip_statement(parser);
+    if (token_is(&lexer->token, ".section"))
+        return skip_braces(parser);
+    *done = false;
+    return true;
+}
+
+static bool parse_statement(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    bool done;
+    if (!parse_body_directive(parser, &done))
+        return false;
+    if (done)
+        return true;
+    /* A label is a word before a colon. */
+    if (lexer->token.kind == TOKEN_WORD) {
+        struct lexer ahead = *lexer;
+        lexer_next(&ahead);
+        if (token_is(&ahead.token, ":")) {
+            const struct token name = lexer->token;
+            *lexer = ahead;
+            lexer_next(lexer);
+            if (lexer_accept(lexer, ".branchtargets"))
+                return parse_table(parser, &name);
+            if (lexer_accept(lexer, ".callprototype"))
+                return parser_define(parser, &name, SYMBOL_PROTOTYPE) && skip_statement(parser);
+            return parser_define_label(parser, &name);
+        }
+    }
+    return parse_instruction(parser);
+}
+
+static bool parse_body(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    uint32_t outermost = parser->depth;
+    if (!lexer_expect(lexer, "{"))
+        return false;
+    while (lexer->status == FTH_OK) {
+        if (lexer_accept(lexer, "{")) {
+            if (!parser_open_scope(parser))
+                return false;
+        } else if (token_is(&lexer->token, "}")) {
+            lexer_next(lexer);
+            if (parser->depth == outermost)
+                break;
+            parser_close_scope(parser);
+        } else if (!parse_statement(parser)) {
+            return false;
+        }
+    }
+    if (lexer->status != FTH_OK)
+        return false;
+    /* Falling off the end returns, so that the last label has something behind it. */
+    struct inst *last = parser_emit(parser, &lexer->token, "ret");
+    if (!last)
+        return false;
+    last->control = K_RETURN;
+    return parser_resolve_labels(parser);
+}
+
+/* ".maxntid 256, 1, 1" and its kin, up to the body or the semicolon. */
+static bool parse_function_directives(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    while (lexer->token.kind == TOKEN_WORD && *lexer->token.start == '.') {
+        uint32_t *sizes = token_is(&lexer->token, ".maxntid") ? parser->function->kernel.max_block
+                          : token_is(&lexer->token, ".reqntid")
+                              ? parser->function->kernel.required_block
+                              : NULL;
+        lexer_next(lexer);
+        for (int i = 0; lexer->token.kind == TOKEN_INTEGER; i++) {
+            if (sizes && i < 3)
+                sizes[i] = (uint32_t)lexer->token.integer;
+            lexer_next(lexer);
+            lexer_accept(lexer, ",");
+        }
+        for (int i = 1; sizes && sizes[0] && i < 3; i++)
+            if (sizes[i] == 0)
+                sizes[i] = 1;
+        if (lexer->token.kind == TOKEN_STRING)
+            lexer_next(lexer);
+    }
+    return lexer->status == FTH_OK;
+}
+
+/* The function of that name, declared before or new. */
+static struct function *find_function(struct parser *parser, const struct token *token)
+{
+    struct fth_ptx_module *module = parser->module;
+    const struct symbol *symbol = parser_find(parser, token->start, token->size);
+    if (symbol && symbol->kind == SYMBOL_FUNCTION)
+        return &module->functions[symbol->first];
+    void *functions = module->functions;
+    if (!parser_grow(parser, &functions, module->function_count, &module->function_capacity,
+                     sizeof *module->functions))
+        return NULL;
+    module->functions = functions;
+    /* Functions are known in the whole module, so the name belongs to the outermost scope. */
+    uint32_t depth = parser->depth;
+    parser->depth = 0;
+    struct symbol *defined = parser_define(parser, token, SYMBOL_FUNCTION);
+    parser->depth = depth;
+    if (!defined)
+        return NULL;
+    defined->first = (uint32_t)module->function_count;
+    module->functions[module->function_count] =
+        (struct function){.name = parser_keep_text(parser, token->start, token->size)};
+    return &module->functions[module->function_count++];
+}
+
+static bool parse_function(struct parser *parser, bool is_kernel)
+{
+    struct lexer *lexer = &parser->lexer;
+    /* The result stands before the name; it is read when the function is known. */
+    struct lexer result = *lexer;
+    bool has_result = !is_kernel && token_is(&lexer->token, "(");
+    if (has_result)
+        while (lexer->token.kind != TOKEN_END && !lexer_accept(lexer, ")"))
+            lexer_next(lexer);
+    const struct token name = lexer->token;
+    if (name.kind != TOKEN_WORD)
+        return lexer_fail(lexer, &name, "the name of a function expected");
+    struct function *function = find_function(parser, &name);
+    if (!function)
+        return false;
+    if (function->has_body)
+        return lexer_fail(lexer, &name, "a second body for '%s'", function->name);
+    *function = (struct function){.name = function->name, .is_kernel = is_kernel};
+    function->kernel.name = function->name;
+    parser->function = function;
+    parser->function_index = (size_t)(function - parser->module->functions);
+    parser->function_shared = parser->module->shared_end;
+    parser->file = parser->source_line = 0;
+    if (!parser_open_scope(parser))
+        return false;
+    lexer_next(lexer);
+    struct lexer after_name = *lexer;
+    if (has_result) {
+        *lexer = result;
+        if (!parse_parameters(parser, true))
+            return false;
+        *lexer = after_name;
+    }
+    bool ok = !token_is(&lexer->token, "(") || parse_parameters(parser, false);
+    ok = ok && parse_function_directives(parser);
+    if (ok && !lexer_accept(lexer, ";")) {
+        ok = parse_body(parser);
+        /* Reading the body may have moved the functions. */
+        function = &parser->module->functions[parser->function_index];
+        function->has_body = ok;
+        function->shared_end = parser->function_shared;
+    }
+    parser_close_scope(parser);
+    parser->function = NULL;
+    return ok;
+}
+
+/* ---- the module ---- */
+
+static bool parse_directive(struct parser *parser)
+{
+    static const char *const linkage[] = {".visible", ".weak", ".extern", ".common"};
+    struct lexer *lexer = &parser->lexer;
+    bool external = false;
+    for (size_t i = 0; i < FTH_COUNT(linkage); i++)
+        if (lexer_accept(lexer, linkage[i])) {
+            external = external || i == 2;
+            i = (size_t)-1;
+        }
+    if (lexer_accept(lexer, ".entry"))
+        return parse_function(parser, true);
+    if (lexer_accept(lexer, ".func"))
+        return parse_function(parser, false);
+    if (lexer_accept(lexer, ".global"))
+        return parse_variable(parser, FTH_SPACE_GLOBAL, external);
+    if (lexer_accept(lexer, ".const"))
+        return parse_variable(parser, FTH_SPACE_CONST, external);
+    if (lexer_accept(lexer, ".shared"))
+        return parse_variable(parser, FTH_SPACE_SHARED, external);
+    if (lexer_accept(lexer, ".file")) {
+        lexer_next(lexer); /* the number and the name, then a time and a size */
+        lexer_next(lexer);
+        while (lexer_accept(lexer, ","))
+            lexer_next(lexer);
+        return true;
+    }
+    if (lexer_accept(lexer, ".pragma") || lexer_accept(lexer, ".alias"))
+        return skip_statement(parser);
+    if (token_is(&lexer->token, ".section"))
+        return skip_braces(parser);
+    return lexer_fail(lexer, &lexer->token, "not a directive that is known here");
+}
+
+static bool parse_head(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    if (!token_is(&lexer->token, ".version"))
+        return lexer_fail(lexer, &lexer->token, "a PTX file begins with .version");
+    lexer_next(lexer);
+    lexer_next(lexer);
+    if (!lexer_expect(lexer, ".target"))
+        return false;
+    do
+        lexer_next(lexer);
+    while (lexer_accept(lexer, ","));
+    if (lexer_accept(lexer, ".address_size")) {
+        const struct token token = lexer->token;
+        uint64_t bits;
+        if (!parser_count(parser, 64, &bits))
+            return false;
+        if (bits != 64)
+            return lexer_fail(lexer, &token, "only 64-bit addresses are supported");
+    }
+    return true;
+}
+
+/* What is known only when everything is read: where dynamic shared memory begins, and how much
+ * static shared memory each kernel needs. Calls to functions without a body are refused. */
+static bool finish(struct parser *parser)
+{
+    struct fth_ptx_module *module = parser->module;
+    uint64_t end = module->shared_end;
+    for (size_t i = 0; i < module->function_count; i++)
+        end = module->functions[i].shared_end > end ? module->functions[i].shared_end : end;
+    module->dynamic_shared = align_up(end, 128);
+    for (size_t i = 0; i < module->function_count; i++) {
+        struct function *function = &module->functions[i];
+        function->kernel.shared_bytes =
+            function->shared_end > module->shared_end ? function->shared_end : module->shared_end;
+        for (size_t pc = 0; pc < function->code_count; pc++) {
+            const struct inst *inst = &function->code[pc];
+            const struct call_site *site =
+                inst->control == K_CALL ? &module->calls[inst->target] : NULL;
+            if (!site || module->functions[site->function].has_body)
+                continue;
+            struct token token = {.start = module->text, .line = inst->line};
+            return lexer_fail(&parser->lexer, &token, "calls '%s', which has no body here",
+                              module->functions[site->function].name);
+        }
+    }
+    return true;
+}
+
+enum fth_status fth_ptx_read_text(const char *name, const char *text, size_t size,
+                                  struct fth_ptx_module **out, struct fth_error *error)
+{
+    *out = NULL;
+    struct fth_ptx_module *module = calloc(1, sizeof *module);
+    struct parser *parser = calloc(1, sizeof *parser);
+    enum fth_status status = module && parser ? FTH_OK : FTH_NO_MEMORY;
+    if (status == FTH_OK) {
+        /* Names and opcodes point into the text, so the module keeps it. */
+        module->text = malloc(size + 1);
+        status = module->text ? FTH_OK : FTH_NO_MEMORY;
+    }
+    if (status != FTH_OK)
+        fth_fail(error, status, "read PTX", name, "out of memory");
+    bool ok = status == FTH_OK;
+    if (ok) {
+        memcpy(module->text, text, size);
+        module->text[size] = '\0';
+        module->name = fth_arena_text(&module->arena, name);
+        module->global_end = GLOBAL_BASE;
+        parser->module = module;
+        lexer_init(&parser->lexer, name, module->text, size, error);
+        void *parents = NULL;
+        ok = parser_grow(parser, &parents, 0, &parser->scope_capacity,
+                         sizeof *parser->scope_parents);
+        parser->scope_parents = parents;
+        if (ok) {
+            parser->scope_parents[parser->scope_count++] = 0; /* scope 0 is the module */
+            ok = parse_head(parser);
+        }
+        while (ok && parser->lexer.token.kind != TOKEN_END)
+            ok = parse_directive(parser);
+        ok = ok && finish(parser);
+        ok = ok && parser->lexer.status == FTH_OK;
+    }
+    if (parser) {
+        free(parser->scope_parents);
+        free(parser->scoped);
+        free(parser->labels);
+        free(parser->uses);
+    }
+    free(parser);
+    if (!ok) {
+        fth_ptx_destroy(module);
+        return status == FTH_OK ? FTH_INVALID : status;
+    }
+    *out = module;
+    return FTH_OK;
+}
+
+/* A hundred times the PTX of a large library. */
+#define LARGEST_FILE ((size_t)1 << 30)
+
+enum fth_status fth_ptx_read_file(const char *path, struct fth_ptx_module **module,
+                                  struct fth_error *error)
+{
+    *module = NULL;
+    struct fth_buffer content = {0};
+    enum fth_status status = fth_file_read(path, LARGEST_FILE, &content, error);
+    if (status == FTH_OK)
+        status =
+            fth_ptx_read_text(path, content.data ? content.data : "", content.size, module, error);
+    fth_buffer_fini(&content);
+    return status;
+}
+
+void fth_ptx_destroy(struct fth_ptx_module *module)
+{
+    if (!module)
+        return;
+    for (size_t i = 0; i < module->function_count; i++)
+        free(module->functions[i].code);
+    free(module->functions);
+    free(module->variables);
+    free(module->pool);
+    free(module->calls);
+    free(module->tables);
+    free(module->text);
+    fth_arena_fini(&module->arena);
+    free(module);
+}
+
+const struct fth_ptx_kernel *fth_ptx_kernel_at(const struct fth_ptx_module *module, size_t index)
+{
+    for (size_t i = 0; i < module->function_count; i++)
+        if (module->functions[i].is_kernel && module->functions[i].has_body && index-- == 0)
+            return &module->functions[i].kernel;
+    return NULL;
+}
+
+const struct fth_ptx_kernel *fth_ptx_kernel(const struct fth_ptx_module *module, const char *name)
+{
+    const struct fth_ptx_kernel *kernel;
+    for (size_t i = 0; (kernel = fth_ptx_kernel_at(module, i)); i++)
+        if (strcmp(kernel->name, name) == 0)
+            return kernel;
+    return NULL;
+}

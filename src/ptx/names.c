@@ -1,0 +1,229 @@
+/* The names in scope while a module is read: registers, variables, functions, labels. A scope is
+ * what stands in braces; a name inside hides the same name outside. */
+#include "ptx/parser.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory ---- */
+
+bool parser_grow(struct parser *parser, void **items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return true;
+    size_t wanted = *capacity ? 2 * *capacity : 16;
+    void *larger = wanted < SIZE_MAX / size ? realloc(*items, wanted * size) : NULL;
+    if (!larger)
+        return lexer_fail(&parser->lexer, &parser->lexer.token, "out of memory");
+    *items = larger;
+    *capacity = wanted;
+    return true;
+}
+
+const char *parser_keep_text(struct parser *parser, const char *text, size_t size)
+{
+    char *copy = fth_arena_alloc(&parser->module->arena, size + 1);
+    if (copy)
+        memcpy(copy, text, size);
+    else
+        lexer_fail(&parser->lexer, &parser->lexer.token, "out of memory");
+    return copy;
+}
+
+/* ---- names ---- */
+
+static size_t bucket_of(const char *name, size_t size)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (uint8_t)name[i]) * 16777619u;
+    return hash % BUCKETS;
+}
+
+struct symbol *parser_find(struct parser *parser, const char *name, size_t size)
+{
+    struct symbol *symbol = parser->buckets[bucket_of(name, size)];
+    while (symbol && (symbol->size != size || memcmp(symbol->name, name, size) != 0))
+        symbol = symbol->shadowed;
+    return symbol;
+}
+
+struct symbol *parser_define(struct parser *parser, const struct token *token,
+                             enum symbol_kind kind)
+{
+    struct symbol *old = parser_find(parser, token->start, token->size);
+    uint32_t scope = parser->scope_ids[parser->depth];
+    if (old && old->scope == scope) {
+        lexer_fail(&parser->lexer, token, "'%.*s' is declared twice", (int)token->size,
+                   token->start);
+        return NULL;
+    }
+    struct symbol *symbol = fth_arena_alloc(&parser->module->arena, sizeof *symbol);
+    void *scoped = parser->scoped;
+    bool room =
+        parser_grow(parser, &scoped, parser->scoped_count, &parser->scoped_capacity, sizeof symbol);
+    parser->scoped = scoped;
+    if (!symbol || !room) {
+        lexer_fail(&parser->lexer, token, "out of memory");
+        return NULL;
+    }
+    size_t bucket = bucket_of(token->start, token->size);
+    *symbol = (struct symbol){.name = token->start,
+                              .size = token->size,
+                              .kind = kind,
+                              .scope = scope,
+                              .shadowed = parser->buckets[bucket]};
+    parser->buckets[bucket] = symbol;
+    parser->scoped[parser->scoped_count++] = symbol;
+    return symbol;
+}
+
+bool parser_open_scope(struct parser *parser)
+{
+    if (parser->depth + 1 == DEEPEST_SCOPE)
+        return lexer_fail(&parser->lexer, &parser->lexer.token, "nested too deeply");
+    void *parents = parser->scope_parents;
+    if (!parser_grow(parser, &parents, parser->scope_count, &parser->scope_capacity,
+                     sizeof *parser->scope_parents))
+        return false;
+    parser->scope_parents = parents;
+    parser->scope_parents[parser->scope_count] = parser->scope_ids[parser->depth];
+    parser->depth++;
+    parser->scope_ids[parser->depth] = (uint32_t)parser->scope_count++;
+    parser->scope_starts[parser->depth] = parser->scoped_count;
+    return true;
+}
+
+void parser_close_scope(struct parser *parser)
+{
+    while (parser->scoped_count > parser->scope_starts[parser->depth]) {
+        const struct symbol *symbol = parser->scoped[--parser->scoped_count];
+        parser->buckets[bucket_of(symbol->name, symbol->size)] = symbol->shadowed;
+    }
+    parser->depth--;
+}
+
+bool parser_register(struct parser *parser, const struct token *token, struct symbol **symbol,
+                     uint32_t *index)
+{
+    struct symbol *found = parser_find(parser, token->start, token->size);
+    if (found && !found->ranged) {
+        *symbol = found;
+        *index = found->first;
+        return found->kind == SYMBOL_REGISTER || found->kind == SYMBOL_PREDICATE;
+    }
+    /* %r12 of ".reg .b32 %r<100>". */
+    size_t stem = token->size;
+    while (stem > 0 && token->start[stem - 1] >= '0' && token->start[stem - 1] <= '9')
+        stem--;
+    if (stem == token->size || token->size - stem > 9)
+        return false;
+    found = parser_find(parser, token->start, stem);
+    uint32_t number = (uint32_t)strtoul(token->start + stem, NULL, 10);
+    if (!found || !found->ranged || number >= found->count)
+        return false;
+    *symbol = found;
+    *index = found->first + number;
+    return true;
+}
+
+int32_t parser_temporary(struct parser *parser)
+{
+    return (int32_t)parser->function->register_count++;
+}
+
+int32_t parser_immediate(struct parser *parser, uint64_t bits)
+{
+    struct fth_ptx_module *module = parser->module;
+    /* The recent ones are the likely ones; a miss only costs a row. */
+    size_t oldest = module->pool_count > 64 ? module->pool_count - 64 : 0;
+    for (size_t i = module->pool_count; i-- > oldest;)
+        if (module->pool[i][0] == bits)
+            return ~(int32_t)i;
+    void *pool = module->pool;
+    if (!parser_grow(parser, &pool, module->pool_count, &module->pool_capacity,
+                     sizeof *module->pool))
+        return 0;
+    module->pool = pool;
+    for (int lane = 0; lane < LANES; lane++)
+        module->pool[module->pool_count][lane] = bits;
+    return ~(int32_t)module->pool_count++;
+}
+
+/* ---- labels ---- */
+
+bool parser_use_label(struct parser *parser, const struct token *token, uint32_t inst,
+                      uint32_t *target)
+{
+    void *uses = parser->uses;
+    if (!parser_grow(parser, &uses, parser->use_count, &parser->use_capacity, sizeof *parser->uses))
+        return false;
+    parser->uses = uses;
+    parser->uses[parser->use_count++] =
+        (struct label_use){*token, parser->scope_ids[parser->depth], target, inst};
+    return true;
+}
+
+bool parser_define_label(struct parser *parser, const struct token *token)
+{
+    void *labels = parser->labels;
+    if (!parser_grow(parser, &labels, parser->label_count, &parser->label_capacity,
+                     sizeof *parser->labels))
+        return false;
+    parser->labels = labels;
+    parser->labels[parser->label_count++] =
+        (struct label){token->start, token->size, parser->scope_ids[parser->depth],
+                       (uint32_t)parser->function->code_count};
+    return true;
+}
+
+static int by_label(const void *a, const void *b)
+{
+    const struct label *x = a, *y = b;
+    size_t shorter = x->size < y->size ? x->size : y->size;
+    int order = memcmp(x->name, y->name, shorter);
+    if (order == 0)
+        order = (x->size > y->size) - (x->size < y->size);
+    return order ? order : (x->scope > y->scope) - (x->scope < y->scope);
+}
+
+/* A label is known in its scope and those inside it: look from the use outwards. */
+static const struct label *find_label(const struct parser *parser, const struct label_use *use)
+{
+    for (uint32_t scope = use->scope;; scope = parser->scope_parents[scope]) {
+        struct label key = {use->token.start, use->token.size, scope, 0};
+        const struct label *found =
+            parser->label_count
+                ? bsearch(&key, parser->labels, parser->label_count, sizeof key, by_label)
+                : NULL;
+        if (found || scope == 0)
+            return found;
+    }
+}
+
+bool parser_resolve_labels(struct parser *parser)
+{
+    if (parser->label_count)
+        qsort(parser->labels, parser->label_count, sizeof *parser->labels, by_label);
+    for (size_t i = 1; i < parser->label_count; i++)
+        if (by_label(&parser->labels[i - 1], &parser->labels[i]) == 0) {
+            struct token token = {.start = parser->labels[i].name,
+                                  .size = parser->labels[i].size,
+                                  .line = parser->lexer.line};
+            return lexer_fail(&parser->lexer, &token, "a label that stands twice");
+        }
+    for (size_t i = 0; i < parser->use_count; i++) {
+        const struct label_use *use = &parser->uses[i];
+        const struct label *label = find_label(parser, use);
+        if (!label)
+            return lexer_fail(&parser->lexer, &use->token, "no label '%.*s'", (int)use->token.size,
+                              use->token.start);
+        if (use->inst != UINT32_MAX)
+            parser->function->code[use->inst].target = label->pc;
+        else
+            *use->target = label->pc;
+    }
+    parser->label_count = parser->use_count = 0;
+    return true;
+}

@@ -1,0 +1,74 @@
+/* What counts as the same answer. */
+#include "suite.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static bool is_nan(const struct diff_type_info *f, uint64_t bits)
+{
+    uint64_t infinity = (uint64_t)((1 << f->exponent_bits) - 1) << f->mantissa_bits;
+    uint64_t magnitude = bits & ((UINT64_C(1) << (f->mantissa_bits + f->exponent_bits)) - 1);
+    return magnitude > infinity;
+}
+
+/* Floats in order are integers in order: the place of each on the line from -inf to +inf. */
+static int64_t place(const struct diff_type_info *f, uint64_t bits)
+{
+    unsigned sign_bit = f->mantissa_bits + f->exponent_bits;
+    int64_t magnitude = (int64_t)(bits & ((UINT64_C(1) << sign_bit) - 1));
+    return bits >> sign_bit & 1 ? -magnitude : magnitude;
+}
+
+static double ulp(enum diff_type type, double value)
+{
+    const struct diff_type_info *f = diff_type_info(type);
+    int least = 2 - (1 << (f->exponent_bits - 1)), exponent;
+    frexp(value, &exponent);
+    exponent -= 1;
+    return ldexp(1, (exponent < least ? least : exponent) - (int)f->mantissa_bits);
+}
+
+static bool same_float(const struct diff_case *c, size_t index, enum diff_type type, uint64_t got,
+                       uint64_t expected)
+{
+    const struct diff_type_info *f = diff_type_info(type);
+    if (got == expected)
+        return true;
+    if (is_nan(f, got) || is_nan(f, expected))
+        return is_nan(f, got) && is_nan(f, expected);
+    if (c->compare == DIFF_ANY_NAN)
+        return false;
+    double is = diff_decode(type, got), should = diff_decode(type, expected);
+    if (c->compare == DIFF_ULP) {
+        int64_t apart = place(f, got) - place(f, expected);
+        bool sign = (signbit(is) != 0) == (signbit(should) != 0);
+        return sign && (double)llabs(apart) <= c->tolerance;
+    }
+    if (!isfinite(is) || !isfinite(should))
+        return false;
+    enum diff_compare compare = c->compare;
+    if (compare == DIFF_LOG2) {
+        double operand = diff_decode(c->operand[0], diff_operand(c, 0, index));
+        compare = operand > 0.5 && operand < 2 ? DIFF_ABSOLUTE : DIFF_RELATIVE;
+    }
+    double scale = compare == DIFF_RELATIVE ? fabs(should) : 1, rounding = ulp(type, should) / 2;
+    /* The bound of ex2.approx.f16 cannot hold where the result is subnormal: GPUs truncate there.
+     */
+    if (compare == DIFF_RELATIVE && type == DIFF_F16 && fabs(should) < 0x1p-14)
+        rounding *= 2;
+    return fabs(is - should) <= c->tolerance * scale + rounding;
+}
+
+bool diff_same(const struct diff_case *c, size_t index, unsigned result, uint64_t got,
+               uint64_t expected)
+{
+    enum diff_type type = c->result[result];
+    const struct diff_type_info *info = diff_type_info(type);
+    if (c->compare == DIFF_EXACT || !info->mantissa_bits)
+        return got == expected;
+    if (!info->packed)
+        return same_float(c, index, type, got, expected);
+    type = type == DIFF_F16X2 ? DIFF_F16 : DIFF_BF16;
+    return same_float(c, index, type, got & 0xffff, expected & 0xffff) &&
+           same_float(c, index, type, got >> 16, expected >> 16);
+}

@@ -1,0 +1,219 @@
+/* The approximate functions. The bounds are those of the PTX ISA (sections 9.7.3.8 to 9.7.3.22 and
+ * 9.7.4.9 f., as its versions 8 and 9 have them; older ones state some for a narrower range),
+ * quoted beside each. They bound the distance of the GPU from the true value; half a unit in the
+ * last place comes on top for the rounding of the engine's own answer (compare.c). */
+#include "suite.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint64_t single(double value)
+{
+    float f = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+static const uint64_t specials[] = {
+    0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x00000001, 0x80000001, 0x007fffff, 0x807fffff,
+    0x00800000, 0x80800000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00005, 0x7f800001, 0x3f800001,
+    0x3f7fffff, 0x3f000000, 0xbf000000, 0x40000000, 0x40490fdb, 0xc0490fdb, 0x3fc90fdb, 0xbfc90fdb,
+    0x40c90fda, 0x3dcccccd, 0x33800000, 0xb3800000, 0x3f490fdb, 0x4016cbe4, 0x3a800000, 0x38d1b717,
+};
+
+/* Of either sign, and so many powers of two below 1. */
+static uint64_t scaled(struct fth_rng *rng, uint64_t powers)
+{
+    int exponent = (int)fth_rng_below(rng, powers);
+    return single(ldexp(2 * fth_rng_unit(rng) - 1, -exponent));
+}
+
+static uint64_t uniform(struct fth_rng *rng, double low, double high)
+{
+    return single(low + (high - low) * fth_rng_unit(rng));
+}
+
+/* Angles of a few turns: the specials, then uniform, some of them small. */
+static void angle(struct fth_rng *rng, size_t thread, uint64_t *operands, double range)
+{
+    if (thread < FTH_COUNT(specials))
+        operands[0] = specials[thread];
+    else if (thread % 8 == 0)
+        operands[0] = scaled(rng, 24);
+    else
+        operands[0] = uniform(rng, -range, range);
+}
+
+static void one_turn(struct fth_rng *rng, size_t thread, uint64_t *operands)
+{
+    angle(rng, thread, operands, 6.2831850);
+}
+
+static void fifty_turns(struct fth_rng *rng, size_t thread, uint64_t *operands)
+{
+    angle(rng, thread, operands, 314.159);
+}
+
+static void exponents(struct fth_rng *rng, size_t thread, uint64_t *operands)
+{
+    static const double edges[] = {127,  127.99999, 128,  128.00001, -126, -126.00001, -149, -149.5,
+                                   -150, -150.1,    -151, 1.5,       -1.5, 0.5,        3,    1e-3};
+    if (thread < FTH_COUNT(specials))
+        operands[0] = specials[thread];
+    else if (thread - FTH_COUNT(specials) < FTH_COUNT(edges))
+        operands[0] = single(edges[thread - FTH_COUNT(specials)]);
+    else
+        operands[0] = thread % 2 ? uniform(rng, -2, 2) : uniform(rng, -152, 130);
+}
+
+/* Every binade, and densely around 1. */
+static void magnitudes(struct fth_rng *rng, size_t thread, uint64_t *operands)
+{
+    if (thread < FTH_COUNT(specials))
+        operands[0] = specials[thread];
+    else if (thread % 2)
+        operands[0] = uniform(rng, 0.45, 2.2);
+    else
+        operands[0] = fth_rng_next(rng) >> 33; /* positive */
+}
+
+static void small_arguments(struct fth_rng *rng, size_t thread, uint64_t *operands)
+{
+    if (thread < FTH_COUNT(specials))
+        operands[0] = specials[thread];
+    else if (thread % 4 == 0)
+        operands[0] = scaled(rng, 30);
+    else
+        operands[0] = uniform(rng, -6, 6);
+}
+
+/* Quotients with |b| in [2^-126, 2^126], where div.approx has a bound. */
+static void quotients(struct fth_rng *rng, size_t thread, uint64_t *operands)
+{
+    size_t edges = FTH_COUNT(specials);
+    operands[0] = thread < edges * edges ? specials[thread / edges] : diff_random(rng, DIFF_F32);
+    operands[1] = thread < edges * edges ? specials[thread % edges] : diff_random(rng, DIFF_F32);
+    uint64_t exponent = operands[1] >> 23 & 0xff;
+    if (exponent < 1 || (exponent > 252 && exponent < 255))
+        operands[1] = (operands[1] & 0x807fffff) | (100 + thread % 50) << 23;
+}
+
+/* |b| in (2^126, 2^128), where it gives 0. */
+static void great_divisors(struct fth_rng *rng, size_t thread, uint64_t *operands)
+{
+    operands[0] = thread < FTH_COUNT(specials) ? specials[thread] : diff_random(rng, DIFF_F32);
+    operands[1] = (diff_random(rng, DIFF_F32) & 0x807fffff) | (253 + thread % 2) << 23 | 1;
+}
+
+static const char *const endings[] = {"", ".ftz"};
+
+void diff_add_approximations(struct diff_builder *b)
+{
+    diff_family(b, "approximate functions", NULL);
+    for (size_t e = 0; e < 2; e++) {
+        const char *end = endings[e];
+        /* "For |b| in [2^-126, 2^126], the maximum ulp error is 2." */
+        diff_op_as(b,
+                   &(struct diff_spec){.signature = "ff:f",
+                                       .fill = quotients,
+                                       .threads = 1280,
+                                       .compare = DIFF_ULP,
+                                       .tolerance = 2},
+                   "div.approx%s.f32", end);
+        /* "For 2^126 < |b| < 2^128, if a is infinity, div.approx.f32 returns NaN, otherwise 0." */
+        diff_add(b, &(struct diff_spec){.name = diff_text(b, "div.approx%s.f32 great", end),
+                                        .signature = "ff:f",
+                                        .code = diff_text(b, "div.approx%s.f32 d, a, b;", end),
+                                        .fill = great_divisors,
+                                        .threads = 256,
+                                        .compare = DIFF_ULP,
+                                        .tolerance = 2});
+        /* "The maximum ulp error is 2 across the full range of inputs." */
+        diff_op_as(b, &(struct diff_spec){.signature = "ff:f", .compare = DIFF_ULP, .tolerance = 2},
+                   "div.full%s.f32", end);
+        /* "The maximum ulp error is 1 across the full range of inputs." */
+        diff_op_as(b,
+                   &(struct diff_spec){
+                       .signature = "f:f", .threads = 512, .compare = DIFF_ULP, .tolerance = 1},
+                   "rcp.approx%s.f32", end);
+        /* "The maximum relative error over the entire positive finite floating-point range is
+         * 2^-23." */
+        diff_op_as(b,
+                   &(struct diff_spec){.signature = "f:f",
+                                       .fill = magnitudes,
+                                       .threads = 512,
+                                       .compare = DIFF_RELATIVE,
+                                       .tolerance = 0x1p-23},
+                   "sqrt.approx%s.f32", end);
+        /* "The maximum relative error over the entire positive finite floating-point range is
+         * 2^-22.9." */
+        diff_op_as(b,
+                   &(struct diff_spec){.signature = "f:f",
+                                       .fill = magnitudes,
+                                       .threads = 512,
+                                       .compare = DIFF_RELATIVE,
+                                       .tolerance = exp2(-22.9)},
+                   "rsqrt.approx%s.f32", end);
+        static const char *const trigonometric[] = {"sin", "cos"};
+        for (size_t t = 0; t < 2; t++) {
+            /* "The maximum absolute error over input range: [-2pi .. 2pi] 2^-20.5" */
+            diff_op_as(b,
+                       &(struct diff_spec){.signature = "f:f",
+                                           .fill = one_turn,
+                                           .threads = 512,
+                                           .compare = DIFF_ABSOLUTE,
+                                           .tolerance = exp2(-20.5)},
+                       "%s.approx%s.f32", trigonometric[t], end);
+            /* "[-100pi .. +100pi] 2^-14.7" */
+            diff_add(b, &(struct diff_spec){
+                            .name = diff_text(b, "%s.approx%s.f32 far", trigonometric[t], end),
+                            .signature = "f:f",
+                            .code = diff_text(b, "%s.approx%s.f32 d, a;", trigonometric[t], end),
+                            .fill = fifty_turns,
+                            .threads = 512,
+                            .compare = DIFF_ABSOLUTE,
+                            .tolerance = exp2(-14.7)});
+        }
+        /* "The maximum absolute error is 2^-22 when the input operand is in the range (0.5, 2). For
+         * positive finite inputs outside of this interval, maximum relative error is 2^-22." */
+        diff_op_as(b,
+                   &(struct diff_spec){.signature = "f:f",
+                                       .fill = magnitudes,
+                                       .threads = 512,
+                                       .compare = DIFF_LOG2,
+                                       .tolerance = 0x1p-22},
+                   "lg2.approx%s.f32", end);
+        /* "The maximum ulp error is 2 ulp from correctly rounded result across the full range of
+         * inputs." */
+        diff_op_as(b,
+                   &(struct diff_spec){.signature = "f:f",
+                                       .fill = exponents,
+                                       .threads = 512,
+                                       .compare = DIFF_ULP,
+                                       .tolerance = 2},
+                   "ex2.approx%s.f32", end);
+    }
+    /* "The maximum relative error … is 2^-11." */
+    diff_op_as(b,
+               &(struct diff_spec){.signature = "f:f",
+                                   .fill = small_arguments,
+                                   .threads = 512,
+                                   .compare = DIFF_RELATIVE,
+                                   .tolerance = 0x1p-11},
+               "tanh.approx.f32");
+    /* The ISA calls these "a fast, gross approximation" to and from 20 bits of mantissa, and gives
+     * no bound but that: one part in 2^20 for the GPU, and as much for the engine. */
+    static const char *const gross[] = {"rcp", "rsqrt"};
+    for (size_t i = 0; i < 2; i++)
+        diff_op_as(
+            b,
+            &(struct diff_spec){
+                .signature = "d:d", .threads = 512, .compare = DIFF_RELATIVE, .tolerance = 0x1p-19},
+            "%s.approx.ftz.f64", gross[i]);
+    /* "Emulated in software", without a bound; an H200 is within one unit of the true value. */
+    diff_op_as(b,
+               &(struct diff_spec){
+                   .signature = "d:d", .threads = 512, .compare = DIFF_ULP, .tolerance = 2},
+               "rsqrt.approx.f64");
+}

@@ -1,0 +1,340 @@
+/* The PTX engine against a real GPU: every case of the suite is run on the engine and compared with
+ * what the GPU answered, which golden.zst keeps. Prints TAP, a line a family.
+ *
+ *   FATHOM_DIFFERENTIAL=NAME test_differential
+ *
+ * runs only the family or case of that name, shows every difference, and the kernel. */
+#include "ptx/ptx.h"
+#include "suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN = 3, SHOWN_VERBOSE = 200 };
+
+static const char golden_path[] = FTH_SOURCE_ROOT "/tests/differential/golden.zst";
+
+struct test {
+    struct diff_suite *suite;
+    struct diff_golden golden;
+    const struct diff_answer **by_name; /* sorted */
+    const char *only;                   /* NULL: all */
+    size_t number;                      /* of the TAP line */
+    size_t failed;                      /* families */
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct diff_answer *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static const struct diff_answer *find_answer(const struct test *test, const char *name)
+{
+    struct diff_answer key = {.hash = 0};
+    snprintf(key.name, sizeof key.name, "%s", name);
+    const struct diff_answer *wanted = &key;
+    const struct diff_answer **found =
+        bsearch(&wanted, test->by_name, test->golden.count, sizeof *test->by_name, compare_names);
+    return found ? *found : NULL;
+}
+
+static bool is_wanted(const struct test *test, const struct diff_case *c)
+{
+    return !test->only || strcmp(test->only, c->family) == 0 || strcmp(test->only, c->name) == 0;
+}
+
+static void print_value(enum diff_type type, uint64_t bits)
+{
+    const struct diff_type_info *info = diff_type_info(type);
+    printf("0x%0*llx", (int)info->bytes * 2, (unsigned long long)bits);
+    if (info->mantissa_bits && !info->packed)
+        printf(" (%.9g)", diff_decode(type, bits));
+}
+
+static void print_difference(const struct diff_case *c, unsigned result, size_t index, uint64_t got,
+                             uint64_t expected)
+{
+    size_t thread = index / c->per_thread;
+    printf("#   [%zu]", index);
+    for (unsigned o = 0; o < c->operands; o++) {
+        printf(" %c = ", "abce"[o]);
+        print_value(c->operand[o], diff_operand(c, o, thread));
+    }
+    printf(": %c is ", "dq"[result]);
+    print_value(c->result[result], got);
+    printf(", on the GPU ");
+    print_value(c->result[result], expected);
+    printf("\n");
+}
+
+/* Runs the case and leaves what it wrote in `output`. */
+static enum fth_status run(struct fth_ptx_machine *machine, const struct diff_case *c,
+                           unsigned char *output, struct fth_error *error)
+{
+    uint64_t addresses[2] = {0, 0};
+    enum fth_status status =
+        fth_ptx_alloc(machine, c->input_bytes ? c->input_bytes : 16, &addresses[0], error);
+    if (status == FTH_OK)
+        status = fth_ptx_alloc(machine, c->output_bytes, &addresses[1], error);
+    if (status == FTH_OK && c->input_bytes) {
+        void *input = fth_ptx_host(machine, addresses[0], c->input_bytes);
+        if (input)
+            memcpy(input, c->input, c->input_bytes);
+    }
+    struct fth_ptx_launch launch = {.kernel = c->entry,
+                                    .arguments = addresses,
+                                    .argument_bytes = sizeof addresses,
+                                    .threads = 1,
+                                    .most_instructions = 100000};
+    memcpy(launch.grid, c->grid, sizeof launch.grid);
+    memcpy(launch.block, c->block, sizeof launch.block);
+    if (status == FTH_OK)
+        status = fth_ptx_run(machine, &launch, NULL, error);
+    if (status == FTH_OK) {
+        const void *written = fth_ptx_host(machine, addresses[1], c->output_bytes);
+        if (written)
+            memcpy(output, written, c->output_bytes);
+        else
+            status = fth_fail(error, FTH_INVALID, "run", c->name, "its output is not there");
+    }
+    for (int i = 0; i < 2; i++)
+        if (addresses[i] && fth_ptx_free(machine, addresses[i], NULL) != FTH_OK)
+            status = fth_fail(error, FTH_INVALID, "run", c->name, "cannot free its memory");
+    return status;
+}
+
+static bool compare(const struct test *test, const struct diff_case *c, const unsigned char *output,
+                    const unsigned char *expected, size_t *values)
+{
+    size_t different = 0, shown = test->only ? SHOWN_VERBOSE : SHOWN, all = 0;
+    for (unsigned r = 0; r < c->results; r++)
+        for (size_t i = 0; i < c->threads * c->per_thread; i++, all++) {
+            uint64_t got = diff_result(c, output, r, i), want = diff_result(c, expected, r, i);
+            if (diff_same(c, i / c->per_thread, r, got, want))
+                continue;
+            if (different == 0)
+                printf("# %s:\n", c->name);
+            if (different++ < shown)
+                print_difference(c, r, i, got, want);
+        }
+    if (different > shown)
+        printf("#   … %zu more\n", different - shown);
+    if (different)
+        printf("# %s: %zu of %zu values differ\n", c->name, different, all);
+    *values += all;
+    return different == 0;
+}
+
+static void print_error(const struct diff_case *c, const struct fth_error *error)
+{
+    char text[1024];
+    printf("# %s: %s\n", c->name, fth_error_text(error, text, sizeof text));
+    const char *at = error->excerpt;
+    while (*at) {
+        int size = (int)strcspn(at, "\n");
+        printf("#   %.*s\n", size, at);
+        at += size + (at[size] == '\n');
+    }
+}
+
+static bool is_fresh(const struct diff_case *c, const struct diff_answer *answer)
+{
+    return answer && answer->hash == c->hash && answer->bytes == c->output_bytes;
+}
+
+static bool check_case(const struct test *test, const struct fth_ptx_module *module,
+                       const struct diff_case *c, size_t *values)
+{
+    const struct diff_answer *answer = find_answer(test, c->name);
+    if (!is_fresh(c, answer)) {
+        printf("# %s: %s; harvest anew\n", c->name,
+               answer ? "the GPU ran another version of it" : "no GPU has run it yet");
+        return false;
+    }
+    if (test->only)
+        for (const char *at = c->ptx, *end; *at; at = end + 1) {
+            end = at + strcspn(at, "\n");
+            printf("#   | %.*s\n", (int)(end - at), at);
+        }
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_ptx_machine *machine = NULL;
+    unsigned char *output = calloc(c->output_bytes, 1);
+    enum fth_status status = output ? FTH_OK : FTH_NO_MEMORY;
+    if (status == FTH_OK)
+        status = fth_ptx_machine_create(module, &machine, &error);
+    if (status == FTH_OK)
+        status = run(machine, c, output, &error);
+    bool same = false;
+    if (status == FTH_OK)
+        same = compare(test, c, output, answer->output, values);
+    else
+        print_error(c, &error);
+    fth_ptx_machine_destroy(machine);
+    free(output);
+    return same;
+}
+
+/* Where the engine refuses a family, each of its kernels alone, to say which it is. */
+static bool check_alone(const struct test *test, const struct diff_family *family,
+                        const struct diff_case *c, size_t *values)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_ptx_module *module = NULL;
+    struct fth_buffer text = {0};
+    fth_buffer_append(&text, family->ptx,
+                      (size_t)(strstr(family->ptx, ".visible .entry") - family->ptx));
+    fth_buffer_text(&text, c->ptx);
+    bool same = false;
+    if (text.failed || fth_ptx_read_text(c->name, text.data, text.size, &module, &error) != FTH_OK)
+        print_error(c, &error);
+    else
+        same = check_case(test, module, c, values);
+    fth_ptx_destroy(module);
+    fth_buffer_fini(&text);
+    return same;
+}
+
+static void check_family(struct test *test, const struct diff_family *family)
+{
+    struct fth_ptx_module *module = NULL;
+    size_t cases = 0, same = 0, values = 0;
+    bool whole =
+        fth_ptx_read_text(family->name, family->ptx, family->ptx_bytes, &module, NULL) == FTH_OK;
+    for (size_t i = 0; i < family->count; i++) {
+        const struct diff_case *c = &test->suite->cases[family->first + i];
+        if (!is_wanted(test, c))
+            continue;
+        cases++;
+        same +=
+            whole ? check_case(test, module, c, &values) : check_alone(test, family, c, &values);
+    }
+    fth_ptx_destroy(module);
+    test->number++;
+    test->failed += same < cases;
+    printf("%s %zu - %s: ", same == cases ? "ok" : "not ok", test->number, family->name);
+    if (same < cases)
+        printf("%zu of %zu cases differ", cases - same, cases);
+    else
+        printf("%zu cases, %zu values", cases, values);
+    printf("\n");
+    fflush(stdout);
+}
+
+/* The comparison itself: what it must tell apart, and what it must not. */
+static void check_comparison(struct test *test)
+{
+    static const struct {
+        enum diff_compare compare;
+        double tolerance;
+        enum diff_type type;
+        uint64_t got, expected;
+        bool same;
+    } table[] = {
+        {DIFF_EXACT, 0, DIFF_F32, 0x7fffffff, 0x7fc00000, false},
+        {DIFF_EXACT, 0, DIFF_F32, 0x80000000, 0x00000000, false},
+        {DIFF_ANY_NAN, 0, DIFF_F32, 0x7fffffff, 0xffc00001, true},
+        {DIFF_ANY_NAN, 0, DIFF_F32, 0x7fffffff, 0x7f800000, false},
+        {DIFF_ANY_NAN, 0, DIFF_F32, 0x80000000, 0x00000000, false},
+        {DIFF_ANY_NAN, 0, DIFF_F16X2, 0x7fff3c00, 0x7e003c00, true},
+        {DIFF_ANY_NAN, 0, DIFF_F16X2, 0x7fff3c00, 0x7e003c01, false},
+        {DIFF_ULP, 2, DIFF_F32, 0x3f800002, 0x3f800000, true},
+        {DIFF_ULP, 2, DIFF_F32, 0x3f800003, 0x3f800000, false},
+        {DIFF_ULP, 2, DIFF_F32, 0x7f7fffff, 0x7f800000, true},
+        {DIFF_ULP, 2, DIFF_F32, 0x80000000, 0x00000000, false},
+        {DIFF_RELATIVE, 0x1p-11, DIFF_F32, 0x3f801000, 0x3f800000, true},
+        {DIFF_RELATIVE, 0x1p-11, DIFF_F32, 0x3f801002, 0x3f800000, false},
+        {DIFF_RELATIVE, 0x1p-11, DIFF_F32, 0x00000000, 0x3f800000, false},
+        {DIFF_ABSOLUTE, 0x1p-20, DIFF_F32, 0x80000000, 0x35800000, true},
+        {DIFF_ABSOLUTE, 0x1p-20, DIFF_F32, 0x80000000, 0x35900000, false},
+        {DIFF_ABSOLUTE, 0x1p-20, DIFF_F32, 0x7f800000, 0x7f7fffff, false},
+    };
+    size_t wrong = 0;
+    for (size_t i = 0; i < FTH_COUNT(table); i++) {
+        const struct diff_case c = {.compare = table[i].compare,
+                                    .tolerance = table[i].tolerance,
+                                    .results = 1,
+                                    .result = {table[i].type}};
+        if (diff_same(&c, 0, 0, table[i].got, table[i].expected) != table[i].same) {
+            printf("# line %zu of the table\n", i + 1);
+            wrong++;
+        }
+    }
+    test->failed += wrong > 0;
+    printf("%s %zu - the comparison\n", wrong ? "not ok" : "ok", ++test->number);
+}
+
+/* Every case needs an answer to just that case; answers to cases that are gone do no harm. */
+static void check_fit(struct test *test)
+{
+    size_t without = 0;
+    for (size_t i = 0; i < test->suite->case_count; i++) {
+        const struct diff_case *c = &test->suite->cases[i];
+        without += !is_fresh(c, find_answer(test, c->name));
+    }
+    test->failed += without > 0;
+    printf("%s %zu - the answers, of a %s under CUDA %u.%u, are to this suite\n",
+           without ? "not ok" : "ok", ++test->number, test->golden.gpu, test->golden.driver / 1000,
+           test->golden.driver % 1000 / 10);
+    if (without)
+        printf("# %zu of %zu cases have none: harvest anew\n", without, test->suite->case_count);
+}
+
+static bool family_is_wanted(const struct test *test, const struct diff_family *family)
+{
+    for (size_t i = 0; i < family->count; i++)
+        if (is_wanted(test, &test->suite->cases[family->first + i]))
+            return true;
+    return false;
+}
+
+static int run_tests(struct test *test)
+{
+    size_t wanted = 0;
+    for (size_t f = 0; f < test->suite->family_count; f++)
+        wanted += family_is_wanted(test, &test->suite->families[f]);
+    if (wanted == 0) {
+        fprintf(stderr, "no family or case is called '%s'\n", test->only);
+        return 2;
+    }
+    printf("1..%zu\n", wanted + 2);
+    check_comparison(test);
+    check_fit(test);
+    for (size_t f = 0; f < test->suite->family_count; f++)
+        if (family_is_wanted(test, &test->suite->families[f]))
+            check_family(test, &test->suite->families[f]);
+    return test->failed ? 1 : 0;
+}
+
+int main(void)
+{
+    struct test test = {.only = getenv("FATHOM_DIFFERENTIAL")};
+    struct fth_error error = FTH_NO_ERROR;
+    char text[1024];
+    int code = 1;
+    enum fth_status status = diff_golden_read(golden_path, &test.golden, &error);
+    if (status == FTH_NOT_FOUND) {
+        printf("1..0 # SKIP no GPU's answers are here (tests/differential/build-harvest)\n");
+        return 0;
+    }
+    if (status == FTH_OK)
+        status = diff_suite_create(&test.suite, &error);
+    if (status == FTH_OK) {
+        test.by_name = calloc(test.golden.count + 1, sizeof *test.by_name);
+        if (!test.by_name)
+            status = fth_fail(&error, FTH_NO_MEMORY, "run", NULL, "out of memory");
+    }
+    if (status == FTH_OK && test.by_name) {
+        for (size_t i = 0; i < test.golden.count; i++)
+            test.by_name[i] = &test.golden.answers[i];
+        qsort(test.by_name, test.golden.count, sizeof *test.by_name, compare_names);
+        code = run_tests(&test);
+    } else {
+        printf("Bail out! %s\n", fth_error_text(&error, text, sizeof text));
+    }
+    free(test.by_name);
+    diff_golden_fini(&test.golden);
+    diff_suite_destroy(test.suite);
+    return code;
+}

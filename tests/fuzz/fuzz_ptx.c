@@ -1,0 +1,52 @@
+/* Any bytes, read as PTX: refused with a message, or taken, and then every kernel is run for a
+ * while with pointers to small buffers as arguments. Whatever the text says, nothing outside the
+ * machine's memory is touched, and a kernel that hangs is ended. */
+#include "ptx/ptx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { BUFFER_BYTES = 4096, MOST_KERNELS = 4, MOST_ARGUMENT_BYTES = 4096 };
+
+static void run_kernel(struct fth_ptx_machine *machine, const struct fth_ptx_kernel *kernel)
+{
+    uint64_t arguments[MOST_ARGUMENT_BYTES / 8] = {0};
+    if (kernel->parameter_bytes > sizeof arguments)
+        return;
+    for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
+        arguments[i] = 7;
+        if (i < 4 && fth_ptx_alloc(machine, BUFFER_BYTES, &arguments[i], NULL) != FTH_OK)
+            abort();
+    }
+    struct fth_error error = FTH_NO_ERROR;
+    const struct fth_ptx_launch launch = {.kernel = kernel->name,
+                                          .grid = {2, 1, 1},
+                                          .block = {40, 1, 1},
+                                          .dynamic_shared_bytes = 256,
+                                          .arguments = arguments,
+                                          .argument_bytes = kernel->parameter_bytes,
+                                          .threads = 1,
+                                          .most_instructions = 2000};
+    if (fth_ptx_run(machine, &launch, NULL, &error) != FTH_OK && !error.cause[0])
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fth_ptx_module *module = NULL;
+    struct fth_ptx_machine *machine = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status = fth_ptx_read_text("fuzz", (const char *)data, size, &module, &error);
+    if (status != FTH_OK && (!error.cause[0] || strchr(error.cause, '\n')))
+        abort();
+    if (status == FTH_OK && fth_ptx_machine_create(module, &machine, NULL) == FTH_OK) {
+        const struct fth_ptx_kernel *kernel;
+        for (size_t i = 0; i < MOST_KERNELS && (kernel = fth_ptx_kernel_at(module, i)); i++)
+            run_kernel(machine, kernel);
+    }
+    fth_ptx_machine_destroy(machine);
+    fth_ptx_destroy(module);
+    return 0;
+}

@@ -1,0 +1,19 @@
+/* nvcc: -arch=sm_75 */
+
+/* Escape times: loops that end when each lane's own number says so. */
+extern "C" __global__ void mandelbrot(int width, int height, int most, float x0, float y0,
+                                      float step, unsigned short *out)
+{
+    int column = blockIdx.x * blockDim.x + threadIdx.x;
+    int row = blockIdx.y * blockDim.y + threadIdx.y;
+    if (column >= width || row >= height)
+        return;
+    float cx = x0 + column * step, cy = y0 + row * step, x = 0, y = 0;
+    int i = 0;
+    for (; i < most && x * x + y * y < 4; i++) {
+        float next = x * x - y * y + cx;
+        y = 2 * x * y + cy;
+        x = next;
+    }
+    out[row * width + column] = (unsigned short)i;
+}

@@ -1,0 +1,10 @@
+/* What nvcc makes of our kernels gives the CPU's answers: see kernels.h. */
+#include "kernels.h"
+
+#define LIST(name) {#name, kernel_##name, kernel_setup, kernel_teardown, NULL},
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {KERNEL_TESTS(LIST)};
+    return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
+}

@@ -1,0 +1,425 @@
+/* ptx/: what is refused and how it is told, faults while a kernel runs, and what observers see.
+ * That instructions do what they should is for tests/kernels and tests/differential. */
+#include "check.h"
+#include "ptx/ptx.h"
+
+#include <stdio.h>
+
+#define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
+/* A kernel with some registers; line 6 is the first of the body. */
+#define KERNEL(BODY)                                                                               \
+    HEAD ".visible .entry k(.param .u64 p, .param .u32 n) {\n"                                     \
+         ".reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<4>;\n" BODY            \
+         "\nret;\n}\n"
+
+static struct fth_ptx_module *read_good(const char *text)
+{
+    struct fth_ptx_module *module = NULL;
+    struct fth_error error = NO_ERROR;
+    if (fth_ptx_read_text("test.ptx", text, strlen(text), &module, &error) != FTH_OK)
+        fail_msg("%s\n%s", error.cause, error.excerpt);
+    return module;
+}
+
+/* ---- reading ---- */
+
+static void what_cannot_be_executed_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cause, *excerpt;
+    } rows[] = {
+        {"", "line 1: a PTX file begins with .version", "^"},
+        {"garbage", "a PTX file begins with .version", "  garbage\n  ^"},
+        {".version 7.0\n.target sm_70\n.address_size 32\n", "only 64-bit addresses",
+         "  .address_size 32\n                ^"},
+        {HEAD "/* a comment", "line 4: a comment that does not end", "/* a comment\n  ^"},
+        {KERNEL("wgmma.fence.sync.aligned;"), "line 6: '.fence' of 'wgmma.fence.sync.aligned'",
+         "  wgmma.fence.sync.aligned;\n        ^"},
+        {KERNEL("   frob.u32 %r1, %r2;"), "line 6: 'frob.u32' with these operands",
+         "  frob.u32 %r1, %r2;\n  ^"},
+        {KERNEL("add.s32 %r1, %r2;"), "'add.s32' with these operands", "^"},
+        {KERNEL("add.s32 %r1, %r2, %r3, %r4;"), "'add.s32' with these operands", "^"},
+        {KERNEL("add.s32 %p1, %r2, %r3;"), "'add.s32' with these operands", "^"},
+        {KERNEL("add.s32 5, %r2, %r3;"), "a result must be a register", "  add.s32 5"},
+        {KERNEL("add.s32 %r1, %r2, %r99;"), "'%r99' is not declared",
+         "  add.s32 %r1, %r2, %r99;\n                    ^"},
+        {KERNEL("bra nowhere;"), "no label 'nowhere'", "  bra nowhere;\n      ^"},
+        {KERNEL("x:\nx:\n"), "a label that stands twice", "^"},
+        {KERNEL(".reg .b32 %r<3>;"), "'%r' is declared twice", "^"},
+        {KERNEL("@%r1 ret;"), "a predicate expected", "^"},
+        {KERNEL("call nothing;"), "a function expected", "^"},
+        {KERNEL("mov.u32 %r1, 12ab;"), "not a number", "^"},
+        {KERNEL("add.s32 %r1, %r2, 1"), "';' expected", "^"},
+        {HEAD ".extern .func (.param .b32 r) vprintf(.param .b64 a);\n"
+              ".entry k() { .param .b64 a; .param .b32 r; call (r), vprintf, (a); ret; }",
+         "calls 'vprintf', which has no body here", ""},
+        {HEAD ".extern .global .u32 other;\n", "a variable of another module", "^"},
+        {HEAD ".global .b8 big[99999999999999];\n", "at most 68719476736 expected", "^"},
+        {HEAD ".global .u32 a[2] = {1, 2, 3};\n", "more values than the variable holds", "^"},
+        {HEAD ".frob x;\n", "not a directive", "  .frob x;\n  ^"},
+        {HEAD ".entry k() { .reg .b32 %r<99999999>; }", "a number of at most", "^"},
+        {HEAD ".entry k() {", "expected", ""},
+        {HEAD ".entry k() { ret; }\n.entry k() { ret; }", "a second body for 'k'", "^"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_ptx_module *module = NULL;
+        struct fth_error error = NO_ERROR;
+        if (fth_ptx_read_text("test.ptx", rows[i].text, strlen(rows[i].text), &module, &error) ==
+            FTH_OK)
+            fail_msg("taken: %s", rows[i].text);
+        assert_contains(error.cause, rows[i].cause);
+        assert_contains(error.excerpt, rows[i].excerpt);
+        assert_null(module);
+    }
+}
+
+static void modules_are_described(void **state)
+{
+    (void)state;
+    struct fth_ptx_module *module = read_good(
+        HEAD ".shared .align 8 .b8 common[24];\n"
+             ".func (.param .b32 r) helper(.param .b32 a) { .reg .b32 %x; ld.param.b32 %x, [a];"
+             " st.param.b32 [r], %x; ret; }\n"
+             ".visible .entry first(.param .u32 a, .param .align 8 .b8 b[12], .param .u64 .ptr "
+             ".global .align 4 c) .maxntid 64, 2, 1 { .shared .f64 own; ret; }\n"
+             ".visible .entry second() .reqntid 32 { ret; }\n");
+    const struct fth_ptx_kernel *kernel = fth_ptx_kernel_at(module, 0);
+    assert_string_equal(kernel->name, "first");
+    assert_int_equal(kernel->parameter_count, 3);
+    assert_int_equal(kernel->parameters[1].offset, 8);
+    assert_int_equal(kernel->parameters[1].bytes, 12);
+    assert_int_equal(kernel->parameters[2].offset, 24);
+    assert_string_equal(kernel->parameters[2].type, "u64");
+    assert_int_equal(kernel->parameter_bytes, 32);
+    assert_int_equal(kernel->shared_bytes, 32);
+    assert_int_equal(kernel->max_block[0], 64);
+    assert_int_equal(kernel->max_block[2], 1);
+    assert_int_equal(fth_ptx_kernel(module, "second")->required_block[0], 32);
+    assert_null(fth_ptx_kernel(module, "helper"));
+    assert_null(fth_ptx_kernel_at(module, 2));
+    fth_ptx_destroy(module);
+    fth_ptx_destroy(NULL);
+}
+
+/* ---- running ---- */
+
+struct job {
+    struct fth_ptx_module *module;
+    struct fth_ptx_machine *machine;
+    uint64_t buffer;
+    struct {
+        uint64_t p;
+        uint32_t n;
+    } arguments;
+    struct fth_ptx_launch launch;
+};
+
+enum { WORDS = 256 };
+
+static void job_init(struct job *job, const char *text)
+{
+    *job = (struct job){.module = read_good(text)};
+    assert_int_equal(fth_ptx_machine_create(job->module, &job->machine, NULL), FTH_OK);
+    assert_int_equal(fth_ptx_alloc(job->machine, 4 * WORDS, &job->buffer, NULL), FTH_OK);
+    job->arguments.p = job->buffer;
+    job->arguments.n = WORDS;
+    job->launch = (struct fth_ptx_launch){.kernel = "k",
+                                          .grid = {1, 1, 1},
+                                          .block = {64, 1, 1},
+                                          .arguments = &job->arguments,
+                                          .argument_bytes = 12,
+                                          .most_instructions = 1000000};
+}
+
+static void job_fini(struct job *job)
+{
+    fth_ptx_machine_destroy(job->machine);
+    fth_ptx_destroy(job->module);
+}
+
+static void faults_name_line_block_and_thread(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cause;
+    } rows[] = {
+        {KERNEL("ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 32;\n"
+                "add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r1;"),
+         "line 7 (st.global.u32), block (0,0,0), thread (32,0,0): write of 4 bytes at 0x"},
+        {KERNEL("ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1+2];"),
+         "thread (0,0,0): read of 4 bytes at 0x7f0000200002, which is not aligned to 4"},
+        {KERNEL("ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1-4];"),
+         "outside the global memory"},
+        {KERNEL("mov.u64 %rd1, 0; ld.u32 %r1, [%rd1];"), "read of 4 bytes at 0x0, outside"},
+        {KERNEL("st.shared.u32 [64], %r1;"), "write of 4 bytes at 0x40, outside the shared memory"},
+        {KERNEL("mov.u64 %rd1, 0xffffffffffffff00; st.local.u64 [%rd1], %rd2;"),
+         "outside the local memory"},
+        {KERNEL("trap;"), "line 6 (trap), block (0,0,0), thread (0,0,0): trap"},
+        {KERNEL("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32;\n@%p1 bar.sync 0;\n"
+                "@!%p1 bar.sync 1;"),
+         "line 7 (bar.sync), block (0,0,0), thread (0,0,0): barrier 0 cannot complete: 32 threads"},
+        {KERNEL("mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 8; @%p1 bra a;\n"
+                "shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; bra b;\na: bar.warp.sync -1;\nb:"),
+         "waits for lanes 0xff of its warp, which never come here"},
+        {KERNEL("again: bra again;"), "issued more than 1000000 instructions: it hangs"},
+        {KERNEL("bar.sync 99;"), "barrier 99"},
+        {HEAD ".const .u32 c = 5;\n.entry k(.param .u64 p, .param .u32 n) { .reg .b64 %a;"
+              " mov.u64 %a, c; .reg .b32 %x; st.global.u32 [%a+4], %x; ret; }",
+         "outside the global memory"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct job job;
+        struct fth_error error = NO_ERROR;
+        job_init(&job, rows[i].text);
+        if (fth_ptx_run(job.machine, &job.launch, NULL, &error) == FTH_OK)
+            fail_msg("ran: %s", rows[i].text);
+        assert_string_equal(error.argument, "k");
+        assert_contains(error.cause, rows[i].cause);
+        job_fini(&job);
+    }
+}
+
+static void launches_that_no_gpu_takes_are_refused(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job, HEAD ".entry k(.param .u64 p, .param .u32 n) .maxntid 128 { ret; }\n"
+                        ".entry r(.param .u64 p, .param .u32 n) .reqntid 32, 2 { ret; }");
+    struct fth_error error = NO_ERROR;
+    job.launch.block[0] = 1025;
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INVALID);
+    assert_contains(error.cause, "no GPU takes");
+    error = NO_ERROR;
+    job.launch.block[0] = 256;
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INVALID);
+    assert_contains(error.cause, ".maxntid allows 128");
+    error = NO_ERROR;
+    job.launch.kernel = "r";
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INVALID);
+    assert_contains(error.cause, ".reqntid asks for 32x2x1");
+    error = NO_ERROR;
+    job.launch.kernel = "nothing";
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_NOT_FOUND);
+    error = NO_ERROR;
+    job.launch.kernel = "k";
+    job.launch.block[0] = 32;
+    job.launch.argument_bytes = 8;
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INVALID);
+    assert_contains(error.cause, "8 bytes of arguments, and it takes 12");
+    job_fini(&job);
+}
+
+static void memory_is_managed(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job, HEAD ".global .align 4 .u32 table[3] = {7, 8, 9};\n.global .u64 where = "
+                        "generic(table)+4;\n.entry k(.param .u64 p, .param .u32 n) { ret; }");
+    uint64_t address, bytes, other;
+    assert_true(fth_ptx_symbol(job.machine, "table", &address, &bytes));
+    assert_int_equal(bytes, 12);
+    assert_int_equal(((uint32_t *)fth_ptx_host(job.machine, address, 12))[2], 9);
+    assert_null(fth_ptx_host(job.machine, address, 13));
+    assert_true(fth_ptx_symbol(job.machine, "where", &other, &bytes));
+    assert_true(*(uint64_t *)fth_ptx_host(job.machine, other, 8) == address + 4);
+    assert_false(fth_ptx_symbol(job.machine, "nothing", &address, &bytes));
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_ptx_alloc(job.machine, 0, &address, &error), FTH_INVALID);
+    error = NO_ERROR;
+    assert_int_equal(fth_ptx_alloc(job.machine, (uint64_t)1 << 60, &address, &error),
+                     FTH_NO_MEMORY);
+    assert_int_equal(fth_ptx_free(job.machine, job.buffer, NULL), FTH_OK);
+    assert_null(fth_ptx_host(job.machine, job.buffer, 1));
+    error = NO_ERROR;
+    assert_int_equal(fth_ptx_free(job.machine, job.buffer, &error), FTH_INVALID);
+    uint64_t texture;
+    assert_int_equal(fth_ptx_texture(job.machine, job.buffer, 4, FTH_TEXEL_F32, 1, &texture, NULL),
+                     FTH_INVALID);
+    job_fini(&job);
+}
+
+/* ---- observers ---- */
+
+struct seen {
+    char log[2048];
+    uint64_t issues, threads;
+    int stop_after;
+};
+
+static bool on_issue(void *user, const struct fth_ptx_issue *issue)
+{
+    struct seen *seen = user;
+    seen->issues++;
+    seen->threads += (uint64_t)__builtin_popcount(issue->mask);
+    return seen->stop_after == 0 || seen->issues < (uint64_t)seen->stop_after;
+}
+
+static bool on_access(void *user, const struct fth_ptx_access *access)
+{
+    struct seen *seen = user;
+    size_t used = strlen(seen->log);
+    uint64_t first = access->addresses[__builtin_ctz(access->mask)];
+    snprintf(seen->log + used, sizeof seen->log - used,
+             "%u:%u line %u space %d op %d kind %d x%d+%u @%llx\n", (unsigned)access->who.block,
+             access->who.warp, access->line, access->space, access->cache_op, access->kind,
+             __builtin_popcount(access->mask), access->bytes, (unsigned long long)(first & 0xffff));
+    return true;
+}
+
+static bool on_barrier(void *user, uint64_t block, uint32_t barrier)
+{
+    struct seen *seen = user;
+    size_t used = strlen(seen->log);
+    snprintf(seen->log + used, sizeof seen->log - used, "barrier %u of %u\n", barrier,
+             (unsigned)block);
+    return true;
+}
+
+static uint64_t on_clock(void *user, const struct fth_ptx_warp_id *who, bool global)
+{
+    (void)user;
+    return global ? 77 : 1000 + who->warp;
+}
+
+static void observers_see_every_access_in_order(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job, HEAD ".shared .u32 s[64];\n.visible .entry k(.param .u64 p, .param .u32 n) {\n"
+                        ".reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .b32 %v<4>;\n"
+                        "ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16;\n"
+                        "add.s64 %rd3, %rd1, %rd2; mov.u64 %rd6, %clock64;\n"
+                        "ld.global.cg.v4.u32 {%v0, %v1, %v2, %v3}, [%rd3];\n"
+                        "setp.lt.u32 %p1, %r1, 4;\n"
+                        "@%p1 st.shared.u32 [s+4], %v0;\n"
+                        "bar.sync 0;\n"
+                        "atom.global.add.u32 %r2, [%rd1+8], 1;\n"
+                        "ld.global.nc.u32 %r3, [%rd1+8];\n"
+                        "@!%p1 ret;\n st.global.wt.u64 [%rd1], %rd6;\nret;\n}\n");
+    struct seen seen = {.log = ""};
+    const struct fth_ptx_observer observer = {.user = &seen,
+                                              .issue = on_issue,
+                                              .access = on_access,
+                                              .barrier = on_barrier,
+                                              .clock = on_clock};
+    struct fth_ptx_totals totals;
+    job.launch.observer = &observer;
+    job.launch.block[0] = 40;
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, &totals, NULL), FTH_OK);
+    assert_string_equal(seen.log, "0:0 line 9 space 1 op 2 kind 0 x32+16 @0\n"
+                                  "0:0 line 11 space 2 op 0 kind 1 x4+4 @4\n"
+                                  "0:1 line 9 space 1 op 2 kind 0 x8+16 @200\n"
+                                  "barrier 0 of 0\n"
+                                  "0:0 line 13 space 1 op 0 kind 2 x32+4 @8\n"
+                                  "0:0 line 14 space 1 op 8 kind 0 x32+4 @8\n"
+                                  "0:0 line 16 space 1 op 7 kind 1 x4+8 @0\n"
+                                  "0:1 line 13 space 1 op 0 kind 2 x8+4 @8\n"
+                                  "0:1 line 14 space 1 op 8 kind 0 x8+4 @8\n");
+    assert_int_equal(totals.warp_instructions, seen.issues);
+    assert_int_equal(totals.thread_instructions, seen.threads);
+    const uint32_t *words = fth_ptx_host(job.machine, job.buffer, 16);
+    assert_int_equal(words[0], 1000); /* the clock of warp 0 */
+    assert_int_equal(words[2], 40);
+    job_fini(&job);
+}
+
+static void an_observer_can_end_the_launch(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job, KERNEL("again: bra again;"));
+    struct seen seen = {.stop_after = 100};
+    const struct fth_ptx_observer observer = {.user = &seen, .issue = on_issue};
+    struct fth_error error = NO_ERROR;
+    job.launch.observer = &observer;
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INTERRUPTED);
+    assert_int_equal(seen.issues, 100);
+    job_fini(&job);
+}
+
+/* ---- flow ---- */
+
+/* Lanes that part come together again where their paths join: the instructions behind the join are
+ * issued once. */
+static void divergence_reconverges(void **state)
+{
+    (void)state;
+    static const char text[] = KERNEL("mov.u32 %r1, %laneid; and.b32 %r2, %r1, 3; mov.u32 %r3, 0;\n"
+                                      "again: add.s32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r2;\n"
+                                      "@%p1 bra again;\n"
+                                      "setp.eq.u32 %p2, %r2, 0; @%p2 bra zero;\n"
+                                      "mul.lo.s32 %r3, %r3, 2; bra join;\n"
+                                      "zero: mul.lo.s32 %r3, %r3, 3;\n"
+                                      "join: activemask.b32 %r4;\n"
+                                      "ld.param.u64 %rd1, [p]; mul.wide.u32 %rd2, %r1, 8;\n"
+                                      "add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r4;\n"
+                                      "st.global.u32 [%rd3+4], %r3;");
+    struct job job;
+    job_init(&job, text);
+    job.launch.block[0] = 32;
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, NULL), FTH_OK);
+    const uint32_t *words = fth_ptx_host(job.machine, job.buffer, 256);
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        uint32_t steps = lane % 4 > 1 ? lane % 4 : 1;
+        assert_int_equal(words[2 * lane], 0xffffffff);
+        assert_int_equal(words[2 * lane + 1], lane % 4 ? 2 * steps : 3);
+    }
+    job_fini(&job);
+}
+
+/* A lock that lanes of one warp take in turn: the lane that holds it must get to release it. */
+static void a_spinning_lane_lets_others_go(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job, KERNEL("ld.param.u64 %rd1, [p];\n"
+                          "spin: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, 0;\n"
+                          "@%p1 bra spin;\n"
+                          "ld.global.u32 %r2, [%rd1+4]; add.u32 %r2, %r2, 1;\n"
+                          "st.global.u32 [%rd1+4], %r2; atom.global.exch.b32 %r3, [%rd1], 0;"));
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, NULL), FTH_OK);
+    assert_int_equal(((uint32_t *)fth_ptx_host(job.machine, job.buffer, 8))[1], 64);
+    job_fini(&job);
+}
+
+static void threads_of_the_host_change_nothing(void **state)
+{
+    (void)state;
+    static const char text[] =
+        KERNEL("ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x;\n"
+               "mad.lo.u32 %r3, %r1, 7, %r2; and.b32 %r4, %r3, 255; mul.wide.u32 %rd2, %r4, 4;\n"
+               "add.s64 %rd3, %rd1, %rd2; atom.global.add.u32 %r5, [%rd3], %r3;");
+    uint32_t first[WORDS];
+    for (unsigned threads = 1; threads <= 4; threads++) {
+        struct job job;
+        struct fth_ptx_totals totals;
+        job_init(&job, text);
+        job.launch.grid[0] = 50;
+        job.launch.threads = threads;
+        assert_int_equal(fth_ptx_run(job.machine, &job.launch, &totals, NULL), FTH_OK);
+        const uint32_t *words = fth_ptx_host(job.machine, job.buffer, sizeof first);
+        if (threads == 1)
+            memcpy(first, words, sizeof first);
+        assert_memory_equal(first, words, sizeof first);
+        assert_int_equal(totals.warp_instructions, 50u * 2u * 9u);
+        job_fini(&job);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_cannot_be_executed_is_refused),
+        cmocka_unit_test(modules_are_described),
+        cmocka_unit_test(faults_name_line_block_and_thread),
+        cmocka_unit_test(launches_that_no_gpu_takes_are_refused),
+        cmocka_unit_test(memory_is_managed),
+        cmocka_unit_test(observers_see_every_access_in_order),
+        cmocka_unit_test(an_observer_can_end_the_launch),
+        cmocka_unit_test(divergence_reconverges),
+        cmocka_unit_test(a_spinning_lane_lets_others_go),
+        cmocka_unit_test(threads_of_the_host_change_nothing),
+    };
+    return cmocka_run_group_tests_name("ptx", tests, NULL, NULL);
+}
