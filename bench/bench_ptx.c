@@ -85,7 +85,7 @@ int main(void)
 {
     struct fth_ptx_module *module = NULL;
     struct fth_ptx_machine *machine = NULL;
-    uint64_t in = 0, out = 0, bytes = sizeof(float) * (BLOCKS * THREADS + 1);
+    uint64_t in = 0, out = 0, bytes = sizeof(float) * ((size_t)BLOCKS * THREADS + 1);
     struct fth_error error = FTH_NO_ERROR;
     enum fth_status status = fth_ptx_read_text("bench", loop, strlen(loop), &module, &error);
     if (status == FTH_OK)
@@ -108,7 +108,9 @@ int main(void)
     static float expected[BLOCKS * THREADS];
     double reference = native(values, expected);
     double one = measure(machine, &arguments, 20, 1), all = measure(machine, &arguments, 20, 0);
-    bool same = memcmp(results, expected, sizeof expected) == 0;
+    bool same = true;
+    for (int i = 0; i < BLOCKS * THREADS; i++)
+        same = same && results[i] == expected[i];
     printf(
         "PTX engine: %.0f M thread-instructions/s on one core, %.0f on all; the loop compiled for "
         "the host %.0f, ratio %.2f; results %s\n",

@@ -125,7 +125,7 @@ static int run(const struct cli_arguments *arguments)
     shape.shared_bytes = (size_t)shared_bytes;
 
     struct fth_launch *launch = NULL;
-    struct fth_launch_totals totals;
+    struct fth_launch_totals totals = {0, 0};
     enum fth_status status = fth_launch_create(
         arguments->words[0], cli_value(arguments, &option_entry), seed, &launch, &error);
     for (size_t i = 0; i < arguments->option_count && status == FTH_OK; i++)

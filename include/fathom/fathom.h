@@ -232,7 +232,7 @@ FTH_MUST_USE enum fth_status fth_device_list(void (*each)(void *user,
                                                           const struct fth_device_info *device),
                                              void *user, struct fth_error *error);
 
-/* ---- kernels, executed without a GPU -------------------------------------------------------------- */
+/* ---- kernels, executed without a GPU --------------------------------------------------------- */
 
 struct fth_launch;
 

@@ -68,7 +68,7 @@ static int32_t symbol_row(struct parser *parser, const struct token *token,
                           const struct symbol *symbol)
 {
     if (symbol->kind == SYMBOL_FUNCTION)
-        return parser_immediate(parser, CODE_WINDOW + 16u * symbol->first);
+        return parser_immediate(parser, CODE_WINDOW + (uint64_t)16 * symbol->first);
     const struct variable *variable = &symbol->variable;
     if (variable->space == FTH_SPACE_SHARED && variable->address == UINT64_MAX)
         return special_row(parser, token, special_register("%dynamic_shared", 15));
@@ -323,10 +323,11 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
             inst->offset2 = operand->offset;
         } else if (operand->kind == OPERAND_ADDRESS) {
             inst->offset = operand->offset;
-            if (operand->has_space && inst->space == FTH_SPACE_PARAM)
-                inst->space = operand->space;
-            else if (operand->has_space && inst->space == FTH_SPACE_GENERIC &&
-                     operand->space != FTH_SPACE_PARAM)
+            /* ld.param of a kernel's own parameter, or ld of a variable whose space the text knows.
+             */
+            if (operand->has_space &&
+                (inst->space == FTH_SPACE_PARAM ||
+                 (inst->space == FTH_SPACE_GENERIC && operand->space != FTH_SPACE_PARAM)))
                 inst->space = operand->space;
             for (size_t e = 0; e < operand->element_count && source < FTH_COUNT(inst->s); e++)
                 inst->s[source++] = operand->elements[e];

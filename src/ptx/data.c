@@ -117,7 +117,7 @@ bool parse_declaration(struct parser *parser, struct declaration *out)
         return lexer_fail(lexer, &lexer->token, "a type and a name expected");
     out->name = lexer->token;
     lexer_next(lexer);
-    uint64_t element = type_bytes(out->type) * vector, count = 1;
+    uint64_t element = (uint64_t)type_bytes(out->type) * vector, count = 1;
     while (lexer_accept(lexer, "[")) {
         uint64_t size = 0;
         out->has_array = true;
@@ -148,7 +148,7 @@ static bool parse_initial_symbol(struct parser *parser, uint64_t *value)
     const struct token token = lexer->token;
     const struct symbol *symbol = parser_find(parser, token.start, token.size);
     if (symbol && symbol->kind == SYMBOL_FUNCTION)
-        *value = CODE_WINDOW + 16u * symbol->first;
+        *value = CODE_WINDOW + (uint64_t)16 * symbol->first;
     else if (symbol && symbol->kind == SYMBOL_VARIABLE &&
              (symbol->variable.space == FTH_SPACE_GLOBAL ||
               symbol->variable.space == FTH_SPACE_CONST))

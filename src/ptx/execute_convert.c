@@ -356,26 +356,36 @@ static inline uint64_t store_float(double value, enum type to, enum rounding rou
     }
 }
 
+/* Bits of a float and of its fraction. */
+struct layout {
+    unsigned bits, fraction;
+};
+
+static struct layout layout_of(enum type type)
+{
+    return type == T_F16    ? (struct layout){16, 10}
+           : type == T_BF16 ? (struct layout){16, 7}
+           : type == T_F32  ? (struct layout){32, 23}
+                            : (struct layout){64, 52};
+}
+
 /* A NaN as 64 bits, quiet, and cut to what a narrower type keeps of it. Conversions from and to f64
  * keep the payload, and so does bf16 to f32, which are only shifted (as on an H200). */
 static uint64_t convert_nan(uint64_t bits, enum type to, enum type from, uint32_t flags)
 {
-    static const struct {
-        unsigned bits, fraction;
-    } layouts[] = {[T_F16] = {16, 10}, [T_BF16] = {16, 7}, [T_F32] = {32, 23}, [T_F64] = {64, 52}};
     bool kept = from == T_F64 || to == T_F64 || (from == T_BF16 && to == T_F32);
     if (from == T_F32 && flags & F_FTZ)
         bits = 0x7fffffff;
     if (!kept)
         return to == T_F32 ? 0x7fffffff : to == T_F64 ? 0x7ff8000000000000u : 0x7fff;
-    uint64_t sign = bits >> (layouts[from].bits - 1) & 1;
-    uint64_t fraction = bits << (64 - layouts[from].fraction) >> (64 - layouts[from].fraction);
-    fraction <<= 52 - layouts[from].fraction;
+    const struct layout in = layout_of(from), out = layout_of(to);
+    uint64_t sign = bits >> (in.bits - 1) & 1;
+    uint64_t fraction = bits << (64 - in.fraction) >> (64 - in.fraction);
+    fraction <<= 52 - in.fraction;
     if (from != T_BF16 || to == T_F64)
         fraction |= (uint64_t)1 << 51; /* quiet */
-    uint64_t exponent =
-        (UINT64_MAX << layouts[to].fraction) & (UINT64_MAX >> (65 - layouts[to].bits));
-    return sign << (layouts[to].bits - 1) | exponent | fraction >> (52 - layouts[to].fraction);
+    uint64_t exponent = (UINT64_MAX << out.fraction) & (UINT64_MAX >> (65 - out.bits));
+    return sign << (out.bits - 1) | exponent | fraction >> (52 - out.fraction);
 }
 
 static void convert_float_to_float(struct warp *warp, const struct inst *inst, uint32_t mask)

@@ -388,8 +388,10 @@ TERNARY(run_fns, uint32_t, find_nth(a, b, (int32_t)c))
 
 static inline int64_t packed(uint32_t word, unsigned index, unsigned bits, bool is_signed)
 {
-    uint32_t value = word >> (bits * index) & ((1u << bits) - 1);
-    return is_signed ? (int64_t)((int32_t)(value << (32 - bits)) >> (32 - bits)) : (int64_t)value;
+    uint32_t value = word >> (bits * index) & (bits == 8 ? 0xff : 0xffff);
+    if (!is_signed)
+        return value;
+    return bits == 8 ? (int8_t)value : (int16_t)value;
 }
 
 /* type: of a, type2: of b. dp2a takes two halves of a and the low or high bytes of b. */

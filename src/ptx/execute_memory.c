@@ -229,10 +229,11 @@ static void run_ld(struct warp *warp, const struct inst *inst, uint32_t mask)
                 continue;
             uint64_t *rd = out_row(warp, inst->d[e]);
             if (size == 4 && type != T_S32)
-                FOR_LANES(reach.mask, uint32_t v; memcpy(&v, reach.host[lane] + 4 * e, 4);
+                FOR_LANES(reach.mask, uint32_t v; memcpy(&v, reach.host[lane] + (size_t)4 * e, 4);
                           rd[lane] = v;);
             else
-                FOR_LANES(reach.mask, rd[lane] = load_value(reach.host[lane] + size * e, type););
+                FOR_LANES(reach.mask,
+                          rd[lane] = load_value(reach.host[lane] + (size_t)size * e, type););
         }
     }
 }
@@ -248,7 +249,7 @@ static void run_st(struct warp *warp, const struct inst *inst, uint32_t mask)
         for (unsigned e = 0; e < count; e++) {
             const uint64_t *ra = row(warp, inst->s[1 + e]);
             /* The host is little-endian, as the GPU is: the low bytes come first. */
-            FOR_LANES(reach.mask, memcpy(reach.host[lane] + size * e, &ra[lane], size););
+            FOR_LANES(reach.mask, memcpy(reach.host[lane] + (size_t)size * e, &ra[lane], size););
         }
     }
 }
@@ -267,7 +268,7 @@ static void run_ld_argument(struct warp *warp, const struct inst *inst, uint32_t
     for (unsigned e = 0; e < count; e++) {
         if (inst->d[e] < 0)
             continue;
-        uint64_t value = load_value(host + size * e, type);
+        uint64_t value = load_value(host + (size_t)size * e, type);
         uint64_t *rd = out_row(warp, inst->d[e]);
         FOR_LANES(mask, rd[lane] = value;);
     }
@@ -404,7 +405,7 @@ static void run_atomic(struct warp *warp, const struct inst *inst, uint32_t mask
     unsigned bytes = type_bytes((enum type)inst->type);
     const uint64_t *rb = row(warp, inst->s[1]);
     const uint64_t *rc = inst->s[2] != NO_REGISTER ? row(warp, inst->s[2]) : rb;
-    uint64_t old[LANES];
+    uint64_t old[LANES] = {0};
     uint32_t all = mask;
     while (mask) {
         struct reach reach;
@@ -451,7 +452,7 @@ static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
             return;
         }
         for (unsigned c = 0; c < texture->channels; c++)
-            values[c] = inside ? load_value(host + 4 * c, T_U32) : 0;
+            values[c] = inside ? load_value(host + (size_t)4 * c, T_U32) : 0;
         for (unsigned c = 0; c < 4; c++)
             texels[c][lane] = values[c];
     }

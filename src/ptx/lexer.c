@@ -15,10 +15,10 @@ void lexer_init(struct lexer *lexer, const char *name, const char *text, size_t 
     lexer_next(lexer);
 }
 
-bool lexer_fail(struct lexer *lexer, const struct token *token, const char *cause, ...)
+void lexer_report(struct lexer *lexer, const struct token *token, const char *cause, ...)
 {
     if (lexer->status != FTH_OK)
-        return false;
+        return;
     lexer->status = FTH_INVALID;
     char text[256];
     va_list arguments;
@@ -48,7 +48,6 @@ bool lexer_fail(struct lexer *lexer, const struct token *token, const char *caus
                  (int)(token->start - shown), "");
     }
     lexer->token = (struct token){.kind = TOKEN_END, .start = lexer->end, .line = lexer->line};
-    return false;
 }
 
 static bool skip_blank(struct lexer *lexer)
@@ -124,7 +123,7 @@ static void lex_number(struct lexer *lexer)
             stop++;
     }
     if (*stop != '\0')
-        lexer_fail(lexer, token, "not a number");
+        lexer_report(lexer, token, "not a number");
 }
 
 void lexer_next(struct lexer *lexer)
@@ -149,7 +148,7 @@ void lexer_next(struct lexer *lexer)
         while (at < lexer->end && *at != '"' && *at != '\n')
             at++;
         if (at == lexer->end || *at != '"') {
-            lexer_fail(lexer, token, "a string that does not end");
+            lexer_report(lexer, token, "a string that does not end");
             return;
         }
         at++;

@@ -40,8 +40,10 @@ bool token_is(const struct token *token, const char *text);
 bool lexer_accept(struct lexer *lexer, const char *text);
 /* The same, and an error where it is not. */
 bool lexer_expect(struct lexer *lexer, const char *text);
-/* "line 12: cause", and the line with a caret under the token. Returns false, for `return`. */
+/* "line 12: cause", and the line with a caret under the token. */
 FTH_PRINTF(3, 4)
-bool lexer_fail(struct lexer *lexer, const struct token *token, const char *cause, ...);
+void lexer_report(struct lexer *lexer, const struct token *token, const char *cause, ...);
+/* The same, as an expression that is false: for `return`. */
+#define lexer_fail(...) (lexer_report(__VA_ARGS__), false)
 
 #endif

@@ -84,7 +84,7 @@ enum fth_status fth_ptx_machine_create(const struct fth_ptx_module *module,
         uint8_t *host = NULL;
         status = add_allocation(machine, variable->address, variable->bytes,
                                 variable->space == FTH_SPACE_CONST, &host, error);
-        if (status == FTH_OK && variable->data)
+        if (status == FTH_OK && host && variable->data)
             memcpy(host, variable->data, variable->bytes);
     }
     machine->next_address = (module->global_end + (1u << 21)) & ~(uint64_t)((1u << 21) - 1);

@@ -27,7 +27,7 @@ const char *parser_keep_text(struct parser *parser, const char *text, size_t siz
     if (copy)
         memcpy(copy, text, size);
     else
-        lexer_fail(&parser->lexer, &parser->lexer.token, "out of memory");
+        lexer_report(&parser->lexer, &parser->lexer.token, "out of memory");
     return copy;
 }
 
@@ -55,8 +55,8 @@ struct symbol *parser_define(struct parser *parser, const struct token *token,
     struct symbol *old = parser_find(parser, token->start, token->size);
     uint32_t scope = parser->scope_ids[parser->depth];
     if (old && old->scope == scope) {
-        lexer_fail(&parser->lexer, token, "'%.*s' is declared twice", (int)token->size,
-                   token->start);
+        lexer_report(&parser->lexer, token, "'%.*s' is declared twice", (int)token->size,
+                     token->start);
         return NULL;
     }
     struct symbol *symbol = fth_arena_alloc(&parser->module->arena, sizeof *symbol);
@@ -65,7 +65,7 @@ struct symbol *parser_define(struct parser *parser, const struct token *token,
         parser_grow(parser, &scoped, parser->scoped_count, &parser->scoped_capacity, sizeof symbol);
     parser->scoped = scoped;
     if (!symbol || !room) {
-        lexer_fail(&parser->lexer, token, "out of memory");
+        lexer_report(&parser->lexer, token, "out of memory");
         return NULL;
     }
     size_t bucket = bucket_of(token->start, token->size);

@@ -121,7 +121,7 @@ static void job_init(struct job *job, const char *text)
 {
     *job = (struct job){.module = read_good(text)};
     assert_int_equal(fth_ptx_machine_create(job->module, &job->machine, NULL), FTH_OK);
-    assert_int_equal(fth_ptx_alloc(job->machine, 4 * WORDS, &job->buffer, NULL), FTH_OK);
+    assert_int_equal(fth_ptx_alloc(job->machine, (uint64_t)4 * WORDS, &job->buffer, NULL), FTH_OK);
     job->arguments.p = job->buffer;
     job->arguments.n = WORDS;
     job->launch = (struct fth_ptx_launch){.kernel = "k",
@@ -362,8 +362,8 @@ static void divergence_reconverges(void **state)
     const uint32_t *words = fth_ptx_host(job.machine, job.buffer, 256);
     for (uint32_t lane = 0; lane < 32; lane++) {
         uint32_t steps = lane % 4 > 1 ? lane % 4 : 1;
-        assert_int_equal(words[2 * lane], 0xffffffff);
-        assert_int_equal(words[2 * lane + 1], lane % 4 ? 2 * steps : 3);
+        assert_int_equal(words[(size_t)2 * lane], 0xffffffff);
+        assert_int_equal(words[(size_t)2 * lane + 1], lane % 4 ? 2 * steps : 3);
     }
     job_fini(&job);
 }
