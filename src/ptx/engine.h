@@ -192,9 +192,13 @@ struct branch_table {
     uint32_t *targets;
 };
 
+/* Functions of the system that a kernel may call without bringing them along. */
+enum builtin { BUILTIN_NONE, BUILTIN_PRINTF, BUILTIN_ASSERT };
+
 struct function {
     const char *name;
     bool is_kernel, has_body;
+    enum builtin builtin;
     struct fth_ptx_kernel kernel;
     struct inst *code;
     size_t code_count, code_capacity;

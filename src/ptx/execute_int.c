@@ -30,11 +30,11 @@ __extension__ typedef __int128 s128;
 #define DIVISION(BITS, U, S)                                                                       \
     static inline S divide_s##BITS(S a, S b)                                                       \
     {                                                                                              \
-        return b == 0 ? (S)-1 : b == -1 ? (S)((U)0 - (U)a) : (S)(a / b);                           \
+        return (S)(b == 0 ? (S)-1 : b == -1 ? (S)((U)0 - (U)a) : (S)(a / b));                      \
     }                                                                                              \
     static inline S remain_s##BITS(S a, S b)                                                       \
     {                                                                                              \
-        return b == 0 ? (S)-1 : b == -1 ? (S)0 : (S)(a % b);                                       \
+        return (S)(b == 0 ? (S)-1 : b == -1 ? (S)0 : (S)(a % b));                                  \
     }
 
 DIVISION(16, uint16_t, int16_t)

@@ -231,6 +231,14 @@ static void do_call(struct warp *warp, struct fragment *fragment, const struct i
     const struct call_site *site = &module->calls[inst->target];
     const struct function *function = &module->functions[function_index];
     struct frame *caller = fragment->frame;
+    if (function->builtin == BUILTIN_ASSERT) {
+        warp_fault(warp, inst, first_lane(lanes), "an assertion of the kernel failed");
+        return;
+    }
+    if (function->builtin == BUILTIN_PRINTF) { /* nothing is printed; its result stays as it is */
+        fragment->pc++;
+        return;
+    }
     if (caller->depth == MOST_CALLS) {
         warp_fault(warp, inst, first_lane(lanes), "calls nested more than %d deep", MOST_CALLS);
         return;

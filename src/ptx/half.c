@@ -16,8 +16,8 @@ static double to_double(uint16_t bits, const struct format *format)
 {
     unsigned fraction_bits = format->fraction_bits;
     unsigned exponent_mask = (1u << (15 - fraction_bits)) - 1;
-    unsigned exponent = bits >> fraction_bits & exponent_mask;
-    unsigned fraction = bits & ((1u << fraction_bits) - 1);
+    unsigned exponent = (unsigned)bits >> fraction_bits & exponent_mask;
+    unsigned fraction = (unsigned)bits & ((1u << fraction_bits) - 1);
     double sign = bits & 0x8000 ? -1 : 1;
     if (exponent == exponent_mask)
         return fraction ? NAN : sign * INFINITY;

@@ -436,14 +436,26 @@ static bool parse_head(struct parser *parser)
     return true;
 }
 
+/* What printf and assert become. */
+static enum builtin find_builtin(const char *name)
+{
+    return strcmp(name, "vprintf") == 0        ? BUILTIN_PRINTF
+           : strcmp(name, "__assertfail") == 0 ? BUILTIN_ASSERT
+                                               : BUILTIN_NONE;
+}
+
 /* What is known only when everything is read: where dynamic shared memory begins, and how much
  * static shared memory each kernel needs. Calls to functions without a body are refused. */
 static bool finish(struct parser *parser)
 {
     struct fth_ptx_module *module = parser->module;
     uint64_t end = module->shared_end;
-    for (size_t i = 0; i < module->function_count; i++)
-        end = module->functions[i].shared_end > end ? module->functions[i].shared_end : end;
+    for (size_t i = 0; i < module->function_count; i++) {
+        struct function *function = &module->functions[i];
+        end = function->shared_end > end ? function->shared_end : end;
+        if (!function->has_body)
+            function->builtin = find_builtin(function->name);
+    }
     module->dynamic_shared = align_up(end, 128);
     for (size_t i = 0; i < module->function_count; i++) {
         struct function *function = &module->functions[i];
@@ -453,11 +465,12 @@ static bool finish(struct parser *parser)
             const struct inst *inst = &function->code[pc];
             const struct call_site *site =
                 inst->control == K_CALL ? &module->calls[inst->target] : NULL;
-            if (!site || module->functions[site->function].has_body)
+            const struct function *callee = site ? &module->functions[site->function] : NULL;
+            if (!callee || callee->has_body || callee->builtin != BUILTIN_NONE)
                 continue;
             struct token token = {.start = module->text, .line = inst->line};
             return lexer_fail(&parser->lexer, &token, "calls '%s', which has no body here",
-                              module->functions[site->function].name);
+                              callee->name);
         }
     }
     return true;

@@ -51,9 +51,9 @@ static void what_cannot_be_executed_is_refused(void **state)
         {KERNEL("call nothing;"), "a function expected", "^"},
         {KERNEL("mov.u32 %r1, 12ab;"), "not a number", "^"},
         {KERNEL("add.s32 %r1, %r2, 1"), "';' expected", "^"},
-        {HEAD ".extern .func (.param .b32 r) vprintf(.param .b64 a);\n"
-              ".entry k() { .param .b64 a; .param .b32 r; call (r), vprintf, (a); ret; }",
-         "calls 'vprintf', which has no body here", ""},
+        {HEAD ".extern .func (.param .b64 r) malloc(.param .b64 a);\n"
+              ".entry k() { .param .b64 a; .param .b64 r; call (r), malloc, (a); ret; }",
+         "calls 'malloc', which has no body here", ""},
         {HEAD ".extern .global .u32 other;\n", "a variable of another module", "^"},
         {HEAD ".global .b8 big[99999999999999];\n", "at most 68719476736 expected", "^"},
         {HEAD ".global .u32 a[2] = {1, 2, 3};\n", "more values than the variable holds", "^"},
@@ -164,6 +164,9 @@ static void faults_name_line_block_and_thread(void **state)
          "waits for lanes 0xff of its warp, which never come here"},
         {KERNEL("again: bra again;"), "issued more than 1000000 instructions: it hangs"},
         {KERNEL("bar.sync 99;"), "barrier 99"},
+        {HEAD ".extern .func __assertfail(.param .b64 m);\n.entry k(.param .u64 p, .param .u32 n) "
+              "{ .param .b64 m; call __assertfail, (m); ret; }",
+         "an assertion of the kernel failed"},
         {HEAD ".const .u32 c = 5;\n.entry k(.param .u64 p, .param .u32 n) { .reg .b64 %a;"
               " mov.u64 %a, c; .reg .b32 %x; st.global.u32 [%a+4], %x; ret; }",
          "outside the global memory"},
