@@ -4,13 +4,13 @@
  *   shift:N    (line >> N) % sets: RDGC's SMODn (Kiani and Rajabzadeh, Table 2), whose index bits
  *              begin n bits higher
  *   prime      line % p, with p the largest prime that is not above the number of sets, so that
- * some sets may stay empty: RDGC's PRI, the prime modulo of Kharbutli et al. ("Using Prime Numbers
- * for Cache Indexing to Eliminate Conflict Misses", HPCA 2004) xor        the line number in groups
- * of log2(sets) bits, all of them XORed. Where the number of sets is no power of two the groups
- * have ceil(log2(sets)) bits and the result is taken modulo the sets, so that the first few sets
- * get twice their share. The paper names XOR and does not define it; folding all bits leaves none
- * without a say. bits:[…]   bits of the byte address, lowest first, are the set number (Mei and
- * Chu, Fig. 7)
+ *              some sets may stay empty: RDGC's PRI, the prime modulo of Kharbutli et al. ("Using
+ *              Prime Numbers for Cache Indexing to Eliminate Conflict Misses", HPCA 2004)
+ *   xor        the line number in groups of log2(sets) bits, all of them XORed. Where the number
+ *              of sets is no power of two the groups have ceil(log2(sets)) bits and the result is
+ *              taken modulo the sets, so that the first few sets get twice their share. The paper
+ *              names XOR and does not define it; folding all bits leaves none without a say
+ *   bits:[...] bits of the byte address, lowest first, are the set number (Mei and Chu, Fig. 7)
  *
  * Sets of different sizes. Mei and Chu (Section 4.4) find a TLB of one set of 17 ways and six of 8
  * that holds any 65 pages in a row and, one page more at a time, overflows one set after the

@@ -98,8 +98,8 @@ static inline float divide(float x, float y, uint32_t flags)
             FOR_LANES(mask, float x = come_32(ra[lane], flags);                                    \
                       float y = come_32(rb[lane], flags); rd[lane] = go_32(EXPRESSION, flags););   \
     }
-#define F32_THREE(NAME, EXPRESSION)                                                                \
-    static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
+#define F32_THREE(NAME, TARGET, EXPRESSION)                                                        \
+    TARGET static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)             \
     {                                                                                              \
         const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);                   \
         const uint64_t *rc = row(warp, inst->s[2]);                                                \
@@ -119,7 +119,22 @@ F32_TWO(add_f32, x + y)
 F32_TWO(sub_f32, x - y)
 F32_TWO(mul_f32, multiply(x, y, flags))
 F32_TWO(div_f32, divide(x, y, flags))
-F32_THREE(fma_f32, fused(x, y, z, flags))
+/* x86-64 has had the instruction since 2013, but not from the start: without it each lane would be
+ * a call of the library. */
+#if defined(__x86_64__) && defined(__GNUC__)
+F32_THREE(fma_f32_library, , fused(x, y, z, flags))
+F32_THREE(fma_f32_hardware, __attribute__((target("fma"))), fused(x, y, z, flags))
+
+static void fma_f32(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    if (__builtin_cpu_supports("fma"))
+        fma_f32_hardware(warp, inst, mask);
+    else
+        fma_f32_library(warp, inst, mask);
+}
+#else
+F32_THREE(fma_f32, , fused(x, y, z, flags))
+#endif
 F32_ONE(sqrt_f32, sqrtf(x))
 F32_ONE(rcp_f32, divide(1.0f, x, flags))
 

@@ -272,15 +272,27 @@ static void run_activemask(struct warp *warp, const struct inst *inst, uint32_t 
 
 /* ---- which is which ---- */
 
-/* The member mask is the last source; it must be the one with number `index`. */
-static bool converges(struct inst *inst, int index)
+/* So many sources, and no more. */
+static bool has_sources(const struct inst *inst, int count)
 {
     for (int i = 0; i < 6; i++)
-        if ((inst->s[i] != NO_REGISTER) != (i <= index))
+        if ((inst->s[i] != NO_REGISTER) != (i < count))
             return false;
+    return true;
+}
+
+/* With .sync the member mask follows the other sources, of which there are `count`. */
+static bool converges(struct inst *inst, int count)
+{
     inst->control = K_CONVERGE;
-    inst->target = (uint32_t)index;
-    return inst->flags & F_SYNC;
+    inst->target = (uint32_t)count;
+    return inst->flags & F_SYNC && has_sources(inst, count + 1);
+}
+
+/* Before .sync there was none, and the lanes that happened to be there took part. */
+static bool converges_or_not(struct inst *inst, int count)
+{
+    return inst->flags & F_SYNC ? converges(inst, count) : has_sources(inst, count);
 }
 
 static bool select_barrier(struct inst *inst)
@@ -305,13 +317,14 @@ bool select_warp(struct inst *inst, const char *base)
 {
     if (strcmp(base, "shfl") == 0) {
         inst->run = run_shfl;
-        return inst->mode && inst->type == T_B32 && !inst->gives_predicate && converges(inst, 3);
+        return inst->mode && inst->type == T_B32 && !inst->gives_predicate &&
+               converges_or_not(inst, 3);
     }
     if (strcmp(base, "vote") == 0) {
         inst->run = run_vote;
         bool ballot = inst->flags & F_BALLOT;
         return inst->predicate != UINT32_MAX && inst->gives_predicate != ballot &&
-               inst->d[0] >= 0 && converges(inst, 0);
+               inst->d[0] >= 0 && converges_or_not(inst, 0);
     }
     if (strcmp(base, "match") == 0) {
         inst->run = run_match;

@@ -371,6 +371,30 @@ static void divergence_reconverges(void **state)
     job_fini(&job);
 }
 
+/* PTX for GPUs before Volta: shuffles and votes among the lanes that are there. */
+static void older_shuffles_and_votes_work(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job, KERNEL("mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 8; @!%p1 bra done;\n"
+                          "vote.ballot.b32 %r2, %p1; shfl.down.b32 %r3|%p2, %r1, 2, 31;\n"
+                          "shfl.bfly.b32 %r4, %r1, 1, 31; vote.all.pred %p3, %p1;\n"
+                          "selp.u32 %r5, 100, 0, %p3; add.u32 %r3, %r3, %r5;\n"
+                          "ld.param.u64 %rd1, [p]; mul.wide.u32 %rd2, %r1, 16;\n"
+                          "add.s64 %rd3, %rd1, %rd2;\n"
+                          "st.global.v4.u32 [%rd3], {%r1, %r2, %r3, %r4};\ndone:"));
+    job.launch.block[0] = 32;
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, NULL), FTH_OK);
+    const uint32_t *words = fth_ptx_host(job.machine, job.buffer, 128);
+    for (uint32_t lane = 0; lane < 6; lane++) {
+        const uint32_t *row = words + (size_t)4 * lane;
+        assert_int_equal(row[1], 0xff);
+        assert_int_equal(row[2], lane + 2 + 100);
+        assert_int_equal(row[3], lane ^ 1);
+    }
+    job_fini(&job);
+}
+
 /* A lock that lanes of one warp take in turn: the lane that holds it must get to release it. */
 static void a_spinning_lane_lets_others_go(void **state)
 {
@@ -421,6 +445,7 @@ int main(void)
         cmocka_unit_test(observers_see_every_access_in_order),
         cmocka_unit_test(an_observer_can_end_the_launch),
         cmocka_unit_test(divergence_reconverges),
+        cmocka_unit_test(older_shuffles_and_votes_work),
         cmocka_unit_test(a_spinning_lane_lets_others_go),
         cmocka_unit_test(threads_of_the_host_change_nothing),
     };
