@@ -47,9 +47,10 @@ static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, un
     switch (space) {
     case FTH_SPACE_SHARED:
         return within(warp->block->shared, warp->block->shared_bytes, address, bytes);
-    case FTH_SPACE_LOCAL:
-        return within(warp->local + (uint64_t)lane * warp->local_bytes, warp->local_bytes, address,
-                      bytes);
+    case FTH_SPACE_LOCAL: /* a kernel without local variables has none */
+        return warp->local ? within(warp->local + (uint64_t)lane * warp->local_bytes,
+                                    warp->local_bytes, address, bytes)
+                           : NULL;
     case FTH_SPACE_PARAM: {
         const struct frame *frame = warp->frame;
         return frame->params ? within(frame->params + (uint64_t)lane * frame->function->param_bytes,
