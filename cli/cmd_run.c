@@ -149,11 +149,10 @@ static const struct cli_option *const options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"fathom run saxpy.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a ptr:f32[1000]=iota "
-     "-a ptr:f32[1000]=1",
+    {"fathom run k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]=iota'",
      "run a kernel that nvcc -ptx made, and see its buffers"},
-    {"fathom run k.ptx -e sum -b 64 -a ptr:f32[64]=random --show 0 --json",
-     "all values, for a script"},
+    {"fathom run k.ptx -e sum -b 64 -a 'ptr:f32[64]=random' --show 0 --json",
+     "one kernel of several, with all values, for a script"},
     {NULL, NULL},
 };
 

@@ -25,7 +25,7 @@ static int run(const struct cli_arguments *arguments)
     fth_catalogue_close(catalogue);
     if (status != FTH_OK)
         return cli_fail(&error);
-    cli_message("nothing was measured: this version only describes GPUs. This is the stored "
+    cli_message("nothing was measured: this version does not measure GPUs yet. This is the stored "
                 "description of '%s', the default simulated GPU.",
                 default_gpu);
     return cli_put(arguments, text, size);

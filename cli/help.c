@@ -34,5 +34,8 @@ void cli_print_help(const struct cli_command *command)
     print_options(command);
     printf("\nExamples:\n");
     for (const struct cli_example *example = command->examples; example->command; example++)
-        printf("  %-36s %s\n", example->command, example->what);
+        if (strlen(example->command) <= 36)
+            printf("  %-36s %s\n", example->command, example->what);
+        else
+            printf("  %s\n      %s\n", example->command, example->what);
 }
