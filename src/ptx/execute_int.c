@@ -612,15 +612,20 @@ static bool select_mov(struct inst *inst)
     }
     if (inst->gives_predicate || inst->flags)
         return false;
-    unsigned bytes = type_bytes((enum type)inst->type);
+    /* Into or out of as many parts as the braces hold; a .v4 behind the opcode is nothing here. */
+    unsigned bytes = type_bytes((enum type)inst->type), sources = 0, results = 0;
+    while (sources < FTH_COUNT(inst->s) && inst->s[sources] != NO_REGISTER)
+        sources++;
+    while (results < FTH_COUNT(inst->d) && inst->d[results] != NO_REGISTER)
+        results++;
     bool parts = inst->vector > 1 && bytes % inst->vector == 0;
-    if (inst->vector > 1 && inst->d[1] == NO_REGISTER) {
+    if (inst->vector > 1 && sources > 1) {
         inst->run = run_pack;
-        return parts && inst->d[0] >= 0;
+        return parts && sources == inst->vector && results == 1;
     }
     if (inst->vector > 1) {
         inst->run = run_unpack;
-        return parts && inst->s[0] != NO_REGISTER;
+        return parts && sources == 1 && inst->vector <= FTH_COUNT(inst->d);
     }
     inst->run = run_mov;
     return has_operands(inst, 1);

@@ -41,6 +41,7 @@ static void what_cannot_be_executed_is_refused(void **state)
         {KERNEL("add.s32 %r1, %r2;"), "'add.s32' with these operands", "^"},
         {KERNEL("add.s32 %r1, %r2, %r3, %r4;"), "'add.s32' with these operands", "^"},
         {KERNEL("add.s32 %p1, %r2, %r3;"), "'add.s32' with these operands", "^"},
+        {KERNEL("mov.v4.b64 %rd1, %rd2;\nmov.b64 %rd1, {%r1, %r2, %r3};"), "line 7", "^"},
         {KERNEL("add.s32 5, %r2, %r3;"), "a result must be a register", "  add.s32 5"},
         {KERNEL("add.s32 %r1, %r2, %r99;"), "'%r99' is not declared",
          "  add.s32 %r1, %r2, %r99;\n                    ^"},
