@@ -548,6 +548,8 @@ bool parse_instruction(struct parser *parser)
         return lexer_fail(lexer, &token, "an instruction expected");
     if (!parse_opcode(parser, &token, &shape, base))
         return false;
+    if (shape.vector && strcmp(base, "mov") == 0) /* its parts stand in braces */
+        return lexer_fail(lexer, &token, "'%.*s' is not supported", (int)token.size, token.start);
     lexer_next(lexer);
 
     enum control control = (enum control)flow_control(base);

@@ -612,7 +612,7 @@ static bool select_mov(struct inst *inst)
     }
     if (inst->gives_predicate || inst->flags)
         return false;
-    /* Into or out of as many parts as the braces hold; a .v4 behind the opcode is nothing here. */
+    /* Into or out of as many parts as the braces hold. */
     unsigned bytes = type_bytes((enum type)inst->type), sources = 0, results = 0;
     while (sources < FTH_COUNT(inst->s) && inst->s[sources] != NO_REGISTER)
         sources++;
