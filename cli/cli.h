@@ -101,7 +101,7 @@ void cli_print_man(void);
 void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Tells the error and returns the exit code for it. */
 int cli_fail(const struct fth_error *error);
-/* Warnings of the library go to stderr. */
+/* Warnings of the library go to stderr, and its progress where that is a terminal. */
 extern const struct fth_log cli_log;
 /* The format that --json or --format asks for, text otherwise. */
 const char *cli_format(const struct cli_arguments *arguments);

@@ -103,7 +103,7 @@ static int show(const struct cli_arguments *arguments, const struct fth_launch *
 
 static int run(const struct cli_arguments *arguments)
 {
-    struct fth_launch_shape shape = {.grid = {1, 1, 1}, .block = {32, 1, 1}};
+    struct fth_launch_shape shape = {.grid = {1, 1, 1}, .block = {32, 1, 1}, .log = &cli_log};
     uint64_t seed = 1, most = 8, shared_bytes = 0;
     struct fth_error error = FTH_NO_ERROR;
     const char *grid = cli_value(arguments, &option_grid);

@@ -41,7 +41,20 @@ static void tell(void *user, enum fth_level level, const char *text)
         cli_message("%s%s", level == FTH_LOG_WARNING ? "warning: " : "", text);
 }
 
-const struct fth_log cli_log = {tell, NULL, NULL};
+/* A line that is written over and gone in the end, and only where somebody looks. */
+static void show_progress(void *user, const char *what, double fraction)
+{
+    (void)user;
+    if (!isatty(STDERR_FILENO))
+        return;
+    if (fraction < 1)
+        fprintf(stderr, "\rfathom: %.50s %3.0f %%", what, 100 * fraction);
+    else
+        fprintf(stderr, "\r%66s\r", "");
+    fflush(stderr);
+}
+
+const struct fth_log cli_log = {tell, show_progress, NULL};
 
 const char *cli_format(const struct cli_arguments *arguments)
 {

@@ -248,6 +248,7 @@ struct fth_launch_shape {
     uint32_t grid[3], block[3]; /* 0 counts as 1 */
     size_t shared_bytes;        /* dynamic */
     unsigned threads;           /* of the host; 0: all cores */
+    const struct fth_log *log;  /* hears of the progress; may be NULL */
 };
 struct fth_launch_totals {
     uint64_t warp_instructions, thread_instructions;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- faults ---- */
@@ -245,15 +246,26 @@ static void run_block(struct run *run, uint64_t index)
     block_fini(&block);
 }
 
-static void *work(void *argument)
+/* Takes blocks until there are none left. */
+static void work(struct run *run, const struct fth_log *log)
 {
-    struct run *run = argument;
+    time_t last = 0;
     for (;;) {
         uint64_t index = __atomic_fetch_add(&run->next_block, 1, __ATOMIC_RELAXED);
         if (index >= run->block_count || __atomic_load_n(&run->stop, __ATOMIC_RELAXED))
-            return NULL;
+            return;
         run_block(run, index);
+        time_t now = log ? time(NULL) : 0;
+        if (now != last) /* once a second is enough */
+            fth_log_progress(log, run->kernel->name, (double)index / (double)run->block_count);
+        last = now;
     }
+}
+
+static void *work_silently(void *argument)
+{
+    work(argument, NULL);
+    return NULL;
 }
 
 /* ---- launches ---- */
@@ -341,12 +353,14 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
         return status;
     unsigned threads = host_threads(&run), started = 0;
     pthread_t workers[256];
-    while (started + 1 < threads && pthread_create(&workers[started], NULL, work, &run) == 0)
+    while (started + 1 < threads &&
+           pthread_create(&workers[started], NULL, work_silently, &run) == 0)
         started++;
-    work(&run);
+    work(&run, launch->log);
     for (unsigned i = 0; i < started; i++)
         pthread_join(workers[i], NULL);
     pthread_mutex_destroy(&lock);
+    fth_log_progress(launch->log, run.kernel->name, 1);
     if (totals)
         *totals = (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions};
     if (run.status == FTH_OK && run.stop)

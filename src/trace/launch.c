@@ -298,7 +298,8 @@ enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_launc
             .dynamic_shared_bytes = shape->shared_bytes,
             .arguments = packed,
             .argument_bytes = launch->kernel->parameter_bytes,
-            .threads = shape->threads};
+            .threads = shape->threads,
+            .log = shape->log};
         status = fth_ptx_run(launch->machine, &run, &counted, error);
     }
     free(packed);

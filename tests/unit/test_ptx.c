@@ -343,6 +343,26 @@ static void an_observer_can_end_the_launch(void **state)
     job_fini(&job);
 }
 
+static void hear_progress(void *user, const char *what, double fraction)
+{
+    assert_string_equal(what, "k");
+    *(double *)user = fraction;
+}
+
+static void progress_is_told(void **state)
+{
+    (void)state;
+    struct job job;
+    double last = 0;
+    const struct fth_log log = {NULL, hear_progress, &last};
+    job_init(&job, KERNEL(""));
+    job.launch.grid[0] = 10;
+    job.launch.log = &log;
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, NULL), FTH_OK);
+    assert_true(last == 1);
+    job_fini(&job);
+}
+
 /* ---- flow ---- */
 
 /* Lanes that part come together again where their paths join: the instructions behind the join are
@@ -446,6 +466,7 @@ int main(void)
         cmocka_unit_test(memory_is_managed),
         cmocka_unit_test(observers_see_every_access_in_order),
         cmocka_unit_test(an_observer_can_end_the_launch),
+        cmocka_unit_test(progress_is_told),
         cmocka_unit_test(divergence_reconverges),
         cmocka_unit_test(older_shuffles_and_votes_work),
         cmocka_unit_test(a_spinning_lane_lets_others_go),
