@@ -158,7 +158,7 @@ struct inst {
     uint32_t target; /* of a branch or call; index of a table */
     uint32_t predicate, predicate2; /* source predicate; second destination */
     uint32_t index;                 /* in the function */
-    uint32_t line, column;
+    uint32_t line;
     uint32_t file, source_line; /* .loc */
 };
 
@@ -311,8 +311,7 @@ struct warp {
     struct fragment fragments[LANES];
     uint32_t fragment_count, current;
     uint64_t instructions, thread_instructions;
-    uint64_t since_progress; /* instructions of this fragment while others wait */
-    uint8_t *local;          /* [lane][local_bytes] */
+    uint8_t *local; /* [lane][local_bytes] */
     uint64_t local_bytes;
     const struct allocation *near; /* the allocation of the last access */
     bool failed;
@@ -355,7 +354,7 @@ void out_of_memory(struct run *run);
 /* No block begins or goes on any more. */
 void stop_run(struct run *run);
 struct fth_ptx_warp_id warp_id(const struct warp *warp);
-/* What a special register (enum special in isa.h) reads, for every lane. */
+/* What a special register (enum special in execute_warp.c) reads, for every lane. */
 void read_special(struct warp *warp, unsigned special, uint64_t *out);
 
 /* ---- flow.c ---- */
@@ -378,7 +377,7 @@ static inline int first_lane(uint32_t mask)
     return __builtin_ctz(mask);
 }
 
-/* ---- assembling: isa.c chooses the function that executes an instruction ---- */
+/* ---- assembling: execute_*.c choose the function that executes an instruction ---- */
 
 /* Fills inst->run (and control) from opcode, types and flags; false where there is none. */
 bool select_integer(struct inst *inst, const char *base);

@@ -45,9 +45,8 @@ struct parser {
     struct lexer lexer;
     struct fth_ptx_module *module;
     struct symbol *buckets[BUCKETS];
-    struct symbol *newest[DEEPEST_SCOPE]; /* unused names are dropped when a scope ends */
-    uint32_t scope_ids[DEEPEST_SCOPE];    /* the scopes that are open, outermost first */
-    uint32_t *scope_parents;              /* of every scope of the function, by id */
+    uint32_t scope_ids[DEEPEST_SCOPE]; /* the scopes that are open, outermost first */
+    uint32_t *scope_parents;           /* of every scope of the function, by id */
     size_t scope_count, scope_capacity;
     uint32_t depth;
     struct symbol **scoped; /* a stack of symbols, to be taken out of the buckets */

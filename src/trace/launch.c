@@ -17,20 +17,14 @@
 
 static const struct {
     const char *name, *alias;
-    enum fth_element element;
     unsigned bytes;
     bool is_signed, is_float;
 } elements[] = {
-    {"u8", "b8", FTH_ELEMENT_U8, 1, false, false},
-    {"s8", "i8", FTH_ELEMENT_S8, 1, true, false},
-    {"u16", "b16", FTH_ELEMENT_U16, 2, false, false},
-    {"s16", "i16", FTH_ELEMENT_S16, 2, true, false},
-    {"u32", "b32", FTH_ELEMENT_U32, 4, false, false},
-    {"s32", "i32", FTH_ELEMENT_S32, 4, true, false},
-    {"u64", "b64", FTH_ELEMENT_U64, 8, false, false},
-    {"s64", "i64", FTH_ELEMENT_S64, 8, true, false},
-    {"f32", "f32", FTH_ELEMENT_F32, 4, true, true},
-    {"f64", "f64", FTH_ELEMENT_F64, 8, true, true},
+    {"u8", "b8", 1, false, false},   {"s8", "i8", 1, true, false},
+    {"u16", "b16", 2, false, false}, {"s16", "i16", 2, true, false},
+    {"u32", "b32", 4, false, false}, {"s32", "i32", 4, true, false},
+    {"u64", "b64", 8, false, false}, {"s64", "i64", 8, true, false},
+    {"f32", "f32", 4, true, true},   {"f64", "f64", 8, true, true},
 };
 
 struct argument {
