@@ -378,9 +378,15 @@ static bool parse_call(struct parser *parser, struct inst *inst)
     struct fth_ptx_module *module = parser->module;
     uint32_t index = inst->index;
     struct call_site site = {.function = UINT32_MAX};
-    if (token_is(&lexer->token, "(") &&
-        !(parse_call_slots(parser, &site.results, &site.result_count) && lexer_expect(lexer, ",")))
-        return false;
+    const struct token results = lexer->token;
+    if (token_is(&results, "(")) {
+        if (!parse_call_slots(parser, &site.results, &site.result_count) ||
+            !lexer_expect(lexer, ","))
+            return false;
+        for (size_t i = 0; i < site.result_count; i++)
+            if (site.results[i].row < 0 && site.results[i].row != NO_REGISTER)
+                return lexer_fail(lexer, &results, "a result must be a register or a variable");
+    }
     const struct token name = lexer->token;
     struct symbol *symbol = NULL;
     uint32_t number;

@@ -51,6 +51,9 @@ static void what_cannot_be_executed_is_refused(void **state)
         {KERNEL(".reg .b32 %r<3>;"), "'%r' is declared twice", "^"},
         {KERNEL("@%r1 ret;"), "a predicate expected", "^"},
         {KERNEL("call nothing;"), "a function expected", "^"},
+        {HEAD
+         ".func (.reg .b32 r) f() { mov.u32 r, 1; ret; }\n.entry k() { call (5), f, (); ret; }",
+         "a result must be a register or a variable", "call (5), f, ();"},
         {KERNEL("mov.u32 %r1, 12ab;"), "not a number", "^"},
         {KERNEL("add.s32 %r1, %r2, 1"), "';' expected", "^"},
         {HEAD ".extern .func (.param .b64 r) malloc(.param .b64 a);\n"
