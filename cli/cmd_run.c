@@ -60,7 +60,7 @@ static const struct fth_column columns[] = {
     {"argument", "Argument", FTH_COLUMN_NUMBER},
     {"type", "Type", FTH_COLUMN_TEXT},
     {"count", "Count", FTH_COLUMN_NUMBER},
-    {"values", "Values", FTH_COLUMN_TEXT},
+    {"values", "Values", FTH_COLUMN_NUMBERS},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 

@@ -197,14 +197,19 @@ FTH_MUST_USE enum fth_status fth_report_gpu(const char *format, const struct fth
                                             size_t *size, struct fth_error *error);
 
 /* A table of any kind, shown in the same formats: in JSON a list of objects, in CSV with a head. */
-enum fth_column_kind { FTH_COLUMN_TEXT, FTH_COLUMN_NUMBER, FTH_COLUMN_BYTES };
+enum fth_column_kind {
+    FTH_COLUMN_TEXT,
+    FTH_COLUMN_NUMBERS, /* text with numbers and spaces between: in JSON a list */
+    FTH_COLUMN_NUMBER,
+    FTH_COLUMN_BYTES
+};
 struct fth_column {
     const char *key;  /* in JSON and CSV */
     const char *head; /* in text */
     enum fth_column_kind kind;
 };
 struct fth_cell {
-    const char *text; /* of a text column; NULL: nothing */
+    const char *text; /* of a column of texts or lists; NULL: nothing */
     double number;    /* of the others; NAN: nothing */
 };
 struct fth_table {

@@ -88,7 +88,7 @@ static void write_table(const struct fth_table *table, const struct fth_report_o
         size_t c = i % table->column_count;
         char number[40];
         const char *text = table->cells[i].text;
-        if (table->columns[c].kind != FTH_COLUMN_TEXT)
+        if (table->columns[c].kind >= FTH_COLUMN_NUMBER)
             text = isnan(table->cells[i].number)
                        ? NULL
                        : fth_number_format(table->cells[i].number, number, sizeof number);

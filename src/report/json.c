@@ -2,6 +2,9 @@
 #include "report/report.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static enum fth_status write_gpu(const struct fth_gpu *gpu,
                                  const struct fth_report_options *options, struct fth_buffer *out,
@@ -17,6 +20,22 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
     return status;
 }
 
+/* As they stand, for a double would not keep all of 64 bits; what is no number in JSON (nan, inf)
+ * is null. */
+static void write_numbers(struct fth_json_writer *json, const char *text)
+{
+    fth_json_begin(json, '[', true);
+    while (*text) {
+        char number[64], *end;
+        size_t size = strcspn(text, " ");
+        snprintf(number, sizeof number, "%.*s", (int)size, text);
+        double value = strtod(number, &end);
+        fth_json_raw(json, *end == '\0' && isfinite(value) ? number : "null");
+        text += size + (text[size] == ' ');
+    }
+    fth_json_end(json, ']');
+}
+
 static void write_table(const struct fth_table *table, const struct fth_report_options *options,
                         struct fth_buffer *out)
 {
@@ -27,11 +46,14 @@ static void write_table(const struct fth_table *table, const struct fth_report_o
         fth_json_begin(&json, '{', true);
         for (size_t c = 0; c < table->column_count; c++) {
             const struct fth_cell *cell = &table->cells[row * table->column_count + c];
-            bool text = table->columns[c].kind == FTH_COLUMN_TEXT;
+            enum fth_column_kind kind = table->columns[c].kind;
+            bool text = kind == FTH_COLUMN_TEXT || kind == FTH_COLUMN_NUMBERS;
             if (text ? !cell->text : isnan(cell->number))
                 continue;
             fth_json_key(&json, table->columns[c].key);
-            if (text)
+            if (kind == FTH_COLUMN_NUMBERS)
+                write_numbers(&json, cell->text);
+            else if (text)
                 fth_json_text(&json, cell->text);
             else
                 fth_json_number(&json, cell->number);

@@ -11,7 +11,8 @@ static const char *cell_text(const struct fth_table *table, size_t index, bool u
     const struct fth_cell *cell = &table->cells[index];
     const char *nothing = utf8 ? "–" : "-";
     switch (table->columns[index % table->column_count].kind) {
-    case FTH_COLUMN_TEXT: return cell->text && *cell->text ? cell->text : nothing;
+    case FTH_COLUMN_TEXT:
+    case FTH_COLUMN_NUMBERS: return cell->text && *cell->text ? cell->text : nothing;
     case FTH_COLUMN_BYTES:
         return isnan(cell->number) ? nothing : fth_size_format(cell->number, number, 40);
     default: return isnan(cell->number) ? nothing : fth_number_format(cell->number, number, 40);
@@ -41,7 +42,7 @@ void fth_text_table(const struct fth_table *table, const struct fth_report_optio
         bool head = row == 0;
         fth_buffer_text(out, head && options->colour ? "\033[1m" : "");
         for (size_t c = 0; c < count; c++) {
-            bool right = table->columns[c].kind != FTH_COLUMN_TEXT, last = c + 1 == count;
+            bool right = table->columns[c].kind >= FTH_COLUMN_NUMBER, last = c + 1 == count;
             const char *text =
                 head ? table->columns[c].head
                      : cell_text(table, (row - 1) * table->column_count + c, options->utf8, number);

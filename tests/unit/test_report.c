@@ -182,16 +182,22 @@ static void tables_are_shown_in_every_format(void **state)
     (void)state;
     static const struct fth_column columns[] = {{"name", "Name", FTH_COLUMN_TEXT},
                                                 {"size_bytes", "Size", FTH_COLUMN_BYTES},
-                                                {"n", "N", FTH_COLUMN_NUMBER}};
-    const struct fth_cell cells[] = {{"a\"b", 0}, {NULL, 32768}, {NULL, 1.5},
-                                     {NULL, 0},   {NULL, NAN},   {NULL, NAN}};
-    const struct fth_table table = {columns, 3, cells, 2};
+                                                {"n", "N", FTH_COLUMN_NUMBER},
+                                                {"list", "List", FTH_COLUMN_NUMBERS}};
+    const struct fth_cell cells[] = {
+        {"a\"b", 0}, {NULL, 32768}, {NULL, 1.5}, {"18446744073709551615 -2.5 nan", 0},
+        {NULL, 0},   {NULL, NAN},   {NULL, NAN}, {NULL, 0}};
+    const struct fth_table table = {columns, 4, cells, 2};
     static const struct {
         const char *format, *text;
     } rows[] = {
-        {"text", "Name    Size    N\na\"b   32 KiB  1.5\n-          -    -\n"},
-        {"json", "[\n  {\"name\": \"a\\\"b\", \"size_bytes\": 32768, \"n\": 1.5},\n  {}\n]\n"},
-        {"csv", "name,size_bytes,n\n\"a\"\"b\",32768,1.5\n,,\n"},
+        {"text", "Name    Size    N  List\na\"b   32 KiB  1.5  18446744073709551615 -2.5 nan\n-    "
+                 "      -    -  -\n"},
+        {"json", "[\n  {\"name\": \"a\\\"b\", \"size_bytes\": 32768, \"n\": 1.5, \"list\": "
+                 "[18446744073709551615, -2.5, "
+                 "null]},\n  {}\n]\n"},
+        {"csv",
+         "name,size_bytes,n,list\n\"a\"\"b\",32768,1.5,18446744073709551615 -2.5 nan\n,,,\n"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char *text = NULL;
