@@ -46,6 +46,8 @@ enum type {
     T_BF16X2,
     T_F32,
     T_F64,
+    T_U16X2, /* pairs of integers: add, min and max */
+    T_S16X2,
     T_TF32, /* only to convert to */
     T_PRED
 };

@@ -439,7 +439,7 @@ static bool select_cvt(struct inst *inst)
     }
     enum type to = (enum type)inst->type, from = (enum type)inst->type2;
     uint32_t flags = inst->flags;
-    if (flags & ~(uint32_t)(F_SAT | F_FTZ | F_RELU) || to >= T_TF32 || from >= T_TF32)
+    if (flags & ~(uint32_t)(F_SAT | F_FTZ | F_RELU) || to > T_F64 || from > T_F64)
         return false;
     if (to == T_F16X2 || to == T_BF16X2) {
         inst->run = run_pair_of_floats;

@@ -408,6 +408,39 @@ static inline uint32_t dot(const struct inst *inst, uint32_t a, uint32_t b, uint
 }
 TERNARY(run_dot, uint32_t, dot(inst, a, b, c))
 
+/* ---- pairs of 16-bit integers ---- */
+
+enum pair_operation { PAIR_ADD, PAIR_MIN, PAIR_MAX };
+
+/* .relu keeps negative results at 0. */
+static inline uint32_t combine_pairs(const struct inst *inst, uint32_t a, uint32_t b)
+{
+    uint32_t result = 0;
+    for (unsigned half = 0; half < 32; half += 16) {
+        uint16_t x = (uint16_t)(a >> half), y = (uint16_t)(b >> half);
+        bool less = inst->type == T_S16X2 ? (int16_t)x < (int16_t)y : x < y;
+        uint16_t value = inst->mode == PAIR_ADD   ? (uint16_t)(x + y)
+                         : inst->mode == PAIR_MIN ? (less ? x : y)
+                                                  : (less ? y : x);
+        if (inst->flags & F_RELU && (int16_t)value < 0)
+            value = 0;
+        result |= (uint32_t)value << half;
+    }
+    return result;
+}
+BINARY(run_pairs, uint32_t, combine_pairs(inst, a, b))
+
+static bool select_pairs(struct inst *inst, const char *base)
+{
+    inst->mode = strcmp(base, "add") == 0   ? PAIR_ADD
+                 : strcmp(base, "min") == 0 ? PAIR_MIN
+                                            : PAIR_MAX;
+    inst->run = run_pairs;
+    bool known = inst->mode != PAIR_MAX || strcmp(base, "max") == 0;
+    uint32_t allowed = inst->type == T_S16X2 && inst->mode != PAIR_ADD ? F_RELU : 0;
+    return known && !(inst->flags & ~allowed) && has_operands(inst, 2);
+}
+
 /* ---- moves and selections ---- */
 
 static void run_mov(struct warp *warp, const struct inst *inst, uint32_t mask)
@@ -666,6 +699,8 @@ bool select_integer(struct inst *inst, const char *base)
         inst->run = run_dot;
         return has_operands(inst, 3) && inst->type2 != T_NONE;
     }
+    if (inst->type == T_U16X2 || inst->type == T_S16X2)
+        return select_pairs(inst, base);
     if (strcmp(base, "vabsdiff4") == 0) {
         inst->run = run_vabsdiff4;
         return has_operands(inst, 3) && inst->type == T_U32 && inst->type2 == T_U32;

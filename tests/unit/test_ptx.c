@@ -420,6 +420,34 @@ static void older_shuffles_and_votes_work(void **state)
     job_fini(&job);
 }
 
+/* Pairs of 16-bit integers, which nvcc uses from sm_90 on. */
+static void pairs_of_integers_are_computed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *opcode;
+        uint32_t result; /* of 0xfffe0003 and 0x00010004 */
+    } rows[] = {
+        {"add.u16x2", 0xffff0007},      {"add.s16x2", 0xffff0007}, {"min.u16x2", 0x00010003},
+        {"min.s16x2", 0xfffe0003},      {"max.u16x2", 0xfffe0004}, {"max.s16x2", 0x00010004},
+        {"min.relu.s16x2", 0x00000003},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        static const char pattern[] =
+            KERNEL("ld.param.u64 %rd1, [p]; mov.b32 %r1, 0xfffe0003;\n"
+                   "OPCODE %r2, %r1, 0x00010004; st.global.u32 [%rd1], %r2;");
+        const char *place = strstr(pattern, "OPCODE");
+        char text[1024];
+        struct job job;
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(place - pattern), pattern, rows[i].opcode,
+                 place + strlen("OPCODE"));
+        job_init(&job, text);
+        assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, NULL), FTH_OK);
+        assert_int_equal(*(uint32_t *)fth_ptx_host(job.machine, job.buffer, 4), rows[i].result);
+        job_fini(&job);
+    }
+}
+
 /* A lock that lanes of one warp take in turn: the lane that holds it must get to release it. */
 static void a_spinning_lane_lets_others_go(void **state)
 {
@@ -472,6 +500,7 @@ int main(void)
         cmocka_unit_test(progress_is_told),
         cmocka_unit_test(divergence_reconverges),
         cmocka_unit_test(older_shuffles_and_votes_work),
+        cmocka_unit_test(pairs_of_integers_are_computed),
         cmocka_unit_test(a_spinning_lane_lets_others_go),
         cmocka_unit_test(threads_of_the_host_change_nothing),
     };
