@@ -3,21 +3,14 @@
  * the oldest time stamp. The plain one is always LRU over `mod`; where both are, hits must agree.
  */
 #include "cache/cache.h"
+#include "clock.h"
 #include "mix.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { REFERENCES = 1 << 22, ROUNDS = 7 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* ---- the plain cache ---- */
 

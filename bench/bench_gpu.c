@@ -1,16 +1,9 @@
 /* What reading a GPU description costs, beside what jansson alone takes for the same text: the
  * difference is our own: kinds, rules, relations, provenance. */
+#include "clock.h"
 #include "gpu/gpu.h"
 
 #include <stdio.h>
-#include <time.h>
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* The best of several rounds, in microseconds a document. */
 static double best(int (*work)(const struct fth_embedded *))

@@ -1,11 +1,11 @@
 /* How fast the PTX engine is: a loop of fused multiply-adds and loads, all lanes active, on one
  * core and on all, beside the same loop compiled by the host's compiler. */
+#include "clock.h"
 #include "ptx/ptx.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* for (i = 0; i < n; i++) { x = a[i & 255 of the thread]; s = x * s + x; } */
 static const char loop[] =
@@ -26,13 +26,6 @@ static const char loop[] =
     "    st.global.f32 [%rd5], %f1;\n    ret;\n}\n";
 
 enum { BLOCKS = 64, THREADS = 256, TIMES = 400, INSTRUCTIONS = 9 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* Millions of thread-instructions a second. */
 static double measure(struct fth_ptx_machine *machine, const void *arguments, size_t bytes,

@@ -103,12 +103,9 @@ void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail(const struct fth_error *error);
 /* Warnings of the library go to stderr, and its progress where that is a terminal. */
 extern const struct fth_log cli_log;
-/* The format that --json or --format asks for, text otherwise. */
-const char *cli_format(const struct cli_arguments *arguments);
-/* What the terminal behind stdout can show. */
-struct fth_report_options cli_report_options(const struct cli_arguments *arguments);
-/* Writes to the file of -o, or to stdout; frees the text. */
-int cli_put(const struct cli_arguments *arguments, char *text, size_t size);
+/* Shows a description, or a table, in the format asked for, and writes it there. */
+int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu);
+int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table);
 /* The end of a command that printed to stdout with stdio: a write error is noticed here. */
 int cli_finish_stdout(void);
 

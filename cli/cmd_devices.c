@@ -47,16 +47,18 @@ static int run(const struct cli_arguments *arguments)
     }
     struct fth_error error = FTH_NO_ERROR;
     enum fth_status status = fth_device_list(add, devices, &error);
-    struct fth_report_options options = cli_report_options(arguments);
     struct fth_table table = {columns, COLUMNS, devices->cells, devices->rows};
-    char *text = NULL;
-    size_t size = 0;
-    if (status == FTH_OK)
-        status = fth_report_table(cli_format(arguments), &table, &options, &text, &size, &error);
+    int result = CLI_FAILED;
+    if (status != FTH_OK)
+        result = cli_fail(&error);
+    else if (devices->failed)
+        cli_message("out of memory");
+    else
+        result = cli_put_table(arguments, &table);
     for (size_t i = 0; i < devices->rows * COLUMNS; i++)
         free((void *)devices->cells[i].text);
     free(devices);
-    return status == FTH_OK ? cli_put(arguments, text, size) : cli_fail(&error);
+    return result;
 }
 
 static const struct cli_option *const options[] = {

@@ -8,15 +8,11 @@ static int show(const struct cli_arguments *arguments, const struct fth_catalogu
 {
     struct fth_error error = FTH_NO_ERROR;
     struct fth_gpu *gpu = NULL;
-    struct fth_report_options options = cli_report_options(arguments);
-    char *text = NULL;
-    size_t size = 0;
     enum fth_status status =
         fth_catalogue_read(catalogue, arguments->words[0], &cli_log, &gpu, &error);
-    if (status == FTH_OK)
-        status = fth_report_gpu(cli_format(arguments), gpu, &options, &text, &size, &error);
+    int result = status == FTH_OK ? cli_put_gpu(arguments, gpu) : cli_fail(&error);
     fth_gpu_destroy(gpu);
-    return status == FTH_OK ? cli_put(arguments, text, size) : cli_fail(&error);
+    return result;
 }
 
 static const struct fth_column columns[] = {
@@ -45,10 +41,9 @@ static int list(const struct cli_arguments *arguments, const struct fth_catalogu
     size_t count = fth_catalogue_count(catalogue), rows = 0;
     struct fth_gpu **gpus = calloc(count + 1, sizeof *gpus);
     struct fth_cell *cells = calloc((count + 1) * COLUMNS, sizeof *cells);
-    struct fth_error error = FTH_NO_ERROR;
-    enum fth_status status = gpus && cells ? FTH_OK : FTH_NO_MEMORY;
-    int faults = CLI_DONE;
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+    int faults = CLI_DONE, result = CLI_FAILED;
+    bool room = gpus && cells;
+    for (size_t i = 0; room && i < count; i++) {
         struct fth_error fault = FTH_NO_ERROR;
         const char *name = fth_catalogue_name(catalogue, i);
         if (fth_catalogue_read(catalogue, name, &cli_log, &gpus[i], &fault) == FTH_OK)
@@ -56,22 +51,15 @@ static int list(const struct cli_arguments *arguments, const struct fth_catalogu
         else
             faults = cli_fail(&fault);
     }
-    struct fth_report_options options = cli_report_options(arguments);
-    struct fth_table table = {columns, COLUMNS, cells, rows};
-    char *text = NULL;
-    size_t size = 0;
-    if (status == FTH_OK)
-        status = fth_report_table(cli_format(arguments), &table, &options, &text, &size, &error);
+    if (room)
+        result = cli_put_table(arguments, &(struct fth_table){columns, COLUMNS, cells, rows});
     else
         cli_message("out of memory");
     for (size_t i = 0; gpus && i < count; i++)
         fth_gpu_destroy(gpus[i]);
     free(gpus);
     free(cells);
-    if (status != FTH_OK)
-        return error.status ? cli_fail(&error) : CLI_FAILED;
-    int done = cli_put(arguments, text, size);
-    return done == CLI_DONE ? faults : done;
+    return result == CLI_DONE ? faults : result;
 }
 
 static int run(const struct cli_arguments *arguments)

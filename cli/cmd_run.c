@@ -87,18 +87,15 @@ static int show(const struct cli_arguments *arguments, const struct fth_launch *
         row[2].number = (double)view.count;
         row[3].text = values;
     }
-    struct fth_report_options options = cli_report_options(arguments);
-    struct fth_table table = {columns, COLUMNS, cells, rows};
-    char *text = NULL;
-    size_t size = 0;
+    int result = CLI_FAILED;
     if (status == FTH_OK)
-        status = fth_report_table(cli_format(arguments), &table, &options, &text, &size, &error);
+        result = cli_put_table(arguments, &(struct fth_table){columns, COLUMNS, cells, rows});
+    else if (error.status)
+        result = cli_fail(&error);
     for (size_t i = 0; cells && i < rows; i++)
         fth_free((void *)cells[COLUMNS * i + 3].text);
     free(cells);
-    if (status != FTH_OK)
-        return error.status ? cli_fail(&error) : CLI_FAILED;
-    return cli_put(arguments, text, size);
+    return result;
 }
 
 static int run(const struct cli_arguments *arguments)

@@ -13,22 +13,21 @@ static int run(const struct cli_arguments *arguments)
     struct fth_error error = FTH_NO_ERROR;
     struct fth_catalogue *catalogue = NULL;
     struct fth_gpu *gpu = NULL;
-    struct fth_report_options options = cli_report_options(arguments);
-    char *text = NULL;
-    size_t size = 0;
     enum fth_status status = fth_catalogue_open(&catalogue, &error);
     if (status == FTH_OK)
         status = fth_catalogue_read(catalogue, default_gpu, &cli_log, &gpu, &error);
-    if (status == FTH_OK)
-        status = fth_report_gpu(cli_format(arguments), gpu, &options, &text, &size, &error);
+    int result = CLI_DONE;
+    if (status != FTH_OK) {
+        result = cli_fail(&error);
+    } else {
+        cli_message("nothing was measured: this version does not measure GPUs yet. This is the "
+                    "stored description of '%s', the default simulated GPU.",
+                    default_gpu);
+        result = cli_put_gpu(arguments, gpu);
+    }
     fth_gpu_destroy(gpu);
     fth_catalogue_close(catalogue);
-    if (status != FTH_OK)
-        return cli_fail(&error);
-    cli_message("nothing was measured: this version does not measure GPUs yet. This is the stored "
-                "description of '%s', the default simulated GPU.",
-                default_gpu);
-    return cli_put(arguments, text, size);
+    return result;
 }
 
 static const struct cli_option *const options[] = {

@@ -56,7 +56,8 @@ static void show_progress(void *user, const char *what, double fraction)
 
 const struct fth_log cli_log = {tell, show_progress, NULL};
 
-const char *cli_format(const struct cli_arguments *arguments)
+/* The format that --json or --format asks for, text otherwise. */
+static const char *asked_format(const struct cli_arguments *arguments)
 {
     const char *format = cli_value(arguments, &cli_option_format);
     return format ? format : cli_value(arguments, &cli_option_json) ? "json" : "text";
@@ -71,7 +72,8 @@ static unsigned terminal_width(void)
     return size.ws_col;
 }
 
-struct fth_report_options cli_report_options(const struct cli_arguments *arguments)
+/* What the terminal behind stdout can show. */
+static struct fth_report_options report_options(const struct cli_arguments *arguments)
 {
     const char *output = cli_value(arguments, &cli_option_output);
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
@@ -83,13 +85,36 @@ struct fth_report_options cli_report_options(const struct cli_arguments *argumen
     };
 }
 
-int cli_put(const struct cli_arguments *arguments, char *text, size_t size)
+/* Writes to the file of -o, or to stdout; frees the text. */
+static int put(const struct cli_arguments *arguments, char *text, size_t size)
 {
     const char *output = cli_value(arguments, &cli_option_output);
     struct fth_error error = FTH_NO_ERROR;
     enum fth_status status = fth_file_write(output ? output : "-", text, size, &error);
     fth_free(text);
     return status == FTH_OK ? CLI_DONE : cli_fail(&error);
+}
+
+int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu)
+{
+    struct fth_report_options options = report_options(arguments);
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    size_t size = 0;
+    if (fth_report_gpu(asked_format(arguments), gpu, &options, &text, &size, &error) != FTH_OK)
+        return cli_fail(&error);
+    return put(arguments, text, size);
+}
+
+int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table)
+{
+    struct fth_report_options options = report_options(arguments);
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    size_t size = 0;
+    if (fth_report_table(asked_format(arguments), table, &options, &text, &size, &error) != FTH_OK)
+        return cli_fail(&error);
+    return put(arguments, text, size);
 }
 
 int cli_finish_stdout(void)

@@ -72,6 +72,10 @@ FTH_MUST_USE enum fth_status fth_buffer_take(struct fth_buffer *buffer, char **t
                                              struct fth_error *error);
 void fth_buffer_fini(struct fth_buffer *buffer);
 
+/* Room for one more than `count` in an array that doubles; false, and the array as it was, when
+ * there is no memory. `items` is the array's pointer, as void *. */
+bool fth_grow(void **items, size_t count, size_t *capacity, size_t size);
+
 /* ---- rng.c: xoshiro256**, seeded through splitmix64 ---- */
 
 struct fth_rng {

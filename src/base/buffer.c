@@ -88,6 +88,19 @@ void fth_buffer_fini(struct fth_buffer *buffer)
     *buffer = (struct fth_buffer){0};
 }
 
+bool fth_grow(void **items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return true;
+    size_t wanted = *capacity ? 2 * *capacity : 16;
+    void *larger = wanted < SIZE_MAX / size ? realloc(*items, wanted * size) : NULL;
+    if (!larger)
+        return false;
+    *items = larger;
+    *capacity = wanted;
+    return true;
+}
+
 void fth_free(void *memory)
 {
     free(memory);

@@ -4,8 +4,8 @@
  *   heads[bucket] -> slot -> chain[slot] -> … -> FTH_NO_SLOT
  *
  * With four buckets a slot most chains have one slot or none, so that the processor predicts well
- * where a chain ends. (Open addressing, tried at the same load, was a seventh slower: it has to
- * guess once more on adding a line, and once more on removing one.) */
+ * where a chain ends. (Open addressing, tried at the same load, was slower: it has to guess once
+ * more on adding a line, and once more on removing one.) */
 #include "cache/cache.h"
 
 #include <string.h>

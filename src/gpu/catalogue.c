@@ -38,14 +38,10 @@ static bool add(struct fth_catalogue *catalogue, struct entry entry)
     for (size_t i = 0; i < catalogue->count; i++)
         if (strcmp(catalogue->entries[i].name, entry.name) == 0)
             return true;
-    if (catalogue->count == catalogue->capacity) {
-        size_t capacity = catalogue->capacity ? 2 * catalogue->capacity : 32;
-        struct entry *entries = realloc(catalogue->entries, capacity * sizeof *entries);
-        if (!entries)
-            return false;
-        catalogue->entries = entries;
-        catalogue->capacity = capacity;
-    }
+    void *entries = catalogue->entries;
+    if (!fth_grow(&entries, catalogue->count, &catalogue->capacity, sizeof entry))
+        return false;
+    catalogue->entries = entries;
     catalogue->entries[catalogue->count++] = entry;
     return true;
 }

@@ -12,20 +12,6 @@ static enum fth_status no_memory(struct fth_error *error)
     return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
 }
 
-/* Room for one more in a list that doubles; false when there is no memory. */
-static bool grow(void **items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? 2 * *capacity : 8;
-    void *larger = realloc(*items, wanted * size);
-    if (!larger)
-        return false;
-    *items = larger;
-    *capacity = wanted;
-    return true;
-}
-
 enum fth_status fth_gpu_create(struct fth_gpu **out, struct fth_error *error)
 {
     struct fth_gpu *gpu = calloc(1, sizeof *gpu);
@@ -79,7 +65,7 @@ enum fth_status fth_gpu_add_element(struct fth_gpu *gpu, const char *name, struc
     if (fth_gpu_find_section(gpu, name))
         return fth_fail(error, FTH_INVALID, operation, name, "there is such a section already");
     void *elements = gpu->elements;
-    if (!grow(&elements, gpu->element_count, &gpu->element_capacity, sizeof *gpu->elements))
+    if (!fth_grow(&elements, gpu->element_count, &gpu->element_capacity, sizeof *gpu->elements))
         return no_memory(error);
     gpu->elements = elements;
     struct fth_gpu_section section = {.name = fth_arena_text(&gpu->arena, name)};
@@ -144,7 +130,7 @@ enum fth_status fth_gpu_set(struct fth_gpu *gpu, struct fth_gpu_section *section
             return FTH_OK;
         }
     void *attributes = section->attributes;
-    if (!grow(&attributes, section->count, &section->capacity, sizeof copy))
+    if (!fth_grow(&attributes, section->count, &section->capacity, sizeof copy))
         return no_memory(error);
     section->attributes = attributes;
     section->attributes[section->count++] = copy;
@@ -155,7 +141,7 @@ static enum fth_status add_named(struct fth_gpu *gpu, struct fth_named_texts *li
                                  const char *name, const char *text, struct fth_error *error)
 {
     void *items = list->items;
-    bool ok = grow(&items, list->count, &list->capacity, sizeof *list->items);
+    bool ok = fth_grow(&items, list->count, &list->capacity, sizeof *list->items);
     if (ok) {
         list->items = items;
         struct fth_named_text item = {copy_text(gpu, name, &ok), copy_text(gpu, text, &ok)};

@@ -141,8 +141,9 @@ static void run_set(struct warp *warp, const struct inst *inst, uint32_t mask)
     FOR_LANES(mask, rd[lane] = lanes >> lane & 1 ? yes : 0;);
 }
 
-/* set.eq.f16x2.f16x2: each half for itself. */
-static void run_set_pair(struct warp *warp, const struct inst *inst, uint32_t mask)
+/* Pairs of halves are compared each for itself: lanes of the low ones and of the high ones. */
+static void compare_pairs(struct warp *warp, const struct inst *inst, enum type pair, uint32_t mask,
+                          uint32_t *first, uint32_t *second)
 {
     uint64_t low[2][LANES], high[2][LANES];
     for (int i = 0; i < 2; i++) {
@@ -150,9 +151,15 @@ static void run_set_pair(struct warp *warp, const struct inst *inst, uint32_t ma
         FOR_LANES(mask, low[i][lane] = source[lane] & 0xffff;
                   high[i][lane] = source[lane] >> 16 & 0xffff;);
     }
-    enum type half = inst->type2 == T_F16X2 ? T_F16 : T_BF16;
-    uint32_t first = combine(warp, inst, compare_floats(inst, half, low[0], low[1], mask));
-    uint32_t second = combine(warp, inst, compare_floats(inst, half, high[0], high[1], mask));
+    enum type half = pair == T_F16X2 ? T_F16 : T_BF16;
+    *first = combine(warp, inst, compare_floats(inst, half, low[0], low[1], mask));
+    *second = combine(warp, inst, compare_floats(inst, half, high[0], high[1], mask));
+}
+
+static void run_set_pair(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    uint32_t first, second;
+    compare_pairs(warp, inst, (enum type)inst->type2, mask, &first, &second);
     uint64_t yes = inst->type == T_F16X2 ? 0x3c00 : inst->type == T_BF16X2 ? 0x3f80 : 0xffff;
     uint64_t *rd = out_row(warp, inst->d[0]);
     FOR_LANES(mask,
@@ -162,15 +169,8 @@ static void run_set_pair(struct warp *warp, const struct inst *inst, uint32_t ma
 /* setp.eq.f16x2 p|q: p for the low half, q for the high one. */
 static void run_setp_pair(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
-    uint64_t low[2][LANES], high[2][LANES];
-    for (int i = 0; i < 2; i++) {
-        const uint64_t *source = row(warp, inst->s[i]);
-        FOR_LANES(mask, low[i][lane] = source[lane] & 0xffff;
-                  high[i][lane] = source[lane] >> 16 & 0xffff;);
-    }
-    enum type half = inst->type == T_F16X2 ? T_F16 : T_BF16;
-    uint32_t first = combine(warp, inst, compare_floats(inst, half, low[0], low[1], mask));
-    uint32_t second = combine(warp, inst, compare_floats(inst, half, high[0], high[1], mask));
+    uint32_t first, second;
+    compare_pairs(warp, inst, (enum type)inst->type, mask, &first, &second);
     set_predicate(warp, inst->d[0], mask, first);
     set_predicate(warp, inst->d[1], mask, second);
 }

@@ -8,19 +8,6 @@
 
 static const char operation[] = "allocate device memory";
 
-static bool grow(void **items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? 2 * *capacity : 16;
-    void *larger = realloc(*items, wanted * size);
-    if (!larger)
-        return false;
-    *items = larger;
-    *capacity = wanted;
-    return true;
-}
-
 /* The first allocation that begins above the address. */
 static size_t upper_bound(const struct fth_ptx_machine *machine, uint64_t address)
 {
@@ -49,8 +36,8 @@ static enum fth_status add_allocation(struct fth_ptx_machine *machine, uint64_t 
                                       struct fth_error *error)
 {
     void *allocations = machine->allocations;
-    if (!grow(&allocations, machine->allocation_count, &machine->allocation_capacity,
-              sizeof *machine->allocations))
+    if (!fth_grow(&allocations, machine->allocation_count, &machine->allocation_capacity,
+                  sizeof *machine->allocations))
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
     machine->allocations = allocations;
     /* calloc takes large pieces from the system untouched: memory is used when it is written. */
@@ -174,8 +161,8 @@ enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t addres
         return fth_fail(error, FTH_INVALID, "make texture", NULL,
                         "1, 2 or 4 channels, and memory for all texels, are needed");
     void *textures = machine->textures;
-    if (!grow(&textures, machine->texture_count, &machine->texture_capacity,
-              sizeof *machine->textures))
+    if (!fth_grow(&textures, machine->texture_count, &machine->texture_capacity,
+                  sizeof *machine->textures))
         return fth_fail(error, FTH_NO_MEMORY, "make texture", NULL, "out of memory");
     machine->textures = textures;
     machine->textures[machine->texture_count++] =

@@ -10,15 +10,8 @@
 
 bool parser_grow(struct parser *parser, void **items, size_t count, size_t *capacity, size_t size)
 {
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? 2 * *capacity : 16;
-    void *larger = wanted < SIZE_MAX / size ? realloc(*items, wanted * size) : NULL;
-    if (!larger)
-        return lexer_fail(&parser->lexer, &parser->lexer.token, "out of memory");
-    *items = larger;
-    *capacity = wanted;
-    return true;
+    return fth_grow(items, count, capacity, size) ||
+           lexer_fail(&parser->lexer, &parser->lexer.token, "out of memory");
 }
 
 const char *parser_keep_text(struct parser *parser, const char *text, size_t size)
