@@ -54,7 +54,7 @@ static void show_progress(void *user, const char *what, double fraction)
     fflush(stderr);
 }
 
-const struct fth_log cli_log = {tell, show_progress, NULL};
+const struct fth_log cli_log = {tell, show_progress, NULL, NULL};
 
 /* The format that --json or --format asks for, text otherwise. */
 static const char *asked_format(const struct cli_arguments *arguments)

@@ -66,10 +66,12 @@ const char *fth_error_text(const struct fth_error *error, char *text, size_t siz
 
 enum fth_level { FTH_LOG_ERROR, FTH_LOG_WARNING, FTH_LOG_INFO, FTH_LOG_DEBUG };
 
-/* Either callback may be NULL; `fraction` runs from 0 to 1. */
+/* Each callback may be NULL; `fraction` runs from 0 to 1. `interrupted` is asked on long ways: where
+ * it says true, what is under way ends with FTH_INTERRUPTED and what is complete is kept. */
 struct fth_log {
     void (*message)(void *user, enum fth_level level, const char *text);
     void (*progress)(void *user, const char *what, double fraction);
+    bool (*interrupted)(void *user);
     void *user;
 };
 
@@ -236,6 +238,30 @@ struct fth_device_info {
 FTH_MUST_USE enum fth_status fth_device_list(void (*each)(void *user,
                                                           const struct fth_device_info *device),
                                              void *user, struct fth_error *error);
+
+struct fth_device;
+
+/* Opens "cuda:0", "sim:v100", "sim:path/to/gpu.json", "replay:file". NULL: the first real GPU or,
+ * where there is none, "sim:h200". `log` may be NULL and is kept. */
+FTH_MUST_USE enum fth_status fth_device_open(const char *id, const struct fth_log *log,
+                                             struct fth_device **device, struct fth_error *error);
+const char *fth_device_id(const struct fth_device *device);
+/* From now on everything asked of the device and answered is kept, for "replay:path". */
+FTH_MUST_USE enum fth_status fth_device_record(struct fth_device *device, const char *path,
+                                               struct fth_error *error);
+/* Writes what fth_device_record promised. */
+FTH_MUST_USE enum fth_status fth_device_finish(struct fth_device *device, struct fth_error *error);
+void fth_device_close(struct fth_device *device);
+
+/* Measures the memory topology of a device. */
+struct fth_discover_options {
+    const char *only;          /* "l1,l2": these elements; NULL: all */
+    const struct fth_log *log; /* may be NULL */
+};
+/* With FTH_INTERRUPTED there is a description too, of what was measured until then. */
+FTH_MUST_USE enum fth_status fth_discover(struct fth_device *device,
+                                          const struct fth_discover_options *options,
+                                          struct fth_gpu **gpu, struct fth_error *error);
 
 /* ---- kernels, executed without a GPU --------------------------------------------------------- */
 

@@ -37,6 +37,7 @@ FTH_PRINTF(2, 3) void fth_error_context(struct fth_error *error, const char *con
 FTH_PRINTF(3, 4)
 void fth_log_message(const struct fth_log *log, enum fth_level level, const char *format, ...);
 void fth_log_progress(const struct fth_log *log, const char *what, double fraction);
+bool fth_log_interrupted(const struct fth_log *log);
 
 /* ---- arena.c: memory that lives and dies together ---- */
 

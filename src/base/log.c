@@ -20,3 +20,8 @@ void fth_log_progress(const struct fth_log *log, const char *what, double fracti
     if (log && log->progress)
         log->progress(log->user, what, fraction);
 }
+
+bool fth_log_interrupted(const struct fth_log *log)
+{
+    return log && log->interrupted && log->interrupted(log->user);
+}

@@ -1,18 +1,143 @@
-/* device/: where measurements come from. So far it only says which GPUs are here: each backend
- * lists its own, or says why it cannot be used; device.c asks them all. */
+/* device/: experiments in, samples out. A device is a real GPU, a simulated one or a recording; who
+ * asks cannot tell which, and learns of it only what a driver would say and what is measured.
+ *
+ *   device.c    the registry: which devices there are, opening one by its name
+ *   request.c   the canonical text of a request, and what a request must be like
+ *   batch.c     requests into launches: memory, chains, one request an SM (over machine.h)
+ *   layout.c    where the chains of a batch lie
+ *   record.c    writes down what another device answers      replay.c  answers from such a file
+ *   recording.c the file format of the two
+ *   cuda/       NVIDIA GPUs through their driver             sim/      simulated GPUs
+ */
 #ifndef FTH_DEVICE_H
 #define FTH_DEVICE_H
 
 #include "gpu/gpu.h"
 
-struct fth_backend {
-    const char *name;
-    const char *summary;
-    /* Calls `each` for every device it has. Where it has none, fails with the reason. */
-    enum fth_status (*list)(void (*each)(void *user, const struct fth_device_info *device),
-                            void *user, struct fth_error *error);
+/* ---- requests ---- */
+
+/* The way that a load takes. */
+enum fth_path {
+    FTH_PATH_CA,       /* global, cached in L1 where the GPU does that */
+    FTH_PATH_CG,       /* global, past L1 */
+    FTH_PATH_READONLY, /* global, through the read-only path */
+    FTH_PATH_TEXTURE,
+    FTH_PATH_CONSTANT,
+    FTH_PATH_SHARED,
+    FTH_PATH_COUNT
+};
+const char *fth_path_name(enum fth_path path);
+
+/* A pointer chain: elements `stride_bytes` apart from `start_bytes` of the array on; each holds the
+ * address of the next. Two chains with the same array number lie in the same memory; those of one
+ * batch must then have the same stride and order. In memory order where `step` is 1; otherwise hop i
+ * visits element i * step modulo count (step and count without a common factor). */
+struct fth_chain {
+    unsigned array;
+    uint64_t start_bytes;
+    uint64_t stride_bytes;
+    uint64_t count;
+    uint64_t step; /* 0 counts as 1 */
 };
 
-extern const struct fth_backend fth_backend_cuda;
+enum fth_step_kind {
+    FTH_STEP_WALK,      /* no samples */
+    FTH_STEP_TIME_PASS, /* one sample a pass: cycles from the first load to the return of the last */
+    FTH_STEP_TIME_HOPS  /* one sample a hop: its cycles, the reading of the clock included */
+};
+
+/* What one warp does while all others wait. */
+struct fth_step {
+    enum fth_step_kind kind;
+    enum fth_path path;
+    struct fth_chain chain;
+    unsigned warp;   /* of the block */
+    bool reverse;    /* from the last element to the first (only where step is 1) */
+    uint64_t passes; /* over the whole chain, at least 1 */
+};
+
+enum { FTH_MOST_STEPS = 8, FTH_MOST_WARPS = 32 };
+#define FTH_ANY_SM UINT32_MAX
+
+/* One experiment: steps one after the other in one block on one SM. Its samples are those of its
+ * timed steps, in order. */
+struct fth_request {
+    struct fth_step steps[FTH_MOST_STEPS];
+    size_t step_count;
+    uint32_t sm;          /* or FTH_ANY_SM */
+    int carveout_percent; /* shared memory's part of what it shares with L1; -1: the driver's choice */
+    bool alone;           /* nothing else runs on the GPU meanwhile */
+    bool cold;            /* L2 holds nothing of the chains at the start (implies alone) */
+};
+
+/* Checks one request; the error says which member is wrong. */
+FTH_MUST_USE enum fth_status fth_request_check(const struct fth_request *request,
+                                               struct fth_error *error);
+/* Appends its canonical text, one line without the newline: equal requests, equal text. */
+void fth_request_write(const struct fth_request *request, struct fth_buffer *text);
+/* How many samples its answer has. */
+uint64_t fth_request_samples(const struct fth_request *request);
+
+/* ---- samples ---- */
+
+struct fth_samples {
+    enum fth_status status; /* FTH_OK, or why this request has no answer */
+    char cause[192];
+    uint32_t sm;
+    double clock_mhz; /* of the SM, as observed around the batch; NAN: not known */
+    uint32_t *cycles;
+    size_t count;
+};
+
+void fth_samples_fini(struct fth_samples *samples);
+
+/* ---- devices ---- */
+
+struct fth_device_ops {
+    /* Adds what can be known without measuring: name, limits, sizes that a driver tells; and, as
+     * they are now, power and throttling. */
+    enum fth_status (*describe)(void *state, struct fth_gpu *gpu, struct fth_error *error);
+    /* Fills one struct fth_samples a request. A request that cannot be answered says so in its
+     * samples; the function fails where the device does. The requests have been checked. */
+    enum fth_status (*measure)(void *state, const struct fth_request *requests, size_t count,
+                               struct fth_samples *samples, struct fth_error *error);
+    /* What was promised for the end, as a recording; NULL: nothing. */
+    enum fth_status (*finish)(void *state, struct fth_error *error);
+    void (*close)(void *state);
+};
+
+struct fth_device {
+    const struct fth_device_ops *ops;
+    void *state;
+    char id[256]; /* "cuda:0", "sim:h200" */
+};
+
+FTH_MUST_USE enum fth_status fth_device_create(const char *id, const struct fth_device_ops *ops,
+                                               void *state, struct fth_device **device,
+                                               struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_device_describe(struct fth_device *device, struct fth_gpu *gpu,
+                                                 struct fth_error *error);
+/* `samples` is the caller's array of `count`, finished with fth_samples_fini each, whatever the
+ * status. Checks the requests. */
+FTH_MUST_USE enum fth_status fth_device_measure(struct fth_device *device,
+                                                const struct fth_request *requests, size_t count,
+                                                struct fth_samples *samples,
+                                                struct fth_error *error);
+
+/* ---- backends ---- */
+
+struct fth_backend {
+    const char *name; /* the part of an id before the colon */
+    const char *summary;
+    /* Calls `each` for every device it has. Where it has none, fails with the reason. NULL: it has
+     * no list. */
+    enum fth_status (*list)(void (*each)(void *user, const struct fth_device_info *device),
+                            void *user, struct fth_error *error);
+    /* `what` is the part of the id after the colon. */
+    enum fth_status (*open)(const char *what, const struct fth_log *log, struct fth_device **device,
+                            struct fth_error *error);
+};
+
+extern const struct fth_backend fth_backend_cuda, fth_backend_sim, fth_backend_replay;
 
 #endif

@@ -65,12 +65,12 @@ static void log_reaches_the_callback(void **state)
 {
     (void)state;
     char seen[64] = "";
-    struct fth_log log = {keep_message, keep_progress, seen};
+    struct fth_log log = {keep_message, keep_progress, NULL, seen};
     fth_log_message(&log, FTH_LOG_WARNING, "%s %d", "careful", 7);
     assert_string_equal(seen, "1 careful 7");
     fth_log_progress(&log, "l1", 0.5);
     assert_string_equal(seen, "l1 0.50");
-    struct fth_log silent = {NULL, NULL, NULL};
+    struct fth_log silent = {NULL, NULL, NULL, NULL};
     fth_log_message(&silent, FTH_LOG_ERROR, "x");
     fth_log_message(NULL, FTH_LOG_ERROR, "x");
     fth_log_progress(NULL, "x", 1);

@@ -258,7 +258,7 @@ static void unknown_things_are_warned_about_and_kept(void **state)
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct heard heard = {"", 0};
-        struct fth_log log = {hear, NULL, &heard};
+        struct fth_log log = {hear, NULL, NULL, &heard};
         struct fth_gpu *gpu = NULL;
         const char *text = document(rows[i].elements);
         assert_int_equal(fth_gpu_read_text("x", text, strlen(text), &log, &gpu, NULL), FTH_OK);
@@ -327,7 +327,7 @@ static void the_example_of_the_design_is_read(void **state)
 {
     (void)state;
     struct heard heard = {"", 0};
-    struct fth_log log = {hear, NULL, &heard};
+    struct fth_log log = {hear, NULL, NULL, &heard};
     static const char text[] =
         "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"NVIDIA H200\", \"vendor\": "
         "\"NVIDIA\", \"compute_capability\": \"9.0\", \"sms\": 132, \"warp_size\": 32, "
@@ -495,7 +495,7 @@ static void every_description_holds(void **state)
         snprintf(path, sizeof path, "data/gpus/%s.json", shipped[i]);
         char *text = read_source_file(path, &size);
         struct heard heard = {"", 0};
-        struct fth_log log = {hear, NULL, &heard};
+        struct fth_log log = {hear, NULL, NULL, &heard};
         struct fth_gpu *gpu = NULL;
         struct fth_error error = NO_ERROR;
         if (fth_gpu_read_text(path, text, size, &log, &gpu, &error) != FTH_OK)

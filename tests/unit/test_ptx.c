@@ -357,7 +357,7 @@ static void progress_is_told(void **state)
     (void)state;
     struct job job;
     double last = 0;
-    const struct fth_log log = {NULL, hear_progress, &last};
+    const struct fth_log log = {NULL, hear_progress, NULL, &last};
     job_init(&job, KERNEL(""));
     job.launch.grid[0] = 10;
     job.launch.log = &log;
