@@ -22,32 +22,18 @@
 
 static const char operation[] = "check request";
 
-static const char *const path_names[FTH_PATH_COUNT] = {
-    [FTH_PATH_CA] = "ca",
-    [FTH_PATH_CG] = "cg",
-    [FTH_PATH_READONLY] = "readonly",
-    [FTH_PATH_TEXTURE] = "texture",
-    [FTH_PATH_CONSTANT] = "constant",
-    [FTH_PATH_SHARED] = "shared",
-};
-
 static const char *const kind_names[] = {
     [FTH_STEP_WALK] = "walk",
     [FTH_STEP_TIME_PASS] = "time-pass",
     [FTH_STEP_TIME_HOPS] = "time-hops",
 };
 
-const char *fth_path_name(enum fth_path path)
-{
-    return (unsigned)path < FTH_PATH_COUNT ? path_names[path] : "?";
-}
-
 static const char *kind_name(enum fth_step_kind kind)
 {
     return (unsigned)kind < FTH_COUNT(kind_names) ? kind_names[kind] : "?";
 }
 
-static uint64_t hop_step(const struct fth_chain *chain)
+uint64_t fth_chain_step(const struct fth_chain *chain)
 {
     return chain->step ? chain->step : 1;
 }
@@ -134,11 +120,11 @@ static enum fth_status check_chain(const struct fth_step *step, size_t index,
                       " on end beyond the %" PRIu64 " bytes of %s",
                       chain->count, chain->stride_bytes, chain->start_bytes, most,
                       memories[memory].name);
-    if (common_factor(hop_step(chain), chain->count) != 1)
+    if (common_factor(fth_chain_step(chain), chain->count) != 1)
         return refuse(error, index, "chain.step",
                       "%" PRIu64 " and the %" PRIu64 " elements have a common factor", chain->step,
                       chain->count);
-    if (step->reverse && hop_step(chain) != 1)
+    if (step->reverse && fth_chain_step(chain) != 1)
         return refuse(error, index, "reverse", "a chain is walked backwards only in memory order");
     return FTH_OK;
 }
@@ -179,14 +165,14 @@ static enum fth_status check_pair(const struct fth_step *first, const struct fth
         return refuse(error, index, "chain.stride_bytes",
                       "array %u has a chain with a stride of %" PRIu64 " already", b->array,
                       a->stride_bytes);
-    if (hop_step(a) != hop_step(b))
+    if (fth_chain_step(a) != fth_chain_step(b))
         return refuse(error, index, "chain.step",
                       "array %u has a chain with a step of %" PRIu64 " already", b->array,
-                      hop_step(a));
+                      fth_chain_step(a));
     if (!overlap(a, b))
         return FTH_OK;
     /* Where the last hops of a chain lead depends on its count, unless it is in memory order. */
-    if (hop_step(a) != 1 && (a->start_bytes != b->start_bytes || a->count != b->count))
+    if (fth_chain_step(a) != 1 && (a->start_bytes != b->start_bytes || a->count != b->count))
         return refuse(error, index, "chain.step",
                       "two chains out of memory order overlap in array %u", b->array);
     /* From an element of one to the next element of the other; both ways make a stride. */
@@ -256,7 +242,7 @@ static void write_step(const struct fth_step *step, struct fth_buffer *text)
     if (chain->start_bytes)
         fth_buffer_format(text, "+%" PRIu64, chain->start_bytes);
     fth_buffer_format(text, ":%" PRIu64 "x%" PRIu64, chain->stride_bytes, chain->count);
-    if (hop_step(chain) != 1)
+    if (fth_chain_step(chain) != 1)
         fth_buffer_format(text, " step %" PRIu64, chain->step);
     if (step->warp)
         fth_buffer_format(text, " warp %u", step->warp);
