@@ -11,49 +11,90 @@ static const struct fth_dl_symbol symbols[] = {
     {{"cuDeviceGetAttribute"}, offsetof(struct fth_cuda, device_attribute), false},
     {{"cuDeviceTotalMem_v2"}, offsetof(struct fth_cuda, device_memory), false},
     {{"cuGetErrorString"}, offsetof(struct fth_cuda, error_text), true},
+    {{"cuDeviceGetUuid_v2", "cuDeviceGetUuid"}, offsetof(struct fth_cuda, device_uuid), true},
+    {{"cuDeviceGetUuid"}, offsetof(struct fth_cuda, device_whole_uuid), true},
+    {{"cuDeviceGetPCIBusId"}, offsetof(struct fth_cuda, device_pci), true},
+    {{"cuDeviceGetTexture1DLinearMaxWidth"}, offsetof(struct fth_cuda, device_texels), true},
     {{"cuDevicePrimaryCtxRetain"}, offsetof(struct fth_cuda, context_retain), true},
     {{"cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxRelease"},
      offsetof(struct fth_cuda, context_release),
      true},
     {{"cuCtxSetCurrent"}, offsetof(struct fth_cuda, context_set), true},
     {{"cuCtxSynchronize"}, offsetof(struct fth_cuda, synchronize), true},
+    {{"cuStreamQuery"}, offsetof(struct fth_cuda, stream_query), true},
     {{"cuModuleLoadDataEx"}, offsetof(struct fth_cuda, module_load), true},
     {{"cuModuleUnload"}, offsetof(struct fth_cuda, module_unload), true},
     {{"cuModuleGetFunction"}, offsetof(struct fth_cuda, module_function), true},
+    {{"cuModuleGetGlobal_v2"}, offsetof(struct fth_cuda, module_symbol), true},
     {{"cuFuncSetAttribute"}, offsetof(struct fth_cuda, function_set), true},
     {{"cuMemAlloc_v2"}, offsetof(struct fth_cuda, memory_alloc), true},
     {{"cuMemFree_v2"}, offsetof(struct fth_cuda, memory_free), true},
+    {{"cuMemGetInfo_v2"}, offsetof(struct fth_cuda, memory_info), true},
     {{"cuMemcpyHtoD_v2"}, offsetof(struct fth_cuda, memory_upload), true},
     {{"cuMemcpyDtoH_v2"}, offsetof(struct fth_cuda, memory_download), true},
     {{"cuMemsetD8_v2"}, offsetof(struct fth_cuda, memory_fill), true},
+    {{"cuTexObjectCreate"}, offsetof(struct fth_cuda, texture_create), true},
+    {{"cuTexObjectDestroy"}, offsetof(struct fth_cuda, texture_destroy), true},
     {{"cuLaunchKernel"}, offsetof(struct fth_cuda, launch), true},
 };
 
-enum fth_status fth_cuda_fail(const struct fth_cuda *cuda, fth_cu_result result, const char *call,
-                              struct fth_error *error)
+const char *fth_cuda_text(const struct fth_cuda *cuda, fth_cu_result result)
 {
     const char *text = NULL;
     if (cuda->error_text)
         cuda->error_text(result, &text);
-    return fth_fail(error, FTH_UNAVAILABLE, "ask the CUDA driver", call, "%s (error %d)",
-                    text ? text : "it failed", result);
+    return text ? text : "it failed";
 }
 
-enum fth_status fth_cuda_open(struct fth_cuda *cuda, struct fth_error *error)
+/* CUresult values, from the driver's documentation. */
+static enum fth_status status_of(fth_cu_result result)
+{
+    switch (result) {
+    case 2: return FTH_NO_MEMORY;
+    case 500: return FTH_NOT_FOUND;
+    case 200: /* not a module */
+    case 209: /* no code for this GPU in it */
+    case 218: /* PTX that does not compile */
+    case 221: /* no compiler */
+    case 222: /* PTX newer than the compiler */
+    case 223: /* compiling is switched off */
+    case 801: /* not supported */ return FTH_UNSUPPORTED;
+    default: return FTH_UNAVAILABLE;
+    }
+}
+
+enum fth_status fth_cuda_fail(const struct fth_cuda *cuda, fth_cu_result result, const char *call,
+                              struct fth_error *error)
+{
+    return fth_fail(error, status_of(result), "ask the CUDA driver", call, "%s (error %d)",
+                    fth_cuda_text(cuda, result), result);
+}
+
+enum fth_status fth_cuda_find(struct fth_cuda *cuda, struct fth_error *error)
 {
     static const char *const sonames[] = {"libcuda.so.1", NULL};
     *cuda = (struct fth_cuda){.handle = NULL};
     enum fth_status status =
         fth_dl_open(sonames, symbols, FTH_COUNT(symbols), cuda, &cuda->handle, error);
-    if (status != FTH_OK) {
+    if (status != FTH_OK)
         fth_error_context(error, "no NVIDIA driver that can be used");
-        return status;
-    }
+    return status;
+}
+
+enum fth_status fth_cuda_initialise(const struct fth_cuda *cuda, struct fth_error *error)
+{
     fth_cu_result result = cuda->init(0);
-    if (result != 0) {
-        status = fth_cuda_fail(cuda, result, "cuInit", error);
+    return result == 0 ? FTH_OK : fth_cuda_fail(cuda, result, "cuInit", error);
+}
+
+enum fth_status fth_cuda_open(struct fth_cuda *cuda, struct fth_error *error)
+{
+    enum fth_status status = fth_cuda_find(cuda, error);
+    if (status != FTH_OK)
+        return status;
+    status = fth_cuda_initialise(cuda, error);
+    if (status != FTH_OK)
         fth_cuda_close(cuda);
-    }
     return status;
 }
 

@@ -1,10 +1,7 @@
-/* Which NVIDIA GPUs are here. */
+/* Which NVIDIA GPUs are here, and the slices of those that are parted (MIG). */
 #include "device/cuda/cuda.h"
 
 #include <stdio.h>
-
-/* CUdevice_attribute values, from the driver's documentation. */
-enum { SM_COUNT = 16, CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
 
 static enum fth_status describe(const struct fth_cuda *cuda, int ordinal, int version,
                                 void (*each)(void *user, const struct fth_device_info *device),
@@ -18,11 +15,11 @@ static enum fth_status describe(const struct fth_cuda *cuda, int ordinal, int ve
     if (result == 0)
         result = cuda->device_name(name, sizeof name, device);
     if (result == 0)
-        result = cuda->device_attribute(&sms, SM_COUNT, device);
+        result = cuda->device_attribute(&sms, FTH_CU_SMS, device);
     if (result == 0)
-        result = cuda->device_attribute(&major, CAPABILITY_MAJOR, device);
+        result = cuda->device_attribute(&major, FTH_CU_MAJOR, device);
     if (result == 0)
-        result = cuda->device_attribute(&minor, CAPABILITY_MINOR, device);
+        result = cuda->device_attribute(&minor, FTH_CU_MINOR, device);
     if (result == 0)
         result = cuda->device_memory(&memory, device);
     if (result != 0)
@@ -35,8 +32,8 @@ static enum fth_status describe(const struct fth_cuda *cuda, int ordinal, int ve
     return FTH_OK;
 }
 
-static enum fth_status list(void (*each)(void *user, const struct fth_device_info *device),
-                            void *user, struct fth_error *error)
+enum fth_status fth_cuda_list(void (*each)(void *user, const struct fth_device_info *device),
+                              void *user, struct fth_error *error)
 {
     struct fth_cuda cuda;
     enum fth_status status = fth_cuda_open(&cuda, error);
@@ -53,7 +50,10 @@ static enum fth_status list(void (*each)(void *user, const struct fth_device_inf
     for (int i = 0; i < count && status == FTH_OK; i++)
         status = describe(&cuda, i, version, each, user, error);
     fth_cuda_close(&cuda);
+    struct fth_nvml nvml;
+    if (status == FTH_OK && fth_nvml_open(&nvml)) {
+        fth_nvml_slices(&nvml, each, user);
+        fth_nvml_close(&nvml);
+    }
     return status;
 }
-
-const struct fth_backend fth_backend_cuda = {"cuda", "NVIDIA GPUs, through their driver", list};

@@ -7,7 +7,9 @@
 
 /* CUjit_option and CUfunction_attribute values, from the driver's documentation. */
 enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
-enum { MAX_DYNAMIC_SHARED_BYTES = 8 };
+enum { MAX_DYNAMIC_SHARED_BYTES = 8, PREFERRED_CARVEOUT = 9 };
+/* CUresourcetype, CUarray_format, CU_TRSF_READ_AS_INTEGER. */
+enum { LINEAR = 2, UNSIGNED_INT32 = 3, READ_AS_INTEGER = 1 };
 /* A block has so much shared memory without asking (CUDA C++ Programming Guide, "Shared Memory").
  */
 enum { SHARED_WITHOUT_ASKING = 48 * 1024 };
@@ -112,13 +114,57 @@ enum fth_status fth_cuda_function(const struct fth_cuda *cuda, fth_cu_module mod
     return status;
 }
 
+enum fth_status fth_cuda_symbol(const struct fth_cuda *cuda, fth_cu_module module, const char *name,
+                                uint64_t *address, uint64_t *bytes, struct fth_error *error)
+{
+    *address = *bytes = 0;
+    if (!cuda->module_symbol)
+        return missing("cuModuleGetGlobal", error);
+    size_t size = 0;
+    enum fth_status status =
+        check(cuda, cuda->module_symbol(address, &size, module, name), "cuModuleGetGlobal", error);
+    *bytes = size;
+    if (status != FTH_OK)
+        fth_error_context(error, "%s", name);
+    return status;
+}
+
+enum fth_status fth_cuda_carveout(const struct fth_cuda *cuda, fth_cu_function function,
+                                  int percent, struct fth_error *error)
+{
+    if (!cuda->function_set)
+        return missing("cuFuncSetAttribute", error);
+    return check(cuda, cuda->function_set(function, PREFERRED_CARVEOUT, percent),
+                 "cuFuncSetAttribute", error);
+}
+
+enum fth_status fth_cuda_free_bytes(const struct fth_cuda *cuda, uint64_t *bytes,
+                                    struct fth_error *error)
+{
+    *bytes = 0;
+    if (!cuda->memory_info)
+        return missing("cuMemGetInfo", error);
+    size_t free = 0, total;
+    enum fth_status status = check(cuda, cuda->memory_info(&free, &total), "cuMemGetInfo", error);
+    *bytes = free;
+    return status;
+}
+
 enum fth_status fth_cuda_alloc(const struct fth_cuda *cuda, size_t bytes, uint64_t *address,
                                struct fth_error *error)
 {
     *address = 0;
     if (!cuda->memory_alloc || !cuda->memory_free)
         return missing("cuMemAlloc", error);
-    return check(cuda, cuda->memory_alloc(address, bytes), "cuMemAlloc", error);
+    enum fth_status status = check(cuda, cuda->memory_alloc(address, bytes), "cuMemAlloc", error);
+    uint64_t free;
+    if (status == FTH_NO_MEMORY && fth_cuda_free_bytes(cuda, &free, NULL) == FTH_OK) {
+        char asked_text[32], free_text[32];
+        fth_error_context(error, "%s asked for, %s free",
+                          fth_size_format((double)bytes, asked_text, sizeof asked_text),
+                          fth_size_format((double)free, free_text, sizeof free_text));
+    }
+    return status;
 }
 
 void fth_cuda_free(const struct fth_cuda *cuda, uint64_t address)
@@ -149,6 +195,32 @@ enum fth_status fth_cuda_fill(const struct fth_cuda *cuda, uint64_t address, uns
     if (!cuda->memory_fill)
         return missing("cuMemsetD8", error);
     return check(cuda, cuda->memory_fill(address, byte, bytes), "cuMemsetD8", error);
+}
+
+enum fth_status fth_cuda_texture(const struct fth_cuda *cuda, uint64_t address, uint64_t texels,
+                                 uint64_t *texture, struct fth_error *error)
+{
+    *texture = 0;
+    if (!cuda->texture_create || !cuda->texture_destroy)
+        return missing("cuTexObjectCreate", error);
+    _Static_assert(sizeof(struct fth_cu_resource) == 144 &&
+                       offsetof(struct fth_cu_resource, flags) == 136 &&
+                       sizeof(struct fth_cu_sampling) == 104,
+                   "as the driver has them");
+    const struct fth_cu_resource resource = {.type = LINEAR,
+                                             .address = address,
+                                             .format = UNSIGNED_INT32,
+                                             .channels = 1,
+                                             .bytes = (size_t)texels * sizeof(uint32_t)};
+    const struct fth_cu_sampling sampling = {.flags = READ_AS_INTEGER};
+    return check(cuda, cuda->texture_create(texture, &resource, &sampling, NULL),
+                 "cuTexObjectCreate", error);
+}
+
+void fth_cuda_texture_destroy(const struct fth_cuda *cuda, uint64_t texture)
+{
+    if (texture)
+        cuda->texture_destroy(texture);
 }
 
 enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function function,

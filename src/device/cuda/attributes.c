@@ -1,0 +1,300 @@
+/* What the driver tells of a GPU without anything being measured: its attributes, one row each.
+ * What it does not know, or gives as 0 where 0 cannot be, is absent. */
+#include "device/cuda/cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum kind { NUMBER, FROM_KHZ, WORDS, FLAG };
+
+struct row {
+    int attribute; /* CUdevice_attribute, from the driver's documentation */
+    const char *method;
+    const char *section, *name;
+    enum kind kind;
+};
+
+#define ROW(number, attribute, section, name, kind)                                                \
+    {                                                                                              \
+        number, "CU_DEVICE_ATTRIBUTE_" attribute, section, name, kind                              \
+    }
+
+static const struct row rows[] = {
+    ROW(16, "MULTIPROCESSOR_COUNT", "device", "sms", NUMBER),
+    ROW(10, "WARP_SIZE", "device", "warp_size", NUMBER),
+    ROW(13, "CLOCK_RATE", "device", "clock_mhz", FROM_KHZ),
+    ROW(36, "MEMORY_CLOCK_RATE", "device", "memory_clock_mhz", FROM_KHZ),
+    ROW(37, "GLOBAL_MEMORY_BUS_WIDTH", "device", "memory_bus_bits", NUMBER),
+    ROW(1, "MAX_THREADS_PER_BLOCK", "device", "max_threads_per_block", NUMBER),
+    ROW(39, "MAX_THREADS_PER_MULTIPROCESSOR", "device", "max_threads_per_sm", NUMBER),
+    ROW(106, "MAX_BLOCKS_PER_MULTIPROCESSOR", "device", "max_blocks_per_sm", NUMBER),
+    ROW(12, "MAX_REGISTERS_PER_BLOCK", "device", "max_registers_per_block", NUMBER),
+    ROW(9, "TOTAL_CONSTANT_MEMORY", "device", "constant_memory_bytes", NUMBER),
+    ROW(14, "TEXTURE_ALIGNMENT", "device", "texture_alignment_bytes", NUMBER),
+    ROW(87, "SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO", "device", "single_to_double_ratio", NUMBER),
+    ROW(40, "ASYNC_ENGINE_COUNT", "device", "copy_engines", NUMBER),
+    ROW(126, "MEM_SYNC_DOMAIN_COUNT", "device", "memory_sync_domains", NUMBER),
+    ROW(18, "INTEGRATED", "device", "integrated", FLAG),
+    ROW(17, "KERNEL_EXEC_TIMEOUT", "device", "kernel_timeout", FLAG),
+    ROW(31, "CONCURRENT_KERNELS", "device", "concurrent_kernels", FLAG),
+    ROW(95, "COOPERATIVE_LAUNCH", "device", "cooperative_launch", FLAG),
+    ROW(120, "CLUSTER_LAUNCH", "device", "cluster_launch", FLAG),
+    ROW(90, "COMPUTE_PREEMPTION_SUPPORTED", "device", "preemption", FLAG),
+    ROW(78, "STREAM_PRIORITIES_SUPPORTED", "device", "stream_priorities", FLAG),
+    ROW(127, "TENSOR_MAP_ACCESS_SUPPORTED", "device", "tensor_maps", FLAG),
+    ROW(132, "MULTICAST_SUPPORTED", "device", "multicast", FLAG),
+    ROW(133, "MPS_ENABLED", "device", "mps", FLAG),
+    ROW(41, "UNIFIED_ADDRESSING", "device", "unified_addressing", FLAG),
+    ROW(83, "MANAGED_MEMORY", "device", "managed_memory", FLAG),
+    ROW(89, "CONCURRENT_MANAGED_ACCESS", "device", "concurrent_managed_access", FLAG),
+    ROW(88, "PAGEABLE_MEMORY_ACCESS", "device", "pageable_access", FLAG),
+    ROW(100, "PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES", "device", "host_page_tables", FLAG),
+    ROW(86, "HOST_NATIVE_ATOMIC_SUPPORTED", "device", "host_atomics", FLAG),
+    ROW(102, "VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED", "device", "virtual_memory_management", FLAG),
+    ROW(115, "MEMORY_POOLS_SUPPORTED", "device", "memory_pools", FLAG),
+    ROW(116, "GPU_DIRECT_RDMA_SUPPORTED", "device", "gpu_direct_rdma", FLAG),
+
+    ROW(38, "L2_CACHE_SIZE", "l2", "size_bytes", NUMBER),
+    ROW(108, "MAX_PERSISTING_L2_CACHE_SIZE", "l2", "max_persisting_bytes", NUMBER),
+    ROW(109, "MAX_ACCESS_POLICY_WINDOW_SIZE", "l2", "max_window_bytes", NUMBER),
+    ROW(81, "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", "shared", "size_bytes", NUMBER),
+    ROW(97, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", "shared", "max_block_bytes", NUMBER),
+    ROW(8, "MAX_SHARED_MEMORY_PER_BLOCK", "shared", "default_block_bytes", NUMBER),
+    ROW(111, "RESERVED_SHARED_MEMORY_PER_BLOCK", "shared", "reserved_block_bytes", NUMBER),
+    ROW(82, "MAX_REGISTERS_PER_MULTIPROCESSOR", "registers", "size_bytes", WORDS),
+    ROW(32, "ECC_ENABLED", "memory", "ecc", FLAG),
+    ROW(107, "GENERIC_COMPRESSION_SUPPORTED", "memory", "compression", FLAG),
+};
+
+/* Scopes of the elements that are described here. */
+static const struct {
+    const char *element, *scope;
+} scopes[] = {
+    {"l1", "sm"}, {"shared", "sm"}, {"l2", "gpu"}, {"memory", "gpu"}, {"registers", "sm"}};
+
+enum { BLOCK_DIMS = 2, GRID_DIMS = 5, GLOBAL_IN_L1 = 79, LOCAL_IN_L1 = 80, PCI_DEVICE = 139 };
+enum { UNSIGNED_INT32 = 3 }; /* CUarray_format */
+
+int fth_cuda_attribute(const struct fth_cuda *cuda, fth_cu_device device, int attribute)
+{
+    int value = 0;
+    return cuda->device_attribute(&value, attribute, device) == 0 ? value : 0;
+}
+
+void fth_cuda_uuid(const struct fth_cuda *cuda, fth_cu_device device,
+                   char text[FTH_CUDA_UUID_BYTES])
+{
+    unsigned char uuid[16], whole[16];
+    text[0] = '\0';
+    if (!cuda->device_uuid || cuda->device_uuid(uuid, device) != 0)
+        return;
+    /* Of a slice the newer function tells the slice's, the older one still the GPU's. */
+    bool slice = cuda->device_whole_uuid && cuda->device_whole_uuid(whole, device) == 0 &&
+                 memcmp(uuid, whole, sizeof uuid) != 0;
+    size_t used = (size_t)snprintf(text, FTH_CUDA_UUID_BYTES, "%s", slice ? "MIG" : "GPU");
+    for (size_t i = 0; i < sizeof uuid; i++)
+        used +=
+            (size_t)snprintf(text + used, FTH_CUDA_UUID_BYTES - used, "%s%02x",
+                             i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+}
+
+uint64_t fth_cuda_texels(const struct fth_cuda *cuda, fth_cu_device device)
+{
+    size_t texels = 0;
+    if (cuda->device_texels && cuda->device_texels(&texels, UNSIGNED_INT32, 1, device) == 0)
+        return texels;
+    int value = fth_cuda_attribute(cuda, device, FTH_CU_TEXELS);
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+/* ---- into the description ---- */
+
+static enum fth_status find_section(struct fth_gpu *gpu, const char *name,
+                                    struct fth_gpu_section **section, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    *section = fth_gpu_section(gpu, name);
+    if (*section)
+        return FTH_OK;
+    status = fth_gpu_add_element(gpu, name, error);
+    if (status != FTH_OK)
+        return status;
+    *section = fth_gpu_section(gpu, name);
+    for (size_t i = 0; i < FTH_COUNT(scopes) && status == FTH_OK; i++)
+        if (strcmp(scopes[i].element, name) == 0) {
+            struct fth_attribute scope = fth_attribute_make("scope", FTH_TEXT);
+            scope.text = scopes[i].scope;
+            status = fth_gpu_set(gpu, *section, &scope, error);
+        }
+    return status;
+}
+
+enum fth_status fth_cuda_tell(struct fth_gpu *gpu, const char *section,
+                              struct fth_attribute attribute, const char *method,
+                              struct fth_error *error)
+{
+    struct fth_gpu_section *where;
+    enum fth_status status = find_section(gpu, section, &where, error);
+    if (status != FTH_OK)
+        return status;
+    if (attribute.source == FTH_SOURCE_NONE)
+        attribute.source = FTH_SOURCE_DRIVER;
+    attribute.method = method;
+    return fth_gpu_set(gpu, where, &attribute, error);
+}
+
+enum fth_status fth_cuda_tell_number(struct fth_gpu *gpu, const char *section, const char *name,
+                                     double number, const char *method, struct fth_error *error)
+{
+    struct fth_attribute attribute = fth_attribute_make(name, FTH_NUMBER);
+    attribute.number = number;
+    return fth_cuda_tell(gpu, section, attribute, method, error);
+}
+
+enum fth_status fth_cuda_tell_text(struct fth_gpu *gpu, const char *section, const char *name,
+                                   const char *text, const char *method, struct fth_error *error)
+{
+    struct fth_attribute attribute = fth_attribute_make(name, FTH_TEXT);
+    attribute.text = text;
+    return text[0] ? fth_cuda_tell(gpu, section, attribute, method, error) : FTH_OK;
+}
+
+static enum fth_status tell_row(const struct fth_cuda *cuda, fth_cu_device device,
+                                const struct row *row, struct fth_gpu *gpu, struct fth_error *error)
+{
+    int value = 0;
+    if (cuda->device_attribute(&value, row->attribute, device) != 0)
+        return FTH_OK;
+    if (row->kind == FLAG)
+        return fth_cuda_tell_text(gpu, row->section, row->name, value ? "yes" : "no", row->method,
+                                  error);
+    double number = row->kind == FROM_KHZ ? value / 1e3 : row->kind == WORDS ? 4.0 * value : value;
+    return value > 0
+               ? fth_cuda_tell_number(gpu, row->section, row->name, number, row->method, error)
+               : FTH_OK;
+}
+
+static enum fth_status tell_dims(const struct fth_cuda *cuda, fth_cu_device device, int first,
+                                 const char *name, const char *method, struct fth_gpu *gpu,
+                                 struct fth_error *error)
+{
+    double dims[3];
+    for (int i = 0; i < 3; i++) {
+        dims[i] = fth_cuda_attribute(cuda, device, first + i);
+        if (dims[i] <= 0)
+            return FTH_OK;
+    }
+    struct fth_attribute attribute = fth_attribute_make(name, FTH_NUMBERS);
+    attribute.numbers = dims;
+    attribute.count = FTH_COUNT(dims);
+    return fth_cuda_tell(gpu, "device", attribute, method, error);
+}
+
+static enum fth_status tell_l1(const struct fth_cuda *cuda, fth_cu_device device,
+                               struct fth_gpu *gpu, struct fth_error *error)
+{
+    int global = 0, local = 0;
+    if (cuda->device_attribute(&global, GLOBAL_IN_L1, device) != 0 ||
+        cuda->device_attribute(&local, LOCAL_IN_L1, device) != 0)
+        return FTH_OK;
+    const char *texts[2];
+    struct fth_attribute attribute = fth_attribute_make("caches", FTH_TEXTS);
+    if (global)
+        texts[attribute.count++] = "global";
+    if (local)
+        texts[attribute.count++] = "local";
+    attribute.texts = texts;
+    return fth_cuda_tell(gpu, "l1", attribute,
+                         "CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED, "
+                         "CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED",
+                         error);
+}
+
+/* From the compute capability, as NVIDIA's documentation pairs them. */
+static const char *architecture(int major, int minor)
+{
+    switch (major) {
+    case 2: return "Fermi";
+    case 3: return "Kepler";
+    case 5: return "Maxwell";
+    case 6: return "Pascal";
+    case 7: return minor < 5 ? "Volta" : "Turing";
+    case 8: return minor < 9 ? "Ampere" : "Ada Lovelace";
+    case 9: return "Hopper";
+    case 10:
+    case 11:
+    case 12: return "Blackwell";
+    default: return NULL;
+    }
+}
+
+/* What it is: name, versions, where it sits. */
+static enum fth_status tell_identity(const struct fth_cuda *cuda, fth_cu_device device,
+                                     const char *uuid, const char *pci_bus, struct fth_gpu *gpu,
+                                     struct fth_error *error)
+{
+    char name[256] = "", capability[24] = "", version_text[24] = "", pci_device[16] = "";
+    int major = fth_cuda_attribute(cuda, device, FTH_CU_MAJOR);
+    int minor = fth_cuda_attribute(cuda, device, FTH_CU_MINOR), version = 0;
+    if (cuda->device_name(name, sizeof name, device) != 0)
+        name[0] = '\0';
+    if (major > 0)
+        snprintf(capability, sizeof capability, "%d.%d", major, minor);
+    if (cuda->driver_version(&version) == 0)
+        snprintf(version_text, sizeof version_text, "%d.%d", version / 1000, version % 1000 / 10);
+    unsigned pci = (unsigned)fth_cuda_attribute(cuda, device, PCI_DEVICE);
+    if (pci) /* the vendor in the lower half */
+        snprintf(pci_device, sizeof pci_device, "%04x:%04x", pci & 0xffff, pci >> 16);
+    const struct {
+        const char *name, *text, *method;
+    } texts[] = {
+        {"name", name, "cuDeviceGetName"},
+        {"vendor", "NVIDIA", "cuDeviceGetName"},
+        {"compute_capability", capability, "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR"},
+        {"backend", "cuda", "cuInit"},
+        {"cuda_version", version_text, "cuDriverGetVersion"},
+        {"uuid", uuid, "cuDeviceGetUuid"},
+        {"pci_bus", pci_bus, "cuDeviceGetPCIBusId"},
+        {"pci_device", pci_device, "CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID"},
+    };
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < FTH_COUNT(texts) && status == FTH_OK; i++)
+        status =
+            fth_cuda_tell_text(gpu, "device", texts[i].name, texts[i].text, texts[i].method, error);
+    return status;
+}
+
+enum fth_status fth_cuda_describe(const struct fth_cuda *cuda, fth_cu_device device,
+                                  const struct fth_nvml *nvml, struct fth_gpu *gpu,
+                                  struct fth_error *error)
+{
+    char uuid[FTH_CUDA_UUID_BYTES], pci_bus[32] = "";
+    fth_cuda_uuid(cuda, device, uuid);
+    if (!cuda->device_pci || cuda->device_pci(pci_bus, sizeof pci_bus, device) != 0)
+        pci_bus[0] = '\0';
+    enum fth_status status = tell_identity(cuda, device, uuid, pci_bus, gpu, error);
+    for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++)
+        status = tell_row(cuda, device, &rows[i], gpu, error);
+    if (status == FTH_OK)
+        status = tell_dims(cuda, device, BLOCK_DIMS, "max_block_dims",
+                           "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, _Y, _Z", gpu, error);
+    if (status == FTH_OK)
+        status = tell_dims(cuda, device, GRID_DIMS, "max_grid_dims",
+                           "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, _Y, _Z", gpu, error);
+    if (status == FTH_OK)
+        status = tell_l1(cuda, device, gpu, error);
+    uint64_t texels = fth_cuda_texels(cuda, device);
+    if (status == FTH_OK && texels)
+        status = fth_cuda_tell_number(gpu, "device", "max_linear_texels", (double)texels,
+                                      cuda->device_texels
+                                          ? "cuDeviceGetTexture1DLinearMaxWidth"
+                                          : "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH",
+                                      error);
+    size_t memory = 0;
+    if (status == FTH_OK && cuda->device_memory(&memory, device) == 0 && memory)
+        status = fth_cuda_tell_number(gpu, "memory", "size_bytes", (double)memory,
+                                      "cuDeviceTotalMem", error);
+    if (status == FTH_OK)
+        status = fth_nvml_describe(nvml, pci_bus, uuid, strncmp(uuid, "MIG-", 4) != 0, gpu, error);
+    return status;
+}

@@ -1,0 +1,456 @@
+/* A GPU under NVIDIA's driver as batch.c needs it (device/machine.h). Everything goes to the
+ * default stream, so that it happens in the order in which it was asked for.
+ *
+ * A kernel cannot be stopped, and after some errors a context answers nothing but that error any
+ * more. Either makes the machine lost: from then on every call fails at once with the reason. */
+#include "device/cuda/cuda.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A call that has to wait for what is queued (a copy, say) does so with this limit: longer than any
+ * batch is meant to take, shorter than one would sit before a screen. */
+#define IMPLIED_LIMIT_S 60.0
+/* A launch and its end take some 10 us, so a wait spins for a while before it sleeps, and the
+ * sleeps grow up to what no one notices. */
+#define SPIN_S 200e-6
+#define FIRST_SLEEP_S 20e-6
+#define LONGEST_SLEEP_S 2e-3
+
+/* Most parameters of a kernel: 4 KiB of 8 bytes each (CUDA C++ Programming Guide, "Function
+ * Parameters"). */
+enum { MOST_ARGUMENTS = 512 };
+
+struct machine {
+    struct fth_cuda cuda;
+    struct fth_nvml nvml;
+    int ordinal;
+    fth_cu_device device;
+    fth_cu_context context;
+    struct fth_machine_facts facts;
+    char id[64];
+    char kernel[64]; /* launched last */
+    bool queued;     /* something may not have ended */
+    bool hung;
+    char lost[256]; /* why; empty: it is not */
+};
+
+struct kernel {
+    char *name;
+    fth_cu_function function;
+    int carveout_percent; /* as it is set */
+};
+
+struct fth_machine_module {
+    fth_cu_module module;
+    struct kernel *kernels; /* those that were launched */
+    size_t count, capacity;
+};
+
+/* ---- being lost ---- */
+
+/* Also makes the context this thread's, so that a device is not bound to the thread that opened it.
+ */
+static enum fth_status ready(const struct machine *machine, struct fth_error *error)
+{
+    if (machine->lost[0])
+        return fth_fail(error, FTH_UNAVAILABLE, "use GPU", machine->id, "it is lost: %s",
+                        machine->lost);
+    fth_cu_result result = machine->cuda.context_set(machine->context);
+    return result == 0 ? FTH_OK : fth_cuda_fail(&machine->cuda, result, "cuCtxSetCurrent", error);
+}
+
+static bool is_fatal(fth_cu_result result)
+{
+    return result != 0 && result != FTH_CU_NOT_READY;
+}
+
+static void lose(struct machine *machine, fth_cu_result result)
+{
+    snprintf(machine->lost, sizeof machine->lost, "%s%s%s%s (error %d)",
+             machine->kernel[0] ? "in or after the kernel '" : "", machine->kernel,
+             machine->kernel[0] ? "': " : "", fth_cuda_text(&machine->cuda, result), result);
+}
+
+/* After a call that failed: an error that stays is told by every call, also by one that only asks
+ * whether the queue is empty. */
+static enum fth_status after(struct machine *machine, enum fth_status status)
+{
+    if (status == FTH_OK || machine->lost[0] || !machine->cuda.stream_query)
+        return status;
+    fth_cu_result result = machine->cuda.stream_query(NULL);
+    if (is_fatal(result))
+        lose(machine, result);
+    return status;
+}
+
+/* ---- waiting ---- */
+
+static double now_s(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void sleep_s(double seconds)
+{
+    nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
+}
+
+static enum fth_status wait_queue(void *user, double limit_s, struct fth_error *error)
+{
+    struct machine *machine = user;
+    enum fth_status status = ready(machine, error);
+    if (status != FTH_OK)
+        return status;
+    const double start = now_s();
+    double pause = FIRST_SLEEP_S;
+    fth_cu_result result;
+    while ((result = machine->cuda.stream_query(NULL)) == FTH_CU_NOT_READY) {
+        double passed = now_s() - start;
+        if (passed >= limit_s) {
+            machine->hung = true;
+            snprintf(machine->lost, sizeof machine->lost,
+                     "the kernel '%s' did not end within %g s; it was abandoned", machine->kernel,
+                     limit_s);
+            return fth_fail(error, FTH_UNAVAILABLE, "use GPU", machine->id, "%s", machine->lost);
+        }
+        if (passed > SPIN_S) {
+            sleep_s(fmin(pause, limit_s - passed));
+            pause = fmin(2 * pause, LONGEST_SLEEP_S);
+        }
+    }
+    machine->queued = false;
+    if (result == 0)
+        return FTH_OK;
+    lose(machine, result);
+    return fth_fail(error, FTH_UNAVAILABLE, "use GPU", machine->id, "%s", machine->lost);
+}
+
+/* For calls that the driver itself would make wait, without a limit. */
+static enum fth_status settle(struct machine *machine, struct fth_error *error)
+{
+    return machine->queued ? wait_queue(machine, IMPLIED_LIMIT_S, error) : ready(machine, error);
+}
+
+/* ---- facts ---- */
+
+static void facts(void *user, struct fth_machine_facts *facts)
+{
+    *facts = ((const struct machine *)user)->facts;
+}
+
+static enum fth_status describe(void *user, struct fth_gpu *gpu, struct fth_error *error)
+{
+    struct machine *machine = user;
+    enum fth_status status = ready(machine, error);
+    if (status == FTH_OK)
+        status = fth_cuda_describe(&machine->cuda, machine->device, &machine->nvml, gpu, error);
+    return status;
+}
+
+/* ---- modules ---- */
+
+static void unload(void *user, struct fth_machine_module *module)
+{
+    struct machine *machine = user;
+    if (!module)
+        return;
+    if (module->module && settle(machine, NULL) == FTH_OK)
+        fth_cuda_module_unload(&machine->cuda, module->module);
+    for (size_t i = 0; i < module->count; i++)
+        free(module->kernels[i].name);
+    free(module->kernels);
+    free(module);
+}
+
+static enum fth_status load(void *user, const char *name, const char *ptx, size_t size,
+                            struct fth_machine_module **module, struct fth_error *error)
+{
+    struct machine *machine = user;
+    *module = NULL;
+    enum fth_status status = ready(machine, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_machine_module *made = calloc(1, sizeof *made);
+    char *text = made ? malloc(size + 1) : NULL;
+    if (!text) {
+        free(made);
+        return fth_fail(error, FTH_NO_MEMORY, "load kernels", name, "out of memory");
+    }
+    memcpy(text, ptx, size);
+    text[size] = '\0';
+    status = after(machine, fth_cuda_module_load(&machine->cuda, text, &made->module, error));
+    free(text);
+    if (status == FTH_OK) {
+        *module = made;
+        return FTH_OK;
+    }
+    fth_error_context(error, "%s", name);
+    unload(machine, made);
+    return status;
+}
+
+static enum fth_status symbol(void *user, struct fth_machine_module *module, const char *name,
+                              uint64_t *address, uint64_t *bytes, struct fth_error *error)
+{
+    struct machine *machine = user;
+    *address = *bytes = 0;
+    enum fth_status status = ready(machine, error);
+    if (status == FTH_OK)
+        status = after(
+            machine, fth_cuda_symbol(&machine->cuda, module->module, name, address, bytes, error));
+    return status;
+}
+
+/* ---- memory ---- */
+
+static enum fth_status alloc(void *user, uint64_t bytes, uint64_t *address, struct fth_error *error)
+{
+    struct machine *machine = user;
+    *address = 0;
+    enum fth_status status = settle(machine, error);
+    if (status == FTH_OK)
+        status = after(machine, fth_cuda_alloc(&machine->cuda, (size_t)bytes, address, error));
+    return status;
+}
+
+static void free_memory(void *user, uint64_t address)
+{
+    struct machine *machine = user;
+    if (address && settle(machine, NULL) == FTH_OK)
+        fth_cuda_free(&machine->cuda, address);
+}
+
+static enum fth_status free_bytes(void *user, uint64_t *bytes, struct fth_error *error)
+{
+    struct machine *machine = user;
+    *bytes = 0;
+    enum fth_status status = ready(machine, error);
+    if (status == FTH_OK)
+        status = after(machine, fth_cuda_free_bytes(&machine->cuda, bytes, error));
+    return status;
+}
+
+static enum fth_status upload(void *user, uint64_t address, const void *data, uint64_t bytes,
+                              struct fth_error *error)
+{
+    struct machine *machine = user;
+    enum fth_status status = settle(machine, error);
+    if (status == FTH_OK)
+        status =
+            after(machine, fth_cuda_upload(&machine->cuda, address, data, (size_t)bytes, error));
+    return status;
+}
+
+static enum fth_status download(void *user, void *data, uint64_t address, uint64_t bytes,
+                                struct fth_error *error)
+{
+    struct machine *machine = user;
+    enum fth_status status = settle(machine, error);
+    if (status == FTH_OK)
+        status =
+            after(machine, fth_cuda_download(&machine->cuda, data, address, (size_t)bytes, error));
+    return status;
+}
+
+static enum fth_status fill(void *user, uint64_t address, unsigned char byte, uint64_t bytes,
+                            struct fth_error *error)
+{
+    struct machine *machine = user;
+    enum fth_status status = settle(machine, error);
+    if (status == FTH_OK)
+        status = after(machine, fth_cuda_fill(&machine->cuda, address, byte, (size_t)bytes, error));
+    return status;
+}
+
+static enum fth_status texture(void *user, uint64_t address, uint64_t texels, uint64_t *handle,
+                               struct fth_error *error)
+{
+    struct machine *machine = user;
+    *handle = 0;
+    enum fth_status status = ready(machine, error);
+    if (status == FTH_OK)
+        status = after(machine, fth_cuda_texture(&machine->cuda, address, texels, handle, error));
+    return status;
+}
+
+static void texture_free(void *user, uint64_t handle)
+{
+    struct machine *machine = user;
+    if (handle && settle(machine, NULL) == FTH_OK)
+        fth_cuda_texture_destroy(&machine->cuda, handle);
+}
+
+/* ---- launches ---- */
+
+/* A kernel's handle, asked for once. */
+static enum fth_status find_kernel(const struct machine *machine, struct fth_machine_module *module,
+                                   const char *name, struct kernel **kernel,
+                                   struct fth_error *error)
+{
+    for (size_t i = 0; i < module->count; i++)
+        if (strcmp(module->kernels[i].name, name) == 0) {
+            *kernel = &module->kernels[i];
+            return FTH_OK;
+        }
+    struct kernel made = {.name = strdup(name), .carveout_percent = -1};
+    void *kernels = module->kernels;
+    if (!made.name || !fth_grow(&kernels, module->count, &module->capacity, sizeof made)) {
+        free(made.name);
+        return fth_fail(error, FTH_NO_MEMORY, "launch", name, "out of memory");
+    }
+    module->kernels = kernels;
+    enum fth_status status =
+        fth_cuda_function(&machine->cuda, module->module, name, &made.function, error);
+    if (status != FTH_OK) {
+        free(made.name);
+        return status;
+    }
+    *kernel = &module->kernels[module->count++];
+    **kernel = made;
+    return FTH_OK;
+}
+
+static enum fth_status launch_kernel(struct machine *machine,
+                                     const struct fth_machine_launch *launch,
+                                     struct fth_error *error)
+{
+    const size_t count = launch->argument_bytes / sizeof(uint64_t);
+    if (count > MOST_ARGUMENTS || launch->argument_bytes % sizeof(uint64_t))
+        return fth_fail(error, FTH_INVALID, "launch", launch->kernel, "%zu bytes of arguments",
+                        launch->argument_bytes);
+    if (launch->shared_bytes > UINT32_MAX)
+        return fth_fail(error, FTH_INVALID, "launch", launch->kernel, "too much shared memory");
+    struct kernel *kernel = NULL;
+    enum fth_status status = find_kernel(machine, launch->module, launch->kernel, &kernel, error);
+    if (status == FTH_OK && launch->carveout_percent != kernel->carveout_percent) {
+        status =
+            fth_cuda_carveout(&machine->cuda, kernel->function, launch->carveout_percent, error);
+        if (status == FTH_OK)
+            kernel->carveout_percent = launch->carveout_percent;
+    }
+    if (status != FTH_OK)
+        return status;
+    /* The driver takes a pointer to each argument and only reads through it. */
+    uint64_t values[MOST_ARGUMENTS];
+    void *pointers[MOST_ARGUMENTS];
+    if (count)
+        memcpy(values, launch->arguments, launch->argument_bytes);
+    for (size_t i = 0; i < count; i++)
+        pointers[i] = &values[i];
+    snprintf(machine->kernel, sizeof machine->kernel, "%s", launch->kernel);
+    status = fth_cuda_launch(&machine->cuda, kernel->function,
+                             &(struct fth_cuda_launch){
+                                 .grid = {launch->blocks, 1, 1},
+                                 .block = {launch->threads, 1, 1},
+                                 .dynamic_shared_bytes = (unsigned)launch->shared_bytes,
+                                 .arguments = pointers,
+                             },
+                             error);
+    machine->queued = machine->queued || status == FTH_OK;
+    return status;
+}
+
+static enum fth_status launch(void *user, const struct fth_machine_launch *launch,
+                              struct fth_error *error)
+{
+    struct machine *machine = user;
+    enum fth_status status = ready(machine, error);
+    if (status == FTH_OK)
+        status = after(machine, launch_kernel(machine, launch, error));
+    return status;
+}
+
+/* ---- opening and closing ---- */
+
+static void close_machine(void *user)
+{
+    struct machine *machine = user;
+    if (!machine)
+        return;
+    fth_nvml_close(&machine->nvml);
+    settle(machine, NULL);
+    /* With a kernel that does not end, whatever we called would wait for it; the end of the process
+     * takes all of it away. */
+    if (!machine->hung) {
+        fth_cuda_context_close(&machine->cuda, machine->ordinal, machine->context);
+        fth_cuda_close(&machine->cuda);
+    }
+    free(machine);
+}
+
+static void find_facts(struct machine *machine)
+{
+    const struct fth_cuda *cuda = &machine->cuda;
+    const fth_cu_device device = machine->device;
+    size_t memory = 0;
+    int shared = fth_cuda_attribute(cuda, device, FTH_CU_BLOCK_SHARED_OPTIN);
+    if (shared <= 0)
+        shared = fth_cuda_attribute(cuda, device, FTH_CU_BLOCK_SHARED);
+    if (cuda->device_memory(&memory, device) != 0)
+        memory = 0;
+    machine->facts = (struct fth_machine_facts){
+        .sms = (uint32_t)fth_cuda_attribute(cuda, device, FTH_CU_SMS),
+        .capability = (unsigned)(10 * fth_cuda_attribute(cuda, device, FTH_CU_MAJOR) +
+                                 fth_cuda_attribute(cuda, device, FTH_CU_MINOR)),
+        .l2_bytes = (uint64_t)fth_cuda_attribute(cuda, device, FTH_CU_L2_BYTES),
+        .memory_bytes = memory,
+        .block_shared_bytes = (uint64_t)shared,
+        .texels = fth_cuda_texels(cuda, device),
+    };
+}
+
+enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal, const char *id,
+                                        void **machine, struct fth_error *error)
+{
+    *machine = NULL;
+    struct machine *made = calloc(1, sizeof *made);
+    if (!made) {
+        fth_cuda_close(cuda);
+        return fth_fail(error, FTH_NO_MEMORY, "open GPU", id, "out of memory");
+    }
+    made->cuda = *cuda;
+    made->ordinal = ordinal;
+    snprintf(made->id, sizeof made->id, "%s", id);
+    enum fth_status status = FTH_OK;
+    if (!cuda->stream_query)
+        status = fth_fail(error, FTH_UNSUPPORTED, "open GPU", id,
+                          "the driver has no cuStreamQuery: too old");
+    fth_cu_result result = cuda->device_get(&made->device, ordinal);
+    if (status == FTH_OK && result != 0)
+        status = fth_cuda_fail(cuda, result, "cuDeviceGet", error);
+    if (status == FTH_OK)
+        status = fth_cuda_context_open(&made->cuda, ordinal, &made->context, error);
+    if (status != FTH_OK) {
+        close_machine(made);
+        return status;
+    }
+    find_facts(made);
+    fth_nvml_open(&made->nvml);
+    *machine = made;
+    return FTH_OK;
+}
+
+const struct fth_machine_ops fth_cuda_machine_ops = {
+    .facts = facts,
+    .describe = describe,
+    .load = load,
+    .unload = unload,
+    .symbol = symbol,
+    .alloc = alloc,
+    .free = free_memory,
+    .free_bytes = free_bytes,
+    .upload = upload,
+    .download = download,
+    .fill = fill,
+    .texture = texture,
+    .texture_free = texture_free,
+    .launch = launch,
+    .wait = wait_queue,
+    .close = close_machine,
+};

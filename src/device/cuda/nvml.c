@@ -1,0 +1,233 @@
+/* NVIDIA's management library, where it is there: what the CUDA driver does not tell, such as the
+ * link, the power that is drawn now and what keeps the clocks down, and the slices of parted GPUs.
+ * Nothing depends on it, so that its absence is silent; what one call does not answer is absent. */
+#include "device/cuda/cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OPTIONAL(member, ...)                                                                      \
+    {                                                                                              \
+        {__VA_ARGS__}, offsetof(struct fth_nvml, member), true                                     \
+    }
+
+static const struct fth_dl_symbol symbols[] = {
+    {{"nvmlInit_v2", "nvmlInit"}, offsetof(struct fth_nvml, init), false},
+    {{"nvmlShutdown"}, offsetof(struct fth_nvml, shutdown), false},
+    OPTIONAL(driver_version, "nvmlSystemGetDriverVersion"),
+    OPTIONAL(count, "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"),
+    OPTIONAL(by_index, "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"),
+    OPTIONAL(by_pci, "nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetHandleByPciBusId"),
+    OPTIONAL(by_uuid, "nvmlDeviceGetHandleByUUID"),
+    OPTIONAL(name, "nvmlDeviceGetName"),
+    OPTIONAL(uuid, "nvmlDeviceGetUUID"),
+    OPTIONAL(memory, "nvmlDeviceGetMemoryInfo"),
+    OPTIONAL(cores, "nvmlDeviceGetNumGpuCores"),
+    OPTIONAL(pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration"),
+    OPTIONAL(pcie_lanes, "nvmlDeviceGetCurrPcieLinkWidth"),
+    OPTIONAL(pcie_most_generation, "nvmlDeviceGetMaxPcieLinkGeneration"),
+    OPTIONAL(pcie_most_lanes, "nvmlDeviceGetMaxPcieLinkWidth"),
+    OPTIONAL(clock, "nvmlDeviceGetClockInfo"),
+    OPTIONAL(most_clock, "nvmlDeviceGetMaxClockInfo"),
+    OPTIONAL(ecc, "nvmlDeviceGetEccMode"),
+    OPTIONAL(power, "nvmlDeviceGetPowerUsage"),
+    OPTIONAL(power_limit, "nvmlDeviceGetEnforcedPowerLimit"),
+    OPTIONAL(temperature, "nvmlDeviceGetTemperature"),
+    OPTIONAL(throttle, "nvmlDeviceGetCurrentClocksEventReasons",
+             "nvmlDeviceGetCurrentClocksThrottleReasons"),
+    OPTIONAL(mig_mode, "nvmlDeviceGetMigMode"),
+    OPTIONAL(mig_count, "nvmlDeviceGetMaxMigDeviceCount"),
+    OPTIONAL(mig_at, "nvmlDeviceGetMigDeviceHandleByIndex"),
+};
+
+/* nvmlClockType_t and nvmlTemperatureSensors_t. */
+enum { SM_CLOCK = 1, MEMORY_CLOCK = 2, GPU_SENSOR = 0 };
+
+bool fth_nvml_open(struct fth_nvml *nvml)
+{
+    static const char *const sonames[] = {"libnvidia-ml.so.1", NULL};
+    *nvml = (struct fth_nvml){.handle = NULL};
+    if (fth_dl_open(sonames, symbols, FTH_COUNT(symbols), nvml, &nvml->handle, NULL) != FTH_OK)
+        return false;
+    if (nvml->init() == 0)
+        return true;
+    fth_dl_close(nvml->handle);
+    *nvml = (struct fth_nvml){.handle = NULL};
+    return false;
+}
+
+void fth_nvml_close(struct fth_nvml *nvml)
+{
+    if (!nvml->handle)
+        return;
+    nvml->shutdown();
+    fth_dl_close(nvml->handle);
+    *nvml = (struct fth_nvml){.handle = NULL};
+}
+
+/* The driver counts GPUs in another order than the management library, and a slice is found under
+ * the place of its GPU. */
+static fth_nvml_device find(const struct fth_nvml *nvml, const char *pci_bus, const char *uuid)
+{
+    fth_nvml_device device = NULL;
+    if (nvml->by_pci && pci_bus[0] && nvml->by_pci(pci_bus, &device) == 0)
+        return device;
+    if (nvml->by_uuid && uuid[0] && nvml->by_uuid(uuid, &device) == 0)
+        return device;
+    return NULL;
+}
+
+/* ---- what keeps the clocks below what was asked for ---- */
+
+static const struct {
+    unsigned long long bits;
+    const char *text;
+} reasons[] = {
+    {0x04, "power cap"},         {0x20 | 0x40, "thermal"}, {0x80, "power brake"},
+    {0x08, "hardware slowdown"}, {0x10, "sync boost"},     {0x02, "clocks set by the user"},
+    {0x100, "display clocks"},   {0x01, "idle"},
+};
+
+static void reasons_text(unsigned long long bits, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (size_t i = 0; i < FTH_COUNT(reasons); i++)
+        if (bits & reasons[i].bits) {
+            size_t used = strlen(text);
+            snprintf(text + used, size - used, "%s%s", used ? ", " : "", reasons[i].text);
+        }
+    if (!text[0])
+        snprintf(text, size, "%s", bits ? "another reason" : "none");
+}
+
+/* ---- the description ---- */
+
+struct figure {
+    const char *section, *name;
+    double number; /* not told where it is not above 0 */
+    const char *method;
+};
+
+/* The value of a call that may not be there or fail; 0 then. */
+static unsigned ask(int (*call)(fth_nvml_device, unsigned *), fth_nvml_device device)
+{
+    unsigned value = 0;
+    return call && call(device, &value) == 0 ? value : 0;
+}
+
+static unsigned ask_of(int (*call)(fth_nvml_device, int, unsigned *), fth_nvml_device device,
+                       int which)
+{
+    unsigned value = 0;
+    return call && call(device, which, &value) == 0 ? value : 0;
+}
+
+static enum fth_status tell_texts(const struct fth_nvml *nvml, fth_nvml_device device,
+                                  struct fth_gpu *gpu, struct fth_error *error)
+{
+    char text[192] = "";
+    unsigned long long bits;
+    unsigned current, pending;
+    enum fth_status status = FTH_OK;
+    if (nvml->throttle && nvml->throttle(device, &bits) == 0) {
+        reasons_text(bits, text, sizeof text);
+        status = fth_cuda_tell_text(gpu, "device", "throttling", text,
+                                    "nvmlDeviceGetCurrentClocksEventReasons", error);
+    }
+    if (status == FTH_OK && nvml->ecc && nvml->ecc(device, &current, &pending) == 0)
+        status = fth_cuda_tell_text(gpu, "memory", "ecc", current ? "yes" : "no",
+                                    "nvmlDeviceGetEccMode", error);
+    return status;
+}
+
+enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, const char *pci_bus,
+                                  const char *uuid, bool whole, struct fth_gpu *gpu,
+                                  struct fth_error *error)
+{
+    if (!nvml->handle)
+        return FTH_OK;
+    char version[96] = "";
+    enum fth_status status = FTH_OK;
+    if (nvml->driver_version && nvml->driver_version(version, sizeof version) == 0)
+        status = fth_cuda_tell_text(gpu, "device", "driver", version, "nvmlSystemGetDriverVersion",
+                                    error);
+    fth_nvml_device device = find(nvml, pci_bus, uuid);
+    if (!device || status != FTH_OK)
+        return status;
+    /* A slice has some of the SMs, but the cores are told of all. */
+    double sms = fth_gpu_number(gpu, "device", "sms", 0);
+    unsigned cores = whole && sms > 0 ? ask(nvml->cores, device) : 0;
+    const struct figure figures[] = {
+        {"device", "cores_per_sm", cores && cores % (unsigned)sms == 0 ? cores / sms : 0,
+         "nvmlDeviceGetNumGpuCores / SMs"},
+        {"device", "pcie_generation", ask(nvml->pcie_generation, device),
+         "nvmlDeviceGetCurrPcieLinkGeneration"},
+        {"device", "pcie_lanes", ask(nvml->pcie_lanes, device), "nvmlDeviceGetCurrPcieLinkWidth"},
+        {"device", "max_pcie_generation", ask(nvml->pcie_most_generation, device),
+         "nvmlDeviceGetMaxPcieLinkGeneration"},
+        {"device", "max_pcie_lanes", ask(nvml->pcie_most_lanes, device),
+         "nvmlDeviceGetMaxPcieLinkWidth"},
+        {"device", "max_clock_mhz", ask_of(nvml->most_clock, device, SM_CLOCK),
+         "nvmlDeviceGetMaxClockInfo, NVML_CLOCK_SM"},
+        {"device", "max_memory_clock_mhz", ask_of(nvml->most_clock, device, MEMORY_CLOCK),
+         "nvmlDeviceGetMaxClockInfo, NVML_CLOCK_MEM"},
+        {"device", "current_clock_mhz", ask_of(nvml->clock, device, SM_CLOCK),
+         "nvmlDeviceGetClockInfo, NVML_CLOCK_SM"},
+        {"device", "current_memory_clock_mhz", ask_of(nvml->clock, device, MEMORY_CLOCK),
+         "nvmlDeviceGetClockInfo, NVML_CLOCK_MEM"},
+        {"device", "power_w", ask(nvml->power, device) / 1000.0, "nvmlDeviceGetPowerUsage"},
+        {"device", "power_limit_w", ask(nvml->power_limit, device) / 1000.0,
+         "nvmlDeviceGetEnforcedPowerLimit"},
+        {"device", "temperature_c", ask_of(nvml->temperature, device, GPU_SENSOR),
+         "nvmlDeviceGetTemperature, NVML_TEMPERATURE_GPU"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(figures) && status == FTH_OK; i++)
+        if (figures[i].number > 0)
+            status = fth_cuda_tell_number(gpu, figures[i].section, figures[i].name,
+                                          figures[i].number, figures[i].method, error);
+    if (status == FTH_OK)
+        status = tell_texts(nvml, device, gpu, error);
+    return status;
+}
+
+/* ---- slices ---- */
+
+static void slices_of(const struct fth_nvml *nvml, unsigned index, fth_nvml_device device,
+                      void (*each)(void *user, const struct fth_device_info *device), void *user)
+{
+    unsigned current = 0, pending = 0, most = 0;
+    if (nvml->mig_mode(device, &current, &pending) != 0 || !current ||
+        nvml->mig_count(device, &most) != 0)
+        return;
+    for (unsigned i = 0; i < most; i++) {
+        fth_nvml_device slice;
+        char uuid[96], id[112], name[96] = "", detail[96], size[32];
+        struct fth_nvml_memory memory;
+        if (nvml->mig_at(device, i, &slice) != 0 || nvml->uuid(slice, uuid, sizeof uuid) != 0)
+            continue;
+        if (!nvml->name || nvml->name(slice, name, sizeof name) != 0)
+            name[0] = '\0';
+        snprintf(id, sizeof id, "cuda:%s", uuid);
+        snprintf(detail, sizeof detail, "slice %u of GPU %u", i, index);
+        if (nvml->memory && nvml->memory(slice, &memory) == 0) {
+            size_t used = strlen(detail);
+            snprintf(detail + used, sizeof detail - used, ", %s",
+                     fth_size_format((double)memory.total, size, sizeof size));
+        }
+        each(user, &(struct fth_device_info){"cuda", id, name, detail});
+    }
+}
+
+void fth_nvml_slices(const struct fth_nvml *nvml,
+                     void (*each)(void *user, const struct fth_device_info *device), void *user)
+{
+    unsigned count = 0;
+    if (!nvml->count || !nvml->by_index || !nvml->uuid || !nvml->mig_mode || !nvml->mig_count ||
+        !nvml->mig_at || nvml->count(&count) != 0)
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        fth_nvml_device device;
+        if (nvml->by_index(i, &device) == 0)
+            slices_of(nvml, i, device, each, user);
+    }
+}

@@ -1,0 +1,123 @@
+/* One GPU by its name: "0", "1", … as the driver counts them, or the UUID of a GPU ("GPU-…") or of
+ * a slice of one ("MIG-…"). */
+#include "device/cuda/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* "cuda:0, cuda:1": what is there, in the way that was asked for. */
+static void list_known(const struct fth_cuda *cuda, int count, bool uuids, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (int i = 0; i < count; i++) {
+        char name[FTH_CUDA_UUID_BYTES] = "";
+        fth_cu_device device;
+        if (uuids && cuda->device_get(&device, i) == 0)
+            fth_cuda_uuid(cuda, device, name);
+        if (!name[0])
+            snprintf(name, sizeof name, "%d", i);
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, "%scuda:%s", i ? ", " : "", name);
+    }
+}
+
+static enum fth_status not_found(const struct fth_cuda *cuda, const char *what, int count,
+                                 struct fth_error *error)
+{
+    char known[384];
+    if (count == 0)
+        return fth_fail(error, FTH_NOT_FOUND, "open GPU", what, "the CUDA driver has no GPU");
+    list_known(cuda, count, strchr(what, '-') != NULL, known, sizeof known);
+    return fth_fail(error, FTH_NOT_FOUND, "open GPU", what, "there is no such GPU; there is %s",
+                    known);
+}
+
+static bool parse_ordinal(const char *what, int *ordinal)
+{
+    size_t digits = strspn(what, "0123456789");
+    if (digits == 0 || digits > 6 || what[digits])
+        return false;
+    *ordinal = (int)strtol(what, NULL, 10);
+    return true;
+}
+
+static enum fth_status find(const struct fth_cuda *cuda, const char *what, int count, int *ordinal,
+                            struct fth_error *error)
+{
+    if (parse_ordinal(what, ordinal))
+        return *ordinal < count ? FTH_OK : not_found(cuda, what, count, error);
+    for (int i = 0; i < count; i++) {
+        fth_cu_device device;
+        char uuid[FTH_CUDA_UUID_BYTES];
+        if (cuda->device_get(&device, i) != 0)
+            continue;
+        fth_cuda_uuid(cuda, device, uuid);
+        if (uuid[0] && strcasecmp(uuid, what) == 0) {
+            *ordinal = i;
+            return FTH_OK;
+        }
+    }
+    return not_found(cuda, what, count, error);
+}
+
+enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda, int *ordinal,
+                                    struct fth_error *error)
+{
+    const bool slice = strncmp(what, "MIG-", 4) == 0;
+    if (!slice && strncmp(what, "GPU-", 4) != 0 && !parse_ordinal(what, ordinal)) {
+        *cuda = (struct fth_cuda){.handle = NULL};
+        return fth_fail(error, FTH_NOT_FOUND, "open GPU", what,
+                        "a GPU is called 0, 1, …, GPU-<uuid> or MIG-<uuid>");
+    }
+    enum fth_status status = fth_cuda_find(cuda, error);
+    if (status != FTH_OK)
+        return status;
+    /* A process sees one slice at most, the one that CUDA_VISIBLE_DEVICES names when the driver is
+     * initialised. So the name is put there, in this process, unless that has happened already:
+     * then the slice that is asked for is the visible one, or it is out of reach. */
+    int count = 0;
+    const bool late = cuda->device_count(&count) != FTH_CU_NOT_INITIALISED;
+    if (slice && !late && setenv("CUDA_VISIBLE_DEVICES", what, 1) != 0)
+        status = fth_fail(error, FTH_NO_MEMORY, "open GPU", what, "out of memory");
+    if (status == FTH_OK)
+        status = fth_cuda_initialise(cuda, error);
+    if (status == FTH_OK) {
+        fth_cu_result result = cuda->device_count(&count);
+        if (result != 0)
+            status = fth_cuda_fail(cuda, result, "cuDeviceGetCount", error);
+    }
+    if (status == FTH_OK && slice && !late && count == 1)
+        *ordinal = 0;
+    else if (status == FTH_OK)
+        status = find(cuda, what, count, ordinal, error);
+    if (status == FTH_NOT_FOUND && slice && late)
+        fth_error_context(error,
+                          "the driver was initialised without it; CUDA_VISIBLE_DEVICES=%s "
+                          "before the start makes it visible",
+                          what);
+    if (status != FTH_OK)
+        fth_cuda_close(cuda);
+    return status;
+}
+
+static enum fth_status open_device(const char *what, const struct fth_log *log,
+                                   struct fth_device **device, struct fth_error *error)
+{
+    struct fth_cuda cuda;
+    int ordinal;
+    char id[sizeof((struct fth_device *)0)->id];
+    void *machine;
+    *device = NULL;
+    snprintf(id, sizeof id, "cuda:%s", what);
+    enum fth_status status = fth_cuda_open_named(what, &cuda, &ordinal, error);
+    if (status == FTH_OK)
+        status = fth_cuda_machine_create(&cuda, ordinal, id, &machine, error);
+    if (status == FTH_OK)
+        status = fth_batch_device(id, &fth_cuda_machine_ops, machine, log, device, error);
+    return status;
+}
+
+const struct fth_backend fth_backend_cuda = {"cuda", "NVIDIA GPUs, through their driver",
+                                             fth_cuda_list, open_device};
