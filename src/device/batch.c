@@ -69,7 +69,7 @@ static enum fth_status pace(struct batch *batch, uint64_t cycles, double *mhz,
 {
     uint64_t stamps[4] = {0};
     const uint64_t arguments[] = {batch->small, cycles};
-    enum fth_status status = launch(batch, "pace", 1, 32, arguments, 2, error);
+    enum fth_status status = launch(batch, "pace", 1, 1, arguments, 2, error);
     if (status == FTH_OK)
         status = batch->ops->wait(batch->machine, shortest_limit_s, error);
     if (status == FTH_OK)
@@ -435,27 +435,31 @@ static enum fth_status launch_group(struct batch *batch, const struct group *gro
     return status;
 }
 
+/* Brings all samples here at once, since each transfer has its price, and deals them out. */
 static enum fth_status collect(struct batch *batch, const struct group *group, const bool *served,
-                               uint64_t address, struct fth_error *error)
+                               uint64_t address, uint64_t total, struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
+    uint32_t *all = calloc(total + 1, sizeof *all), *next = all;
+    enum fth_status status =
+        all ? batch->ops->download(batch->machine, all, address, total * 4, error)
+            : out_of_memory(error);
     for (size_t i = 0; i < group->count && status == FTH_OK; i++) {
         struct fth_samples *samples = group->samples[i];
         uint64_t count = fth_request_samples(group->requests[i]);
         if (!served[i]) {
             give_up(samples, FTH_UNAVAILABLE, "no block was placed on the SM");
-        } else {
-            samples->cycles = calloc(count, sizeof *samples->cycles);
-            status = samples->cycles ? batch->ops->download(batch->machine, samples->cycles,
-                                                            address, count * 4, error)
-                                     : out_of_memory(error);
-            samples->count = samples->cycles ? count : 0;
+        } else if ((samples->cycles = calloc(count, sizeof *samples->cycles))) {
+            memcpy(samples->cycles, next, count * sizeof *next);
+            samples->count = count;
             samples->sm = group->sms[i];
             samples->status = FTH_OK;
             samples->cause[0] = '\0';
+        } else {
+            status = out_of_memory(error);
         }
-        address += count * 4;
+        next += count;
     }
+    free(all);
     return status;
 }
 
@@ -493,7 +497,7 @@ static enum fth_status run_group(struct batch *batch, const struct group *group,
     if (status == FTH_OK)
         status = launch_group(batch, group, tables, addresses, served, error);
     if (status == FTH_OK)
-        status = collect(batch, group, served, samples, error);
+        status = collect(batch, group, served, samples, total, error);
     free(tables);
     free(requests);
     free(served);
