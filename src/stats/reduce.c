@@ -9,8 +9,9 @@
  * it a number of the samples' unit that does not grow with the row.
  *
  * The same square lets one interrupt of ten thousand cycles stand above a thousand misses. So
- * samples count up to a cap only: half as much again as the level that all but `outlier_share` of
- * them keep below. A jump that few rows show is cut too, but stays a jump of half the level below.
+ * samples count up to a cap only: half as much again above the reference as what all but
+ * `outlier_share` of them keep below, and a tenth of the reference at least. A jump that few rows
+ * show is cut too, but stays the highest thing there is.
  *
  * Where a threshold between hits and misses is known, the share above it is the better number: to
  * it every outlier is one miss. */
@@ -31,11 +32,12 @@ enum fth_status fth_reduction_geometric(const uint32_t *samples, size_t count, d
     enum fth_status status = fth_sorted_u32(samples, count, OPERATION, &sorted, error);
     if (status != FTH_OK)
         return status;
+    double reference = sorted[0];
+    double above = fth_quantile_sorted(sorted, count, 1 - outlier_share) - reference;
     *reduction = (struct fth_reduction){
         .kind = FTH_REDUCE_DISTANCE,
-        .reference = sorted[0],
-        .cap = outlier_share > 0 ? 1.5 * fth_quantile_sorted(sorted, count, 1 - outlier_share)
-                                 : INFINITY,
+        .reference = reference,
+        .cap = outlier_share > 0 ? reference + fmax(1.5 * above, 0.1 * reference + 1) : INFINITY,
     };
     free(sorted);
     return FTH_OK;

@@ -23,7 +23,8 @@
 
 /* Sorts in place, ascending, in O(count); `scratch` has room for as many. */
 void fth_sort_f64(double *values, double *scratch, size_t count);
-/* A sorted copy, to be freed with free(). `operation` goes into the error. */
+/* A sorted copy, to be freed with free(), with room for as many values behind it. `operation` goes
+ * into the error. */
 FTH_MUST_USE enum fth_status fth_sorted_f64(const double *values, size_t count,
                                             const char *operation, double **sorted,
                                             struct fth_error *error);
@@ -147,7 +148,7 @@ struct fth_change {
     size_t index; /* of the first value of the right part */
     double left;  /* the level of either part: mean, or median with fth_change_find_robust */
     double right;
-    double gain; /* share of the sum of squares (of the ranks) that the change explains, 0 to 1 */
+    double gain; /* share of the squared (absolute) deviations that the change explains, 0 to 1 */
 };
 
 /* The one change point that leaves the least squared deviation from two levels; exact, in O(count).
@@ -156,8 +157,9 @@ struct fth_change {
  * than 2 * min_part values. */
 FTH_MUST_USE enum fth_status fth_change_find(const double *series, size_t count, size_t min_part,
                                              struct fth_change *change, struct fth_error *error);
-/* The same on the ranks of the values (equal values share the mean of their ranks), so that it does
- * not matter how far out an outlier lies. */
+/* The same with absolute deviations from two medians, exact, in O(count log count). It hardly
+ * matters how far out an outlier lies, as long as `min_part` keeps it from being a part of its own.
+ */
 FTH_MUST_USE enum fth_status fth_change_find_robust(const double *series, size_t count,
                                                     size_t min_part, struct fth_change *change,
                                                     struct fth_error *error);
@@ -225,7 +227,7 @@ struct fth_reduction {
 };
 
 /* The geometric reduction for these samples (all rows together): the reference is the least one,
- * the cap 1.5 times the quantile at 1 - outlier_share, 0 for no cap. */
+ * the cap 1.5 times as far above it as the quantile at 1 - outlier_share; 0 for no cap. */
 FTH_MUST_USE enum fth_status fth_reduction_geometric(const uint32_t *samples, size_t count,
                                                      double outlier_share,
                                                      struct fth_reduction *reduction,
