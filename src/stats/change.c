@@ -8,9 +8,13 @@
  *
  *      total = within + S_k² n / (k (n - k))
  *
- * so that the last term is what to maximise. On ranks instead of values this is the test of A. N.
- * Pettitt, "A Non-Parametric Approach to the Change-Point Problem", Applied Statistics 28 (1979),
- * weighted by the variance of the statistic.
+ * so that the last term is what to maximise.
+ *
+ * The robust one takes absolute deviations from two medians instead (J. Bai, "Least Absolute
+ * Deviation Estimation of a Shift", Econometric Theory 11, 1995): an outlier costs the same
+ * wherever the series is split, but for the step between the levels. Ranks (A. N. Pettitt's test,
+ * 1979) will not do: the highest values of the low part are nearer to the high part in rank,
+ * however far they are in value.
  *
  * Many: optimal partitioning with the pruning of R. Killick, P. Fearnhead and I. A. Eckley,
  * "Optimal Detection of Changepoints With a Linear Computational Cost", JASA 107 (2012): PELT.
@@ -88,23 +92,76 @@ enum fth_status fth_change_find(const double *series, size_t count, size_t min_p
     return status;
 }
 
-/* The rank of a value from its place among the sorted ones, the mean of its places where it has
- * several. */
-static double mid_rank(const double *sorted, size_t count, double value)
+/* The values seen so far, by their place in the sorted series: a tree of running counts and sums
+ * (P. M. Fenwick, "A New Data Structure for Cumulative Frequency Tables", 1994), which gives the
+ * median, and what lies below it, in O(log n). Places count from 1. */
+struct tree {
+    size_t size;
+    size_t *count;
+    double *sum;
+};
+
+static void tree_add(struct tree *tree, size_t place, double value)
 {
-    size_t ends[2]; /* the first that is not below, the first that is above */
-    for (int above = 0; above < 2; above++) {
+    for (; place <= tree->size; place += place & -place) {
+        tree->count[place]++;
+        tree->sum[place] += value;
+    }
+}
+
+/* The sum of absolute deviations from the median of the `seen` values in the tree; `total` is their
+ * sum. */
+static double tree_deviation(const struct tree *tree, const double *sorted, size_t seen,
+                             double total)
+{
+    size_t below = 0, place = 0, step = 1;
+    double sum = 0;
+    while (step <= tree->size / 2)
+        step *= 2;
+    for (; step > 0; step /= 2) {
+        size_t next = place + step;
+        if (next <= tree->size && below + tree->count[next] <= (seen - 1) / 2) {
+            place = next;
+            below += tree->count[next];
+            sum += tree->sum[next];
+        }
+    }
+    double median = sorted[place]; /* place + 1, counted from 1 */
+    return (total - sum) - median * (double)(seen - below) + median * (double)below - sum;
+}
+
+/* deviations[k] of the first k values, or, backwards, of those from k on. */
+static void deviations(const double *series, const double *sorted, const size_t *places,
+                       size_t count, bool backwards, struct tree *tree, double *result)
+{
+    memset(tree->count, 0, (count + 1) * sizeof *tree->count);
+    memset(tree->sum, 0, (count + 1) * sizeof *tree->sum);
+    double total = 0;
+    for (size_t seen = 1; seen <= count; seen++) {
+        size_t i = backwards ? count - seen : seen - 1;
+        double value = series[i] - sorted[0];
+        total += value;
+        tree_add(tree, places[i], value);
+        result[backwards ? i : seen] = tree_deviation(tree, sorted + count, seen, total);
+    }
+}
+
+/* Where each value stands in the sorted series, counted from 1; equal ones in the order of the
+ * series. `used` has room for `count` and is zero. */
+static void find_places(const double *series, const double *sorted, size_t count, size_t *used,
+                        size_t *places)
+{
+    for (size_t i = 0; i < count; i++) {
         size_t low = 0;
         for (size_t high = count; low < high;) {
             size_t middle = low + (high - low) / 2;
-            if (sorted[middle] < value || (above && sorted[middle] == value))
+            if (sorted[middle] < series[i])
                 low = middle + 1;
             else
                 high = middle;
         }
-        ends[above] = low;
+        places[i] = low + ++used[low];
     }
-    return (double)(ends[0] + ends[1] - 1) / 2;
 }
 
 enum fth_status fth_change_find_robust(const double *series, size_t count, size_t min_part,
@@ -113,27 +170,41 @@ enum fth_status fth_change_find_robust(const double *series, size_t count, size_
     enum fth_status status = check(series, count, min_part, 2, error);
     if (status != FTH_OK)
         return status;
-    double *sorted = NULL;
-    double *ranks = malloc(count * sizeof *ranks);
-    if (!ranks)
-        return no_memory(error);
-    struct fth_change found;
-    status = fth_sorted_f64(series, count, OPERATION, &sorted, error);
-    if (status != FTH_OK)
+    double *sorted = NULL; /* with the room behind it that the sort needed */
+    struct fth_arena arena = {NULL};
+    size_t *places = fth_arena_array(&arena, count, sizeof *places);
+    double *before = fth_arena_array(&arena, count + 1, sizeof *before);
+    double *after = fth_arena_array(&arena, count + 1, sizeof *after);
+    struct tree tree = {count, fth_arena_array(&arena, count + 1, sizeof(size_t)),
+                        fth_arena_array(&arena, count + 1, sizeof(double))};
+    if (!places || !before || !after || !tree.count || !tree.sum) {
+        status = no_memory(error);
         goto out;
+    }
+    if ((status = fth_sorted_f64(series, count, OPERATION, &sorted, error)) != FTH_OK)
+        goto out;
+    find_places(series, sorted, count, tree.count, places);
+    /* Deviations are taken from the least value on, for the sake of the sums' last digits. */
     for (size_t i = 0; i < count; i++)
-        ranks[i] = mid_rank(sorted, count, series[i]);
-    found = split(ranks, count, min_part);
-    /* The parts' medians; `sorted` and `ranks` have served. */
+        sorted[count + i] = sorted[i] - sorted[0];
+    deviations(series, sorted, places, count, false, &tree, before);
+    deviations(series, sorted, places, count, true, &tree, after);
+    struct fth_change found = {.index = min_part};
+    for (size_t k = min_part; k + min_part <= count; k++)
+        if (before[k] + after[k] < before[found.index] + after[found.index])
+            found.index = k;
+    double parts = before[found.index] + after[found.index];
+    found.gain = before[count] > 0 ? fmax(1 - parts / before[count], 0) : 0;
+    /* The parts' medians; `sorted` and `before` have served. */
     memcpy(sorted, series, count * sizeof *sorted);
-    fth_sort_f64(sorted, ranks, found.index);
-    fth_sort_f64(sorted + found.index, ranks, count - found.index);
+    fth_sort_f64(sorted, before, found.index);
+    fth_sort_f64(sorted + found.index, before, count - found.index);
     found.left = fth_quantile_sorted(sorted, found.index, 0.5);
     found.right = fth_quantile_sorted(sorted + found.index, count - found.index, 0.5);
     *change = found;
 out:
     free(sorted);
-    free(ranks);
+    fth_arena_fini(&arena);
     return status;
 }
 
@@ -285,8 +356,9 @@ enum fth_status fth_change_penalty(const double *series, size_t count, double re
                         resolution);
     /* Differences of neighbours are noise but for the few jumps, which a median does not see; their
      * variance is twice that of the values. 1.4826: from the MAD to the standard deviation of a
-     * normal distribution. */
-    double variance = 0;
+     * normal distribution. Half a step more, since the median of whole numbers may lie so far
+     * below that of what was rounded to them; so the noise is never nothing. */
+    double mad = 0;
     if (count > 1) {
         double *steps = malloc(count * sizeof *steps);
         if (!steps)
@@ -298,10 +370,10 @@ enum fth_status fth_change_penalty(const double *series, size_t count, double re
         free(steps);
         if (status != FTH_OK)
             return status;
-        double deviation = 1.4826 * summary.mad;
-        variance = deviation * deviation / 2;
+        mad = summary.mad;
     }
-    variance = fmax(variance, resolution * resolution / 12); /* of numbers rounded to steps */
+    double deviation = 1.4826 * (mad + resolution / 2);
+    double variance = deviation * deviation / 2;
     /* 3 ln n: N. R. Zhang and D. O. Siegmund, "A Modified Bayes Information Criterion", Biometrics
      * 63 (2007); the plain criterion's 2 ln n finds too many. */
     *penalty = 3 * log((double)count + 1) * variance;

@@ -4,6 +4,9 @@
  *
  *   sort.c      sorted copies                   cluster.c   plateaus of latencies, thresholds
  *   summary.c   median, quantiles, spread       change.c    where a series jumps
+ *   reduce.c    a row of samples, one number    ks.c        do two samples differ
+ *   bootstrap.c how sure a number is            period.c    does a sequence repeat itself
+ *   nearest.c   which of the known it is like
  *
  * What holds for every function here:
  *   - The caller's arrays are only read.
@@ -20,7 +23,8 @@
 
 /* Sorts in place, ascending, in O(count); `scratch` has room for as many. */
 void fth_sort_f64(double *values, double *scratch, size_t count);
-/* A sorted copy, to be freed with free(). `operation` goes into the error. */
+/* A sorted copy, to be freed with free(), with room for as many values behind it. `operation` goes
+ * into the error. */
 FTH_MUST_USE enum fth_status fth_sorted_f64(const double *values, size_t count,
                                             const char *operation, double **sorted,
                                             struct fth_error *error);
@@ -144,7 +148,7 @@ struct fth_change {
     size_t index; /* of the first value of the right part */
     double left;  /* the level of either part: mean, or median with fth_change_find_robust */
     double right;
-    double gain; /* share of the sum of squares (of the ranks) that the change explains, 0 to 1 */
+    double gain; /* share of the squared (absolute) deviations that the change explains, 0 to 1 */
 };
 
 /* The one change point that leaves the least squared deviation from two levels; exact, in O(count).
@@ -153,8 +157,9 @@ struct fth_change {
  * than 2 * min_part values. */
 FTH_MUST_USE enum fth_status fth_change_find(const double *series, size_t count, size_t min_part,
                                              struct fth_change *change, struct fth_error *error);
-/* The same on the ranks of the values (equal values share the mean of their ranks), so that it does
- * not matter how far out an outlier lies. */
+/* The same with absolute deviations from two medians, exact, in O(count log count). It hardly
+ * matters how far out an outlier lies, as long as `min_part` keeps it from being a part of its own.
+ */
 FTH_MUST_USE enum fth_status fth_change_find_robust(const double *series, size_t count,
                                                     size_t min_part, struct fth_change *change,
                                                     struct fth_error *error);
@@ -179,5 +184,139 @@ void fth_changes_fini(struct fth_changes *changes);
 FTH_MUST_USE enum fth_status fth_change_penalty(const double *series, size_t count,
                                                 double resolution, double *penalty,
                                                 struct fth_error *error);
+
+/* ---- ks.c ---- */
+
+struct fth_ks {
+    double d;   /* the largest distance between the empirical distribution functions, 0 to 1 */
+    double p;   /* the probability of such a distance, or a larger one, between samples of one
+                   distribution */
+    bool exact; /* p is not from the limit distribution */
+};
+
+FTH_MUST_USE enum fth_status fth_ks_test(const double *a, size_t a_count, const double *b,
+                                         size_t b_count, struct fth_ks *result,
+                                         struct fth_error *error);
+/* The least D that is significant at 0 < alpha < 1 for samples without ties: reject where
+ * d >= *critical (but for rounding, p <= alpha). INFINITY where samples so small cannot be. */
+FTH_MUST_USE enum fth_status fth_ks_critical(size_t a_count, size_t b_count, double alpha,
+                                             double *critical, struct fth_error *error);
+/* P(K > lambda) of Kolmogorov's distribution. */
+double fth_kolmogorov_tail(double lambda);
+/* Whether the values before `index` and those from it differ. Where the index was chosen as the
+ * best of several, `candidates` says of how many: p is multiplied with it (Bonferroni), since the
+ * best of many looks good by chance; 1 for an index known beforehand. */
+FTH_MUST_USE enum fth_status fth_change_test(const double *series, size_t count, size_t index,
+                                             size_t candidates, struct fth_ks *result,
+                                             struct fth_error *error);
+
+/* ---- reduce.c ---- */
+
+enum fth_reduction_kind {
+    FTH_REDUCE_MEAN,
+    FTH_REDUCE_MEDIAN,
+    FTH_REDUCE_DISTANCE, /* root mean square of min(sample, cap) - reference */
+    FTH_REDUCE_ABOVE     /* share of the samples above the threshold */
+};
+
+struct fth_reduction {
+    enum fth_reduction_kind kind;
+    double reference; /* FTH_REDUCE_DISTANCE, in the unit of the samples */
+    double cap;       /* FTH_REDUCE_DISTANCE; INFINITY: none */
+    double threshold; /* FTH_REDUCE_ABOVE */
+};
+
+/* The geometric reduction for these samples (all rows together): the reference is the least one,
+ * the cap 1.5 times as far above it as the quantile at 1 - outlier_share; 0 for no cap. */
+FTH_MUST_USE enum fth_status fth_reduction_geometric(const uint32_t *samples, size_t count,
+                                                     double outlier_share,
+                                                     struct fth_reduction *reduction,
+                                                     struct fth_error *error);
+/* samples[rows][columns], a row a size, to series[rows]. */
+FTH_MUST_USE enum fth_status fth_reduce_u32(const uint32_t *samples, size_t rows, size_t columns,
+                                            const struct fth_reduction *reduction, double *series,
+                                            struct fth_error *error);
+/* One row of `columns` > 0; `scratch` has room for twice as many. */
+double fth_reduce_row(const struct fth_reduction *reduction, const uint32_t *row, size_t columns,
+                      double *scratch);
+
+/* ---- bootstrap.c ---- */
+
+struct fth_bootstrap {
+    size_t min_part; /* as in fth_change_find */
+    bool robust;     /* fth_change_find_robust instead */
+    size_t repeats;  /* draws; some 200 give a confidence to within 0.03 */
+    uint64_t seed;
+};
+
+struct fth_location {
+    size_t index;      /* of the change point in the samples as they are */
+    double confidence; /* share of the draws with the same index */
+    double within_one; /* share of the draws with this index or one beside it */
+    size_t low;        /* 90 % of the draws lie from here */
+    size_t high;       /* to here */
+};
+
+/* The change point of samples[rows][columns] after the reduction, and how sure its place is. */
+FTH_MUST_USE enum fth_status fth_bootstrap_change(
+    const uint32_t *samples, size_t rows, size_t columns, const struct fth_reduction *reduction,
+    const struct fth_bootstrap *options, struct fth_location *location, struct fth_error *error);
+
+enum fth_statistic { FTH_STATISTIC_MEAN, FTH_STATISTIC_MEDIAN };
+
+struct fth_interval {
+    double estimate;
+    double low;
+    double high;
+};
+
+/* A percentile interval that holds the true value with probability `level`, such as 0.95. */
+FTH_MUST_USE enum fth_status fth_bootstrap_interval(const double *samples, size_t count,
+                                                    enum fth_statistic statistic, double level,
+                                                    size_t repeats, uint64_t seed,
+                                                    struct fth_interval *interval,
+                                                    struct fth_error *error);
+
+/* ---- period.c ---- */
+
+struct fth_period {
+    bool periodic;
+    size_t period;     /* the least one that matches; where none does, the one that comes closest */
+    double match;      /* agreement beyond chance: 1 is exact, 0 what a shuffled sequence has */
+    double confidence; /* 1 less the chance that a shuffled sequence matches so well anywhere */
+};
+
+/* The least period up to `max_period` (0: half the sequence, which is the most there can be) whose
+ * match is at least 1 - tolerance. A constant sequence has period 1 with confidence 0: shuffled, it
+ * is the same. O(count * max_period). */
+FTH_MUST_USE enum fth_status fth_period_find(const uint32_t *sequence, size_t count,
+                                             size_t max_period, double tolerance,
+                                             struct fth_period *period, struct fth_error *error);
+
+/* ---- nearest.c ---- */
+
+struct fth_nearest;
+
+struct fth_nearest_match {
+    size_t class;
+    double distance;      /* root mean square over the features, in standard deviations */
+    size_t next_class;    /* the second nearest; the number of classes where there is none */
+    double next_distance; /* INFINITY where there is none */
+    double margin;   /* (next_distance - distance) / their sum: 0 undecided, 1 beyond doubt, and
+                        where there is no other class */
+    size_t compared; /* features known on both sides */
+};
+
+/* examples[count][features], NAN where unknown; labels[count] below `classes`. Nothing is kept of
+ * the arguments. */
+FTH_MUST_USE enum fth_status fth_nearest_fit(const double *examples, const size_t *labels,
+                                             size_t count, size_t features, size_t classes,
+                                             struct fth_nearest **nearest, struct fth_error *error);
+void fth_nearest_destroy(struct fth_nearest *nearest);
+/* FTH_INCONCLUSIVE where no feature is known here and in any class. */
+FTH_MUST_USE enum fth_status fth_nearest_classify(const struct fth_nearest *nearest,
+                                                  const double *features,
+                                                  struct fth_nearest_match *match,
+                                                  struct fth_error *error);
 
 #endif
