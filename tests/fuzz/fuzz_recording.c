@@ -31,9 +31,7 @@ static struct fth_samples answer(const struct fth_recording *recording, size_t i
 
 static bool same(const struct fth_samples *a, const struct fth_samples *b)
 {
-    bool same_clock = isnan(a->clock_mhz)
-                          ? isnan(b->clock_mhz)
-                          : memcmp(&a->clock_mhz, &b->clock_mhz, sizeof a->clock_mhz) == 0;
+    bool same_clock = isnan(a->clock_mhz) ? isnan(b->clock_mhz) != 0 : a->clock_mhz == b->clock_mhz;
     return a->status == b->status && strcmp(a->cause, b->cause) == 0 && a->sm == b->sm &&
            same_clock && a->count == b->count &&
            (a->count == 0 || memcmp(a->cycles, b->cycles, a->count * sizeof *a->cycles) == 0);
