@@ -141,6 +141,7 @@ static void wrong_members_are_refused(void **state)
                                           "steps",
                                           "steps",
                                           "steps[1].chain.step",
+                                          "steps[1].chain.start_bytes",
                                           "steps[1].chain.start_bytes"};
     for (size_t i = 0; i < FTH_COUNT(members); i++) {
         struct fth_request r = simple(16);
@@ -163,6 +164,11 @@ static void wrong_members_are_refused(void **state)
             r.step_count = 2;
             r.steps[0].reverse = true;
             r.steps[1].chain.start_bytes = 8;
+            break;
+        case 10: /* and the other way round */
+            r.step_count = 2;
+            r.steps[1].reverse = true;
+            r.steps[0].chain.start_bytes = 8;
             break;
         }
         struct fth_error error = NO_ERROR;
