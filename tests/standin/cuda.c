@@ -1,30 +1,96 @@
-/* A stand-in for NVIDIA's driver, so that device/cuda/ can be tested without one. What it does is
- * chosen by FATHOM_STANDIN: "two" GPUs (the default), "none", "uninitialised" (cuInit fails), or
- * "lost" (the GPU goes away half-way). Built a second time with STANDIN_OLD, it lacks functions, as
- * a driver that is too old would. */
-#include <stddef.h>
+/* A stand-in for NVIDIA's driver, so that device/cuda/ can be tested without one: its devices and
+ * what it tells of them. standin.h says how it can fail. */
+#include "driver.h"
+
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
+enum { SLICE_PARTS = 8 };
 
-enum { SUCCESS = 0, NO_DEVICE = 100, DEVICE_LOST = 719 };
+static bool initialised;
+static int slice = -1;      /* the visible one */
+static struct fth_gpu *gpu; /* read when first asked for */
 
-static int mode_is(const char *mode)
+__attribute__((destructor)) static void leave(void)
 {
-    const char *chosen = getenv("FATHOM_STANDIN");
-    return strcmp(chosen ? chosen : "two", mode) == 0;
+    fth_gpu_destroy(gpu);
+}
+
+/* ---- the GPU ---- */
+
+static double number(const char *section, const char *name, double absent)
+{
+    return fth_gpu_number(gpu, section, name, absent);
+}
+
+static void read_gpu(void)
+{
+    const char *what = getenv("FATHOM_STANDIN_GPU");
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_catalogue *catalogue = NULL;
+    char text[sizeof error];
+    enum fth_status status = fth_catalogue_open(&catalogue, &error);
+    if (status == FTH_OK)
+        status = fth_catalogue_read(catalogue, what ? what : "h200", NULL, &gpu, &error);
+    fth_catalogue_close(catalogue);
+    if (status == FTH_OK && slice >= 0) {
+        struct fth_attribute sms = fth_attribute_make("sms", FTH_NUMBER);
+        sms.number = (double)(unsigned)(number("device", "sms", 1) / SLICE_PARTS);
+        status = fth_gpu_set(gpu, fth_gpu_section(gpu, "device"), &sms, &error);
+    }
+    if (status != FTH_OK) {
+        fprintf(stderr, "stand-in: %s\n", fth_error_text(&error, text, sizeof text));
+        abort();
+    }
+}
+
+static int device_count(void)
+{
+    return mode_is("none", NULL) ? 0 : mode_is("two", NULL) || mode_is("lost", NULL) ? 2 : 1;
+}
+
+int standin_device(int device)
+{
+    if (!initialised)
+        return NOT_INITIALIZED;
+    if (device < 0 || device >= device_count())
+        return INVALID_DEVICE;
+    if (mode_is("lost", NULL) && device == 1)
+        return LAUNCH_FAILED;
+    if (!gpu)
+        read_gpu();
+    return SUCCESS;
 }
 
 EXPORT int cuInit(unsigned flags);
 int cuInit(unsigned flags)
 {
-    (void)flags;
-    return mode_is("uninitialised") ? NO_DEVICE : SUCCESS;
+    if (flags)
+        return INVALID_VALUE;
+    if (mode_is("uninitialised", NULL))
+        return NO_DEVICE;
+    if (!initialised && mode_is("mig", NULL)) {
+        /* As the driver does, once and for all. */
+        const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+        slice = visible ? -1 : 0;
+        for (int i = 0; i < SLICES && visible; i++)
+            if (strcmp(visible, slice_uuids[i]) == 0)
+                slice = i;
+        if (slice < 0)
+            return NO_DEVICE;
+    }
+    initialised = true;
+    return SUCCESS;
 }
 
-#ifndef STANDIN_OLD
+bool standin_initialised(void)
+{
+    return initialised;
+}
+
+const struct fth_gpu *standin_gpu(void)
+{
+    return gpu;
+}
 
 EXPORT int cuDriverGetVersion(int *version);
 int cuDriverGetVersion(int *version)
@@ -36,7 +102,9 @@ int cuDriverGetVersion(int *version)
 EXPORT int cuDeviceGetCount(int *count);
 int cuDeviceGetCount(int *count)
 {
-    *count = mode_is("none") ? 0 : 2;
+    if (!initialised)
+        return NOT_INITIALIZED;
+    *count = device_count();
     return SUCCESS;
 }
 
@@ -44,37 +112,170 @@ EXPORT int cuDeviceGet(int *device, int ordinal);
 int cuDeviceGet(int *device, int ordinal)
 {
     *device = ordinal;
-    return mode_is("lost") && ordinal == 1 ? DEVICE_LOST : SUCCESS;
+    return standin_device(ordinal);
 }
 
 EXPORT int cuDeviceGetName(char *name, int size, int device);
 int cuDeviceGetName(char *name, int size, int device)
 {
-    snprintf(name, (size_t)size, "Stand-in %d \033[31m", device);
+    int result = standin_device(device);
+    if (result != SUCCESS)
+        return result;
+    if (device_count() == 2)
+        snprintf(name, (size_t)size, "Stand-in %d \033[31m", device);
+    else
+        snprintf(name, (size_t)size, "%s%s", fth_gpu_text(gpu, "device", "name"),
+                 slice >= 0 ? " MIG 1g.18gb" : "");
     return SUCCESS;
+}
+
+double standin_attribute(int attribute)
+{
+    const char *capability = fth_gpu_text(gpu, "device", "compute_capability");
+    double major = 9, minor = 0;
+    if (capability) {
+        char *end;
+        major = strtod(capability, &end);
+        minor = (double)(int)(10 * (major - (int)major) + 0.5);
+        major = (int)major;
+    }
+    switch (attribute) {
+    case 1: return number("device", "max_threads_per_block", 1024);
+    case 2:
+    case 3: return 1024;
+    case 4: return 64;
+    case 5: return 2147483647;
+    case 6:
+    case 7: return 65535;
+    case 8: return 48 << 10;
+    case 9: return 64 << 10;
+    case 10: return number("device", "warp_size", 32);
+    case 12: return 65536;
+    case 13: return 1000 * number("device", "clock_mhz", 1980);
+    case 14: return 512;
+    case 16: return number("device", "sms", 132);
+    case 31: return 1; /* concurrent kernels */
+    case 32: return 1; /* ECC */
+    case 36: return 1000 * number("device", "memory_clock_mhz", 3201);
+    case 37: return number("device", "memory_bus_bits", 6016);
+    case 38: return number("l2", "size_bytes", 60 << 20) / (slice >= 0 ? SLICE_PARTS : 1);
+    case 39: return number("device", "max_threads_per_sm", 2048);
+    case 40: return 3;
+    case 41: return 1; /* unified addressing */
+    case 69: return 1 << 27;
+    case 75: return major;
+    case 76: return minor;
+    case 79:
+    case 80: return 1; /* globals and locals in L1 */
+    case 81: return number("shared", "size_bytes", 228 << 10);
+    case 82: return number("registers", "size_bytes", 256 << 10) / 4;
+    case 83: return 1; /* managed memory */
+    case 87: return 2;
+    case 90:
+    case 95: return 1; /* preemption, cooperative launch */
+    case 97: return number("shared", "max_block_bytes", 227 << 10);
+    case 102: return 1; /* virtual memory management */
+    case 106: return 32;
+    case 108: return 39321600;
+    case 109: return 134217728;
+    case 111: return 1024;
+    case 115:
+    case 120: return 1;          /* memory pools, clusters */
+    case 139: return 0x233510de; /* PCI device and vendor */
+    default: return 0;
+    }
 }
 
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    *value = attribute == 16 ? 4 + device : attribute == 75 ? 9 : 0;
-    return SUCCESS;
+    int result = standin_device(device);
+    if (result == SUCCESS && (attribute < 1 || attribute > 147))
+        result = INVALID_VALUE;
+    if (result == SUCCESS)
+        *value = (int)standin_attribute(attribute);
+    return result;
+}
+
+size_t standin_memory_bytes(void)
+{
+    return (size_t)number("memory", "size_bytes", 1 << 30) / (slice >= 0 ? SLICE_PARTS : 1);
 }
 
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
 int cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
-    *bytes = (size_t)(device + 1) << 30;
-    return SUCCESS;
+    int result = standin_device(device);
+    if (result == SUCCESS)
+        *bytes = standin_memory_bytes();
+    return result;
 }
 
 EXPORT int cuGetErrorString(int result, const char **text);
 int cuGetErrorString(int result, const char **text)
 {
-    *text = result == NO_DEVICE     ? "no CUDA-capable device is detected"
-            : result == DEVICE_LOST ? "unspecified launch failure"
-                                    : "another error";
-    return SUCCESS;
+    static const struct {
+        int result;
+        const char *text;
+    } texts[] = {
+        {INVALID_VALUE, "invalid argument"},
+        {OUT_OF_MEMORY, "out of memory"},
+        {NOT_INITIALIZED, "initialization error"},
+        {NO_DEVICE, "no CUDA-capable device is detected"},
+        {INVALID_DEVICE, "invalid device ordinal"},
+        {INVALID_CONTEXT, "invalid device context"},
+        {INVALID_PTX, "a PTX JIT compilation failed"},
+        {INVALID_HANDLE, "invalid resource handle"},
+        {NOT_FOUND, "named symbol not found"},
+        {NOT_READY, "device not ready"},
+        {LAUNCH_FAILED, "unspecified launch failure"},
+        {NOT_SUPPORTED, "operation not supported"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(texts); i++)
+        if (texts[i].result == result) {
+            *text = texts[i].text;
+            return SUCCESS;
+        }
+    *text = NULL;
+    return INVALID_VALUE;
 }
 
-#endif
+static void uuid_bytes(const char *text, unsigned char uuid[16])
+{
+    size_t digits = 0;
+    for (const char *at = text + 4; *at && digits < 32; at++) {
+        if (*at == '-')
+            continue;
+        const char digit[2] = {*at, '\0'};
+        unsigned value = (unsigned)strtoul(digit, NULL, 16);
+        uuid[digits / 2] = (unsigned char)(digits % 2 ? uuid[digits / 2] | value : value << 4);
+        digits++;
+    }
+}
+
+EXPORT int cuDeviceGetUuid(unsigned char uuid[16], int device);
+int cuDeviceGetUuid(unsigned char uuid[16], int device)
+{
+    int result = standin_device(device);
+    if (result == SUCCESS)
+        uuid_bytes(gpu_uuids[device], uuid);
+    return result;
+}
+
+EXPORT int cuDeviceGetUuid_v2(unsigned char uuid[16], int device);
+int cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
+{
+    int result = standin_device(device);
+    if (result == SUCCESS)
+        uuid_bytes(slice >= 0 ? slice_uuids[slice] : gpu_uuids[device], uuid);
+    return result;
+}
+
+EXPORT int cuDeviceGetPCIBusId(char *text, int size, int device);
+int cuDeviceGetPCIBusId(char *text, int size, int device)
+{
+    int result = standin_device(device);
+    if (result == SUCCESS)
+        snprintf(text, (size_t)size, "%s", bus_ids[device]);
+    return result;
+}

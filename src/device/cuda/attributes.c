@@ -261,6 +261,11 @@ static enum fth_status tell_identity(const struct fth_cuda *cuda, fth_cu_device 
     for (size_t i = 0; i < FTH_COUNT(texts) && status == FTH_OK; i++)
         status =
             fth_cuda_tell_text(gpu, "device", texts[i].name, texts[i].text, texts[i].method, error);
+    struct fth_attribute derived = fth_attribute_make("architecture", FTH_TEXT);
+    derived.text = architecture(major, minor);
+    derived.source = FTH_SOURCE_DERIVED;
+    if (status == FTH_OK && derived.text)
+        status = fth_cuda_tell(gpu, "device", derived, "from the compute capability", error);
     return status;
 }
 

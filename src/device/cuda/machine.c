@@ -374,7 +374,8 @@ static void close_machine(void *user)
     if (!machine)
         return;
     fth_nvml_close(&machine->nvml);
-    settle(machine, NULL);
+    if (machine->queued)
+        wait_queue(machine, IMPLIED_LIMIT_S, NULL);
     /* With a kernel that does not end, whatever we called would wait for it; the end of the process
      * takes all of it away. */
     if (!machine->hung) {

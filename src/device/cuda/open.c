@@ -62,6 +62,16 @@ static enum fth_status find(const struct fth_cuda *cuda, const char *what, int c
     return not_found(cuda, what, count, error);
 }
 
+/* As far as the driver says. */
+static bool is_slice(const struct fth_cuda *cuda, int ordinal)
+{
+    fth_cu_device device;
+    char uuid[FTH_CUDA_UUID_BYTES] = "";
+    if (cuda->device_get(&device, ordinal) == 0)
+        fth_cuda_uuid(cuda, device, uuid);
+    return !uuid[0] || strncmp(uuid, "MIG-", 4) == 0;
+}
+
 enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda, int *ordinal,
                                     struct fth_error *error)
 {
@@ -88,7 +98,7 @@ enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda, int
         if (result != 0)
             status = fth_cuda_fail(cuda, result, "cuDeviceGetCount", error);
     }
-    if (status == FTH_OK && slice && !late && count == 1)
+    if (status == FTH_OK && slice && !late && count == 1 && is_slice(cuda, 0))
         *ordinal = 0;
     else if (status == FTH_OK)
         status = find(cuda, what, count, ordinal, error);

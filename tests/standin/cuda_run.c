@@ -1,0 +1,475 @@
+/* The stand-in for NVIDIA's driver, the part that runs kernels: a translation into what a simulated
+ * GPU does, stricter about its arguments than the driver is. */
+#include "device/sim/sim.h"
+#include "driver.h"
+#include "ptx/ptx.h"
+
+#include <stdio.h>
+
+EXPORT int cuDeviceGetTexture1DLinearMaxWidth(size_t *texels, int format, unsigned channels,
+                                              int device);
+int cuDeviceGetTexture1DLinearMaxWidth(size_t *texels, int format, unsigned channels, int device)
+{
+    int result = standin_device(device);
+    if (result == SUCCESS && (format != 3 || channels != 1))
+        result = INVALID_VALUE;
+    if (result == SUCCESS)
+        *texels = 1 << 28;
+    return result;
+}
+
+/* ---- contexts and the queue ---- */
+
+enum { MOST_DEVICES = 2 };
+
+struct context {
+    int retained;
+    const struct fth_machine_ops *ops;
+    void *machine;
+    int sticky; /* the error that every call gives from now on */
+    bool hung;
+    unsigned pending; /* how often the queue will still be found busy */
+    unsigned long long launches;
+    struct module *modules;
+};
+
+static struct context contexts[MOST_DEVICES];
+static struct context *current;
+static long live; /* contexts, modules, allocations and textures that were not given back */
+
+/* How much is not given back. */
+EXPORT long standin_live(void);
+long standin_live(void)
+{
+    return live;
+}
+
+struct function {
+    struct function *next;
+    struct module *module;
+    const struct fth_ptx_kernel *kernel;
+    uint64_t allowed_shared_bytes;
+    int carveout_percent;
+};
+
+struct module {
+    struct module *next;
+    struct context *context;
+    struct fth_machine_module *module;
+    struct fth_ptx_module *parsed; /* for the parameters, which cuLaunchKernel is not told */
+    struct function *functions;
+};
+
+/* What is wrong with a call in the current context. */
+static int check(void)
+{
+    return !standin_initialised() ? NOT_INITIALIZED : !current ? INVALID_CONTEXT : current->sticky;
+}
+
+static int fault(int result)
+{
+    current->sticky = result;
+    return result;
+}
+
+/* Waits for what is queued, as the driver does in a call that needs its result. */
+static int drain(const char *call)
+{
+    int result = check();
+    if (result != SUCCESS)
+        return result;
+    if (current->hung) {
+        fprintf(stderr, "stand-in: %s would wait for ever\n", call);
+        abort();
+    }
+    current->pending = 0;
+    struct fth_error error = FTH_NO_ERROR;
+    if (current->ops->wait(current->machine, 3600, &error) == FTH_OK)
+        return SUCCESS;
+    char text[sizeof error];
+    fprintf(stderr, "stand-in: %s\n", fth_error_text(&error, text, sizeof text));
+    return fault(LAUNCH_FAILED);
+}
+
+static void free_module(struct module *module)
+{
+    module->context->ops->unload(module->context->machine, module->module);
+    fth_ptx_destroy(module->parsed);
+    while (module->functions) {
+        struct function *next = module->functions->next;
+        free(module->functions);
+        module->functions = next;
+    }
+    free(module);
+}
+
+EXPORT int cuDevicePrimaryCtxRetain(struct context **context, int device);
+int cuDevicePrimaryCtxRetain(struct context **context, int device)
+{
+    int result = standin_device(device);
+    if (result != SUCCESS)
+        return result;
+    *context = &contexts[device];
+    if ((*context)->retained++ > 0)
+        return SUCCESS;
+    live++;
+    struct fth_error error = FTH_NO_ERROR;
+    char text[sizeof error];
+    if (fth_sim_machine_create(standin_gpu(), &(*context)->ops, &(*context)->machine, &error) !=
+        FTH_OK) {
+        fprintf(stderr, "stand-in: %s\n", fth_error_text(&error, text, sizeof text));
+        abort();
+    }
+    return SUCCESS;
+}
+
+EXPORT int cuDevicePrimaryCtxRelease_v2(int device);
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    if (device < 0 || device >= MOST_DEVICES || !contexts[device].retained)
+        return INVALID_CONTEXT;
+    struct context *context = &contexts[device];
+    if (context->hung) {
+        fprintf(stderr, "stand-in: cuDevicePrimaryCtxRelease would wait for ever\n");
+        abort();
+    }
+    if (--context->retained)
+        return SUCCESS;
+    live--;
+    while (context->modules) {
+        struct module *next = context->modules->next;
+        free_module(context->modules);
+        context->modules = next;
+    }
+    context->ops->close(context->machine);
+    if (current == context)
+        current = NULL;
+    *context = (struct context){.retained = 0};
+    return SUCCESS;
+}
+
+EXPORT int cuCtxSetCurrent(struct context *context);
+int cuCtxSetCurrent(struct context *context)
+{
+    if (!standin_initialised())
+        return NOT_INITIALIZED;
+    if (context && !context->retained)
+        return INVALID_CONTEXT;
+    current = context;
+    return SUCCESS;
+}
+
+EXPORT int cuCtxSynchronize(void);
+int cuCtxSynchronize(void)
+{
+    return drain("cuCtxSynchronize");
+}
+
+EXPORT int cuStreamQuery(void *stream);
+int cuStreamQuery(void *stream)
+{
+    int result = check();
+    if (result != SUCCESS)
+        return result;
+    if (stream)
+        return INVALID_HANDLE;
+    if (current->hung || (current->pending && current->pending--))
+        return NOT_READY;
+    return drain("cuStreamQuery");
+}
+
+/* ---- modules ---- */
+
+enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
+
+static void put_log(const char *log, unsigned count, const int *options, void **values)
+{
+    char *text = NULL;
+    size_t size = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (options[i] == JIT_ERROR_LOG)
+            text = values[i];
+        else if (options[i] == JIT_ERROR_LOG_BYTES)
+            size = (size_t)(uintptr_t)values[i];
+    if (text && size)
+        snprintf(text, size, "%s", log);
+}
+
+EXPORT int cuModuleLoadDataEx(struct module **module, const void *image, unsigned count,
+                              int *options, void **values);
+int cuModuleLoadDataEx(struct module **module, const void *image, unsigned count, int *options,
+                       void **values)
+{
+    int result = check();
+    if (result != SUCCESS)
+        return result;
+    if (mode_is("jit", NULL)) {
+        put_log("ptxas application ptx input, line 12; fatal : Parsing error near '@'\n"
+                "ptxas fatal : Ptx assembly aborted due to errors\n",
+                count, options, values);
+        return INVALID_PTX;
+    }
+    struct fth_error error = FTH_NO_ERROR;
+    struct module *made = calloc(1, sizeof *made);
+    if (!made)
+        abort();
+    made->context = current;
+    enum fth_status status =
+        fth_ptx_read_text("ptx input", image, strlen(image), &made->parsed, &error);
+    if (status == FTH_OK)
+        status = current->ops->load(current->machine, "ptx input", image, strlen(image),
+                                    &made->module, &error);
+    if (status != FTH_OK) {
+        char text[sizeof error];
+        put_log(fth_error_text(&error, text, sizeof text), count, options, values);
+        fth_ptx_destroy(made->parsed);
+        free(made);
+        return status == FTH_NO_MEMORY ? OUT_OF_MEMORY : INVALID_PTX;
+    }
+    made->next = current->modules;
+    current->modules = made;
+    *module = made;
+    live++;
+    return SUCCESS;
+}
+
+EXPORT int cuModuleUnload(struct module *module);
+int cuModuleUnload(struct module *module)
+{
+    int result = drain("cuModuleUnload");
+    if (result != SUCCESS)
+        return result;
+    struct module **at = &current->modules;
+    while (*at && *at != module)
+        at = &(*at)->next;
+    if (!*at)
+        return INVALID_HANDLE;
+    *at = module->next;
+    free_module(module);
+    live--;
+    return SUCCESS;
+}
+
+EXPORT int cuModuleGetFunction(struct function **function, struct module *module, const char *name);
+int cuModuleGetFunction(struct function **function, struct module *module, const char *name)
+{
+    int result = check();
+    if (result != SUCCESS)
+        return result;
+    const struct fth_ptx_kernel *kernel = fth_ptx_kernel(module->parsed, name);
+    if (!kernel)
+        return NOT_FOUND;
+    struct function *made = calloc(1, sizeof *made);
+    if (!made)
+        abort();
+    *made = (struct function){module->functions, module, kernel, 48 << 10, -1};
+    module->functions = made;
+    *function = made;
+    return SUCCESS;
+}
+
+EXPORT int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, struct module *module,
+                                const char *name);
+int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, struct module *module, const char *name)
+{
+    int result = check();
+    if (result != SUCCESS)
+        return result;
+    uint64_t size = 0;
+    if (current->ops->symbol(current->machine, module->module, name, address, &size, NULL) !=
+        FTH_OK)
+        return NOT_FOUND;
+    *bytes = (size_t)size;
+    return SUCCESS;
+}
+
+EXPORT int cuFuncSetAttribute(struct function *function, int attribute, int value);
+int cuFuncSetAttribute(struct function *function, int attribute, int value)
+{
+    int result = check();
+    if (result != SUCCESS)
+        return result;
+    if (attribute == 8 && value >= 0 && value <= standin_attribute(97))
+        function->allowed_shared_bytes = (uint64_t)value;
+    else if (attribute == 9 && value >= -1 && value <= 100)
+        function->carveout_percent = value;
+    else
+        return INVALID_VALUE;
+    return SUCCESS;
+}
+
+EXPORT int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y,
+                          unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                          unsigned shared_bytes, void *stream, void **arguments, void **extra);
+int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                   void *stream, void **arguments, void **extra)
+{
+    unsigned long long last = 3;
+    int result = check();
+    if (result != SUCCESS)
+        return result;
+    if (stream || extra || shared_bytes > function->allowed_shared_bytes || grid_x == 0 ||
+        block_x == 0 || block_x > standin_attribute(1) || function->module->context != current)
+        return INVALID_VALUE;
+    if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1)
+        return NOT_SUPPORTED; /* by a machine, not by GPUs */
+    if (mode_is("hang", NULL)) {
+        current->hung = true;
+        return SUCCESS;
+    }
+    current->launches++;
+    if (mode_is("lost-later", &last) && current->launches >= last) {
+        /* It comes to light later, as it does with a GPU. */
+        current->sticky = LAUNCH_FAILED;
+        return SUCCESS;
+    }
+    const struct fth_ptx_kernel *kernel = function->kernel;
+    unsigned char *packed = calloc(1, kernel->parameter_bytes + 1);
+    if (!packed)
+        abort();
+    for (size_t i = 0; i < kernel->parameter_count; i++)
+        memcpy(packed + kernel->parameters[i].offset, arguments[i], kernel->parameters[i].bytes);
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status =
+        current->ops->launch(current->machine,
+                             &(struct fth_machine_launch){
+                                 .module = function->module->module,
+                                 .kernel = kernel->name,
+                                 .blocks = grid_x,
+                                 .threads = block_x,
+                                 .shared_bytes = shared_bytes,
+                                 .carveout_percent = function->carveout_percent,
+                                 .arguments = packed,
+                                 .argument_bytes = kernel->parameter_bytes,
+                             },
+                             &error);
+    free(packed);
+    current->pending = 2;
+    if (status != FTH_OK) {
+        char text[sizeof error];
+        fprintf(stderr, "stand-in: %s\n", fth_error_text(&error, text, sizeof text));
+        current->sticky = LAUNCH_FAILED;
+    }
+    return SUCCESS;
+}
+
+/* ---- memory ---- */
+
+EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes);
+int cuMemAlloc_v2(uint64_t *address, size_t bytes)
+{
+    unsigned long long most = 1 << 20;
+    int result = drain("cuMemAlloc");
+    if (result != SUCCESS)
+        return result;
+    if (bytes == 0)
+        return INVALID_VALUE;
+    if (mode_is("no-memory", &most) && bytes > most)
+        return OUT_OF_MEMORY;
+    if (current->ops->alloc(current->machine, bytes, address, NULL) != FTH_OK)
+        return OUT_OF_MEMORY;
+    live++;
+    return SUCCESS;
+}
+
+EXPORT int cuMemFree_v2(uint64_t address);
+int cuMemFree_v2(uint64_t address)
+{
+    int result = drain("cuMemFree");
+    if (result != SUCCESS)
+        return result;
+    current->ops->free(current->machine, address);
+    live--;
+    return SUCCESS;
+}
+
+EXPORT int cuMemGetInfo_v2(size_t *free, size_t *total);
+int cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+    unsigned long long most = 1 << 20;
+    uint64_t bytes = 0;
+    int result = check();
+    if (result != SUCCESS)
+        return result;
+    if (current->ops->free_bytes(current->machine, &bytes, NULL) != FTH_OK)
+        return OUT_OF_MEMORY;
+    *free = mode_is("no-memory", &most) ? (size_t)most : (size_t)bytes;
+    *total = standin_memory_bytes();
+    return SUCCESS;
+}
+
+EXPORT int cuMemcpyHtoD_v2(uint64_t address, const void *data, size_t bytes);
+int cuMemcpyHtoD_v2(uint64_t address, const void *data, size_t bytes)
+{
+    int result = drain("cuMemcpyHtoD");
+    if (result != SUCCESS)
+        return result;
+    return current->ops->upload(current->machine, address, data, bytes, NULL) == FTH_OK
+               ? SUCCESS
+               : INVALID_VALUE;
+}
+
+EXPORT int cuMemcpyDtoH_v2(void *data, uint64_t address, size_t bytes);
+int cuMemcpyDtoH_v2(void *data, uint64_t address, size_t bytes)
+{
+    int result = drain("cuMemcpyDtoH");
+    if (result != SUCCESS)
+        return result;
+    return current->ops->download(current->machine, data, address, bytes, NULL) == FTH_OK
+               ? SUCCESS
+               : INVALID_VALUE;
+}
+
+EXPORT int cuMemsetD8_v2(uint64_t address, unsigned char byte, size_t bytes);
+int cuMemsetD8_v2(uint64_t address, unsigned char byte, size_t bytes)
+{
+    int result = drain("cuMemsetD8");
+    if (result != SUCCESS)
+        return result;
+    return current->ops->fill(current->machine, address, byte, bytes, NULL) == FTH_OK
+               ? SUCCESS
+               : INVALID_VALUE;
+}
+
+/* ---- textures: the descriptors are taken apart by offset, as the driver's documentation lays
+ * them out, not by the declarations under test ---- */
+
+static uint64_t field(const void *descriptor, size_t offset, size_t bytes)
+{
+    uint64_t value = 0;
+    memcpy(&value, (const char *)descriptor + offset, bytes);
+    return value;
+}
+
+EXPORT int cuTexObjectCreate(uint64_t *texture, const void *resource, const void *sampling,
+                             const void *view);
+int cuTexObjectCreate(uint64_t *texture, const void *resource, const void *sampling,
+                      const void *view)
+{
+    enum { LINEAR = 2, UNSIGNED_INT32 = 3, READ_AS_INTEGER = 1 };
+    int result = check();
+    if (result != SUCCESS)
+        return result;
+    const uint64_t address = field(resource, 8, 8), bytes = field(resource, 24, 8);
+    if (view || field(resource, 0, 4) != LINEAR || address % 512 ||
+        field(resource, 16, 4) != UNSIGNED_INT32 || field(resource, 20, 4) != 1 ||
+        field(resource, 136, 4) != 0 || bytes == 0 || bytes % 4 ||
+        field(sampling, 16, 4) != READ_AS_INTEGER)
+        return INVALID_VALUE;
+    if (current->ops->texture(current->machine, address, bytes / 4, texture, NULL) != FTH_OK)
+        return INVALID_VALUE;
+    live++;
+    return SUCCESS;
+}
+
+EXPORT int cuTexObjectDestroy(uint64_t texture);
+int cuTexObjectDestroy(uint64_t texture)
+{
+    int result = drain("cuTexObjectDestroy");
+    if (result != SUCCESS)
+        return result;
+    current->ops->texture_free(current->machine, texture);
+    live--;
+    return SUCCESS;
+}

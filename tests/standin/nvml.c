@@ -1,0 +1,208 @@
+/* A stand-in for NVIDIA's management library: what an H200 answers under load, always the same, and
+ * in the mode "mig" (standin.h) the slices of its GPU. */
+#include "standin.h"
+
+#include <stdio.h>
+
+enum {
+    SUCCESS = 0,
+    UNINITIALIZED = 1,
+    INVALID_ARGUMENT = 2,
+    NOT_SUPPORTED = 3,
+    NOT_FOUND = 6,
+    INSUFFICIENT_SIZE = 7,
+    DRIVER_NOT_LOADED = 9
+};
+
+struct device {
+    int index;
+    int slice; /* -1: the whole GPU */
+};
+
+static struct device gpus[] = {{0, -1}, {1, -1}};
+static struct device slices[SLICES] = {{0, 0}, {0, 1}};
+static int users;
+
+EXPORT int nvmlInit_v2(void);
+int nvmlInit_v2(void)
+{
+    if (mode_is("no-nvml", NULL))
+        return DRIVER_NOT_LOADED;
+    users++;
+    return SUCCESS;
+}
+
+EXPORT int nvmlShutdown(void);
+int nvmlShutdown(void)
+{
+    if (users == 0)
+        return UNINITIALIZED;
+    users--;
+    return SUCCESS;
+}
+
+static int put(const char *value, char *text, unsigned size)
+{
+    if (users == 0)
+        return UNINITIALIZED;
+    if (strlen(value) >= size)
+        return INSUFFICIENT_SIZE;
+    snprintf(text, size, "%s", value);
+    return SUCCESS;
+}
+
+/* Of a whole GPU only. */
+static int answer(const struct device *device, unsigned value, unsigned *out)
+{
+    if (users == 0)
+        return UNINITIALIZED;
+    if (device->slice >= 0)
+        return NOT_SUPPORTED;
+    *out = value;
+    return SUCCESS;
+}
+
+EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned size);
+int nvmlSystemGetDriverVersion(char *text, unsigned size)
+{
+    return put("580.159.04", text, size);
+}
+
+EXPORT int nvmlDeviceGetCount_v2(unsigned *count);
+int nvmlDeviceGetCount_v2(unsigned *count)
+{
+    *count = mode_is("two", NULL) ? 2 : 1;
+    return users ? SUCCESS : UNINITIALIZED;
+}
+
+EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, struct device **device);
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, struct device **device)
+{
+    unsigned count;
+    int result = nvmlDeviceGetCount_v2(&count);
+    if (result != SUCCESS)
+        return result;
+    if (index >= count)
+        return INVALID_ARGUMENT;
+    *device = &gpus[index];
+    return SUCCESS;
+}
+
+static int find(const char *const texts[2], const char *text, struct device **device)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (strcmp(texts[i], text) == 0)
+            return nvmlDeviceGetHandleByIndex_v2(i, device);
+    return NOT_FOUND;
+}
+
+EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, struct device **device);
+int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, struct device **device)
+{
+    return find(bus_ids, bus, device);
+}
+
+EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, struct device **device);
+int nvmlDeviceGetHandleByUUID(const char *uuid, struct device **device)
+{
+    return find(gpu_uuids, uuid, device);
+}
+
+EXPORT int nvmlDeviceGetName(const struct device *device, char *text, unsigned size);
+int nvmlDeviceGetName(const struct device *device, char *text, unsigned size)
+{
+    return put(device->slice >= 0 ? "NVIDIA H200 MIG 1g.18gb" : "NVIDIA H200", text, size);
+}
+
+EXPORT int nvmlDeviceGetUUID(const struct device *device, char *text, unsigned size);
+int nvmlDeviceGetUUID(const struct device *device, char *text, unsigned size)
+{
+    return put(device->slice >= 0 ? slice_uuids[device->slice] : gpu_uuids[device->index], text,
+               size);
+}
+
+EXPORT int nvmlDeviceGetMemoryInfo(const struct device *device, unsigned long long memory[3]);
+int nvmlDeviceGetMemoryInfo(const struct device *device, unsigned long long memory[3])
+{
+    memory[0] = device->slice >= 0 ? 16ULL << 30 : 140ULL << 30;
+    memory[1] = memory[0] - (1ULL << 30);
+    memory[2] = 1ULL << 30;
+    return users ? SUCCESS : UNINITIALIZED;
+}
+
+#define ANSWER(function, value)                                                                    \
+    EXPORT int function(const struct device *device, unsigned *out);                               \
+    int function(const struct device *device, unsigned *out)                                       \
+    {                                                                                              \
+        return answer(device, value, out);                                                         \
+    }
+
+ANSWER(nvmlDeviceGetNumGpuCores, 132 * 128)
+ANSWER(nvmlDeviceGetCurrPcieLinkGeneration, 5)
+ANSWER(nvmlDeviceGetCurrPcieLinkWidth, 16)
+ANSWER(nvmlDeviceGetMaxPcieLinkGeneration, 5)
+ANSWER(nvmlDeviceGetMaxPcieLinkWidth, 16)
+ANSWER(nvmlDeviceGetPowerUsage, 312500)
+ANSWER(nvmlDeviceGetEnforcedPowerLimit, 700000)
+
+EXPORT int nvmlDeviceGetClockInfo(const struct device *device, int which, unsigned *mhz);
+int nvmlDeviceGetClockInfo(const struct device *device, int which, unsigned *mhz)
+{
+    return answer(device, which == 2 ? 3201 : 1755, mhz);
+}
+
+EXPORT int nvmlDeviceGetMaxClockInfo(const struct device *device, int which, unsigned *mhz);
+int nvmlDeviceGetMaxClockInfo(const struct device *device, int which, unsigned *mhz)
+{
+    return answer(device, which == 2 ? 3201 : 1980, mhz);
+}
+
+EXPORT int nvmlDeviceGetTemperature(const struct device *device, int sensor, unsigned *celsius);
+int nvmlDeviceGetTemperature(const struct device *device, int sensor, unsigned *celsius)
+{
+    return sensor == 0 ? answer(device, 41, celsius) : INVALID_ARGUMENT;
+}
+
+EXPORT int nvmlDeviceGetEccMode(const struct device *device, unsigned *now, unsigned *pending);
+int nvmlDeviceGetEccMode(const struct device *device, unsigned *now, unsigned *pending)
+{
+    *pending = 1;
+    return answer(device, 1, now);
+}
+
+/* The power is capped and the clocks are lowered by software for the heat. */
+EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(const struct device *device,
+                                                     unsigned long long *reasons);
+int nvmlDeviceGetCurrentClocksThrottleReasons(const struct device *device,
+                                              unsigned long long *reasons)
+{
+    (void)device;
+    *reasons = 0x24;
+    return users ? SUCCESS : UNINITIALIZED;
+}
+
+EXPORT int nvmlDeviceGetMigMode(const struct device *device, unsigned *now, unsigned *pending);
+int nvmlDeviceGetMigMode(const struct device *device, unsigned *now, unsigned *pending)
+{
+    *pending = 0;
+    return answer(device, mode_is("mig", NULL) ? 1 : 0, now);
+}
+
+EXPORT int nvmlDeviceGetMaxMigDeviceCount(const struct device *device, unsigned *most);
+int nvmlDeviceGetMaxMigDeviceCount(const struct device *device, unsigned *most)
+{
+    return answer(device, 7, most);
+}
+
+/* The slices need not be the first of those that there could be. */
+EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(const struct device *device, unsigned index,
+                                               struct device **slice);
+int nvmlDeviceGetMigDeviceHandleByIndex(const struct device *device, unsigned index,
+                                        struct device **slice)
+{
+    (void)device;
+    if (index != 1 && index != 4)
+        return NOT_FOUND;
+    *slice = &slices[index / 4];
+    return users ? SUCCESS : UNINITIALIZED;
+}

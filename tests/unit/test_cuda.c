@@ -1,0 +1,746 @@
+/* device/cuda/ over the stand-ins for NVIDIA's libraries (tests/standin), which LD_LIBRARY_PATH
+ * names: what works, and every way in which a GPU can fail us.
+ *
+ * usage: test_cuda [bare]     bare: with the driver that lacks what runs kernels */
+#include "check.h"
+#include "device/cuda/cuda.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const struct fth_machine_ops *const ops = &fth_cuda_machine_ops;
+
+static const char ptx[] =
+    ".version 8.0\n"
+    ".target sm_90\n"
+    ".address_size 64\n"
+    ".global .align 8 .u64 counter = 40;\n"
+    ".const .align 8 .u64 table[8];\n"
+    ".extern .shared .align 16 .b8 dynamic[];\n"
+    /* out[i] = in[i] + plus + counter */
+    ".visible .entry add(.param .u64 out, .param .u64 in, .param .u64 plus)\n"
+    "{\n"
+    "  .reg .u64 %a<8>; .reg .u32 %r<4>;\n"
+    "  ld.param.u64 %a0, [out]; ld.param.u64 %a1, [in]; ld.param.u64 %a2, [plus];\n"
+    "  mov.u32 %r0, %tid.x; mul.wide.u32 %a3, %r0, 8;\n"
+    "  add.u64 %a0, %a0, %a3; add.u64 %a1, %a1, %a3;\n"
+    "  ld.global.u64 %a4, [%a1]; ld.global.u64 %a5, [counter];\n"
+    "  add.u64 %a4, %a4, %a2; add.u64 %a4, %a4, %a5; st.global.u64 [%a0], %a4;\n"
+    "  ret;\n"
+    "}\n"
+    /* out[i] = texel i */
+    ".visible .entry fetch(.param .u64 out, .param .u64 from)\n"
+    "{\n"
+    "  .reg .u64 %a<4>; .reg .u32 %r<8>;\n"
+    "  ld.param.u64 %a0, [out]; ld.param.u64 %a1, [from];\n"
+    "  mov.u32 %r0, %tid.x; mul.wide.u32 %a3, %r0, 4; add.u64 %a0, %a0, %a3;\n"
+    "  tex.1d.v4.u32.s32 {%r1, %r2, %r3, %r4}, [%a1, {%r0}];\n"
+    "  st.global.u32 [%a0], %r1;\n"
+    "  ret;\n"
+    "}\n"
+    /* The last word of the dynamic shared memory, there and back. */
+    ".visible .entry keep(.param .u64 out, .param .u64 at)\n"
+    "{\n"
+    "  .reg .u64 %a<4>; .reg .u32 %r<4>;\n"
+    "  ld.param.u64 %a0, [out]; ld.param.u64 %a1, [at];\n"
+    "  mov.u64 %a2, dynamic; add.u64 %a2, %a2, %a1; mov.u32 %r0, 77;\n"
+    "  st.shared.u32 [%a2], %r0; ld.shared.u32 %r1, [%a2]; st.global.u32 [%a0], %r1;\n"
+    "  ret;\n"
+    "}\n";
+
+static void set_mode(const char *mode)
+{
+    setenv("FATHOM_STANDIN", mode, 1);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+static void *open_machine(const char *what)
+{
+    struct fth_error error = NO_ERROR;
+    struct fth_cuda cuda;
+    int ordinal = -1;
+    void *machine = NULL;
+    if (fth_cuda_open_named(what, &cuda, &ordinal, &error) != FTH_OK ||
+        fth_cuda_machine_create(&cuda, ordinal, what, &machine, &error) != FTH_OK)
+        fail_msg("%s: %s", what, error.cause);
+    return machine;
+}
+
+/* Closes it, and nothing may be left in the driver. */
+static void close_machine(void *machine)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(driver);
+    long (*live)(void);
+    void *address = dlsym(driver, "standin_live");
+    assert_non_null(address);
+    memcpy(&live, &address, sizeof live);
+    ops->close(machine);
+    assert_int_equal(live(), 0);
+    dlclose(driver);
+}
+
+static struct fth_machine_module *load(void *machine)
+{
+    struct fth_machine_module *module = NULL;
+    struct fth_error error = NO_ERROR;
+    if (ops->load(machine, "test", ptx, strlen(ptx), &module, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    return module;
+}
+
+static uint64_t alloc(void *machine, uint64_t bytes)
+{
+    uint64_t address = 0;
+    assert_int_equal(ops->alloc(machine, bytes, &address, NULL), FTH_OK);
+    assert_int_equal(address % 256, 0);
+    return address;
+}
+
+static enum fth_status launch(void *machine, struct fth_machine_module *module, const char *kernel,
+                              uint32_t threads, const uint64_t *arguments, size_t count,
+                              struct fth_error *error)
+{
+    return ops->launch(machine,
+                       &(struct fth_machine_launch){.module = module,
+                                                    .kernel = kernel,
+                                                    .blocks = 1,
+                                                    .threads = threads,
+                                                    .carveout_percent = -1,
+                                                    .arguments = arguments,
+                                                    .argument_bytes = 8 * count},
+                       error);
+}
+
+/* ---- opening ---- */
+
+static void devices_are_found_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mode, *what;
+        enum fth_status status;
+        int ordinal;
+        const char *cause;
+    } rows[] = {
+        {"one", "0", FTH_OK, 0, NULL},
+        {"two", "1", FTH_OK, 1, NULL},
+        {"two", "GPU-00000001-1111-2222-3333-444444444444", FTH_OK, 1, NULL},
+        {"one", "1", FTH_NOT_FOUND, 0, "there is no such GPU; there is cuda:0"},
+        {"two", "999999", FTH_NOT_FOUND, 0, "there is cuda:0, cuda:1"},
+        {"two", "GPU-77", FTH_NOT_FOUND, 0,
+         "there is cuda:GPU-00000000-1111-2222-3333-444444444444, cuda:GPU-00000001-1111"},
+        {"one", "h200", FTH_NOT_FOUND, 0, "a GPU is called 0, 1, …, GPU-<uuid> or MIG-<uuid>"},
+        {"one", "", FTH_NOT_FOUND, 0, "a GPU is called"},
+        {"one", "-1", FTH_NOT_FOUND, 0, "a GPU is called"},
+        {"one", "99999999999", FTH_NOT_FOUND, 0, "a GPU is called"},
+        {"none", "0", FTH_NOT_FOUND, 0, "the CUDA driver has no GPU"},
+        {"uninitialised", "0", FTH_UNAVAILABLE, 0, "no CUDA-capable device is detected"},
+        {"one", "MIG-77", FTH_NOT_FOUND, 0, "there is no such GPU"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_error error = NO_ERROR;
+        struct fth_cuda cuda;
+        int ordinal = -1;
+        set_mode(rows[i].mode);
+        enum fth_status status = fth_cuda_open_named(rows[i].what, &cuda, &ordinal, &error);
+        assert_int_equal(status, rows[i].status);
+        if (status == FTH_OK) {
+            assert_int_equal(ordinal, rows[i].ordinal);
+            fth_cuda_close(&cuda);
+        } else {
+            assert_contains(error.cause, rows[i].cause);
+        }
+    }
+}
+
+static void a_device_that_went_away_is_not_opened(void **state)
+{
+    (void)state;
+    set_mode("lost");
+    struct fth_error error = NO_ERROR;
+    struct fth_cuda cuda;
+    int ordinal = -1;
+    void *machine = NULL;
+    assert_int_equal(fth_cuda_open_named("1", &cuda, &ordinal, &error), FTH_OK);
+    assert_int_equal(fth_cuda_machine_create(&cuda, ordinal, "cuda:1", &machine, &error),
+                     FTH_UNAVAILABLE);
+    assert_null(machine);
+    assert_contains(error.cause, "unspecified launch failure (error 719)");
+}
+
+static void facts_are_told(void **state)
+{
+    (void)state;
+    set_mode("one");
+    void *machine = open_machine("0");
+    struct fth_machine_facts facts;
+    ops->facts(machine, &facts);
+    assert_int_equal(facts.sms, 132);
+    assert_int_equal(facts.capability, 90);
+    assert_int_equal(facts.l2_bytes, 60 << 20);
+    assert_int_equal(facts.block_shared_bytes, 227 << 10);
+    assert_int_equal(facts.texels, 1 << 28);
+    assert_true(facts.memory_bytes == 150109880320);
+    close_machine(machine);
+}
+
+/* ---- what works ---- */
+
+static void memory_holds_what_is_put_into_it(void **state)
+{
+    (void)state;
+    set_mode("one");
+    void *machine = open_machine("0");
+    enum { BYTES = 100000 };
+    unsigned char *in = malloc(BYTES), *out = malloc(BYTES);
+    for (size_t i = 0; i < BYTES; i++)
+        in[i] = (unsigned char)(i * 7 + i / 256);
+    uint64_t before = 0, after = 0, a = alloc(machine, BYTES), b = alloc(machine, 3 * BYTES);
+    assert_true(a + BYTES <= b || b + 3 * BYTES <= a);
+    assert_int_equal(ops->free_bytes(machine, &before, NULL), FTH_OK);
+    assert_int_equal(ops->upload(machine, a, in, BYTES, NULL), FTH_OK);
+    assert_int_equal(ops->fill(machine, a + 100, 0xa5, 50, NULL), FTH_OK);
+    assert_int_equal(ops->download(machine, out, a, BYTES, NULL), FTH_OK);
+    memset(in + 100, 0xa5, 50);
+    assert_memory_equal(in, out, BYTES);
+    ops->free(machine, b);
+    ops->free(machine, 0);
+    assert_int_equal(ops->free_bytes(machine, &after, NULL), FTH_OK);
+    assert_true(after > before);
+    /* A copy that goes wrong is told, and is not the end of the machine. */
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(ops->download(machine, out, 8, 16, &error), FTH_UNAVAILABLE);
+    assert_contains(error.argument, "cuMemcpyDtoH");
+    assert_int_equal(ops->download(machine, out, a, BYTES, NULL), FTH_OK);
+    ops->free(machine, a);
+    free(in);
+    free(out);
+    close_machine(machine);
+}
+
+static void kernels_run(void **state)
+{
+    (void)state;
+    set_mode("one");
+    void *machine = open_machine("0");
+    struct fth_machine_module *module = load(machine), *second = load(machine);
+    uint64_t in[32], out[32], a = alloc(machine, sizeof in), b = alloc(machine, sizeof in);
+    for (uint64_t i = 0; i < 32; i++)
+        in[i] = i << 40;
+    assert_int_equal(ops->upload(machine, a, in, sizeof in, NULL), FTH_OK);
+    /* Each is behind the one before; a copy waits for all. */
+    assert_int_equal(launch(machine, module, "add", 32, (uint64_t[]){b, a, 1}, 3, NULL), FTH_OK);
+    assert_int_equal(launch(machine, module, "add", 32, (uint64_t[]){b, b, 1}, 3, NULL), FTH_OK);
+    assert_int_equal(ops->wait(machine, 60, NULL), FTH_OK);
+    assert_int_equal(launch(machine, second, "add", 32, (uint64_t[]){b, b, 5}, 3, NULL), FTH_OK);
+    assert_int_equal(ops->download(machine, out, b, sizeof out, NULL), FTH_OK);
+    for (uint64_t i = 0; i < 32; i++)
+        assert_true(out[i] == (i << 40) + 127);
+    /* A variable of the module. */
+    uint64_t address = 0, bytes = 0, value = 0;
+    assert_int_equal(ops->symbol(machine, module, "table", &address, &bytes, NULL), FTH_OK);
+    assert_int_equal(bytes, 64);
+    assert_int_equal(ops->symbol(machine, module, "counter", &address, &bytes, NULL), FTH_OK);
+    assert_int_equal(bytes, 8);
+    assert_int_equal(ops->upload(machine, address, &value, sizeof value, NULL), FTH_OK);
+    assert_int_equal(launch(machine, module, "add", 32, (uint64_t[]){b, a, 1}, 3, NULL), FTH_OK);
+    assert_int_equal(ops->wait(machine, 60, NULL), FTH_OK);
+    assert_int_equal(ops->download(machine, out, b, sizeof out, NULL), FTH_OK);
+    for (uint64_t i = 0; i < 32; i++)
+        assert_true(out[i] == (i << 40) + 1);
+    ops->free(machine, a);
+    ops->free(machine, b);
+    ops->unload(machine, module);
+    ops->unload(machine, second);
+    ops->unload(machine, NULL);
+    close_machine(machine);
+}
+
+static void textures_are_fetched_from(void **state)
+{
+    (void)state;
+    set_mode("one");
+    void *machine = open_machine("0");
+    struct fth_machine_module *module = load(machine);
+    uint32_t in[64], out[64];
+    uint64_t a = alloc(machine, sizeof in), b = alloc(machine, sizeof out), texture = 0;
+    for (uint32_t i = 0; i < 64; i++)
+        in[i] = ~i;
+    assert_int_equal(ops->upload(machine, a, in, sizeof in, NULL), FTH_OK);
+    assert_int_equal(ops->texture(machine, a, 64, &texture, NULL), FTH_OK);
+    assert_int_not_equal(texture, 0);
+    assert_int_equal(launch(machine, module, "fetch", 64, (uint64_t[]){b, texture}, 2, NULL),
+                     FTH_OK);
+    assert_int_equal(ops->wait(machine, 60, NULL), FTH_OK);
+    assert_int_equal(ops->download(machine, out, b, sizeof out, NULL), FTH_OK);
+    assert_memory_equal(in, out, sizeof in);
+    ops->texture_free(machine, texture);
+    ops->texture_free(machine, 0);
+    ops->free(machine, a);
+    ops->free(machine, b);
+    ops->unload(machine, module);
+    close_machine(machine);
+}
+
+static void blocks_get_the_shared_memory_they_ask_for(void **state)
+{
+    (void)state;
+    set_mode("one");
+    void *machine = open_machine("0");
+    struct fth_machine_module *module = load(machine);
+    uint64_t out = alloc(machine, 4);
+    static const struct {
+        uint64_t bytes;
+        int carveout_percent;
+        enum fth_status status;
+    } rows[] = {
+        {1024, 0, FTH_OK},
+        {48 << 10, 0, FTH_OK},
+        {227 << 10, 100, FTH_OK},
+        {1024, -1, FTH_OK},
+        {228 << 10, 100, FTH_UNAVAILABLE},
+        {1024, 101, FTH_UNAVAILABLE},
+        {1024, 50, FTH_OK},
+        {1ULL << 32, 50, FTH_INVALID},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const uint64_t arguments[] = {out, rows[i].bytes - 4};
+        const struct fth_machine_launch launch = {.module = module,
+                                                  .kernel = "keep",
+                                                  .blocks = 1,
+                                                  .threads = 1,
+                                                  .shared_bytes = rows[i].bytes,
+                                                  .carveout_percent = rows[i].carveout_percent,
+                                                  .arguments = arguments,
+                                                  .argument_bytes = sizeof arguments};
+        uint32_t word = 0;
+        assert_int_equal(ops->launch(machine, &launch, NULL), rows[i].status);
+        assert_int_equal(ops->wait(machine, 60, NULL), FTH_OK);
+        if (rows[i].status != FTH_OK)
+            continue;
+        assert_int_equal(ops->download(machine, &word, out, 4, NULL), FTH_OK);
+        assert_int_equal(word, 77);
+        assert_int_equal(ops->fill(machine, out, 0, 4, NULL), FTH_OK);
+    }
+    ops->free(machine, out);
+    ops->unload(machine, module);
+    close_machine(machine);
+}
+
+/* ---- what the driver tells ---- */
+
+static struct fth_gpu *describe(const char *what)
+{
+    struct fth_gpu *gpu = NULL;
+    struct fth_error error = NO_ERROR;
+    void *machine = open_machine(what);
+    assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
+    /* Twice: the second time what is there is replaced. */
+    for (int i = 0; i < 2; i++)
+        if (ops->describe(machine, gpu, &error) != FTH_OK)
+            fail_msg("%s", error.cause);
+    close_machine(machine);
+    if (fth_gpu_validate(gpu, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    return gpu;
+}
+
+static void assert_told(const struct fth_gpu *gpu, const char *section)
+{
+    assert_true(fth_gpu_attribute_count(gpu, section) > 0);
+    for (size_t i = 0; i < fth_gpu_attribute_count(gpu, section); i++) {
+        const struct fth_attribute *a = fth_gpu_attribute_at(gpu, section, i);
+        if (!fth_schema_attribute(section, a->name))
+            fail_msg("%s.%s is not in the schema", section, a->name);
+        if (strcmp(a->name, "scope") == 0)
+            continue;
+        assert_int_equal(a->source, strcmp(a->name, "architecture") == 0 ? FTH_SOURCE_DERIVED
+                                                                         : FTH_SOURCE_DRIVER);
+        assert_non_null(a->method);
+    }
+}
+
+static void the_driver_tells_what_it_knows(void **state)
+{
+    (void)state;
+    set_mode("one");
+    struct fth_gpu *gpu = describe("0");
+    assert_told(gpu, "device");
+    for (size_t i = 0; i < fth_gpu_element_count(gpu); i++)
+        assert_told(gpu, fth_gpu_element_name(gpu, i));
+    static const struct {
+        const char *section, *name;
+        double number;
+    } numbers[] = {
+        {"device", "sms", 132},
+        {"device", "cores_per_sm", 128},
+        {"device", "clock_mhz", 1980},
+        {"device", "memory_clock_mhz", 3201},
+        {"device", "memory_bus_bits", 6016},
+        {"device", "warp_size", 32},
+        {"device", "max_threads_per_sm", 2048},
+        {"device", "max_blocks_per_sm", 32},
+        {"device", "constant_memory_bytes", 65536},
+        {"device", "max_linear_texels", 1 << 28},
+        {"device", "single_to_double_ratio", 2},
+        {"device", "pcie_generation", 5},
+        {"device", "max_pcie_lanes", 16},
+        {"device", "current_clock_mhz", 1755},
+        {"device", "power_w", 312.5},
+        {"device", "power_limit_w", 700},
+        {"device", "temperature_c", 41},
+        {"l2", "size_bytes", 62914560},
+        {"l2", "max_persisting_bytes", 39321600},
+        {"shared", "size_bytes", 233472},
+        {"shared", "max_block_bytes", 232448},
+        {"shared", "default_block_bytes", 49152},
+        {"shared", "reserved_block_bytes", 1024},
+        {"memory", "size_bytes", 150109880320},
+        {"registers", "size_bytes", 262144},
+    };
+    for (size_t i = 0; i < FTH_COUNT(numbers); i++)
+        if (fth_gpu_number(gpu, numbers[i].section, numbers[i].name, NAN) != numbers[i].number)
+            fail_msg("%s.%s", numbers[i].section, numbers[i].name);
+    static const struct {
+        const char *section, *name, *text;
+    } texts[] = {
+        {"device", "name", "NVIDIA H200"},
+        {"device", "vendor", "NVIDIA"},
+        {"device", "architecture", "Hopper"},
+        {"device", "compute_capability", "9.0"},
+        {"device", "backend", "cuda"},
+        {"device", "driver", "580.159.04"},
+        {"device", "cuda_version", "13.0"},
+        {"device", "uuid", "GPU-00000000-1111-2222-3333-444444444444"},
+        {"device", "pci_bus", "0000:19:00.0"},
+        {"device", "pci_device", "10de:2335"},
+        {"device", "throttling", "power cap, thermal"},
+        {"device", "cluster_launch", "yes"},
+        {"device", "integrated", "no"},
+        {"memory", "ecc", "yes"},
+        {"l2", "scope", "gpu"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(texts); i++)
+        assert_string_equal(fth_gpu_text(gpu, texts[i].section, texts[i].name), texts[i].text);
+    const struct fth_attribute *caches = fth_gpu_attribute(gpu, "l1", "caches");
+    assert_int_equal(caches->count, 2);
+    const struct fth_attribute *grid = fth_gpu_attribute(gpu, "device", "max_grid_dims");
+    assert_true(grid->numbers[0] == 2147483647 && grid->numbers[2] == 65535);
+    assert_string_equal(fth_gpu_attribute(gpu, "l2", "size_bytes")->method,
+                        "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE");
+    /* 0 where 0 cannot be: not known. */
+    assert_null(fth_gpu_attribute(gpu, "device", "memory_sync_domains"));
+    fth_gpu_destroy(gpu);
+}
+
+static void the_management_library_may_be_missing(void **state)
+{
+    (void)state;
+    set_mode("no-nvml");
+    struct fth_gpu *gpu = describe("0");
+    assert_true(fth_gpu_number(gpu, "device", "sms", NAN) == 132);
+    assert_null(fth_gpu_attribute(gpu, "device", "power_w"));
+    assert_null(fth_gpu_attribute(gpu, "device", "driver"));
+    fth_gpu_destroy(gpu);
+}
+
+/* ---- slices ---- */
+
+struct listing {
+    size_t count;
+    char text[1024];
+};
+
+static void add(void *user, const struct fth_device_info *device)
+{
+    struct listing *listing = user;
+    size_t used = strlen(listing->text);
+    snprintf(listing->text + used, sizeof listing->text - used, "%s | %s | %s\n", device->id,
+             device->name, device->detail);
+    listing->count++;
+}
+
+static void slices_are_listed_and_opened(void **state)
+{
+    (void)state;
+    set_mode("mig");
+    struct listing listing = {0};
+    assert_int_equal(fth_backend_cuda.list(add, &listing, NULL), FTH_OK);
+    assert_string_equal(listing.text,
+                        "cuda:0 | NVIDIA H200 MIG 1g.18gb | cc 9.0, 16 SMs, 17.48 GiB, CUDA 13.0\n"
+                        "cuda:MIG-aaaaaaa0-1111-2222-3333-444444444444 | NVIDIA H200 MIG 1g.18gb | "
+                        "slice 1 of GPU 0, 16 GiB\n"
+                        "cuda:MIG-aaaaaaa1-1111-2222-3333-444444444444 | NVIDIA H200 MIG 1g.18gb | "
+                        "slice 4 of GPU 0, 16 GiB\n");
+    static const char second[] = "MIG-aaaaaaa1-1111-2222-3333-444444444444";
+    struct fth_gpu *gpu = describe(second);
+    assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), second);
+    assert_string_equal(fth_gpu_text(gpu, "device", "uuid"), second);
+    assert_true(fth_gpu_number(gpu, "device", "sms", NAN) == 16);
+    /* The cores are those of the whole GPU, so nothing is said of an SM; the power is too. */
+    assert_null(fth_gpu_attribute(gpu, "device", "cores_per_sm"));
+    assert_true(fth_gpu_number(gpu, "device", "power_w", NAN) == 312.5);
+    fth_gpu_destroy(gpu);
+
+    set_mode("mig");
+    struct fth_error error = NO_ERROR;
+    struct fth_cuda cuda;
+    int ordinal = -1;
+    assert_int_equal(fth_cuda_open_named("MIG-77", &cuda, &ordinal, &error), FTH_UNAVAILABLE);
+    assert_contains(error.cause, "no CUDA-capable device is detected");
+
+    /* Once the driver is initialised, it is too late for another slice. */
+    set_mode("mig");
+    void *machine = open_machine("0");
+    error = NO_ERROR;
+    assert_int_equal(fth_cuda_open_named(second, &cuda, &ordinal, &error), FTH_NOT_FOUND);
+    assert_contains(error.cause, "CUDA_VISIBLE_DEVICES=MIG-aaaaaaa1");
+    assert_null(getenv("CUDA_VISIBLE_DEVICES"));
+    assert_int_equal(
+        fth_cuda_open_named("MIG-aaaaaaa0-1111-2222-3333-444444444444", &cuda, &ordinal, NULL),
+        FTH_OK);
+    assert_int_equal(ordinal, 0);
+    fth_cuda_close(&cuda);
+    close_machine(machine);
+}
+
+/* ---- faults ---- */
+
+static void too_much_memory_is_refused(void **state)
+{
+    (void)state;
+    set_mode("no-memory:4096");
+    void *machine = open_machine("0");
+    struct fth_error error = NO_ERROR;
+    uint64_t address = 1, fits = alloc(machine, 4096);
+    assert_int_equal(ops->alloc(machine, 2ULL << 30, &address, &error), FTH_NO_MEMORY);
+    assert_int_equal(address, 0);
+    assert_string_equal(error.cause, "2 GiB asked for, 4 KiB free: out of memory (error 2)");
+    ops->free(machine, fits);
+    close_machine(machine);
+}
+
+static void what_does_not_compile_is_told_with_the_log(void **state)
+{
+    (void)state;
+    struct fth_machine_module *module = NULL;
+    struct fth_error error = NO_ERROR;
+    set_mode("jit");
+    void *machine = open_machine("0");
+    assert_int_equal(ops->load(machine, "test", ptx, strlen(ptx), &module, &error),
+                     FTH_UNSUPPORTED);
+    assert_null(module);
+    assert_contains(error.cause, "test: a PTX JIT compilation failed (error 218): ptxas "
+                                 "application ptx input, line 12; fatal");
+    close_machine(machine);
+
+    set_mode("one");
+    machine = open_machine("0");
+    error = NO_ERROR;
+    assert_int_equal(ops->load(machine, "test", ".version 8.0 oops", 17, &module, &error),
+                     FTH_UNSUPPORTED);
+    assert_contains(error.cause, "(error 218): ");
+    assert_contains(error.cause, "line 1: ");
+    close_machine(machine);
+}
+
+static void what_is_not_in_a_module_is_not_found(void **state)
+{
+    (void)state;
+    set_mode("one");
+    void *machine = open_machine("0");
+    struct fth_machine_module *module = load(machine);
+    struct fth_error error = NO_ERROR;
+    uint64_t address, bytes;
+    assert_int_equal(ops->symbol(machine, module, "nothing", &address, &bytes, &error),
+                     FTH_NOT_FOUND);
+    assert_contains(error.cause, "nothing: named symbol not found (error 500)");
+    error = NO_ERROR;
+    assert_int_equal(launch(machine, module, "nothing", 1, NULL, 0, &error), FTH_NOT_FOUND);
+    assert_contains(error.cause, "nothing: named symbol not found (error 500)");
+    error = NO_ERROR;
+    assert_int_equal(launch(machine, module, "add", 2048, (uint64_t[]){0, 0, 0}, 3, &error),
+                     FTH_UNAVAILABLE);
+    assert_contains(error.cause, "invalid argument (error 1)");
+    /* None of it is the end. */
+    assert_int_equal(ops->wait(machine, 60, NULL), FTH_OK);
+    ops->unload(machine, module);
+    close_machine(machine);
+}
+
+/* Every call fails, with the reason, and at once. */
+static void assert_lost(void *machine, struct fth_machine_module *module, const char *reason)
+{
+    struct fth_machine_module *another;
+    struct fth_gpu *gpu = NULL;
+    uint64_t word = 0, number;
+    assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
+    for (int call = 0; call < 10; call++) {
+        struct fth_error error = NO_ERROR;
+        enum fth_status status = FTH_OK;
+        switch (call) {
+        case 0: status = ops->wait(machine, 60, &error); break;
+        case 1: status = launch(machine, module, "add", 1, (uint64_t[]){0, 0, 0}, 3, &error); break;
+        case 2: status = ops->alloc(machine, 256, &number, &error); break;
+        case 3: status = ops->upload(machine, 256, &word, 8, &error); break;
+        case 4: status = ops->download(machine, &word, 256, 8, &error); break;
+        case 5: status = ops->fill(machine, 256, 0, 8, &error); break;
+        case 6: status = ops->texture(machine, 512, 8, &number, &error); break;
+        case 7: status = ops->load(machine, "test", ptx, strlen(ptx), &another, &error); break;
+        case 8: status = ops->free_bytes(machine, &number, &error); break;
+        case 9: status = ops->describe(machine, gpu, &error); break;
+        }
+        assert_int_equal(status, FTH_UNAVAILABLE);
+        assert_contains(error.cause, "it is lost: ");
+        assert_contains(error.cause, reason);
+    }
+    fth_gpu_destroy(gpu);
+}
+
+static void a_gpu_that_faults_is_lost(void **state)
+{
+    (void)state;
+    /* Noticed by a wait, by a copy, by another launch. */
+    for (int noticed = 0; noticed < 3; noticed++) {
+        set_mode("lost-later:2");
+        void *machine = open_machine("0");
+        struct fth_machine_module *module = load(machine);
+        struct fth_error error = NO_ERROR;
+        uint64_t a = alloc(machine, 256), word;
+        const uint64_t arguments[] = {a, a, 1};
+        for (int i = 0; i < 2; i++) {
+            if (i)
+                assert_int_equal(ops->wait(machine, 60, NULL), FTH_OK);
+            assert_int_equal(launch(machine, module, "add", 1, arguments, 3, NULL), FTH_OK);
+        }
+        enum fth_status status = noticed == 0 ? ops->wait(machine, 60, &error)
+                                 : noticed == 1
+                                     ? ops->download(machine, &word, a, 8, &error)
+                                     : launch(machine, module, "add", 1, arguments, 3, &error);
+        assert_int_equal(status, FTH_UNAVAILABLE);
+        assert_contains(error.cause, "unspecified launch failure (error 719)");
+        assert_lost(machine, module,
+                    "in or after the kernel 'add': unspecified launch failure (error 719)");
+        ops->free(machine, a);
+        ops->unload(machine, module);
+        ops->close(machine);
+    }
+}
+
+/* The stand-in writes the engine's reason to stderr. */
+static void a_wrong_access_is_noticed(void **state)
+{
+    (void)state;
+    set_mode("one");
+    void *machine = open_machine("0");
+    struct fth_machine_module *module = load(machine);
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(launch(machine, module, "add", 1, (uint64_t[]){64, 64, 1}, 3, &error), FTH_OK);
+    assert_int_equal(ops->wait(machine, 60, &error), FTH_UNAVAILABLE);
+    assert_contains(error.cause, "in or after the kernel 'add': ");
+    assert_lost(machine, module, "(error 719)");
+    ops->unload(machine, module);
+    ops->close(machine);
+}
+
+/* The driver stays loaded after this, with a kernel in it: the last test. */
+static void a_kernel_that_hangs_is_abandoned(void **state)
+{
+    (void)state;
+    set_mode("hang");
+    void *machine = open_machine("0");
+    struct fth_machine_module *module = load(machine);
+    struct fth_error error = NO_ERROR;
+    uint64_t a = alloc(machine, 256), texture = 0;
+    assert_int_equal(ops->texture(machine, a, 8, &texture, NULL), FTH_OK);
+    assert_int_equal(launch(machine, module, "add", 1, (uint64_t[]){a, a, 1}, 3, NULL), FTH_OK);
+    struct timespec start, end;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    assert_int_equal(ops->wait(machine, 0.05, &error), FTH_UNAVAILABLE);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    double passed =
+        (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+    assert_true(passed >= 0.05 && passed < 5);
+    assert_string_equal(error.cause,
+                        "the kernel 'add' did not end within 0.05 s; it was abandoned");
+    assert_lost(machine, module, "the kernel 'add' did not end within 0.05 s; it was abandoned");
+    ops->texture_free(machine, texture);
+    ops->free(machine, a);
+    ops->unload(machine, module);
+    ops->close(machine);
+}
+
+/* ---- a driver that lacks functions ---- */
+
+static void a_driver_without_kernels_lists_only(void **state)
+{
+    (void)state;
+    struct listing listing = {0};
+    struct fth_error error = NO_ERROR;
+    struct fth_cuda cuda;
+    int ordinal = -1;
+    void *machine = NULL;
+    set_mode("one");
+    assert_int_equal(fth_backend_cuda.list(add, &listing, NULL), FTH_OK);
+    assert_int_equal(listing.count, 1);
+    assert_int_equal(fth_cuda_open_named("0", &cuda, &ordinal, &error), FTH_OK);
+    assert_int_equal(fth_cuda_machine_create(&cuda, ordinal, "cuda:0", &machine, &error),
+                     FTH_UNSUPPORTED);
+    assert_null(machine);
+    assert_contains(error.cause, "the driver has no cuStreamQuery: too old");
+    /* Nor does any function of run.c call what is not there. */
+    assert_int_equal(fth_cuda_open(&cuda, NULL), FTH_OK);
+    uint64_t number, bytes;
+    fth_cu_context context;
+    fth_cu_module module;
+    fth_cu_function function;
+    char data[8];
+    const enum fth_status statuses[] = {
+        fth_cuda_context_open(&cuda, 0, &context, NULL),
+        fth_cuda_module_load(&cuda, ptx, &module, NULL),
+        fth_cuda_function(&cuda, NULL, "add", &function, NULL),
+        fth_cuda_symbol(&cuda, NULL, "add", &number, &bytes, NULL),
+        fth_cuda_carveout(&cuda, NULL, 0, NULL),
+        fth_cuda_alloc(&cuda, 8, &number, NULL),
+        fth_cuda_free_bytes(&cuda, &bytes, NULL),
+        fth_cuda_upload(&cuda, 0, data, 8, NULL),
+        fth_cuda_download(&cuda, data, 0, 8, NULL),
+        fth_cuda_fill(&cuda, 0, 0, 8, NULL),
+        fth_cuda_texture(&cuda, 0, 8, &number, NULL),
+        fth_cuda_launch(&cuda, NULL, &(struct fth_cuda_launch){.arguments = NULL}, NULL),
+        fth_cuda_synchronize(&cuda, NULL),
+    };
+    for (size_t i = 0; i < FTH_COUNT(statuses); i++)
+        assert_int_equal(statuses[i], FTH_UNSUPPORTED);
+    fth_cuda_close(&cuda);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest bare[] = {cmocka_unit_test(a_driver_without_kernels_lists_only)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_are_found_by_name),
+        cmocka_unit_test(a_device_that_went_away_is_not_opened),
+        cmocka_unit_test(facts_are_told),
+        cmocka_unit_test(memory_holds_what_is_put_into_it),
+        cmocka_unit_test(kernels_run),
+        cmocka_unit_test(textures_are_fetched_from),
+        cmocka_unit_test(blocks_get_the_shared_memory_they_ask_for),
+        cmocka_unit_test(the_driver_tells_what_it_knows),
+        cmocka_unit_test(the_management_library_may_be_missing),
+        cmocka_unit_test(slices_are_listed_and_opened),
+        cmocka_unit_test(too_much_memory_is_refused),
+        cmocka_unit_test(what_does_not_compile_is_told_with_the_log),
+        cmocka_unit_test(what_is_not_in_a_module_is_not_found),
+        cmocka_unit_test(a_gpu_that_faults_is_lost),
+        cmocka_unit_test(a_wrong_access_is_noticed),
+        cmocka_unit_test(a_kernel_that_hangs_is_abandoned),
+    };
+    if (count > 1 && strcmp(arguments[1], "bare") == 0)
+        return cmocka_run_group_tests(bare, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
