@@ -222,7 +222,7 @@ struct fth_ptx_module {
     size_t function_count, function_capacity;
     struct variable *variables; /* global and constant ones */
     size_t variable_count, variable_capacity;
-    uint64_t global_end;     /* the variables lie below */
+    uint64_t global_end; /* the variables lie below */
     uint64_t code_bytes;
     uint64_t shared_end;     /* of the variables that all kernels share */
     uint64_t dynamic_shared; /* where dynamic shared memory begins */
@@ -275,7 +275,7 @@ struct frame {
     uint32_t return_pc;
     uint32_t call; /* index of the call site */
     uint32_t depth;
-    uint32_t live; /* lanes that have not returned */
+    uint32_t live;         /* lanes that have not returned */
     uint32_t operand_base; /* see struct fth_ptx_issue */
     uint64_t local_base;
     uint64_t *rows; /* [register][lane] */

@@ -25,8 +25,7 @@ struct frame *frame_create(struct warp *warp, const struct function *function, s
         frame->function = function;
         frame->caller = caller;
         frame->depth = caller ? caller->depth + 1 : 0;
-        frame->operand_base =
-            caller ? caller->operand_base + caller->function->operand_count : 0;
+        frame->operand_base = caller ? caller->operand_base + caller->function->operand_count : 0;
         frame->local_base =
             caller ? (caller->local_base + caller->function->local_bytes + 15) / 16 * 16 : 0;
         frame->rows = calloc(rows, sizeof *frame->rows);

@@ -36,8 +36,8 @@ const struct allocation *find_allocation(const struct memory *memory, uint64_t a
     return address - found->base < found->bytes ? found : NULL;
 }
 
-/* Zeroed host memory. Huge pages would make a buffer of which one line a page is touched as large as
- * it says it is. */
+/* Zeroed host memory. Huge pages would make a buffer of which one line a page is touched as large
+ * as it says it is. */
 static bool get_host_memory(struct allocation *allocation)
 {
     if (allocation->bytes > SIZE_MAX / 2)
@@ -117,13 +117,13 @@ enum fth_status fth_ptx_machine_beside(struct fth_ptx_machine *other,
             status = fth_fail(error, FTH_INVALID, "load module", module->name,
                               "the place of '%s' is taken", variable->name);
         else
-            status = add_allocation(memory,
-                                    (struct allocation){.base = variable->address,
-                                                        .bytes = variable->bytes,
-                                                        .is_constant =
-                                                            variable->space == FTH_SPACE_CONST,
-                                                        .owner = machine},
-                                    error);
+            status = add_allocation(
+                memory,
+                (struct allocation){.base = variable->address,
+                                    .bytes = variable->bytes,
+                                    .is_constant = variable->space == FTH_SPACE_CONST,
+                                    .owner = machine},
+                error);
         if (status == FTH_OK && variable->bytes && variable->data)
             memcpy(fth_ptx_host(machine, variable->address, variable->bytes), variable->data,
                    variable->bytes);
@@ -186,7 +186,7 @@ enum fth_status fth_ptx_alloc(struct fth_ptx_machine *machine, uint64_t bytes, u
     if (base > end_of_memory || bytes > end_of_memory - base)
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "%llu bytes asked for",
                         (unsigned long long)bytes);
-    enum fth_status status = 
+    enum fth_status status =
         add_allocation(machine->memory, (struct allocation){.base = base, .bytes = bytes}, error);
     if (status == FTH_OK)
         *address = base;

@@ -19,8 +19,8 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Those that wait for whatever the warp has under way: a fence and the end of a copy because that is
- * what they are for, calls and returns because their arguments are copied unseen. */
+/* Those that wait for whatever the warp has under way: a fence and the end of a copy because that
+ * is what they are for, calls and returns because their arguments are copied unseen. */
 static bool drains(const struct inst *inst)
 {
     return inst->control == K_CALL || inst->control == K_CALL_INDIRECT ||
@@ -30,7 +30,8 @@ static bool drains(const struct inst *inst)
 
 static bool accesses(const struct inst *inst)
 {
-    static const char *const starts[] = {"ld.", "ldu.", "st.", "atom.", "red.", "tex.", "cp.async."};
+    static const char *const starts[] = {"ld.",  "ldu.", "st.",      "atom.",
+                                         "red.", "tex.", "cp.async."};
     if (inst->control != K_NONE || inst->space == SPACE_ARGUMENT || drains(inst))
         return false;
     for (size_t i = 0; i < FTH_COUNT(starts); i++)
@@ -63,7 +64,8 @@ bool find_operands(struct fth_ptx_module *module, struct function *function, uin
                          (i < inst->predicate_sources ? predicates : 0) + (uint32_t)inst->s[i]);
         for (size_t i = 0; i < FTH_COUNT(inst->d); i++)
             if (inst->d[i] >= 0)
-                add_write(operands, (inst->gives_predicate ? predicates : 0) + (uint32_t)inst->d[i]);
+                add_write(operands,
+                          (inst->gives_predicate ? predicates : 0) + (uint32_t)inst->d[i]);
         if (inst->predicate2 != UINT32_MAX)
             add_write(operands, predicates + inst->predicate2);
         inst->operands = operands;

@@ -162,8 +162,7 @@ static bool read_line(struct fth_cache *cache, const struct sim_shape *shape, ui
     if (fth_cache_access(cache, address, bytes, FTH_CACHE_READ, &result) == FTH_CACHE_HIT)
         return true;
     if (dirty_bytes)
-        *dirty_bytes +=
-            (uint64_t)__builtin_popcountll(result.evicted_dirty) * shape->sector_bytes;
+        *dirty_bytes += (uint64_t)__builtin_popcountll(result.evicted_dirty) * shape->sector_bytes;
     uint64_t line = address & ~(shape->line_bytes - 1);
     unsigned first = (unsigned)__builtin_ctzll(result.fetch);
     unsigned last = 63 - (unsigned)__builtin_clzll(result.fetch);

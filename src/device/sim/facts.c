@@ -1,5 +1,5 @@
-/* What a driver tells of a GPU, and no more: a simulated GPU is asked to be discovered, and must not
- * give away what it was built from. */
+/* What a driver tells of a GPU, and no more: a simulated GPU is asked to be discovered, and must
+ * not give away what it was built from. */
 #include "device/sim/sim.h"
 
 #include <math.h>

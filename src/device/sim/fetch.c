@@ -1,7 +1,7 @@
 /* Instruction fetch. What it costs to issue an instruction is what the cache that holds its line
- * says an instruction costs; straight-line code that does not fit runs at the pace of the next cache.
- * Code that stays within a line, or goes back into one that the innermost cache has, is not looked
- * up again. */
+ * says an instruction costs; straight-line code that does not fit runs at the pace of the next
+ * cache. Code that stays within a line, or goes back into one that the innermost cache has, is not
+ * looked up again. */
 #include "device/sim/sim.h"
 
 /* Code lies far from all data, so that the two never alias in an array that holds both. */

@@ -1,7 +1,7 @@
 /* L2 and the memory behind it. With several partitions a line has a home, the parity of its address
  * under a mask. An SM asks its near partition, which also keeps copies of lines that are at home
- * elsewhere; a line that is not there is looked up in its home, at the far latency, and a miss there
- * goes to memory.
+ * elsewhere; a line that is not there is looked up in its home, at the far latency, and a miss
+ * there goes to memory.
  *
  *   SM ──► near partition ──(at home here)──────────► memory
  *                         └─(at home there)─► home ─► memory, far
@@ -55,11 +55,10 @@ static int64_t read_line(struct sim_l2 *l2, uint32_t near, uint64_t address, uin
 {
     const struct sim_plan *plan = l2->plan;
     uint32_t home = home_of(plan, address);
-    if (sim_cache_read(l2->partitions[near], &plan->l2, &address, &bytes,
-                       &traffic->written))
+    if (sim_cache_read(l2->partitions[near], &plan->l2, &address, &bytes, &traffic->written))
         return plan->l2_latency;
-    if (home != near && sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes,
-                                       &traffic->written))
+    if (home != near &&
+        sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes, &traffic->written))
         return plan->l2_far_latency;
     traffic->fetched += bytes;
     return home == near ? plan->memory_latency : plan->memory_far_latency;
@@ -128,8 +127,7 @@ int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t
     bool near = home == sm % plan->partitions;
     uint64_t from = address, missing = bytes;
     struct traffic traffic = {0, 0};
-    bool hit =
-        sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing, &traffic.written);
+    bool hit = sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing, &traffic.written);
     traffic.fetched = hit ? 0 : missing;
     fth_cache_access(l2->partitions[home], address, bytes, FTH_CACHE_WRITE, NULL);
     drop_copies(l2, home, address);

@@ -67,9 +67,9 @@ static void gather(const struct sim_timing *timing, const struct fth_ptx_access 
 {
     requests->count = 0;
     bool local = access->space == FTH_SPACE_LOCAL;
-    uint64_t place = ((uint64_t)access->who.sm * SIM_MOST_RESIDENT + timing->block_place) *
-                         SIM_MOST_WARPS +
-                     access->who.warp;
+    uint64_t place =
+        ((uint64_t)access->who.sm * SIM_MOST_RESIDENT + timing->block_place) * SIM_MOST_WARPS +
+        access->who.warp;
     uint64_t base = LOCAL_BASE + place * LOCAL_WARP_BYTES;
     for (uint32_t left = access->mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
@@ -112,7 +112,7 @@ static int64_t read_latency(struct sim_timing *timing, const struct fth_ptx_warp
         if (!level->present)
             continue;
         struct fth_cache *cache =
-            sim_caches_get(&timing->caches, (enum sim_element)*path, who->sm, who->warp);
+            sim_caches_get(&timing->caches, (enum sim_element) * path, who->sm, who->warp);
         if (!cache) {
             timing->failed = true;
             return level->latency;
@@ -123,8 +123,8 @@ static int64_t read_latency(struct sim_timing *timing, const struct fth_ptx_warp
             return level->latency + sim_port_take(&timing->sms[who->sm].l1, time, cost);
     }
     int64_t penalty = sim_tlbs_look_up(&timing->tlbs, who->sm, request.address);
-    return penalty + sim_l2_read(&timing->l2, who->sm, request.address, request.bytes,
-                                 time + penalty);
+    return penalty +
+           sim_l2_read(&timing->l2, who->sm, request.address, request.bytes, time + penalty);
 }
 
 /* L1 keeps nothing of a global write and drops the line; a thread's own local memory stays. */
@@ -196,8 +196,8 @@ static int64_t shared_latency(struct sim_timing *timing, const struct fth_ptx_ac
     uint64_t bytes = (uint64_t)__builtin_popcount(access->mask) * access->bytes;
     struct sim_sm *sm = &timing->sms[access->who.sm];
     int64_t wait = sim_port_take(&sm->requests, time, ways * REQUEST_MICROCYCLES);
-    wait += sim_port_take(&sm->shared, time + wait,
-                          sim_port_cost(bytes, plan->shared_bytes_per_cycle));
+    wait +=
+        sim_port_take(&sm->shared, time + wait, sim_port_cost(bytes, plan->shared_bytes_per_cycle));
     return plan->shared_latency + (ways - 1) * plan->conflict + wait;
 }
 

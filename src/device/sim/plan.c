@@ -104,10 +104,10 @@ static double bandwidth(const struct fth_gpu *gpu, const struct sim_plan *plan, 
 static enum sim_scope scope_of(const struct group *group, enum sim_scope absent)
 {
     const struct fth_attribute *scope = group_attribute(group, "scope");
-    return !scope                              ? absent
-           : strcmp(scope->text, "sm") == 0    ? SIM_SCOPE_SM
-           : strcmp(scope->text, "gpc") == 0   ? SIM_SCOPE_GPC
-                                               : SIM_SCOPE_GPU;
+    return !scope                            ? absent
+           : strcmp(scope->text, "sm") == 0  ? SIM_SCOPE_SM
+           : strcmp(scope->text, "gpc") == 0 ? SIM_SCOPE_GPC
+                                             : SIM_SCOPE_GPU;
 }
 
 static bool has_element(const struct fth_gpu *gpu, const char *name)
@@ -344,8 +344,7 @@ static bool fill_shared(struct sim_plan *plan, const struct fth_gpu *gpu)
     plan->banks = (uint32_t)fmin(fth_gpu_number(gpu, "shared", "banks", DEFAULT_BANKS), MOST_BANKS);
     plan->bank_bytes =
         (uint32_t)fmin(fth_gpu_number(gpu, "shared", "bank_bytes", DEFAULT_BANK_BYTES), 1 << 20);
-    plan->shared_bytes_per_cycle =
-        bandwidth(gpu, plan, "shared", "read_bytes_per_s") / plan->sms;
+    plan->shared_bytes_per_cycle = bandwidth(gpu, plan, "shared", "read_bytes_per_s") / plan->sms;
     const struct fth_attribute *list = fth_gpu_attribute(gpu, "shared", "carveout_bytes");
     if (!list || list->count == 0)
         return true;

@@ -1,7 +1,8 @@
-/* Bandwidth. Blocks are simulated one after the other, but run at the same time; so a resource has a
- * calendar rather than a clock: time is cut into buckets, each with as much room as the resource
- * passes in that time, and a transfer takes room from the first bucket at or after its own time that
- * has some. It waits only where others were there before it: a single chain of loads never does.
+/* Bandwidth. Blocks are simulated one after the other, but run at the same time; so a resource has
+ * a calendar rather than a clock: time is cut into buckets, each with as much room as the resource
+ * passes in that time, and a transfer takes room from the first bucket at or after its own time
+ * that has some. It waits only where others were there before it: a single chain of loads never
+ * does.
  *
  *   bucket   17      18      19      20
  *          |#######|#######|##     |       |      a transfer at 17.3 waits until 19 begins

@@ -1,5 +1,5 @@
-/* The machine: memory, modules and launches over the PTX engine, with the timing as its observer. All
- * modules see one memory. */
+/* The machine: memory, modules and launches over the PTX engine, with the timing as its observer.
+ * All modules see one memory. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
@@ -255,8 +255,9 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
         return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel,
                         "%u threads a block, and %d are the most", launch->threads,
                         SIM_MOST_WARPS * 32);
-    sim_timing_launch(&sim->timing, launch->module->code_base, launch->threads ? launch->threads : 1,
-                      shared_bytes, launch->carveout_percent);
+    sim_timing_launch(&sim->timing, launch->module->code_base,
+                      launch->threads ? launch->threads : 1, shared_bytes,
+                      launch->carveout_percent);
     enum fth_status status = fth_ptx_run(launch->module->machine, &run, NULL, &sim->fault);
     sim_timing_finish(&sim->timing);
     if (sim->timing.failed) {

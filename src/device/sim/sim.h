@@ -59,9 +59,9 @@ struct sim_shape {
 
 struct sim_level {
     bool present;
-    unsigned array;        /* which of plan->arrays it is in */
-    int64_t latency;       /* of a hit */
-    int64_t fetch_cost;    /* instruction caches: of an instruction found here */
+    unsigned array;         /* which of plan->arrays it is in */
+    int64_t latency;        /* of a hit */
+    int64_t fetch_cost;     /* instruction caches: of an instruction found here */
     double bytes_per_cycle; /* of one SM; 0: no limit */
 };
 
@@ -153,8 +153,8 @@ struct sim_caches {
     uint64_t l1_bytes;
 };
 
-FTH_MUST_USE enum fth_status sim_caches_init(struct sim_caches *caches,
-                                             const struct sim_plan *plan, struct fth_error *error);
+FTH_MUST_USE enum fth_status sim_caches_init(struct sim_caches *caches, const struct sim_plan *plan,
+                                             struct fth_error *error);
 void sim_caches_fini(struct sim_caches *caches);
 /* A launch begins: the caches of the SMs are empty, and L1 has that size. */
 void sim_caches_launch(struct sim_caches *caches, uint64_t l1_bytes);
@@ -237,10 +237,10 @@ struct sim_timing {
     /* The launch. */
     int64_t start, end;
     uint64_t code_base;
-    uint32_t warp_count;  /* of a block */
-    uint32_t resident;    /* blocks that an SM holds at once */
-    int64_t *free_at;     /* [sm][resident] when the place of a block is free again */
-    uint64_t block;       /* the one that runs */
+    uint32_t warp_count; /* of a block */
+    uint32_t resident;   /* blocks that an SM holds at once */
+    int64_t *free_at;    /* [sm][resident] when the place of a block is free again */
+    uint64_t block;      /* the one that runs */
     uint32_t block_sm, block_place;
     struct sim_warp warps[SIM_MOST_WARPS];
 };

@@ -1,9 +1,10 @@
 /* Time. Each warp issues in order: an instruction issues when the one before it has, and when all
  * that it reads is ready; what it writes is ready some cycles later, or when its load returns. So a
- * chain of dependent loads takes exactly their latencies, and a clock read behind an instruction that
- * uses a loaded value has seen the load return.
+ * chain of dependent loads takes exactly their latencies, and a clock read behind an instruction
+ * that uses a loaded value has seen the load return.
  *
- * Blocks are executed one after the other, each from the time at which its SM has a place for it. */
+ * Blocks are executed one after the other, each from the time at which its SM has a place for it.
+ */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>

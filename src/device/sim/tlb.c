@@ -1,6 +1,6 @@
-/* Translation. The caches of an SM are virtually addressed, so only what leaves the SM is looked up:
- * level after level until one has the page. Each level that misses adds its penalty. TLBs outlive
- * launches. */
+/* Translation. The caches of an SM are virtually addressed, so only what leaves the SM is looked
+ * up: level after level until one has the page. Each level that misses adds its penalty. TLBs
+ * outlive launches. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
@@ -45,9 +45,9 @@ int64_t sim_tlbs_look_up(struct sim_tlbs *tlbs, uint32_t sm, uint64_t address)
             continue;
         uint32_t owner = sim_owner(plan->tlbs[i].shape.scope, sm);
         struct fth_cache **cache = &tlbs->caches[i][owner];
-        if (!*cache && sim_cache_create(&plan->tlbs[i].shape, FTH_WRITE_EVICT,
-                                        plan->seed + i + (uint64_t)owner * SIM_TLBS, cache,
-                                        NULL) != FTH_OK)
+        if (!*cache &&
+            sim_cache_create(&plan->tlbs[i].shape, FTH_WRITE_EVICT,
+                             plan->seed + i + (uint64_t)owner * SIM_TLBS, cache, NULL) != FTH_OK)
             continue;
         if (fth_cache_access(*cache, address, 1, FTH_CACHE_READ, NULL) == FTH_CACHE_HIT)
             break;
