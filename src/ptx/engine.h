@@ -162,6 +162,7 @@ struct inst {
     uint32_t index;                 /* in the function */
     uint32_t line;
     uint32_t file, source_line; /* .loc */
+    const struct fth_ptx_operands *operands;
 };
 
 /* ---- modules ---- */
@@ -205,6 +206,7 @@ struct function {
     struct inst *code;
     size_t code_count, code_capacity;
     uint32_t register_count, predicate_count;
+    uint32_t operand_count; /* numbers that operands have */
     uint64_t local_bytes;
     uint64_t param_bytes; /* the frame's: own parameters and results, and those of calls made */
     uint64_t shared_end;  /* static shared memory used, itself and what it calls */
@@ -220,7 +222,8 @@ struct fth_ptx_module {
     size_t function_count, function_capacity;
     struct variable *variables; /* global and constant ones */
     size_t variable_count, variable_capacity;
-    uint64_t global_end;     /* addresses from GLOBAL_BASE to here hold the variables */
+    uint64_t global_end; /* the variables lie below */
+    uint64_t code_bytes;
     uint64_t shared_end;     /* of the variables that all kernels share */
     uint64_t dynamic_shared; /* where dynamic shared memory begins */
     uint64_t (*pool)[LANES]; /* rows of immediates */
@@ -236,26 +239,32 @@ struct fth_ptx_module {
 struct allocation {
     uint64_t base, bytes;
     uint8_t *host;
+    size_t mapped_bytes; /* of a mapping of its own; 0: from malloc */
     bool is_constant;
+    const struct fth_ptx_machine *owner; /* of a variable; NULL: allocated */
 };
 
 struct texture {
-    uint64_t address, texels;
+    uint64_t address, texels; /* 0 texels: freed */
     enum fth_ptx_texel texel;
     unsigned channels;
 };
 
-struct fth_ptx_machine {
-    const struct fth_ptx_module *module;
+struct memory {
+    size_t users;                   /* machines */
     struct allocation *allocations; /* by base */
     size_t allocation_count, allocation_capacity;
-    uint64_t next_address;
     struct texture *textures;
     size_t texture_count, texture_capacity;
 };
 
+struct fth_ptx_machine {
+    const struct fth_ptx_module *module; /* or NULL */
+    struct memory *memory;
+};
+
 /* The allocation that holds the address, or NULL. */
-const struct allocation *find_allocation(const struct fth_ptx_machine *machine, uint64_t address);
+const struct allocation *find_allocation(const struct memory *memory, uint64_t address);
 
 /* ---- running ---- */
 
@@ -266,7 +275,8 @@ struct frame {
     uint32_t return_pc;
     uint32_t call; /* index of the call site */
     uint32_t depth;
-    uint32_t live; /* lanes that have not returned */
+    uint32_t live;         /* lanes that have not returned */
+    uint32_t operand_base; /* see struct fth_ptx_issue */
     uint64_t local_base;
     uint64_t *rows; /* [register][lane] */
     uint32_t *predicates;
@@ -290,12 +300,13 @@ struct block {
     uint64_t index;
     uint32_t xyz[3];
     uint32_t sm;
-    uint8_t *shared;
-    uint64_t shared_bytes;
+    uint8_t *shared;       /* NULL until the first access; see reserve_shared */
+    uint64_t shared_bytes; /* 0 until then */
     struct warp *warps;
     uint32_t warp_count;
     uint64_t clock;       /* instructions issued, where nobody keeps time */
     uint64_t arrived[16]; /* threads that bar.arrive has counted at each barrier */
+    uint32_t waited_at;   /* the barriers that somebody waits at or has come to, a bit each */
 };
 
 struct warp {
@@ -317,6 +328,9 @@ struct warp {
     uint64_t local_bytes;
     const struct allocation *near; /* the allocation of the last access */
     bool failed;
+    bool blocked; /* nothing of it can run before a barrier is complete */
+    int64_t time; /* where the observer keeps time: how far it was after its last turn */
+    struct fth_ptx_issue issue; /* the one that is told; who it is stands in it from the start */
 };
 
 /* One launch. */
@@ -355,7 +369,6 @@ void warp_fault(struct warp *warp, const struct inst *inst, int lane, const char
 void out_of_memory(struct run *run);
 /* No block begins or goes on any more. */
 void stop_run(struct run *run);
-struct fth_ptx_warp_id warp_id(const struct warp *warp);
 /* What a special register (enum special in execute_warp.c) reads, for every lane. */
 void read_special(struct warp *warp, unsigned special, uint64_t *out);
 
@@ -370,8 +383,25 @@ bool reserve_local(struct warp *warp, const struct frame *frame);
 uint32_t alive_lanes(const struct warp *warp);
 /* Lanes of a fragment that are done; frames that nobody is in any more are freed. */
 void do_exit(struct warp *warp, struct fragment *fragment, uint32_t lanes);
-/* Gives the warp its turn. True where it did anything. */
-bool run_warp(struct warp *warp);
+/* How long a warp runs before the next one has its turn. Spinning threads see each other's writes
+ * after so many instructions. */
+#define WARP_TURN 20000u
+/* Gives the warp its turn of so many instructions. True where it did anything. */
+bool run_warp(struct warp *warp, uint64_t turn);
+
+/* ---- launch.c, barrier.c ---- */
+
+/* The block's shared memory, at its first access; false where there is no room. */
+bool reserve_shared(struct block *block);
+/* Lets go everyone at a barrier that is complete. True where one was. */
+bool release_barriers(struct block *block);
+/* Nobody can go on: say who waits for what. */
+void report_deadlock(struct block *block);
+
+/* ---- operands.c ---- */
+
+/* Fills `operands` of every instruction of the function, whose code begins at that offset. */
+bool find_operands(struct fth_ptx_module *module, struct function *function, uint64_t code_offset);
 
 /* The number of the lowest lane of a mask. */
 static inline int first_lane(uint32_t mask)

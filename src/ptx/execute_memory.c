@@ -45,8 +45,12 @@ static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, un
                                unsigned space)
 {
     switch (space) {
-    case FTH_SPACE_SHARED:
-        return within(warp->block->shared, warp->block->shared_bytes, address, bytes);
+    case FTH_SPACE_SHARED: {
+        struct block *block = warp->block;
+        if (!block->shared && !reserve_shared(block))
+            return NULL;
+        return within(block->shared, block->shared_bytes, address, bytes);
+    }
     case FTH_SPACE_LOCAL: /* a kernel without local variables has none */
         return warp->local ? within(warp->local + (uint64_t)lane * warp->local_bytes,
                                     warp->local_bytes, address, bytes)
@@ -65,7 +69,7 @@ static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, un
     default: {
         const struct allocation *near = warp->near;
         if (!near || address - near->base >= near->bytes) {
-            near = find_allocation(warp->block->run->machine, address);
+            near = find_allocation(warp->block->run->machine->memory, address);
             if (!near)
                 return NULL;
             warp->near = near;
@@ -153,7 +157,7 @@ static bool tell(struct warp *warp, const struct inst *inst, const struct reach 
     if (!observer || !observer->access)
         return true;
     const struct fth_ptx_access access = {
-        .who = warp_id(warp),
+        .who = warp->issue.who,
         .instruction = inst->index,
         .line = inst->line,
         .source_file = inst->file,
@@ -427,7 +431,7 @@ static void run_atomic(struct warp *warp, const struct inst *inst, uint32_t mask
 
 static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
-    const struct fth_ptx_machine *machine = warp->block->run->machine;
+    const struct memory *memory = warp->block->run->machine->memory;
     const uint64_t *handles = row(warp, inst->s[0]), *coordinates = row(warp, inst->s[1]);
     struct reach reach = {.space = FTH_SPACE_TEXTURE, .mask = mask};
     uint64_t texels[4][LANES];
@@ -435,11 +439,12 @@ static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
     for (uint32_t left = mask; left; left &= left - 1) {
         int lane = first_lane(left);
         uint64_t handle = handles[lane];
-        if (handle == 0 || handle > machine->texture_count) {
+        if (handle == 0 || handle > memory->texture_count ||
+            memory->textures[handle - 1].texels == 0) {
             warp_fault(warp, inst, lane, "0x%llx is no texture", (unsigned long long)handle);
             return;
         }
-        const struct texture *texture = &machine->textures[handle - 1];
+        const struct texture *texture = &memory->textures[handle - 1];
         int64_t x = (int32_t)coordinates[lane];
         bytes = 4 * texture->channels;
         uint64_t values[4] = {0, 0, 0, texture->texel == FTH_TEXEL_F32 ? 0x3f800000u : 1};
@@ -487,7 +492,8 @@ static void run_isspacep(struct warp *warp, const struct inst *inst, uint32_t ma
     FOR_LANES(mask, {
         bool holds = space_of(ra[lane]) == space;
         if (space == FTH_SPACE_CONST || (space == FTH_SPACE_GLOBAL && holds)) {
-            const struct allocation *found = find_allocation(warp->block->run->machine, ra[lane]);
+            const struct allocation *found =
+                find_allocation(warp->block->run->machine->memory, ra[lane]);
             holds = space == FTH_SPACE_CONST ? found && found->is_constant
                                              : !(found && found->is_constant);
         }

@@ -107,8 +107,7 @@ static uint64_t read_clock(const struct warp *warp, bool global)
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     if (!observer || !observer->clock)
         return warp->block->clock;
-    struct fth_ptx_warp_id who = warp_id(warp);
-    return observer->clock(observer->user, &who, global);
+    return observer->clock(observer->user, &warp->issue.who, global);
 }
 
 /* What is the same for all lanes. */

@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a warp runs before the next one has its turn, and how long a fragment may keep others of
- * its warp waiting. Spinning threads see each other's writes after so many instructions. */
-#define WARP_TURN 20000u
+/* How long a fragment may keep others of its warp waiting. */
 #define FRAGMENT_TURN 5000u
 enum { MOST_CALLS = 1000 };
 
@@ -27,6 +25,7 @@ struct frame *frame_create(struct warp *warp, const struct function *function, s
         frame->function = function;
         frame->caller = caller;
         frame->depth = caller ? caller->depth + 1 : 0;
+        frame->operand_base = caller ? caller->operand_base + caller->function->operand_count : 0;
         frame->local_base =
             caller ? (caller->local_base + caller->function->local_bytes + 15) / 16 * 16 : 0;
         frame->rows = calloc(rows, sizeof *frame->rows);
@@ -351,9 +350,11 @@ static void do_barrier(struct warp *warp, struct fragment *fragment, const struc
     if (inst->flags & F_ARRIVE) {
         /* A warp arrives as a whole. */
         block->arrived[id] += LANES;
+        block->waited_at |= 1u << id;
         fragment->pc++;
         return;
     }
+    block->waited_at |= 1u << id;
     fragment->mask = lanes;
     fragment->state = AT_BARRIER;
     fragment->barrier = (uint32_t)id;
@@ -467,6 +468,8 @@ static void load_state(struct warp *warp)
     warp->predicates = fragment->frame->predicates;
     warp->pc = fragment->pc;
     warp->mask = fragment->mask;
+    warp->issue.operand_base = warp->frame->operand_base;
+    warp->issue.operand_end = warp->frame->operand_base + warp->frame->function->operand_count;
 }
 
 /* The lowest address at which another fragment of the same activation waits to be met. */
@@ -485,12 +488,13 @@ static uint32_t meeting_point(const struct warp *warp)
 static bool tell_issue(struct warp *warp, const struct inst *inst, uint32_t lanes)
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
-    const struct fth_ptx_issue issue = {.who = warp_id(warp),
-                                        .instruction = inst->index,
-                                        .line = inst->line,
-                                        .mask = lanes,
-                                        .opcode = inst->opcode};
-    if (observer->issue(observer->user, &issue))
+    struct fth_ptx_issue *issue = &warp->issue;
+    issue->instruction = inst->index;
+    issue->line = inst->line;
+    issue->mask = lanes;
+    issue->opcode = inst->opcode;
+    issue->operands = inst->operands;
+    if (observer->issue(observer->user, issue))
         return true;
     warp->failed = true;
     stop_run(warp->block->run);
@@ -556,19 +560,21 @@ static void run_fragment(struct warp *warp, uint64_t turn)
     warp->thread_instructions += threads;
 }
 
-/* Gives the warp its turn. True where it did anything. */
-bool run_warp(struct warp *warp)
+bool run_warp(struct warp *warp, uint64_t turn)
 {
     struct run *run = warp->block->run;
-    uint64_t start = warp->instructions, end = start + WARP_TURN;
+    uint64_t start = warp->instructions, end = start + turn;
     uint64_t most = run->launch->most_instructions;
     bool give_way = false;
+    warp->blocked = false;
     while (warp->fragment_count && warp->instructions < end && !warp->failed) {
         if (warp->fragment_count > 1)
             merge_fragments(warp);
         wake_fragments(warp);
-        if (!choose_fragment(warp, give_way))
+        if (!choose_fragment(warp, give_way)) {
+            warp->blocked = true;
             break;
+        }
         uint64_t left = end - warp->instructions, before = warp->instructions;
         bool alone = warp->fragment_count == 1;
         run_fragment(warp, alone || left < FRAGMENT_TURN ? left : FRAGMENT_TURN);

@@ -11,15 +11,6 @@
 
 /* ---- faults ---- */
 
-struct fth_ptx_warp_id warp_id(const struct warp *warp)
-{
-    const struct block *block = warp->block;
-    return (struct fth_ptx_warp_id){.block = block->index,
-                                    .block_xyz = {block->xyz[0], block->xyz[1], block->xyz[2]},
-                                    .warp = warp->index,
-                                    .sm = block->sm};
-}
-
 void stop_run(struct run *run)
 {
     __atomic_store_n(&run->stop, true, __ATOMIC_RELAXED);
@@ -60,106 +51,6 @@ void out_of_memory(struct run *run)
     stop_run(run);
 }
 
-/* ---- barriers ---- */
-
-/* Lanes of a block that wait at a barrier, and, for bar.red, those whose predicate is true. */
-static uint64_t waiting_threads(struct block *block, uint32_t id, uint64_t *yes, uint32_t *threads)
-{
-    uint64_t count = 0;
-    *yes = 0;
-    for (uint32_t w = 0; w < block->warp_count; w++)
-        for (uint32_t i = 0; i < block->warps[w].fragment_count; i++) {
-            struct fragment *fragment = &block->warps[w].fragments[i];
-            if (fragment->state != AT_BARRIER || fragment->barrier != id)
-                continue;
-            const struct inst *inst = &fragment->frame->function->code[fragment->pc];
-            count += (uint64_t)__builtin_popcount(fragment->mask);
-            *threads = fragment->barrier_threads;
-            if (inst->flags & F_RED) {
-                uint32_t lanes = fragment->frame->predicates[inst->predicate];
-                lanes = inst->negated ? ~lanes : lanes;
-                *yes += (uint64_t)__builtin_popcount(lanes & fragment->mask);
-            }
-        }
-    return count;
-}
-
-static void give_result(struct fragment *fragment, const struct inst *inst, uint64_t count,
-                        uint64_t yes)
-{
-    if (!(inst->flags & F_RED))
-        return;
-    if (inst->gives_predicate) {
-        bool result = inst->boolean == B_AND ? yes == count : yes > 0;
-        uint32_t *predicate = &fragment->frame->predicates[inst->d[0]];
-        *predicate = result ? *predicate | fragment->mask : *predicate & ~fragment->mask;
-        return;
-    }
-    uint64_t *row_of = fragment->frame->rows + (size_t)inst->d[0] * LANES;
-    for (uint32_t left = fragment->mask; left; left &= left - 1)
-        row_of[first_lane(left)] = yes;
-}
-
-/* Lets go everyone at a barrier that is complete. True where one was. */
-static bool release_barriers(struct block *block)
-{
-    bool released = false;
-    uint64_t alive = 0;
-    for (uint32_t w = 0; w < block->warp_count; w++)
-        alive += (uint64_t)__builtin_popcount(alive_lanes(&block->warps[w]));
-    for (uint32_t id = 0; id < MOST_BARRIERS; id++) {
-        uint64_t yes;
-        uint32_t threads = 0;
-        uint64_t count = waiting_threads(block, id, &yes, &threads);
-        uint64_t expected = threads ? threads : alive;
-        /* A warp that is not full counts as one that is, where threads are counted by warps. */
-        if (count == 0 || count + block->arrived[id] < (expected < alive ? expected : alive))
-            continue;
-        block->arrived[id] = 0;
-        for (uint32_t w = 0; w < block->warp_count; w++)
-            for (uint32_t i = 0; i < block->warps[w].fragment_count; i++) {
-                struct fragment *fragment = &block->warps[w].fragments[i];
-                if (fragment->state != AT_BARRIER || fragment->barrier != id)
-                    continue;
-                give_result(fragment, &fragment->frame->function->code[fragment->pc], count, yes);
-                fragment->state = RUNNING;
-                fragment->pc++;
-            }
-        released = true;
-        const struct fth_ptx_observer *observer = block->run->observer;
-        if (observer && observer->barrier && !observer->barrier(observer->user, block->index, id))
-            stop_run(block->run);
-    }
-    return released;
-}
-
-/* Nobody can go on: say who waits for what. */
-static void report_deadlock(struct block *block)
-{
-    for (uint32_t w = 0; w < block->warp_count; w++) {
-        struct warp *warp = &block->warps[w];
-        if (warp->fragment_count == 0)
-            continue;
-        const struct fragment *fragment = &warp->fragments[0];
-        const struct inst *inst = &fragment->frame->function->code[fragment->pc];
-        if (fragment->state == AT_SYNC || fragment->state == AT_MEETING) {
-            warp_fault(warp, inst, first_lane(fragment->mask),
-                       "waits for lanes 0x%x of its warp, which never come here",
-                       fragment->members & ~fragment->mask);
-        } else {
-            uint64_t yes;
-            uint32_t threads = 0;
-            uint64_t count = waiting_threads(block, fragment->barrier, &yes, &threads);
-            warp_fault(
-                warp, inst, first_lane(fragment->mask),
-                "barrier %u cannot complete: %llu threads wait at it, and the others are done "
-                "or wait elsewhere",
-                fragment->barrier, (unsigned long long)count);
-        }
-        return;
-    }
-}
-
 /* ---- blocks ---- */
 
 static void block_fini(struct block *block)
@@ -178,6 +69,18 @@ static void block_fini(struct block *block)
     *block = (struct block){.run = block->run};
 }
 
+bool reserve_shared(struct block *block)
+{
+    struct run *run = block->run;
+    block->shared = calloc(1, run->shared_bytes + 16);
+    if (!block->shared) {
+        out_of_memory(run);
+        return false;
+    }
+    block->shared_bytes = run->shared_bytes;
+    return true;
+}
+
 static bool block_init(struct block *block, struct run *run, uint64_t index)
 {
     uint32_t warps = (uint32_t)((run->threads_per_block + LANES - 1) / LANES);
@@ -187,11 +90,9 @@ static bool block_init(struct block *block, struct run *run, uint64_t index)
                             .xyz = {(uint32_t)(index % run->grid[0]),
                                     (uint32_t)(index / run->grid[0] % run->grid[1]),
                                     (uint32_t)(index / run->grid[0] / run->grid[1])},
-                            .sm = (uint32_t)(index % sms),
-                            .shared_bytes = run->shared_bytes};
-    block->shared = calloc(1, run->shared_bytes + 16);
+                            .sm = (uint32_t)(index % sms)};
     block->warps = calloc(warps, sizeof *block->warps);
-    if (!block->shared || !block->warps) {
+    if (!block->warps) {
         out_of_memory(run);
         return false;
     }
@@ -201,6 +102,11 @@ static bool block_init(struct block *block, struct run *run, uint64_t index)
         uint64_t lanes = run->threads_per_block - (uint64_t)w * LANES;
         warp->block = block;
         warp->index = w;
+        warp->issue.who =
+            (struct fth_ptx_warp_id){.block = index,
+                                     .block_xyz = {block->xyz[0], block->xyz[1], block->xyz[2]},
+                                     .warp = w,
+                                     .sm = block->sm};
         warp->pool = (const uint64_t(*)[LANES])run->module->pool;
         warp->exists = lanes >= LANES ? FULL_MASK : (1u << lanes) - 1;
         struct frame *frame = frame_create(warp, run->kernel, NULL);
@@ -215,26 +121,92 @@ static bool block_init(struct block *block, struct run *run, uint64_t index)
     return true;
 }
 
+static bool stopped(const struct run *run)
+{
+    return __atomic_load_n(&run->stop, __ATOMIC_RELAXED);
+}
+
+/* The warps take turns; each turn is long. */
+static void run_in_rounds(struct block *block)
+{
+    struct run *run = block->run;
+    for (bool left = true; left && !stopped(run);) {
+        bool progress = false;
+        left = false;
+        for (uint32_t w = 0; w < block->warp_count && !stopped(run); w++) {
+            if (block->warps[w].fragment_count == 0)
+                continue;
+            progress = run_warp(&block->warps[w], WARP_TURN) || progress;
+            left = left || block->warps[w].fragment_count > 0;
+            if (block->warps[w].failed)
+                stop_run(run);
+        }
+        progress = (left && release_barriers(block)) || progress;
+        if (left && !progress && !stopped(run))
+            report_deadlock(block);
+    }
+}
+
+/* Where time is kept and several warps can run, each gets this many instructions: long enough to be
+ * cheap, short enough that they meet in the caches as they would on a GPU. */
+#define SHORT_TURN 8u
+
+/* The warp that is furthest behind in time. NULL: none can run. */
+static struct warp *earliest(struct block *block, bool *alone)
+{
+    struct warp *first = NULL;
+    *alone = true;
+    for (uint32_t w = 0; w < block->warp_count; w++) {
+        struct warp *warp = &block->warps[w];
+        if (warp->fragment_count == 0 || warp->blocked)
+            continue;
+        if (first)
+            *alone = false;
+        if (!first || warp->time < first->time)
+            first = warp;
+    }
+    return first;
+}
+
+static void run_by_time(struct block *block)
+{
+    struct run *run = block->run;
+    const struct fth_ptx_observer *observer = run->observer;
+    while (!stopped(run)) {
+        bool alone, left = false;
+        struct warp *warp = earliest(block, &alone);
+        if (warp) {
+            run_warp(warp, alone ? WARP_TURN : SHORT_TURN);
+            warp->time = observer->time(observer->user, &warp->issue.who);
+            if (warp->failed)
+                stop_run(run);
+            if (!warp->blocked && warp->fragment_count)
+                continue;
+        }
+        /* One came to a barrier or is gone: that may have completed one. */
+        for (uint32_t w = 0; w < block->warp_count; w++)
+            left = left || block->warps[w].fragment_count > 0;
+        if (!left || stopped(run))
+            return;
+        if (release_barriers(block)) {
+            for (uint32_t w = 0; w < block->warp_count; w++)
+                if (block->warps[w].fragment_count)
+                    block->warps[w].time =
+                        observer->time(observer->user, &block->warps[w].issue.who);
+        } else if (!warp) {
+            report_deadlock(block);
+        }
+    }
+}
+
 static void run_block(struct run *run, uint64_t index)
 {
     struct block block;
-    bool going = block_init(&block, run, index);
-    while (going) {
-        bool progress = false, left = false;
-        for (uint32_t w = 0; w < block.warp_count; w++) {
-            if (__atomic_load_n(&run->stop, __ATOMIC_RELAXED))
-                break;
-            if (block.warps[w].fragment_count == 0)
-                continue;
-            progress = run_warp(&block.warps[w]) || progress;
-            left = left || block.warps[w].fragment_count > 0;
-            if (block.warps[w].failed)
-                stop_run(run);
-        }
-        progress = (left && release_barriers(&block)) || progress;
-        if (left && !progress && !__atomic_load_n(&run->stop, __ATOMIC_RELAXED))
-            report_deadlock(&block);
-        going = left && !__atomic_load_n(&run->stop, __ATOMIC_RELAXED);
+    if (block_init(&block, run, index)) {
+        if (run->observer && run->observer->time)
+            run_by_time(&block);
+        else
+            run_in_rounds(&block);
     }
     uint64_t warp_instructions = 0, thread_instructions = 0;
     for (uint32_t w = 0; w < block.warp_count; w++) {

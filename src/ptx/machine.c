@@ -1,20 +1,25 @@
 /* A machine: device memory in pieces of host memory, with the module's variables among them, and
  * linear textures. Addresses are those of a GPU: far from zero, pieces well apart, so that a kernel
- * that leaves its buffer is caught. */
+ * that leaves its buffer is caught. Several machines may share one memory. */
 #include "ptx/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static const char operation[] = "allocate device memory";
 
+/* From here on a piece is a mapping of its own, which takes host memory page by page. */
+#define LEAST_MAPPING ((uint64_t)1 << 20)
+#define LARGE_PAGE ((uint64_t)2 << 20)
+
 /* The first allocation that begins above the address. */
-static size_t upper_bound(const struct fth_ptx_machine *machine, uint64_t address)
+static size_t upper_bound(const struct memory *memory, uint64_t address)
 {
-    size_t low = 0, high = machine->allocation_count;
+    size_t low = 0, high = memory->allocation_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (machine->allocations[middle].base <= address)
+        if (memory->allocations[middle].base <= address)
             low = middle + 1;
         else
             high = middle;
@@ -22,59 +27,107 @@ static size_t upper_bound(const struct fth_ptx_machine *machine, uint64_t addres
     return low;
 }
 
-const struct allocation *find_allocation(const struct fth_ptx_machine *machine, uint64_t address)
+const struct allocation *find_allocation(const struct memory *memory, uint64_t address)
 {
-    size_t next = upper_bound(machine, address);
+    size_t next = upper_bound(memory, address);
     if (next == 0)
         return NULL;
-    const struct allocation *found = &machine->allocations[next - 1];
+    const struct allocation *found = &memory->allocations[next - 1];
     return address - found->base < found->bytes ? found : NULL;
 }
 
-static enum fth_status add_allocation(struct fth_ptx_machine *machine, uint64_t base,
-                                      uint64_t bytes, bool is_constant, uint8_t **host,
+/* Zeroed host memory. Huge pages would make a buffer of which one line a page is touched as large
+ * as it says it is. */
+static bool get_host_memory(struct allocation *allocation)
+{
+    if (allocation->bytes > SIZE_MAX / 2)
+        return false;
+    if (allocation->bytes < LEAST_MAPPING) {
+        allocation->host = calloc(1, (size_t)allocation->bytes + 8);
+        return allocation->host != NULL;
+    }
+    size_t bytes = (size_t)allocation->bytes + 8;
+    void *mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED)
+        return false;
+#ifdef MADV_NOHUGEPAGE
+    (void)madvise(mapping, bytes, MADV_NOHUGEPAGE);
+#endif
+    allocation->host = mapping;
+    allocation->mapped_bytes = bytes;
+    return true;
+}
+
+static void free_host_memory(const struct allocation *allocation)
+{
+    if (allocation->mapped_bytes)
+        munmap(allocation->host, allocation->mapped_bytes);
+    else
+        free(allocation->host);
+}
+
+static enum fth_status add_allocation(struct memory *memory, struct allocation added,
                                       struct fth_error *error)
 {
-    void *allocations = machine->allocations;
-    if (!fth_grow(&allocations, machine->allocation_count, &machine->allocation_capacity,
-                  sizeof *machine->allocations))
+    void *allocations = memory->allocations;
+    if (!fth_grow(&allocations, memory->allocation_count, &memory->allocation_capacity,
+                  sizeof *memory->allocations))
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
-    machine->allocations = allocations;
-    /* calloc takes large pieces from the system untouched: memory is used when it is written. */
-    uint8_t *memory = bytes <= SIZE_MAX - 8 ? calloc(1, (size_t)bytes + 8) : NULL;
-    if (!memory) {
+    memory->allocations = allocations;
+    if (!get_host_memory(&added)) {
         char text[32];
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "no room for %s",
-                        fth_size_format((double)bytes, text, sizeof text));
+                        fth_size_format((double)added.bytes, text, sizeof text));
     }
-    size_t at = upper_bound(machine, base);
-    memmove(machine->allocations + at + 1, machine->allocations + at,
-            (machine->allocation_count - at) * sizeof *machine->allocations);
-    machine->allocations[at] = (struct allocation){base, bytes, memory, is_constant};
-    machine->allocation_count++;
-    if (host)
-        *host = memory;
+    size_t at = upper_bound(memory, added.base);
+    memmove(memory->allocations + at + 1, memory->allocations + at,
+            (memory->allocation_count - at) * sizeof *memory->allocations);
+    memory->allocations[at] = added;
+    memory->allocation_count++;
     return FTH_OK;
 }
 
 enum fth_status fth_ptx_machine_create(const struct fth_ptx_module *module,
                                        struct fth_ptx_machine **out, struct fth_error *error)
 {
+    return fth_ptx_machine_beside(NULL, module, out, error);
+}
+
+enum fth_status fth_ptx_machine_beside(struct fth_ptx_machine *other,
+                                       const struct fth_ptx_module *module,
+                                       struct fth_ptx_machine **out, struct fth_error *error)
+{
     *out = NULL;
     struct fth_ptx_machine *machine = calloc(1, sizeof *machine);
-    if (!machine)
+    struct memory *memory = other ? other->memory : calloc(1, sizeof *memory);
+    if (!machine || !memory) {
+        free(machine);
+        if (!other)
+            free(memory);
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    }
+    memory->users++;
+    machine->memory = memory;
     machine->module = module;
     enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < module->variable_count && status == FTH_OK; i++) {
+    for (size_t i = 0; module && i < module->variable_count && status == FTH_OK; i++) {
         const struct variable *variable = &module->variables[i];
-        uint8_t *host = NULL;
-        status = add_allocation(machine, variable->address, variable->bytes,
-                                variable->space == FTH_SPACE_CONST, &host, error);
-        if (status == FTH_OK && host && variable->data)
-            memcpy(host, variable->data, variable->bytes);
+        if (variable->bytes && find_allocation(memory, variable->address))
+            status = fth_fail(error, FTH_INVALID, "load module", module->name,
+                              "the place of '%s' is taken", variable->name);
+        else
+            status = add_allocation(
+                memory,
+                (struct allocation){.base = variable->address,
+                                    .bytes = variable->bytes,
+                                    .is_constant = variable->space == FTH_SPACE_CONST,
+                                    .owner = machine},
+                error);
+        if (status == FTH_OK && variable->bytes && variable->data)
+            memcpy(fth_ptx_host(machine, variable->address, variable->bytes), variable->data,
+                   variable->bytes);
     }
-    machine->next_address = (module->global_end + (1u << 21)) & ~(uint64_t)((1u << 21) - 1);
     if (status != FTH_OK) {
         fth_ptx_machine_destroy(machine);
         return status;
@@ -83,15 +136,41 @@ enum fth_status fth_ptx_machine_create(const struct fth_ptx_module *module,
     return FTH_OK;
 }
 
+static void remove_allocation(struct memory *memory, size_t index)
+{
+    free_host_memory(&memory->allocations[index]);
+    memory->allocation_count--;
+    memmove(memory->allocations + index, memory->allocations + index + 1,
+            (memory->allocation_count - index) * sizeof *memory->allocations);
+}
+
 void fth_ptx_machine_destroy(struct fth_ptx_machine *machine)
 {
     if (!machine)
         return;
-    for (size_t i = 0; i < machine->allocation_count; i++)
-        free(machine->allocations[i].host);
-    free(machine->allocations);
-    free(machine->textures);
+    struct memory *memory = machine->memory;
+    for (size_t i = memory->allocation_count; i-- > 0;)
+        if (memory->allocations[i].owner == machine) /* the variables of its module */
+            remove_allocation(memory, i);
+    if (--memory->users == 0) {
+        for (size_t i = 0; i < memory->allocation_count; i++)
+            free_host_memory(&memory->allocations[i]);
+        free(memory->allocations);
+        free(memory->textures);
+        free(memory);
+    }
     free(machine);
+}
+
+uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine)
+{
+    const struct memory *memory = machine->memory;
+    if (memory->allocation_count == 0)
+        return GLOBAL_BASE + LARGE_PAGE; /* as where there are variables */
+    const struct allocation *last = &memory->allocations[memory->allocation_count - 1];
+    /* At least 256 bytes stay free between two pieces. Variables have large pages of their own. */
+    uint64_t end = last->base + last->bytes + 256, unit = last->owner ? LARGE_PAGE : 256;
+    return (end + unit - 1) & ~(unit - 1);
 }
 
 enum fth_status fth_ptx_alloc(struct fth_ptx_machine *machine, uint64_t bytes, uint64_t *address,
@@ -101,47 +180,67 @@ enum fth_status fth_ptx_alloc(struct fth_ptx_machine *machine, uint64_t bytes, u
     *address = 0;
     if (bytes == 0)
         return fth_fail(error, FTH_INVALID, operation, NULL, "0 bytes asked for");
-    if (bytes > end_of_memory - machine->next_address - 1024)
+    uint64_t base = fth_ptx_next_address(machine);
+    if (bytes >= LARGE_PAGE)
+        base = (base + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+    if (base > end_of_memory || bytes > end_of_memory - base)
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "%llu bytes asked for",
                         (unsigned long long)bytes);
-    uint64_t base = machine->next_address;
-    enum fth_status status = add_allocation(machine, base, bytes, false, NULL, error);
-    if (status != FTH_OK)
-        return status;
-    /* At least 256 bytes stay free between two pieces. */
-    machine->next_address = (base + bytes + 511) & ~(uint64_t)255;
-    *address = base;
-    return FTH_OK;
+    enum fth_status status =
+        add_allocation(machine->memory, (struct allocation){.base = base, .bytes = bytes}, error);
+    if (status == FTH_OK)
+        *address = base;
+    return status;
 }
 
 enum fth_status fth_ptx_free(struct fth_ptx_machine *machine, uint64_t address,
                              struct fth_error *error)
 {
-    for (size_t i = 0; i < machine->allocation_count; i++)
-        if (machine->allocations[i].base == address) {
-            free(machine->allocations[i].host);
-            machine->allocation_count--;
-            memmove(machine->allocations + i, machine->allocations + i + 1,
-                    (machine->allocation_count - i) * sizeof *machine->allocations);
-            return FTH_OK;
-        }
-    return fth_fail(error, FTH_INVALID, "free device memory", NULL, "0x%llx was not allocated",
-                    (unsigned long long)address);
+    struct memory *memory = machine->memory;
+    size_t next = upper_bound(memory, address);
+    if (next == 0 || memory->allocations[next - 1].base != address ||
+        memory->allocations[next - 1].owner)
+        return fth_fail(error, FTH_INVALID, "free device memory", NULL, "0x%llx was not allocated",
+                        (unsigned long long)address);
+    remove_allocation(memory, next - 1);
+    return FTH_OK;
 }
 
 void *fth_ptx_host(const struct fth_ptx_machine *machine, uint64_t address, uint64_t bytes)
 {
-    const struct allocation *found = find_allocation(machine, address);
+    const struct allocation *found = find_allocation(machine->memory, address);
     if (!found || found->bytes - (address - found->base) < bytes)
         return NULL;
     return found->host + (address - found->base);
+}
+
+bool fth_ptx_fill(struct fth_ptx_machine *machine, uint64_t address, unsigned char byte,
+                  uint64_t bytes)
+{
+    uint8_t *host = fth_ptx_host(machine, address, bytes);
+    if (!host)
+        return false;
+    const struct allocation *found = find_allocation(machine->memory, address);
+    if (byte == 0 && found->mapped_bytes && bytes >= LEAST_MAPPING) {
+        /* Whole pages of zeros are given back. */
+        const size_t page = (size_t)64 << 10; /* no host has larger ones */
+        size_t before = (page - (size_t)((uintptr_t)host % page)) % page;
+        size_t middle = ((size_t)bytes - before) / page * page;
+        if (madvise(host + before, middle, MADV_DONTNEED) == 0) {
+            memset(host, 0, before);
+            memset(host + before + middle, 0, (size_t)bytes - before - middle);
+            return true;
+        }
+    }
+    memset(host, byte, (size_t)bytes);
+    return true;
 }
 
 bool fth_ptx_symbol(const struct fth_ptx_machine *machine, const char *name, uint64_t *address,
                     uint64_t *bytes)
 {
     const struct fth_ptx_module *module = machine->module;
-    for (size_t i = 0; i < module->variable_count; i++)
+    for (size_t i = 0; module && i < module->variable_count; i++)
         if (strcmp(module->variables[i].name, name) == 0) {
             *address = module->variables[i].address;
             *bytes = module->variables[i].bytes;
@@ -154,19 +253,31 @@ enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t addres
                                 enum fth_ptx_texel texel, unsigned channels, uint64_t *handle,
                                 struct fth_error *error)
 {
+    struct memory *memory = machine->memory;
     *handle = 0;
     bool sane = (channels == 1 || channels == 2 || channels == 4) && texels > 0 &&
                 texels <= UINT64_MAX / 16;
     if (!sane || !fth_ptx_host(machine, address, texels * channels * 4))
         return fth_fail(error, FTH_INVALID, "make texture", NULL,
                         "1, 2 or 4 channels, and memory for all texels, are needed");
-    void *textures = machine->textures;
-    if (!fth_grow(&textures, machine->texture_count, &machine->texture_capacity,
-                  sizeof *machine->textures))
-        return fth_fail(error, FTH_NO_MEMORY, "make texture", NULL, "out of memory");
-    machine->textures = textures;
-    machine->textures[machine->texture_count++] =
-        (struct texture){address, texels, texel, channels};
-    *handle = machine->texture_count;
+    size_t index = 0;
+    while (index < memory->texture_count && memory->textures[index].texels)
+        index++;
+    if (index == memory->texture_count) {
+        void *textures = memory->textures;
+        if (!fth_grow(&textures, memory->texture_count, &memory->texture_capacity,
+                      sizeof *memory->textures))
+            return fth_fail(error, FTH_NO_MEMORY, "make texture", NULL, "out of memory");
+        memory->textures = textures;
+        memory->texture_count++;
+    }
+    memory->textures[index] = (struct texture){address, texels, texel, channels};
+    *handle = index + 1;
     return FTH_OK;
+}
+
+void fth_ptx_texture_free(struct fth_ptx_machine *machine, uint64_t handle)
+{
+    if (handle && handle <= machine->memory->texture_count)
+        machine->memory->textures[handle - 1].texels = 0;
 }

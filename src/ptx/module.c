@@ -459,6 +459,12 @@ static bool finish(struct parser *parser)
     module->dynamic_shared = align_up(end, 128);
     for (size_t i = 0; i < module->function_count; i++) {
         struct function *function = &module->functions[i];
+        if (!find_operands(module, function, module->code_bytes))
+            return lexer_fail(&parser->lexer, &parser->lexer.token, "out of memory");
+        module->code_bytes += align_up(function->code_count * FTH_PTX_INSTRUCTION_BYTES, 128);
+    }
+    for (size_t i = 0; i < module->function_count; i++) {
+        struct function *function = &module->functions[i];
         function->kernel.shared_bytes =
             function->shared_end > module->shared_end ? function->shared_end : module->shared_end;
         for (size_t pc = 0; pc < function->code_count; pc++) {
@@ -479,6 +485,13 @@ static bool finish(struct parser *parser)
 enum fth_status fth_ptx_read_text(const char *name, const char *text, size_t size,
                                   struct fth_ptx_module **out, struct fth_error *error)
 {
+    return fth_ptx_read_text_at(name, text, size, GLOBAL_BASE, out, error);
+}
+
+enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t size,
+                                     uint64_t address, struct fth_ptx_module **out,
+                                     struct fth_error *error)
+{
     *out = NULL;
     struct fth_ptx_module *module = calloc(1, sizeof *module);
     struct parser *parser = calloc(1, sizeof *parser);
@@ -495,7 +508,7 @@ enum fth_status fth_ptx_read_text(const char *name, const char *text, size_t siz
         memcpy(module->text, text, size);
         module->text[size] = '\0';
         module->name = fth_arena_text(&module->arena, name);
-        module->global_end = GLOBAL_BASE;
+        module->global_end = address;
         parser->module = module;
         lexer_init(&parser->lexer, name, module->text, size, error);
         void *parents = NULL;
@@ -556,6 +569,11 @@ void fth_ptx_destroy(struct fth_ptx_module *module)
     free(module->text);
     fth_arena_fini(&module->arena);
     free(module);
+}
+
+uint64_t fth_ptx_code_bytes(const struct fth_ptx_module *module)
+{
+    return module->code_bytes;
 }
 
 const struct fth_ptx_kernel *fth_ptx_kernel_at(const struct fth_ptx_module *module, size_t index)

@@ -8,8 +8,9 @@
  *   lexer.c      text into tokens, errors with a caret     module.c   directives and functions
  *   names.c      what is in scope, labels                  data.c     types, variables, registers
  *   assemble.c   one instruction and its operands          modifiers.c, expression.c
- *   machine.c    memory, symbols, textures                 launch.c   blocks, barriers, host
- * threads flow.c       warps: divergence, calls, meeting again   half.c     f16 and bf16
+ *   machine.c    memory, symbols, textures                 launch.c   blocks and host threads
+ *   flow.c       warps: divergence, calls, meeting again   barrier.c  where warps wait for others
+ *   operands.c   what an instruction reads and writes      half.c     f16 and bf16
  *   execute_*.c  what instructions do, a warp at a time
  */
 #ifndef FTH_PTX_H
@@ -28,6 +29,13 @@ FTH_MUST_USE enum fth_status fth_ptx_read_text(const char *name, const char *tex
                                                struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_ptx_read_file(const char *path, struct fth_ptx_module **module,
                                                struct fth_error *error);
+/* The same with the module's variables from `address` on (fth_ptx_next_address), so that it can be
+ * loaded beside others. */
+FTH_MUST_USE enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t size,
+                                                  uint64_t address, struct fth_ptx_module **module,
+                                                  struct fth_error *error);
+/* What its code takes where every instruction has FTH_PTX_INSTRUCTION_BYTES. */
+uint64_t fth_ptx_code_bytes(const struct fth_ptx_module *module);
 void fth_ptx_destroy(struct fth_ptx_module *module);
 
 /* A parameter of a kernel, at `offset` in the bytes that a launch is given. */
@@ -57,19 +65,32 @@ const struct fth_ptx_kernel *fth_ptx_kernel(const struct fth_ptx_module *module,
 
 struct fth_ptx_machine;
 
-/* Borrows the module, which must outlive it. Places and initialises the module's variables. */
+/* Borrows the module, which must outlive it. Places and initialises the module's variables. NULL: a
+ * machine of memory alone, for others to be made beside. */
 FTH_MUST_USE enum fth_status fth_ptx_machine_create(const struct fth_ptx_module *module,
                                                     struct fth_ptx_machine **machine,
                                                     struct fth_error *error);
+/* The same with the memory of another machine: allocations, textures and the variables of both
+ * modules are seen by both. The memory lives as long as one of them. */
+FTH_MUST_USE enum fth_status fth_ptx_machine_beside(struct fth_ptx_machine *other,
+                                                    const struct fth_ptx_module *module,
+                                                    struct fth_ptx_machine **machine,
+                                                    struct fth_error *error);
 void fth_ptx_machine_destroy(struct fth_ptx_machine *machine);
+/* Nothing lies at this address or above it. */
+uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine);
 
-/* Zeroed device memory, aligned to 256 bytes; the address is what a kernel is given. */
+/* Zeroed device memory, aligned to 256 bytes, from 2 MiB on to 2 MiB; the address is what a kernel
+ * is given. The host's memory is used page by page, when it is written. */
 FTH_MUST_USE enum fth_status fth_ptx_alloc(struct fth_ptx_machine *machine, uint64_t bytes,
                                            uint64_t *address, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_ptx_free(struct fth_ptx_machine *machine, uint64_t address,
                                           struct fth_error *error);
 /* The host memory behind device memory, or NULL where it is not all allocated. */
 void *fth_ptx_host(const struct fth_ptx_machine *machine, uint64_t address, uint64_t bytes);
+/* Sets every byte; false where the range is not all allocated. */
+bool fth_ptx_fill(struct fth_ptx_machine *machine, uint64_t address, unsigned char byte,
+                  uint64_t bytes);
 /* Where a variable of the module lies; false where there is none of that name. */
 bool fth_ptx_symbol(const struct fth_ptx_machine *machine, const char *name, uint64_t *address,
                     uint64_t *bytes);
@@ -79,6 +100,8 @@ FTH_MUST_USE enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, ui
                                              uint64_t texels, enum fth_ptx_texel texel,
                                              unsigned channels, uint64_t *handle,
                                              struct fth_error *error);
+/* The handle is no texture any more; it may be given out again. */
+void fth_ptx_texture_free(struct fth_ptx_machine *machine, uint64_t handle);
 
 /* ---- observers ---- */
 
@@ -130,12 +153,28 @@ struct fth_ptx_access {
     const uint64_t *addresses; /* 32, valid where the mask says so */
 };
 
+#define FTH_PTX_INSTRUCTION_BYTES 16
+
+/* What an instruction reads and writes: registers, and behind them predicates (the guard is one of
+ * those read), in one row of numbers for each function. */
+struct fth_ptx_operands {
+    uint64_t code_offset; /* of the instruction in the module, for a fetch */
+    bool accesses;        /* an access follows, unless no lane takes part */
+    bool drains;          /* calls, returns, fences: all that is under way must be complete */
+    uint8_t read_count, write_count;
+    uint32_t reads[8], writes[5];
+};
+
 struct fth_ptx_issue {
     struct fth_ptx_warp_id who;
     uint32_t instruction;
     uint32_t line;
     uint32_t mask;
     const char *opcode; /* as in the text: "fma.rn.f32" */
+    const struct fth_ptx_operands *operands;
+    /* An activation of a function has its own: the numbers of `operands` count from here, and all
+     * that the warp has are below the end. */
+    uint32_t operand_base, operand_end;
 };
 
 /* Every callback may be NULL. An observer that is not `parallel` sees the blocks one after the
@@ -146,10 +185,14 @@ struct fth_ptx_observer {
     bool parallel;
     bool (*issue)(void *user, const struct fth_ptx_issue *issue);
     bool (*access)(void *user, const struct fth_ptx_access *access);
-    /* All threads of the block have reached the barrier. */
-    bool (*barrier)(void *user, uint64_t block, uint32_t barrier);
+    /* The threads that it waited for have reached the barrier. `warps` has a bit for each warp that
+     * goes on. */
+    bool (*barrier)(void *user, uint64_t block, uint32_t barrier, uint32_t warps);
     /* What %clock64 and %globaltimer read; without it they count the block's instructions. */
     uint64_t (*clock)(void *user, const struct fth_ptx_warp_id *who, bool global);
+    /* How far the warp is in time, in any unit: the warp that is furthest behind goes first, for a
+     * few instructions. Without it warps take long turns. */
+    int64_t (*time)(void *user, const struct fth_ptx_warp_id *who);
 };
 
 /* ---- launches ---- */

@@ -154,33 +154,33 @@ double standin_attribute(int attribute)
     case 13: return 1000 * number("device", "clock_mhz", 1980);
     case 14: return 512;
     case 16: return number("device", "sms", 132);
-    case 31: return 1; /* concurrent kernels */
-    case 32: return 1; /* ECC */
     case 36: return 1000 * number("device", "memory_clock_mhz", 3201);
     case 37: return number("device", "memory_bus_bits", 6016);
     case 38: return number("l2", "size_bytes", 60 << 20) / (slice >= 0 ? SLICE_PARTS : 1);
     case 39: return number("device", "max_threads_per_sm", 2048);
     case 40: return 3;
-    case 41: return 1; /* unified addressing */
     case 69: return 1 << 27;
     case 75: return major;
     case 76: return minor;
-    case 79:
-    case 80: return 1; /* globals and locals in L1 */
     case 81: return number("shared", "size_bytes", 228 << 10);
     case 82: return number("registers", "size_bytes", 256 << 10) / 4;
-    case 83: return 1; /* managed memory */
     case 87: return 2;
-    case 90:
-    case 95: return 1; /* preemption, cooperative launch */
     case 97: return number("shared", "max_block_bytes", 227 << 10);
-    case 102: return 1; /* virtual memory management */
     case 106: return 32;
     case 108: return 39321600;
     case 109: return 134217728;
     case 111: return 1024;
-    case 115:
-    case 120: return 1;          /* memory pools, clusters */
+    case 31:                     /* concurrent kernels */
+    case 32:                     /* ECC */
+    case 41:                     /* unified addressing */
+    case 79:                     /* globals in L1 */
+    case 80:                     /* locals in L1 */
+    case 83:                     /* managed memory */
+    case 90:                     /* preemption */
+    case 95:                     /* cooperative launch */
+    case 102:                    /* virtual memory management */
+    case 115:                    /* memory pools */
+    case 120: return 1;          /* clusters */
     case 139: return 0x233510de; /* PCI device and vendor */
     default: return 0;
     }

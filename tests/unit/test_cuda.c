@@ -126,9 +126,9 @@ static void devices_are_found_by_name(void **state)
         int ordinal;
         const char *cause;
     } rows[] = {
-        {"one", "0", FTH_OK, 0, NULL},
-        {"two", "1", FTH_OK, 1, NULL},
-        {"two", "GPU-00000001-1111-2222-3333-444444444444", FTH_OK, 1, NULL},
+        {"one", "0", FTH_OK, 0, ""},
+        {"two", "1", FTH_OK, 1, ""},
+        {"two", "GPU-00000001-1111-2222-3333-444444444444", FTH_OK, 1, ""},
         {"one", "1", FTH_NOT_FOUND, 0, "there is no such GPU; there is cuda:0"},
         {"two", "999999", FTH_NOT_FOUND, 0, "there is cuda:0, cuda:1"},
         {"two", "GPU-77", FTH_NOT_FOUND, 0,
@@ -195,18 +195,18 @@ static void memory_holds_what_is_put_into_it(void **state)
     (void)state;
     set_mode("one");
     void *machine = open_machine("0");
-    enum { BYTES = 100000 };
-    unsigned char *in = malloc(BYTES), *out = malloc(BYTES);
-    for (size_t i = 0; i < BYTES; i++)
+    const size_t size = 100000;
+    unsigned char *in = malloc(size), *out = malloc(size);
+    for (size_t i = 0; i < size; i++)
         in[i] = (unsigned char)(i * 7 + i / 256);
-    uint64_t before = 0, after = 0, a = alloc(machine, BYTES), b = alloc(machine, 3 * BYTES);
-    assert_true(a + BYTES <= b || b + 3 * BYTES <= a);
+    uint64_t before = 0, after = 0, a = alloc(machine, size), b = alloc(machine, 3 * size);
+    assert_true(a + size <= b || b + 3 * size <= a);
     assert_int_equal(ops->free_bytes(machine, &before, NULL), FTH_OK);
-    assert_int_equal(ops->upload(machine, a, in, BYTES, NULL), FTH_OK);
+    assert_int_equal(ops->upload(machine, a, in, size, NULL), FTH_OK);
     assert_int_equal(ops->fill(machine, a + 100, 0xa5, 50, NULL), FTH_OK);
-    assert_int_equal(ops->download(machine, out, a, BYTES, NULL), FTH_OK);
+    assert_int_equal(ops->download(machine, out, a, size, NULL), FTH_OK);
     memset(in + 100, 0xa5, 50);
-    assert_memory_equal(in, out, BYTES);
+    assert_memory_equal(in, out, size);
     ops->free(machine, b);
     ops->free(machine, 0);
     assert_int_equal(ops->free_bytes(machine, &after, NULL), FTH_OK);
@@ -215,7 +215,7 @@ static void memory_holds_what_is_put_into_it(void **state)
     struct fth_error error = NO_ERROR;
     assert_int_equal(ops->download(machine, out, 8, 16, &error), FTH_UNAVAILABLE);
     assert_contains(error.argument, "cuMemcpyDtoH");
-    assert_int_equal(ops->download(machine, out, a, BYTES, NULL), FTH_OK);
+    assert_int_equal(ops->download(machine, out, a, size, NULL), FTH_OK);
     ops->free(machine, a);
     free(in);
     free(out);
@@ -434,6 +434,25 @@ static void the_driver_tells_what_it_knows(void **state)
                         "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE");
     /* 0 where 0 cannot be: not known. */
     assert_null(fth_gpu_attribute(gpu, "device", "memory_sync_domains"));
+    fth_gpu_destroy(gpu);
+}
+
+static void what_was_measured_stays(void **state)
+{
+    (void)state;
+    set_mode("one");
+    struct fth_gpu *gpu = NULL;
+    struct fth_attribute size = fth_attribute_make("size_bytes", FTH_NUMBER);
+    size.number = 4096;
+    size.source = FTH_SOURCE_MEASURED;
+    assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
+    assert_int_equal(fth_gpu_add_element(gpu, "l2", NULL), FTH_OK);
+    assert_int_equal(fth_gpu_set(gpu, fth_gpu_section(gpu, "l2"), &size, NULL), FTH_OK);
+    void *machine = open_machine("0");
+    assert_int_equal(ops->describe(machine, gpu, NULL), FTH_OK);
+    close_machine(machine);
+    assert_true(fth_gpu_number(gpu, "l2", "size_bytes", NAN) == 4096);
+    assert_true(fth_gpu_number(gpu, "l2", "max_persisting_bytes", NAN) == 39321600);
     fth_gpu_destroy(gpu);
 }
 
@@ -731,6 +750,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(textures_are_fetched_from),
         cmocka_unit_test(blocks_get_the_shared_memory_they_ask_for),
         cmocka_unit_test(the_driver_tells_what_it_knows),
+        cmocka_unit_test(what_was_measured_stays),
         cmocka_unit_test(the_management_library_may_be_missing),
         cmocka_unit_test(slices_are_listed_and_opened),
         cmocka_unit_test(too_much_memory_is_refused),

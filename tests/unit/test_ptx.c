@@ -275,8 +275,9 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
     return true;
 }
 
-static bool on_barrier(void *user, uint64_t block, uint32_t barrier)
+static bool on_barrier(void *user, uint64_t block, uint32_t barrier, uint32_t warps)
 {
+    (void)warps;
     struct seen *seen = user;
     size_t used = strlen(seen->log);
     snprintf(seen->log + used, sizeof seen->log - used, "barrier %u of %u\n", barrier,

@@ -139,6 +139,9 @@ enum fth_status fth_cuda_tell(struct fth_gpu *gpu, const char *section,
         return status;
     if (attribute.source == FTH_SOURCE_NONE)
         attribute.source = FTH_SOURCE_DRIVER;
+    const struct fth_attribute *before = fth_gpu_attribute(gpu, section, attribute.name);
+    if (before && before->source != FTH_SOURCE_NONE && before->source != attribute.source)
+        return FTH_OK;
     attribute.method = method;
     return fth_gpu_set(gpu, where, &attribute, error);
 }

@@ -288,32 +288,29 @@ static void texture_free(void *user, uint64_t handle)
 
 /* ---- launches ---- */
 
-/* A kernel's handle, asked for once. */
-static enum fth_status find_kernel(const struct machine *machine, struct fth_machine_module *module,
-                                   const char *name, struct kernel **kernel,
-                                   struct fth_error *error)
+/* A kernel's handle, asked for once; NULL, and *status says why, where there is none. */
+static struct kernel *find_kernel(const struct machine *machine, struct fth_machine_module *module,
+                                  const char *name, enum fth_status *status,
+                                  struct fth_error *error)
 {
     for (size_t i = 0; i < module->count; i++)
-        if (strcmp(module->kernels[i].name, name) == 0) {
-            *kernel = &module->kernels[i];
-            return FTH_OK;
-        }
+        if (strcmp(module->kernels[i].name, name) == 0)
+            return &module->kernels[i];
     struct kernel made = {.name = strdup(name), .carveout_percent = -1};
     void *kernels = module->kernels;
     if (!made.name || !fth_grow(&kernels, module->count, &module->capacity, sizeof made)) {
         free(made.name);
-        return fth_fail(error, FTH_NO_MEMORY, "launch", name, "out of memory");
+        *status = fth_fail(error, FTH_NO_MEMORY, "launch", name, "out of memory");
+        return NULL;
     }
     module->kernels = kernels;
-    enum fth_status status =
-        fth_cuda_function(&machine->cuda, module->module, name, &made.function, error);
-    if (status != FTH_OK) {
+    *status = fth_cuda_function(&machine->cuda, module->module, name, &made.function, error);
+    if (*status != FTH_OK) {
         free(made.name);
-        return status;
+        return NULL;
     }
-    *kernel = &module->kernels[module->count++];
-    **kernel = made;
-    return FTH_OK;
+    module->kernels[module->count] = made;
+    return &module->kernels[module->count++];
 }
 
 static enum fth_status launch_kernel(struct machine *machine,
@@ -326,9 +323,11 @@ static enum fth_status launch_kernel(struct machine *machine,
                         launch->argument_bytes);
     if (launch->shared_bytes > UINT32_MAX)
         return fth_fail(error, FTH_INVALID, "launch", launch->kernel, "too much shared memory");
-    struct kernel *kernel = NULL;
-    enum fth_status status = find_kernel(machine, launch->module, launch->kernel, &kernel, error);
-    if (status == FTH_OK && launch->carveout_percent != kernel->carveout_percent) {
+    enum fth_status status = FTH_OK;
+    struct kernel *kernel = find_kernel(machine, launch->module, launch->kernel, &status, error);
+    if (!kernel)
+        return status;
+    if (launch->carveout_percent != kernel->carveout_percent) {
         status =
             fth_cuda_carveout(&machine->cuda, kernel->function, launch->carveout_percent, error);
         if (status == FTH_OK)

@@ -116,9 +116,9 @@ static enum fth_status open_device(const char *what, const struct fth_log *log,
                                    struct fth_device **device, struct fth_error *error)
 {
     struct fth_cuda cuda;
-    int ordinal;
+    int ordinal = 0;
     char id[sizeof((struct fth_device *)0)->id];
-    void *machine;
+    void *machine = NULL;
     *device = NULL;
     snprintf(id, sizeof id, "cuda:%s", what);
     enum fth_status status = fth_cuda_open_named(what, &cuda, &ordinal, error);

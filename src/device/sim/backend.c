@@ -1,0 +1,33 @@
+/* "sim:h200", "sim:path/to/gpu.json": a simulated GPU from a description. */
+#include "device/sim/sim.h"
+
+#include <stdio.h>
+
+static enum fth_status open_simulated(const char *what, const struct fth_log *log,
+                                      struct fth_device **device, struct fth_error *error)
+{
+    struct fth_catalogue *catalogue = NULL;
+    struct fth_gpu *gpu = NULL;
+    const struct fth_machine_ops *ops;
+    void *machine;
+    char id[sizeof(*device)->id];
+    *device = NULL;
+    enum fth_status status = fth_catalogue_open(&catalogue, error);
+    if (status == FTH_OK)
+        status = fth_catalogue_read(catalogue, what, log, &gpu, error);
+    if (status == FTH_OK)
+        status = fth_sim_machine_create(gpu, &ops, &machine, error);
+    if (status == FTH_OK) {
+        snprintf(id, sizeof id, "sim:%s", what);
+        status = fth_batch_device(id, ops, machine, log, device, error);
+    }
+    fth_gpu_destroy(gpu);
+    fth_catalogue_close(catalogue);
+    return status;
+}
+
+const struct fth_backend fth_backend_sim = {
+    .name = "sim",
+    .summary = "simulated GPUs, from a name of the catalogue or a description",
+    .open = open_simulated,
+};

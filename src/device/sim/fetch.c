@@ -1,0 +1,46 @@
+/* Instruction fetch. What it costs to issue an instruction is what the cache that holds its line
+ * says an instruction costs; straight-line code that does not fit runs at the pace of the next
+ * cache. Code that stays within a line, or goes back into one that the innermost cache has, is not
+ * looked up again. */
+#include "device/sim/sim.h"
+
+/* Code lies far from all data, so that the two never alias in an array that holds both. */
+#define CODE_BASE ((uint64_t)1 << 60)
+
+/* The level that has the line, filling those before it. */
+static int64_t look_up(struct sim_timing *timing, const struct fth_ptx_warp_id *who,
+                       uint64_t address)
+{
+    const struct sim_plan *plan = timing->plan;
+    for (unsigned i = SIM_INSTRUCTION_L0; i <= SIM_INSTRUCTION_L15; i++) {
+        if (!plan->levels[i].present)
+            continue;
+        struct fth_cache *cache =
+            sim_caches_get(&timing->caches, (enum sim_element)i, who->sm, who->warp);
+        timing->failed = timing->failed || !cache;
+        if (!cache || fth_cache_access(cache, address, FTH_PTX_INSTRUCTION_BYTES, FTH_CACHE_READ,
+                                       NULL) == FTH_CACHE_HIT)
+            return plan->levels[i].fetch_cost;
+    }
+    return plan->fetch_beyond;
+}
+
+int64_t sim_fetch(struct sim_timing *timing, struct sim_warp *warp,
+                  const struct fth_ptx_warp_id *who, uint64_t address)
+{
+    const struct sim_plan *plan = timing->plan;
+    unsigned first = SIM_INSTRUCTION_L0;
+    while (first <= SIM_INSTRUCTION_L15 && !plan->levels[first].present)
+        first++;
+    if (first > SIM_INSTRUCTION_L15)
+        return SIM_CYCLE;
+    const struct sim_level *inner = &plan->levels[first];
+    uint64_t line = (CODE_BASE + address) & ~(plan->arrays[inner->array].line_bytes - 1);
+    if (line != warp->fetch_line ||
+        (address != warp->fetch_next && warp->fetch_cost != inner->fetch_cost)) {
+        warp->fetch_line = line;
+        warp->fetch_cost = look_up(timing, who, CODE_BASE + address);
+    }
+    warp->fetch_next = address + FTH_PTX_INSTRUCTION_BYTES;
+    return warp->fetch_cost;
+}

@@ -1,0 +1,139 @@
+/* L2 and the memory behind it. With several partitions a line has a home, the parity of its address
+ * under a mask. An SM asks its near partition, which also keeps copies of lines that are at home
+ * elsewhere; a line that is not there is looked up in its home, at the far latency, and a miss
+ * there goes to memory.
+ *
+ *   SM ──► near partition ──(at home here)──────────► memory
+ *                         └─(at home there)─► home ─► memory, far
+ *
+ * Writes and atomics are done at home, and copies elsewhere are dropped. */
+#include "device/sim/sim.h"
+
+#include <stdlib.h>
+
+/* The calendars reach 16 million cycles back. */
+#define RING_BITS 16
+
+enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan, struct fth_error *error)
+{
+    *l2 = (struct sim_l2){.plan = plan, .port = {.bits = RING_BITS}, .memory = {.bits = RING_BITS}};
+    l2->partitions = calloc(plan->partitions, sizeof *l2->partitions);
+    if (!l2->partitions)
+        return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
+    /* cache/ keeps the bytes written one by one, up to a length of the line that no L2 exceeds. */
+    enum fth_write write = plan->l2.line_bytes <= 4096 ? FTH_WRITE_BACK : FTH_WRITE_EVICT;
+    enum fth_status status = FTH_OK;
+    for (uint32_t i = 0; i < plan->partitions && status == FTH_OK; i++)
+        status = sim_cache_create(&plan->l2, write, plan->seed + i, &l2->partitions[i], error);
+    return status;
+}
+
+void sim_l2_fini(struct sim_l2 *l2)
+{
+    for (uint32_t i = 0; l2->partitions && i < l2->plan->partitions; i++)
+        fth_cache_destroy(l2->partitions[i]);
+    free(l2->partitions);
+    sim_port_fini(&l2->port);
+    sim_port_fini(&l2->memory);
+}
+
+static uint32_t home_of(const struct sim_plan *plan, uint64_t address)
+{
+    if (plan->partitions == 1)
+        return 0;
+    return (uint32_t)__builtin_popcountll(address & plan->home_mask) % plan->partitions;
+}
+
+/* What an access moves between L2 and memory, in bytes. */
+struct traffic {
+    uint64_t fetched, written;
+};
+
+/* One line's worth of a read. */
+static int64_t read_line(struct sim_l2 *l2, uint32_t near, uint64_t address, uint64_t bytes,
+                         struct traffic *traffic)
+{
+    const struct sim_plan *plan = l2->plan;
+    uint32_t home = home_of(plan, address);
+    if (sim_cache_read(l2->partitions[near], &plan->l2, &address, &bytes, &traffic->written))
+        return plan->l2_latency;
+    if (home != near &&
+        sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes, &traffic->written))
+        return plan->l2_far_latency;
+    traffic->fetched += bytes;
+    return home == near ? plan->memory_latency : plan->memory_far_latency;
+}
+
+/* How long the traffic with memory has to wait. */
+static int64_t wait_for_memory(struct sim_l2 *l2, int64_t time, struct traffic traffic)
+{
+    if (traffic.fetched == 0 && traffic.written == 0)
+        return 0;
+    uint32_t cost = sim_port_cost(traffic.fetched, l2->plan->memory_read) +
+                    sim_port_cost(traffic.written, l2->plan->memory_write);
+    return sim_port_take(&l2->memory, time, cost);
+}
+
+int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes, int64_t time)
+{
+    const struct sim_plan *plan = l2->plan;
+    uint64_t end = address + bytes, line_bytes = plan->l2.line_bytes;
+    struct traffic traffic = {0, 0};
+    int64_t latency = 0;
+    for (uint64_t at = address; at < end;) {
+        uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
+        int64_t each = read_line(l2, sm % plan->partitions, at, stop - at, &traffic);
+        latency = each > latency ? each : latency;
+        at = stop;
+    }
+    int64_t wait = sim_port_take(&l2->port, time, sim_port_cost(bytes, plan->l2_read));
+    return latency + wait + wait_for_memory(l2, time + wait, traffic);
+}
+
+static void drop_copies(struct sim_l2 *l2, uint32_t home, uint64_t address)
+{
+    for (uint32_t i = 0; i < l2->plan->partitions; i++)
+        if (i != home)
+            fth_cache_invalidate(l2->partitions[i], address, NULL);
+}
+
+int64_t sim_l2_write(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes, int64_t time)
+{
+    const struct sim_plan *plan = l2->plan;
+    uint64_t end = address + bytes, line_bytes = plan->l2.line_bytes;
+    struct traffic traffic = {0, 0};
+    int64_t latency = plan->l2_latency;
+    for (uint64_t at = address; at < end;) {
+        uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
+        uint32_t home = home_of(plan, at);
+        struct fth_cache_result result;
+        fth_cache_access(l2->partitions[home], at, stop - at, FTH_CACHE_WRITE, &result);
+        drop_copies(l2, home, at);
+        traffic.written +=
+            (uint64_t)__builtin_popcountll(result.evicted_dirty) * plan->l2.sector_bytes;
+        if (home != sm % plan->partitions)
+            latency = plan->l2_far_latency;
+        at = stop;
+    }
+    int64_t wait = sim_port_take(&l2->port, time, sim_port_cost(bytes, plan->l2_write));
+    return latency + wait + wait_for_memory(l2, time + wait, traffic);
+}
+
+int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                      int64_t time)
+{
+    const struct sim_plan *plan = l2->plan;
+    uint32_t home = home_of(plan, address);
+    bool near = home == sm % plan->partitions;
+    uint64_t from = address, missing = bytes;
+    struct traffic traffic = {0, 0};
+    bool hit = sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing, &traffic.written);
+    traffic.fetched = hit ? 0 : missing;
+    fth_cache_access(l2->partitions[home], address, bytes, FTH_CACHE_WRITE, NULL);
+    drop_copies(l2, home, address);
+    int64_t wait = sim_port_take(&l2->port, time, sim_port_cost(bytes, plan->l2_write));
+    wait += wait_for_memory(l2, time + wait, traffic);
+    if (hit)
+        return wait + (near ? plan->l2_latency : plan->l2_far_latency);
+    return wait + (near ? plan->memory_latency : plan->memory_far_latency);
+}

@@ -1,0 +1,23 @@
+/* What disturbs a measurement: every load is a few cycles off, and now and then one takes ten times
+ * as long. The same seed gives the same disturbance. */
+#include "device/sim/sim.h"
+
+#define OUTLIER_FACTOR 10
+
+void sim_noise_init(struct sim_noise *noise, const struct sim_plan *plan)
+{
+    noise->jitter = plan->jitter;
+    noise->outlier_rate = plan->outlier_rate;
+    fth_rng_init(&noise->rng, plan->seed);
+}
+
+int64_t sim_noise_add(struct sim_noise *noise, int64_t latency)
+{
+    if (noise->jitter) {
+        uint64_t range = 2 * (uint64_t)noise->jitter + 1;
+        latency += ((int64_t)fth_rng_below(&noise->rng, range) - noise->jitter) * SIM_CYCLE;
+    }
+    if (noise->outlier_rate > 0 && fth_rng_unit(&noise->rng) < noise->outlier_rate)
+        latency *= OUTLIER_FACTOR;
+    return latency < SIM_CYCLE ? SIM_CYCLE : latency;
+}

@@ -1,0 +1,228 @@
+/* From an access of a warp to its latency: the lanes' addresses become requests, each request goes
+ * down its path until a level has it, and the slowest decides.
+ *
+ *   global .ca     L1 ─┐                      global .nc   read-only ─┐
+ *   global .cg …       ├─► TLBs ─► L2 ─► memory   texture  texture ───┤
+ *   local          L1 ─┘                      constant  L1 ─► L1.5 ───┘
+ *
+ * The latency is that of the level where the data is found, not a sum over levels. */
+#include "device/sim/sim.h"
+
+#include <string.h>
+
+/* One request is a run of bytes within an aligned segment of 128; an SM sends one a cycle. */
+#define SEGMENT_BYTES 128
+#define REQUEST_MICROCYCLES 1000000u
+/* Vectors of four words of local memory lie 128 bytes apart. */
+enum { MOST_REQUESTS = 128 };
+
+struct request {
+    uint64_t address, bytes;
+};
+
+struct requests {
+    struct request list[MOST_REQUESTS];
+    unsigned count;
+};
+
+/* Local memory of a warp: words of the lanes side by side. Far from what is allocated. */
+#define LOCAL_BASE ((uint64_t)1 << 58)
+#define LOCAL_WARP_BYTES ((uint64_t)1 << 26)
+
+/* ---- requests ---- */
+
+static void add_request(struct requests *requests, uint64_t address, uint64_t bytes)
+{
+    uint64_t end = address + bytes;
+    /* The last ones first: neighbouring lanes mostly read neighbouring addresses. */
+    for (unsigned i = requests->count; i-- > 0;) {
+        struct request *each = &requests->list[i];
+        uint64_t each_end = each->address + each->bytes;
+        if (each->address / SEGMENT_BYTES != address / SEGMENT_BYTES || address > each_end ||
+            end < each->address)
+            continue;
+        uint64_t from = address < each->address ? address : each->address;
+        each->bytes = (end > each_end ? end : each_end) - from;
+        each->address = from;
+        return;
+    }
+    if (requests->count < MOST_REQUESTS)
+        requests->list[requests->count++] = (struct request){address, bytes};
+}
+
+/* The memory of that lane of local memory, word by word. */
+static void add_local(struct requests *requests, uint64_t base, uint64_t lane, uint64_t address,
+                      uint64_t bytes)
+{
+    for (uint64_t end = address + bytes; address < end;) {
+        uint64_t next = (address | 3) + 1, stop = next < end ? next : end;
+        add_request(requests, base + (address / 4) * SEGMENT_BYTES + lane * 4 + address % 4,
+                    stop - address);
+        address = stop;
+    }
+}
+
+static void gather(const struct sim_timing *timing, const struct fth_ptx_access *access,
+                   struct requests *requests)
+{
+    requests->count = 0;
+    bool local = access->space == FTH_SPACE_LOCAL;
+    uint64_t place =
+        ((uint64_t)access->who.sm * SIM_MOST_RESIDENT + timing->block_place) * SIM_MOST_WARPS +
+        access->who.warp;
+    uint64_t base = LOCAL_BASE + place * LOCAL_WARP_BYTES;
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        if (local)
+            add_local(requests, base, lane, access->addresses[lane], access->bytes);
+        else
+            add_request(requests, access->addresses[lane], access->bytes);
+    }
+}
+
+/* ---- paths ---- */
+
+/* The caches of the SM that a read goes through, ending with SIM_ELEMENTS. */
+static const uint8_t *find_path(const struct sim_plan *plan, const struct fth_ptx_access *access)
+{
+    static const uint8_t none[] = {SIM_ELEMENTS}, l1[] = {SIM_L1, SIM_ELEMENTS},
+                         readonly[] = {SIM_READONLY, SIM_ELEMENTS},
+                         texture[] = {SIM_TEXTURE, SIM_ELEMENTS},
+                         constant[] = {SIM_CONSTANT_L1, SIM_CONSTANT_L15, SIM_ELEMENTS};
+    switch (access->space) {
+    case FTH_SPACE_TEXTURE: return texture;
+    case FTH_SPACE_CONST: return constant;
+    case FTH_SPACE_LOCAL: return plan->l1_keeps_local ? l1 : none;
+    default: break;
+    }
+    if (access->cache_op == FTH_CACHE_CG || access->cache_op == FTH_CACHE_CV ||
+        access->cache_op == FTH_CACHE_VOLATILE)
+        return none;
+    if (access->cache_op == FTH_CACHE_NC && plan->levels[SIM_READONLY].present)
+        return readonly;
+    return plan->l1_keeps_global ? l1 : none;
+}
+
+static int64_t read_latency(struct sim_timing *timing, const struct fth_ptx_warp_id *who,
+                            const uint8_t *path, struct request request, int64_t time)
+{
+    const struct sim_plan *plan = timing->plan;
+    for (; *path != SIM_ELEMENTS; path++) {
+        const struct sim_level *level = &plan->levels[*path];
+        if (!level->present)
+            continue;
+        struct fth_cache *cache =
+            sim_caches_get(&timing->caches, (enum sim_element) * path, who->sm, who->warp);
+        if (!cache) {
+            timing->failed = true;
+            return level->latency;
+        }
+        uint32_t cost = sim_port_cost(request.bytes, level->bytes_per_cycle);
+        if (sim_cache_read(cache, &plan->arrays[level->array], &request.address, &request.bytes,
+                           NULL))
+            return level->latency + sim_port_take(&timing->sms[who->sm].l1, time, cost);
+    }
+    int64_t penalty = sim_tlbs_look_up(&timing->tlbs, who->sm, request.address);
+    return penalty +
+           sim_l2_read(&timing->l2, who->sm, request.address, request.bytes, time + penalty);
+}
+
+/* L1 keeps nothing of a global write and drops the line; a thread's own local memory stays. */
+static void write_l1(struct sim_timing *timing, const struct fth_ptx_access *access,
+                     struct request request)
+{
+    const struct sim_plan *plan = timing->plan;
+    bool local = access->space == FTH_SPACE_LOCAL;
+    if (local ? !plan->l1_keeps_local : !plan->l1_keeps_global)
+        return;
+    struct fth_cache *cache =
+        sim_caches_get(&timing->caches, SIM_L1, access->who.sm, access->who.warp);
+    timing->failed = timing->failed || !cache;
+    if (cache && local)
+        sim_cache_read(cache, &plan->arrays[plan->levels[SIM_L1].array], &request.address,
+                       &request.bytes, NULL);
+    else if (cache)
+        fth_cache_invalidate(cache, request.address, NULL);
+}
+
+static int64_t write_latency(struct sim_timing *timing, const struct fth_ptx_access *access,
+                             struct request request, int64_t time)
+{
+    uint32_t sm = access->who.sm;
+    write_l1(timing, access, request);
+    int64_t penalty = sim_tlbs_look_up(&timing->tlbs, sm, request.address);
+    time += penalty;
+    return penalty + (access->kind == FTH_ACCESS_ATOMIC
+                          ? sim_l2_atomic(&timing->l2, sm, request.address, request.bytes, time)
+                          : sim_l2_write(&timing->l2, sm, request.address, request.bytes, time));
+}
+
+/* ---- shared memory ---- */
+
+/* The largest number of different words that one bank has to give. */
+static unsigned worst_bank(const struct sim_plan *plan, const struct fth_ptx_access *access)
+{
+    enum { END = UINT16_MAX, MOST_WORDS = 32 * 16 };
+    uint16_t heads[1024], chain[MOST_WORDS];
+    uint64_t words[MOST_WORDS];
+    unsigned count = 0, worst = 1;
+    memset(heads, 0xff, plan->banks * sizeof *heads);
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        uint64_t address = access->addresses[__builtin_ctz(left)];
+        for (uint64_t word = address / plan->bank_bytes;
+             word <= (address + access->bytes - 1) / plan->bank_bytes; word++) {
+            uint16_t *head = &heads[word % plan->banks];
+            unsigned length = 1;
+            uint16_t at = *head;
+            for (; at != END && words[at] != word; at = chain[at])
+                length++;
+            if (at != END || count == MOST_WORDS)
+                continue;
+            words[count] = word;
+            chain[count] = *head;
+            *head = (uint16_t)count++;
+            worst = length > worst ? length : worst;
+        }
+    }
+    return worst;
+}
+
+static int64_t shared_latency(struct sim_timing *timing, const struct fth_ptx_access *access,
+                              int64_t time)
+{
+    const struct sim_plan *plan = timing->plan;
+    bool one_word = (access->mask & (access->mask - 1)) == 0 && access->bytes <= plan->bank_bytes;
+    unsigned ways = one_word ? 1 : worst_bank(plan, access);
+    uint64_t bytes = (uint64_t)__builtin_popcount(access->mask) * access->bytes;
+    struct sim_sm *sm = &timing->sms[access->who.sm];
+    int64_t wait = sim_port_take(&sm->requests, time, ways * REQUEST_MICROCYCLES);
+    wait +=
+        sim_port_take(&sm->shared, time + wait, sim_port_cost(bytes, plan->shared_bytes_per_cycle));
+    return plan->shared_latency + (ways - 1) * plan->conflict + wait;
+}
+
+/* ---- all of it ---- */
+
+int64_t sim_path_latency(struct sim_timing *timing, const struct fth_ptx_access *access,
+                         int64_t time)
+{
+    if (access->space == FTH_SPACE_PARAM)
+        return 0; /* in the constant bank of the launch, always at hand */
+    if (access->space == FTH_SPACE_SHARED)
+        return shared_latency(timing, access, time);
+    struct requests requests;
+    gather(timing, access, &requests);
+    const uint8_t *path = find_path(timing->plan, access);
+    struct sim_port *port = &timing->sms[access->who.sm].requests;
+    int64_t worst = 0;
+    for (unsigned i = 0; i < requests.count; i++) {
+        int64_t sent = (int64_t)i * SIM_CYCLE;
+        sent += sim_port_take(port, time + sent, REQUEST_MICROCYCLES);
+        int64_t latency =
+            sent + (access->kind == FTH_ACCESS_READ
+                        ? read_latency(timing, &access->who, path, requests.list[i], time + sent)
+                        : write_latency(timing, access, requests.list[i], time + sent));
+        worst = latency > worst ? latency : worst;
+    }
+    return worst;
+}

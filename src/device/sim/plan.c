@@ -1,0 +1,487 @@
+/* A description, completed. A simulated GPU needs every figure; what a description lacks is taken
+ * from the table below (docs/simulator.md has the same one), or worked out from what it has. */
+#include "device/sim/sim.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    double size_bytes, line_bytes, latency_cycles;
+} defaults[SIM_ELEMENTS] = {
+    [SIM_L1] = {"l1", 32768, 128, 32},
+    [SIM_TEXTURE] = {"texture", 24576, 128, 80},
+    [SIM_READONLY] = {"readonly", 24576, 128, 80},
+    [SIM_CONSTANT_L1] = {"constant_l1", 2048, 64, 32},
+    [SIM_CONSTANT_L15] = {"constant_l15", 65536, 256, 105},
+    [SIM_INSTRUCTION_L0] = {"instruction_l0", 16384, 128, 0},
+    [SIM_INSTRUCTION_L1] = {"instruction_l1", 131072, 128, 0},
+    [SIM_INSTRUCTION_L15] = {"instruction_l15", 131072, 128, 0},
+};
+
+#define DEFAULT_SMS 16
+#define DEFAULT_CLOCK_MHZ 1000
+#define DEFAULT_THREADS_PER_SM 2048
+#define DEFAULT_SHARED_BYTES 49152
+#define DEFAULT_SHARED_LATENCY 28
+#define DEFAULT_CONFLICT 2
+#define DEFAULT_BANKS 32
+#define DEFAULT_BANK_BYTES 4
+#define DEFAULT_L2_BYTES (2 << 20)
+#define DEFAULT_L2_LATENCY 220
+#define DEFAULT_MEMORY_BYTES ((uint64_t)16 << 30)
+#define DEFAULT_MEMORY_LATENCY 450
+#define LEAST_MISS 100 /* cycles that memory is behind L2 where only L2 is known */
+/* An H200's far partition is 1.66 times as far, an A100's 1.60 times. */
+#define FAR_FACTOR 1.6
+#define DEFAULT_HOME_MASK 0x1000
+/* Carve-outs go in steps of 8 KiB where they are not listed. */
+#define CARVEOUT_STEP 8192
+/* Instructions: each cache is half as fast as the one inside it, and what is behind the last costs
+ * 2.5 times as much (an H200: 1.35, 2.2, 5.6 cycles). */
+#define FETCH_FACTOR 2.0
+#define BEYOND_FACTOR 2.5
+#define SM_SETS 4  /* Maxwell to Volta: 4 sets of many ways */
+#define L2_WAYS 16 /* gt740m and gtx970 have 8, larger ones are said to have 16 */
+#define MOST_SMS 100000
+#define MOST_BANKS 1024
+
+static const struct {
+    const char *name;
+    double entries, penalty_cycles;
+} tlb_defaults[SIM_TLBS] = {{"tlb_l1", 16, 20}, {"tlb_l2", 128, 100}, {"tlb_l3", 1024, 200}};
+#define DEFAULT_PAGE (2 << 20)
+
+/* ---- reading ---- */
+
+/* The elements of one piece of silicon; what one does not say another may. */
+struct group {
+    const struct fth_gpu *gpu;
+    const char *names[SIM_ELEMENTS + 1]; /* ends with NULL */
+};
+
+static double group_number(const struct group *group, const char *attribute, double absent)
+{
+    for (size_t i = 0; group->names[i]; i++) {
+        double number = fth_gpu_number(group->gpu, group->names[i], attribute, NAN);
+        if (!isnan(number))
+            return number;
+    }
+    return absent;
+}
+
+static const struct fth_attribute *group_attribute(const struct group *group, const char *name)
+{
+    for (size_t i = 0; group->names[i]; i++) {
+        const struct fth_attribute *found = fth_gpu_attribute(group->gpu, group->names[i], name);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static int64_t cycles(double number)
+{
+    return (int64_t)llround(number * SIM_CYCLE);
+}
+
+static int64_t latency_of(const struct fth_gpu *gpu, const struct sim_plan *plan, const char *name,
+                          double absent)
+{
+    double ns = fth_gpu_number(gpu, name, "latency_ns", NAN);
+    double other = isnan(ns) ? absent : ns * plan->clock_mhz / 1000;
+    return cycles(fth_gpu_number(gpu, name, "latency_cycles", other));
+}
+
+/* Bytes a cycle of the whole GPU; 0 where it is not known. */
+static double bandwidth(const struct fth_gpu *gpu, const struct sim_plan *plan, const char *name,
+                        const char *attribute)
+{
+    return fth_gpu_number(gpu, name, attribute, 0) / (plan->clock_mhz * 1e6);
+}
+
+static enum sim_scope scope_of(const struct group *group, enum sim_scope absent)
+{
+    const struct fth_attribute *scope = group_attribute(group, "scope");
+    return !scope                            ? absent
+           : strcmp(scope->text, "sm") == 0  ? SIM_SCOPE_SM
+           : strcmp(scope->text, "gpc") == 0 ? SIM_SCOPE_GPC
+                                             : SIM_SCOPE_GPU;
+}
+
+static bool has_element(const struct fth_gpu *gpu, const char *name)
+{
+    return fth_gpu_find_section(gpu, name) != NULL;
+}
+
+/* ---- arrays ---- */
+
+/* cache/ wants a power of two, which every real line is. */
+static uint64_t power_of_two(double number, uint64_t least)
+{
+    uint64_t power = least;
+    while (power <= (uint64_t)1 << 39 && (double)(power * 2) <= number)
+        power *= 2;
+    return power;
+}
+
+static const uint64_t *keep_counts(struct sim_plan *plan, const struct fth_attribute *list)
+{
+    uint64_t *counts = fth_arena_array(&plan->arena, list->count + 1, sizeof *counts);
+    for (size_t i = 0; counts && i < list->count; i++)
+        counts[i] = (uint64_t)list->numbers[i];
+    return counts;
+}
+
+/* Sets and ways for `lines` lines: as given, else what fits. */
+static bool fill_sets(struct sim_plan *plan, const struct group *group, struct sim_shape *shape,
+                      uint64_t lines, uint64_t few_sets, uint64_t few_ways)
+{
+    const struct fth_attribute *list = group_attribute(group, "set_ways");
+    uint64_t sum = 0;
+    for (size_t i = 0; list && i < list->count; i++)
+        sum += (uint64_t)list->numbers[i];
+    if (list && sum == lines) {
+        shape->sets = list->count;
+        shape->ways = (uint64_t)list->numbers[0];
+        shape->set_ways = keep_counts(plan, list);
+        return shape->set_ways != NULL;
+    }
+    uint64_t sets = (uint64_t)group_number(group, "sets", 0);
+    uint64_t ways = (uint64_t)group_number(group, "ways", 0);
+    unsigned bits[64];
+    const struct fth_attribute *index = group_attribute(group, "index");
+    int chosen = index ? fth_index_parse(index->text, bits) : 0;
+    if (sets == 0 && ways == 0 && chosen > 0 && chosen < 32)
+        sets = (uint64_t)1 << chosen;
+    if (sets && ways && sets * ways != lines)
+        sets = ways = 0; /* of another size */
+    if (sets && lines % sets == 0) {
+        ways = lines / sets;
+    } else if (ways && lines % ways == 0) {
+        sets = lines / ways;
+    } else if (few_ways) {
+        sets = lines % few_ways == 0 ? lines / few_ways : lines & -lines;
+    } else {
+        for (sets = few_sets; lines % sets;)
+            sets /= 2;
+    }
+    shape->sets = sets;
+    shape->ways = lines / sets;
+    return true;
+}
+
+/* The index function and the policy, where they can be with this many sets and ways. */
+static bool fill_policy(struct sim_plan *plan, const struct group *group, struct sim_shape *shape)
+{
+    const struct fth_attribute *index = group_attribute(group, "index");
+    const struct fth_attribute *policy = group_attribute(group, "policy");
+    const struct fth_attribute *weights = group_attribute(group, "way_weights");
+    unsigned bits[64];
+    int chosen = index ? fth_index_parse(index->text, bits) : 0;
+    bool fits = chosen == 0 || (chosen > 0 && chosen < 32 && (uint64_t)1 << chosen == shape->sets);
+    for (int i = 0; i < chosen; i++)
+        fits = fits && (uint64_t)1 << bits[i] >= shape->line_bytes;
+    shape->index = index && fits ? fth_arena_text(&plan->arena, index->text) : "mod";
+    shape->policy = policy ? fth_arena_text(&plan->arena, policy->text) : "lru";
+    if (!shape->index || !shape->policy)
+        return false;
+    if (strcmp(shape->policy, "weighted") != 0)
+        return true;
+    if (!weights || weights->count != shape->ways || shape->set_ways) {
+        shape->policy = "lru";
+        return true;
+    }
+    double *kept = fth_arena_array(&plan->arena, weights->count, sizeof *kept);
+    if (!kept)
+        return false;
+    memcpy(kept, weights->numbers, weights->count * sizeof *kept);
+    shape->way_weights = kept;
+    shape->way_weight_count = weights->count;
+    return true;
+}
+
+/* `size_bytes` is that of one instance. */
+static bool fill_shape(struct sim_plan *plan, const struct group *group, struct sim_shape *shape,
+                       uint64_t size_bytes, double line_default, uint64_t few_sets,
+                       uint64_t few_ways)
+{
+    bool known = !isnan(group_number(group, "line_bytes", NAN));
+    shape->line_bytes = power_of_two(group_number(group, "line_bytes", line_default), 4);
+    while (!known && size_bytes % shape->line_bytes && shape->line_bytes > 4)
+        shape->line_bytes /= 2;
+    uint64_t lines = size_bytes / shape->line_bytes;
+    lines = lines ? lines : 1;
+    shape->size_bytes = lines * shape->line_bytes;
+    shape->sector_bytes =
+        power_of_two(group_number(group, "sector_bytes", (double)shape->line_bytes), 1);
+    if (shape->sector_bytes > shape->line_bytes)
+        shape->sector_bytes = shape->line_bytes;
+    if (shape->line_bytes / shape->sector_bytes > 64)
+        shape->sector_bytes = shape->line_bytes / 64;
+    shape->fill_bytes = (uint64_t)group_number(group, "fill_bytes", (double)shape->sector_bytes);
+    shape->per_sm = (uint32_t)fmin(group_number(group, "per_sm", 1), SIM_MOST_WARPS);
+    return fill_sets(plan, group, shape, lines, few_sets, few_ways) &&
+           fill_policy(plan, group, shape);
+}
+
+/* ---- the caches of an SM ---- */
+
+static bool is_used(const struct fth_gpu *gpu, enum sim_element element)
+{
+    if (!has_element(gpu, defaults[element].name))
+        return false;
+    const struct fth_attribute *keeps =
+        element == SIM_L1 ? fth_gpu_attribute(gpu, "l1", "caches") : NULL;
+    return !keeps || keeps->count > 0;
+}
+
+static bool is_shared(const struct fth_gpu *gpu, enum sim_element a, enum sim_element b)
+{
+    const struct fth_attribute *with = fth_gpu_attribute(gpu, defaults[a].name, "shared_with");
+    for (size_t i = 0; with && i < with->count; i++)
+        if (strcmp(with->texts[i], defaults[b].name) == 0)
+            return true;
+    return false;
+}
+
+/* Gives elements that are one array, over any number of steps, the same number. */
+static void find_arrays(struct sim_plan *plan, const struct fth_gpu *gpu)
+{
+    struct sim_level *levels = plan->levels;
+    for (unsigned i = 0; i < SIM_ELEMENTS; i++)
+        levels[i].array = i;
+    for (unsigned i = 0; i < SIM_ELEMENTS; i++)
+        for (unsigned k = 0; k < SIM_ELEMENTS; k++) {
+            unsigned from = levels[i].array, to = levels[k].array;
+            if (from == to || !levels[i].present || !levels[k].present ||
+                !is_shared(gpu, (enum sim_element)i, (enum sim_element)k))
+                continue;
+            for (unsigned each = 0; each < SIM_ELEMENTS; each++)
+                if (levels[each].array == from || levels[each].array == to)
+                    levels[each].array = from < to ? from : to;
+        }
+}
+
+static double default_size(const struct fth_gpu *gpu, enum sim_element element)
+{
+    double unified = fth_gpu_number(gpu, "l1", "unified_bytes", NAN);
+    double shared = fth_gpu_number(gpu, "shared", "size_bytes", NAN);
+    if (element == SIM_L1 && unified > shared)
+        return unified - shared;
+    return defaults[element].size_bytes;
+}
+
+static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
+{
+    for (unsigned i = 0; i < SIM_ELEMENTS; i++) {
+        struct sim_level *level = &plan->levels[i];
+        const char *name = defaults[i].name;
+        level->present = is_used(gpu, (enum sim_element)i);
+        level->latency = latency_of(gpu, plan, name, defaults[i].latency_cycles);
+        level->bytes_per_cycle = bandwidth(gpu, plan, name, "read_bytes_per_s") / plan->sms;
+    }
+    find_arrays(plan, gpu);
+    unsigned numbers[SIM_ELEMENTS];
+    for (unsigned i = 0; i < SIM_ELEMENTS; i++) {
+        struct sim_level *level = &plan->levels[i];
+        if (!level->present)
+            continue;
+        if (level->array != i) { /* that of an element before it */
+            level->array = numbers[level->array];
+            continue;
+        }
+        struct group group = {.gpu = gpu};
+        size_t members = 0;
+        for (unsigned k = i; k < SIM_ELEMENTS; k++)
+            if (plan->levels[k].present && plan->levels[k].array == i)
+                group.names[members++] = defaults[k].name;
+        numbers[i] = level->array = plan->array_count;
+        struct sim_shape *shape = &plan->arrays[plan->array_count++];
+        double size = group_number(&group, "size_bytes", default_size(gpu, (enum sim_element)i));
+        shape->scope = scope_of(&group, SIM_SCOPE_SM);
+        if (!fill_shape(plan, &group, shape, (uint64_t)size, defaults[i].line_bytes, SM_SETS, 0))
+            return false;
+        if (i == SIM_L1)
+            plan->l1_least_bytes = (uint64_t)group_number(&group, "default_size_bytes", 0);
+    }
+    const struct fth_attribute *keeps = fth_gpu_attribute(gpu, "l1", "caches");
+    plan->l1_keeps_global = plan->l1_keeps_local = plan->levels[SIM_L1].present && !keeps;
+    for (size_t i = 0; keeps && i < keeps->count; i++) {
+        plan->l1_keeps_global = plan->l1_keeps_global || strcmp(keeps->texts[i], "global") == 0;
+        plan->l1_keeps_local = plan->l1_keeps_local || strcmp(keeps->texts[i], "local") == 0;
+    }
+    double cost = 1;
+    for (unsigned i = SIM_INSTRUCTION_L0; i <= SIM_INSTRUCTION_L15; i++) {
+        if (!plan->levels[i].present)
+            continue;
+        cost = fth_gpu_number(gpu, defaults[i].name, "cycles_per_instruction", cost);
+        plan->levels[i].fetch_cost = cycles(cost);
+        plan->fetch_beyond = cycles(cost * BEYOND_FACTOR);
+        cost *= FETCH_FACTOR;
+    }
+    return true;
+}
+
+/* ---- shared memory ---- */
+
+static int compare_counts(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool fill_shared(struct sim_plan *plan, const struct fth_gpu *gpu)
+{
+    double size = fth_gpu_number(gpu, "shared", "size_bytes", DEFAULT_SHARED_BYTES);
+    plan->shared_bytes = (uint64_t)size;
+    plan->shared_block_bytes = (uint64_t)fth_gpu_number(gpu, "shared", "max_block_bytes", size);
+    double unified = fth_gpu_number(gpu, "shared", "unified_bytes", 0);
+    plan->unified_bytes = (uint64_t)fth_gpu_number(gpu, "l1", "unified_bytes", unified);
+    plan->shared_latency = latency_of(gpu, plan, "shared", DEFAULT_SHARED_LATENCY);
+    plan->conflict = cycles(fth_gpu_number(gpu, "shared", "conflict_cycles", DEFAULT_CONFLICT));
+    plan->banks = (uint32_t)fmin(fth_gpu_number(gpu, "shared", "banks", DEFAULT_BANKS), MOST_BANKS);
+    plan->bank_bytes =
+        (uint32_t)fmin(fth_gpu_number(gpu, "shared", "bank_bytes", DEFAULT_BANK_BYTES), 1 << 20);
+    plan->shared_bytes_per_cycle = bandwidth(gpu, plan, "shared", "read_bytes_per_s") / plan->sms;
+    const struct fth_attribute *list = fth_gpu_attribute(gpu, "shared", "carveout_bytes");
+    if (!list || list->count == 0)
+        return true;
+    uint64_t *carveouts = (uint64_t *)keep_counts(plan, list);
+    if (!carveouts)
+        return false;
+    qsort(carveouts, list->count, sizeof *carveouts, compare_counts);
+    plan->carveouts = carveouts;
+    plan->carveout_count = list->count;
+    return true;
+}
+
+uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, uint64_t shared_bytes)
+{
+    if (!plan->levels[SIM_L1].present)
+        return 0;
+    uint64_t whole = plan->arrays[plan->levels[SIM_L1].array].size_bytes;
+    uint64_t least = plan->l1_least_bytes ? plan->l1_least_bytes : 1;
+    uint64_t percent = carveout_percent < 0     ? 0
+                       : carveout_percent > 100 ? 100
+                                                : (uint64_t)carveout_percent;
+    uint64_t wanted = (plan->shared_bytes * percent + 99) / 100;
+    wanted = shared_bytes > wanted ? shared_bytes : wanted;
+    if (wanted == 0)
+        return whole;
+    if (wanted >= plan->shared_bytes && plan->l1_least_bytes)
+        return plan->l1_least_bytes;
+    if (plan->unified_bytes == 0)
+        return whole;
+    uint64_t carveout = (wanted + CARVEOUT_STEP - 1) / CARVEOUT_STEP * CARVEOUT_STEP;
+    if (carveout > plan->shared_bytes)
+        carveout = plan->shared_bytes;
+    for (size_t i = plan->carveout_count; i-- > 0;)
+        if (plan->carveouts[i] >= wanted || i + 1 == plan->carveout_count)
+            carveout = plan->carveouts[i];
+    if (carveout == 0)
+        return whole;
+    uint64_t left = carveout < plan->unified_bytes ? plan->unified_bytes - carveout : least;
+    left = left < least ? least : left;
+    return left < whole ? left : whole;
+}
+
+/* ---- what lies outside the SMs ---- */
+
+static bool fill_l2(struct sim_plan *plan, const struct fth_gpu *gpu)
+{
+    struct group group = {.gpu = gpu, .names = {"l2", NULL}};
+    double size = group_number(&group, "size_bytes", DEFAULT_L2_BYTES);
+    plan->partitions = (uint32_t)fmin(group_number(&group, "partitions", 1), 64);
+    plan->home_mask = (uint64_t)group_number(&group, "home_mask", DEFAULT_HOME_MASK);
+    if (!fill_shape(plan, &group, &plan->l2, (uint64_t)size / plan->partitions, 128, 0, L2_WAYS))
+        return false;
+    double memory = fth_gpu_number(gpu, "memory", "latency_cycles", NAN);
+    /* Below memory, where only that is known. */
+    double l2 = memory <= DEFAULT_L2_LATENCY ? memory / 2 : DEFAULT_L2_LATENCY;
+    plan->l2_latency = latency_of(gpu, plan, "l2", l2);
+    double near = (double)plan->l2_latency / SIM_CYCLE;
+    double far = fth_gpu_number(gpu, "l2", "far_latency_cycles",
+                                plan->partitions > 1 ? near * FAR_FACTOR : near);
+    plan->l2_far_latency = cycles(far);
+    double behind = fmax(DEFAULT_MEMORY_LATENCY, fmax(near, far) + LEAST_MISS);
+    plan->memory_latency = latency_of(gpu, plan, "memory", behind);
+    plan->memory_far_latency =
+        cycles(fth_gpu_number(gpu, "memory", "far_latency_cycles",
+                              (double)plan->memory_latency / SIM_CYCLE + far - near));
+    plan->l2_read = bandwidth(gpu, plan, "l2", "read_bytes_per_s");
+    plan->l2_write = bandwidth(gpu, plan, "l2", "write_bytes_per_s");
+    double peak = bandwidth(gpu, plan, "memory", "peak_bytes_per_s");
+    plan->memory_read = bandwidth(gpu, plan, "memory", "read_bytes_per_s");
+    plan->memory_write = bandwidth(gpu, plan, "memory", "write_bytes_per_s");
+    plan->memory_read = plan->memory_read > 0 ? plan->memory_read : peak;
+    plan->memory_write = plan->memory_write > 0 ? plan->memory_write : peak;
+    plan->memory_bytes =
+        (uint64_t)fth_gpu_number(gpu, "memory", "size_bytes", (double)DEFAULT_MEMORY_BYTES);
+    return true;
+}
+
+/* Entries as they are given, or from what they cover together. */
+static uint64_t count_entries(const struct group *group, uint64_t page, double absent)
+{
+    const struct fth_attribute *list = group_attribute(group, "set_ways");
+    if (list) {
+        uint64_t sum = 0;
+        for (size_t i = 0; i < list->count; i++)
+            sum += (uint64_t)list->numbers[i];
+        return sum;
+    }
+    double sets = group_number(group, "sets", NAN), ways = group_number(group, "ways", NAN);
+    if (!isnan(sets * ways))
+        return (uint64_t)(sets * ways);
+    double reach = group_number(group, "reach_bytes", absent * (double)page) / (double)page;
+    double entries = group_number(group, "entries", floor(reach));
+    return entries >= 1 ? (uint64_t)entries : 1;
+}
+
+static bool fill_tlbs(struct sim_plan *plan, const struct fth_gpu *gpu)
+{
+    for (unsigned i = 0; i < SIM_TLBS; i++) {
+        struct group group = {.gpu = gpu, .names = {tlb_defaults[i].name, NULL}};
+        if (!has_element(gpu, tlb_defaults[i].name))
+            continue;
+        struct sim_shape *shape = &plan->tlbs[i].shape;
+        shape->line_bytes = power_of_two(group_number(&group, "page_bytes", DEFAULT_PAGE), 4);
+        shape->sector_bytes = shape->fill_bytes = shape->line_bytes;
+        shape->scope = scope_of(&group, SIM_SCOPE_GPU);
+        shape->per_sm = 1;
+        uint64_t entries = count_entries(&group, shape->line_bytes, tlb_defaults[i].entries);
+        shape->size_bytes = entries * shape->line_bytes;
+        plan->tlbs[i].present = true;
+        plan->tlbs[i].penalty =
+            cycles(group_number(&group, "miss_penalty_cycles", tlb_defaults[i].penalty_cycles));
+        if (!fill_sets(plan, &group, shape, entries, 1, 0) || !fill_policy(plan, &group, shape))
+            return false;
+    }
+    return true;
+}
+
+/* ---- all of it ---- */
+
+enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
+                              struct fth_error *error)
+{
+    *plan = (struct sim_plan){.fetch_beyond = SIM_CYCLE};
+    plan->sms = (uint32_t)fmin(fth_gpu_number(gpu, "device", "sms", DEFAULT_SMS), MOST_SMS);
+    plan->clock_mhz = fth_gpu_number(gpu, "device", "clock_mhz", DEFAULT_CLOCK_MHZ);
+    double threads = fth_gpu_number(gpu, "device", "max_threads_per_sm", DEFAULT_THREADS_PER_SM);
+    plan->warps_per_sm = threads < 32 ? 1 : (uint32_t)(threads / 32);
+    plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
+    plan->jitter = (int64_t)fmin(fth_gpu_number(gpu, "noise", "jitter_cycles", 0), 1e9);
+    plan->outlier_rate = fth_gpu_number(gpu, "noise", "outlier_rate", 0);
+    if (fill_levels(plan, gpu) && fill_shared(plan, gpu) && fill_l2(plan, gpu) &&
+        fill_tlbs(plan, gpu))
+        return FTH_OK;
+    return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
+}
+
+void sim_plan_fini(struct sim_plan *plan)
+{
+    fth_arena_fini(&plan->arena);
+}

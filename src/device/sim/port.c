@@ -1,0 +1,76 @@
+/* Bandwidth. Blocks are simulated one after the other, but run at the same time; so a resource has
+ * a calendar rather than a clock: time is cut into buckets, each with as much room as the resource
+ * passes in that time, and a transfer takes room from the first bucket at or after its own time
+ * that has some. It waits only where others were there before it: a single chain of loads never
+ * does.
+ *
+ *   bucket   17      18      19      20
+ *          |#######|#######|##     |       |      a transfer at 17.3 waits until 19 begins
+ *
+ * The calendar is a ring; buckets carry their number, so that old ones are taken over and need not
+ * be cleared. What lies further back than the ring reaches is not limited any more. */
+#include "device/sim/sim.h"
+
+#include <stdlib.h>
+
+#define BUCKET ((int64_t)256 * SIM_CYCLE)
+#define ROOM 256000000u /* millionths of a cycle */
+
+struct sim_bucket {
+    int64_t number;
+    uint32_t used; /* of ROOM */
+    uint32_t skip; /* so many buckets from here on are full */
+};
+
+uint32_t sim_port_cost(uint64_t bytes, double bytes_per_cycle)
+{
+    if (bytes_per_cycle <= 0)
+        return 0;
+    double cost = (double)bytes * 1e6 / bytes_per_cycle;
+    /* Slower than a bucket a transfer: more would only make the numbers overflow. */
+    return cost < ROOM ? (uint32_t)cost : ROOM;
+}
+
+int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
+{
+    if (microcycles == 0)
+        return 0;
+    if (!port->ring) {
+        port->ring = calloc((size_t)1 << port->bits, sizeof *port->ring);
+        if (!port->ring)
+            return 0;
+    }
+    const int64_t length = (int64_t)1 << port->bits, first = time / BUCKET;
+    int64_t number = first;
+    for (; number - first < length;) {
+        struct sim_bucket *bucket = &port->ring[number & (length - 1)];
+        if (bucket->number > number)
+            return 0; /* too far back to know */
+        if (bucket->number < number)
+            *bucket = (struct sim_bucket){.number = number};
+        if (bucket->used < ROOM)
+            break;
+        number += 1 + bucket->skip;
+    }
+    struct sim_bucket *start = &port->ring[first & (length - 1)];
+    if (number > first && start->number == first)
+        start->skip = (uint32_t)(number - first - 1);
+    /* What does not fit goes into the buckets behind. */
+    for (int64_t at = number; microcycles && at - first < length; at++) {
+        struct sim_bucket *bucket = &port->ring[at & (length - 1)];
+        if (bucket->number > at)
+            break;
+        if (bucket->number < at)
+            *bucket = (struct sim_bucket){.number = at};
+        uint32_t part = ROOM - bucket->used < microcycles ? ROOM - bucket->used : microcycles;
+        bucket->used += part;
+        microcycles -= part;
+    }
+    return number > first ? number * BUCKET - time : 0;
+}
+
+void sim_port_fini(struct sim_port *port)
+{
+    free(port->ring);
+    *port = (struct sim_port){.bits = port->bits};
+}

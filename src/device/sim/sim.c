@@ -1,0 +1,340 @@
+/* The machine: memory, modules and launches over the PTX engine, with the timing as its observer.
+ * All modules see one memory. */
+#include "device/sim/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char operation[] = "simulate GPU";
+
+/* Minutes of simulation: whoever issues more hangs. */
+#define MOST_INSTRUCTIONS ((uint64_t)4 << 30)
+/* CUDA's limit for linear textures, since Fermi. */
+#define MOST_TEXELS ((uint64_t)1 << 27)
+#define DEFAULT_CAPABILITY 70
+/* Modules begin at multiples of this, far more than a line. */
+#define CODE_ALIGN 4096
+
+struct fth_machine_module {
+    struct fth_ptx_module *module;
+    struct fth_ptx_machine *machine;
+    uint64_t code_base;
+    struct fth_machine_module *next;
+};
+
+struct piece {
+    uint64_t address, bytes;
+};
+
+struct sim {
+    struct sim_plan plan;
+    struct sim_timing timing;
+    struct fth_gpu *facts;
+    struct fth_ptx_machine *memory;
+    struct fth_machine_module *modules;
+    struct piece *pieces; /* what is allocated */
+    size_t piece_count, piece_capacity;
+    uint64_t used_bytes, next_code, most_instructions;
+    struct fth_error fault; /* of a launch; from then on the machine is of no use */
+};
+
+/* ---- what it is ---- */
+
+static void get_facts(void *machine, struct fth_machine_facts *facts)
+{
+    const struct sim *sim = machine;
+    const char *text = fth_gpu_text(sim->facts, "device", "compute_capability");
+    const char *dot = text ? strchr(text, '.') : NULL;
+    *facts = (struct fth_machine_facts){
+        .sms = sim->plan.sms,
+        .capability = dot ? (unsigned)(strtoul(text, NULL, 10) * 10 + strtoul(dot + 1, NULL, 10))
+                          : DEFAULT_CAPABILITY,
+        .l2_bytes = (uint64_t)fth_gpu_number(sim->facts, "l2", "size_bytes", 0),
+        .memory_bytes = sim->plan.memory_bytes,
+        .block_shared_bytes = sim->plan.shared_block_bytes,
+        .texels = MOST_TEXELS};
+}
+
+static enum fth_status describe(void *machine, struct fth_gpu *gpu, struct fth_error *error)
+{
+    const struct sim *sim = machine;
+    return sim_facts_copy(sim->facts, gpu, error);
+}
+
+/* ---- modules ---- */
+
+static void free_module(struct fth_machine_module *module)
+{
+    fth_ptx_machine_destroy(module->machine);
+    fth_ptx_destroy(module->module);
+    free(module);
+}
+
+static enum fth_status load(void *machine, const char *name, const char *ptx, size_t size,
+                            struct fth_machine_module **out, struct fth_error *error)
+{
+    struct sim *sim = machine;
+    *out = NULL;
+    struct fth_machine_module *module = calloc(1, sizeof *module);
+    if (!module)
+        return fth_fail(error, FTH_NO_MEMORY, operation, name, "out of memory");
+    enum fth_status status = fth_ptx_read_text_at(
+        name, ptx, size, fth_ptx_next_address(sim->memory), &module->module, error);
+    if (status == FTH_OK)
+        status = fth_ptx_machine_beside(sim->memory, module->module, &module->machine, error);
+    if (status != FTH_OK) {
+        free_module(module);
+        return status;
+    }
+    module->code_base = sim->next_code;
+    sim->next_code +=
+        (fth_ptx_code_bytes(module->module) + CODE_ALIGN - 1) / CODE_ALIGN * CODE_ALIGN;
+    module->next = sim->modules;
+    sim->modules = module;
+    *out = module;
+    return FTH_OK;
+}
+
+static void unload(void *machine, struct fth_machine_module *module)
+{
+    struct sim *sim = machine;
+    struct fth_machine_module **link = &sim->modules;
+    while (*link && *link != module)
+        link = &(*link)->next;
+    if (!*link)
+        return;
+    *link = module->next;
+    free_module(module);
+}
+
+static enum fth_status symbol(void *machine, struct fth_machine_module *module, const char *name,
+                              uint64_t *address, uint64_t *bytes, struct fth_error *error)
+{
+    (void)machine;
+    if (fth_ptx_symbol(module->machine, name, address, bytes))
+        return FTH_OK;
+    return fth_fail(error, FTH_NOT_FOUND, "find variable", name, "the module has none");
+}
+
+/* ---- memory ---- */
+
+static enum fth_status get_free_bytes(void *machine, uint64_t *bytes, struct fth_error *error)
+{
+    (void)error;
+    const struct sim *sim = machine;
+    *bytes = sim->plan.memory_bytes - sim->used_bytes;
+    return FTH_OK;
+}
+
+static enum fth_status allocate(void *machine, uint64_t bytes, uint64_t *address,
+                                struct fth_error *error)
+{
+    struct sim *sim = machine;
+    uint64_t left = sim->plan.memory_bytes - sim->used_bytes;
+    *address = 0;
+    if (bytes > left) {
+        char asked[32], rest[32];
+        return fth_fail(error, FTH_NO_MEMORY, "allocate device memory", NULL,
+                        "%s asked for, %s free",
+                        fth_size_format((double)bytes, asked, sizeof asked),
+                        fth_size_format((double)left, rest, sizeof rest));
+    }
+    void *pieces = sim->pieces;
+    if (!fth_grow(&pieces, sim->piece_count, &sim->piece_capacity, sizeof *sim->pieces))
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    sim->pieces = pieces;
+    enum fth_status status = fth_ptx_alloc(sim->memory, bytes, address, error);
+    if (status != FTH_OK)
+        return status;
+    sim->pieces[sim->piece_count++] = (struct piece){*address, bytes};
+    sim->used_bytes += bytes;
+    return FTH_OK;
+}
+
+static void deallocate(void *machine, uint64_t address)
+{
+    struct sim *sim = machine;
+    for (size_t i = 0; i < sim->piece_count; i++)
+        if (sim->pieces[i].address == address &&
+            fth_ptx_free(sim->memory, address, NULL) == FTH_OK) {
+            sim->used_bytes -= sim->pieces[i].bytes;
+            sim->pieces[i] = sim->pieces[--sim->piece_count];
+            return;
+        }
+}
+
+static enum fth_status outside(uint64_t address, uint64_t bytes, struct fth_error *error)
+{
+    return fth_fail(error, FTH_INVALID, "copy to or from device memory", NULL,
+                    "%llu bytes at 0x%llx are not all allocated", (unsigned long long)bytes,
+                    (unsigned long long)address);
+}
+
+static enum fth_status upload(void *machine, uint64_t address, const void *data, uint64_t bytes,
+                              struct fth_error *error)
+{
+    void *host = fth_ptx_host(((struct sim *)machine)->memory, address, bytes);
+    if (!host)
+        return outside(address, bytes, error);
+    memcpy(host, data, (size_t)bytes);
+    return FTH_OK;
+}
+
+static enum fth_status download(void *machine, void *data, uint64_t address, uint64_t bytes,
+                                struct fth_error *error)
+{
+    const void *host = fth_ptx_host(((struct sim *)machine)->memory, address, bytes);
+    if (!host)
+        return outside(address, bytes, error);
+    memcpy(data, host, (size_t)bytes);
+    return FTH_OK;
+}
+
+static enum fth_status fill(void *machine, uint64_t address, unsigned char byte, uint64_t bytes,
+                            struct fth_error *error)
+{
+    if (fth_ptx_fill(((struct sim *)machine)->memory, address, byte, bytes))
+        return FTH_OK;
+    return outside(address, bytes, error);
+}
+
+static enum fth_status make_texture(void *machine, uint64_t address, uint64_t texels,
+                                    uint64_t *handle, struct fth_error *error)
+{
+    struct sim *sim = machine;
+    if (texels > MOST_TEXELS)
+        return fth_fail(error, FTH_INVALID, "make texture", NULL,
+                        "%llu texels, and %llu are the most", (unsigned long long)texels,
+                        (unsigned long long)MOST_TEXELS);
+    return fth_ptx_texture(sim->memory, address, texels, FTH_TEXEL_U32, 1, handle, error);
+}
+
+static void free_texture(void *machine, uint64_t handle)
+{
+    fth_ptx_texture_free(((struct sim *)machine)->memory, handle);
+}
+
+/* ---- launches ---- */
+
+static enum fth_status tell_fault(const struct sim *sim, struct fth_error *error)
+{
+    const struct fth_error *fault = &sim->fault;
+    return fth_fail(error, fault->status, fault->operation, fault->argument, "%s", fault->cause);
+}
+
+/* Runs at once. */
+static enum fth_status launch(void *machine, const struct fth_machine_launch *launch,
+                              struct fth_error *error)
+{
+    struct sim *sim = machine;
+    if (sim->fault.status != FTH_OK)
+        return tell_fault(sim, error);
+    const struct fth_ptx_kernel *kernel = fth_ptx_kernel(launch->module->module, launch->kernel);
+    if (!kernel)
+        return fth_fail(error, FTH_NOT_FOUND, "launch kernel", launch->kernel,
+                        "the module has none of that name");
+    uint64_t shared_bytes = kernel->shared_bytes + launch->shared_bytes;
+    if (shared_bytes < launch->shared_bytes || shared_bytes > sim->plan.shared_block_bytes)
+        return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel,
+                        "%llu bytes of shared memory, and a block can have %llu",
+                        (unsigned long long)shared_bytes,
+                        (unsigned long long)sim->plan.shared_block_bytes);
+    struct fth_ptx_observer observer = sim_observer;
+    observer.user = &sim->timing;
+    const struct fth_ptx_launch run = {.kernel = launch->kernel,
+                                       .grid = {launch->blocks, 1, 1},
+                                       .block = {launch->threads, 1, 1},
+                                       .dynamic_shared_bytes = (size_t)launch->shared_bytes,
+                                       .arguments = launch->arguments,
+                                       .argument_bytes = launch->argument_bytes,
+                                       .threads = 1,
+                                       .sms = sim->plan.sms,
+                                       .most_instructions = sim->most_instructions,
+                                       .observer = &observer};
+    if (launch->threads > SIM_MOST_WARPS * 32)
+        return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel,
+                        "%u threads a block, and %d are the most", launch->threads,
+                        SIM_MOST_WARPS * 32);
+    sim_timing_launch(&sim->timing, launch->module->code_base,
+                      launch->threads ? launch->threads : 1, shared_bytes,
+                      launch->carveout_percent);
+    enum fth_status status = fth_ptx_run(launch->module->machine, &run, NULL, &sim->fault);
+    sim_timing_finish(&sim->timing);
+    if (sim->timing.failed) {
+        sim->fault = FTH_NO_ERROR;
+        status = fth_fail(&sim->fault, FTH_NO_MEMORY, operation, launch->kernel, "out of memory");
+    }
+    return status == FTH_OK ? FTH_OK : tell_fault(sim, error);
+}
+
+static enum fth_status wait_for_all(void *machine, double limit_s, struct fth_error *error)
+{
+    (void)limit_s;
+    const struct sim *sim = machine;
+    return sim->fault.status == FTH_OK ? FTH_OK : tell_fault(sim, error);
+}
+
+/* ---- beginning and end ---- */
+
+static void close_machine(void *machine)
+{
+    struct sim *sim = machine;
+    if (!sim)
+        return;
+    while (sim->modules)
+        unload(sim, sim->modules);
+    fth_ptx_machine_destroy(sim->memory);
+    sim_timing_fini(&sim->timing);
+    sim_plan_fini(&sim->plan);
+    fth_gpu_destroy(sim->facts);
+    free(sim->pieces);
+    free(sim);
+}
+
+static const struct fth_machine_ops sim_ops = {.facts = get_facts,
+                                               .describe = describe,
+                                               .load = load,
+                                               .unload = unload,
+                                               .symbol = symbol,
+                                               .alloc = allocate,
+                                               .free = deallocate,
+                                               .free_bytes = get_free_bytes,
+                                               .upload = upload,
+                                               .download = download,
+                                               .fill = fill,
+                                               .texture = make_texture,
+                                               .texture_free = free_texture,
+                                               .launch = launch,
+                                               .wait = wait_for_all,
+                                               .close = close_machine};
+
+enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
+                                       const struct fth_machine_ops **ops, void **machine,
+                                       struct fth_error *error)
+{
+    *machine = NULL;
+    *ops = &sim_ops;
+    struct sim *sim = calloc(1, sizeof *sim);
+    if (!sim)
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    sim->most_instructions = MOST_INSTRUCTIONS;
+    sim->fault = FTH_NO_ERROR;
+    enum fth_status status = sim_plan_init(&sim->plan, gpu, error);
+    if (status == FTH_OK)
+        status = sim_timing_init(&sim->timing, &sim->plan, error);
+    if (status == FTH_OK)
+        status = sim_facts_create(gpu, &sim->plan, &sim->facts, error);
+    if (status == FTH_OK)
+        status = fth_ptx_machine_create(NULL, &sim->memory, error);
+    if (status != FTH_OK) {
+        close_machine(sim);
+        return status;
+    }
+    *machine = sim;
+    return FTH_OK;
+}
+
+void fth_sim_set_limit(void *machine, uint64_t instructions)
+{
+    ((struct sim *)machine)->most_instructions = instructions;
+}

@@ -1,0 +1,212 @@
+/* Time. Each warp issues in order: an instruction issues when the one before it has, and when all
+ * that it reads is ready; what it writes is ready some cycles later, or when its load returns. So a
+ * chain of dependent loads takes exactly their latencies, and a clock read behind an instruction
+ * that uses a loaded value has seen the load return.
+ *
+ * Blocks are executed one after the other, each from the time at which its SM has a place for it.
+ */
+#include "device/sim/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* From the issue of an arithmetic instruction to that of one that uses its result, Volta and
+ * later. */
+#define ALU_LATENCY (4 * SIM_CYCLE)
+/* Between two launches, in microseconds. */
+#define LAUNCH_GAP_US 3
+#define SM_RING_BITS 13
+
+enum fth_status sim_timing_init(struct sim_timing *timing, const struct sim_plan *plan,
+                                struct fth_error *error)
+{
+    *timing = (struct sim_timing){.plan = plan};
+    timing->sms = calloc(plan->sms, sizeof *timing->sms);
+    timing->free_at = calloc((size_t)plan->sms * SIM_MOST_RESIDENT, sizeof *timing->free_at);
+    if (!timing->sms || !timing->free_at)
+        return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
+    for (uint32_t i = 0; i < plan->sms; i++)
+        timing->sms[i].requests.bits = timing->sms[i].l1.bits = timing->sms[i].shared.bits =
+            SM_RING_BITS;
+    sim_noise_init(&timing->noise, plan);
+    enum fth_status status = sim_caches_init(&timing->caches, plan, error);
+    if (status == FTH_OK)
+        status = sim_tlbs_init(&timing->tlbs, plan, error);
+    if (status == FTH_OK)
+        status = sim_l2_init(&timing->l2, plan, error);
+    return status;
+}
+
+void sim_timing_fini(struct sim_timing *timing)
+{
+    for (uint32_t i = 0; timing->sms && i < timing->plan->sms; i++) {
+        sim_port_fini(&timing->sms[i].requests);
+        sim_port_fini(&timing->sms[i].l1);
+        sim_port_fini(&timing->sms[i].shared);
+    }
+    for (unsigned i = 0; i < SIM_MOST_WARPS; i++)
+        free(timing->warps[i].ready);
+    free(timing->sms);
+    free(timing->free_at);
+    sim_caches_fini(&timing->caches);
+    sim_tlbs_fini(&timing->tlbs);
+    sim_l2_fini(&timing->l2);
+}
+
+/* ---- launches and blocks ---- */
+
+void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t threads,
+                       uint64_t shared_bytes, int carveout_percent)
+{
+    const struct sim_plan *plan = timing->plan;
+    sim_caches_launch(&timing->caches, sim_plan_l1_bytes(plan, carveout_percent, shared_bytes));
+    timing->code_base = code_base;
+    timing->warp_count = (threads + 31) / 32;
+    uint64_t resident = plan->warps_per_sm / timing->warp_count;
+    if (shared_bytes && plan->shared_bytes / shared_bytes < resident)
+        resident = plan->shared_bytes / shared_bytes;
+    timing->resident = resident < 1                   ? 1
+                       : resident > SIM_MOST_RESIDENT ? SIM_MOST_RESIDENT
+                                                      : (uint32_t)resident;
+    for (size_t i = 0; i < (size_t)plan->sms * SIM_MOST_RESIDENT; i++)
+        timing->free_at[i] = timing->start;
+    timing->end = timing->start;
+    timing->block = UINT64_MAX;
+}
+
+/* The block that ran is done, and its place on the SM is free. */
+static void end_block(struct sim_timing *timing)
+{
+    if (timing->block == UINT64_MAX)
+        return;
+    int64_t end = timing->start;
+    for (uint32_t i = 0; i < timing->warp_count; i++) {
+        const struct sim_warp *warp = &timing->warps[i];
+        end = warp->now > end ? warp->now : end;
+        end = warp->pending > end ? warp->pending : end;
+    }
+    timing->free_at[(size_t)timing->block_sm * SIM_MOST_RESIDENT + timing->block_place] = end;
+    timing->end = end > timing->end ? end : timing->end;
+}
+
+static void begin_block(struct sim_timing *timing, const struct fth_ptx_warp_id *who)
+{
+    end_block(timing);
+    const int64_t *places = timing->free_at + (size_t)who->sm * SIM_MOST_RESIDENT;
+    uint32_t place = 0;
+    for (uint32_t i = 1; i < timing->resident; i++)
+        if (places[i] < places[place])
+            place = i;
+    timing->block = who->block;
+    timing->block_sm = who->sm;
+    timing->block_place = place;
+    for (uint32_t i = 0; i < timing->warp_count; i++) {
+        struct sim_warp *warp = &timing->warps[i];
+        warp->now = warp->issued = warp->pending = places[place];
+        warp->fetch_line = warp->fetch_next = UINT64_MAX;
+        if (warp->ready_count)
+            memset(warp->ready, 0, warp->ready_count * sizeof *warp->ready);
+    }
+}
+
+void sim_timing_finish(struct sim_timing *timing)
+{
+    end_block(timing);
+    int64_t gap = (int64_t)(LAUNCH_GAP_US * timing->plan->clock_mhz) + 1;
+    timing->start = (timing->end / SIM_CYCLE + gap) * SIM_CYCLE;
+}
+
+/* ---- instructions ---- */
+
+static bool make_room(struct sim_timing *timing, struct sim_warp *warp, uint32_t count)
+{
+    int64_t *ready = realloc(warp->ready, (size_t)count * 2 * sizeof *ready);
+    if (!ready) {
+        timing->failed = true;
+        return false;
+    }
+    memset(ready + warp->ready_count, 0, (count * 2 - warp->ready_count) * sizeof *ready);
+    warp->ready = ready;
+    warp->ready_count = count * 2;
+    return true;
+}
+
+static bool on_issue(void *user, const struct fth_ptx_issue *issue)
+{
+    struct sim_timing *timing = user;
+    if (issue->who.block != timing->block)
+        begin_block(timing, &issue->who);
+    struct sim_warp *warp = &timing->warps[issue->who.warp];
+    if (issue->operand_end > warp->ready_count && !make_room(timing, warp, issue->operand_end))
+        return false;
+    const struct fth_ptx_operands *operands = issue->operands;
+    int64_t *ready = warp->ready + issue->operand_base, time = warp->now;
+    for (unsigned i = 0; i < operands->read_count; i++)
+        time = ready[operands->reads[i]] > time ? ready[operands->reads[i]] : time;
+    if (operands->drains && warp->pending > time)
+        time = warp->pending;
+    warp->issued = time;
+    warp->operands = operands;
+    warp->operand_base = issue->operand_base;
+    warp->now =
+        time + sim_fetch(timing, warp, &issue->who, timing->code_base + operands->code_offset);
+    if (issue->mask == 0)
+        return !timing->failed;
+    int64_t done = time + (operands->accesses ? SIM_CYCLE : ALU_LATENCY);
+    for (unsigned i = 0; i < operands->write_count; i++)
+        ready[operands->writes[i]] = done;
+    return !timing->failed;
+}
+
+static bool on_access(void *user, const struct fth_ptx_access *access)
+{
+    struct sim_timing *timing = user;
+    struct sim_warp *warp = &timing->warps[access->who.warp];
+    int64_t latency = sim_path_latency(timing, access, warp->issued);
+    if (access->kind != FTH_ACCESS_WRITE)
+        latency = sim_noise_add(&timing->noise, latency);
+    int64_t done = warp->issued + latency;
+    warp->pending = done > warp->pending ? done : warp->pending;
+    int64_t *ready = warp->ready + warp->operand_base;
+    const struct fth_ptx_operands *operands = warp->operands;
+    for (unsigned i = 0; i < operands->write_count; i++)
+        if (ready[operands->writes[i]] < done)
+            ready[operands->writes[i]] = done;
+    return !timing->failed;
+}
+
+static bool on_barrier(void *user, uint64_t block, uint32_t barrier, uint32_t warps)
+{
+    (void)block;
+    (void)barrier;
+    struct sim_timing *timing = user;
+    int64_t latest = 0;
+    for (uint32_t left = warps; left; left &= left - 1) {
+        int64_t now = timing->warps[__builtin_ctz(left)].now;
+        latest = now > latest ? now : latest;
+    }
+    for (uint32_t left = warps; left; left &= left - 1)
+        timing->warps[__builtin_ctz(left)].now = latest;
+    return true;
+}
+
+static uint64_t on_clock(void *user, const struct fth_ptx_warp_id *who, bool global)
+{
+    struct sim_timing *timing = user;
+    int64_t issued = timing->warps[who->warp].issued;
+    /* A thousandth of a cycle, by cycles a microsecond, is a nanosecond. */
+    return global ? (uint64_t)((double)issued / timing->plan->clock_mhz)
+                  : (uint64_t)(issued / SIM_CYCLE);
+}
+
+static int64_t on_time(void *user, const struct fth_ptx_warp_id *who)
+{
+    const struct sim_timing *timing = user;
+    return timing->warps[who->warp].now;
+}
+
+const struct fth_ptx_observer sim_observer = {.issue = on_issue,
+                                              .access = on_access,
+                                              .barrier = on_barrier,
+                                              .clock = on_clock,
+                                              .time = on_time};

@@ -1,0 +1,57 @@
+/* Translation. The caches of an SM are virtually addressed, so only what leaves the SM is looked
+ * up: level after level until one has the page. Each level that misses adds its penalty. TLBs
+ * outlive launches. */
+#include "device/sim/sim.h"
+
+#include <stdlib.h>
+
+enum fth_status sim_tlbs_init(struct sim_tlbs *tlbs, const struct sim_plan *plan,
+                              struct fth_error *error)
+{
+    *tlbs = (struct sim_tlbs){.plan = plan};
+    for (unsigned i = 0; i < SIM_TLBS; i++) {
+        if (!plan->tlbs[i].present)
+            continue;
+        const struct sim_shape *shape = &plan->tlbs[i].shape;
+        tlbs->caches[i] = calloc(sim_owners(shape->scope, plan->sms), sizeof *tlbs->caches[i]);
+        if (!tlbs->caches[i])
+            return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
+        /* The first one now, so that a shape that cannot be is told before anything runs. */
+        enum fth_status status =
+            sim_cache_create(shape, FTH_WRITE_EVICT, plan->seed + i, tlbs->caches[i], error);
+        if (status != FTH_OK)
+            return status;
+    }
+    return FTH_OK;
+}
+
+void sim_tlbs_fini(struct sim_tlbs *tlbs)
+{
+    for (unsigned i = 0; i < SIM_TLBS; i++) {
+        uint32_t owners =
+            tlbs->caches[i] ? sim_owners(tlbs->plan->tlbs[i].shape.scope, tlbs->plan->sms) : 0;
+        for (uint32_t owner = 0; owner < owners; owner++)
+            fth_cache_destroy(tlbs->caches[i][owner]);
+        free(tlbs->caches[i]);
+    }
+}
+
+int64_t sim_tlbs_look_up(struct sim_tlbs *tlbs, uint32_t sm, uint64_t address)
+{
+    const struct sim_plan *plan = tlbs->plan;
+    int64_t penalty = 0;
+    for (unsigned i = 0; i < SIM_TLBS; i++) {
+        if (!plan->tlbs[i].present)
+            continue;
+        uint32_t owner = sim_owner(plan->tlbs[i].shape.scope, sm);
+        struct fth_cache **cache = &tlbs->caches[i][owner];
+        if (!*cache &&
+            sim_cache_create(&plan->tlbs[i].shape, FTH_WRITE_EVICT,
+                             plan->seed + i + (uint64_t)owner * SIM_TLBS, cache, NULL) != FTH_OK)
+            continue;
+        if (fth_cache_access(*cache, address, 1, FTH_CACHE_READ, NULL) == FTH_CACHE_HIT)
+            break;
+        penalty += plan->tlbs[i].penalty;
+    }
+    return penalty;
+}

@@ -1,0 +1,74 @@
+/* What an instruction reads and writes, worked out once when a module is read, so that an observer
+ * that keeps time has it at hand: registers by their rows, and behind them the predicates. */
+#include "ptx/engine.h"
+
+#include <string.h>
+
+static void add_read(struct fth_ptx_operands *operands, uint32_t number)
+{
+    operands->reads[operands->read_count++] = number;
+}
+
+static void add_write(struct fth_ptx_operands *operands, uint32_t number)
+{
+    operands->writes[operands->write_count++] = number;
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Those that wait for whatever the warp has under way: a fence and the end of a copy because that
+ * is what they are for, calls and returns because their arguments are copied unseen. */
+static bool drains(const struct inst *inst)
+{
+    return inst->control == K_CALL || inst->control == K_CALL_INDIRECT ||
+           inst->control == K_RETURN || begins_with(inst->opcode, "membar") ||
+           begins_with(inst->opcode, "fence") || begins_with(inst->opcode, "cp.async.wait");
+}
+
+static bool accesses(const struct inst *inst)
+{
+    static const char *const starts[] = {"ld.",  "ldu.", "st.",      "atom.",
+                                         "red.", "tex.", "cp.async."};
+    if (inst->control != K_NONE || inst->space == SPACE_ARGUMENT || drains(inst))
+        return false;
+    for (size_t i = 0; i < FTH_COUNT(starts); i++)
+        if (begins_with(inst->opcode, starts[i]))
+            return true;
+    return false;
+}
+
+bool find_operands(struct fth_ptx_module *module, struct function *function, uint64_t code_offset)
+{
+    uint32_t predicates = function->register_count;
+    function->operand_count = function->register_count + function->predicate_count;
+    struct fth_ptx_operands *all =
+        fth_arena_array(&module->arena, function->code_count + 1, sizeof *all);
+    if (!all)
+        return false;
+    for (size_t pc = 0; pc < function->code_count; pc++) {
+        struct inst *inst = &function->code[pc];
+        struct fth_ptx_operands *operands = &all[pc];
+        operands->code_offset = code_offset + pc * FTH_PTX_INSTRUCTION_BYTES;
+        operands->drains = drains(inst);
+        operands->accesses = accesses(inst);
+        if (inst->guarded)
+            add_read(operands, predicates + inst->guard);
+        if (inst->predicate != UINT32_MAX)
+            add_read(operands, predicates + inst->predicate);
+        for (size_t i = 0; i < FTH_COUNT(inst->s); i++)
+            if (inst->s[i] >= 0)
+                add_read(operands,
+                         (i < inst->predicate_sources ? predicates : 0) + (uint32_t)inst->s[i]);
+        for (size_t i = 0; i < FTH_COUNT(inst->d); i++)
+            if (inst->d[i] >= 0)
+                add_write(operands,
+                          (inst->gives_predicate ? predicates : 0) + (uint32_t)inst->d[i]);
+        if (inst->predicate2 != UINT32_MAX)
+            add_write(operands, predicates + inst->predicate2);
+        inst->operands = operands;
+    }
+    return true;
+}
