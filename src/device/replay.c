@@ -138,16 +138,13 @@ static enum fth_status open_replay(const char *what, const struct fth_log *log,
         if (!replay->path || !replay->asked)
             status = fth_fail(error, FTH_NO_MEMORY, operation, what, "out of memory");
     }
-    if (status == FTH_OK) {
-        struct fth_buffer id = {0};
-        fth_buffer_format(&id, "replay:%s", what);
-        status = id.failed ? fth_fail(error, FTH_NO_MEMORY, operation, what, "out of memory")
-                           : fth_device_create(id.data, &replay_ops, replay, device, error);
-        fth_buffer_fini(&id);
-    }
-    if (status != FTH_OK)
+    if (status != FTH_OK) {
         close_replay(replay);
-    return status;
+        return status;
+    }
+    char id[sizeof(*device)->id];
+    snprintf(id, sizeof id, "replay:%s", what);
+    return fth_device_create(id, &replay_ops, replay, device, error);
 }
 
 const struct fth_backend fth_backend_replay = {"replay", "answers from a recording: replay:FILE",
