@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+enum { MOST_ALIGN = 2 << 20 };
+
 static uint64_t end_of(const struct fth_chain *chain)
 {
     return chain->start_bytes + chain->count * chain->stride_bytes;
@@ -24,8 +26,9 @@ static void release(struct fth_layout *layout, struct fth_region *region)
 {
     if (region->texture)
         layout->ops->texture_free(layout->machine, region->texture);
-    layout->ops->free(layout->machine, region->address);
-    region->texture = region->address = region->bytes = 0;
+    if (region->memory)
+        layout->ops->free(layout->machine, region->memory);
+    region->texture = region->memory = region->address = region->bytes = 0;
     region->built_count = 0;
 }
 
@@ -65,11 +68,18 @@ enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path
                                       .step = fth_chain_step(chain),
                                       .count = fth_chain_step(chain) == 1 ? 0 : chain->count};
     }
-    if (region->address)
+    if (region->memory)
         release(layout, region);
-    enum fth_status status = layout->ops->alloc(layout->machine, bytes, &region->address, error);
-    if (status == FTH_OK)
+    /* Aligned to its own size, so that which sets an array fills does not depend on where it lies. */
+    uint64_t align = 512;
+    while (align < bytes && align < MOST_ALIGN)
+        align *= 2;
+    enum fth_status status =
+        layout->ops->alloc(layout->machine, bytes + align, &region->memory, error);
+    if (status == FTH_OK) {
+        region->address = (region->memory + align - 1) / align * align;
         region->bytes = bytes;
+    }
     if (status == FTH_OK && region->texels)
         status = layout->ops->texture(layout->machine, region->address, bytes / 4,
                                       &region->texture, error);

@@ -16,6 +16,7 @@ struct fth_region {
     bool texels; /* indices of 32 bits for a texture; pointers otherwise */
     uint64_t stride, step;
     uint64_t count; /* of a chain that is not in memory order, which has one; 0 otherwise */
+    uint64_t memory; /* what was allocated; 0: nothing */
     uint64_t address, bytes;
     uint64_t texture; /* handle; 0: none */
     struct fth_built *built;

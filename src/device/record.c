@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Recordings are made once and kept: as small as zstd makes them in reasonable time. */
-enum { LEVEL = 19 };
+enum { LEVEL = 9 };
 
 struct recorder {
     const struct fth_device_ops *inner;

@@ -98,6 +98,20 @@ static enum fth_status find_l1(struct fth_discovery *discovery, const struct fth
                            error);
 }
 
+/* What timing a hop costs differs between a hit in L1 and a load that leaves the SM; the latter is seen
+ * on one SM and its own latency. */
+static enum fth_status find_l2_overhead(struct fth_discovery *discovery, struct fth_error *error)
+{
+    struct fth_latency_plan plan = l2_array;
+    struct fth_figure l2;
+    plan.every_sm = false;
+    enum fth_status status = fth_probe_latency(&discovery->prober, &plan, &l2, error);
+    if (status == FTH_OK)
+        status = fth_probe_overhead(&discovery->prober, &plan, l2.value,
+                                    &discovery->l2_overhead_cycles, error);
+    return status;
+}
+
 static enum fth_status find_caches(struct fth_discovery *discovery, struct fth_error *error)
 {
     struct fth_figure l1, l2;
@@ -110,6 +124,8 @@ static enum fth_status find_caches(struct fth_discovery *discovery, struct fth_e
     fth_log_progress(discovery->prober.log, "L2 latency", 0.2);
     if (status == FTH_OK)
         status = fth_probe_latency(&discovery->prober, &l2_array, &l2, error);
+    if (status == FTH_OK)
+        status = find_l2_overhead(discovery, error);
     if (status != FTH_OK)
         return status;
     if (wanted(discovery, "l2"))
@@ -135,7 +151,7 @@ static enum fth_status find_memory(struct fth_discovery *discovery, struct fth_e
     struct fth_figure near, far;
     fth_log_progress(discovery->prober.log, "memory latency", 0.8);
     enum fth_status status = fth_probe_memory_latency(
-        &discovery->prober, discovery->overhead_cycles, &near, &far, error);
+        &discovery->prober, discovery->l2_overhead_cycles, &near, &far, error);
     if (status == FTH_OK)
         status = fth_note_latency(discovery->gpu, "memory", "latency_cycles", &near, method, error);
     if (status == FTH_OK && isfinite(far.value))

@@ -13,7 +13,8 @@ struct fth_discovery {
     struct fth_prober prober;
     struct fth_gpu *gpu;
     const char *only;
-    double overhead_cycles; /* of timing one hop */
+    double overhead_cycles;    /* of timing one hop that hits in L1 */
+    double l2_overhead_cycles; /* ... and one that leaves the SM */
 };
 
 /* ---- note.c ---- */

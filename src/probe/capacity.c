@@ -2,8 +2,11 @@
  *
  * Footprints from small to large are tried in one batch, an SM each, which brackets the edge; the
  * bracket is then cut into parts until it is one stride wide (doubling and bisection of the topology
- * thesis, several cuts at a time). A hop is a miss where it is slow in most of the passes, so that a
- * disturbance that hits one of them does not count. */
+ * thesis, several cuts at a time).
+ *
+ * A slow hop is a miss or a disturbance. Misses of a cache that always replaces the same way come again
+ * at the same hop in every pass; others do not, and are told by their number: how many hops are slow by
+ * disturbance alone is seen where the footprint fits for sure. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -18,19 +21,36 @@ enum {
 
 struct edge {
     uint64_t fits, misses; /* in strides; misses 0: not found */
+    double slow_rate;      /* of hops that are slow by disturbance; below 0: not known yet */
 };
 
-/* Hops that are slow in most passes. */
-static uint64_t steady_misses(const struct fth_samples *samples, uint64_t count, double threshold)
+/* What is slow in a walk of so many passes over `count` hops. The very first hop does not count: the
+ * instructions that time it come from memory. */
+struct slow {
+    uint64_t all;    /* hops */
+    uint64_t steady; /* places that are slow in most passes */
+};
+
+static struct slow count_slow(const struct fth_samples *samples, uint64_t count, double threshold)
 {
-    uint64_t misses = 0;
+    struct slow slow = {0, 0};
     for (uint64_t hop = 0; hop < count; hop++) {
-        unsigned slow = 0;
-        for (uint64_t pass = 0; pass < TIMED_PASSES; pass++)
-            slow += samples->cycles[pass * count + hop] > threshold;
-        misses += slow > TIMED_PASSES / 2;
+        unsigned times = 0;
+        for (uint64_t pass = hop == 0; pass < TIMED_PASSES; pass++)
+            times += samples->cycles[pass * count + hop] > threshold;
+        slow.all += times;
+        slow.steady += times > TIMED_PASSES / 2;
     }
-    return misses;
+    return slow;
+}
+
+/* Whether a walk had misses, where a hop is slow by disturbance at that rate: five standard deviations
+ * above what this explains. */
+static bool has_misses(struct slow slow, uint64_t hops, double rate)
+{
+    const double expected = (double)hops * rate;
+    return slow.steady > expected * rate * TIMED_PASSES ||
+           (double)slow.all > expected + 5 * sqrt(expected);
 }
 
 /* Tries the footprints, ascending, and narrows the edge. */
@@ -52,7 +72,10 @@ static enum fth_status try_counts(const struct fth_prober *prober,
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         capacity->samples += answers.items[i].count;
         capacity->footprints++;
-        if (steady_misses(&answers.items[i], counts[i], threshold)) {
+        struct slow slow = count_slow(&answers.items[i], counts[i], threshold);
+        if (edge->slow_rate < 0)
+            edge->slow_rate = (double)slow.all / (double)(TIMED_PASSES * counts[i]);
+        if (has_misses(slow, TIMED_PASSES * counts[i], edge->slow_rate)) {
             edge->misses = counts[i];
             break;
         }
@@ -67,7 +90,7 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                    struct fth_capacity *capacity, struct fth_error *error)
 {
     *capacity = (struct fth_capacity){0};
-    struct edge edge = {0, 0};
+    struct edge edge = {0, 0, -1};
     uint64_t counts[FIRST_CUTS];
     const double ratio = (double)plan->largest_bytes / (double)plan->smallest_bytes;
     for (size_t i = 0; i < FIRST_CUTS; i++)

@@ -90,16 +90,38 @@ enum fth_status fth_probe_overhead(const struct fth_prober *prober,
 {
     struct fth_chain chain = chain_of(plan, plan->long_count);
     struct fth_request request = fth_request_make(plan->carveout_percent);
+    request.sm = 0;
     fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, WARM_PASSES);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 3);
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
-    struct fth_summary summary;
+    double hop = NAN;
     if (status == FTH_OK)
-        status = fth_summary_u32(answers.items[0].cycles, answers.items[0].count, &summary, error);
-    if (status == FTH_OK)
-        *overhead_cycles = summary.median - latency_cycles;
+        status = fth_core_mean_u32(answers.items[0].cycles, answers.items[0].count, &hop, error);
+    *overhead_cycles = hop - latency_cycles;
     fth_answers_fini(&answers);
+    return status;
+}
+
+/* The latency of the samples that belong to one plateau, less the overhead. */
+static enum fth_status plateau(const struct fth_samples *samples,
+                               const struct fth_clusters *clusters, size_t index,
+                               double overhead_cycles, struct fth_figure *cycles,
+                               struct fth_error *error)
+{
+    uint32_t *members = calloc(samples->count, sizeof *members);
+    if (!members)
+        return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
+    size_t count = 0;
+    for (size_t i = 0; i < samples->count; i++)
+        if (fth_cluster_of(clusters, samples->cycles[i]) == index)
+            members[count++] = samples->cycles[i];
+    double mean = NAN;
+    enum fth_status status = fth_core_mean_u32(members, count, &mean, error);
+    const struct fth_cluster *cluster = &clusters->items[index];
+    *cycles = (struct fth_figure){mean - overhead_cycles, cluster->p05 - overhead_cycles,
+                                  cluster->p95 - overhead_cycles, count, samples->clock_mhz};
+    free(members);
     return status;
 }
 
@@ -122,15 +144,10 @@ enum fth_status fth_probe_memory_latency(const struct fth_prober *prober, double
     if (status == FTH_OK)
         status = fth_cluster_u32(samples->cycles, samples->count,
                                  &(struct fth_cluster_options){.min_share = 0.1}, &clusters, error);
-    if (status == FTH_OK) {
-        struct fth_figure *const figures[] = {near_cycles, far_cycles};
-        *far_cycles = (struct fth_figure){.value = NAN};
-        for (size_t i = 0; i < 2 && i < clusters.count; i++)
-            *figures[i] = (struct fth_figure){clusters.items[i].median - overhead_cycles,
-                                              clusters.items[i].p05 - overhead_cycles,
-                                              clusters.items[i].p95 - overhead_cycles,
-                                              clusters.items[i].count, samples->clock_mhz};
-    }
+    *far_cycles = (struct fth_figure){.value = NAN};
+    struct fth_figure *const figures[] = {near_cycles, far_cycles};
+    for (size_t i = 0; i < 2 && status == FTH_OK && i < clusters.count; i++)
+        status = plateau(samples, &clusters, i, overhead_cycles, figures[i], error);
     fth_answers_fini(&answers);
     return status;
 }

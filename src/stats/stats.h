@@ -65,6 +65,12 @@ FTH_MUST_USE enum fth_status fth_quantile_f64(const double *samples, size_t coun
 FTH_MUST_USE enum fth_status fth_trimmed_mean_f64(const double *samples, size_t count, double share,
                                                   double *mean, struct fth_error *error);
 
+/* The mean of the samples within three median absolute deviations of the median, and within 2 at
+ * least: as steady as the median, and finer than the samples' own steps, as for cycles that are counted
+ * whole. */
+FTH_MUST_USE enum fth_status fth_core_mean_u32(const uint32_t *samples, size_t count, double *mean,
+                                               struct fth_error *error);
+
 /* The value that occurs most often, the lowest of those where there are several. */
 struct fth_mode {
     uint32_t value;

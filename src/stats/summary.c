@@ -105,6 +105,25 @@ enum fth_status fth_quantile_f64(const double *samples, size_t count, double p, 
     return status;
 }
 
+enum fth_status fth_core_mean_u32(const uint32_t *samples, size_t count, double *mean,
+                                  struct fth_error *error)
+{
+    struct fth_summary summary;
+    enum fth_status status = fth_summary_u32(samples, count, &summary, error);
+    if (status != FTH_OK)
+        return status;
+    const double reach = fmax(2, 3 * summary.mad);
+    double sum = 0;
+    size_t within = 0;
+    for (size_t i = 0; i < count; i++)
+        if (fabs(samples[i] - summary.median) <= reach) {
+            sum += samples[i];
+            within++;
+        }
+    *mean = sum / (double)within;
+    return FTH_OK;
+}
+
 enum fth_status fth_trimmed_mean_f64(const double *samples, size_t count, double share,
                                      double *result, struct fth_error *error)
 {

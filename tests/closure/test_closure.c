@@ -1,0 +1,135 @@
+/* The loop closes: what is discovered on a simulated GPU is what it was made from. For every
+ * description that comes with fathom and for random ones.
+ *
+ *   test_closure [FIRST LAST]      seeds of the random ones; otherwise 1 to 200
+ */
+#include "check.h"
+#include "closure/random_gpu.h"
+#include "discover/discover.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Latencies are told to a tenth of a cycle. */
+static const double resolution = 0.05 + 1e-9;
+
+/* Compares one figure; says where it differs. */
+static int differs(const struct fth_gpu *truth, const struct fth_gpu *found, const char *element,
+                   const char *attribute, double tolerance, char *why, size_t size)
+{
+    const struct fth_attribute *is = fth_gpu_attribute(truth, element, attribute);
+    const struct fth_attribute *seen = fth_gpu_attribute(found, element, attribute);
+    if (!is || (seen && fabs(seen->number - is->number) <= tolerance))
+        return 0;
+    size_t used = strlen(why);
+    snprintf(why + used, size - used, " %s.%s is %g, found %g;", element, attribute, is->number,
+             seen ? seen->number : NAN);
+    return 1;
+}
+
+static bool caches_global(const struct fth_gpu *gpu)
+{
+    const struct fth_attribute *caches = fth_gpu_attribute(gpu, "l1", "caches");
+    bool global = !caches && fth_gpu_attribute(gpu, "l1", "size_bytes");
+    for (size_t i = 0; caches && i < caches->count; i++)
+        global = global || strcmp(caches->texts[i], "global") == 0;
+    return global;
+}
+
+/* Discovers the simulated GPU of a description in a file; "" or what is wrong. */
+static void close_loop(const char *path, const struct fth_gpu *truth, char *why, size_t size)
+{
+    char id[300];
+    struct fth_device *device = NULL;
+    struct fth_gpu *found = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    const struct fth_discover_options options = {0};
+    snprintf(id, sizeof id, "sim:%s", path);
+    why[0] = '\0';
+    if (fth_device_open(id, NULL, &device, &error) != FTH_OK ||
+        fth_discover(device, &options, &found, &error) != FTH_OK) {
+        fth_error_text(&error, why, size);
+    } else {
+        if (caches_global(truth)) {
+            differs(truth, found, "l1", "size_bytes", 0, why, size);
+            differs(truth, found, "l1", "latency_cycles", resolution, why, size);
+        } else if (fth_gpu_attribute(found, "l1", "size_bytes")) {
+            snprintf(why, size, " an L1 was found that does not cache global loads;");
+        }
+        differs(truth, found, "l2", "latency_cycles", resolution, why, size);
+        differs(truth, found, "memory", "latency_cycles", resolution, why, size);
+        differs(truth, found, "memory", "far_latency_cycles", resolution, why, size);
+    }
+    fth_gpu_destroy(found);
+    fth_device_close(device);
+}
+
+static void published(void **state)
+{
+    (void)state;
+    const char *folder = FTH_SOURCE_ROOT "/data/gpus";
+    struct dirent *entry;
+    DIR *files = opendir(folder);
+    assert_non_null(files);
+    int count = 0, wrong = 0;
+    while ((entry = readdir(files))) {
+        if (!strstr(entry->d_name, ".json"))
+            continue;
+        char path[512], why[512];
+        struct fth_gpu *truth = NULL;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        assert_int_equal(fth_gpu_read_file(path, NULL, &truth, NULL), FTH_OK);
+        close_loop(path, truth, why, sizeof why);
+        if (why[0])
+            print_message("# %s:%s\n", entry->d_name, why);
+        wrong += why[0] != '\0';
+        count++;
+        fth_gpu_destroy(truth);
+    }
+    closedir(files);
+    assert_true(count >= 14);
+    assert_int_equal(wrong, 0);
+}
+
+static uint64_t first_seed = 1, last_seed = 200;
+
+static void invented(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/fathom-closure-XXXXXX";
+    int file = mkstemp(path), wrong = 0;
+    assert_true(file >= 0);
+    close(file);
+    for (uint64_t seed = first_seed; seed <= last_seed; seed++) {
+        struct fth_gpu *truth = random_gpu(seed), *again = NULL;
+        char *written = NULL, why[512];
+        size_t size = 0;
+        struct fth_error error = FTH_NO_ERROR;
+        assert_int_equal(fth_gpu_write_text(truth, &written, &size, NULL), FTH_OK);
+        if (fth_gpu_read_text("random", written, size, NULL, &again, &error) != FTH_OK)
+            fail_msg("seed %llu: %s", (unsigned long long)seed, error.cause);
+        assert_int_equal(fth_file_write(path, written, size, NULL), FTH_OK);
+        close_loop(path, truth, why, sizeof why);
+        if (why[0])
+            print_message("# seed %llu:%s\n", (unsigned long long)seed, why);
+        wrong += why[0] != '\0';
+        fth_gpu_destroy(truth);
+        fth_gpu_destroy(again);
+        fth_free(written);
+    }
+    unlink(path);
+    assert_int_equal(wrong, 0);
+}
+
+int main(int count, char *words[])
+{
+    if (count > 2) {
+        first_seed = strtoull(words[1], NULL, 10);
+        last_seed = strtoull(words[2], NULL, 10);
+    }
+    const struct CMUnitTest tests[] = {cmocka_unit_test(published), cmocka_unit_test(invented)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
