@@ -369,7 +369,7 @@ enum fth_status fth_threshold_u32(const uint32_t *samples, size_t count,
                                   struct fth_threshold *threshold, struct fth_error *error)
 {
     double *sorted = NULL;
-    struct fth_clusters clusters;
+    struct fth_clusters clusters = {0};
     enum fth_status status = fth_sorted_u32(samples, count, OPERATION, &sorted, error);
     if (status == FTH_OK)
         status = cluster(sorted, count, options, &clusters, error);

@@ -178,9 +178,9 @@ FTH_MUST_USE enum fth_status fth_changes_find(const double *series, size_t count
                                               double penalty, struct fth_changes *changes,
                                               struct fth_error *error);
 void fth_changes_fini(struct fth_changes *changes);
-/* A penalty for fth_changes_find, from the noise between neighbours: 3 ln(count) times its
- * variance, which is taken to be no less than that of steps of `resolution`, in the unit of the
- * series. */
+/* A penalty for fth_changes_find, from the noise between neighbours, whose smaller four fifths of
+ * differences are taken to be no jumps. `resolution` > 0 is the step that the values are rounded
+ * to, in the unit of the series. */
 FTH_MUST_USE enum fth_status fth_change_penalty(const double *series, size_t count,
                                                 double resolution, double *penalty,
                                                 struct fth_error *error);
