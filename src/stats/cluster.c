@@ -34,7 +34,7 @@
  * it is 0.1; for two normal ones it asks for a distance of 4.9 standard deviations. */
 #define MIN_SEPARATION 0.5
 /* Few samples leave gaps by chance: the gap asked for grows by the square of this over the size of
- * the smaller group. Found by simulation, see tests/unit/test_stats.c. */
+ * the smaller group. Found by simulation, see tests/unit/test_plateaus.c. */
 #define SMALL_SAMPLE 8.0
 /* Fewer samples than these are no plateau, whatever min_share says. */
 #define FEWEST 4
