@@ -113,8 +113,8 @@ struct fth_clusters {
     size_t outliers;
 };
 
-/* `options` may be NULL. The memory is that of some 60 bytes a distinct value, the time
- * O(u log u) in their number u. */
+/* `options` may be NULL. Takes some 40 bytes a sample and 64 a distinct value, and O(u log u) in
+ * the number u of distinct values: 2 ms for 100,000 samples of whole cycles. */
 FTH_MUST_USE enum fth_status fth_cluster_f64(const double *samples, size_t count,
                                              const struct fth_cluster_options *options,
                                              struct fth_clusters *clusters,
@@ -136,7 +136,9 @@ struct fth_threshold {
     double separation; /* as in struct fth_clusters */
 };
 
-/* FTH_INCONCLUSIVE where the samples are one plateau. */
+/* FTH_INCONCLUSIVE where the samples are one plateau. A few misses among many hits are outliers: to
+ * find the first miss, take the threshold from samples of both kinds (those of all footprints
+ * together) and count with FTH_REDUCE_ABOVE. */
 FTH_MUST_USE enum fth_status fth_threshold_u32(const uint32_t *samples, size_t count,
                                                const struct fth_cluster_options *options,
                                                struct fth_threshold *threshold,
