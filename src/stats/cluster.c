@@ -34,7 +34,7 @@
  * it is 0.1; for two normal ones it asks for a distance of 4.9 standard deviations. */
 #define MIN_SEPARATION 0.5
 /* Few samples leave gaps by chance: the gap asked for grows by the square of this over the size of
- * the smaller group. Found by simulation, see tests/unit/test_stats.c. */
+ * the smaller group. Found by simulation, see tests/unit/test_plateaus.c. */
 #define SMALL_SAMPLE 8.0
 /* Fewer samples than these are no plateau, whatever min_share says. */
 #define FEWEST 4
@@ -369,7 +369,7 @@ enum fth_status fth_threshold_u32(const uint32_t *samples, size_t count,
                                   struct fth_threshold *threshold, struct fth_error *error)
 {
     double *sorted = NULL;
-    struct fth_clusters clusters;
+    struct fth_clusters clusters = {0};
     enum fth_status status = fth_sorted_u32(samples, count, OPERATION, &sorted, error);
     if (status == FTH_OK)
         status = cluster(sorted, count, options, &clusters, error);

@@ -189,7 +189,7 @@ enum fth_status fth_change_test(const double *series, size_t count, size_t index
     if (index == 0 || index >= count)
         return fth_fail(error, FTH_INVALID, "test a change point", "index",
                         "%zu leaves no values on one side of %zu", index, count);
-    struct fth_ks ks;
+    struct fth_ks ks = {0};
     enum fth_status status = fth_ks_test(series, index, series + index, count - index, &ks, error);
     if (status != FTH_OK)
         return status;

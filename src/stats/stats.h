@@ -119,8 +119,8 @@ struct fth_clusters {
     size_t outliers;
 };
 
-/* `options` may be NULL. The memory is that of some 60 bytes a distinct value, the time
- * O(u log u) in their number u. */
+/* `options` may be NULL. Takes some 40 bytes a sample and 64 a distinct value, and O(u log u) in
+ * the number u of distinct values: 2 ms for 100,000 samples of whole cycles. */
 FTH_MUST_USE enum fth_status fth_cluster_f64(const double *samples, size_t count,
                                              const struct fth_cluster_options *options,
                                              struct fth_clusters *clusters,
@@ -142,7 +142,9 @@ struct fth_threshold {
     double separation; /* as in struct fth_clusters */
 };
 
-/* FTH_INCONCLUSIVE where the samples are one plateau. */
+/* FTH_INCONCLUSIVE where the samples are one plateau. A few misses among many hits are outliers: to
+ * find the first miss, take the threshold from samples of both kinds (those of all footprints
+ * together) and count with FTH_REDUCE_ABOVE. */
 FTH_MUST_USE enum fth_status fth_threshold_u32(const uint32_t *samples, size_t count,
                                                const struct fth_cluster_options *options,
                                                struct fth_threshold *threshold,
@@ -184,9 +186,9 @@ FTH_MUST_USE enum fth_status fth_changes_find(const double *series, size_t count
                                               double penalty, struct fth_changes *changes,
                                               struct fth_error *error);
 void fth_changes_fini(struct fth_changes *changes);
-/* A penalty for fth_changes_find, from the noise between neighbours: 3 ln(count) times its
- * variance, which is taken to be no less than that of steps of `resolution`, in the unit of the
- * series. */
+/* A penalty for fth_changes_find, from the noise between neighbours, whose smaller four fifths of
+ * differences are taken to be no jumps. `resolution` > 0 is the step that the values are rounded
+ * to, in the unit of the series. */
 FTH_MUST_USE enum fth_status fth_change_penalty(const double *series, size_t count,
                                                 double resolution, double *penalty,
                                                 struct fth_error *error);
