@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct cli_command *const commands[] = {
-    &cli_show, &cli_gpus, &cli_devices, &cli_run, &cli_completion, &cli_help,
+    &cli_bare, &cli_topo, &cli_gpus, &cli_devices, &cli_run, &cli_completion, &cli_help,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -35,7 +35,7 @@ int main(int count, char *words[])
 {
     /* Only for what the terminal can show: numbers are written the same everywhere. */
     setlocale(LC_CTYPE, "");
-    const struct cli_command *command = &cli_show;
+    const struct cli_command *command = &cli_bare;
     int first = 1;
     if (count > 1 && words[1][0] != '-') {
         command = cli_command_find(words[1]);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <langinfo.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,29 @@ static void show_progress(void *user, const char *what, double fraction)
     fflush(stderr);
 }
 
-const struct fth_log cli_log = {tell, show_progress, NULL, NULL};
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static bool is_interrupted(void *user)
+{
+    (void)user;
+    return interrupted;
+}
+
+void cli_catch_interrupts(void)
+{
+    struct sigaction action = {.sa_flags = (int)SA_RESETHAND};
+    action.sa_handler = interrupt;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+const struct fth_log cli_log = {tell, show_progress, is_interrupted, NULL};
 
 /* The format that --json or --format asks for, text otherwise. */
 static const char *asked_format(const struct cli_arguments *arguments)

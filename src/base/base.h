@@ -22,6 +22,13 @@
 
 #define FTH_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* A file built into the program by scripts/embed. */
+struct fth_embedded {
+    const char *name; /* without the suffix */
+    const char *data; /* ends with a NUL */
+    size_t size;
+};
+
 /* ---- error.c ---- */
 
 /* Fills `error` (which may be NULL) unless it already holds one, and returns `status`, so that a

@@ -1,10 +1,678 @@
-#include "device/machine.h"
+/* Requests into launches. Those that do not disturb each other share one launch, an SM each: the
+ * kernel `chase` finds the request of its SM in a table. A launch may miss an SM, since the hardware
+ * places blocks as it likes; what was missed is launched again.
+ *
+ * Around every batch the SM's clock is timed against the wall's. */
+#include "device/layout.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_SMS = 1024,          /* places in the tables that are indexed by %smid */
+    MOST_LAUNCHES = 8,        /* of the same requests, before an SM counts as not reachable */
+    BANK_BYTES = 65536,       /* of constants */
+    PACE_CYCLES = 100000,     /* 50 us at 2 GHz: the timer ticks every us at worst, so 2 % … */
+    WARM_UP_CYCLES = 1000000, /* … and here 0.2 %, which tells a clock that still rises */
+    WARM_UP_ROUNDS = 200
+};
+/* Two readings of a steady clock differ by less: the timer's tick, and a little. */
+static const double clock_tolerance = 0.01, warm_tolerance = 0.003;
+/* No hop takes longer, with every TLB missed and the clock at its lowest; a launch that takes longer
+ * than all its hops would hangs. */
+static const double slowest_hop_s = 10e-6, shortest_limit_s = 3;
+/* Chains that are kept from batch to batch fill at most this part of the memory. */
+static const uint64_t kept_part = 4;
+
+struct batch {
+    const struct fth_machine_ops *ops;
+    void *machine;
+    const struct fth_log *log;
+    struct fth_machine_facts facts;
+    struct fth_layout layout;
+    uint32_t *sms; /* their numbers */
+    size_t sm_count;
+    size_t next_sm;
+    uint64_t bank, bank_origin; /* the constant bank: for the host, and as kernels see it */
+    uint64_t small;             /* memory for census and pace */
+    uint64_t control, control_bytes;
+    uint64_t flush, flush_bytes;
+    double clock_mhz;
+};
+
+static enum fth_status out_of_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+}
+
+static enum fth_status launch(struct batch *batch, const char *kernel, uint32_t blocks,
+                              uint32_t threads, const uint64_t *arguments, size_t count,
+                              struct fth_error *error)
+{
+    return batch->ops->launch(batch->machine,
+                              &(struct fth_machine_launch){.module = batch->layout.module,
+                                                           .kernel = kernel,
+                                                           .blocks = blocks,
+                                                           .threads = threads,
+                                                           .carveout_percent = -1,
+                                                           .arguments = arguments,
+                                                           .argument_bytes = count * 8},
+                              error);
+}
+
+/* ---- the clock ---- */
+
+static enum fth_status pace(struct batch *batch, uint64_t cycles, double *mhz,
+                            struct fth_error *error)
+{
+    uint64_t stamps[4] = {0};
+    const uint64_t arguments[] = {batch->small, cycles};
+    enum fth_status status = launch(batch, "pace", 1, 1, arguments, 2, error);
+    if (status == FTH_OK)
+        status = batch->ops->wait(batch->machine, shortest_limit_s, error);
+    if (status == FTH_OK)
+        status = batch->ops->download(batch->machine, stamps, batch->small, sizeof stamps, error);
+    *mhz = stamps[3] > stamps[1]
+               ? (double)(stamps[2] - stamps[0]) * 1e3 / (double)(stamps[3] - stamps[1])
+               : NAN;
+    return status;
+}
+
+/* An idle GPU clocks down; it takes a while under load until it is up. */
+static enum fth_status warm_up(struct batch *batch, struct fth_error *error)
+{
+    double last = NAN, mhz = NAN;
+    for (int i = 0; i < WARM_UP_ROUNDS; i++) {
+        enum fth_status status = pace(batch, WARM_UP_CYCLES, &mhz, error);
+        if (status != FTH_OK)
+            return status;
+        if (fabs(mhz - last) <= warm_tolerance * mhz)
+            break;
+        last = mhz;
+        if (i == WARM_UP_ROUNDS - 1)
+            fth_log_message(batch->log, FTH_LOG_WARNING,
+                            "the GPU's clock does not come to rest: %.0f, then %.0f MHz", last,
+                            mhz);
+    }
+    batch->clock_mhz = mhz;
+    return FTH_OK;
+}
+
+/* ---- opening ---- */
+
+static enum fth_status census(struct batch *batch, struct fth_error *error)
+{
+    uint32_t *present = calloc(MOST_SMS, sizeof *present);
+    batch->sms = calloc(MOST_SMS, sizeof *batch->sms);
+    enum fth_status status = present && batch->sms ? FTH_OK : out_of_memory(error);
+    const uint64_t bytes = MOST_SMS * sizeof *present;
+    const uint64_t arguments[] = {batch->small, batch->small + bytes};
+    if (status == FTH_OK)
+        status = batch->ops->fill(batch->machine, batch->small, 0, bytes + 8, error);
+    /* As many blocks as fit at a time, so that none is left out. */
+    if (status == FTH_OK)
+        status = launch(batch, "census", batch->facts.sms * 8, 256, arguments, 2, error);
+    if (status == FTH_OK)
+        status = batch->ops->wait(batch->machine, shortest_limit_s, error);
+    if (status == FTH_OK)
+        status = batch->ops->download(batch->machine, present, batch->small, bytes, error);
+    if (status == FTH_OK)
+        status = batch->ops->download(batch->machine, &batch->bank_origin, batch->small + bytes, 8,
+                                      error);
+    for (uint32_t i = 0; i < MOST_SMS && status == FTH_OK; i++)
+        if (present[i])
+            batch->sms[batch->sm_count++] = i;
+    if (status == FTH_OK && batch->sm_count == 0)
+        status = fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
+                          "no block of the first launch was run");
+    free(present);
+    return status;
+}
+
+static enum fth_status begin(struct batch *batch, struct fth_error *error)
+{
+    struct fth_buffer ptx = {0};
+    batch->ops->facts(batch->machine, &batch->facts);
+    if (batch->facts.sms == 0 || batch->facts.sms > MOST_SMS)
+        return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL, "a GPU of %u SMs",
+                        batch->facts.sms);
+    enum fth_status status = fth_kernels_experiments(&ptx, error);
+    if (status == FTH_OK)
+        status = batch->ops->load(batch->machine, "experiments", ptx.data, ptx.size,
+                                  &batch->layout.module, error);
+    fth_buffer_fini(&ptx);
+    uint64_t bytes;
+    if (status == FTH_OK)
+        status = batch->ops->symbol(batch->machine, batch->layout.module, "bank", &batch->bank,
+                                    &bytes, error);
+    if (status == FTH_OK)
+        status = batch->ops->alloc(batch->machine, MOST_SMS * 4 + 64, &batch->small, error);
+    if (status == FTH_OK)
+        status = census(batch, error);
+    if (status == FTH_OK)
+        status = warm_up(batch, error);
+    return status;
+}
+
+/* ---- groups: requests that run at the same time ---- */
+
+struct group {
+    const struct fth_request **requests;
+    struct fth_samples **samples;
+    uint32_t *sms;
+    size_t count;
+    bool *taken; /* [MOST_SMS] */
+    const struct fth_chain *constants; /* a chain in the constant bank, where there is one */
+    uint64_t shared_bytes;
+    double hops;
+};
+
+/* The first chain of the request in the constant bank, or NULL. */
+static const struct fth_chain *constant_chain(const struct fth_request *request)
+{
+    for (size_t i = 0; i < request->step_count; i++)
+        if (request->steps[i].path == FTH_PATH_CONSTANT)
+            return &request->steps[i].chain;
+    return NULL;
+}
+
+static uint64_t shared_bytes(const struct fth_request *request)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < request->step_count; i++) {
+        const struct fth_chain *chain = &request->steps[i].chain;
+        uint64_t end = chain->start_bytes + chain->count * chain->stride_bytes;
+        if (request->steps[i].path == FTH_PATH_SHARED && end > most)
+            most = end;
+    }
+    return most;
+}
+
+/* Whether two chains can lie in the one constant bank: elements that both have are the same. */
+static bool agree(const struct fth_chain *a, const struct fth_chain *b)
+{
+    if (fth_chain_step(a) != 1 || fth_chain_step(b) != 1)
+        return a->stride_bytes == b->stride_bytes && a->start_bytes == b->start_bytes &&
+               fth_chain_step(a) == fth_chain_step(b) && a->count == b->count;
+    return a->stride_bytes == b->stride_bytes &&
+           a->start_bytes % a->stride_bytes == b->start_bytes % b->stride_bytes;
+}
+
+static bool is_alone(const struct fth_request *request)
+{
+    return request->alone || request->cold;
+}
+
+static bool fits(const struct batch *batch, const struct group *group,
+                 const struct fth_request *request)
+{
+    const struct fth_request *first = group->requests[0];
+    if (group->count == batch->sm_count || is_alone(request) || is_alone(first) ||
+        request->carveout_percent != first->carveout_percent ||
+        shared_bytes(request) != group->shared_bytes)
+        return false;
+    if (request->sm != FTH_ANY_SM && group->taken[batch->sms[request->sm]])
+        return false;
+    const struct fth_chain *constants = constant_chain(request);
+    return !constants || !group->constants || agree(constants, group->constants);
+}
+
+static void join(const struct batch *batch, struct group *group, const struct fth_request *request,
+                 struct fth_samples *samples)
+{
+    if (group->count == 0) {
+        group->shared_bytes = shared_bytes(request);
+        group->constants = NULL;
+    }
+    if (!group->constants)
+        group->constants = constant_chain(request);
+    group->requests[group->count] = request;
+    group->samples[group->count] = samples;
+    uint32_t sm = request->sm == FTH_ANY_SM ? FTH_ANY_SM : batch->sms[request->sm];
+    group->sms[group->count++] = sm;
+    if (sm != FTH_ANY_SM)
+        group->taken[sm] = true;
+}
+
+/* Gives an SM to those that take any; the turn goes round, so that all are used. */
+static void place(struct batch *batch, struct group *group)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        if (group->sms[i] != FTH_ANY_SM)
+            continue;
+        while (group->taken[batch->sms[batch->next_sm % batch->sm_count]])
+            batch->next_sm++;
+        group->sms[i] = batch->sms[batch->next_sm++ % batch->sm_count];
+        group->taken[group->sms[i]] = true;
+    }
+}
+
+/* ---- one group ---- */
+
+/* Each request's answer, and those that have none yet. */
+static void give_up(struct fth_samples *samples, enum fth_status status, const char *cause)
+{
+    samples->status = status;
+    snprintf(samples->cause, sizeof samples->cause, "%.*s", (int)sizeof samples->cause - 1, cause);
+}
+
+/* Writes a chain as the kernel `build` does. */
+static void build_constants(const struct batch *batch, const struct fth_chain *chain,
+                            uint64_t *bank)
+{
+    uint64_t step = fth_chain_step(chain), count = chain->count, stride = chain->stride_bytes;
+    uint64_t origin = batch->bank_origin + chain->start_bytes;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t here = i, next = i + 1, before = i - 1;
+        if (step != 1) {
+            here = i * step % count;
+            next = (i + 1) * step % count;
+            before = (i + count - 1) * step % count;
+        }
+        uint64_t *at = bank + (chain->start_bytes + here * stride) / 8;
+        at[0] = origin + next * stride;
+        if (stride >= 16)
+            at[1] = origin + before * stride + 8;
+    }
+}
+
+static enum fth_status upload_constants(struct batch *batch, const struct group *group,
+                                        struct fth_error *error)
+{
+    uint64_t *bank = calloc(BANK_BYTES / 8, 8);
+    if (!bank)
+        return out_of_memory(error);
+    for (size_t i = 0; i < group->count; i++)
+        for (size_t j = 0; j < group->requests[i]->step_count; j++)
+            if (group->requests[i]->steps[j].path == FTH_PATH_CONSTANT)
+                build_constants(batch, &group->requests[i]->steps[j].chain, bank);
+    enum fth_status status =
+        batch->ops->upload(batch->machine, batch->bank, bank, BANK_BYTES, error);
+    free(bank);
+    return status;
+}
+
+static enum fth_status reserve_control(struct batch *batch, uint64_t bytes,
+                                       struct fth_error *error)
+{
+    if (bytes <= batch->control_bytes)
+        return FTH_OK;
+    if (batch->control)
+        batch->ops->free(batch->machine, batch->control);
+    batch->control = batch->control_bytes = 0;
+    enum fth_status status = batch->ops->alloc(batch->machine, bytes, &batch->control, error);
+    if (status == FTH_OK)
+        batch->control_bytes = bytes;
+    return status;
+}
+
+/* Where a walk begins: at the last element's pointer back, where it is reversed. */
+static uint64_t first_place(const struct fth_step *step, uint64_t begin)
+{
+    if (!step->reverse)
+        return begin;
+    uint64_t end = (step->chain.count - 1) * step->chain.stride_bytes;
+    return step->path == FTH_PATH_TEXTURE ? begin + end / 4 + 1 : begin + end + 8;
+}
+
+static enum fth_status describe_step(struct batch *batch, const struct fth_step *step,
+                                     struct fth_chase_step *out, struct fth_error *error)
+{
+    uint64_t begin = 0, texture = 0;
+    enum fth_status status = FTH_OK;
+    switch (step->path) {
+    case FTH_PATH_CONSTANT: begin = batch->bank_origin + step->chain.start_bytes; break;
+    case FTH_PATH_SHARED: begin = step->chain.start_bytes; break;
+    default:
+        status = fth_layout_build(&batch->layout, step->path, &step->chain, &begin, &texture, error);
+    }
+    *out = (struct fth_chase_step){.kind = (uint32_t)step->kind,
+                                   .path = (uint32_t)step->path,
+                                   .warp = step->warp,
+                                   .passes = step->passes,
+                                   .first = first_place(step, begin),
+                                   .count = step->chain.count,
+                                   .texture_or_stride = texture};
+    return status;
+}
+
+/* The request as the kernel reads it. `samples` is where its samples go, and moves on. */
+static enum fth_status describe_request(struct batch *batch, const struct fth_request *request,
+                                        uint64_t *samples, struct fth_chase_request *out,
+                                        struct fth_error *error)
+{
+    *out = (struct fth_chase_request){0};
+    for (size_t i = 0; i < request->step_count; i++) {
+        const struct fth_step *step = &request->steps[i];
+        if (step->path == FTH_PATH_SHARED)
+            out->step[out->steps++] =
+                (struct fth_chase_step){.kind = FTH_CHASE_BUILD_SHARED,
+                                        .warp = step->warp,
+                                        .passes = 1,
+                                        .first = step->chain.start_bytes,
+                                        .count = step->chain.count,
+                                        .texture_or_stride = step->chain.stride_bytes,
+                                        .step = fth_chain_step(&step->chain) % step->chain.count};
+    }
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < request->step_count && status == FTH_OK; i++) {
+        const struct fth_step *step = &request->steps[i];
+        struct fth_chase_step *chase = &out->step[out->steps++];
+        status = describe_step(batch, step, chase, error);
+        chase->samples = *samples;
+        if (step->kind != FTH_STEP_WALK)
+            *samples += 4 * step->passes *
+                        (step->kind == FTH_STEP_TIME_HOPS ? step->chain.count : 1);
+    }
+    return status;
+}
+
+/* Evicts everything from L2 by reading four times as much as it holds. */
+static enum fth_status flush(struct batch *batch, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    if (!batch->flush) {
+        uint64_t bytes = 4 * (batch->facts.l2_bytes ? batch->facts.l2_bytes : (uint64_t)64 << 20);
+        status = batch->ops->alloc(batch->machine, bytes, &batch->flush, error);
+        batch->flush_bytes = status == FTH_OK ? bytes : 0;
+    }
+    const uint64_t arguments[] = {batch->flush, batch->flush_bytes, batch->small};
+    if (status == FTH_OK)
+        status = launch(batch, "flush", batch->facts.sms * 2, 1024, arguments, 3, error);
+    return status;
+}
+
+/* Launches until every request was taken by its SM, or that many times. */
+static enum fth_status launch_group(struct batch *batch, const struct group *group,
+                                    uint32_t *tables, const uint64_t *addresses, bool *served,
+                                    struct fth_error *error)
+{
+    const struct fth_request *first = group->requests[0];
+    unsigned warps = 1;
+    for (size_t i = 0; i < group->count; i++)
+        for (size_t j = 0; j < group->requests[i]->step_count; j++)
+            if (group->requests[i]->steps[j].warp >= warps)
+                warps = group->requests[i]->steps[j].warp + 1;
+    uint32_t *marks = calloc(group->count, sizeof *marks);
+    enum fth_status status = marks ? FTH_OK : out_of_memory(error);
+    size_t left = group->count;
+    for (int round = 0; round < MOST_LAUNCHES && left > 0 && status == FTH_OK; round++) {
+        memset(tables, 0, 2 * MOST_SMS * sizeof *tables);
+        for (size_t i = 0; i < group->count; i++)
+            if (!served[i])
+                tables[group->sms[i]] = (uint32_t)i + 1;
+        status = batch->ops->upload(batch->machine, addresses[0], tables,
+                                    2 * MOST_SMS * sizeof *tables, error);
+        if (status == FTH_OK && first->cold)
+            status = flush(batch, error);
+        if (status == FTH_OK)
+            status = batch->ops->launch(
+                batch->machine,
+                &(struct fth_machine_launch){.module = batch->layout.module,
+                                             .kernel = "chase",
+                                             .blocks = batch->facts.sms,
+                                             .threads = warps * 32,
+                                             .shared_bytes = group->shared_bytes,
+                                             .carveout_percent = first->carveout_percent,
+                                             .arguments = addresses,
+                                             .argument_bytes = 3 * 8},
+                error);
+        if (status == FTH_OK)
+            status = batch->ops->wait(batch->machine,
+                                      shortest_limit_s + group->hops * slowest_hop_s, error);
+        if (status == FTH_OK)
+            status = batch->ops->download(batch->machine, marks, addresses[3],
+                                          group->count * sizeof *marks, error);
+        for (size_t i = 0; i < group->count && status == FTH_OK; i++)
+            if (!served[i] && marks[i]) {
+                served[i] = true;
+                left--;
+            }
+    }
+    free(marks);
+    return status;
+}
+
+/* Brings all samples here at once, since each transfer has its price, and deals them out. */
+static enum fth_status collect(struct batch *batch, const struct group *group, const bool *served,
+                               uint64_t address, uint64_t total, struct fth_error *error)
+{
+    uint32_t *all = calloc(total + 1, sizeof *all), *next = all;
+    enum fth_status status =
+        all ? batch->ops->download(batch->machine, all, address, total * 4, error)
+            : out_of_memory(error);
+    for (size_t i = 0; i < group->count && status == FTH_OK; i++) {
+        struct fth_samples *samples = group->samples[i];
+        uint64_t count = fth_request_samples(group->requests[i]);
+        if (!served[i]) {
+            give_up(samples, FTH_UNAVAILABLE, "no block was placed on the SM");
+        } else if ((samples->cycles = calloc(count, sizeof *samples->cycles))) {
+            memcpy(samples->cycles, next, count * sizeof *next);
+            samples->count = count;
+            samples->sm = group->sms[i];
+            samples->status = FTH_OK;
+            samples->cause[0] = '\0';
+        } else {
+            status = out_of_memory(error);
+        }
+        next += count;
+    }
+    free(all);
+    return status;
+}
+
+/* Memory, in this order: the tables by SM (which request, and whether it was claimed), the requests,
+ * a mark each, the samples. */
+static enum fth_status run_group(struct batch *batch, const struct group *group,
+                                 struct fth_error *error)
+{
+    uint64_t total = 0, table_bytes = 2 * MOST_SMS * sizeof(uint32_t);
+    uint64_t request_bytes = group->count * sizeof(struct fth_chase_request);
+    uint64_t mark_bytes = (group->count * 4 + 7) / 8 * 8;
+    for (size_t i = 0; i < group->count; i++)
+        total += fth_request_samples(group->requests[i]);
+    uint32_t *tables = calloc(1, table_bytes);
+    struct fth_chase_request *requests = calloc(group->count, sizeof *requests);
+    bool *served = calloc(group->count, sizeof *served);
+    enum fth_status status = tables && requests && served ? FTH_OK : out_of_memory(error);
+    if (status == FTH_OK)
+        status = reserve_control(batch, table_bytes + request_bytes + mark_bytes + total * 4,
+                                 error);
+    uint64_t addresses[4] = {batch->control, batch->control + table_bytes / 2,
+                             batch->control + table_bytes,
+                             batch->control + table_bytes + request_bytes};
+    uint64_t samples = addresses[3] + mark_bytes, next = samples;
+    for (size_t i = 0; i < group->count && status == FTH_OK; i++) {
+        status = describe_request(batch, group->requests[i], &next, &requests[i], error);
+        requests[i].served = addresses[3] + i * 4;
+    }
+    if (status == FTH_OK && group->constants)
+        status = upload_constants(batch, group, error);
+    if (status == FTH_OK)
+        status = batch->ops->upload(batch->machine, addresses[2], requests, request_bytes, error);
+    if (status == FTH_OK)
+        status = batch->ops->fill(batch->machine, addresses[3], 0, mark_bytes + total * 4, error);
+    if (status == FTH_OK)
+        status = launch_group(batch, group, tables, addresses, served, error);
+    if (status == FTH_OK)
+        status = collect(batch, group, served, samples, total, error);
+    free(tables);
+    free(requests);
+    free(served);
+    return status;
+}
+
+/* Memory for all chains of a request. Where there is none, what other requests left is given back
+ * first; where it still does not fit, the answer says so. */
+static enum fth_status reserve(struct batch *batch, const struct fth_request *request,
+                               struct fth_samples *samples, bool may_clear, bool *fit,
+                               struct fth_error *error)
+{
+    *fit = false;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        struct fth_error fault = FTH_NO_ERROR;
+        enum fth_status status = FTH_OK;
+        for (size_t i = 0; i < request->step_count && status == FTH_OK; i++)
+            if (request->steps[i].path != FTH_PATH_CONSTANT &&
+                request->steps[i].path != FTH_PATH_SHARED)
+                status = fth_layout_reserve(&batch->layout, request->steps[i].path,
+                                            &request->steps[i].chain, &fault);
+        if (status == FTH_OK) {
+            *fit = true;
+            return FTH_OK;
+        }
+        if (status != FTH_NO_MEMORY)
+            return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+        give_up(samples, FTH_UNAVAILABLE, fault.cause);
+        if (!may_clear)
+            return FTH_OK;
+        fth_layout_clear(&batch->layout);
+        if (batch->flush)
+            batch->ops->free(batch->machine, batch->flush);
+        batch->flush = 0;
+    }
+    return FTH_OK;
+}
+
+/* What cannot be answered on this GPU at all. */
+static bool is_possible(const struct batch *batch, const struct fth_request *request,
+                        struct fth_samples *samples)
+{
+    uint64_t shared = shared_bytes(request);
+    if (request->sm != FTH_ANY_SM && request->sm >= batch->sm_count)
+        give_up(samples, FTH_NOT_FOUND, "the GPU has fewer SMs");
+    else if (shared > batch->facts.block_shared_bytes && batch->facts.block_shared_bytes)
+        give_up(samples, FTH_UNSUPPORTED, "more shared memory than a block can have");
+    else
+        return true;
+    return false;
+}
+
+static uint64_t layout_bytes(const struct fth_layout *layout)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < layout->count; i++)
+        sum += layout->regions[i].bytes;
+    return sum;
+}
+
+static enum fth_status run_all(struct batch *batch, const struct fth_request *requests,
+                               size_t count, struct fth_samples *samples, struct group *group,
+                               bool *done, struct fth_error *error)
+{
+    for (size_t from = 0; from < count; from++) {
+        if (done[from])
+            continue;
+        if (fth_log_interrupted(batch->log))
+            return fth_fail(error, FTH_INTERRUPTED, "run experiments", NULL, "interrupted");
+        if (batch->facts.memory_bytes &&
+            layout_bytes(&batch->layout) > batch->facts.memory_bytes / kept_part)
+            fth_layout_clear(&batch->layout);
+        group->count = 0;
+        group->hops = 0;
+        memset(group->taken, 0, MOST_SMS * sizeof *group->taken);
+        for (size_t i = from; i < count; i++) {
+            bool fit = true;
+            if (!done[i] && !is_possible(batch, &requests[i], &samples[i]))
+                done[i] = true;
+            if (done[i] || (group->count && !fits(batch, group, &requests[i])))
+                continue;
+            enum fth_status status =
+                reserve(batch, &requests[i], &samples[i], group->count == 0, &fit, error);
+            if (status != FTH_OK)
+                return status;
+            /* What does not fit beside the others gets a launch of its own. */
+            done[i] = fit || group->count == 0;
+            if (!fit)
+                continue;
+            join(batch, group, &requests[i], &samples[i]);
+            for (size_t j = 0; j < requests[i].step_count; j++)
+                group->hops += (double)requests[i].steps[j].passes *
+                               (double)requests[i].steps[j].chain.count;
+        }
+        if (group->count == 0)
+            continue;
+        place(batch, group);
+        enum fth_status status = run_group(batch, group, error);
+        if (status != FTH_OK)
+            return status;
+    }
+    return FTH_OK;
+}
+
+static enum fth_status measure(void *state, const struct fth_request *requests, size_t count,
+                               struct fth_samples *samples, struct fth_error *error)
+{
+    struct batch *batch = state;
+    struct group group = {.requests = calloc(count + 1, sizeof *group.requests),
+                          .samples = calloc(count + 1, sizeof *group.samples),
+                          .sms = calloc(count + 1, sizeof *group.sms),
+                          .taken = calloc(MOST_SMS, sizeof *group.taken)};
+    bool *done = calloc(count + 1, sizeof *done);
+    enum fth_status status = FTH_OK;
+    if (!group.requests || !group.samples || !group.sms || !group.taken || !done)
+        status = out_of_memory(error);
+    if (status == FTH_OK)
+        status = run_all(batch, requests, count, samples, &group, done, error);
+    double before = batch->clock_mhz;
+    if (status == FTH_OK)
+        status = pace(batch, PACE_CYCLES, &batch->clock_mhz, error);
+    if (status == FTH_OK && fabs(batch->clock_mhz - before) > clock_tolerance * before)
+        fth_log_message(batch->log, FTH_LOG_WARNING,
+                        "the GPU's clock moved from %.0f to %.0f MHz while measuring", before,
+                        batch->clock_mhz);
+    for (size_t i = 0; i < count; i++)
+        samples[i].clock_mhz = (before + batch->clock_mhz) / 2;
+    free(group.requests);
+    free(group.samples);
+    free(group.sms);
+    free(group.taken);
+    free(done);
+    return status;
+}
+
+static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_error *error)
+{
+    struct batch *batch = state;
+    return batch->ops->describe(batch->machine, gpu, error);
+}
+
+static void close_batch(void *state)
+{
+    struct batch *batch = state;
+    fth_layout_fini(&batch->layout);
+    if (batch->flush)
+        batch->ops->free(batch->machine, batch->flush);
+    if (batch->control)
+        batch->ops->free(batch->machine, batch->control);
+    if (batch->small)
+        batch->ops->free(batch->machine, batch->small);
+    if (batch->layout.module)
+        batch->ops->unload(batch->machine, batch->layout.module);
+    batch->ops->close(batch->machine);
+    free(batch->sms);
+    free(batch);
+}
+
 enum fth_status fth_batch_device(const char *id, const struct fth_machine_ops *ops, void *machine,
                                  const struct fth_log *log, struct fth_device **device,
                                  struct fth_error *error)
 {
-    (void)log;
+    static const struct fth_device_ops batch_ops = {describe, measure, NULL, close_batch};
     *device = NULL;
-    ops->close(machine);
-    return fth_fail(error, FTH_UNSUPPORTED, "open", id, "not yet");
+    struct batch *batch = calloc(1, sizeof *batch);
+    if (!batch) {
+        ops->close(machine);
+        return out_of_memory(error);
+    }
+    batch->ops = batch->layout.ops = ops;
+    batch->machine = batch->layout.machine = machine;
+    batch->log = log;
+    enum fth_status status = begin(batch, error);
+    if (status == FTH_OK)
+        return fth_device_create(id, &batch_ops, batch, device, error);
+    close_batch(batch);
+    return status;
 }

@@ -1,12 +1,22 @@
-/* The registry of backends. */
+/* The registry of backends, and devices as seen from above: whichever backend is behind one, its
+ * requests are checked here. */
 #include "device/device.h"
 
-static const struct fth_backend *const backends[] = {&fth_backend_cuda};
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct fth_backend *const backends[] = {&fth_backend_cuda, &fth_backend_sim,
+                                                     &fth_backend_replay};
+/* Where there is no real GPU. */
+static const char default_id[] = "sim:h200";
 
 enum fth_status fth_device_list(void (*each)(void *user, const struct fth_device_info *device),
                                 void *user, struct fth_error *error)
 {
     for (size_t i = 0; i < FTH_COUNT(backends); i++) {
+        if (!backends[i]->list)
+            continue;
         struct fth_error fault = FTH_NO_ERROR;
         enum fth_status status = backends[i]->list(each, user, &fault);
         if (status == FTH_NO_MEMORY)
@@ -18,4 +28,87 @@ enum fth_status fth_device_list(void (*each)(void *user, const struct fth_device
         }
     }
     return FTH_OK;
+}
+
+static enum fth_status open_default(const struct fth_log *log, struct fth_device **device,
+                                    struct fth_error *error)
+{
+    enum fth_status status = fth_backend_cuda.open("0", log, device, NULL);
+    if (status == FTH_OK || status == FTH_NO_MEMORY || status == FTH_INTERRUPTED)
+        return status;
+    return fth_device_open(default_id, log, device, error);
+}
+
+enum fth_status fth_device_open(const char *id, const struct fth_log *log,
+                                struct fth_device **device, struct fth_error *error)
+{
+    *device = NULL;
+    if (!id)
+        return open_default(log, device, error);
+    const char *names[FTH_COUNT(backends)];
+    const char *colon = strchr(id, ':');
+    size_t size = colon ? (size_t)(colon - id) : strlen(id);
+    for (size_t i = 0; i < FTH_COUNT(backends); i++) {
+        names[i] = backends[i]->name;
+        if (strlen(names[i]) == size && strncmp(id, names[i], size) == 0 && colon && colon[1])
+            return backends[i]->open(colon + 1, log, device, error);
+    }
+    char word[32];
+    snprintf(word, sizeof word, "%.*s", (int)(size < sizeof word ? size : sizeof word - 1), id);
+    const char *near = fth_suggest(word, names, FTH_COUNT(names));
+    return fth_fail(error, FTH_NOT_FOUND, "open device", id,
+                    "a device is cuda:NUMBER, sim:GPU or replay:FILE%s%s%s",
+                    near ? " (did you mean '" : "", near ? near : "", near ? ":'?)" : "");
+}
+
+enum fth_status fth_device_create(const char *id, const struct fth_device_ops *ops, void *state,
+                                  struct fth_device **device, struct fth_error *error)
+{
+    *device = calloc(1, sizeof **device);
+    if (!*device) {
+        ops->close(state);
+        return fth_fail(error, FTH_NO_MEMORY, "open device", id, "out of memory");
+    }
+    (*device)->ops = ops;
+    (*device)->state = state;
+    snprintf((*device)->id, sizeof(*device)->id, "%s", id);
+    return FTH_OK;
+}
+
+const char *fth_device_id(const struct fth_device *device)
+{
+    return device->id;
+}
+
+enum fth_status fth_device_describe(struct fth_device *device, struct fth_gpu *gpu,
+                                    struct fth_error *error)
+{
+    return device->ops->describe(device->state, gpu, error);
+}
+
+enum fth_status fth_device_measure(struct fth_device *device, const struct fth_request *requests,
+                                   size_t count, struct fth_samples *samples,
+                                   struct fth_error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        samples[i] = (struct fth_samples){.status = FTH_UNAVAILABLE, .cause = "not asked"};
+    for (size_t i = 0; i < count; i++) {
+        enum fth_status status = fth_request_check(&requests[i], error);
+        if (status != FTH_OK)
+            return status;
+    }
+    return device->ops->measure(device->state, requests, count, samples, error);
+}
+
+enum fth_status fth_device_finish(struct fth_device *device, struct fth_error *error)
+{
+    return device->ops->finish ? device->ops->finish(device->state, error) : FTH_OK;
+}
+
+void fth_device_close(struct fth_device *device)
+{
+    if (!device)
+        return;
+    device->ops->close(device->state);
+    free(device);
 }

@@ -13,20 +13,9 @@
 #define FTH_DEVICE_H
 
 #include "gpu/gpu.h"
+#include "kernels/kernels.h"
 
 /* ---- requests ---- */
-
-/* The way that a load takes. */
-enum fth_path {
-    FTH_PATH_CA,       /* global, cached in L1 where the GPU does that */
-    FTH_PATH_CG,       /* global, past L1 */
-    FTH_PATH_READONLY, /* global, through the read-only path */
-    FTH_PATH_TEXTURE,
-    FTH_PATH_CONSTANT,
-    FTH_PATH_SHARED,
-    FTH_PATH_COUNT
-};
-const char *fth_path_name(enum fth_path path);
 
 /* A pointer chain: elements `stride_bytes` apart from `start_bytes` of the array on; each holds the
  * address of the next. Two chains with the same array number lie in the same memory; those of one
@@ -39,6 +28,9 @@ struct fth_chain {
     uint64_t count;
     uint64_t step; /* 0 counts as 1 */
 };
+
+/* Its step, 1 where it is not said. */
+uint64_t fth_chain_step(const struct fth_chain *chain);
 
 enum fth_step_kind {
     FTH_STEP_WALK,      /* no samples */
@@ -64,7 +56,7 @@ enum { FTH_MOST_STEPS = 8, FTH_MOST_WARPS = 32 };
 struct fth_request {
     struct fth_step steps[FTH_MOST_STEPS];
     size_t step_count;
-    uint32_t sm;          /* or FTH_ANY_SM */
+    uint32_t sm;          /* the how-many-eth of the SMs there are, or FTH_ANY_SM */
     int carveout_percent; /* shared memory's part of what it shares with L1; -1: the driver's choice */
     bool alone;           /* nothing else runs on the GPU meanwhile */
     bool cold;            /* L2 holds nothing of the chains at the start (implies alone) */
@@ -83,7 +75,7 @@ uint64_t fth_request_samples(const struct fth_request *request);
 struct fth_samples {
     enum fth_status status; /* FTH_OK, or why this request has no answer */
     char cause[192];
-    uint32_t sm;
+    uint32_t sm;      /* as the hardware numbers them (%smid) */
     double clock_mhz; /* of the SM, as observed around the batch; NAN: not known */
     uint32_t *cycles;
     size_t count;

@@ -125,12 +125,7 @@ bool fth_reference_next(const char **at, const char **key, size_t *size);
 
 /* ---- catalogue.c ---- */
 
-/* A description built into the program (generated from data/gpus by scripts/embed). */
-struct fth_embedded {
-    const char *name;
-    const char *data;
-    size_t size;
-};
+/* The descriptions built into the program, generated from data/gpus. */
 extern const struct fth_embedded fth_embedded_gpus[];
 extern const size_t fth_embedded_gpu_count;
 

@@ -1,5 +1,5 @@
 /* Words that threads of all blocks write: atomics, fences, locks. */
-#include "kernels.h"
+#include "suite.h"
 
 void kernel_histogram(void **state)
 {

@@ -1,6 +1,6 @@
 /* Floats and doubles: what IEEE 754 settles to the bit, the rest within the errors that the CUDA C
  * Programming Guide states ("Mathematical Functions", maximum ulp error). */
-#include "kernels.h"
+#include "suite.h"
 
 #include <fenv.h>
 #include <math.h>

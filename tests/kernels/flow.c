@@ -1,5 +1,5 @@
 /* Loops, branches, calls: kernels whose lanes go different ways. */
-#include "kernels.h"
+#include "suite.h"
 
 #include <math.h>
 

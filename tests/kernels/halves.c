@@ -1,6 +1,6 @@
 /* f16 and bf16. The references compute in doubles, which hold a product of two halves plus a third
  * exactly for the input here, and round once. */
-#include "kernels.h"
+#include "suite.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Integers: single instructions, 128 bits, conversions, parts of words, divisions. */
-#include "kernels.h"
+#include "suite.h"
 
 #include <fenv.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* What the tests of the corpus share: arguments, launches, input, comparisons. */
-#include "kernels.h"
+#include "suite.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Where data lies: shared tiles, parameters, local arrays, constants, globals, textures, vectors.
  */
-#include "kernels.h"
+#include "suite.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Programs of integers alone: random numbers, a hash, cells, searches. */
-#include "kernels.h"
+#include "suite.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* What nvcc makes of our kernels gives the CPU's answers: see kernels.h. */
-#include "kernels.h"
+#include "suite.h"
 
 #define LIST(name) {#name, kernel_##name, kernel_setup, kernel_teardown, NULL},
 

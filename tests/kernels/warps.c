@@ -1,6 +1,6 @@
 /* Threads that work together: shuffles, votes, barriers, and the sums, scans and sorts made of
  * them. */
-#include "kernels.h"
+#include "suite.h"
 
 #include <math.h>
 #include <stdlib.h>

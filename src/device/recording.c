@@ -1,0 +1,627 @@
+/* The bytes of a recording (docs/recording.md). Numbers are LEB128, seven bits a byte and the
+ * lowest first, in their one shortest form, so that a file depends on nothing but what was
+ * recorded. The samples of an answer are kept as what each has above the least of them: in one byte
+ * where the path is one cache, and with a better compression than differences of neighbours, which
+ * carry the noise twice. */
+#include "device/recording.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char operation[] = "read recording";
+
+static const char format_name[] = "fathom-recording/";
+static const char format_version[] = "1";
+
+enum { ENTRY_DESCRIPTION = 'D', ENTRY_ANSWER = 'A', ENTRY_END = 'E' };
+
+/* More than any of these is worth: bounds on what a hostile file can make us do. */
+#define MOST_BYTES ((size_t)1 << 30)
+#define MOST_HEADER_BYTES ((size_t)4096)
+#define MOST_KEY_BYTES ((size_t)4096)
+#define MOST_DESCRIPTION_BYTES ((size_t)16 << 20)
+#define MOST_SAMPLES ((uint64_t)1 << 28) /* as fth_request_check has it */
+
+/* Files hold the numbers of these. */
+_Static_assert(FTH_OK == 0 && FTH_NO_MEMORY == 1 && FTH_IO == 2 && FTH_INVALID == 3 &&
+                   FTH_NOT_FOUND == 4 && FTH_UNSUPPORTED == 5 && FTH_UNAVAILABLE == 6 &&
+                   FTH_INCONCLUSIVE == 7 && FTH_INTERRUPTED == 8,
+               "the numbers of enum fth_status are part of fathom-recording/1");
+
+/* ---- writing ---- */
+
+uint64_t fth_recording_checksum(uint64_t before, const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < size; i++)
+        before = (before ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return before;
+}
+
+static void put_number(uint64_t number, struct fth_buffer *out)
+{
+    unsigned char bytes[10];
+    size_t size = 0;
+    for (; number > 0x7f; number >>= 7)
+        bytes[size++] = (unsigned char)(number | 0x80);
+    bytes[size++] = (unsigned char)number;
+    fth_buffer_append(out, bytes, size);
+}
+
+static void put_fixed(uint64_t number, struct fth_buffer *out)
+{
+    unsigned char bytes[8];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(number >> (8 * i));
+    fth_buffer_append(out, bytes, sizeof bytes);
+}
+
+static void put_text(const char *text, size_t size, struct fth_buffer *out)
+{
+    put_number(size, out);
+    fth_buffer_append(out, text, size);
+}
+
+static void put_byte(char byte, struct fth_buffer *out)
+{
+    fth_buffer_append(out, &byte, 1);
+}
+
+/* NAN has many forms; files hold one of them. */
+static void put_double(double number, struct fth_buffer *out)
+{
+    uint64_t bits = UINT64_C(0x7ff8000000000000);
+    if (!isnan(number))
+        memcpy(&bits, &number, sizeof bits);
+    put_fixed(bits, out);
+}
+
+/* A line of the header, whatever the text holds. */
+static void put_line(const char *key, const char *text, struct fth_buffer *out)
+{
+    fth_buffer_format(out, "%s ", key);
+    fth_text_append(out, text, 255, "");
+    fth_buffer_text(out, "\n");
+}
+
+void fth_recording_put_header(const char *device, struct fth_buffer *out)
+{
+    fth_buffer_format(out, "%s%s\n", format_name, format_version);
+    put_line("device", device, out);
+    put_line("fathom", fth_version(), out);
+    fth_buffer_text(out, "\n");
+}
+
+void fth_recording_put_description(const char *json, size_t size, struct fth_buffer *out)
+{
+    put_byte(ENTRY_DESCRIPTION, out);
+    put_text(json, size, out);
+}
+
+void fth_recording_put_answer(const char *key, size_t key_size, const struct fth_samples *samples,
+                              struct fth_buffer *out)
+{
+    put_byte(ENTRY_ANSWER, out);
+    put_text(key, key_size, out);
+    put_number((uint64_t)samples->status, out);
+    put_text(samples->cause, strnlen(samples->cause, sizeof samples->cause - 1), out);
+    put_number(samples->sm, out);
+    put_double(samples->clock_mhz, out);
+    put_number(samples->count, out);
+    if (samples->count == 0)
+        return;
+    uint32_t least = samples->cycles[0];
+    for (size_t i = 1; i < samples->count; i++)
+        least = samples->cycles[i] < least ? samples->cycles[i] : least;
+    put_number(least, out);
+    for (size_t i = 0; i < samples->count; i++)
+        put_number(samples->cycles[i] - least, out);
+}
+
+void fth_recording_put_end(uint64_t entries, uint64_t checksum, struct fth_buffer *out)
+{
+    size_t before = out->size;
+    put_byte(ENTRY_END, out);
+    put_number(entries, out);
+    if (!out->failed)
+        put_fixed(fth_recording_checksum(checksum, out->data + before, out->size - before), out);
+}
+
+/* ---- reading ---- */
+
+struct span {
+    size_t at, size;
+};
+
+struct answer {
+    struct span key;
+    size_t at; /* of what follows the key */
+};
+
+struct fth_recording {
+    char *name;
+    struct fth_buffer content;
+    char device[256];
+    struct span *descriptions;
+    size_t description_count, description_capacity;
+    struct answer *answers;
+    size_t answer_count, answer_capacity;
+};
+
+/* What is read, how far it is, and which entry it is in, for messages. */
+struct cursor {
+    const char *name;
+    const unsigned char *bytes;
+    size_t size, at;
+    uint64_t entry;
+    struct fth_error *error;
+};
+
+FTH_PRINTF(2, 3)
+static enum fth_status refuse(const struct cursor *cursor, const char *cause, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, cause);
+    vsnprintf(text, sizeof text, cause, arguments);
+    va_end(arguments);
+    return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
+                    "altered in entry %" PRIu64 " (byte %zu): %s", cursor->entry, cursor->at, text);
+}
+
+static enum fth_status truncated(const struct cursor *cursor)
+{
+    return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
+                    "truncated: it ends in entry %" PRIu64 " (byte %zu)", cursor->entry,
+                    cursor->size);
+}
+
+static size_t left(const struct cursor *cursor)
+{
+    return cursor->size - cursor->at;
+}
+
+/* A count is checked before it is believed. */
+static enum fth_status too_many(const struct cursor *cursor, uint64_t count, const char *what)
+{
+    return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
+                    "truncated or altered: entry %" PRIu64 " (byte %zu) speaks of %" PRIu64
+                    " %s, %zu bytes are left",
+                    cursor->entry, cursor->at, count, what, left(cursor));
+}
+
+static enum fth_status get_number(struct cursor *cursor, uint64_t most, uint64_t *number)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; cursor->at < cursor->size; shift += 7) {
+        unsigned char byte = cursor->bytes[cursor->at++];
+        uint64_t bits = byte & 0x7f;
+        if (shift > 63 || (bits << shift) >> shift != bits || (shift && byte == 0))
+            return refuse(cursor, "no number");
+        value |= bits << shift;
+        if (byte & 0x80)
+            continue;
+        if (value > most)
+            return refuse(cursor, "%" PRIu64 " is more than %" PRIu64, value, most);
+        *number = value;
+        return FTH_OK;
+    }
+    return truncated(cursor);
+}
+
+static enum fth_status get_fixed(struct cursor *cursor, uint64_t *number)
+{
+    if (left(cursor) < 8)
+        return truncated(cursor);
+    *number = 0;
+    for (size_t i = 0; i < 8; i++)
+        *number |= (uint64_t)cursor->bytes[cursor->at++] << (8 * i);
+    return FTH_OK;
+}
+
+static enum fth_status get_text(struct cursor *cursor, size_t most, struct span *text)
+{
+    uint64_t size = 0;
+    enum fth_status status = get_number(cursor, most, &size);
+    if (status != FTH_OK)
+        return status;
+    if (size > left(cursor))
+        return too_many(cursor, size, "bytes");
+    *text = (struct span){cursor->at, (size_t)size};
+    cursor->at += text->size;
+    return FTH_OK;
+}
+
+/* What follows the key of an answer. With `samples` NULL it is checked and passed over; otherwise
+ * `samples` is filled, up to where it fails. */
+static enum fth_status get_answer(struct cursor *cursor, struct fth_samples *samples)
+{
+    uint64_t code = 0, sm = 0, bits = 0, count = 0, least = 0;
+    struct span cause = {0};
+    enum fth_status status = get_number(cursor, FTH_INTERRUPTED, &code);
+    if (status == FTH_OK)
+        status = get_text(cursor, sizeof((struct fth_samples *)0)->cause - 1, &cause);
+    if (status == FTH_OK)
+        status = get_number(cursor, UINT32_MAX, &sm);
+    if (status == FTH_OK)
+        status = get_fixed(cursor, &bits);
+    if (status == FTH_OK)
+        status = get_number(cursor, MOST_SAMPLES, &count);
+    if (status == FTH_OK && count > 0)
+        status = get_number(cursor, UINT32_MAX, &least);
+    /* A sample has a byte at least: a count past that is refused before it costs memory. */
+    if (status == FTH_OK && count > left(cursor))
+        status = too_many(cursor, count, "samples");
+    if (status == FTH_OK && samples && count > 0) {
+        samples->cycles = malloc((size_t)count * sizeof *samples->cycles);
+        if (!samples->cycles)
+            status = fth_fail(cursor->error, FTH_NO_MEMORY, operation, cursor->name,
+                              "out of memory for %" PRIu64 " samples", count);
+    }
+    for (uint64_t i = 0; status == FTH_OK && i < count; i++) {
+        uint64_t above = 0;
+        status = get_number(cursor, UINT32_MAX - least, &above);
+        if (samples && samples->cycles)
+            samples->cycles[i] = (uint32_t)(least + above);
+    }
+    if (status != FTH_OK || !samples)
+        return status;
+    samples->status = (enum fth_status)code;
+    memcpy(samples->cause, cursor->bytes + cause.at, cause.size);
+    samples->cause[cause.size] = '\0';
+    for (char *c = samples->cause; *c; c++) /* it may end on a terminal */
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    samples->sm = (uint32_t)sm;
+    memcpy(&samples->clock_mhz, &bits, sizeof bits);
+    samples->count = (size_t)count;
+    return FTH_OK;
+}
+
+/* The next line of the header, without its end; NULL where there is none. */
+static const char *get_line(struct cursor *cursor, size_t *size)
+{
+    size_t most = cursor->size < MOST_HEADER_BYTES ? cursor->size : MOST_HEADER_BYTES;
+    const unsigned char *line = cursor->bytes + cursor->at;
+    const unsigned char *end = cursor->at < most ? memchr(line, '\n', most - cursor->at) : NULL;
+    if (!end)
+        return NULL;
+    *size = (size_t)(end - line);
+    cursor->at += *size + 1;
+    return (const char *)line;
+}
+
+/* Tells no recording at all, one of another version and the beginning of one. */
+static enum fth_status read_header(struct fth_recording *recording, struct cursor *cursor)
+{
+    static const char zstd_magic[] = {0x28, (char)0xb5, 0x2f, (char)0xfd};
+    size_t name_size = strlen(format_name);
+    size_t common = cursor->size < name_size ? cursor->size : name_size;
+    if (cursor->size == 0)
+        return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
+                        "truncated: the file is empty");
+    if (memcmp(cursor->bytes, format_name, common) != 0 &&
+        (cursor->size >= sizeof zstd_magic || memcmp(cursor->bytes, zstd_magic, cursor->size) != 0))
+        return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
+                        "not a recording of fathom, or altered at its beginning");
+    size_t size = 0, version_size = strlen(format_version);
+    const char *line = get_line(cursor, &size);
+    if (line && (size != name_size + version_size ||
+                 memcmp(line + name_size, format_version, version_size) != 0))
+        return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
+                        "'%.*s' is not %s%s, which this version of fathom reads",
+                        (int)(size < 64 ? size : 64), line, format_name, format_version);
+    while (line) {
+        line = get_line(cursor, &size);
+        if (line && size == 0)
+            return FTH_OK;
+        static const char key[] = "device ";
+        size_t key_size = strlen(key);
+        if (line && size > key_size && memcmp(line, key, key_size) == 0)
+            snprintf(recording->device, sizeof recording->device, "%.*s", (int)(size - key_size),
+                     line + key_size);
+    }
+    return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
+                    cursor->size < MOST_HEADER_BYTES ? "truncated: it ends in the header"
+                                                     : "altered: the header does not end");
+}
+
+static enum fth_status no_memory(const struct cursor *cursor)
+{
+    return fth_fail(cursor->error, FTH_NO_MEMORY, operation, cursor->name,
+                    "out of memory in entry %" PRIu64, cursor->entry);
+}
+
+static enum fth_status read_description(struct fth_recording *recording, struct cursor *cursor)
+{
+    struct span json = {0};
+    enum fth_status status = get_text(cursor, MOST_DESCRIPTION_BYTES, &json);
+    if (status != FTH_OK)
+        return status;
+    struct fth_gpu *gpu = NULL;
+    struct fth_error fault = FTH_NO_ERROR;
+    status = fth_gpu_read_text(cursor->name, (const char *)cursor->bytes + json.at, json.size, NULL,
+                               &gpu, &fault);
+    fth_gpu_destroy(gpu);
+    if (status != FTH_OK)
+        return status == FTH_NO_MEMORY ? no_memory(cursor) : refuse(cursor, "%.200s", fault.cause);
+    void *items = recording->descriptions;
+    if (!fth_grow(&items, recording->description_count, &recording->description_capacity,
+                  sizeof json))
+        return no_memory(cursor);
+    recording->descriptions = items;
+    recording->descriptions[recording->description_count++] = json;
+    return FTH_OK;
+}
+
+static enum fth_status read_answer(struct fth_recording *recording, struct cursor *cursor)
+{
+    struct answer answer = {0};
+    enum fth_status status = get_text(cursor, MOST_KEY_BYTES, &answer.key);
+    answer.at = cursor->at;
+    if (status == FTH_OK)
+        status = get_answer(cursor, NULL);
+    if (status != FTH_OK)
+        return status;
+    void *items = recording->answers;
+    if (!fth_grow(&items, recording->answer_count, &recording->answer_capacity, sizeof answer))
+        return no_memory(cursor);
+    recording->answers = items;
+    recording->answers[recording->answer_count++] = answer;
+    return FTH_OK;
+}
+
+static enum fth_status read_end(struct cursor *cursor)
+{
+    uint64_t entries = 0, checksum = 0;
+    uint64_t before = cursor->entry;
+    enum fth_status status = get_number(cursor, UINT64_MAX, &entries);
+    uint64_t actual = fth_recording_checksum(FTH_RECORDING_CHECKSUM, cursor->bytes, cursor->at);
+    if (status == FTH_OK)
+        status = get_fixed(cursor, &checksum);
+    if (status != FTH_OK)
+        return status;
+    if (entries != before)
+        return refuse(cursor, "the end speaks of %" PRIu64 " entries, there are %" PRIu64, entries,
+                      before);
+    if (left(cursor) > 0)
+        return refuse(cursor, "%zu bytes follow the end", left(cursor));
+    if (checksum != actual)
+        return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
+                        "altered: the checksum is %016" PRIx64 ", the end says %016" PRIx64, actual,
+                        checksum);
+    return FTH_OK;
+}
+
+static enum fth_status read_entries(struct fth_recording *recording, struct cursor *cursor)
+{
+    for (cursor->entry = 0; cursor->at < cursor->size; cursor->entry++) {
+        unsigned char kind = cursor->bytes[cursor->at++];
+        enum fth_status status = FTH_OK;
+        switch (kind) {
+        case ENTRY_DESCRIPTION: status = read_description(recording, cursor); break;
+        case ENTRY_ANSWER: status = read_answer(recording, cursor); break;
+        case ENTRY_END: return read_end(cursor);
+        default: status = refuse(cursor, "0x%02x is no kind of entry", kind);
+        }
+        if (status != FTH_OK)
+            return status;
+    }
+    return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
+                    "truncated: it ends after entry %" PRIu64 " of more (byte %zu)", cursor->entry,
+                    cursor->size);
+}
+
+/* ---- the index ---- */
+
+static int compare_key(const struct fth_recording *recording, const char *key, size_t size,
+                       const struct answer *answer)
+{
+    size_t common = size < answer->key.size ? size : answer->key.size;
+    int order = common ? memcmp(key, recording->content.data + answer->key.at, common) : 0;
+    return order ? order : (size > answer->key.size) - (size < answer->key.size);
+}
+
+/* A merge sort, bottom up: stable, so that the answers to one request stay in their order, and
+ * without the state that qsort cannot pass to its comparison. */
+static bool sort_answers(struct fth_recording *recording)
+{
+    size_t count = recording->answer_count;
+    struct answer *from = recording->answers, *spare = malloc((count + 1) * sizeof *spare);
+    if (!spare)
+        return false;
+    struct answer *to = spare;
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t start = 0; start < count; start += 2 * width) {
+            size_t middle = count - start < width ? count : start + width;
+            size_t end = count - middle < width ? count : middle + width;
+            size_t a = start, b = middle;
+            for (size_t i = start; i < end; i++) {
+                bool second =
+                    a == middle ||
+                    (b < end && compare_key(recording, recording->content.data + from[a].key.at,
+                                            from[a].key.size, &from[b]) > 0);
+                to[i] = from[second ? b++ : a++];
+            }
+        }
+        struct answer *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from == spare)
+        memcpy(recording->answers, spare, count * sizeof *spare);
+    free(spare);
+    return true;
+}
+
+enum fth_status fth_recording_parse(const char *name, struct fth_buffer *content,
+                                    struct fth_recording **out, struct fth_error *error)
+{
+    *out = NULL;
+    struct fth_recording *recording = calloc(1, sizeof *recording);
+    if (!recording) {
+        fth_buffer_fini(content);
+        return fth_fail(error, FTH_NO_MEMORY, operation, name, "out of memory");
+    }
+    recording->content = *content;
+    *content = (struct fth_buffer){0};
+    recording->name = strdup(name);
+    struct cursor cursor = {
+        .name = name,
+        .bytes = (const unsigned char *)(recording->content.data ? recording->content.data : ""),
+        .size = recording->content.size,
+        .error = error};
+    enum fth_status status = recording->name ? FTH_OK : no_memory(&cursor);
+    if (status == FTH_OK)
+        status = read_header(recording, &cursor);
+    if (status == FTH_OK)
+        status = read_entries(recording, &cursor);
+    if (status == FTH_OK && !sort_answers(recording))
+        status = no_memory(&cursor);
+    if (status != FTH_OK) {
+        fth_recording_destroy(recording);
+        return status;
+    }
+    *out = recording;
+    return FTH_OK;
+}
+
+enum fth_status fth_recording_read(const char *path, struct fth_recording **recording,
+                                   struct fth_error *error)
+{
+    *recording = NULL;
+    struct fth_buffer content = {0};
+    struct fth_error fault = FTH_NO_ERROR;
+    enum fth_status status = fth_file_read(path, MOST_BYTES, &content, &fault);
+    if (status == FTH_OK)
+        return fth_recording_parse(path, &content, recording, error);
+    fth_buffer_fini(&content);
+    if (status == FTH_INVALID)
+        fth_error_context(&fault, "damaged, or not a recording");
+    return fth_fail(error, status, operation, path, "%s", fault.cause);
+}
+
+void fth_recording_destroy(struct fth_recording *recording)
+{
+    if (!recording)
+        return;
+    free(recording->name);
+    fth_buffer_fini(&recording->content);
+    free(recording->descriptions);
+    free(recording->answers);
+    free(recording);
+}
+
+const char *fth_recording_device(const struct fth_recording *recording)
+{
+    return recording->device;
+}
+
+size_t fth_recording_description_count(const struct fth_recording *recording)
+{
+    return recording->description_count;
+}
+
+size_t fth_recording_answer_count(const struct fth_recording *recording)
+{
+    return recording->answer_count;
+}
+
+/* The first answer whose key is not before (with `past`: is past) `key`. */
+static size_t bound(const struct fth_recording *recording, const char *key, size_t size, bool past)
+{
+    size_t low = 0, high = recording->answer_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_key(recording, key, size, &recording->answers[middle]);
+        if (order > 0 || (past && order == 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+size_t fth_recording_find(const struct fth_recording *recording, const char *key, size_t key_size,
+                          size_t *first)
+{
+    *first = bound(recording, key, key_size, false);
+    return bound(recording, key, key_size, true) - *first;
+}
+
+const char *fth_recording_key(const struct fth_recording *recording, size_t index, size_t *size)
+{
+    *size = recording->answers[index].key.size;
+    return recording->content.data + recording->answers[index].key.at;
+}
+
+enum fth_status fth_recording_answer(const struct fth_recording *recording, size_t index,
+                                     struct fth_samples *samples, struct fth_error *error)
+{
+    *samples = (struct fth_samples){.clock_mhz = NAN};
+    struct cursor cursor = {.name = recording->name,
+                            .bytes = (const unsigned char *)recording->content.data,
+                            .size = recording->content.size,
+                            .at = recording->answers[index].at,
+                            .entry = index,
+                            .error = error};
+    return get_answer(&cursor, samples);
+}
+
+enum fth_status fth_recording_description(const struct fth_recording *recording, size_t index,
+                                          struct fth_gpu *gpu, struct fth_error *error)
+{
+    struct span json = recording->descriptions[index];
+    struct fth_gpu *recorded = NULL;
+    enum fth_status status = fth_gpu_read_text(recording->name, recording->content.data + json.at,
+                                               json.size, NULL, &recorded, error);
+    if (status == FTH_OK)
+        status = fth_recording_add(gpu, recorded, error);
+    fth_gpu_destroy(recorded);
+    return status;
+}
+
+/* ---- descriptions ---- */
+
+/* A device may be described into the same document again. */
+static bool has(const struct fth_named_texts *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static enum fth_status add_section(struct fth_gpu *gpu, const struct fth_gpu_section *from,
+                                   struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    if (!fth_gpu_find_section(gpu, from->name))
+        status = fth_gpu_add_element(gpu, from->name, error);
+    struct fth_gpu_section *section = fth_gpu_section(gpu, from->name);
+    for (size_t i = 0; status == FTH_OK && i < from->count; i++)
+        status = fth_gpu_set(gpu, section, &from->attributes[i], error);
+    for (size_t i = 0; status == FTH_OK && i < from->unknown.count; i++)
+        if (!has(&section->unknown, from->unknown.items[i].name))
+            status = fth_gpu_set_unknown(gpu, section, from->unknown.items[i].name,
+                                         from->unknown.items[i].text, error);
+    return status;
+}
+
+enum fth_status fth_recording_add(struct fth_gpu *gpu, const struct fth_gpu *from,
+                                  struct fth_error *error)
+{
+    enum fth_status status = add_section(gpu, &from->device, error);
+    if (status == FTH_OK)
+        status = add_section(gpu, &from->noise, error);
+    for (size_t i = 0; status == FTH_OK && i < from->element_count; i++)
+        status = add_section(gpu, &from->elements[i], error);
+    for (size_t i = 0; status == FTH_OK && i < from->references.count; i++)
+        if (!has(&gpu->references, from->references.items[i].name))
+            status = fth_gpu_set_reference(gpu, from->references.items[i].name,
+                                           from->references.items[i].text, error);
+    return status;
+}

@@ -1,0 +1,74 @@
+/* Figures into attributes with their provenance. */
+#include "discover/discover.h"
+
+#include <math.h>
+#include <string.h>
+
+enum fth_status fth_note_section(struct fth_gpu *gpu, const char *element,
+                                 struct fth_gpu_section **section, struct fth_error *error)
+{
+    *section = fth_gpu_section(gpu, element);
+    if (*section)
+        return FTH_OK;
+    enum fth_status status = fth_gpu_add_element(gpu, element, error);
+    *section = fth_gpu_section(gpu, element);
+    return status;
+}
+
+enum fth_status fth_note_number(struct fth_gpu *gpu, const struct fth_note *note,
+                                struct fth_error *error)
+{
+    struct fth_gpu_section *section;
+    enum fth_status status = fth_note_section(gpu, note->element, &section, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_attribute attribute = fth_attribute_make(note->attribute, FTH_NUMBER);
+    attribute.number = note->value;
+    attribute.source = FTH_SOURCE_MEASURED;
+    attribute.method = note->method;
+    attribute.note = note->note;
+    attribute.confidence = note->confidence;
+    attribute.samples = note->samples ? (double)note->samples : NAN;
+    attribute.low = note->low;
+    attribute.high = note->high;
+    return fth_gpu_set(gpu, section, &attribute, error);
+}
+
+/* A tenth of a cycle is what passes of a few hundred loads resolve. */
+static double tenths(double value)
+{
+    return round(value * 10) / 10;
+}
+
+enum fth_status fth_note_latency(struct fth_gpu *gpu, const char *element, const char *attribute,
+                                 const struct fth_figure *figure, const char *method,
+                                 struct fth_error *error)
+{
+    struct fth_note note = {.element = element,
+                            .attribute = attribute,
+                            .value = tenths(figure->value),
+                            .low = tenths(figure->low),
+                            .high = tenths(figure->high),
+                            .confidence = NAN,
+                            .samples = figure->samples,
+                            .method = method};
+    enum fth_status status = fth_note_number(gpu, &note, error);
+    if (status != FTH_OK || strcmp(attribute, "latency_cycles") != 0 ||
+        !isfinite(figure->clock_mhz) || figure->clock_mhz <= 0)
+        return status;
+    const double ns = 1e3 / figure->clock_mhz;
+    note.attribute = "latency_ns";
+    note.value = tenths(figure->value * ns);
+    note.low = tenths(figure->low * ns);
+    note.high = tenths(figure->high * ns);
+    note.method = "cycles under the clock that the kernel observed";
+    return fth_note_number(gpu, &note, error);
+}
+
+enum fth_status fth_note_unknown(struct fth_gpu *gpu, const char *element, const char *attribute,
+                                 const char *reason, struct fth_error *error)
+{
+    struct fth_gpu_section *section;
+    enum fth_status status = fth_note_section(gpu, element, &section, error);
+    return status == FTH_OK ? fth_gpu_set_unknown(gpu, section, attribute, reason, error) : status;
+}

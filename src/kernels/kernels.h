@@ -1,0 +1,50 @@
+/* kernels/: the microbenchmarks, as PTX templates with named placeholders (*.ptx, embedded at build).
+ * kernels.c fills them in. Who runs the result, a driver or the PTX engine, is not known here. */
+#ifndef FTH_KERNELS_H
+#define FTH_KERNELS_H
+
+#include "base/base.h"
+
+/* The way that a load takes. The numbers are those of the steps in experiments.ptx. */
+enum fth_path {
+    FTH_PATH_CA,       /* global, cached in L1 where the GPU does that */
+    FTH_PATH_CG,       /* global, past L1 */
+    FTH_PATH_READONLY, /* global, through the read-only path */
+    FTH_PATH_TEXTURE,
+    FTH_PATH_CONSTANT,
+    FTH_PATH_SHARED,
+    FTH_PATH_COUNT
+};
+const char *fth_path_name(enum fth_path path);
+
+/* A request as the kernel `chase` reads it; experiments.ptx has the same in words. */
+struct fth_chase_step {
+    uint32_t kind, path, warp, unused;
+    uint64_t passes, first, count, samples, texture_or_stride, step;
+};
+enum { FTH_CHASE_STEPS = 16 };
+struct fth_chase_request {
+    uint32_t steps, unused;
+    uint64_t served; /* address of a uint32_t that gets the SM's number plus 1 */
+    uint64_t unused2[6];
+    struct fth_chase_step step[FTH_CHASE_STEPS];
+};
+/* The kinds of a step; the first three are enum fth_step_kind. */
+enum { FTH_CHASE_WALK, FTH_CHASE_PASSES, FTH_CHASE_HOPS, FTH_CHASE_BUILD_SHARED };
+
+/* Fills in a template: every {{name}} by its value. A name without a value is an error. */
+struct fth_kernel_value {
+    const char *name, *value;
+};
+FTH_MUST_USE enum fth_status fth_kernels_fill(const char *name, const char *text,
+                                              const struct fth_kernel_value *values, size_t count,
+                                              struct fth_buffer *out, struct fth_error *error);
+
+/* Appends the module of all experiments: census, pace, build, flush, chase. */
+FTH_MUST_USE enum fth_status fth_kernels_experiments(struct fth_buffer *out,
+                                                     struct fth_error *error);
+
+extern const struct fth_embedded fth_embedded_kernels[];
+extern const size_t fth_embedded_kernel_count;
+
+#endif

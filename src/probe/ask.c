@@ -1,0 +1,45 @@
+/* Requests out, answers in. */
+#include "probe/probe.h"
+
+#include <stdlib.h>
+
+enum fth_status fth_ask(const struct fth_prober *prober, const struct fth_request *requests,
+                        size_t count, struct fth_answers *answers, struct fth_error *error)
+{
+    *answers = (struct fth_answers){calloc(count, sizeof *answers->items), count};
+    if (!answers->items)
+        return fth_fail(error, FTH_NO_MEMORY, "measure", NULL, "out of memory");
+    enum fth_status status =
+        fth_device_measure(prober->device, requests, count, answers->items, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++)
+        if (answers->items[i].status != FTH_OK) {
+            struct fth_buffer text = {0};
+            fth_request_write(&requests[i], &text);
+            status = fth_fail(error, answers->items[i].status, "measure", text.data, "%s",
+                              answers->items[i].cause);
+            fth_buffer_fini(&text);
+        }
+    if (status != FTH_OK)
+        fth_answers_fini(answers);
+    return status;
+}
+
+void fth_answers_fini(struct fth_answers *answers)
+{
+    for (size_t i = 0; i < answers->count; i++)
+        fth_samples_fini(&answers->items[i]);
+    free(answers->items);
+    *answers = (struct fth_answers){NULL, 0};
+}
+
+struct fth_request fth_request_make(int carveout_percent)
+{
+    return (struct fth_request){.sm = FTH_ANY_SM, .carveout_percent = carveout_percent};
+}
+
+void fth_request_add(struct fth_request *request, enum fth_step_kind kind, enum fth_path path,
+                     struct fth_chain chain, uint64_t passes)
+{
+    request->steps[request->step_count++] =
+        (struct fth_step){.kind = kind, .path = path, .chain = chain, .passes = passes};
+}

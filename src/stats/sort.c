@@ -1,0 +1,119 @@
+/* Sorted copies. A radix sort over the bits of the doubles: samples come by the hundred thousand,
+ * where qsort's calls of a comparison take five times as long, and latencies of a few hundred
+ * cycles have most of their eight digits in common, which are then skipped. */
+#include "stats/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGITS 8
+#define VALUES 256
+/* Below, counting digits costs more than inserting. */
+#define INSERTION_LIMIT 48
+
+/* Doubles in the order of unsigned integers: negative ones with all bits turned, the others with
+ * the sign turned. */
+static uint64_t key(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+static void insertion_sort(double *values, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        double value = values[i];
+        size_t at = i;
+        for (; at > 0 && values[at - 1] > value; at--)
+            values[at] = values[at - 1];
+        values[at] = value;
+    }
+}
+
+void fth_sort_f64(double *values, double *scratch, size_t count)
+{
+    if (count < INSERTION_LIMIT) {
+        insertion_sort(values, count);
+        return;
+    }
+    size_t counts[DIGITS][VALUES] = {{0}};
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits = key(values[i]);
+        for (size_t digit = 0; digit < DIGITS; digit++)
+            counts[digit][bits >> (8 * digit) & 0xff]++;
+    }
+    double *from = values;
+    double *to = scratch;
+    for (size_t digit = 0; digit < DIGITS; digit++) {
+        size_t *place = counts[digit];
+        if (place[key(from[0]) >> (8 * digit) & 0xff] == count)
+            continue;
+        size_t next = 0;
+        for (size_t value = 0; value < VALUES; value++) {
+            size_t here = place[value];
+            place[value] = next;
+            next += here;
+        }
+        for (size_t i = 0; i < count; i++)
+            to[place[key(from[i]) >> (8 * digit) & 0xff]++] = from[i];
+        double *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != values)
+        memcpy(values, from, count * sizeof *values);
+}
+
+enum fth_status fth_check_f64(const double *values, size_t count, const char *operation,
+                              struct fth_error *error)
+{
+    if (count == 0)
+        return fth_fail(error, FTH_INVALID, operation, NULL, "no values");
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return fth_fail(error, FTH_INVALID, operation, NULL, "value %zu is not finite", i);
+    return FTH_OK;
+}
+
+/* Room for `count` values and as many for sorting them. */
+static double *room(size_t count, const char *operation, struct fth_error *error)
+{
+    double *values =
+        count <= SIZE_MAX / 2 / sizeof(double) ? malloc(2 * count * sizeof *values) : NULL;
+    if (!values)
+        (void)fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory for %zu values",
+                       count);
+    return values;
+}
+
+enum fth_status fth_sorted_f64(const double *values, size_t count, const char *operation,
+                               double **sorted, struct fth_error *error)
+{
+    enum fth_status status = fth_check_f64(values, count, operation, error);
+    if (status != FTH_OK)
+        return status;
+    double *copy = room(count, operation, error);
+    if (!copy)
+        return FTH_NO_MEMORY;
+    memcpy(copy, values, count * sizeof *copy);
+    fth_sort_f64(copy, copy + count, count);
+    *sorted = copy;
+    return FTH_OK;
+}
+
+enum fth_status fth_sorted_u32(const uint32_t *values, size_t count, const char *operation,
+                               double **sorted, struct fth_error *error)
+{
+    if (count == 0)
+        return fth_fail(error, FTH_INVALID, operation, NULL, "no values");
+    double *copy = room(count, operation, error);
+    if (!copy)
+        return FTH_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        copy[i] = values[i];
+    fth_sort_f64(copy, copy + count, count);
+    *sorted = copy;
+    return FTH_OK;
+}

@@ -1,0 +1,69 @@
+/* Requests for tests: simple ones, random ones, and their text. */
+#ifndef FTH_TESTS_REQUESTS_H
+#define FTH_TESTS_REQUESTS_H
+
+#include "check.h"
+#include "device/device.h"
+
+static inline struct fth_step step(enum fth_step_kind kind, enum fth_path path, unsigned array,
+                                   uint64_t stride, uint64_t count)
+{
+    return (struct fth_step){
+        .kind = kind,
+        .path = path,
+        .chain = {.array = array, .stride_bytes = stride, .count = count, .step = 1},
+        .passes = 1};
+}
+
+static inline struct fth_request request_of(size_t count, struct fth_step first,
+                                            struct fth_step second)
+{
+    return (struct fth_request){
+        .steps = {first, second}, .step_count = count, .sm = FTH_ANY_SM, .carveout_percent = -1};
+}
+
+/* Each hop of one chain. */
+static inline struct fth_request simple(uint64_t count)
+{
+    struct fth_step only = step(FTH_STEP_TIME_HOPS, FTH_PATH_CA, 0, 128, count);
+    return request_of(1, only, (struct fth_step){0});
+}
+
+static inline const char *text_of(const struct fth_request *request)
+{
+    static char text[4096];
+    struct fth_buffer buffer = {0};
+    fth_request_write(request, &buffer);
+    assert_true(buffer.size < sizeof text);
+    memcpy(text, buffer.data, buffer.size + 1);
+    fth_buffer_fini(&buffer);
+    return text;
+}
+
+/* One that is fine, of any shape but small. */
+static inline struct fth_request random_request(struct fth_rng *rng)
+{
+    struct fth_request r = simple(1);
+    r.step_count = 1 + (size_t)fth_rng_below(rng, FTH_MOST_STEPS);
+    for (size_t i = 0; i < r.step_count; i++) {
+        struct fth_step *s = &r.steps[i];
+        *s = step((enum fth_step_kind)fth_rng_below(rng, 3),
+                  (enum fth_path)fth_rng_below(rng, FTH_PATH_COUNT), (unsigned)i,
+                  8 << fth_rng_below(rng, 5), 1 + fth_rng_below(rng, 40));
+        s->chain.start_bytes = fth_rng_below(rng, 2) * 1024;
+        s->warp = (unsigned)fth_rng_below(rng, FTH_MOST_WARPS);
+        s->reverse = s->chain.stride_bytes >= 16 && fth_rng_below(rng, 4) == 0;
+        if (!s->reverse && s->chain.count % 2 && fth_rng_below(rng, 3) == 0)
+            s->chain.step = 2;
+        s->passes = 1 + fth_rng_below(rng, 3);
+    }
+    r.steps[0].kind = FTH_STEP_TIME_HOPS;
+    r.sm = fth_rng_below(rng, 2) ? FTH_ANY_SM : (uint32_t)fth_rng_below(rng, 132);
+    r.carveout_percent = (int)fth_rng_below(rng, 102) - 1;
+    r.alone = fth_rng_below(rng, 2);
+    r.cold = fth_rng_below(rng, 4) == 0;
+    assert_int_equal(fth_request_check(&r, NULL), FTH_OK);
+    return r;
+}
+
+#endif

@@ -1,0 +1,818 @@
+/* device/: what a recording keeps, and what it refuses. */
+#include "device/recording.h"
+#include "requests.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/fathom-test-XXXXXX";
+
+static int enter_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return chdir("/") == 0 ? system(command) : -1;
+}
+
+static size_t file_count(void)
+{
+    DIR *stream = opendir(".");
+    size_t count = 0;
+    const struct dirent *entry;
+    while ((entry = readdir(stream)))
+        count += entry->d_name[0] != '.';
+    closedir(stream);
+    return count;
+}
+
+static void write_plain(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    fclose(file);
+}
+
+/* As it is on disk, compressed. */
+static struct fth_buffer read_raw(const char *path)
+{
+    struct fth_buffer raw = {0};
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_true(fth_buffer_reserve(&raw, 4 << 20));
+    raw.size = fread(raw.data, 1, 4 << 20, file);
+    assert_true(raw.size < 4 << 20);
+    fclose(file);
+    return raw;
+}
+
+/* ---- a device that makes its answers up ---- */
+
+struct fake {
+    struct fth_rng rng;
+    unsigned described;
+    bool failing;   /* everything */
+    bool odd_count; /* a sample too many */
+    bool steady;    /* always an answer, of 300 +- 5 cycles */
+    bool *closed;
+};
+
+static enum fth_status fake_describe(void *state, struct fth_gpu *gpu, struct fth_error *error)
+{
+    struct fake *fake = state;
+    struct fth_attribute name = fth_attribute_make("name", FTH_TEXT);
+    name.text = "Made Up";
+    struct fth_attribute backend = fth_attribute_make("backend", FTH_TEXT);
+    backend.text = "fake";
+    struct fth_attribute clock = fth_attribute_make("clock_mhz", FTH_NUMBER);
+    clock.number = 1000.25 + fake->described++;
+    clock.source = FTH_SOURCE_DRIVER;
+    struct fth_attribute size = fth_attribute_make("size_bytes", FTH_NUMBER);
+    size.number = 62914560;
+    enum fth_status status = FTH_OK;
+    if (fake->failing)
+        return fth_fail(error, FTH_UNAVAILABLE, "describe", "fake", "it fell off the bus");
+    if (!fth_gpu_section(gpu, "l2"))
+        status = fth_gpu_add_element(gpu, "l2", error);
+    if (status == FTH_OK)
+        status = fth_gpu_set(gpu, &gpu->device, &name, error);
+    if (status == FTH_OK)
+        status = fth_gpu_set(gpu, &gpu->device, &backend, error);
+    if (status == FTH_OK)
+        status = fth_gpu_set(gpu, &gpu->device, &clock, error);
+    if (status == FTH_OK)
+        status = fth_gpu_set(gpu, fth_gpu_section(gpu, "l2"), &size, error);
+    if (status == FTH_OK && !fth_gpu_unknown(gpu, "l2", "ways"))
+        status = fth_gpu_set_unknown(gpu, fth_gpu_section(gpu, "l2"), "ways", "nobody says", error);
+    return status;
+}
+
+static enum fth_status fake_measure(void *state, const struct fth_request *requests, size_t count,
+                                    struct fth_samples *samples, struct fth_error *error)
+{
+    struct fake *fake = state;
+    struct fth_rng *rng = &fake->rng;
+    memset(samples, 0, count * sizeof *samples);
+    if (fake->failing)
+        return fth_fail(error, FTH_UNAVAILABLE, "measure", "fake", "it fell off the bus");
+    for (size_t i = 0; i < count; i++) {
+        struct fth_samples *s = &samples[i];
+        s->sm = requests[i].sm == FTH_ANY_SM ? (uint32_t)fth_rng_below(rng, 132) : requests[i].sm;
+        s->clock_mhz = fth_rng_below(rng, 3) ? 1980 * fth_rng_unit(rng) : (double)NAN;
+        if (!fake->steady && fth_rng_below(rng, 8) == 0) {
+            s->status = (enum fth_status)(1 + fth_rng_below(rng, FTH_INTERRUPTED));
+            snprintf(s->cause, sizeof s->cause, "cause %u of 'many'",
+                     (unsigned)fth_rng_below(rng, 9));
+            continue;
+        }
+        s->count = (size_t)fth_request_samples(&requests[i]) + fake->odd_count;
+        s->cycles = malloc(s->count * sizeof *s->cycles);
+        assert_non_null(s->cycles);
+        /* Noise of a random number of bits, up to the whole range. */
+        uint64_t range = fake->steady ? 11 : UINT64_C(1) << fth_rng_below(rng, 33);
+        uint32_t least = range >> 32 ? 0 : 295;
+        for (size_t j = 0; j < s->count; j++)
+            s->cycles[j] = least + (uint32_t)fth_rng_below(rng, range);
+    }
+    return FTH_OK;
+}
+
+static void fake_close(void *state)
+{
+    struct fake *fake = state;
+    *fake->closed = true;
+}
+
+static const struct fth_device_ops fake_ops = {fake_describe, fake_measure, NULL, fake_close};
+
+struct fixture {
+    struct fake fake;
+    struct fth_device device;
+    bool closed;
+};
+
+static void start(struct fixture *f, uint64_t seed)
+{
+    *f = (struct fixture){.device = {.ops = &fake_ops, .state = &f->fake, .id = "fake:0"}};
+    f->fake.closed = &f->closed;
+    fth_rng_init(&f->fake.rng, seed);
+}
+
+static void start_recording(struct fixture *f, uint64_t seed, const char *path)
+{
+    start(f, seed);
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_device_record(&f->device, path, &error), FTH_OK);
+}
+
+static void end_recording(struct fixture *f)
+{
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(f->device.ops->finish(f->device.state, &error), FTH_OK);
+    f->device.ops->close(f->device.state);
+    assert_true(f->closed);
+}
+
+/* The registry is not what is tested. */
+__attribute__((weak)) enum fth_status fth_device_create(const char *id,
+                                                        const struct fth_device_ops *ops,
+                                                        void *state, struct fth_device **device,
+                                                        struct fth_error *error)
+{
+    *device = calloc(1, sizeof **device);
+    if (!*device)
+        return fth_fail(error, FTH_NO_MEMORY, "open", id, "out of memory");
+    (*device)->ops = ops;
+    (*device)->state = state;
+    snprintf((*device)->id, sizeof(*device)->id, "%s", id);
+    return FTH_OK;
+}
+
+static struct fth_device *replay_of(const char *path)
+{
+    struct fth_device *device = NULL;
+    struct fth_error error = NO_ERROR;
+    enum fth_status status = fth_backend_replay.open(path, NULL, &device, &error);
+    assert_string_equal(error.cause, "");
+    assert_int_equal(status, FTH_OK);
+    return device;
+}
+
+static void close_replay(struct fth_device *device)
+{
+    assert_null(device->ops->finish);
+    device->ops->close(device->state);
+    free(device);
+}
+
+static enum fth_status ask(struct fth_device *device, const struct fth_request *requests,
+                           size_t count, struct fth_samples *samples, struct fth_error *error)
+{
+    return device->ops->measure(device->state, requests, count, samples, error);
+}
+
+static void finish_samples(struct fth_samples *samples, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fth_samples_fini(&samples[i]);
+}
+
+static void assert_same(const struct fth_samples *a, const struct fth_samples *b)
+{
+    assert_int_equal(a->status, b->status);
+    assert_string_equal(a->cause, b->cause);
+    assert_int_equal(a->sm, b->sm);
+    assert_true(isnan(a->clock_mhz) ? isnan(b->clock_mhz) : a->clock_mhz == b->clock_mhz);
+    assert_int_equal(a->count, b->count);
+    if (a->count)
+        assert_memory_equal(a->cycles, b->cycles, a->count * sizeof *a->cycles);
+}
+
+/* ---- recording and replaying ---- */
+
+enum { BATCH = 5, BATCHES = 60 };
+
+static void what_was_answered_is_answered_again(void **state)
+{
+    (void)state;
+    struct fixture f;
+    start_recording(&f, 1, "round.rec");
+    struct fth_rng rng;
+    fth_rng_init(&rng, 2);
+    static struct fth_request requests[BATCHES][BATCH];
+    static struct fth_samples answers[BATCHES][BATCH];
+    struct fth_error error = NO_ERROR;
+    for (size_t i = 0; i < BATCHES; i++) {
+        for (size_t j = 0; j < BATCH; j++)
+            requests[i][j] = i % 3 == 2 && j % 2 ? requests[i - 1][j] : random_request(&rng);
+        assert_int_equal(ask(&f.device, requests[i], BATCH, answers[i], &error), FTH_OK);
+    }
+    end_recording(&f);
+
+    struct fth_device *device = replay_of("round.rec");
+    assert_string_equal(device->id, "replay:round.rec");
+    for (size_t i = 0; i < BATCHES; i++) {
+        struct fth_samples again[BATCH];
+        assert_int_equal(ask(device, requests[i], BATCH, again, &error), FTH_OK);
+        for (size_t j = 0; j < BATCH; j++)
+            assert_same(&answers[i][j], &again[j]);
+        finish_samples(again, BATCH);
+    }
+    close_replay(device);
+
+    /* Other batches, and in another order: only the order of the same request counts. */
+    device = replay_of("round.rec");
+    for (size_t j = 0; j < BATCH; j++)
+        for (size_t i = 0; i < BATCHES; i++) {
+            struct fth_samples again;
+            assert_int_equal(ask(device, &requests[i][j], 1, &again, &error), FTH_OK);
+            assert_same(&answers[i][j], &again);
+            fth_samples_fini(&again);
+        }
+    close_replay(device);
+    for (size_t i = 0; i < BATCHES; i++)
+        finish_samples(answers[i], BATCH);
+}
+
+static void a_request_is_answered_as_often_as_recorded(void **state)
+{
+    (void)state;
+    struct fixture f;
+    start_recording(&f, 3, "often.rec");
+    struct fth_request often = simple(50), once = simple(51);
+    struct fth_request batch[] = {often, once, often};
+    struct fth_samples answers[3], more, again[3];
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(ask(&f.device, batch, 3, answers, &error), FTH_OK);
+    assert_int_equal(ask(&f.device, &often, 1, &more, &error), FTH_OK);
+    end_recording(&f);
+
+    struct fth_device *device = replay_of("often.rec");
+    struct fth_request too_many[] = {often, once, often, once};
+    struct fth_samples four[4];
+    /* A batch that cannot be answered whole takes nothing away. */
+    assert_int_equal(ask(device, too_many, 4, four, &error), FTH_UNAVAILABLE);
+    assert_contains(error.cause, "this was asked 1 time only: time-hops ca 0:128x51; ");
+    finish_samples(four, 4);
+    error = NO_ERROR;
+    assert_int_equal(ask(device, batch, 3, again, &error), FTH_OK);
+    for (size_t i = 0; i < 3; i++)
+        assert_same(&answers[i], &again[i]);
+    finish_samples(again, 3);
+    assert_int_equal(ask(device, &often, 1, again, &error), FTH_OK);
+    assert_same(&more, &again[0]);
+    finish_samples(again, 1);
+    assert_int_equal(ask(device, &often, 1, again, &error), FTH_UNAVAILABLE);
+    assert_contains(error.cause, "asked 3 times only");
+    finish_samples(again, 1);
+    close_replay(device);
+    finish_samples(answers, 3);
+    fth_samples_fini(&more);
+}
+
+static void what_was_not_recorded_is_told(void **state)
+{
+    (void)state;
+    struct fixture f;
+    start_recording(&f, 4, "empty.rec");
+    end_recording(&f);
+    struct fth_device *device = replay_of("empty.rec");
+    struct fth_request r = simple(2048);
+    r.alone = true;
+    struct fth_samples samples;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(ask(device, &r, 1, &samples, &error), FTH_UNAVAILABLE);
+    fth_samples_fini(&samples);
+    assert_string_equal(error.argument, "empty.rec");
+    assert_string_equal(error.cause,
+                        "while it was recorded, this was never asked: time-hops ca 0:128x2048; "
+                        "alone; to record it: fathom topo --device fake:0 --record FILE");
+    /* The longest request leaves room for the advice. */
+    r.step_count = FTH_MOST_STEPS;
+    for (size_t i = 0; i < FTH_MOST_STEPS; i++) {
+        r.steps[i] = step(FTH_STEP_TIME_PASS, FTH_PATH_CONSTANT, (unsigned)i, 64, 1000);
+        r.steps[i].warp = 31;
+        r.steps[i].passes = UINT64_C(1) << 40;
+    }
+    error = NO_ERROR;
+    assert_int_equal(ask(device, &r, 1, &samples, &error), FTH_UNAVAILABLE);
+    fth_samples_fini(&samples);
+    assert_contains(error.cause, "...; to record it: fathom topo --device fake:0 --record FILE");
+    struct fth_gpu *gpu = NULL;
+    assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
+    error = NO_ERROR;
+    assert_int_equal(device->ops->describe(device->state, gpu, &error), FTH_UNAVAILABLE);
+    assert_contains(error.cause, "no description");
+    fth_gpu_destroy(gpu);
+    close_replay(device);
+
+    assert_null(fth_backend_replay.list);
+    error = NO_ERROR;
+    assert_int_equal(fth_backend_replay.open("no.rec", NULL, &device, &error), FTH_NOT_FOUND);
+    assert_string_equal(error.argument, "no.rec");
+    error = NO_ERROR;
+    assert_int_equal(fth_backend_replay.open("", NULL, &device, &error), FTH_INVALID);
+}
+
+/* What a device adds to an empty description. */
+static char *described(const struct fth_device *device)
+{
+    struct fth_gpu *gpu = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
+    assert_int_equal(device->ops->describe(device->state, gpu, &error), FTH_OK);
+    assert_int_equal(fth_gpu_write_text(gpu, &text, &size, NULL), FTH_OK);
+    fth_gpu_destroy(gpu);
+    return text;
+}
+
+static void descriptions_come_in_order(void **state)
+{
+    (void)state;
+    struct fixture f;
+    start(&f, 5);
+    char *plain = described(&f.device);
+    start_recording(&f, 5, "describe.rec");
+    char *first = described(&f.device), *second = described(&f.device);
+    assert_string_equal(first, plain);
+    assert_string_not_equal(first, second);
+    f.fake.failing = true;
+    struct fth_error error = NO_ERROR;
+    struct fth_gpu *gpu = NULL;
+    assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
+    assert_int_equal(f.device.ops->describe(f.device.state, gpu, &error), FTH_UNAVAILABLE);
+    end_recording(&f);
+
+    struct fth_device *device = replay_of("describe.rec");
+    const char *const expected[] = {first, second, second, second};
+    for (size_t i = 0; i < FTH_COUNT(expected); i++) {
+        char *text = described(device);
+        assert_string_equal(text, expected[i]);
+        fth_free(text);
+    }
+    /* It is added to what is there, any number of times. */
+    error = NO_ERROR;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(device->ops->describe(device->state, gpu, &error), FTH_OK);
+    assert_string_equal(fth_gpu_text(gpu, "device", "backend"), "fake");
+    assert_string_equal(fth_gpu_unknown(gpu, "l2", "ways"), "nobody says");
+    assert_int_equal(fth_gpu_section(gpu, "l2")->unknown.count, 1);
+    fth_gpu_destroy(gpu);
+    close_replay(device);
+    fth_free(plain);
+    fth_free(first);
+    fth_free(second);
+}
+
+/* ---- the file ---- */
+
+/* A small recording, made the same way each time. */
+static void record_small(const char *path)
+{
+    struct fixture f;
+    start_recording(&f, 6, path);
+    fth_free(described(&f.device));
+    struct fth_request requests[] = {simple(20), simple(3), simple(20)};
+    struct fth_samples samples[3];
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(ask(&f.device, requests, 3, samples, &error), FTH_OK);
+    finish_samples(samples, 3);
+    end_recording(&f);
+}
+
+static void the_same_makes_the_same_file(void **state)
+{
+    (void)state;
+    record_small("one.rec");
+    record_small("two.rec");
+    struct fth_buffer one = read_raw("one.rec"), two = read_raw("two.rec");
+    assert_int_equal(one.size, two.size);
+    assert_memory_equal(one.data, two.data, one.size);
+    fth_buffer_fini(&one);
+    fth_buffer_fini(&two);
+}
+
+/* Byte by byte, whatever the machine. */
+static void an_answer_has_these_bytes(void **state)
+{
+    (void)state;
+    uint32_t cycles[] = {300, 301, 299, 1300, UINT32_MAX};
+    struct fth_samples samples = {.status = FTH_INCONCLUSIVE,
+                                  .cause = "why",
+                                  .sm = 131,
+                                  .clock_mhz = 1980,
+                                  .cycles = cycles,
+                                  .count = FTH_COUNT(cycles)};
+    static const unsigned char answer[] = {'A', 3, 'k', 'e', 'y',  7, 3,    'w',  'h',  'y',  0x83,
+                                           1,   0, 0,   0,   0,    0, 0xf0, 0x9e, 0x40, 5,    0xab,
+                                           2,   1, 2,   0,   0xe9, 7, 0xd4, 0xfd, 0xff, 0xff, 0x0f};
+    static const unsigned char nothing[] = {'A', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f, 0};
+    struct fth_buffer bytes = {0};
+    fth_recording_put_answer("key", 3, &samples, &bytes);
+    assert_int_equal(bytes.size, sizeof answer);
+    assert_memory_equal(bytes.data, answer, sizeof answer);
+    bytes.size = 0;
+    samples = (struct fth_samples){.clock_mhz = -(double)NAN};
+    fth_recording_put_answer("", 0, &samples, &bytes);
+    assert_int_equal(bytes.size, sizeof nothing);
+    assert_memory_equal(bytes.data, nothing, sizeof nothing);
+    bytes.size = 0;
+    fth_recording_put_description("{}", 2, &bytes);
+    assert_int_equal(bytes.size, 4);
+    assert_memory_equal(bytes.data, "D\2{}", 4);
+    bytes.size = 0;
+    /* FNV-1a of "foobar" is published with the algorithm. */
+    assert_true(fth_recording_checksum(FTH_RECORDING_CHECKSUM, "foobar", 6) ==
+                UINT64_C(0x85944171f73967e8));
+    fth_recording_put_end(2, FTH_RECORDING_CHECKSUM, &bytes);
+    assert_int_equal(bytes.size, 2 + FTH_RECORDING_CHECKSUM_BYTES);
+    fth_buffer_fini(&bytes);
+}
+
+static enum fth_status parse(const void *data, size_t size, struct fth_error *error)
+{
+    struct fth_buffer content = {0};
+    struct fth_recording *recording = NULL;
+    fth_buffer_append(&content, data, size);
+    enum fth_status status = fth_recording_parse("bytes", &content, &recording, error);
+    assert_null(content.data);
+    assert_int_equal(recording != NULL, status == FTH_OK);
+    fth_recording_destroy(recording);
+    return status;
+}
+
+static enum fth_status reopen(const void *data, size_t size, struct fth_error *error)
+{
+    struct fth_device *device = NULL;
+    write_plain("copy.rec", data, size);
+    enum fth_status status = fth_backend_replay.open("copy.rec", NULL, &device, error);
+    assert_int_equal(device != NULL, status == FTH_OK);
+    if (device)
+        close_replay(device);
+    return status;
+}
+
+static void a_part_of_a_file_is_refused(void **state)
+{
+    (void)state;
+    record_small("small.rec");
+    struct fth_buffer raw = read_raw("small.rec"), content = {0};
+    assert_int_equal(fth_file_read("small.rec", 1 << 20, &content, NULL), FTH_OK);
+    for (size_t size = 0; size < raw.size; size++) {
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(reopen(raw.data, size, &error), FTH_INVALID);
+        assert_contains(error.cause, "truncated");
+        assert_string_equal(error.argument, "copy.rec");
+    }
+    for (size_t size = 0; size < content.size; size++) {
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(parse(content.data, size, &error), FTH_INVALID);
+        assert_contains(error.cause, "truncated");
+    }
+    /* Nothing but the end can tell that entries are missing behind a whole frame. */
+    size_t frame = content.size - 2 - FTH_RECORDING_CHECKSUM_BYTES;
+    struct fth_zwriter *writer = NULL;
+    assert_int_equal(fth_zwriter_open("frame.rec", 3, &writer, NULL), FTH_OK);
+    assert_int_equal(fth_zwriter_write(writer, content.data, frame, NULL), FTH_OK);
+    assert_int_equal(fth_zwriter_commit(writer, NULL), FTH_OK);
+    struct fth_buffer first = read_raw("frame.rec");
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(reopen(first.data, first.size, &error), FTH_INVALID);
+    assert_contains(error.cause, "truncated: it ends after entry 4 of more");
+    /* With the rest in a second frame it is whole, with a second end it is not. */
+    fth_buffer_append(&first, content.data + frame, content.size - frame);
+    error = NO_ERROR;
+    assert_int_equal(reopen(first.data, first.size, &error), FTH_INVALID);
+    assert_int_equal(fth_zwriter_open("frame2.rec", 3, &writer, NULL), FTH_OK);
+    assert_int_equal(fth_zwriter_write(writer, content.data + frame, content.size - frame, NULL),
+                     FTH_OK);
+    assert_int_equal(fth_zwriter_commit(writer, NULL), FTH_OK);
+    assert_int_equal(system("cat frame.rec frame2.rec > whole.rec; cat whole.rec frame2.rec > "
+                            "more.rec"),
+                     0);
+    close_replay(replay_of("whole.rec"));
+    struct fth_device *device = NULL;
+    error = NO_ERROR;
+    assert_int_equal(fth_backend_replay.open("more.rec", NULL, &device, &error), FTH_INVALID);
+    assert_contains(error.cause, "10 bytes follow the end");
+    fth_buffer_fini(&first);
+    fth_buffer_fini(&raw);
+    fth_buffer_fini(&content);
+}
+
+static void an_altered_file_is_refused(void **state)
+{
+    (void)state;
+    record_small("small.rec");
+    struct fth_buffer raw = read_raw("small.rec"), content = {0};
+    assert_int_equal(fth_file_read("small.rec", 1 << 20, &content, NULL), FTH_OK);
+    static const char masks[] = {1, 0x10, (char)0x80, (char)0xff};
+    size_t passed = 0;
+    for (size_t at = 0; at < raw.size; at++)
+        for (size_t i = 0; i < FTH_COUNT(masks); i++) {
+            struct fth_error error = NO_ERROR;
+            raw.data[at] ^= masks[i];
+            enum fth_status status = reopen(raw.data, raw.size, &error);
+            raw.data[at] ^= masks[i];
+            if (status == FTH_OK) { /* a bit of the frame that means nothing */
+                struct fth_buffer same = {0};
+                assert_int_equal(fth_file_read("copy.rec", 1 << 20, &same, NULL), FTH_OK);
+                assert_int_equal(same.size, content.size);
+                assert_memory_equal(same.data, content.data, content.size);
+                fth_buffer_fini(&same);
+                passed++;
+            } else {
+                assert_int_equal(status, FTH_INVALID);
+                assert_true(error.cause[0]);
+            }
+        }
+    assert_true(passed < 8);
+    for (size_t at = 0; at < content.size; at++)
+        for (int bit = 0; bit < 8; bit++) {
+            struct fth_error error = NO_ERROR;
+            content.data[at] ^= (char)(1 << bit);
+            assert_int_equal(parse(content.data, content.size, &error), FTH_INVALID);
+            content.data[at] ^= (char)(1 << bit);
+        }
+    struct fth_error error = NO_ERROR;
+    content.data[content.size - 1] ^= 1;
+    assert_int_equal(parse(content.data, content.size, &error), FTH_INVALID);
+    assert_contains(error.cause, "altered: the checksum is ");
+    fth_buffer_fini(&raw);
+    fth_buffer_fini(&content);
+}
+
+/* With a right end: what is refused is the entry itself. */
+static void assert_refused(const void *entry, size_t size, uint64_t entries, const char *cause)
+{
+    struct fth_buffer bytes = {0};
+    fth_recording_put_header("fake:0", &bytes);
+    fth_buffer_append(&bytes, entry, size);
+    fth_recording_put_end(
+        entries, fth_recording_checksum(FTH_RECORDING_CHECKSUM, bytes.data, bytes.size), &bytes);
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(parse(bytes.data, bytes.size, &error), FTH_INVALID);
+    assert_contains(error.cause, cause);
+    fth_buffer_fini(&bytes);
+}
+
+#define REFUSED(entry, cause) assert_refused(entry, sizeof(entry) - 1, 1, cause)
+
+static void counts_are_checked_before_they_are_used(void **state)
+{
+    (void)state;
+    REFUSED("A\xff\xff\xff\xff\x0f", "4294967295 is more than 4096");
+    REFUSED("A\x80\x20", "speaks of 4096 bytes");
+    REFUSED("D\xff\xff\xff\x07", "speaks of 16777215 bytes");
+    REFUSED("D\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "is more than 16777216");
+    REFUSED("D\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", "no number");
+    REFUSED("D\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "no number");
+    REFUSED("D\x81\x00x", "no number");
+    REFUSED("D\x02{}", "schema");
+    REFUSED("A\x01k\x09", "9 is more than 8");
+    REFUSED("A\x01k\x00\xc0\x01", "192 is more than 191");
+    REFUSED("A\x01k\x00\x00\x80\x80\x80\x80\x10", "4294967296 is more than");
+    REFUSED("A\x01k\x00\x00\x00xxxxxxxx\x81\x80\x80\x80\x01", "268435457 is more than 268435456");
+    REFUSED("A\x01k\x00\x00\x00xxxxxxxx\x80\x80\x80\x80\x01\x05", "speaks of 268435456 samples");
+    REFUSED("A\x01k\x00\x00\x00xxxxxxxx\x02\xff\xff\xff\xff\x0f\x00\x01", "1 is more than 0");
+    REFUSED("Z", "0x5a is no kind of entry");
+    assert_refused("A\x01k\x00\x00\x00xxxxxxxx\x00", 15, 2, "speaks of 2 entries, there are 1");
+    assert_refused("", 0, UINT64_MAX, "entries, there are 0");
+    struct fth_error error = NO_ERROR;
+    char header[5000] = "fathom-recording/1\n";
+    memset(header + strlen(header), 'x', sizeof header - strlen(header));
+    assert_int_equal(parse(header, sizeof header, &error), FTH_INVALID);
+    assert_contains(error.cause, "the header does not end");
+}
+
+static void other_files_are_told_from_recordings(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    static const char future[] = "fathom-recording/2\nanything\n";
+    assert_int_equal(parse(future, strlen(future), &error), FTH_INVALID);
+    assert_string_equal(
+        error.cause,
+        "'fathom-recording/2' is not fathom-recording/1, which this version of fathom reads");
+    error = NO_ERROR;
+    assert_int_equal(parse("fathom-recording/11\n", 20, &error), FTH_INVALID);
+    assert_contains(error.cause, "'fathom-recording/11' is not fathom-recording/1,");
+    error = NO_ERROR;
+    assert_int_equal(parse("{\"schema\": \"fathom-gpu/1\"}", 26, &error), FTH_INVALID);
+    assert_contains(error.cause, "not a recording");
+    error = NO_ERROR;
+    struct fth_device *device = NULL;
+    assert_int_equal(fth_backend_replay.open("/tmp", NULL, &device, &error), FTH_INVALID);
+    assert_contains(error.cause, "Is a directory");
+}
+
+static void a_cause_cannot_steer_a_terminal(void **state)
+{
+    (void)state;
+    struct fth_samples samples = {.status = FTH_IO, .cause = "a\x1b[2Jb\nc", .clock_mhz = 1};
+    struct fth_buffer bytes = {0};
+    fth_recording_put_header("x\ny \x1b", &bytes);
+    fth_recording_put_answer("k", 1, &samples, &bytes);
+    fth_recording_put_end(1, fth_recording_checksum(FTH_RECORDING_CHECKSUM, bytes.data, bytes.size),
+                          &bytes);
+    struct fth_recording *recording = NULL;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_recording_parse("bytes", &bytes, &recording, &error), FTH_OK);
+    assert_string_equal(fth_recording_device(recording), "x?y ?");
+    size_t first, size;
+    assert_int_equal(fth_recording_find(recording, "k", 1, &first), 1);
+    assert_int_equal(fth_recording_find(recording, "kk", 2, &first), 0);
+    assert_int_equal(fth_recording_find(recording, "", 0, &first), 0);
+    assert_memory_equal(fth_recording_key(recording, 0, &size), "k", 1);
+    assert_int_equal(fth_recording_answer(recording, 0, &samples, &error), FTH_OK);
+    assert_string_equal(samples.cause, "a?[2Jb?c");
+    fth_recording_destroy(recording);
+}
+
+static void a_million_samples_are_small(void **state)
+{
+    (void)state;
+    struct fixture f;
+    start_recording(&f, 7, "million.rec");
+    f.fake.steady = true;
+    struct fth_error error = NO_ERROR;
+    for (uint32_t i = 0; i < 512; i++) {
+        struct fth_request r = simple(2048);
+        struct fth_samples samples;
+        r.sm = i % 132;
+        assert_int_equal(ask(&f.device, &r, 1, &samples, &error), FTH_OK);
+        assert_int_equal(samples.count, 2048);
+        fth_samples_fini(&samples);
+    }
+    end_recording(&f);
+    struct fth_buffer raw = read_raw("million.rec");
+    print_message("# 2^20 samples of 300 +- 5 cycles: %zu bytes\n", raw.size);
+    assert_true(raw.size < 600000); /* 453 000 is what 11 equally likely values need */
+    fth_buffer_fini(&raw);
+}
+
+/* ---- what can go wrong on the way ---- */
+
+static void a_path_that_cannot_be_written_is_refused_at_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    start(&f, 8);
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_device_record(&f.device, "no/such/folder/x.rec", &error), FTH_IO);
+    assert_string_equal(error.argument, "no/such/folder/x.rec");
+    assert_ptr_equal(f.device.ops, &fake_ops);
+    assert_ptr_equal(f.device.state, &f.fake);
+}
+
+static void a_device_is_recorded_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    start_recording(&f, 8, "once.rec");
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_device_record(&f.device, "twice.rec", &error), FTH_INVALID);
+    assert_contains(error.cause, "already");
+    end_recording(&f);
+    assert_int_equal(access("twice.rec", F_OK), -1);
+}
+
+static void a_full_disk_shows_at_the_end(void **state)
+{
+    (void)state;
+    struct fixture f;
+    start_recording(&f, 9, "/dev/full");
+    struct fth_error error = NO_ERROR;
+    struct fth_request r = simple(1 << 20);
+    for (int i = 0; i < 3; i++) { /* past what the compressor holds back */
+        struct fth_samples samples;
+        assert_int_equal(ask(&f.device, &r, 1, &samples, &error), FTH_OK);
+        fth_samples_fini(&samples);
+    }
+    for (int i = 0; i < 2; i++) { /* and each time it is asked */
+        error = NO_ERROR;
+        assert_int_equal(f.device.ops->finish(f.device.state, &error), FTH_IO);
+        assert_string_equal(error.argument, "/dev/full");
+        assert_contains(error.cause, "No space left");
+    }
+    f.device.ops->close(f.device.state);
+    assert_true(f.closed);
+}
+
+static void only_a_finished_recording_stays(void **state)
+{
+    (void)state;
+    size_t before = file_count();
+    struct fixture f;
+    start_recording(&f, 10, "gone.rec");
+    struct fth_error error = NO_ERROR;
+    struct fth_request r = simple(100);
+    struct fth_samples samples;
+    assert_int_equal(ask(&f.device, &r, 1, &samples, &error), FTH_OK);
+    fth_samples_fini(&samples);
+    f.device.ops->close(f.device.state);
+    assert_true(f.closed);
+    assert_int_equal(file_count(), before);
+}
+
+static void a_failing_device_leaves_what_it_answered(void **state)
+{
+    (void)state;
+    struct fixture f;
+    start_recording(&f, 10, "part.rec");
+    struct fth_error error = NO_ERROR;
+    struct fth_request r = simple(100);
+    struct fth_samples samples, again;
+    assert_int_equal(ask(&f.device, &r, 1, &samples, &error), FTH_OK);
+    f.fake.failing = true;
+    assert_int_equal(ask(&f.device, &r, 1, &again, &error), FTH_UNAVAILABLE);
+    assert_contains(error.cause, "fell off the bus");
+    fth_samples_fini(&again);
+    end_recording(&f);
+    struct fth_device *device = replay_of("part.rec");
+    error = NO_ERROR;
+    assert_int_equal(ask(device, &r, 1, &again, &error), FTH_OK);
+    assert_same(&samples, &again);
+    fth_samples_fini(&again);
+    assert_int_equal(ask(device, &r, 1, &again, &error), FTH_UNAVAILABLE);
+    fth_samples_fini(&again);
+    fth_samples_fini(&samples);
+    close_replay(device);
+}
+
+static void an_answer_has_the_samples_that_were_asked_for(void **state)
+{
+    (void)state;
+    struct fixture f;
+    start_recording(&f, 12, "odd.rec");
+    f.fake.odd_count = true;
+    struct fth_error error = NO_ERROR;
+    struct fth_request r = simple(100);
+    struct fth_samples samples;
+    assert_int_equal(ask(&f.device, &r, 1, &samples, &error), FTH_OK);
+    assert_int_equal(samples.status, FTH_OK);
+    fth_samples_fini(&samples);
+    end_recording(&f);
+    struct fth_device *device = replay_of("odd.rec");
+    assert_int_equal(ask(device, &r, 1, &samples, &error), FTH_INVALID);
+    assert_contains(error.cause, "101 samples where 100 are asked for: time-hops ca 0:128x100");
+    fth_samples_fini(&samples);
+    close_replay(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_answered_is_answered_again),
+        cmocka_unit_test(a_request_is_answered_as_often_as_recorded),
+        cmocka_unit_test(what_was_not_recorded_is_told),
+        cmocka_unit_test(descriptions_come_in_order),
+        cmocka_unit_test(the_same_makes_the_same_file),
+        cmocka_unit_test(an_answer_has_these_bytes),
+        cmocka_unit_test(a_part_of_a_file_is_refused),
+        cmocka_unit_test(an_altered_file_is_refused),
+        cmocka_unit_test(counts_are_checked_before_they_are_used),
+        cmocka_unit_test(other_files_are_told_from_recordings),
+        cmocka_unit_test(a_cause_cannot_steer_a_terminal),
+        cmocka_unit_test(a_million_samples_are_small),
+        cmocka_unit_test(a_path_that_cannot_be_written_is_refused_at_once),
+        cmocka_unit_test(a_device_is_recorded_once),
+        cmocka_unit_test(a_full_disk_shows_at_the_end),
+        cmocka_unit_test(only_a_finished_recording_stays),
+        cmocka_unit_test(a_failing_device_leaves_what_it_answered),
+        cmocka_unit_test(an_answer_has_the_samples_that_were_asked_for),
+    };
+    return cmocka_run_group_tests_name("record", tests, enter_folder, leave_folder);
+}
