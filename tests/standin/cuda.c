@@ -1,7 +1,9 @@
 /* A stand-in for NVIDIA's driver, so that device/cuda/ can be tested without one: its devices and
  * what it tells of them. standin.h says how it can fail. */
+#include "device/sim/sim.h"
 #include "driver.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { SLICE_PARTS = 8 };
@@ -9,6 +11,7 @@ enum { SLICE_PARTS = 8 };
 static bool initialised;
 static int slice = -1;      /* the visible one */
 static struct fth_gpu *gpu; /* read when first asked for */
+static struct fth_machine_facts facts;
 
 __attribute__((destructor)) static void leave(void)
 {
@@ -22,6 +25,14 @@ static double number(const char *section, const char *name, double absent)
     return fth_gpu_number(gpu, section, name, absent);
 }
 
+/* Leaves a slice its part. */
+static enum fth_status divide(const char *section, const char *name, struct fth_error *error)
+{
+    struct fth_attribute attribute = fth_attribute_make(name, FTH_NUMBER);
+    attribute.number = floor(number(section, name, SLICE_PARTS) / SLICE_PARTS);
+    return fth_gpu_set(gpu, fth_gpu_section(gpu, section), &attribute, error);
+}
+
 static void read_gpu(void)
 {
     const char *what = getenv("FATHOM_STANDIN_GPU");
@@ -32,10 +43,17 @@ static void read_gpu(void)
     if (status == FTH_OK)
         status = fth_catalogue_read(catalogue, what ? what : "h200", NULL, &gpu, &error);
     fth_catalogue_close(catalogue);
-    if (status == FTH_OK && slice >= 0) {
-        struct fth_attribute sms = fth_attribute_make("sms", FTH_NUMBER);
-        sms.number = (double)(unsigned)(number("device", "sms", 1) / SLICE_PARTS);
-        status = fth_gpu_set(gpu, fth_gpu_section(gpu, "device"), &sms, &error);
+    if (status == FTH_OK && slice >= 0)
+        status = divide("device", "sms", &error);
+    if (status == FTH_OK && slice >= 0)
+        status = divide("memory", "size_bytes", &error);
+    const struct fth_machine_ops *ops = NULL;
+    void *machine = NULL;
+    if (status == FTH_OK)
+        status = fth_sim_machine_create(gpu, &ops, &machine, &error);
+    if (status == FTH_OK) {
+        ops->facts(machine, &facts);
+        ops->close(machine);
     }
     if (status != FTH_OK) {
         fprintf(stderr, "stand-in: %s\n", fth_error_text(&error, text, sizeof text));
@@ -131,14 +149,6 @@ int cuDeviceGetName(char *name, int size, int device)
 
 double standin_attribute(int attribute)
 {
-    const char *capability = fth_gpu_text(gpu, "device", "compute_capability");
-    double major = 9, minor = 0;
-    if (capability) {
-        char *end;
-        major = strtod(capability, &end);
-        minor = (double)(int)(10 * (major - (int)major) + 0.5);
-        major = (int)major;
-    }
     switch (attribute) {
     case 1: return number("device", "max_threads_per_block", 1024);
     case 2:
@@ -153,19 +163,19 @@ double standin_attribute(int attribute)
     case 12: return 65536;
     case 13: return 1000 * number("device", "clock_mhz", 1980);
     case 14: return 512;
-    case 16: return number("device", "sms", 132);
+    case 16: return facts.sms;
     case 36: return 1000 * number("device", "memory_clock_mhz", 3201);
     case 37: return number("device", "memory_bus_bits", 6016);
-    case 38: return number("l2", "size_bytes", 60 << 20) / (slice >= 0 ? SLICE_PARTS : 1);
+    case 38: return (double)facts.l2_bytes;
     case 39: return number("device", "max_threads_per_sm", 2048);
     case 40: return 3;
-    case 69: return 1 << 27;
-    case 75: return major;
-    case 76: return minor;
+    case 69: return (double)facts.texels;
+    case 75: return floor(facts.capability / 10.0);
+    case 76: return facts.capability % 10;
     case 81: return number("shared", "size_bytes", 228 << 10);
     case 82: return number("registers", "size_bytes", 256 << 10) / 4;
     case 87: return 2;
-    case 97: return number("shared", "max_block_bytes", 227 << 10);
+    case 97: return (double)facts.block_shared_bytes;
     case 106: return 32;
     case 108: return 39321600;
     case 109: return 134217728;
@@ -199,7 +209,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 
 size_t standin_memory_bytes(void)
 {
-    return (size_t)number("memory", "size_bytes", 1 << 30) / (slice >= 0 ? SLICE_PARTS : 1);
+    return (size_t)facts.memory_bytes;
 }
 
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);

@@ -14,7 +14,7 @@ int cuDeviceGetTexture1DLinearMaxWidth(size_t *texels, int format, unsigned chan
     if (result == SUCCESS && (format != 3 || channels != 1))
         result = INVALID_VALUE;
     if (result == SUCCESS)
-        *texels = 1 << 28;
+        *texels = (size_t)standin_attribute(69);
     return result;
 }
 

@@ -137,7 +137,13 @@ int nvmlDeviceGetMemoryInfo(const struct device *device, unsigned long long memo
         return answer(device, value, out);                                                         \
     }
 
-ANSWER(nvmlDeviceGetNumGpuCores, 132 * 128)
+/* Which GPU it is, only the driver knows. */
+EXPORT int nvmlDeviceGetNumGpuCores(const struct device *device, unsigned *cores);
+int nvmlDeviceGetNumGpuCores(const struct device *device, unsigned *cores)
+{
+    return getenv("FATHOM_STANDIN_GPU") ? NOT_SUPPORTED : answer(device, 132 * 128, cores);
+}
+
 ANSWER(nvmlDeviceGetCurrPcieLinkGeneration, 5)
 ANSWER(nvmlDeviceGetCurrPcieLinkWidth, 16)
 ANSWER(nvmlDeviceGetMaxPcieLinkGeneration, 5)
