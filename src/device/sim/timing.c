@@ -29,6 +29,7 @@ enum fth_status sim_timing_init(struct sim_timing *timing, const struct sim_plan
         timing->sms[i].requests.bits = timing->sms[i].l1.bits = timing->sms[i].shared.bits =
             SM_RING_BITS;
     sim_noise_init(&timing->noise, plan);
+    sim_fetch_init(timing);
     enum fth_status status = sim_caches_init(&timing->caches, plan, error);
     if (status == FTH_OK)
         status = sim_tlbs_init(&timing->tlbs, plan, error);
@@ -148,8 +149,11 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
     warp->issued = time;
     warp->operands = operands;
     warp->operand_base = issue->operand_base;
-    warp->now =
-        time + sim_fetch(timing, warp, &issue->who, timing->code_base + operands->code_offset);
+    uint64_t address = timing->code_base + operands->code_offset;
+    /* Mostly the line that the innermost cache has just given. */
+    bool same = ((address ^ warp->fetch_line) & ~(timing->fetch_line_bytes - 1)) == 0 &&
+                warp->fetch_cost == timing->fetch_cost;
+    warp->now = time + (same ? warp->fetch_cost : sim_fetch(timing, warp, &issue->who, address));
     if (issue->mask == 0)
         return !timing->failed;
     int64_t done = time + (operands->accesses ? SIM_CYCLE : ALU_LATENCY);
