@@ -1,6 +1,6 @@
-/* How fast the simulated H200 is: a pointer chase of one lane, which is what experiments are made of,
- * beside the same walk by the PTX engine without a clock; and a launch over all SMs of which one
- * does something. */
+/* How fast the simulated H200 is: a pointer chase of one lane, which is what experiments are made
+ * of, beside the same walk by the PTX engine without a clock; and a launch over all SMs of which
+ * one does something. */
 #include "clock.h"
 #include "device/sim/sim.h"
 

@@ -163,7 +163,7 @@ static int64_t write_latency(struct sim_timing *timing, const struct fth_ptx_acc
 static unsigned worst_bank(const struct sim_plan *plan, const struct fth_ptx_access *access)
 {
     enum { END = UINT16_MAX, MOST_WORDS = 32 * 16 };
-    uint16_t heads[1024], chain[MOST_WORDS];
+    uint16_t heads[1024], chain[MOST_WORDS] = {0};
     uint64_t words[MOST_WORDS];
     unsigned count = 0, worst = 1;
     memset(heads, 0xff, plan->banks * sizeof *heads);
