@@ -979,8 +979,10 @@ static void every_description_makes_a_gpu(void **state)
         struct fth_gpu *description = NULL, *told = NULL;
         struct gpu gpu;
         if (fth_catalogue_read(catalogue, name, NULL, &description, &error) != FTH_OK ||
-            fth_sim_machine_create(description, &gpu.ops, &gpu.machine, &error) != FTH_OK)
+            fth_sim_machine_create(description, &gpu.ops, &gpu.machine, &error) != FTH_OK) {
             fail_msg("%s: %s", name, error.cause);
+            return;
+        }
         load_chases(&gpu);
         uint64_t start = make_chain(&gpu, 16, 128), bank = constant_bank(&gpu);
         write_chain(&gpu, bank, 16, 64);

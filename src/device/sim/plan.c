@@ -163,11 +163,11 @@ static bool fill_sets(struct sim_plan *plan, const struct group *group, struct s
         else if (few_ways)
             sets = lines % few_ways == 0 ? lines / few_ways : lines & -lines;
         else
-            for (sets = few_sets; lines % sets;)
+            for (sets = few_sets; sets > 1 && lines % sets;)
                 sets /= 2;
     }
-    shape->sets = sets;
-    shape->ways = lines / sets;
+    shape->sets = sets ? sets : 1;
+    shape->ways = lines / shape->sets;
     return true;
 }
 
