@@ -40,8 +40,10 @@ int64_t sim_fetch(struct sim_timing *timing, struct sim_warp *warp,
                   const struct fth_ptx_warp_id *who, uint64_t address)
 {
     uint64_t line = address & ~(timing->fetch_line_bytes - 1);
-    if (timing->fetch_line_bytes == 0)
-        return timing->fetch_cost;
+    if (timing->fetch_line_bytes == 0) {
+        warp->fetch_cost = timing->fetch_cost;
+        return warp->fetch_cost;
+    }
     if (line != warp->fetch_line ||
         (address != warp->fetch_next && warp->fetch_cost != timing->fetch_cost)) {
         warp->fetch_line = line;
