@@ -14,14 +14,12 @@
 static const struct {
     const char *name;
     enum type type;
-    unsigned bytes;
 } types[] = {
-    {"b8", T_B8, 1},     {"b16", T_B16, 2},     {"b32", T_B32, 4},     {"b64", T_B64, 8},
-    {"u8", T_U8, 1},     {"u16", T_U16, 2},     {"u32", T_U32, 4},     {"u64", T_U64, 8},
-    {"s8", T_S8, 1},     {"s16", T_S16, 2},     {"s32", T_S32, 4},     {"s64", T_S64, 8},
-    {"f16", T_F16, 2},   {"f16x2", T_F16X2, 4}, {"bf16", T_BF16, 2},   {"bf16x2", T_BF16X2, 4},
-    {"f32", T_F32, 4},   {"f64", T_F64, 8},     {"u16x2", T_U16X2, 4}, {"s16x2", T_S16X2, 4},
-    {"tf32", T_TF32, 4}, {"pred", T_PRED, 1},
+    {"b8", T_B8},         {"b16", T_B16},   {"b32", T_B32}, {"b64", T_B64},     {"u8", T_U8},
+    {"u16", T_U16},       {"u32", T_U32},   {"u64", T_U64}, {"s8", T_S8},       {"s16", T_S16},
+    {"s32", T_S32},       {"s64", T_S64},   {"f16", T_F16}, {"f16x2", T_F16X2}, {"bf16", T_BF16},
+    {"bf16x2", T_BF16X2}, {"f32", T_F32},   {"f64", T_F64}, {"u16x2", T_U16X2}, {"s16x2", T_S16X2},
+    {"tf32", T_TF32},     {"pred", T_PRED},
 };
 
 enum type parse_type(const char *text, size_t size)
@@ -46,7 +44,14 @@ static size_t type_row(enum type type)
 
 unsigned type_bytes(enum type type)
 {
-    return type == T_NONE ? 0 : types[type_row(type)].bytes;
+    /* By the type itself, as every load asks. */
+    static const uint8_t bytes[] = {
+        [T_B8] = 1,    [T_B16] = 2,   [T_B32] = 4,  [T_B64] = 8,    [T_U8] = 1,  [T_U16] = 2,
+        [T_U32] = 4,   [T_U64] = 8,   [T_S8] = 1,   [T_S16] = 2,    [T_S32] = 4, [T_S64] = 8,
+        [T_F16] = 2,   [T_F16X2] = 4, [T_BF16] = 2, [T_BF16X2] = 4, [T_F32] = 4, [T_F64] = 8,
+        [T_U16X2] = 4, [T_S16X2] = 4, [T_TF32] = 4, [T_PRED] = 1,
+    };
+    return bytes[type];
 }
 
 const char *type_name(enum type type)

@@ -30,7 +30,7 @@ static size_t upper_bound(const struct memory *memory, uint64_t address)
 const struct allocation *find_allocation(const struct memory *memory, uint64_t address)
 {
     size_t next = upper_bound(memory, address);
-    if (next == 0)
+    if (next == 0 || !memory->allocations)
         return NULL;
     const struct allocation *found = &memory->allocations[next - 1];
     return address - found->base < found->bytes ? found : NULL;

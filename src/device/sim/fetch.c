@@ -25,19 +25,27 @@ static int64_t look_up(struct sim_timing *timing, const struct fth_ptx_warp_id *
     return plan->fetch_beyond;
 }
 
+void sim_fetch_init(struct sim_timing *timing)
+{
+    const struct sim_plan *plan = timing->plan;
+    timing->fetch_cost = SIM_CYCLE;
+    for (unsigned i = SIM_INSTRUCTION_L15; i >= SIM_INSTRUCTION_L0; i--)
+        if (plan->levels[i].present) {
+            timing->fetch_line_bytes = plan->arrays[plan->levels[i].array].line_bytes;
+            timing->fetch_cost = plan->levels[i].fetch_cost;
+        }
+}
+
 int64_t sim_fetch(struct sim_timing *timing, struct sim_warp *warp,
                   const struct fth_ptx_warp_id *who, uint64_t address)
 {
-    const struct sim_plan *plan = timing->plan;
-    unsigned first = SIM_INSTRUCTION_L0;
-    while (first <= SIM_INSTRUCTION_L15 && !plan->levels[first].present)
-        first++;
-    if (first > SIM_INSTRUCTION_L15)
-        return SIM_CYCLE;
-    const struct sim_level *inner = &plan->levels[first];
-    uint64_t line = (CODE_BASE + address) & ~(plan->arrays[inner->array].line_bytes - 1);
+    uint64_t line = address & ~(timing->fetch_line_bytes - 1);
+    if (timing->fetch_line_bytes == 0) {
+        warp->fetch_cost = timing->fetch_cost;
+        return warp->fetch_cost;
+    }
     if (line != warp->fetch_line ||
-        (address != warp->fetch_next && warp->fetch_cost != inner->fetch_cost)) {
+        (address != warp->fetch_next && warp->fetch_cost != timing->fetch_cost)) {
         warp->fetch_line = line;
         warp->fetch_cost = look_up(timing, who, CODE_BASE + address);
     }

@@ -163,7 +163,7 @@ static int64_t write_latency(struct sim_timing *timing, const struct fth_ptx_acc
 static unsigned worst_bank(const struct sim_plan *plan, const struct fth_ptx_access *access)
 {
     enum { END = UINT16_MAX, MOST_WORDS = 32 * 16 };
-    uint16_t heads[1024], chain[MOST_WORDS];
+    uint16_t heads[1024], chain[MOST_WORDS] = {0};
     uint64_t words[MOST_WORDS];
     unsigned count = 0, worst = 1;
     memset(heads, 0xff, plan->banks * sizeof *heads);
@@ -210,10 +210,17 @@ int64_t sim_path_latency(struct sim_timing *timing, const struct fth_ptx_access 
         return 0; /* in the constant bank of the launch, always at hand */
     if (access->space == FTH_SPACE_SHARED)
         return shared_latency(timing, access, time);
-    struct requests requests;
-    gather(timing, access, &requests);
     const uint8_t *path = find_path(timing->plan, access);
     struct sim_port *port = &timing->sms[access->who.sm].requests;
+    if (access->kind == FTH_ACCESS_READ && access->space != FTH_SPACE_LOCAL &&
+        (access->mask & (access->mask - 1)) == 0) {
+        /* One lane, as in every chain. */
+        struct request only = {access->addresses[__builtin_ctz(access->mask)], access->bytes};
+        int64_t wait = sim_port_take(port, time, REQUEST_MICROCYCLES);
+        return wait + read_latency(timing, &access->who, path, only, time + wait);
+    }
+    struct requests requests;
+    gather(timing, access, &requests);
     int64_t worst = 0;
     for (unsigned i = 0; i < requests.count; i++) {
         int64_t sent = (int64_t)i * SIM_CYCLE;

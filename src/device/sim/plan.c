@@ -157,18 +157,17 @@ static bool fill_sets(struct sim_plan *plan, const struct group *group, struct s
         sets = (uint64_t)1 << chosen;
     if (sets && ways && sets * ways != lines)
         sets = ways = 0; /* of another size */
-    if (sets && lines % sets == 0) {
-        ways = lines / sets;
-    } else if (ways && lines % ways == 0) {
-        sets = lines / ways;
-    } else if (few_ways) {
-        sets = lines % few_ways == 0 ? lines / few_ways : lines & -lines;
-    } else {
-        for (sets = few_sets; lines % sets;)
-            sets /= 2;
+    if (sets == 0 || lines % sets) {
+        if (ways && lines % ways == 0)
+            sets = lines / ways;
+        else if (few_ways)
+            sets = lines % few_ways == 0 ? lines / few_ways : lines & -lines;
+        else
+            for (sets = few_sets; sets > 1 && lines % sets;)
+                sets /= 2;
     }
-    shape->sets = sets;
-    shape->ways = lines / sets;
+    shape->sets = sets ? sets : 1;
+    shape->ways = lines / shape->sets;
     return true;
 }
 

@@ -232,7 +232,9 @@ struct sim_timing {
     struct sim_l2 l2;
     struct sim_noise noise;
     struct sim_sm *sms;
-    bool failed; /* out of memory in the middle of a launch */
+    bool failed;               /* out of memory in the middle of a launch */
+    uint64_t fetch_line_bytes; /* of the innermost instruction cache; 0: there is none */
+    int64_t fetch_cost;        /* of an instruction that it has */
 
     /* The launch. */
     int64_t start, end;
@@ -255,6 +257,8 @@ void sim_timing_finish(struct sim_timing *timing);
 extern const struct fth_ptx_observer sim_observer; /* its user is the timing */
 
 /* ---- fetch.c ---- */
+
+void sim_fetch_init(struct sim_timing *timing);
 
 /* What it costs to issue the warp's next instruction, which lies at that address. */
 int64_t sim_fetch(struct sim_timing *timing, struct sim_warp *warp,

@@ -29,6 +29,7 @@ enum fth_status sim_timing_init(struct sim_timing *timing, const struct sim_plan
         timing->sms[i].requests.bits = timing->sms[i].l1.bits = timing->sms[i].shared.bits =
             SM_RING_BITS;
     sim_noise_init(&timing->noise, plan);
+    sim_fetch_init(timing);
     enum fth_status status = sim_caches_init(&timing->caches, plan, error);
     if (status == FTH_OK)
         status = sim_tlbs_init(&timing->tlbs, plan, error);
@@ -131,14 +132,9 @@ static bool make_room(struct sim_timing *timing, struct sim_warp *warp, uint32_t
     return true;
 }
 
-static bool on_issue(void *user, const struct fth_ptx_issue *issue)
+/* Issues an instruction that costs that much to fetch. */
+static inline void settle(struct sim_warp *warp, const struct fth_ptx_issue *issue, int64_t cost)
 {
-    struct sim_timing *timing = user;
-    if (issue->who.block != timing->block)
-        begin_block(timing, &issue->who);
-    struct sim_warp *warp = &timing->warps[issue->who.warp];
-    if (issue->operand_end > warp->ready_count && !make_room(timing, warp, issue->operand_end))
-        return false;
     const struct fth_ptx_operands *operands = issue->operands;
     int64_t *ready = warp->ready + issue->operand_base, time = warp->now;
     for (unsigned i = 0; i < operands->read_count; i++)
@@ -148,14 +144,40 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
     warp->issued = time;
     warp->operands = operands;
     warp->operand_base = issue->operand_base;
-    warp->now =
-        time + sim_fetch(timing, warp, &issue->who, timing->code_base + operands->code_offset);
+    warp->now = time + cost;
     if (issue->mask == 0)
-        return !timing->failed;
+        return;
     int64_t done = time + (operands->accesses ? SIM_CYCLE : ALU_LATENCY);
     for (unsigned i = 0; i < operands->write_count; i++)
         ready[operands->writes[i]] = done;
+}
+
+/* The first instruction of a block, of a function, or of a line. Kept apart from the common case,
+ * which then needs no stack. */
+__attribute__((noinline)) static bool issue_anew(struct sim_timing *timing, struct sim_warp *warp,
+                       const struct fth_ptx_issue *issue)
+{
+    if (issue->who.block != timing->block)
+        begin_block(timing, &issue->who);
+    if (issue->operand_end > warp->ready_count && !make_room(timing, warp, issue->operand_end))
+        return false;
+    uint64_t address = timing->code_base + issue->operands->code_offset;
+    settle(warp, issue, sim_fetch(timing, warp, &issue->who, address));
     return !timing->failed;
+}
+
+static bool on_issue(void *user, const struct fth_ptx_issue *issue)
+{
+    struct sim_timing *timing = user;
+    struct sim_warp *warp = &timing->warps[issue->who.warp];
+    uint64_t address = timing->code_base + issue->operands->code_offset;
+    /* Mostly it is in the line that the innermost cache has just given. */
+    bool near = ((address ^ warp->fetch_line) & ~(timing->fetch_line_bytes - 1)) == 0 &&
+                warp->fetch_cost == timing->fetch_cost;
+    if (!near || issue->who.block != timing->block || issue->operand_end > warp->ready_count)
+        return issue_anew(timing, warp, issue);
+    settle(warp, issue, timing->fetch_cost);
+    return true;
 }
 
 static bool on_access(void *user, const struct fth_ptx_access *access)

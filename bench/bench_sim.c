@@ -1,0 +1,126 @@
+/* How fast the simulated H200 is: a pointer chase of one lane, which is what experiments are made
+ * of, beside the same walk by the PTX engine without a clock; and a launch over all SMs of which
+ * one does something. */
+#include "clock.h"
+#include "device/sim/sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char chase[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry chase(.param .u64 start, .param .u64 hops, .param .u64 out)\n{\n"
+    "    .reg .pred %p<3>;\n    .reg .b32 %r<3>;\n    .reg .b64 %rd<6>;\n"
+    "    mov.u32 %r1, %smid;\n    setp.ne.u32 %p1, %r1, 0;\n    @%p1 exit;\n"
+    "    ld.param.u64 %rd1, [start];\n    ld.param.u64 %rd2, [hops];\n"
+    "    ld.param.u64 %rd3, [out];\n    mov.u32 %r2, %tid.x;\n"
+    "    setp.ne.u32 %p1, %r2, 0;\n    @%p1 exit;\n"
+    "again:\n    ld.global.u64 %rd1, [%rd1];\n    sub.u64 %rd2, %rd2, 1;\n"
+    "    setp.ne.u64 %p2, %rd2, 0;\n    @%p2 bra again;\n"
+    "    st.global.u64 [%rd3], %rd1;\n    ret;\n}\n";
+
+enum { HOPS = 2000000, LINE = 128 };
+
+struct arguments {
+    uint64_t start, hops, out;
+};
+
+/* Millions of hops a second, over so many bytes. */
+static double simulated(const struct fth_machine_ops *ops, void *machine,
+                        struct fth_machine_module *module, struct arguments arguments)
+{
+    double best = 0;
+    for (int round = 0; round < 3; round++) {
+        const struct fth_machine_launch launch = {.module = module,
+                                                  .kernel = "chase",
+                                                  .blocks = 132,
+                                                  .threads = 32,
+                                                  .carveout_percent = -1,
+                                                  .arguments = &arguments,
+                                                  .argument_bytes = sizeof arguments};
+        double start = now();
+        if (ops->launch(machine, &launch, NULL) != FTH_OK)
+            return 0;
+        double rate = 1e-6 * (double)arguments.hops / (now() - start);
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+static double untimed(uint64_t bytes)
+{
+    struct fth_ptx_module *module = NULL;
+    struct fth_ptx_machine *machine = NULL;
+    struct arguments arguments = {.hops = HOPS};
+    double best = 0;
+    if (fth_ptx_read_text("bench", chase, strlen(chase), &module, NULL) == FTH_OK &&
+        fth_ptx_machine_create(module, &machine, NULL) == FTH_OK &&
+        fth_ptx_alloc(machine, bytes, &arguments.start, NULL) == FTH_OK &&
+        fth_ptx_alloc(machine, 8, &arguments.out, NULL) == FTH_OK) {
+        for (uint64_t at = 0; at < bytes; at += LINE)
+            *(uint64_t *)fth_ptx_host(machine, arguments.start + at, 8) =
+                arguments.start + (at + LINE) % bytes;
+        const struct fth_ptx_launch launch = {.kernel = "chase",
+                                              .grid = {132, 1, 1},
+                                              .block = {32, 1, 1},
+                                              .arguments = &arguments,
+                                              .argument_bytes = sizeof arguments,
+                                              .threads = 1,
+                                              .sms = 132};
+        for (int round = 0; round < 3; round++) {
+            double start = now();
+            if (fth_ptx_run(machine, &launch, NULL, NULL) != FTH_OK)
+                break;
+            double rate = 1e-6 * HOPS / (now() - start);
+            best = rate > best ? rate : best;
+        }
+    }
+    fth_ptx_machine_destroy(machine);
+    fth_ptx_destroy(module);
+    return best;
+}
+
+int main(void)
+{
+    struct fth_catalogue *catalogue = NULL;
+    struct fth_gpu *gpu = NULL;
+    const struct fth_machine_ops *ops;
+    void *machine = NULL;
+    struct fth_machine_module *module;
+    struct arguments arguments = {0, 0, 0};
+    struct fth_error error = FTH_NO_ERROR;
+    const uint64_t most = (uint64_t)128 << 20;
+    enum fth_status status = fth_catalogue_open(&catalogue, &error);
+    if (status == FTH_OK)
+        status = fth_catalogue_read(catalogue, "h200", NULL, &gpu, &error);
+    if (status == FTH_OK)
+        status = fth_sim_machine_create(gpu, &ops, &machine, &error);
+    if (status == FTH_OK)
+        status = ops->load(machine, "bench", chase, strlen(chase), &module, &error);
+    if (status == FTH_OK)
+        status = ops->alloc(machine, most, &arguments.start, &error);
+    if (status == FTH_OK)
+        status = ops->alloc(machine, 8, &arguments.out, &error);
+    double reference = untimed(128 << 10), rates[3] = {0, 0, 0}, launch_ms = 0;
+    const uint64_t sizes[3] = {128 << 10, 8 << 20, most}; /* in L1, in L2, in memory */
+    for (int i = 0; i < 3 && status == FTH_OK; i++) {
+        for (uint64_t at = 0; at < sizes[i] && status == FTH_OK; at += LINE) {
+            uint64_t next = arguments.start + (at + LINE) % sizes[i];
+            status = ops->upload(machine, arguments.start + at, &next, sizeof next, &error);
+        }
+        arguments.hops = HOPS;
+        rates[i] = simulated(ops, machine, module, arguments);
+        arguments.hops = 1;
+        launch_ms = 1e-3 / simulated(ops, machine, module, arguments);
+    }
+    if (status != FTH_OK)
+        fprintf(stderr, "%s\n", error.cause);
+    printf("simulated H200: %.1f M loads/s in L1, %.1f in L2, %.1f in memory; the engine without a "
+           "clock %.1f, ratio %.2f; a launch over 132 SMs of which one does one load %.2f ms\n",
+           rates[0], rates[1], rates[2], reference, rates[0] / reference, launch_ms);
+    if (machine)
+        ops->close(machine);
+    fth_gpu_destroy(gpu);
+    fth_catalogue_close(catalogue);
+    return status == FTH_OK ? 0 : 1;
+}
