@@ -326,7 +326,8 @@ static enum fth_status describe_step(struct batch *batch, const struct fth_step 
     case FTH_PATH_CONSTANT: begin = batch->bank_origin + step->chain.start_bytes; break;
     case FTH_PATH_SHARED: begin = step->chain.start_bytes; break;
     default:
-        status = fth_layout_build(&batch->layout, step->path, &step->chain, &begin, &texture, error);
+        status = fth_layout_build(&batch->layout, step->path, &step->chain, step->reverse, &begin,
+                                  &texture, error);
     }
     *out = (struct fth_chase_step){.kind = (uint32_t)step->kind,
                                    .path = (uint32_t)step->path,

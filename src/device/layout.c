@@ -87,11 +87,12 @@ enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path
 }
 
 /* True where the elements are there already. */
-static bool is_built(const struct fth_region *region, const struct fth_chain *chain)
+static bool is_built(const struct fth_region *region, const struct fth_chain *chain,
+                     bool both_ways)
 {
     for (size_t i = 0; i < region->built_count; i++) {
         const struct fth_built *built = &region->built[i];
-        if (built->start <= chain->start_bytes &&
+        if (built->both_ways >= both_ways && built->start <= chain->start_bytes &&
             (chain->start_bytes - built->start) % region->stride == 0 &&
             (chain->start_bytes - built->start) / region->stride + chain->count <= built->count)
             return true;
@@ -100,14 +101,14 @@ static bool is_built(const struct fth_region *region, const struct fth_chain *ch
 }
 
 enum fth_status fth_layout_build(struct fth_layout *layout, enum fth_path path,
-                                 const struct fth_chain *chain, uint64_t *begin, uint64_t *texture,
-                                 struct fth_error *error)
+                                 const struct fth_chain *chain, bool both_ways, uint64_t *begin,
+                                 uint64_t *texture, struct fth_error *error)
 {
     struct fth_region *region = find(layout, path, chain);
     uint64_t unit = region->texels ? 4 : 8;
     *begin = region->texels ? chain->start_bytes / 4 : region->address + chain->start_bytes;
     *texture = region->texture;
-    if (is_built(region, chain))
+    if (is_built(region, chain, both_ways))
         return FTH_OK;
     void *built = region->built;
     if (!fth_grow(&built, region->built_count, &region->built_capacity, sizeof *region->built))
@@ -119,7 +120,7 @@ enum fth_status fth_layout_build(struct fth_layout *layout, enum fth_path path,
                                   chain->count,
                                   region->step % chain->count,
                                   unit,
-                                  region->stride >= 2 * unit};
+                                  both_ways};
     const uint64_t threads = 256, blocks = (chain->count + threads - 1) / threads;
     enum fth_status status = layout->ops->launch(
         layout->machine,
@@ -133,6 +134,6 @@ enum fth_status fth_layout_build(struct fth_layout *layout, enum fth_path path,
         error);
     if (status == FTH_OK)
         region->built[region->built_count++] =
-            (struct fth_built){chain->start_bytes, chain->count};
+            (struct fth_built){chain->start_bytes, chain->count, both_ways};
     return status;
 }

@@ -6,9 +6,11 @@
 
 #include "device/machine.h"
 
-/* Elements from `start` on, `count` of them, that have been built. */
+/* Elements from `start` on, `count` of them, that have been built. The way back is built only where it
+ * is walked: elements that are written twice are kept longer by some caches. */
 struct fth_built {
     uint64_t start, count;
+    bool both_ways;
 };
 
 struct fth_region {
@@ -42,7 +44,8 @@ FTH_MUST_USE enum fth_status fth_layout_reserve(struct fth_layout *layout, enum 
 /* Queues the launches that build the chain, where it is not there yet, and tells where it begins: an
  * address or, for a texture, an index with the handle. Reserve first, for all chains of a launch. */
 FTH_MUST_USE enum fth_status fth_layout_build(struct fth_layout *layout, enum fth_path path,
-                                              const struct fth_chain *chain, uint64_t *begin,
-                                              uint64_t *texture, struct fth_error *error);
+                                              const struct fth_chain *chain, bool both_ways,
+                                              uint64_t *begin, uint64_t *texture,
+                                              struct fth_error *error);
 
 #endif

@@ -216,6 +216,7 @@ struct sim_warp {
     int64_t now;     /* when the next instruction can issue at the earliest */
     int64_t issued;  /* when the last one did */
     int64_t pending; /* when all that was begun is complete */
+    int64_t fetched; /* when the next instruction is there to be issued */
     int64_t *ready;  /* of each register and predicate */
     uint32_t ready_count;
     const struct fth_ptx_operands *operands; /* of the last instruction */

@@ -13,6 +13,8 @@
 /* From the issue of an arithmetic instruction to that of one that uses its result, Volta and
  * later. */
 #define ALU_LATENCY (4 * SIM_CYCLE)
+/* Instructions that fetch is ahead of issue at most. */
+#define FETCH_AHEAD 16
 /* Between two launches, in microseconds. */
 #define LAUNCH_GAP_US 3
 #define SM_RING_BITS 13
@@ -103,7 +105,7 @@ static void begin_block(struct sim_timing *timing, const struct fth_ptx_warp_id 
     timing->block_place = place;
     for (uint32_t i = 0; i < timing->warp_count; i++) {
         struct sim_warp *warp = &timing->warps[i];
-        warp->now = warp->issued = warp->pending = places[place];
+        warp->now = warp->issued = warp->pending = warp->fetched = places[place];
         warp->fetch_line = warp->fetch_next = UINT64_MAX;
         if (warp->ready_count)
             memset(warp->ready, 0, warp->ready_count * sizeof *warp->ready);
@@ -132,11 +134,17 @@ static bool make_room(struct sim_timing *timing, struct sim_warp *warp, uint32_t
     return true;
 }
 
-/* Issues an instruction that costs that much to fetch. */
+/* Issues an instruction that costs that much to fetch. While a warp waits for a load, fetch goes on
+ * ahead of it, so many instructions at most; so code that mostly waits issues at every cycle, and code
+ * that does not at the pace of its fetch. */
 static inline void settle(struct sim_warp *warp, const struct fth_ptx_issue *issue, int64_t cost)
 {
     const struct fth_ptx_operands *operands = issue->operands;
     int64_t *ready = warp->ready + issue->operand_base, time = warp->now;
+    warp->fetched += cost;
+    if (warp->fetched < time - FETCH_AHEAD * cost)
+        warp->fetched = time - FETCH_AHEAD * cost;
+    time = warp->fetched > time ? warp->fetched : time;
     for (unsigned i = 0; i < operands->read_count; i++)
         time = ready[operands->reads[i]] > time ? ready[operands->reads[i]] : time;
     if (operands->drains && warp->pending > time)
@@ -144,7 +152,7 @@ static inline void settle(struct sim_warp *warp, const struct fth_ptx_issue *iss
     warp->issued = time;
     warp->operands = operands;
     warp->operand_base = issue->operand_base;
-    warp->now = time + cost;
+    warp->now = time + SIM_CYCLE;
     if (issue->mask == 0)
         return;
     int64_t done = time + (operands->accesses ? SIM_CYCLE : ALU_LATENCY);
