@@ -1015,11 +1015,13 @@ static void every_description_makes_a_gpu(void **state)
 static void odd_descriptions_make_a_gpu_too(void **state)
 {
     (void)state;
-    static const char *const rows[] = {
-        "",
+    static const char everything[] =
         "\"l1\": {}, \"texture\": {}, \"readonly\": {}, \"constant_l1\": {}, \"constant_l15\": {}, "
         "\"instruction_l0\": {}, \"instruction_l1\": {}, \"instruction_l15\": {}, \"shared\": {}, "
-        "\"l2\": {}, \"tlb_l1\": {}, \"tlb_l2\": {}, \"tlb_l3\": {}, \"memory\": {}",
+        "\"l2\": {}, \"tlb_l1\": {}, \"tlb_l2\": {}, \"tlb_l3\": {}, \"memory\": {}";
+    const char *const rows[] = {
+        "",
+        everything,
         "\"l1\": {\"size_bytes\": 9600, \"line_bytes\": 96, \"sector_bytes\": 48}",
         "\"l1\": {\"size_bytes\": 1, \"per_sm\": 100}, \"l2\": {\"size_bytes\": 12345}",
         "\"l1\": {\"size_bytes\": 8192, \"line_bytes\": 4096, \"sector_bytes\": 1}",
