@@ -1028,8 +1028,8 @@ static void odd_descriptions_make_a_gpu_too(void **state)
         "\"l1\": {\"policy\": \"weighted\", \"way_weights\": [1, 2, 3]}",
         "\"l1\": {\"index\": \"bits:[1,2]\", \"scope\": \"gpu\"}",
         "\"l1\": {\"set_ways\": [3, 5], \"sets\": 2}, \"constant_l1\": {\"scope\": \"gpc\"}",
-        "\"l2\": {\"partitions\": 3, \"home_mask\": 0, \"size_bytes\": 30000, \"fill_bytes\": "
-        "4096}",
+        "\"l2\": {\"partitions\": 3, \"home_mask\": 0, \"size_bytes\": 30000}",
+        "\"l2\": {\"line_bytes\": 32, \"fill_bytes\": 4096}",
         "\"tlb_l1\": {\"page_bytes\": 3000000, \"reach_bytes\": 6000000, \"scope\": \"sm\"}",
         "\"tlb_l1\": {\"sets\": 3, \"ways\": 5, \"index\": \"xor\", \"policy\": \"random\"}",
         "\"shared\": {\"banks\": 5000, \"bank_bytes\": 3, \"carveout_bytes\": [0]}",
