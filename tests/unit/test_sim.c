@@ -1014,6 +1014,48 @@ static void every_description_makes_a_gpu(void **state)
     fth_catalogue_close(catalogue);
 }
 
+static void odd_descriptions_make_a_gpu_too(void **state)
+{
+    (void)state;
+    static const char everything[] =
+        "\"l1\": {}, \"texture\": {}, \"readonly\": {}, \"constant_l1\": {}, \"constant_l15\": {}, "
+        "\"instruction_l0\": {}, \"instruction_l1\": {}, \"instruction_l15\": {}, \"shared\": {}, "
+        "\"l2\": {}, \"tlb_l1\": {}, \"tlb_l2\": {}, \"tlb_l3\": {}, \"memory\": {}";
+    const char *const rows[] = {
+        "",
+        everything,
+        "\"l1\": {\"size_bytes\": 9600, \"line_bytes\": 96, \"sector_bytes\": 48}",
+        "\"l1\": {\"size_bytes\": 1, \"per_sm\": 100}, \"l2\": {\"size_bytes\": 12345}",
+        "\"l1\": {\"size_bytes\": 8192, \"line_bytes\": 4096, \"sector_bytes\": 1}",
+        "\"l1\": {\"policy\": \"weighted\", \"way_weights\": [1, 2, 3]}",
+        "\"l1\": {\"index\": \"bits:[1,2]\", \"scope\": \"gpu\"}",
+        "\"l1\": {\"set_ways\": [3, 5], \"sets\": 2}, \"constant_l1\": {\"scope\": \"gpc\"}",
+        "\"l2\": {\"partitions\": 3, \"home_mask\": 0, \"size_bytes\": 30000}",
+        "\"l2\": {\"line_bytes\": 32, \"fill_bytes\": 4096}",
+        "\"tlb_l1\": {\"page_bytes\": 3000000, \"reach_bytes\": 6000000, \"scope\": \"sm\"}",
+        "\"tlb_l1\": {\"sets\": 3, \"ways\": 5, \"index\": \"xor\", \"policy\": \"random\"}",
+        "\"shared\": {\"banks\": 5000, \"bank_bytes\": 3, \"carveout_bytes\": [0]}",
+        "\"memory\": {\"latency_cycles\": 0.001, \"read_bytes_per_s\": 1}",
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct gpu gpu;
+        open_gpu(&gpu, rows[i], "\"sms\": 20", "");
+        uint64_t start = make_chain(&gpu, 16, 128), bank = constant_bank(&gpu);
+        write_chain(&gpu, bank, 16, 64);
+        static const char *const kernels[] = {"ca", "cg", "nc", "atomic", "constant"};
+        for (size_t k = 0; k < FTH_COUNT(kernels); k++)
+            launch_walk(&gpu, (struct walk){.kernel = kernels[k],
+                                            .start = k == 4 ? bank : start,
+                                            .warm = 32,
+                                            .hops = 32,
+                                            .sm = 17,
+                                            .warp = 3,
+                                            .carveout_percent = (int)i * 10,
+                                            .shared_bytes = 1000});
+        close_gpu(&gpu);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1037,6 +1079,7 @@ int main(void)
         cmocka_unit_test(faults_end_the_machine),
         cmocka_unit_test(a_large_gpu_is_as_fast_as_a_small_one),
         cmocka_unit_test(every_description_makes_a_gpu),
+        cmocka_unit_test(odd_descriptions_make_a_gpu_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,7 +163,7 @@ static inline void settle(struct sim_warp *warp, const struct fth_ptx_issue *iss
 /* The first instruction of a block, of a function, or of a line. Kept apart from the common case,
  * which then needs no stack. */
 __attribute__((noinline)) static bool issue_anew(struct sim_timing *timing, struct sim_warp *warp,
-                       const struct fth_ptx_issue *issue)
+                                                 const struct fth_ptx_issue *issue)
 {
     if (issue->who.block != timing->block)
         begin_block(timing, &issue->who);
