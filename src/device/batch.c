@@ -14,12 +14,12 @@ enum {
     MOST_SMS = 1024,          /* places in the tables that are indexed by %smid */
     MOST_LAUNCHES = 8,        /* of the same requests, before an SM counts as not reachable */
     BANK_BYTES = 65536,       /* of constants */
-    PACE_CYCLES = 100000,     /* 50 us at 2 GHz: the timer ticks every us at worst, so 2 % … */
-    WARM_UP_CYCLES = 1000000, /* … and here 0.2 %, which tells a clock that still rises */
-    WARM_UP_ROUNDS = 200
+    PACE_CYCLES = 50000,     /* 25 us at 2 GHz; both ends are at a tick of the timer */
+    WARM_UP_CYCLES = 200000, /* 100 us at 2 GHz */
+    WARM_UP_ROUNDS = 1000    /* 0.1 s */
 };
-/* Two readings of a steady clock differ by less: the timer's tick, and a little. */
-static const double clock_tolerance = 0.01, warm_tolerance = 0.003;
+/* Two readings of a steady clock differ by less. */
+static const double clock_tolerance = 0.01, warm_tolerance = 0.002;
 /* No hop takes longer, with every TLB missed and the clock at its lowest; a launch that takes longer
  * than all its hops would hangs. */
 static const double slowest_hop_s = 10e-6, shortest_limit_s = 3;

@@ -1,8 +1,8 @@
 /* How much a cache holds: the largest footprint that can be walked over and over without a miss.
  *
- * Footprints from small to large are tried in one batch, an SM each, which brackets the edge; the
- * bracket is then cut into parts until it is one stride wide (doubling and bisection of the topology
- * thesis, several cuts at a time).
+ * Footprints that double are tried in one batch, an SM each, which brackets the edge; the bracket is then
+ * cut into parts until it is one stride wide (doubling and bisection of the topology thesis, several
+ * cuts at a time).
  *
  * A slow hop is a miss or a disturbance. Misses of a cache that always replaces the same way come again
  * at the same hop in every pass; others do not, and are told by their number: how many hops are slow by
@@ -13,10 +13,10 @@
 #include <stdlib.h>
 
 enum {
-    WARM_PASSES = 2,
+    WARM_PASSES = 1, /* what fits is there after one */
     TIMED_PASSES = 3,
-    FIRST_CUTS = 48, /* of the whole range: a factor of about 1.2 between 1 KiB and 4 MiB */
-    CUTS = 16,       /* of a bracket: 3 rounds from there to one stride */
+    MOST_TRIES = 40, /* of one batch: a factor of two from one to the next, or a bracket's cuts */
+    CUTS = 4,        /* fewer batches with more, and fewer loads with less: 6 batches from 4096 on */
 };
 
 struct edge {
@@ -59,7 +59,7 @@ static enum fth_status try_counts(const struct fth_prober *prober,
                                   size_t count, struct edge *edge, struct fth_capacity *capacity,
                                   struct fth_error *error)
 {
-    struct fth_request requests[FIRST_CUTS];
+    struct fth_request requests[MOST_TRIES];
     for (size_t i = 0; i < count; i++) {
         struct fth_chain chain = {.stride_bytes = plan->stride_bytes, .count = counts[i]};
         requests[i] = fth_request_make(plan->carveout_percent);
@@ -91,14 +91,14 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
 {
     *capacity = (struct fth_capacity){0};
     struct edge edge = {0, 0, -1};
-    uint64_t counts[FIRST_CUTS];
-    const double ratio = (double)plan->largest_bytes / (double)plan->smallest_bytes;
-    for (size_t i = 0; i < FIRST_CUTS; i++)
-        counts[i] = (uint64_t)((double)plan->smallest_bytes *
-                               pow(ratio, (double)i / (FIRST_CUTS - 1))) /
-                    plan->stride_bytes;
-    enum fth_status status =
-        try_counts(prober, plan, counts, FIRST_CUTS, &edge, capacity, error);
+    uint64_t counts[MOST_TRIES];
+    size_t tries = 0;
+    for (uint64_t bytes = plan->smallest_bytes; tries < MOST_TRIES && bytes < plan->largest_bytes;
+         bytes *= 2)
+        counts[tries++] = bytes / plan->stride_bytes;
+    if (tries < MOST_TRIES)
+        counts[tries++] = plan->largest_bytes / plan->stride_bytes;
+    enum fth_status status = try_counts(prober, plan, counts, tries, &edge, capacity, error);
     while (status == FTH_OK && edge.fits && edge.misses && edge.misses - edge.fits > 1) {
         uint64_t width = edge.misses - edge.fits, cuts = width - 1 < CUTS ? width - 1 : CUTS;
         for (uint64_t i = 0; i < cuts; i++)

@@ -59,7 +59,7 @@ static void structure(struct fth_rng *rng, struct fth_gpu *gpu, const char *name
                       uint64_t least, uint64_t most)
 {
     static const uint64_t powers[] = {1, 2, 4, 8, 16, 32, 64}, primes[] = {3, 5, 7, 13, 31};
-    static const char *const policies[] = {"lru", "fifo", "lfu", "random", "weighted"};
+    static const char *const policies[] = {"lru", "fifo", "random", "lfu", "weighted"};
     unsigned kind = (unsigned)fth_rng_below(rng, 5);
     uint64_t sets = kind == 3 ? one_of(rng, primes, FTH_COUNT(primes))
                               : one_of(rng, powers, FTH_COUNT(powers));
@@ -79,7 +79,7 @@ static void structure(struct fth_rng *rng, struct fth_gpu *gpu, const char *name
     number(gpu, name, "sets", (double)sets);
     number(gpu, name, "ways", (double)ways);
     text(gpu, name, "index", index);
-    size_t policy = fth_rng_below(rng, ways <= 16 ? 5 : 4);
+    size_t policy = fth_rng_below(rng, ways <= 16 ? 5 : ways <= 64 ? 4 : 3);
     text(gpu, name, "policy", policies[policy]);
     if (policy == 4) {
         double weights[16];

@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Latencies are told to a tenth of a cycle. */
-static const double resolution = 0.05 + 1e-9;
+/* Latencies from whole passes are told to a tenth of a cycle; those from single loads are as fine as the
+ * clock, which counts whole cycles. */
+static const double resolution = 0.05 + 1e-9, single_resolution = 0.5 + 1e-9;
 
 /* Compares one figure; says where it differs. */
 static int differs(const struct fth_gpu *truth, const struct fth_gpu *found, const char *element,
@@ -60,8 +61,8 @@ static void close_loop(const char *path, const struct fth_gpu *truth, char *why,
             snprintf(why, size, " an L1 was found that does not cache global loads;");
         }
         differs(truth, found, "l2", "latency_cycles", resolution, why, size);
-        differs(truth, found, "memory", "latency_cycles", resolution, why, size);
-        differs(truth, found, "memory", "far_latency_cycles", resolution, why, size);
+        differs(truth, found, "memory", "latency_cycles", single_resolution, why, size);
+        differs(truth, found, "memory", "far_latency_cycles", single_resolution, why, size);
     }
     fth_gpu_destroy(found);
     fth_device_close(device);
@@ -131,5 +132,7 @@ int main(int count, char *words[])
         last_seed = strtoull(words[2], NULL, 10);
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(published), cmocka_unit_test(invented)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest chosen[] = {cmocka_unit_test(invented)};
+    return count > 2 ? cmocka_run_group_tests(chosen, NULL, NULL)
+                     : cmocka_run_group_tests(tests, NULL, NULL);
 }
