@@ -72,7 +72,8 @@ enum cli_exit {
 
 /* ---- main.c ---- */
 
-extern const struct cli_command cli_bare, cli_topo, cli_gpus, cli_devices, cli_run, cli_completion, cli_help;
+extern const struct cli_command cli_bare, cli_topo, cli_gpus, cli_devices, cli_run, cli_completion,
+    cli_help;
 /* NULL past the last; the first is fathom itself. */
 const struct cli_command *cli_command_at(size_t index);
 /* NULL, with a message on stderr, where there is none. */
@@ -81,8 +82,8 @@ const struct cli_command *cli_command_find(const char *name);
 /* ---- options.c ---- */
 
 /* The options that several commands share. */
-extern const struct cli_option cli_option_device, cli_option_json, cli_option_format, cli_option_output,
-    cli_option_help, cli_option_version, cli_option_man;
+extern const struct cli_option cli_option_device, cli_option_json, cli_option_format,
+    cli_option_output, cli_option_help, cli_option_version, cli_option_man;
 
 /* Returns CLI_DONE, or CLI_USAGE after a message on stderr. */
 int cli_parse(const struct cli_command *command, int count, char *const words[],
@@ -101,7 +102,8 @@ void cli_print_man(void);
 void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Tells the error and returns the exit code for it. */
 int cli_fail(const struct fth_error *error);
-/* From now on Ctrl-C, and SIGTERM, end what is under way in order; a second one ends the program. */
+/* From now on Ctrl-C, and SIGTERM, end what is under way in order; a second one ends the program.
+ */
 void cli_catch_interrupts(void);
 /* Warnings of the library go to stderr, and its progress where that is a terminal. */
 extern const struct fth_log cli_log;

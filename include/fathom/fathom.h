@@ -66,8 +66,8 @@ const char *fth_error_text(const struct fth_error *error, char *text, size_t siz
 
 enum fth_level { FTH_LOG_ERROR, FTH_LOG_WARNING, FTH_LOG_INFO, FTH_LOG_DEBUG };
 
-/* Each callback may be NULL; `fraction` runs from 0 to 1. `interrupted` is asked on long ways: where
- * it says true, what is under way ends with FTH_INTERRUPTED and what is complete is kept. */
+/* Each callback may be NULL; `fraction` runs from 0 to 1. `interrupted` is asked on long ways:
+ * where it says true, what is under way ends with FTH_INTERRUPTED and what is complete is kept. */
 struct fth_log {
     void (*message)(void *user, enum fth_level level, const char *text);
     void (*progress)(void *user, const char *what, double fraction);

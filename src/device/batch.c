@@ -1,9 +1,9 @@
 /* Requests into launches. Those that do not disturb each other share one launch, an SM each: the
- * kernel `chase` finds the request of its SM in a table. A launch may miss an SM, since the hardware
- * places blocks as it likes; what was missed is launched again.
+ * kernel `chase` finds the request of its SM in a table. A launch may miss an SM, since the
+ * hardware places blocks as it likes; what was missed is launched again.
  *
  * Around every batch the SM's clock is timed against the wall's. */
-#include "device/layout.h"
+#include "device/family.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,43 +11,27 @@
 #include <string.h>
 
 enum {
-    MOST_SMS = 1024,          /* places in the tables that are indexed by %smid */
-    MOST_LAUNCHES = 8,        /* of the same requests, before an SM counts as not reachable */
-    BANK_BYTES = 65536,       /* of constants */
+    MOST_SMS = 1024,         /* places in the tables that are indexed by %smid */
+    MOST_LAUNCHES = 8,       /* of the same requests, before an SM counts as not reachable */
+    BANK_BYTES = 65536,      /* of constants */
     PACE_CYCLES = 50000,     /* 25 us at 2 GHz; both ends are at a tick of the timer */
     WARM_UP_CYCLES = 200000, /* 100 us at 2 GHz */
     WARM_UP_ROUNDS = 1000    /* 0.1 s */
 };
 /* Two readings of a steady clock differ by less. */
 static const double clock_tolerance = 0.01, warm_tolerance = 0.002;
-/* No hop takes longer, with every TLB missed and the clock at its lowest; a launch that takes longer
- * than all its hops would hangs. */
+/* No hop takes longer, with every TLB missed and the clock at its lowest; a launch that takes
+ * longer than all its hops would hangs. */
 static const double slowest_hop_s = 10e-6, shortest_limit_s = 3;
 /* Chains that are kept from batch to batch fill at most this part of the memory. */
 static const uint64_t kept_part = 4;
-
-struct batch {
-    const struct fth_machine_ops *ops;
-    void *machine;
-    const struct fth_log *log;
-    struct fth_machine_facts facts;
-    struct fth_layout layout;
-    uint32_t *sms; /* their numbers */
-    size_t sm_count;
-    size_t next_sm;
-    uint64_t bank, bank_origin; /* the constant bank: for the host, and as kernels see it */
-    uint64_t small;             /* memory for census and pace */
-    uint64_t control, control_bytes;
-    uint64_t flush, flush_bytes;
-    double clock_mhz;
-};
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
     return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
 }
 
-static enum fth_status launch(struct batch *batch, const char *kernel, uint32_t blocks,
+static enum fth_status launch(struct fth_batch *batch, const char *kernel, uint32_t blocks,
                               uint32_t threads, const uint64_t *arguments, size_t count,
                               struct fth_error *error)
 {
@@ -64,7 +48,7 @@ static enum fth_status launch(struct batch *batch, const char *kernel, uint32_t 
 
 /* ---- the clock ---- */
 
-static enum fth_status pace(struct batch *batch, uint64_t cycles, double *mhz,
+static enum fth_status pace(struct fth_batch *batch, uint64_t cycles, double *mhz,
                             struct fth_error *error)
 {
     uint64_t stamps[4] = {0};
@@ -81,7 +65,7 @@ static enum fth_status pace(struct batch *batch, uint64_t cycles, double *mhz,
 }
 
 /* An idle GPU clocks down; it takes a while under load until it is up. */
-static enum fth_status warm_up(struct batch *batch, struct fth_error *error)
+static enum fth_status warm_up(struct fth_batch *batch, struct fth_error *error)
 {
     double last = NAN, mhz = NAN;
     for (int i = 0; i < WARM_UP_ROUNDS; i++) {
@@ -102,7 +86,7 @@ static enum fth_status warm_up(struct batch *batch, struct fth_error *error)
 
 /* ---- opening ---- */
 
-static enum fth_status census(struct batch *batch, struct fth_error *error)
+static enum fth_status census(struct fth_batch *batch, struct fth_error *error)
 {
     uint32_t *present = calloc(MOST_SMS, sizeof *present);
     batch->sms = calloc(MOST_SMS, sizeof *batch->sms);
@@ -131,7 +115,7 @@ static enum fth_status census(struct batch *batch, struct fth_error *error)
     return status;
 }
 
-static enum fth_status begin(struct batch *batch, struct fth_error *error)
+static enum fth_status begin(struct fth_batch *batch, struct fth_error *error)
 {
     struct fth_buffer ptx = {0};
     batch->ops->facts(batch->machine, &batch->facts);
@@ -163,7 +147,7 @@ struct group {
     struct fth_samples **samples;
     uint32_t *sms;
     size_t count;
-    bool *taken; /* [MOST_SMS] */
+    bool *taken;                       /* [MOST_SMS] */
     const struct fth_chain *constants; /* a chain in the constant bank, where there is one */
     uint64_t shared_bytes;
     double hops;
@@ -202,10 +186,10 @@ static bool agree(const struct fth_chain *a, const struct fth_chain *b)
 
 static bool is_alone(const struct fth_request *request)
 {
-    return request->alone || request->cold;
+    return request->alone || request->cold || request->family != FTH_FAMILY_CHASE;
 }
 
-static bool fits(const struct batch *batch, const struct group *group,
+static bool fits(const struct fth_batch *batch, const struct group *group,
                  const struct fth_request *request)
 {
     const struct fth_request *first = group->requests[0];
@@ -219,8 +203,8 @@ static bool fits(const struct batch *batch, const struct group *group,
     return !constants || !group->constants || agree(constants, group->constants);
 }
 
-static void join(const struct batch *batch, struct group *group, const struct fth_request *request,
-                 struct fth_samples *samples)
+static void join(const struct fth_batch *batch, struct group *group,
+                 const struct fth_request *request, struct fth_samples *samples)
 {
     if (group->count == 0) {
         group->shared_bytes = shared_bytes(request);
@@ -237,7 +221,7 @@ static void join(const struct batch *batch, struct group *group, const struct ft
 }
 
 /* Gives an SM to those that take any; the turn goes round, so that all are used. */
-static void place(struct batch *batch, struct group *group)
+static void place(struct fth_batch *batch, struct group *group)
 {
     for (size_t i = 0; i < group->count; i++) {
         if (group->sms[i] != FTH_ANY_SM)
@@ -259,8 +243,8 @@ static void give_up(struct fth_samples *samples, enum fth_status status, const c
 }
 
 /* Writes a chain as the kernel `build` does. */
-static void build_constants(const struct batch *batch, const struct fth_chain *chain,
-                            uint64_t *bank)
+void fth_batch_build_constants(const struct fth_batch *batch, const struct fth_chain *chain,
+                               uint64_t *bank)
 {
     uint64_t step = fth_chain_step(chain), count = chain->count, stride = chain->stride_bytes;
     uint64_t origin = batch->bank_origin + chain->start_bytes;
@@ -278,7 +262,7 @@ static void build_constants(const struct batch *batch, const struct fth_chain *c
     }
 }
 
-static enum fth_status upload_constants(struct batch *batch, const struct group *group,
+static enum fth_status upload_constants(struct fth_batch *batch, const struct group *group,
                                         struct fth_error *error)
 {
     uint64_t *bank = calloc(BANK_BYTES / 8, 8);
@@ -287,14 +271,14 @@ static enum fth_status upload_constants(struct batch *batch, const struct group 
     for (size_t i = 0; i < group->count; i++)
         for (size_t j = 0; j < group->requests[i]->step_count; j++)
             if (group->requests[i]->steps[j].path == FTH_PATH_CONSTANT)
-                build_constants(batch, &group->requests[i]->steps[j].chain, bank);
+                fth_batch_build_constants(batch, &group->requests[i]->steps[j].chain, bank);
     enum fth_status status =
         batch->ops->upload(batch->machine, batch->bank, bank, BANK_BYTES, error);
     free(bank);
     return status;
 }
 
-static enum fth_status reserve_control(struct batch *batch, uint64_t bytes,
+static enum fth_status reserve_control(struct fth_batch *batch, uint64_t bytes,
                                        struct fth_error *error)
 {
     if (bytes <= batch->control_bytes)
@@ -317,7 +301,7 @@ static uint64_t first_place(const struct fth_step *step, uint64_t begin)
     return step->path == FTH_PATH_TEXTURE ? begin + end / 4 + 1 : begin + end + 8;
 }
 
-static enum fth_status describe_step(struct batch *batch, const struct fth_step *step,
+static enum fth_status describe_step(struct fth_batch *batch, const struct fth_step *step,
                                      struct fth_chase_step *out, struct fth_error *error)
 {
     uint64_t begin = 0, texture = 0;
@@ -340,7 +324,7 @@ static enum fth_status describe_step(struct batch *batch, const struct fth_step 
 }
 
 /* The request as the kernel reads it. `samples` is where its samples go, and moves on. */
-static enum fth_status describe_request(struct batch *batch, const struct fth_request *request,
+static enum fth_status describe_request(struct fth_batch *batch, const struct fth_request *request,
                                         uint64_t *samples, struct fth_chase_request *out,
                                         struct fth_error *error)
 {
@@ -364,15 +348,15 @@ static enum fth_status describe_request(struct batch *batch, const struct fth_re
         status = describe_step(batch, step, chase, error);
         chase->samples = *samples;
         if (step->kind != FTH_STEP_WALK)
-            *samples += 4 * step->passes *
-                        (step->kind == FTH_STEP_TIME_HOPS ? step->chain.count : 1);
+            *samples +=
+                4 * step->passes * (step->kind == FTH_STEP_TIME_HOPS ? step->chain.count : 1);
     }
     return status;
 }
 
 /* Evicts all but everything from L2 by reading four times as much as it holds: where it replaces at
  * random, one line in 55 stays. */
-static enum fth_status flush(struct batch *batch, struct fth_error *error)
+static enum fth_status flush(struct fth_batch *batch, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     if (!batch->flush) {
@@ -387,14 +371,14 @@ static enum fth_status flush(struct batch *batch, struct fth_error *error)
 }
 
 /* Launches until every request was taken by its SM, or that many times. */
-static enum fth_status launch_group(struct batch *batch, const struct group *group,
+static enum fth_status launch_group(struct fth_batch *batch, const struct group *group,
                                     uint32_t *tables, const uint64_t *addresses, bool *served,
                                     struct fth_error *error)
 {
     const struct fth_request *first = group->requests[0];
-    /* Every block that an SM could hold has some shared memory set aside (1 KiB since Ampere), and this
-     * comes out of L1: with blocks of one warp, 32 KiB of an H200's. So where the carve-out matters
-     * blocks are as large as can be; all but the warps that are needed end at once. */
+    /* Every block that an SM could hold has some shared memory set aside (1 KiB since Ampere), and
+     * this comes out of L1: with blocks of one warp, 32 KiB of an H200's. So where the carve-out
+     * matters blocks are as large as can be; all but the warps that are needed end at once. */
     unsigned warps = first->carveout_percent >= 0 ? FTH_MOST_WARPS : 1;
     for (size_t i = 0; i < group->count; i++)
         for (size_t j = 0; j < group->requests[i]->step_count; j++)
@@ -441,8 +425,9 @@ static enum fth_status launch_group(struct batch *batch, const struct group *gro
 }
 
 /* Brings all samples here at once, since each transfer has its price, and deals them out. */
-static enum fth_status collect(struct batch *batch, const struct group *group, const bool *served,
-                               uint64_t address, uint64_t total, struct fth_error *error)
+static enum fth_status collect(struct fth_batch *batch, const struct group *group,
+                               const bool *served, uint64_t address, uint64_t total,
+                               struct fth_error *error)
 {
     uint32_t *all = calloc(total + 1, sizeof *all), *next = all;
     enum fth_status status =
@@ -468,9 +453,9 @@ static enum fth_status collect(struct batch *batch, const struct group *group, c
     return status;
 }
 
-/* Memory, in this order: the tables by SM (which request, and whether it was claimed), the requests,
- * a mark each, the samples. */
-static enum fth_status run_group(struct batch *batch, const struct group *group,
+/* Memory, in this order: the tables by SM (which request, and whether it was claimed), the
+ * requests, a mark each, the samples. */
+static enum fth_status run_group(struct fth_batch *batch, const struct group *group,
                                  struct fth_error *error)
 {
     uint64_t total = 0, table_bytes = 2 * MOST_SMS * sizeof(uint32_t);
@@ -483,8 +468,8 @@ static enum fth_status run_group(struct batch *batch, const struct group *group,
     bool *served = calloc(group->count, sizeof *served);
     enum fth_status status = tables && requests && served ? FTH_OK : out_of_memory(error);
     if (status == FTH_OK)
-        status = reserve_control(batch, table_bytes + request_bytes + mark_bytes + total * 4,
-                                 error);
+        status =
+            reserve_control(batch, table_bytes + request_bytes + mark_bytes + total * 4, error);
     uint64_t addresses[4] = {batch->control, batch->control + table_bytes / 2,
                              batch->control + table_bytes,
                              batch->control + table_bytes + request_bytes};
@@ -511,7 +496,7 @@ static enum fth_status run_group(struct batch *batch, const struct group *group,
 
 /* Memory for all chains of a request. Where there is none, what other requests left is given back
  * first; where it still does not fit, the answer says so. */
-static enum fth_status reserve(struct batch *batch, const struct fth_request *request,
+static enum fth_status reserve(struct fth_batch *batch, const struct fth_request *request,
                                struct fth_samples *samples, bool may_clear, bool *fit,
                                struct fth_error *error)
 {
@@ -542,7 +527,7 @@ static enum fth_status reserve(struct batch *batch, const struct fth_request *re
 }
 
 /* What cannot be answered on this GPU at all. */
-static bool is_possible(const struct batch *batch, const struct fth_request *request,
+static bool is_possible(const struct fth_batch *batch, const struct fth_request *request,
                         struct fth_samples *samples)
 {
     uint64_t shared = shared_bytes(request);
@@ -563,7 +548,40 @@ static uint64_t layout_bytes(const struct fth_layout *layout)
     return sum;
 }
 
-static enum fth_status run_all(struct batch *batch, const struct fth_request *requests,
+/* A request of another family than the chase. */
+static enum fth_status run_family(struct fth_batch *batch, const struct fth_request *request,
+                                  struct fth_samples *samples, struct fth_error *error)
+{
+    const struct fth_family_ops *family = fth_family_of(request->family);
+    struct fth_machine_module **module = &batch->modules[request->family];
+    struct fth_error fault = FTH_NO_ERROR;
+    enum fth_status status = FTH_OK;
+    if (!*module) {
+        struct fth_buffer ptx = {0};
+        status = family->text(&ptx, &fault);
+        if (status == FTH_OK)
+            status = batch->ops->load(batch->machine, "family", ptx.data, ptx.size, module, &fault);
+        fth_buffer_fini(&ptx);
+    }
+    uint64_t count = fth_request_samples(request);
+    samples->cycles = calloc(count, sizeof *samples->cycles);
+    if (!samples->cycles)
+        return out_of_memory(error);
+    if (status == FTH_OK)
+        status = family->run(batch, *module, request, samples->cycles, &fault);
+    samples->status = status;
+    samples->cause[0] = '\0';
+    if (status == FTH_OK) {
+        samples->count = count;
+        return FTH_OK;
+    }
+    give_up(samples, status, fault.cause);
+    return status == FTH_UNSUPPORTED || status == FTH_UNAVAILABLE
+               ? FTH_OK
+               : fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+}
+
+static enum fth_status run_all(struct fth_batch *batch, const struct fth_request *requests,
                                size_t count, struct fth_samples *samples, struct group *group,
                                bool *done, struct fth_error *error)
 {
@@ -575,11 +593,19 @@ static enum fth_status run_all(struct batch *batch, const struct fth_request *re
         if (batch->facts.memory_bytes &&
             layout_bytes(&batch->layout) > batch->facts.memory_bytes / kept_part)
             fth_layout_clear(&batch->layout);
+        if (requests[from].family != FTH_FAMILY_CHASE) {
+            enum fth_status status = run_family(batch, &requests[from], &samples[from], error);
+            if (status != FTH_OK)
+                return status;
+            continue;
+        }
         group->count = 0;
         group->hops = 0;
         memset(group->taken, 0, MOST_SMS * sizeof *group->taken);
         for (size_t i = from; i < count; i++) {
             bool fit = true;
+            if (requests[i].family != FTH_FAMILY_CHASE)
+                continue;
             if (!done[i] && !is_possible(batch, &requests[i], &samples[i]))
                 done[i] = true;
             if (done[i] || (group->count && !fits(batch, group, &requests[i])))
@@ -594,8 +620,8 @@ static enum fth_status run_all(struct batch *batch, const struct fth_request *re
                 continue;
             join(batch, group, &requests[i], &samples[i]);
             for (size_t j = 0; j < requests[i].step_count; j++)
-                group->hops += (double)requests[i].steps[j].passes *
-                               (double)requests[i].steps[j].chain.count;
+                group->hops +=
+                    (double)requests[i].steps[j].passes * (double)requests[i].steps[j].chain.count;
         }
         if (group->count == 0)
             continue;
@@ -610,7 +636,7 @@ static enum fth_status run_all(struct batch *batch, const struct fth_request *re
 static enum fth_status measure(void *state, const struct fth_request *requests, size_t count,
                                struct fth_samples *samples, struct fth_error *error)
 {
-    struct batch *batch = state;
+    struct fth_batch *batch = state;
     struct group group = {.requests = calloc(count + 1, sizeof *group.requests),
                           .samples = calloc(count + 1, sizeof *group.samples),
                           .sms = calloc(count + 1, sizeof *group.sms),
@@ -640,13 +666,13 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
 
 static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_error *error)
 {
-    struct batch *batch = state;
+    struct fth_batch *batch = state;
     return batch->ops->describe(batch->machine, gpu, error);
 }
 
 static void close_batch(void *state)
 {
-    struct batch *batch = state;
+    struct fth_batch *batch = state;
     fth_layout_fini(&batch->layout);
     if (batch->flush)
         batch->ops->free(batch->machine, batch->flush);
@@ -654,6 +680,9 @@ static void close_batch(void *state)
         batch->ops->free(batch->machine, batch->control);
     if (batch->small)
         batch->ops->free(batch->machine, batch->small);
+    for (size_t i = 0; i < FTH_FAMILY_COUNT; i++)
+        if (batch->modules[i])
+            batch->ops->unload(batch->machine, batch->modules[i]);
     if (batch->layout.module)
         batch->ops->unload(batch->machine, batch->layout.module);
     batch->ops->close(batch->machine);
@@ -667,7 +696,7 @@ enum fth_status fth_batch_device(const char *id, const struct fth_machine_ops *o
 {
     static const struct fth_device_ops batch_ops = {describe, measure, NULL, close_batch};
     *device = NULL;
-    struct batch *batch = calloc(1, sizeof *batch);
+    struct fth_batch *batch = calloc(1, sizeof *batch);
     if (!batch) {
         ops->close(machine);
         return out_of_memory(error);

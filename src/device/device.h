@@ -5,6 +5,7 @@
  *   request.c   the canonical text of a request, and what a request must be like
  *   batch.c     requests into launches: memory, chains, one request an SM (over machine.h)
  *   layout.c    where the chains of a batch lie
+ *   family.h    other families of experiments than the chase: fetch.c, stream.c, cluster.c
  *   record.c    writes down what another device answers      replay.c  answers from such a file
  *   recording.c the file format of the two
  *   cuda/       NVIDIA GPUs through their driver             sim/      simulated GPUs
@@ -17,10 +18,19 @@
 
 /* ---- requests ---- */
 
+/* What kind of experiment it is. */
+enum fth_family {
+    FTH_FAMILY_CHASE,   /* `steps`: pointer chains, one warp at work */
+    FTH_FAMILY_FETCH,   /* `fetch`: straight-line code of a certain length */
+    FTH_FAMILY_STREAM,  /* `stream`: as many bytes as can be had */
+    FTH_FAMILY_CLUSTER, /* `cluster`: shared memory of another SM */
+    FTH_FAMILY_COUNT
+};
+
 /* A pointer chain: elements `stride_bytes` apart from `start_bytes` of the array on; each holds the
  * address of the next. Two chains with the same array number lie in the same memory; those of one
- * batch must then have the same stride and order. In memory order where `step` is 1; otherwise hop i
- * visits element i * step modulo count (step and count without a common factor). */
+ * batch must then have the same stride and order. In memory order where `step` is 1; otherwise hop
+ * i visits element i * step modulo count (step and count without a common factor). */
 struct fth_chain {
     unsigned array;
     uint64_t start_bytes;
@@ -34,7 +44,8 @@ uint64_t fth_chain_step(const struct fth_chain *chain);
 
 enum fth_step_kind {
     FTH_STEP_WALK,      /* no samples */
-    FTH_STEP_TIME_PASS, /* one sample a pass: cycles from the first load to the return of the last */
+    FTH_STEP_TIME_PASS, /* one sample a pass: cycles from the first load to the return of the last
+                         */
     FTH_STEP_TIME_HOPS  /* one sample a hop: its cycles, the reading of the clock included */
 };
 
@@ -48,16 +59,59 @@ struct fth_step {
     uint64_t passes; /* over the whole chain, at least 1 */
 };
 
+/* The first `instructions` of one long piece of straight-line code (independent of each other as
+ * far as registers go, fma.rn.f32), run `passes` times; one sample a pass: its cycles. Before the
+ * passes, and after them, a chain of constants may be walked and timed hop by hop (count 0: none),
+ * which tells whether code and constants share a cache: samples are the passes, then the hops of
+ * the last walk. */
+struct fth_fetch {
+    uint64_t instructions;
+    uint64_t passes;
+    struct fth_chain constants;
+};
+/* The length of that code; requests for more are refused. */
+enum { FTH_MOST_FETCH = 16384 };
+
+enum fth_stream_kind { FTH_STREAM_READ, FTH_STREAM_WRITE, FTH_STREAM_COPY };
+
+/* All threads of `blocks_per_sm` x `threads` read, write or copy, `vector_bytes` (4, 8, 16) at a
+ * time, `passes` times over their array: one of `bytes` for all SMs together (`shared_by_all`), or
+ * one of `bytes` for each block (so that it stays in L1, or is shared memory). Samples, two: the
+ * nanoseconds from the first block's begin to the last one's end; the median cycles of a block. */
+struct fth_stream {
+    enum fth_stream_kind kind;
+    enum fth_path path; /* CA, CG, READONLY, TEXTURE, CONSTANT or SHARED */
+    uint64_t bytes;
+    bool shared_by_all;
+    uint32_t sms; /* so many; 0: all */
+    uint32_t blocks_per_sm, threads, vector_bytes;
+    uint64_t passes;
+};
+
+/* A chain in the shared memory of block `target` of a cluster of `size` blocks, chased by block 0;
+ * one sample a pass. Target 0 is the block's own, through the same instructions. */
+struct fth_cluster_chase {
+    uint32_t size, target;
+    struct fth_chain chain;
+    uint64_t passes;
+};
+
 enum { FTH_MOST_STEPS = 8, FTH_MOST_WARPS = 32 };
 #define FTH_ANY_SM UINT32_MAX
 
-/* One experiment: steps one after the other in one block on one SM. Its samples are those of its
- * timed steps, in order. */
+/* One experiment. Of the chase family: steps one after the other in one block on one SM; its
+ * samples are those of its timed steps, in order. Of the others only the member of that name
+ * counts, and those below the members of the families. */
 struct fth_request {
+    enum fth_family family;
     struct fth_step steps[FTH_MOST_STEPS];
     size_t step_count;
+    struct fth_fetch fetch;
+    struct fth_stream stream;
+    struct fth_cluster_chase cluster;
     uint32_t sm;          /* the how-many-eth of the SMs there are, or FTH_ANY_SM */
-    int carveout_percent; /* shared memory's part of what it shares with L1; -1: the driver's choice */
+    int carveout_percent; /* shared memory's part of what it shares with L1; -1: the driver's choice
+                           */
     bool alone;           /* nothing else runs on the GPU meanwhile */
     bool cold;            /* L2 holds nothing of the chains at the start (implies alone) */
 };

@@ -70,7 +70,8 @@ enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path
     }
     if (region->memory)
         release(layout, region);
-    /* Aligned to its own size, so that which sets an array fills does not depend on where it lies. */
+    /* Aligned to its own size, so that which sets an array fills does not depend on where it lies.
+     */
     uint64_t align = 512;
     while (align < bytes && align < MOST_ALIGN)
         align *= 2;
@@ -81,14 +82,13 @@ enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path
         region->bytes = bytes;
     }
     if (status == FTH_OK && region->texels)
-        status = layout->ops->texture(layout->machine, region->address, bytes / 4,
-                                      &region->texture, error);
+        status = layout->ops->texture(layout->machine, region->address, bytes / 4, &region->texture,
+                                      error);
     return status;
 }
 
 /* True where the elements are there already. */
-static bool is_built(const struct fth_region *region, const struct fth_chain *chain,
-                     bool both_ways)
+static bool is_built(const struct fth_region *region, const struct fth_chain *chain, bool both_ways)
 {
     for (size_t i = 0; i < region->built_count; i++) {
         const struct fth_built *built = &region->built[i];

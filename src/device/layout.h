@@ -6,8 +6,8 @@
 
 #include "device/machine.h"
 
-/* Elements from `start` on, `count` of them, that have been built. The way back is built only where it
- * is walked: elements that are written twice are kept longer by some caches. */
+/* Elements from `start` on, `count` of them, that have been built. The way back is built only where
+ * it is walked: elements that are written twice are kept longer by some caches. */
 struct fth_built {
     uint64_t start, count;
     bool both_ways;
@@ -17,7 +17,7 @@ struct fth_region {
     unsigned array;
     bool texels; /* indices of 32 bits for a texture; pointers otherwise */
     uint64_t stride, step;
-    uint64_t count; /* of a chain that is not in memory order, which has one; 0 otherwise */
+    uint64_t count;  /* of a chain that is not in memory order, which has one; 0 otherwise */
     uint64_t memory; /* what was allocated; 0: nothing */
     uint64_t address, bytes;
     uint64_t texture; /* handle; 0: none */
@@ -41,8 +41,9 @@ void fth_layout_fini(struct fth_layout *layout);
 FTH_MUST_USE enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path,
                                                 const struct fth_chain *chain,
                                                 struct fth_error *error);
-/* Queues the launches that build the chain, where it is not there yet, and tells where it begins: an
- * address or, for a texture, an index with the handle. Reserve first, for all chains of a launch. */
+/* Queues the launches that build the chain, where it is not there yet, and tells where it begins:
+ * an address or, for a texture, an index with the handle. Reserve first, for all chains of a
+ * launch. */
 FTH_MUST_USE enum fth_status fth_layout_build(struct fth_layout *layout, enum fth_path path,
                                               const struct fth_chain *chain, bool both_ways,
                                               uint64_t *begin, uint64_t *texture,

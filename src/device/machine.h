@@ -39,7 +39,8 @@ struct fth_machine_ops {
     enum fth_status (*symbol)(void *machine, struct fth_machine_module *module, const char *name,
                               uint64_t *address, uint64_t *bytes, struct fth_error *error);
 
-    /* Memory, aligned to 256 bytes at least, contents undefined. FTH_NO_MEMORY says what is free. */
+    /* Memory, aligned to 256 bytes at least, contents undefined. FTH_NO_MEMORY says what is free.
+     */
     enum fth_status (*alloc)(void *machine, uint64_t bytes, uint64_t *address,
                              struct fth_error *error);
     void (*free)(void *machine, uint64_t address);

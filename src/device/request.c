@@ -6,7 +6,7 @@
  * One part a step, "KIND PATH ARRAY[+START]:STRIDExCOUNT" and what is not as usual ("step 7", "warp
  * 3", "reverse", "passes 2"), then what is not as usual of the whole request ("sm 5", "carveout
  * 50", "alone", "cold"; cold implies alone, which is then left out). */
-#include "device/device.h"
+#include "device/family.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -184,8 +184,22 @@ static enum fth_status check_pair(const struct fth_step *first, const struct fth
     return FTH_OK;
 }
 
+const struct fth_family_ops *fth_family_of(enum fth_family family)
+{
+    switch (family) {
+    case FTH_FAMILY_FETCH: return &fth_family_fetch;
+    case FTH_FAMILY_STREAM: return &fth_family_stream;
+    case FTH_FAMILY_CLUSTER: return &fth_family_cluster;
+    default: return NULL;
+    }
+}
+
 enum fth_status fth_request_check(const struct fth_request *request, struct fth_error *error)
 {
+    if ((unsigned)request->family >= FTH_FAMILY_COUNT)
+        return fth_fail(error, FTH_INVALID, operation, "family", "%d is none", request->family);
+    if (fth_family_of(request->family))
+        return fth_family_of(request->family)->check(request, error);
     if (request->step_count == 0 || request->step_count > FTH_MOST_STEPS)
         return fth_fail(error, FTH_INVALID, operation, "step_count", "%zu is not within 1 to %d",
                         request->step_count, FTH_MOST_STEPS);
@@ -224,6 +238,8 @@ static uint64_t step_samples(const struct fth_step *step)
 
 uint64_t fth_request_samples(const struct fth_request *request)
 {
+    if (fth_family_of(request->family))
+        return fth_family_of(request->family)->samples(request);
     uint64_t samples = 0;
     for (size_t i = 0; i < request->step_count; i++) {
         uint64_t more = step_samples(&request->steps[i]);
@@ -254,6 +270,10 @@ static void write_step(const struct fth_step *step, struct fth_buffer *text)
 
 void fth_request_write(const struct fth_request *request, struct fth_buffer *text)
 {
+    if (fth_family_of(request->family)) {
+        fth_family_of(request->family)->write(request, text);
+        return;
+    }
     for (size_t i = 0; i < request->step_count; i++) {
         if (i > 0)
             fth_buffer_text(text, "; ");

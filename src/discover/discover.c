@@ -73,8 +73,7 @@ static enum fth_status find_l1(struct fth_discovery *discovery, const struct fth
         .miss_cycles = l2->value + discovery->overhead_cycles,
     };
     struct fth_capacity capacity;
-    enum fth_status status =
-        fth_probe_capacity(&discovery->prober, &plan, &capacity, error);
+    enum fth_status status = fth_probe_capacity(&discovery->prober, &plan, &capacity, error);
     if (status == FTH_INCONCLUSIVE && error) {
         status = fth_note_unknown(discovery->gpu, "l1", "size_bytes", error->cause, NULL);
         *error = FTH_NO_ERROR;
@@ -98,8 +97,8 @@ static enum fth_status find_l1(struct fth_discovery *discovery, const struct fth
                            error);
 }
 
-/* What timing a hop costs differs between a hit in L1 and a load that leaves the SM; the latter is seen
- * on one SM and its own latency. */
+/* What timing a hop costs differs between a hit in L1 and a load that leaves the SM; the latter is
+ * seen on one SM and its own latency. */
 static enum fth_status find_l2_overhead(struct fth_discovery *discovery, struct fth_error *error)
 {
     struct fth_latency_plan plan = l2_array;
@@ -155,8 +154,8 @@ static enum fth_status find_memory(struct fth_discovery *discovery, struct fth_e
     if (status == FTH_OK)
         status = fth_note_latency(discovery->gpu, "memory", "latency_cycles", &near, method, error);
     if (status == FTH_OK && isfinite(far.value))
-        status = fth_note_latency(discovery->gpu, "memory", "far_latency_cycles", &far, method,
-                                  error);
+        status =
+            fth_note_latency(discovery->gpu, "memory", "far_latency_cycles", &far, method, error);
     return status;
 }
 

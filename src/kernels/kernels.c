@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* PTX 5.0 (CUDA 8) is what the first drivers for all of Maxwell and Pascal take, and sm_50 what every
- * later GPU is compiled for from the same text. */
+/* PTX 5.0 (CUDA 8) is what the first drivers for all of Maxwell and Pascal take, and sm_50 what
+ * every later GPU is compiled for from the same text. */
 static const char version[] = "5.0", target[] = "sm_50";
 
 _Static_assert(sizeof(struct fth_chase_step) == 64, "experiments.ptx reads steps of 64 bytes");
@@ -18,8 +18,8 @@ struct path {
     const char *begin, *load, *ask, *never;
 };
 
-/* Loads in a row in a timed pass: what a turn of the loop costs beyond its loads (6 cycles on an H200)
- * is spread over so many. */
+/* Loads in a row in a timed pass: what a turn of the loop costs beyond its loads (6 cycles on an
+ * H200) is spread over so many. */
 enum { UNROLL_BITS = 5, UNROLL = 1 << UNROLL_BITS };
 
 #define POINTER_ASK "setp.eq.u64 %broken, %p, 0xffffffffffffffff;"
@@ -75,9 +75,9 @@ enum fth_status fth_kernels_fill(const char *name, const char *text,
         at = close + 2;
     }
     fth_buffer_text(out, at);
-    return out->failed ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", name,
-                                  "out of memory")
-                       : FTH_OK;
+    return out->failed
+               ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", name, "out of memory")
+               : FTH_OK;
 }
 
 static const char *template(const char *name)
@@ -102,9 +102,9 @@ enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error
         for (int j = 0; j < UNROLL; j++)
             fth_buffer_format(&loads, "    %s\n", path->load);
         const struct fth_kernel_value values[] = {
-            {"path", path->name},   {"what", path->what}, {"begin", path->begin},
-            {"load", path->load},   {"ask", path->ask},   {"never", path->never},
-            {"loads", loads.data},  {"unroll", unroll},   {"unroll_bits", unroll_bits},
+            {"path", path->name},         {"what", path->what}, {"begin", path->begin},
+            {"load", path->load},         {"ask", path->ask},   {"never", path->never},
+            {"loads", loads.data},        {"unroll", unroll},   {"unroll_bits", unroll_bits},
             {"unroll_rest", unroll_rest},
         };
         status = loads.failed ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "walk",
@@ -123,12 +123,12 @@ enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error
         status = fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", NULL, "out of memory");
     if (status == FTH_OK) {
         const struct fth_kernel_value values[] = {
-            {"version", version},       {"target", target},
-            {"most_steps", most_steps}, {"request_bytes", request_bytes},
+            {"version", version},        {"target", target},
+            {"most_steps", most_steps},  {"request_bytes", request_bytes},
             {"dispatch", dispatch.data}, {"walks", walks.data},
         };
-        status = fth_kernels_fill("experiments", template("experiments"), values,
-                                  FTH_COUNT(values), out, error);
+        status = fth_kernels_fill("experiments", template("experiments"), values, FTH_COUNT(values),
+                                  out, error);
     }
     fth_buffer_fini(&walks);
     fth_buffer_fini(&dispatch);

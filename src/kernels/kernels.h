@@ -1,5 +1,6 @@
-/* kernels/: the microbenchmarks, as PTX templates with named placeholders (*.ptx, embedded at build).
- * kernels.c fills them in. Who runs the result, a driver or the PTX engine, is not known here. */
+/* kernels/: the microbenchmarks, as PTX templates with named placeholders (*.ptx, embedded at
+ * build). kernels.c fills them in. Who runs the result, a driver or the PTX engine, is not known
+ * here. */
 #ifndef FTH_KERNELS_H
 #define FTH_KERNELS_H
 

@@ -1,12 +1,12 @@
 /* How much a cache holds: the largest footprint that can be walked over and over without a miss.
  *
- * Footprints that double are tried in one batch, an SM each, which brackets the edge; the bracket is then
- * cut into parts until it is one stride wide (doubling and bisection of the topology thesis, several
- * cuts at a time).
+ * Footprints that double are tried in one batch, an SM each, which brackets the edge; the bracket
+ * is then cut into parts until it is one stride wide (doubling and bisection of the topology
+ * thesis, several cuts at a time).
  *
- * A slow hop is a miss or a disturbance. Misses of a cache that always replaces the same way come again
- * at the same hop in every pass; others do not, and are told by their number: how many hops are slow by
- * disturbance alone is seen where the footprint fits for sure. */
+ * A slow hop is a miss or a disturbance. Misses of a cache that always replaces the same way come
+ * again at the same hop in every pass; others do not, and are told by their number: how many hops
+ * are slow by disturbance alone is seen where the footprint fits for sure. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ enum {
     WARM_PASSES = 1, /* what fits is there after one */
     TIMED_PASSES = 3,
     MOST_TRIES = 40, /* of one batch: a factor of two from one to the next, or a bracket's cuts */
-    CUTS = 4,        /* fewer batches with more, and fewer loads with less: 6 batches from 4096 on */
+    CUTS = 4, /* fewer batches with more, and fewer loads with less: 6 batches from 4096 on */
 };
 
 struct edge {
@@ -24,8 +24,8 @@ struct edge {
     double slow_rate;      /* of hops that are slow by disturbance; below 0: not known yet */
 };
 
-/* What is slow in a walk of so many passes over `count` hops. The very first hop does not count: the
- * instructions that time it come from memory. */
+/* What is slow in a walk of so many passes over `count` hops. The very first hop does not count:
+ * the instructions that time it come from memory. */
 struct slow {
     uint64_t all;    /* hops */
     uint64_t steady; /* places that are slow in most passes */
@@ -44,8 +44,8 @@ static struct slow count_slow(const struct fth_samples *samples, uint64_t count,
     return slow;
 }
 
-/* Whether a walk had misses, where a hop is slow by disturbance at that rate: five standard deviations
- * above what this explains. */
+/* Whether a walk had misses, where a hop is slow by disturbance at that rate: five standard
+ * deviations above what this explains. */
 static bool has_misses(struct slow slow, uint64_t hops, double rate)
 {
     const double expected = (double)hops * rate;

@@ -9,15 +9,16 @@ enum {
     WARM_PASSES = 2,
     TIMED_PASSES = 15, /* an odd number, so that the median is one of them */
     /* Memory: hops that are timed, and how far apart. More than a DRAM page's neighbours and not a
-     * multiple of it, so that lines of all partitions and channels are met; 17 MB in all, which even
-     * a small TLB reaches. */
+     * multiple of it, so that lines of all partitions and channels are met; 17 MB in all, which
+     * even a small TLB reaches. */
     MEMORY_HOPS = 4096,
     MEMORY_STRIDE = 4096 + 128
 };
 
 /* Median over SMs of the slope between the two lengths, each the median over passes. */
-static enum fth_status slopes(const struct fth_latency_plan *plan, const struct fth_answers *answers,
-                              struct fth_figure *cycles, struct fth_error *error)
+static enum fth_status slopes(const struct fth_latency_plan *plan,
+                              const struct fth_answers *answers, struct fth_figure *cycles,
+                              struct fth_error *error)
 {
     size_t pairs = answers->count / 2;
     double *slope = calloc(pairs, sizeof *slope);

@@ -1,5 +1,5 @@
-/* probe/: one file a question about a GPU. Each plans requests, has them measured, and decides; none
- * knows whether a real GPU, a simulated one or a recording answers.
+/* probe/: one file a question about a GPU. Each plans requests, has them measured, and decides;
+ * none knows whether a real GPU, a simulated one or a recording answers.
  *
  *   ask.c       requests out, answers in           latency.c   how long a load takes
  *   capacity.c  how much fits
@@ -38,7 +38,7 @@ void fth_request_add(struct fth_request *request, enum fth_step_kind kind, enum 
 /* A figure that was measured, with what it rests on. */
 struct fth_figure {
     double value;
-    double low, high;  /* 5th and 95th percentile of what it is the median of */
+    double low, high; /* 5th and 95th percentile of what it is the median of */
     size_t samples;
     double clock_mhz;
 };
@@ -59,8 +59,8 @@ FTH_MUST_USE enum fth_status fth_probe_latency(const struct fth_prober *prober,
                                                const struct fth_latency_plan *plan,
                                                struct fth_figure *cycles, struct fth_error *error);
 
-/* What timing a single hop costs beyond the load: cycles of a timed hop that hits, less those of the
- * load (from fth_probe_latency with the same plan). */
+/* What timing a single hop costs beyond the load: cycles of a timed hop that hits, less those of
+ * the load (from fth_probe_latency with the same plan). */
 FTH_MUST_USE enum fth_status fth_probe_overhead(const struct fth_prober *prober,
                                                 const struct fth_latency_plan *plan,
                                                 double latency_cycles, double *overhead_cycles,

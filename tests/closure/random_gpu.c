@@ -51,7 +51,8 @@ static uint64_t one_of(struct fth_rng *rng, const uint64_t *values, size_t count
 /* Whole cycles, or with a tenth. */
 static double cycles(struct fth_rng *rng, uint64_t low, uint64_t high)
 {
-    return (double)between(rng, low, high) + (fth_rng_below(rng, 2) ? (double)fth_rng_below(rng, 10) / 10 : 0);
+    return (double)between(rng, low, high) +
+           (fth_rng_below(rng, 2) ? (double)fth_rng_below(rng, 10) / 10 : 0);
 }
 
 /* Sets, ways, index and policy for a cache of lines of `line` bytes, between the sizes. */
@@ -61,8 +62,8 @@ static void structure(struct fth_rng *rng, struct fth_gpu *gpu, const char *name
     static const uint64_t powers[] = {1, 2, 4, 8, 16, 32, 64}, primes[] = {3, 5, 7, 13, 31};
     static const char *const policies[] = {"lru", "fifo", "random", "lfu", "weighted"};
     unsigned kind = (unsigned)fth_rng_below(rng, 5);
-    uint64_t sets = kind == 3 ? one_of(rng, primes, FTH_COUNT(primes))
-                              : one_of(rng, powers, FTH_COUNT(powers));
+    uint64_t sets =
+        kind == 3 ? one_of(rng, primes, FTH_COUNT(primes)) : one_of(rng, powers, FTH_COUNT(powers));
     unsigned shift = kind == 4 ? (unsigned)between(rng, 1, 3) : 0;
     uint64_t low = (least + sets * line - 1) / (sets * line), high = most / (sets * line);
     uint64_t ways = between(rng, low, high > low ? high : low);

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Latencies from whole passes are told to a tenth of a cycle; those from single loads are as fine as the
- * clock, which counts whole cycles. */
+/* Latencies from whole passes are told to a tenth of a cycle; those from single loads are as fine
+ * as the clock, which counts whole cycles. */
 static const double resolution = 0.05 + 1e-9, single_resolution = 0.5 + 1e-9;
 
 /* Compares one figure; says where it differs. */

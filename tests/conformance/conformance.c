@@ -1,5 +1,5 @@
-/* What every device must do, whoever is behind it: a simulated GPU, the driver (a stand-in or a real
- * one), a recording. Speaks TAP.
+/* What every device must do, whoever is behind it: a simulated GPU, the driver (a stand-in or a
+ * real one), a recording. Speaks TAP.
  *
  *   conformance DEVICE [RECORD]      RECORD: keep what was measured, to be run again from there
  */
@@ -94,8 +94,8 @@ static void finish(struct fth_samples *samples, size_t count)
 static size_t describes(struct fth_device *device)
 {
     struct fth_gpu *gpu = NULL;
-    bool good = fth_gpu_create(&gpu, NULL) == FTH_OK &&
-                fth_device_describe(device, gpu, NULL) == FTH_OK;
+    bool good =
+        fth_gpu_create(&gpu, NULL) == FTH_OK && fth_device_describe(device, gpu, NULL) == FTH_OK;
     check(good, "it describes itself");
     const struct fth_attribute *sms = good ? fth_gpu_attribute(gpu, "device", "sms") : NULL;
     const struct fth_attribute *name = good ? fth_gpu_attribute(gpu, "device", "name") : NULL;
@@ -125,8 +125,8 @@ static void answers_on_every_path(struct fth_device *device)
             double load = median(samples.cycles, 3) / 24.0;
             double hop = median(samples.cycles + 3, 48);
             printf("# %s: %.1f cycles a load in passes, %.0f a timed hop\n", name, load, hop);
-            check(load >= 1 && hop >= 0.5 * load && hop <= load + 100,
-                  "%s: passes and hops agree", name);
+            check(load >= 1 && hop >= 0.5 * load && hop <= load + 100, "%s: passes and hops agree",
+                  name);
         } else {
             check(false, "%s: passes and hops agree", name);
         }

@@ -1,0 +1,52 @@
+/* The families of experiments other than the chase, one file each: what a request of the family
+ * must be like, its text, and how it is run. Such a request has the GPU to itself. */
+#ifndef FTH_FAMILY_H
+#define FTH_FAMILY_H
+
+#include "device/layout.h"
+
+/* What batch.c keeps of an open machine, as far as families need it. */
+struct fth_batch {
+    const struct fth_machine_ops *ops;
+    void *machine;
+    const struct fth_log *log;
+    struct fth_machine_facts facts;
+    struct fth_layout layout; /* with the module of the chase */
+    uint32_t *sms;            /* their numbers */
+    size_t sm_count;
+    uint64_t bank, bank_origin; /* the constant bank: for the host, and as kernels see it */
+    double clock_mhz;
+    struct fth_machine_module
+        *modules[FTH_FAMILY_COUNT]; /* of the families, once they were asked */
+
+    /* batch.c's own */
+    size_t next_sm;
+    uint64_t small; /* memory for census and pace */
+    uint64_t control, control_bytes;
+    uint64_t flush, flush_bytes;
+};
+
+struct fth_family_ops {
+    /* As fth_request_check, fth_request_write and fth_request_samples. */
+    enum fth_status (*check)(const struct fth_request *request, struct fth_error *error);
+    void (*write)(const struct fth_request *request, struct fth_buffer *text);
+    uint64_t (*samples)(const struct fth_request *request);
+    /* The PTX of its kernels. */
+    enum fth_status (*text)(struct fth_buffer *ptx, struct fth_error *error);
+    /* Runs one request that has been checked; `cycles` has room for its samples and is zeroed. What
+     * this GPU cannot do at all is FTH_UNSUPPORTED, what there is no memory for FTH_UNAVAILABLE;
+     * these become the status of the answer. Anything else ends the batch. */
+    enum fth_status (*run)(struct fth_batch *batch, struct fth_machine_module *module,
+                           const struct fth_request *request, uint32_t *cycles,
+                           struct fth_error *error);
+};
+
+extern const struct fth_family_ops fth_family_fetch, fth_family_stream, fth_family_cluster;
+/* NULL for the chase. */
+const struct fth_family_ops *fth_family_of(enum fth_family family);
+
+/* A chain written into a buffer of 64 KiB as it must lie in the constant bank. */
+void fth_batch_build_constants(const struct fth_batch *batch, const struct fth_chain *chain,
+                               uint64_t *bank);
+
+#endif
