@@ -301,19 +301,30 @@ static uint64_t first_place(const struct fth_step *step, uint64_t begin)
     return step->path == FTH_PATH_TEXTURE ? begin + end / 4 + 1 : begin + end + 8;
 }
 
-static enum fth_status describe_step(struct fth_batch *batch, const struct fth_step *step,
-                                     struct fth_chase_step *out, struct fth_error *error)
+static enum fth_status describe_step(struct fth_batch *batch, const struct fth_request *request,
+                                     const struct fth_step *step, struct fth_chase_step *out,
+                                     struct fth_error *error)
 {
+    static const uint32_t kinds[] = {[FTH_STEP_WALK] = FTH_CHASE_WALK,
+                                     [FTH_STEP_TIME_PASS] = FTH_CHASE_PASSES,
+                                     [FTH_STEP_TIME_HOPS] = FTH_CHASE_HOPS,
+                                     [FTH_STEP_TOUCH] = FTH_CHASE_TOUCH};
     uint64_t begin = 0, texture = 0;
     enum fth_status status = FTH_OK;
-    switch (step->path) {
-    case FTH_PATH_CONSTANT: begin = batch->bank_origin + step->chain.start_bytes; break;
-    case FTH_PATH_SHARED: begin = step->chain.start_bytes; break;
-    default:
+    if (step->kind == FTH_STEP_TOUCH) {
+        const struct fth_step *walk = fth_request_walk(request, step->chain.array);
+        begin = fth_layout_address(&batch->layout, walk->path, &walk->chain) +
+                step->chain.start_bytes;
+        texture = step->chain.stride_bytes;
+    } else if (step->path == FTH_PATH_CONSTANT) {
+        begin = batch->bank_origin + step->chain.start_bytes;
+    } else if (step->path == FTH_PATH_SHARED) {
+        begin = step->chain.start_bytes;
+    } else {
         status = fth_layout_build(&batch->layout, step->path, &step->chain, step->reverse, &begin,
                                   &texture, error);
     }
-    *out = (struct fth_chase_step){.kind = (uint32_t)step->kind,
+    *out = (struct fth_chase_step){.kind = kinds[step->kind],
                                    .path = (uint32_t)step->path,
                                    .warp = step->warp,
                                    .passes = step->passes,
@@ -345,7 +356,7 @@ static enum fth_status describe_request(struct fth_batch *batch, const struct ft
     for (size_t i = 0; i < request->step_count && status == FTH_OK; i++) {
         const struct fth_step *step = &request->steps[i];
         struct fth_chase_step *chase = &out->step[out->steps++];
-        status = describe_step(batch, step, chase, error);
+        status = describe_step(batch, request, step, chase, error);
         chase->samples = *samples;
         if (step->kind != FTH_STEP_WALK)
             *samples +=
@@ -381,9 +392,11 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
      * matters blocks are as large as can be; all but the warps that are needed end at once. */
     unsigned warps = first->carveout_percent >= 0 ? FTH_MOST_WARPS : 1;
     for (size_t i = 0; i < group->count; i++)
-        for (size_t j = 0; j < group->requests[i]->step_count; j++)
-            if (group->requests[i]->steps[j].warp >= warps)
-                warps = group->requests[i]->steps[j].warp + 1;
+        for (size_t j = 0; j < group->requests[i]->step_count; j++) {
+            const struct fth_step *step = &group->requests[i]->steps[j];
+            unsigned needed = step->kind == FTH_STEP_TOUCH ? FTH_MOST_WARPS : step->warp + 1;
+            warps = needed > warps ? needed : warps;
+        }
     uint32_t *marks = calloc(group->count, sizeof *marks);
     enum fth_status status = marks ? FTH_OK : out_of_memory(error);
     size_t left = group->count;
@@ -494,6 +507,18 @@ static enum fth_status run_group(struct fth_batch *batch, const struct group *gr
     return status;
 }
 
+/* Memory for the chain of a step, or for what it touches around the chain of another. */
+static enum fth_status reserve_step(struct fth_batch *batch, const struct fth_request *request,
+                                    const struct fth_step *step, struct fth_error *error)
+{
+    uint64_t touched = 0;
+    if (step->kind == FTH_STEP_TOUCH) {
+        touched = step->chain.start_bytes + step->chain.count * step->chain.stride_bytes;
+        step = fth_request_walk(request, step->chain.array);
+    }
+    return fth_layout_reserve(&batch->layout, step->path, &step->chain, touched, error);
+}
+
 /* Memory for all chains of a request. Where there is none, what other requests left is given back
  * first; where it still does not fit, the answer says so. */
 static enum fth_status reserve(struct fth_batch *batch, const struct fth_request *request,
@@ -507,8 +532,7 @@ static enum fth_status reserve(struct fth_batch *batch, const struct fth_request
         for (size_t i = 0; i < request->step_count && status == FTH_OK; i++)
             if (request->steps[i].path != FTH_PATH_CONSTANT &&
                 request->steps[i].path != FTH_PATH_SHARED)
-                status = fth_layout_reserve(&batch->layout, request->steps[i].path,
-                                            &request->steps[i].chain, &fault);
+                status = reserve_step(batch, request, &request->steps[i], &fault);
         if (status == FTH_OK) {
             *fit = true;
             return FTH_OK;

@@ -44,9 +44,12 @@ uint64_t fth_chain_step(const struct fth_chain *chain);
 
 enum fth_step_kind {
     FTH_STEP_WALK,      /* no samples */
-    FTH_STEP_TIME_PASS, /* one sample a pass: cycles from the first load to the return of the last
-                         */
-    FTH_STEP_TIME_HOPS  /* one sample a hop: its cycles, the reading of the clock included */
+    FTH_STEP_TIME_PASS, /* one sample a pass: cycles from the first load to the return of the last */
+    FTH_STEP_TIME_HOPS, /* one sample a hop: its cycles, the reading of the clock included */
+    /* No samples: the whole block reads the elements past L1 (path CG), many at a time and in no
+     * particular order, to fill what lies beyond. Its chain may have another stride than the walks of
+     * the same array, of which there must be one. */
+    FTH_STEP_TOUCH
 };
 
 /* What one warp does while all others wait. */
@@ -121,6 +124,8 @@ FTH_MUST_USE enum fth_status fth_request_check(const struct fth_request *request
                                                struct fth_error *error);
 /* Appends its canonical text, one line without the newline: equal requests, equal text. */
 void fth_request_write(const struct fth_request *request, struct fth_buffer *text);
+/* Its first step that walks a chain of that array, or NULL. */
+const struct fth_step *fth_request_walk(const struct fth_request *request, unsigned array);
 /* How many samples its answer has. */
 uint64_t fth_request_samples(const struct fth_request *request);
 

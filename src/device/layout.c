@@ -50,10 +50,11 @@ void fth_layout_fini(struct fth_layout *layout)
 }
 
 enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path,
-                                   const struct fth_chain *chain, struct fth_error *error)
+                                   const struct fth_chain *chain, uint64_t least_bytes,
+                                   struct fth_error *error)
 {
     struct fth_region *region = find(layout, path, chain);
-    uint64_t bytes = end_of(chain);
+    uint64_t bytes = end_of(chain) > least_bytes ? end_of(chain) : least_bytes;
     if (region && region->bytes >= bytes)
         return FTH_OK;
     if (!region) {
@@ -85,6 +86,12 @@ enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path
         status = layout->ops->texture(layout->machine, region->address, bytes / 4, &region->texture,
                                       error);
     return status;
+}
+
+uint64_t fth_layout_address(struct fth_layout *layout, enum fth_path path,
+                            const struct fth_chain *chain)
+{
+    return find(layout, path, chain)->address;
 }
 
 /* True where the elements are there already. */

@@ -36,11 +36,11 @@ struct fth_layout {
 /* Forgets and frees all memory. */
 void fth_layout_clear(struct fth_layout *layout);
 void fth_layout_fini(struct fth_layout *layout);
-/* Memory for the chain, with room from its array's start to its end; FTH_NO_MEMORY where there is
- * none. */
+/* Memory for the chain, with room from its array's start to its end, and for so many bytes at least;
+ * FTH_NO_MEMORY where there is none. */
 FTH_MUST_USE enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path,
                                                 const struct fth_chain *chain,
-                                                struct fth_error *error);
+                                                uint64_t least_bytes, struct fth_error *error);
 /* Queues the launches that build the chain, where it is not there yet, and tells where it begins:
  * an address or, for a texture, an index with the handle. Reserve first, for all chains of a
  * launch. */
@@ -48,5 +48,9 @@ FTH_MUST_USE enum fth_status fth_layout_build(struct fth_layout *layout, enum ft
                                               const struct fth_chain *chain, bool both_ways,
                                               uint64_t *begin, uint64_t *texture,
                                               struct fth_error *error);
+
+/* The memory of the chain's array, which has been reserved. */
+uint64_t fth_layout_address(struct fth_layout *layout, enum fth_path path,
+                            const struct fth_chain *chain);
 
 #endif

@@ -26,6 +26,7 @@ static const char *const kind_names[] = {
     [FTH_STEP_WALK] = "walk",
     [FTH_STEP_TIME_PASS] = "time-pass",
     [FTH_STEP_TIME_HOPS] = "time-hops",
+    [FTH_STEP_TOUCH] = "touch",
 };
 
 static const char *kind_name(enum fth_step_kind kind)
@@ -129,6 +130,19 @@ static enum fth_status check_chain(const struct fth_step *step, size_t index,
     return FTH_OK;
 }
 
+static bool is_timed(const struct fth_step *step)
+{
+    return step->kind == FTH_STEP_TIME_PASS || step->kind == FTH_STEP_TIME_HOPS;
+}
+
+const struct fth_step *fth_request_walk(const struct fth_request *request, unsigned array)
+{
+    for (size_t i = 0; i < request->step_count && i < FTH_MOST_STEPS; i++)
+        if (request->steps[i].kind != FTH_STEP_TOUCH && request->steps[i].chain.array == array)
+            return &request->steps[i];
+    return NULL;
+}
+
 static enum fth_status check_step(const struct fth_step *step, size_t index,
                                   struct fth_error *error)
 {
@@ -141,6 +155,8 @@ static enum fth_status check_step(const struct fth_step *step, size_t index,
                       FTH_MOST_WARPS);
     if (step->passes == 0)
         return refuse(error, index, "passes", "a step has at least one pass");
+    if (step->kind == FTH_STEP_TOUCH && step->path != FTH_PATH_CG)
+        return refuse(error, index, "path", "memory is touched past L1, through cg");
     return check_chain(step, index, error);
 }
 
@@ -161,6 +177,8 @@ static enum fth_status check_pair(const struct fth_step *first, const struct fth
     if (memory_a != memory_b)
         return refuse(error, index, "chain.array", "%u is in %s and in %s", b->array,
                       memories[memory_a].name, memories[memory_b].name);
+    if (first->kind == FTH_STEP_TOUCH || second->kind == FTH_STEP_TOUCH)
+        return FTH_OK; /* needs no pointers */
     if (a->stride_bytes != b->stride_bytes)
         return refuse(error, index, "chain.stride_bytes",
                       "array %u has a chain with a stride of %" PRIu64 " already", b->array,
@@ -211,7 +229,10 @@ enum fth_status fth_request_check(const struct fth_request *request, struct fth_
             status = check_pair(&request->steps[j], step, i, error);
         if (status != FTH_OK)
             return status;
-        timed = timed || step->kind != FTH_STEP_WALK;
+        timed = timed || is_timed(step);
+        if (step->kind == FTH_STEP_TOUCH && !fth_request_walk(request, step->chain.array))
+            return refuse(error, i, "chain.array", "%u is touched and not walked",
+                          step->chain.array);
     }
     if (!timed)
         return fth_fail(error, FTH_INVALID, operation, "steps", "none of them is timed");

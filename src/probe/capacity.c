@@ -16,6 +16,8 @@ enum {
     WARM_PASSES = 1, /* what fits is there after one */
     TIMED_PASSES = 3,
     MOST_TRIES = 40, /* of one batch: a factor of two from one to the next, or a bracket's cuts */
+    REPEATS = 6,
+    WHOLE = 1024, /* bytes: so many whole lines */
     CUTS = 4, /* fewer batches with more, and fewer loads with less: 6 batches from 4096 on */
 };
 
@@ -36,7 +38,7 @@ static struct slow count_slow(const struct fth_samples *samples, uint64_t count,
     struct slow slow = {0, 0};
     for (uint64_t hop = 0; hop < count; hop++) {
         unsigned times = 0;
-        for (uint64_t pass = hop == 0; pass < TIMED_PASSES; pass++)
+        for (uint64_t pass = 1; pass <= TIMED_PASSES; pass++)
             times += samples->cycles[pass * count + hop] > threshold;
         slow.all += times;
         slow.steady += times > TIMED_PASSES / 2;
@@ -53,18 +55,27 @@ static bool has_misses(struct slow slow, uint64_t hops, double rate)
            (double)slow.all > expected + 5 * sqrt(expected);
 }
 
+/* What makes a footprint lie beyond the edge. */
+enum beyond { ANY_MISS, ALL_MISS };
+
+static bool is_beyond(enum beyond what, struct slow slow, uint64_t hops, double rate)
+{
+    /* A few hops may be fast where everything misses: what comes from a buffer on the way. */
+    return what == ANY_MISS ? has_misses(slow, hops, rate) : (double)slow.all > 0.999 * (double)hops;
+}
+
 /* Tries the footprints, ascending, and narrows the edge. */
 static enum fth_status try_counts(const struct fth_prober *prober,
                                   const struct fth_capacity_plan *plan, const uint64_t *counts,
-                                  size_t count, struct edge *edge, struct fth_capacity *capacity,
-                                  struct fth_error *error)
+                                  size_t count, enum beyond what, struct edge *edge,
+                                  struct fth_capacity *capacity, struct fth_error *error)
 {
     struct fth_request requests[MOST_TRIES];
     for (size_t i = 0; i < count; i++) {
         struct fth_chain chain = {.stride_bytes = plan->stride_bytes, .count = counts[i]};
         requests[i] = fth_request_make(plan->carveout_percent);
         fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, WARM_PASSES);
-        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, TIMED_PASSES);
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, 1 + TIMED_PASSES);
     }
     const double threshold = sqrt(plan->hit_cycles * plan->miss_cycles);
     struct fth_answers answers = {0};
@@ -75,13 +86,89 @@ static enum fth_status try_counts(const struct fth_prober *prober,
         struct slow slow = count_slow(&answers.items[i], counts[i], threshold);
         if (edge->slow_rate < 0)
             edge->slow_rate = (double)slow.all / (double)(TIMED_PASSES * counts[i]);
-        if (has_misses(slow, TIMED_PASSES * counts[i], edge->slow_rate)) {
+        if (is_beyond(what, slow, TIMED_PASSES * counts[i], edge->slow_rate)) {
             edge->misses = counts[i];
             break;
         }
         edge->fits = counts[i];
     }
     fth_answers_fini(&answers);
+    return status;
+}
+
+/* Cuts the bracket. */
+static size_t cut(const struct edge *edge, uint64_t *counts)
+{
+    uint64_t width = edge->misses - edge->fits, cuts = width - 1 < CUTS ? width - 1 : CUTS;
+    for (uint64_t i = 0; i < cuts; i++)
+        counts[i] = edge->fits + width * (i + 1) / (cuts + 1);
+    return (size_t)cuts;
+}
+
+/* The footprint that nothing hits any more, between the first miss and twice that. */
+static enum fth_status find_full_miss(const struct fth_prober *prober,
+                                      const struct fth_capacity_plan *plan, struct edge *edge,
+                                      struct fth_capacity *capacity, struct fth_error *error)
+{
+    struct edge some = {edge->fits, 0, edge->slow_rate};
+    uint64_t high = 2 * edge->misses;
+    enum fth_status status =
+        try_counts(prober, plan, &high, 1, ALL_MISS, &some, capacity, error);
+    while (status == FTH_OK && some.misses && some.misses - some.fits > 1) {
+        uint64_t counts[CUTS];
+        size_t tries = cut(&some, counts);
+        status = try_counts(prober, plan, counts, tries, ALL_MISS, &some, capacity, error);
+    }
+    capacity->full_miss_bytes = some.misses * plan->stride_bytes;
+    return status;
+}
+
+/* How much a walk back finds after a walk over a quarter more than fits. */
+static enum fth_status find_resident(const struct fth_prober *prober,
+                                     const struct fth_capacity_plan *plan, const struct edge *edge,
+                                     struct fth_capacity *capacity, struct fth_error *error)
+{
+    struct fth_request requests[REPEATS];
+    struct fth_chain chain = {.stride_bytes = plan->stride_bytes,
+                              .count = (edge->fits * plan->stride_bytes * 5 / 4 / WHOLE + 1) *
+                                       WHOLE / plan->stride_bytes};
+    for (size_t i = 0; i < REPEATS; i++) {
+        requests[i] = fth_request_make(plan->carveout_percent);
+        fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, 1);
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, 1);
+        requests[i].steps[1].reverse = true;
+    }
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(prober, requests, REPEATS, &answers, error);
+    const double threshold = sqrt(plan->hit_cycles * plan->miss_cycles);
+    for (size_t i = 0; i < answers.count; i++) {
+        uint64_t hits = 1; /* the first hop, the newest line, whose timing is that of cold code */
+        for (size_t hop = 1; hop < answers.items[i].count; hop++)
+            hits += answers.items[i].cycles[hop] <= threshold;
+        capacity->samples += answers.items[i].count;
+        if (hits * plan->stride_bytes > capacity->resident_bytes)
+            capacity->resident_bytes = hits * plan->stride_bytes;
+    }
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* Asks again, several times, on either side of the edge: how often the verdict is the same, by Laplace's
+ * rule. */
+static enum fth_status confirm(const struct fth_prober *prober,
+                               const struct fth_capacity_plan *plan, const struct edge *edge,
+                               struct fth_capacity *capacity, struct fth_error *error)
+{
+    unsigned same = 0;
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < REPEATS && status == FTH_OK; i++) {
+        struct edge again = {0, 0, edge->slow_rate};
+        const uint64_t counts[] = {edge->fits, edge->misses};
+        status = try_counts(prober, plan, counts, 2, ANY_MISS, &again, capacity, error);
+        same += again.fits == edge->fits;
+        same += again.misses == edge->misses;
+    }
+    capacity->confidence = (same + 1.0) / (2 * REPEATS + 2.0);
     return status;
 }
 
@@ -98,17 +185,23 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
         counts[tries++] = bytes / plan->stride_bytes;
     if (tries < MOST_TRIES)
         counts[tries++] = plan->largest_bytes / plan->stride_bytes;
-    enum fth_status status = try_counts(prober, plan, counts, tries, &edge, capacity, error);
+    enum fth_status status =
+        try_counts(prober, plan, counts, tries, ANY_MISS, &edge, capacity, error);
     while (status == FTH_OK && edge.fits && edge.misses && edge.misses - edge.fits > 1) {
-        uint64_t width = edge.misses - edge.fits, cuts = width - 1 < CUTS ? width - 1 : CUTS;
-        for (uint64_t i = 0; i < cuts; i++)
-            counts[i] = edge.fits + width * (i + 1) / (cuts + 1);
-        status = try_counts(prober, plan, counts, cuts, &edge, capacity, error);
+        tries = cut(&edge, counts);
+        status = try_counts(prober, plan, counts, tries, ANY_MISS, &edge, capacity, error);
     }
     if (status == FTH_OK && edge.fits == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find capacity", NULL,
                         "even %llu bytes have misses", (unsigned long long)plan->smallest_bytes);
     capacity->fits_bytes = edge.fits * plan->stride_bytes;
     capacity->misses_bytes = edge.misses * plan->stride_bytes;
+    if (status != FTH_OK || edge.misses == 0 || !plan->evidence)
+        return status;
+    status = confirm(prober, plan, &edge, capacity, error);
+    if (status == FTH_OK)
+        status = find_resident(prober, plan, &edge, capacity, error);
+    if (status == FTH_OK)
+        status = find_full_miss(prober, plan, &edge, capacity, error);
     return status;
 }

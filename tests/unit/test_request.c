@@ -146,7 +146,7 @@ static void wrong_members_are_refused(void **state)
         struct fth_request r = simple(16);
         r.steps[1] = r.steps[0];
         switch (i) {
-        case 0: r.steps[0].kind = (enum fth_step_kind)3; break;
+        case 0: r.steps[0].kind = (enum fth_step_kind)9; break;
         case 1: r.steps[0].path = FTH_PATH_COUNT; break;
         case 2: r.steps[0].warp = FTH_MOST_WARPS; break;
         case 3: r.steps[0].passes = 0; break;

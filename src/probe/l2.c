@@ -1,0 +1,123 @@
+/* The L2 as one SM sees it. Where it is in two partitions, lines whose home is the far one are found near
+ * as long as the near partition has room for copies of them, and at the far latency beyond; so a third
+ * plateau appears between L2 and memory once the footprint is past the near partition's size.
+ *
+ * A footprint is filled by the whole block, many loads at a time, and read back by a chain that comes by
+ * every so many lines: enough to see the plateaus. */
+#include "probe/probe.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    LINE = 128,
+    SAMPLED = 61,       /* lines from one sample to the next; odd, so that all sets and slices are met */
+    FILL_PASSES = 2,
+    FOOTPRINTS = 12,    /* twelfths of the L2 */
+    FILL_HOPS = 1024
+};
+
+/* The share of hops that are not near any more, by the threshold. */
+static double beyond(const struct fth_samples *samples, double threshold)
+{
+    size_t slow = 0;
+    for (size_t i = 0; i < samples->count; i++)
+        slow += samples->cycles[i] > threshold;
+    return (double)slow / (double)samples->count;
+}
+
+/* Of the hops slower than near ones: the lowest plateau below memory's latency. */
+static enum fth_status find_far(const struct fth_samples *samples, double near_edge,
+                                double memory_edge, double overhead, struct fth_figure *far,
+                                struct fth_error *error)
+{
+    uint32_t *between = calloc(samples->count, sizeof *between);
+    if (!between)
+        return fth_fail(error, FTH_NO_MEMORY, "find partitions", NULL, "out of memory");
+    size_t count = 0;
+    for (size_t i = 0; i < samples->count; i++)
+        if (samples->cycles[i] > near_edge && samples->cycles[i] < memory_edge)
+            between[count++] = samples->cycles[i];
+    enum fth_status status = FTH_OK;
+    far->value = NAN;
+    if (count * 10 > samples->count) { /* strays are fewer */
+        struct fth_summary summary;
+        double mean;
+        status = fth_summary_u32(between, count, &summary, error);
+        if (status == FTH_OK)
+            status = fth_core_mean_u32(between, count, &mean, error);
+        if (status == FTH_OK)
+            *far = (struct fth_figure){mean - overhead, summary.p05 - overhead,
+                                       summary.p95 - overhead, count, samples->clock_mhz};
+    }
+    free(between);
+    return status;
+}
+
+/* What memory brings in at a time: the distances between loads that come from there. */
+static enum fth_status find_fill(const struct fth_prober *prober, double threshold,
+                                 struct fth_l2_found *found, struct fth_error *error)
+{
+    struct fth_request request = fth_request_make(-1);
+    struct fth_chain chain = {.stride_bytes = 8, .count = FILL_HOPS};
+    request.cold = true;
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
+    unsigned counts[FILL_HOPS] = {0}, best = 0, total = 0;
+    size_t last = 0;
+    for (size_t hop = 1; status == FTH_OK && hop < FILL_HOPS; hop++)
+        if (answers.items[0].cycles[hop] > threshold) {
+            counts[hop - last]++;
+            last = hop;
+            total++;
+        }
+    for (unsigned i = 1; i < FILL_HOPS; i++)
+        best = counts[i] > counts[best] ? i : best;
+    found->fill_bytes = total && 2 * counts[best] > total ? best * 8 : 0;
+    found->samples += status == FTH_OK ? answers.items[0].count : 0;
+    fth_answers_fini(&answers);
+    return status;
+}
+
+enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes, double l2_cycles,
+                             double memory_cycles, double overhead_cycles,
+                             struct fth_l2_found *found, struct fth_error *error)
+{
+    *found = (struct fth_l2_found){.partitions = 1};
+    struct fth_request requests[FOOTPRINTS];
+    for (size_t i = 0; i < FOOTPRINTS; i++) {
+        uint64_t lines = l2_bytes * (i + 1) / FOOTPRINTS / LINE;
+        struct fth_chain all = {.stride_bytes = LINE, .count = lines};
+        struct fth_chain some = {.stride_bytes = LINE * SAMPLED, .count = lines / SAMPLED};
+        requests[i] = fth_request_make(-1);
+        requests[i].alone = true;
+        requests[i].sm = 0;
+        fth_request_add(&requests[i], FTH_STEP_TOUCH, FTH_PATH_CG, all, 1);
+        fth_request_add(&requests[i], FTH_STEP_TOUCH, FTH_PATH_CG, all, 1);
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CG, some, 1);
+    }
+    /* Near hits spread by a fifth at most; memory lies well above the far partition. */
+    const double near_edge = overhead_cycles + l2_cycles * 1.2;
+    const double memory_edge = overhead_cycles + memory_cycles * 0.93;
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(prober, requests, FOOTPRINTS, &answers, error);
+    for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
+        found->samples += answers.items[i].count;
+        if (beyond(&answers.items[i], near_edge) < 0.02)
+            found->near_bytes = l2_bytes * (i + 1) / FOOTPRINTS;
+        else if (found->partitions == 1) {
+            struct fth_figure far;
+            status = find_far(&answers.items[i], near_edge, memory_edge, overhead_cycles, &far,
+                              error);
+            if (status == FTH_OK && isfinite(far.value)) {
+                found->partitions = 2;
+                found->far_latency = far;
+            }
+        }
+    }
+    fth_answers_fini(&answers);
+    if (status == FTH_OK)
+        status = find_fill(prober, overhead_cycles + sqrt(l2_cycles * memory_cycles), found, error);
+    return status;
+}
