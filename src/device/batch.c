@@ -358,9 +358,10 @@ static enum fth_status describe_request(struct fth_batch *batch, const struct ft
         struct fth_chase_step *chase = &out->step[out->steps++];
         status = describe_step(batch, request, step, chase, error);
         chase->samples = *samples;
-        if (step->kind != FTH_STEP_WALK)
-            *samples +=
-                4 * step->passes * (step->kind == FTH_STEP_TIME_HOPS ? step->chain.count : 1);
+        if (step->kind == FTH_STEP_TIME_PASS)
+            *samples += 4 * step->passes;
+        if (step->kind == FTH_STEP_TIME_HOPS)
+            *samples += 4 * step->passes * step->chain.count;
     }
     return status;
 }

@@ -1,21 +1,33 @@
 /* discover/: in which order the probes are asked, what becomes of their answers, and whether these
  * can be true. It turns a device into a description.
  *
- *   discover.c  the order        note.c  figures into attributes
+ *   discover.c  the stages and their order      sm.c      L1, texture and read-only caches
+ *   note.c      figures into attributes         beyond.c  L2, memory, TLBs
+ *   gates.c     what cannot be true
  */
 #ifndef FTH_DISCOVER_H
 #define FTH_DISCOVER_H
 
 #include "probe/probe.h"
 
-/* What is being found out. */
+/* What is being found out, and what later stages need of earlier ones. */
 struct fth_discovery {
     struct fth_prober prober;
     struct fth_gpu *gpu;
     const char *only;
-    double overhead_cycles;    /* of timing one hop that hits in L1 */
-    double l2_overhead_cycles; /* ... and one that leaves the SM */
+    struct fth_figure l2, memory;
+    double l2_overhead_cycles; /* of timing one hop that leaves the SM */
 };
+
+bool fth_discovery_wants(const struct fth_discovery *discovery, const char *element);
+
+/* ---- the stages ---- */
+
+typedef enum fth_status fth_stage(struct fth_discovery *discovery, struct fth_error *error);
+fth_stage fth_discover_l2_latency, fth_discover_sm, fth_discover_l2, fth_discover_memory,
+    fth_discover_tlbs;
+/* Figures that cannot be true are taken out, with the reason. */
+fth_stage fth_discover_gates;
 
 /* ---- note.c ---- */
 
@@ -23,7 +35,7 @@ struct fth_discovery {
 FTH_MUST_USE enum fth_status fth_note_section(struct fth_gpu *gpu, const char *element,
                                               struct fth_gpu_section **section,
                                               struct fth_error *error);
-/* An attribute with its provenance; `low` and `high` may be NAN, `samples` 0, `note` NULL. */
+/* An attribute with its provenance; what is not known is NAN, 0 or NULL. */
 struct fth_note {
     const char *element, *attribute;
     double value;
@@ -35,6 +47,17 @@ struct fth_note {
 };
 FTH_MUST_USE enum fth_status fth_note_number(struct fth_gpu *gpu, const struct fth_note *note,
                                              struct fth_error *error);
+/* A whole number that is sure as far as it goes. */
+FTH_MUST_USE enum fth_status fth_note_count(struct fth_gpu *gpu, const char *element,
+                                            const char *attribute, double value, size_t samples,
+                                            const char *method, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_note_text(struct fth_gpu *gpu, const char *element,
+                                           const char *attribute, const char *text,
+                                           const char *method, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_note_texts(struct fth_gpu *gpu, const char *element,
+                                            const char *attribute, const char *const *texts,
+                                            size_t count, const char *method,
+                                            struct fth_error *error);
 /* latency_cycles (or another attribute in cycles) and, where the clock is known, latency_ns. */
 FTH_MUST_USE enum fth_status fth_note_latency(struct fth_gpu *gpu, const char *element,
                                               const char *attribute,
@@ -42,6 +65,10 @@ FTH_MUST_USE enum fth_status fth_note_latency(struct fth_gpu *gpu, const char *e
                                               struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_note_unknown(struct fth_gpu *gpu, const char *element,
                                               const char *attribute, const char *reason,
+                                              struct fth_error *error);
+/* Where the probe was inconclusive, the reason is noted and all is well; other failures stay. */
+FTH_MUST_USE enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element,
+                                              const char *attribute, enum fth_status status,
                                               struct fth_error *error);
 
 #endif

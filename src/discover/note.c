@@ -34,6 +34,52 @@ enum fth_status fth_note_number(struct fth_gpu *gpu, const struct fth_note *note
     return fth_gpu_set(gpu, section, &attribute, error);
 }
 
+enum fth_status fth_note_count(struct fth_gpu *gpu, const char *element, const char *attribute,
+                               double value, size_t samples, const char *method,
+                               struct fth_error *error)
+{
+    return fth_note_number(gpu,
+                           &(struct fth_note){.element = element,
+                                              .attribute = attribute,
+                                              .value = value,
+                                              .low = NAN,
+                                              .high = NAN,
+                                              .confidence = NAN,
+                                              .samples = samples,
+                                              .method = method},
+                           error);
+}
+
+/* A text or a list of them. */
+static enum fth_status note_words(struct fth_gpu *gpu, const char *element,
+                                  struct fth_attribute *attribute, const char *method,
+                                  struct fth_error *error)
+{
+    struct fth_gpu_section *section;
+    enum fth_status status = fth_note_section(gpu, element, &section, error);
+    attribute->source = FTH_SOURCE_MEASURED;
+    attribute->method = method;
+    return status == FTH_OK ? fth_gpu_set(gpu, section, attribute, error) : status;
+}
+
+enum fth_status fth_note_text(struct fth_gpu *gpu, const char *element, const char *attribute,
+                              const char *text, const char *method, struct fth_error *error)
+{
+    struct fth_attribute made = fth_attribute_make(attribute, FTH_TEXT);
+    made.text = text;
+    return note_words(gpu, element, &made, method, error);
+}
+
+enum fth_status fth_note_texts(struct fth_gpu *gpu, const char *element, const char *attribute,
+                               const char *const *texts, size_t count, const char *method,
+                               struct fth_error *error)
+{
+    struct fth_attribute made = fth_attribute_make(attribute, FTH_TEXTS);
+    made.texts = texts;
+    made.count = count;
+    return note_words(gpu, element, &made, method, error);
+}
+
 /* A tenth of a cycle is what passes of a few hundred loads resolve. */
 static double tenths(double value)
 {
@@ -71,4 +117,17 @@ enum fth_status fth_note_unknown(struct fth_gpu *gpu, const char *element, const
     struct fth_gpu_section *section;
     enum fth_status status = fth_note_section(gpu, element, &section, error);
     return status == FTH_OK ? fth_gpu_set_unknown(gpu, section, attribute, reason, error) : status;
+}
+
+enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element, const char *attribute,
+                                 enum fth_status status, struct fth_error *error)
+{
+    if (status != FTH_INCONCLUSIVE && status != FTH_UNSUPPORTED)
+        return status;
+    char cause[sizeof error->cause] = "no certain answer";
+    if (error) {
+        memcpy(cause, error->cause, sizeof cause);
+        *error = FTH_NO_ERROR;
+    }
+    return fth_note_unknown(gpu, element, attribute, cause, error);
 }

@@ -16,7 +16,7 @@ enum {
     WARM_PASSES = 1, /* what fits is there after one */
     TIMED_PASSES = 3,
     MOST_TRIES = 40, /* of one batch: a factor of two from one to the next, or a bracket's cuts */
-    REPEATS = 6,
+    REPEATS = 5,
     WHOLE = 1024, /* bytes: so many whole lines */
     CUTS = 4, /* fewer batches with more, and fewer loads with less: 6 batches from 4096 on */
 };
@@ -25,6 +25,20 @@ struct edge {
     uint64_t fits, misses; /* in strides; misses 0: not found */
     double slow_rate;      /* of hops that are slow by disturbance; below 0: not known yet */
 };
+
+static double threshold_of(const struct fth_capacity_plan *plan)
+{
+    return sqrt(plan->hit_cycles * plan->miss_cycles);
+}
+
+static struct fth_request walk_over(const struct fth_capacity_plan *plan, uint64_t count)
+{
+    struct fth_chain chain = {.stride_bytes = plan->stride_bytes, .count = count};
+    struct fth_request request = fth_request_make(plan->carveout_percent);
+    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, WARM_PASSES);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1 + TIMED_PASSES);
+    return request;
+}
 
 /* What is slow in a walk of so many passes over `count` hops. The very first hop does not count:
  * the instructions that time it come from memory. */
@@ -71,19 +85,14 @@ static enum fth_status try_counts(const struct fth_prober *prober,
                                   struct fth_capacity *capacity, struct fth_error *error)
 {
     struct fth_request requests[MOST_TRIES];
-    for (size_t i = 0; i < count; i++) {
-        struct fth_chain chain = {.stride_bytes = plan->stride_bytes, .count = counts[i]};
-        requests[i] = fth_request_make(plan->carveout_percent);
-        fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, WARM_PASSES);
-        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, 1 + TIMED_PASSES);
-    }
-    const double threshold = sqrt(plan->hit_cycles * plan->miss_cycles);
+    for (size_t i = 0; i < count; i++)
+        requests[i] = walk_over(plan, counts[i]);
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, requests, count, &answers, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         capacity->samples += answers.items[i].count;
         capacity->footprints++;
-        struct slow slow = count_slow(&answers.items[i], counts[i], threshold);
+        struct slow slow = count_slow(&answers.items[i], counts[i], threshold_of(plan));
         if (edge->slow_rate < 0)
             edge->slow_rate = (double)slow.all / (double)(TIMED_PASSES * counts[i]);
         if (is_beyond(what, slow, TIMED_PASSES * counts[i], edge->slow_rate)) {
@@ -140,7 +149,7 @@ static enum fth_status find_resident(const struct fth_prober *prober,
     }
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, requests, REPEATS, &answers, error);
-    const double threshold = sqrt(plan->hit_cycles * plan->miss_cycles);
+    const double threshold = threshold_of(plan);
     for (size_t i = 0; i < answers.count; i++) {
         uint64_t hits = 1; /* the first hop, the newest line, whose timing is that of cold code */
         for (size_t hop = 1; hop < answers.items[i].count; hop++)
@@ -159,15 +168,19 @@ static enum fth_status confirm(const struct fth_prober *prober,
                                const struct fth_capacity_plan *plan, const struct edge *edge,
                                struct fth_capacity *capacity, struct fth_error *error)
 {
+    struct fth_request requests[2 * REPEATS];
+    for (size_t i = 0; i < 2 * REPEATS; i++)
+        requests[i] = walk_over(plan, i % 2 ? edge->misses : edge->fits);
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(prober, requests, 2 * REPEATS, &answers, error);
     unsigned same = 0;
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < REPEATS && status == FTH_OK; i++) {
-        struct edge again = {0, 0, edge->slow_rate};
-        const uint64_t counts[] = {edge->fits, edge->misses};
-        status = try_counts(prober, plan, counts, 2, ANY_MISS, &again, capacity, error);
-        same += again.fits == edge->fits;
-        same += again.misses == edge->misses;
+    for (size_t i = 0; i < answers.count; i++) {
+        uint64_t count = i % 2 ? edge->misses : edge->fits;
+        struct slow slow = count_slow(&answers.items[i], count, threshold_of(plan));
+        same += has_misses(slow, TIMED_PASSES * count, edge->slow_rate) == (i % 2 == 1);
+        capacity->samples += answers.items[i].count;
     }
+    fth_answers_fini(&answers);
     capacity->confidence = (same + 1.0) / (2 * REPEATS + 2.0);
     return status;
 }

@@ -12,10 +12,12 @@
 enum {
     LINE = 128,
     SAMPLED = 61,       /* lines from one sample to the next; odd, so that all sets and slices are met */
-    FILL_PASSES = 2,
-    FOOTPRINTS = 12,    /* twelfths of the L2 */
+    FOOTPRINTS = 4,
     FILL_HOPS = 1024
 };
+
+/* Of the L2's size: well within one partition, within, and within two of them. */
+static const double footprints[FOOTPRINTS] = {0.2, 0.4, 0.7, 0.85};
 
 /* The share of hops that are not near any more, by the threshold. */
 static double beyond(const struct fth_samples *samples, double threshold)
@@ -87,7 +89,7 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes,
     *found = (struct fth_l2_found){.partitions = 1};
     struct fth_request requests[FOOTPRINTS];
     for (size_t i = 0; i < FOOTPRINTS; i++) {
-        uint64_t lines = l2_bytes * (i + 1) / FOOTPRINTS / LINE;
+        uint64_t lines = (uint64_t)((double)l2_bytes * footprints[i]) / LINE;
         struct fth_chain all = {.stride_bytes = LINE, .count = lines};
         struct fth_chain some = {.stride_bytes = LINE * SAMPLED, .count = lines / SAMPLED};
         requests[i] = fth_request_make(-1);
@@ -105,7 +107,7 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes,
     for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
         found->samples += answers.items[i].count;
         if (beyond(&answers.items[i], near_edge) < 0.02)
-            found->near_bytes = l2_bytes * (i + 1) / FOOTPRINTS;
+            found->near_bytes = (uint64_t)((double)l2_bytes * footprints[i]);
         else if (found->partitions == 1) {
             struct fth_figure far;
             status = find_far(&answers.items[i], near_edge, memory_edge, overhead_cycles, &far,

@@ -35,7 +35,7 @@ static const struct {
 #define LEAST_MISS 100 /* cycles that memory is behind L2 where only L2 is known */
 /* An H200's far partition is 1.66 times as far, an A100's 1.60 times. */
 #define FAR_FACTOR 1.6
-#define DEFAULT_HOME_MASK 0x1000
+#define DEFAULT_HOME_MASK 0xffffff000
 /* Carve-outs go in steps of 8 KiB where they are not listed. */
 #define CARVEOUT_STEP 8192
 /* Instructions: each cache is half as fast as the one inside it, and what is behind the last costs

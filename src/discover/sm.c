@@ -1,0 +1,316 @@
+/* The data caches of an SM: L1, texture and read-only. On many GPUs they are one: where loads of one
+ * path evict what another has loaded, and the other way round, the structure is measured once and
+ * belongs to both; only the latency is each path's own. */
+#include "discover/discover.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A path is cached in the SM where its loads need at most this part of an L2's latency. */
+static const double cached_part = 0.9;
+/* Of a victim's lines: what an actor in the same cache evicts at least, and one in another at most. */
+static const double evicted_share = 0.5, left_share = 0.1;
+
+static const char pass_method[] =
+    "whole passes over two chains of different length, warm; median over passes";
+static const char fit_method[] = "the largest footprint without a miss in repeated walks";
+
+struct cache {
+    const char *element;
+    enum fth_path path;
+    bool present;
+    struct fth_figure latency;
+    double overhead_cycles;
+    struct fth_walker walker; /* bytes 0: not measured */
+    const struct cache *same; /* the one that it is, where that came first */
+    bool shares[4];           /* with the others, by place in the table */
+};
+enum { CACHES = 3 };
+
+static struct fth_latency_plan latency_plan(enum fth_path path)
+{
+    /* Small enough for every cache, and long enough that a tenth of a cycle shows. */
+    return (struct fth_latency_plan){.path = path,
+                                     .carveout_percent = 0,
+                                     .stride_bytes = 16,
+                                     .short_count = 64,
+                                     .long_count = 256};
+}
+
+static enum fth_status find_latency(struct fth_discovery *discovery, struct cache *cache,
+                                    struct fth_error *error)
+{
+    const struct fth_latency_plan plan = latency_plan(cache->path);
+    enum fth_status status = fth_probe_latency(&discovery->prober, &plan, &cache->latency, error);
+    if (status == FTH_OK)
+        status = fth_probe_overhead(&discovery->prober, &plan, cache->latency.value,
+                                    &cache->overhead_cycles, error);
+    if (status != FTH_OK)
+        return status;
+    cache->present = cache->latency.value <= cached_part * discovery->l2.value;
+    cache->walker = (struct fth_walker){
+        .path = cache->path,
+        .threshold_cycles = sqrt((cache->latency.value + cache->overhead_cycles) *
+                                 (discovery->l2.value + cache->overhead_cycles)),
+        .carveout_percent = 0};
+    return FTH_OK;
+}
+
+/* ---- structure ---- */
+
+static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
+                                     const struct fth_capacity *capacity, struct fth_error *error)
+{
+    const struct fth_note size = {.element = element,
+                                  .attribute = "size_bytes",
+                                  .value = (double)capacity->fits_bytes,
+                                  .low = (double)capacity->fits_bytes,
+                                  .high = (double)capacity->misses_bytes,
+                                  .confidence = capacity->confidence,
+                                  .samples = capacity->samples,
+                                  .method = fit_method,
+                                  .note = capacity->resident_bytes < capacity->fits_bytes
+                                              ? "a walk back finds less than fits: the oldest "
+                                                "line is not always the one replaced"
+                                              : NULL};
+    enum fth_status status = fth_note_number(gpu, &size, error);
+    if (status == FTH_OK)
+        status = fth_note_count(gpu, element, "onset_bytes", (double)capacity->misses_bytes,
+                                capacity->samples, "the smallest footprint with misses", error);
+    if (status == FTH_OK && capacity->resident_bytes)
+        status = fth_note_count(gpu, element, "resident_bytes", (double)capacity->resident_bytes,
+                                capacity->samples,
+                                "what a walk back finds after a walk over a quarter more; most of "
+                                "several",
+                                error);
+    if (status == FTH_OK && capacity->full_miss_bytes)
+        status = fth_note_count(gpu, element, "full_miss_bytes", (double)capacity->full_miss_bytes,
+                                capacity->samples, "the smallest footprint that nothing hits",
+                                error);
+    return status;
+}
+
+/* The size under the largest carve-out for shared memory, where it differs. */
+static enum fth_status find_default_size(struct fth_discovery *discovery, struct cache *cache,
+                                         struct fth_capacity_plan plan, struct fth_error *error)
+{
+    struct fth_capacity capacity;
+    plan.carveout_percent = 100;
+    plan.evidence = false;
+    enum fth_status status = fth_probe_capacity(&discovery->prober, &plan, &capacity, error);
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, cache->element, "default_size_bytes", status,
+                                error);
+    if (capacity.misses_bytes == 0 || capacity.fits_bytes == cache->walker.bytes)
+        return FTH_OK;
+    return fth_note_number(discovery->gpu,
+                           &(struct fth_note){.element = cache->element,
+                                              .attribute = "default_size_bytes",
+                                              .value = (double)capacity.fits_bytes,
+                                              .low = (double)capacity.fits_bytes,
+                                              .high = (double)capacity.misses_bytes,
+                                              .confidence = NAN,
+                                              .samples = capacity.samples,
+                                              .method = fit_method,
+                                              .note = "under the largest carve-out"},
+                           error);
+}
+
+static enum fth_status find_line(struct fth_discovery *discovery, struct cache *cache,
+                                 struct fth_error *error)
+{
+    const struct fth_line_plan plan = {.path = cache->path,
+                                       .carveout_percent = 0,
+                                       .size_bytes = cache->walker.bytes,
+                                       .threshold_cycles = cache->walker.threshold_cycles};
+    uint64_t line = 0;
+    size_t samples = 0;
+    enum fth_status status = fth_probe_line_bytes(
+        &discovery->prober, &plan, cache->walker.stride_bytes, &line, &samples, error);
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, cache->element, "line_bytes", status, error);
+    return fth_note_count(discovery->gpu, cache->element, "line_bytes", (double)line, samples,
+                          "what a full cache evicts together", error);
+}
+
+static enum fth_status find_structure(struct fth_discovery *discovery, struct cache *cache,
+                                      struct fth_error *error)
+{
+    struct fth_gpu *gpu = discovery->gpu;
+    const struct fth_line_plan first = {.path = cache->path,
+                                        .carveout_percent = 0,
+                                        .threshold_cycles = cache->walker.threshold_cycles};
+    uint64_t fetch = 0;
+    size_t samples = 0;
+    enum fth_status status =
+        fth_probe_fetch_bytes(&discovery->prober, &first, &fetch, &samples, error);
+    if (status == FTH_OK)
+        status = fth_note_count(gpu, cache->element, "sector_bytes", (double)fetch, samples,
+                                "distance between the misses of a first walk", error);
+    else
+        status = fth_note_failure(gpu, cache->element, "sector_bytes", status, error);
+    cache->walker.stride_bytes = fetch ? fetch : 32;
+    const struct fth_capacity_plan plan = {
+        .path = cache->path,
+        .carveout_percent = 0,
+        .stride_bytes = cache->walker.stride_bytes,
+        .smallest_bytes = 4096,
+        .largest_bytes = 1 << 20,
+        .hit_cycles = cache->latency.value + cache->overhead_cycles,
+        .miss_cycles = discovery->l2.value + cache->overhead_cycles,
+        .evidence = true,
+    };
+    struct fth_capacity capacity = {0};
+    if (status == FTH_OK)
+        status = fth_probe_capacity(&discovery->prober, &plan, &capacity, error);
+    if (status != FTH_OK)
+        return fth_note_failure(gpu, cache->element, "size_bytes", status, error);
+    if (capacity.misses_bytes == 0)
+        return fth_note_unknown(gpu, cache->element, "size_bytes",
+                                "no footprint up to 1 MiB had a miss", error);
+    cache->walker.bytes = capacity.fits_bytes;
+    status = note_capacity(gpu, cache->element, &capacity, error);
+    if (status == FTH_OK)
+        status = find_default_size(discovery, cache, plan, error);
+    if (status == FTH_OK && fetch)
+        status = find_line(discovery, cache, error);
+    return status;
+}
+
+static enum fth_status find_instances(struct fth_discovery *discovery, struct cache *cache,
+                                      struct fth_error *error)
+{
+    unsigned instances = 0;
+    double disturbed[FTH_MOST_WARPS];
+    size_t samples = 0;
+    enum fth_status status = fth_probe_instances(&discovery->prober, &cache->walker, &instances,
+                                                 disturbed, &samples, error);
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, cache->element, "per_sm", status, error);
+    return fth_note_count(discovery->gpu, cache->element, "per_sm", instances, samples,
+                          "which warps of a full block evict what the first one loaded", error);
+}
+
+/* ---- sharing ---- */
+
+/* Whether each of the two evicts what the other has loaded. */
+static enum fth_status find_sharing(struct fth_discovery *discovery, struct cache *a,
+                                    struct cache *b, bool *shared, bool *certain,
+                                    struct fth_error *error)
+{
+    const struct cache *const pairs[2][2] = {{a, b}, {b, a}};
+    double share[2] = {0, 0};
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < 2 && status == FTH_OK; i++) {
+        struct fth_walker victim = pairs[i][0]->walker, actor = pairs[i][1]->walker;
+        size_t samples = 0;
+        /* One of them may not have been measured yet: then it walks what the other has. */
+        uint64_t known = victim.bytes ? victim.bytes : actor.bytes;
+        victim.bytes = victim.bytes ? victim.bytes : known;
+        actor.bytes = (actor.bytes ? actor.bytes : known) * 5 / 4;
+        actor.bytes = actor.bytes < victim.bytes ? victim.bytes : actor.bytes;
+        victim.stride_bytes = victim.stride_bytes ? victim.stride_bytes : 32;
+        actor.stride_bytes = actor.stride_bytes ? actor.stride_bytes : 32;
+        status = fth_probe_evicts(&discovery->prober, &victim, &actor, &share[i], &samples, error);
+    }
+    *shared = share[0] >= evicted_share && share[1] >= evicted_share;
+    *certain = *shared || (share[0] <= left_share && share[1] <= left_share);
+    return status;
+}
+
+/* What was measured of another name of the same cache. */
+static enum fth_status copy_structure(struct fth_discovery *discovery, const struct cache *from,
+                                      struct cache *to, struct fth_error *error)
+{
+    static const char *const copied[] = {"size_bytes",     "default_size_bytes", "onset_bytes",
+                                         "resident_bytes", "full_miss_bytes",    "line_bytes",
+                                         "sector_bytes",   "per_sm"};
+    struct fth_gpu_section *section;
+    enum fth_status status = fth_note_section(discovery->gpu, to->element, &section, error);
+    for (size_t i = 0; i < FTH_COUNT(copied) && status == FTH_OK; i++) {
+        const struct fth_attribute *attribute =
+            fth_gpu_attribute(discovery->gpu, from->element, copied[i]);
+        if (!attribute)
+            continue;
+        struct fth_attribute copy = *attribute;
+        char note[96];
+        snprintf(note, sizeof note, "one cache with %s, where it was measured", from->element);
+        copy.note = note;
+        status = fth_gpu_set(discovery->gpu, section, &copy, error);
+    }
+    to->walker.bytes = from->walker.bytes;
+    to->walker.stride_bytes = from->walker.stride_bytes;
+    return status;
+}
+
+static enum fth_status note_sharing(struct fth_discovery *discovery, const struct cache *caches,
+                                    size_t index, struct fth_error *error)
+{
+    const char *names[CACHES];
+    size_t count = 0;
+    for (size_t i = 0; i < CACHES; i++)
+        if (i != index && caches[index].shares[i])
+            names[count++] = caches[i].element;
+    if (count == 0)
+        return FTH_OK;
+    return fth_note_texts(discovery->gpu, caches[index].element, "shared_with", names, count,
+                          "loads of either evict what the other has loaded", error);
+}
+
+static enum fth_status find_cache(struct fth_discovery *discovery, struct cache *caches,
+                                  size_t index, struct fth_error *error)
+{
+    struct cache *cache = &caches[index];
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < index && status == FTH_OK; i++) {
+        bool shared = false, certain = true;
+        if (!caches[i].present || caches[i].walker.bytes == 0)
+            continue;
+        status = find_sharing(discovery, &caches[i], cache, &shared, &certain, error);
+        cache->shares[i] = caches[i].shares[index] = shared;
+        if (status == FTH_OK && !certain)
+            status = fth_note_unknown(discovery->gpu, cache->element, "shared_with",
+                                      "only one of two evicts the other, or only a part", error);
+        if (shared && !cache->same)
+            cache->same = &caches[i];
+    }
+    if (status == FTH_OK)
+        status = fth_note_latency(discovery->gpu, cache->element, "latency_cycles",
+                                  &cache->latency, pass_method, error);
+    if (status != FTH_OK)
+        return status;
+    if (cache->same)
+        return copy_structure(discovery, cache->same, cache, error);
+    status = find_structure(discovery, cache, error);
+    if (status == FTH_OK && cache->walker.bytes)
+        status = find_instances(discovery, cache, error);
+    return status;
+}
+
+enum fth_status fth_discover_sm(struct fth_discovery *discovery, struct fth_error *error)
+{
+    struct cache caches[CACHES] = {{.element = "l1", .path = FTH_PATH_CA},
+                                   {.element = "texture", .path = FTH_PATH_TEXTURE},
+                                   {.element = "readonly", .path = FTH_PATH_READONLY}};
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < CACHES && status == FTH_OK; i++) {
+        struct cache *cache = &caches[i];
+        if (!fth_discovery_wants(discovery, cache->element))
+            continue;
+        fth_log_progress(discovery->prober.log, cache->element, 0.1 + 0.1 * (double)i);
+        status = find_latency(discovery, cache, error);
+        if (status != FTH_OK)
+            break;
+        if (cache->present)
+            status = find_cache(discovery, caches, i, error);
+        else
+            status = fth_note_unknown(discovery->gpu, cache->element, "size_bytes",
+                                      "global loads are not cached here: they take as long as "
+                                      "from L2",
+                                      error);
+    }
+    for (size_t i = 0; i < CACHES && status == FTH_OK; i++)
+        status = note_sharing(discovery, caches, i, error);
+    return status;
+}
