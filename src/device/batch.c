@@ -467,6 +467,17 @@ static enum fth_status collect(struct fth_batch *batch, const struct group *grou
     return status;
 }
 
+/* Room for all this in front of an array that the request walks, or 0. */
+static uint64_t front_room(struct fth_batch *batch, const struct fth_request *request,
+                           uint64_t bytes)
+{
+    for (size_t i = 0; i < request->step_count && bytes <= FTH_FRONT_ROOM; i++)
+        if (request->steps[i].chain.array >= FTH_FAR_ARRAY &&
+            request->steps[i].path == FTH_PATH_CG && request->steps[i].kind != FTH_STEP_TOUCH)
+            return fth_layout_front(&batch->layout, FTH_PATH_CG, &request->steps[i].chain);
+    return 0;
+}
+
 /* Memory, in this order: the tables by SM (which request, and whether it was claimed), the
  * requests, a mark each, the samples. */
 static enum fth_status run_group(struct fth_batch *batch, const struct group *group,
@@ -481,12 +492,13 @@ static enum fth_status run_group(struct fth_batch *batch, const struct group *gr
     struct fth_chase_request *requests = calloc(group->count, sizeof *requests);
     bool *served = calloc(group->count, sizeof *served);
     enum fth_status status = tables && requests && served ? FTH_OK : out_of_memory(error);
-    if (status == FTH_OK)
-        status =
-            reserve_control(batch, table_bytes + request_bytes + mark_bytes + total * 4, error);
-    uint64_t addresses[4] = {batch->control, batch->control + table_bytes / 2,
-                             batch->control + table_bytes,
-                             batch->control + table_bytes + request_bytes};
+    uint64_t bytes = table_bytes + request_bytes + mark_bytes + total * 4;
+    uint64_t front = is_alone(group->requests[0]) ? front_room(batch, group->requests[0], bytes) : 0;
+    if (status == FTH_OK && !front)
+        status = reserve_control(batch, bytes, error);
+    const uint64_t control = front ? front : batch->control;
+    uint64_t addresses[4] = {control, control + table_bytes / 2, control + table_bytes,
+                             control + table_bytes + request_bytes};
     uint64_t samples = addresses[3] + mark_bytes, next = samples;
     for (size_t i = 0; i < group->count && status == FTH_OK; i++) {
         status = describe_request(batch, group->requests[i], &next, &requests[i], error);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 enum { MOST_ALIGN = 2 << 20 };
+/* From here on a region is huge. */
+static const uint64_t huge_bytes = (uint64_t)1 << 30;
 
 static uint64_t end_of(const struct fth_chain *chain)
 {
@@ -26,7 +28,7 @@ static void release(struct fth_layout *layout, struct fth_region *region)
 {
     if (region->texture)
         layout->ops->texture_free(layout->machine, region->texture);
-    if (region->memory)
+    if (region->memory && !region->huge)
         layout->ops->free(layout->machine, region->memory);
     region->texture = region->memory = region->address = region->bytes = 0;
     region->built_count = 0;
@@ -39,6 +41,27 @@ void fth_layout_clear(struct fth_layout *layout)
         free(layout->regions[i].built);
     }
     layout->count = 0;
+    if (layout->huge)
+        layout->ops->free(layout->machine, layout->huge);
+    layout->huge = layout->huge_bytes = 0;
+}
+
+/* The shared memory of huge regions, large enough. Where it has to move, what was there is gone. */
+static enum fth_status reserve_huge(struct fth_layout *layout, uint64_t bytes,
+                                    struct fth_error *error)
+{
+    if (layout->huge_bytes >= bytes)
+        return FTH_OK;
+    for (size_t i = 0; i < layout->count; i++)
+        if (layout->regions[i].huge)
+            release(layout, &layout->regions[i]);
+    if (layout->huge)
+        layout->ops->free(layout->machine, layout->huge);
+    layout->huge = layout->huge_bytes = 0;
+    enum fth_status status = layout->ops->alloc(layout->machine, bytes, &layout->huge, error);
+    if (status == FTH_OK)
+        layout->huge_bytes = bytes;
+    return status;
 }
 
 void fth_layout_fini(struct fth_layout *layout)
@@ -76,16 +99,31 @@ enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path
     uint64_t align = 512;
     while (align < bytes && align < MOST_ALIGN)
         align *= 2;
+    if (chain->array >= FTH_FAR_ARRAY)
+        bytes += FTH_FRONT_ROOM;
+    region->huge = bytes >= huge_bytes && !region->texels;
     enum fth_status status =
-        layout->ops->alloc(layout->machine, bytes + align, &region->memory, error);
+        region->huge ? reserve_huge(layout, bytes + align, error)
+                     : layout->ops->alloc(layout->machine, bytes + align, &region->memory, error);
+    if (region->huge)
+        region->memory = layout->huge;
     if (status == FTH_OK) {
         region->address = (region->memory + align - 1) / align * align;
+        if (region->array >= FTH_FAR_ARRAY)
+            region->address += FTH_FRONT_ROOM;
         region->bytes = bytes;
     }
     if (status == FTH_OK && region->texels)
         status = layout->ops->texture(layout->machine, region->address, bytes / 4, &region->texture,
                                       error);
     return status;
+}
+
+uint64_t fth_layout_front(struct fth_layout *layout, enum fth_path path,
+                          const struct fth_chain *chain)
+{
+    const struct fth_region *region = find(layout, path, chain);
+    return region->array >= FTH_FAR_ARRAY ? region->address - FTH_FRONT_ROOM : 0;
 }
 
 uint64_t fth_layout_address(struct fth_layout *layout, enum fth_path path,
@@ -117,6 +155,10 @@ enum fth_status fth_layout_build(struct fth_layout *layout, enum fth_path path,
     *texture = region->texture;
     if (is_built(region, chain, both_ways))
         return FTH_OK;
+    /* Another one may have been in the same memory. */
+    for (size_t i = 0; i < layout->count && region->huge; i++)
+        if (layout->regions[i].huge && &layout->regions[i] != region)
+            layout->regions[i].built_count = 0;
     void *built = region->built;
     if (!fth_grow(&built, region->built_count, &region->built_capacity, sizeof *region->built))
         return fth_fail(error, FTH_NO_MEMORY, "lay out chains", NULL, "out of memory");

@@ -19,6 +19,7 @@ struct fth_region {
     uint64_t stride, step;
     uint64_t count;  /* of a chain that is not in memory order, which has one; 0 otherwise */
     uint64_t memory; /* what was allocated; 0: nothing */
+    bool huge;       /* lies in the memory that all such regions share, one at a time */
     uint64_t address, bytes;
     uint64_t texture; /* handle; 0: none */
     struct fth_built *built;
@@ -31,7 +32,10 @@ struct fth_layout {
     struct fth_machine_module *module;
     struct fth_region *regions;
     size_t count, capacity;
+    uint64_t huge, huge_bytes; /* memory of the huge regions: to allocate it takes long */
 };
+/* Regions of far arrays begin so many bytes into their memory; what a launch needs besides goes there. */
+enum { FTH_FRONT_ROOM = 128 << 10 };
 
 /* Forgets and frees all memory. */
 void fth_layout_clear(struct fth_layout *layout);
@@ -49,6 +53,9 @@ FTH_MUST_USE enum fth_status fth_layout_build(struct fth_layout *layout, enum ft
                                               uint64_t *begin, uint64_t *texture,
                                               struct fth_error *error);
 
+/* The room in front of the chain's array, or 0. */
+uint64_t fth_layout_front(struct fth_layout *layout, enum fth_path path,
+                          const struct fth_chain *chain);
 /* The memory of the chain's array, which has been reserved. */
 uint64_t fth_layout_address(struct fth_layout *layout, enum fth_path path,
                             const struct fth_chain *chain);

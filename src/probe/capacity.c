@@ -84,7 +84,7 @@ static enum fth_status try_counts(const struct fth_prober *prober,
                                   size_t count, enum beyond what, struct edge *edge,
                                   struct fth_capacity *capacity, struct fth_error *error)
 {
-    struct fth_request requests[MOST_TRIES];
+    struct fth_request requests[MOST_TRIES] = {{0}};
     for (size_t i = 0; i < count; i++)
         requests[i] = walk_over(plan, counts[i]);
     struct fth_answers answers = {0};

@@ -1,177 +1,223 @@
-/* TLBs. One load a page, of lines that stay in L2, is slow where the page is not in the TLB. Footprints
- * that double tell how far each level reaches and what missing it costs; the edge is then cut down to a
- * page. A walk in small steps over much more than fits is slow once a page, which tells the page.
+/* TLBs. Loads of lines that stay in L2, one a page, cost more where the page is not in the TLB. How much
+ * more is small against what lines differ by among each other (the way to their part of the L2), so that
+ * means over many lines are compared, not single loads.
  *
- * Loads are a line more than a page apart, so that they do not all fall into the same sets of the L2. */
+ *   how many   at a stride larger than any page, one load more than a level has entries begins to cost
+ *   page       far beyond the reach every page is missed: at strides below the page only a part of the
+ *              loads pays, and the page is the smallest stride at which all do
+ *   reach      at that stride, the largest number of pages that does not cost, times the page
+ *
+ * Strides are a line more than a power of two, so that the lines do not all fall into one set of the L2. */
 #include "probe/probe.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    FIRST_BYTES = 1 << 20,
     SKEW = 256,
-    MOST_FOOTPRINTS = 48,
-    WARM_PASSES = 2,
-    MOST_PAGES = 8192, /* lines that must stay in L2 */
-    CUTS = 4,
-    PAGE_HOPS = 2048
+    LINES = 256,       /* at least, in every mean */
+    MOST_STARTS = 64,  /* chains of the same stride from different lines */
+    MOST_HOPS = 8192,
+    MOST_POINTS = 40
 };
-static const uint64_t least_stride = 65536;
+static const uint64_t large_stride = 32 << 20, least_stride = 64 << 10;
 
-/* Medians of the hops over footprints, each a chain of at most MOST_PAGES elements. */
-struct curve {
-    uint64_t bytes[MOST_FOOTPRINTS], strides[MOST_FOOTPRINTS];
-    double cycles[MOST_FOOTPRINTS];
-    size_t count;
+struct tlb {
+    const struct fth_prober *prober;
+    uint64_t most_bytes;
+    double noise; /* between two means of the same */
+    size_t samples;
 };
 
-static struct fth_chain chain_over(uint64_t bytes, uint64_t stride)
-{
-    uint64_t count = (bytes + stride - 1) / stride;
-    return (struct fth_chain){.stride_bytes = stride + SKEW, .count = count ? count : 1};
-}
-
-static enum fth_status ask_one(const struct fth_prober *prober, uint64_t bytes, uint64_t stride,
-                               struct fth_answers *answers, struct fth_error *error)
-{
-    struct fth_request request = fth_request_make(-1);
-    struct fth_chain chain = chain_over(bytes, stride);
-    request.alone = true;
-    request.sm = 0;
-    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, chain, WARM_PASSES);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1 + (chain.count < 64) * 3);
-    return fth_ask(prober, &request, 1, answers, error);
-}
-
-/* The mean over the hops of one footprint; without those far out, and without the first. */
-static enum fth_status level_at(const struct fth_prober *prober, uint64_t bytes, uint64_t stride,
-                                double *cycles, size_t *samples, struct fth_error *error)
-{
-    struct fth_answers answers = {0};
-    enum fth_status status = ask_one(prober, bytes, stride, &answers, error);
-    struct fth_summary summary = {0};
-    if (status == FTH_OK) {
-        const struct fth_samples *walk = &answers.items[0];
-        *samples += walk->count;
-        status = fth_summary_u32(walk->cycles + (walk->count > 1), walk->count - (walk->count > 1),
-                                 &summary, error);
-    }
-    *cycles = summary.median;
-    fth_answers_fini(&answers);
-    return status;
-}
-
-/* The page, from the distances between slow hops where every page is missed. */
-static enum fth_status find_page(const struct fth_prober *prober, uint64_t reach, double threshold,
-                                 uint64_t most_bytes, uint64_t *page, size_t *samples,
+/* The mean without what lies far out: a disturbance, and not a page that was missed. */
+static enum fth_status tame_mean(const uint32_t *cycles, size_t count, double *mean,
                                  struct fth_error *error)
 {
-    *page = 0;
-    uint64_t footprint = 4 * reach < most_bytes ? 4 * reach : most_bytes;
-    uint64_t stride = least_stride;
-    while (footprint / stride > (uint64_t)4 * PAGE_HOPS)
-        stride *= 2;
-    struct fth_answers answers = {0};
-    enum fth_status status = ask_one(prober, footprint, stride - SKEW, &answers, error);
-    if (status != FTH_OK)
-        return status;
-    const struct fth_samples *walk = &answers.items[0];
-    *samples += walk->count;
-    size_t last = 0;
-    unsigned counts[4096] = {0}, best = 0, total = 0;
-    for (size_t hop = 1; hop < walk->count; hop++)
-        if (walk->cycles[hop] > threshold) {
-            if (hop - last < FTH_COUNT(counts)) {
-                counts[hop - last]++;
-                total++;
-            }
-            last = hop;
+    struct fth_summary summary;
+    enum fth_status status = fth_summary_u32(cycles, count, &summary, error);
+    double sum = 0;
+    size_t within = 0;
+    for (size_t i = 0; i < count && status == FTH_OK; i++)
+        if (cycles[i] <= 4 * summary.median) {
+            sum += cycles[i];
+            within++;
         }
-    for (unsigned i = 1; i < FTH_COUNT(counts); i++)
-        best = counts[i] > counts[best] ? i : best;
-    /* A page of one stride may be less than that. */
-    if (total > 4 && 2 * counts[best] > total && best > 1)
-        *page = best * stride;
-    fth_answers_fini(&answers);
+    *mean = sum / (double)within;
     return status;
 }
 
-/* Cuts the edge between two footprints, one at the lower level and one above it, down to `grain`. */
-static enum fth_status narrow(const struct fth_prober *prober, uint64_t *fits, uint64_t misses,
-                              uint64_t stride, uint64_t grain, double threshold, size_t *samples,
-                              struct fth_error *error)
+/* The mean cycles of loads `stride` apart, `count` of them over and over; from two halves of the lines. */
+static enum fth_status mean_of(struct tlb *tlb, uint64_t stride, uint64_t count, double *cycles,
+                               double *difference, struct fth_error *error)
 {
-    while (misses - *fits > grain) {
-        uint64_t middle = *fits + (misses - *fits) / 2 / grain * grain;
-        if (middle == *fits)
-            middle += grain;
-        if (middle >= misses)
-            break;
-        struct fth_answers answers = {0};
-        enum fth_status status = ask_one(prober, middle, stride, &answers, error);
-        if (status != FTH_OK)
-            return status;
-        size_t slow = 0, count = answers.items[0].count;
-        for (size_t i = 1; i < count; i++)
-            slow += answers.items[0].cycles[i] > threshold;
-        *samples += count;
-        fth_answers_fini(&answers);
-        if (slow * 100 > count) /* a hundredth is noise */
+    size_t starts = LINES / count < 2 ? 2 : LINES / count > MOST_STARTS ? MOST_STARTS : LINES / count;
+    struct fth_request requests[MOST_STARTS];
+    for (size_t i = 0; i < starts; i++) {
+        struct fth_chain chain = {
+            .array = FTH_FAR_ARRAY,
+            .start_bytes = i * 17 * SKEW,
+            .stride_bytes = stride + SKEW,
+            .count = count};
+        requests[i] = fth_request_make(-1);
+        requests[i].alone = true;
+        requests[i].sm = 0;
+        fth_request_add(&requests[i], FTH_STEP_WALK, FTH_PATH_CG, chain, 1);
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 2);
+    }
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(tlb->prober, requests, starts, &answers, error);
+    double halves[2] = {0, 0};
+    for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
+        double mean;
+        status = tame_mean(answers.items[i].cycles + count, count, &mean, error);
+        halves[i % 2] += mean / (double)((starts + 1 - i % 2) / 2);
+        tlb->samples += answers.items[i].count;
+    }
+    fth_answers_fini(&answers);
+    *cycles = (halves[0] + halves[1]) / 2;
+    if (difference)
+        *difference = fabs(halves[0] - halves[1]);
+    return status;
+}
+
+/* The largest count that costs no more than `limit`, between one that does not and one that does. */
+static enum fth_status narrow(struct tlb *tlb, uint64_t stride, uint64_t *fits, uint64_t misses,
+                              double limit, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    while (misses - *fits > 1 && status == FTH_OK) {
+        uint64_t middle = *fits + (misses - *fits) / 2;
+        double cycles;
+        status = mean_of(tlb, stride, middle, &cycles, NULL, error);
+        if (cycles > limit)
             misses = middle;
         else
             *fits = middle;
     }
-    return FTH_OK;
+    return status;
+}
+
+/* The smallest stride at which every load pays, with as many loads as are beyond this level and not yet
+ * beyond the next. */
+static enum fth_status find_page(struct tlb *tlb, uint64_t count, double base, double penalty,
+                                 uint64_t *page, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    *page = large_stride;
+    for (uint64_t stride = large_stride / 2; stride >= least_stride && status == FTH_OK;
+         stride /= 2) {
+        double cycles;
+        status = mean_of(tlb, stride, count, &cycles, NULL, error);
+        if (cycles - base < 0.75 * penalty)
+            break;
+        *page = stride;
+    }
+    return status;
+}
+
+/* How many pages fit, at a stride of a page. */
+static enum fth_status find_entries(struct tlb *tlb, uint64_t page, uint64_t least, double base,
+                                    double penalty, uint64_t *entries, struct fth_error *error)
+{
+    const double limit = base + fmax(tlb->noise, 0.03 * penalty);
+    uint64_t fits = 0, count = least > 1 ? least / 2 : 1;
+    enum fth_status status = FTH_OK;
+    for (; status == FTH_OK && count <= 2 * MOST_HOPS && count * page <= tlb->most_bytes;
+         count *= 2) {
+        double cycles;
+        status = mean_of(tlb, page, count, &cycles, NULL, error);
+        if (status != FTH_OK || cycles > limit)
+            break;
+        fits = count;
+    }
+    if (status == FTH_OK && fits)
+        status = narrow(tlb, page, &fits, count, limit, error);
+    *entries = fits;
+    return status;
+}
+
+/* One level, whose edge is somewhere between two counts at the large stride; `most` is one at which all
+ * loads miss it and none the next level. `inner`: it is asked only where another one misses. */
+static enum fth_status find_level(struct tlb *tlb, uint64_t fits, uint64_t misses, uint64_t most,
+                                  double base, double penalty, bool inner,
+                                  struct fth_tlb_level *level, struct fth_error *error)
+{
+    enum fth_status status = narrow(tlb, large_stride, &fits, misses, base + penalty / 2, error);
+    uint64_t entries = 0;
+    level->penalty_cycles = penalty;
+    level->reach_bytes = fits * large_stride;
+    if (status == FTH_OK)
+        status = find_page(tlb, 4 * fits < most ? 4 * fits : most, base, penalty,
+                           &level->page_bytes, error);
+    if (status == FTH_OK)
+        status = find_entries(tlb, level->page_bytes, fits, base, penalty, &entries, error);
+    if (entries == 0) {
+        level->page_bytes = 0;
+        return status;
+    }
+    /* The page of the samples, which is the first one, is in use all the time: the first level always
+     * has it, and so no other level is asked for it. */
+    entries -= inner && entries > 1;
+    level->reach_bytes = entries * level->page_bytes;
+    /* At this stride there are more loads for the same memory, and all sets are full. */
+    uint64_t beyond = 2 * entries, within = entries / 2 ? entries / 2 : 1;
+    double full, none;
+    if (status == FTH_OK && (beyond + 1) * (level->page_bytes + SKEW) <= tlb->most_bytes &&
+        beyond <= 2 * MOST_HOPS) {
+        status = mean_of(tlb, level->page_bytes, beyond, &full, NULL, error);
+        if (status == FTH_OK)
+            status = mean_of(tlb, level->page_bytes, within, &none, NULL, error);
+        if (status == FTH_OK)
+            level->penalty_cycles = (full - none) * (double)beyond / (double)(beyond - 1);
+    }
+    return status;
 }
 
 enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_bytes,
                                struct fth_tlbs *tlbs, struct fth_error *error)
 {
     *tlbs = (struct fth_tlbs){0};
-    struct curve curve = {0};
+    struct tlb tlb = {.prober = prober, .most_bytes = most_bytes};
+    uint64_t counts[MOST_POINTS];
+    double cycles[MOST_POINTS];
+    size_t points = 0;
     enum fth_status status = FTH_OK;
-    for (uint64_t bytes = FIRST_BYTES;
-         bytes <= most_bytes && curve.count < MOST_FOOTPRINTS && status == FTH_OK; bytes *= 2) {
-        uint64_t stride = least_stride;
-        while (bytes / stride > MOST_PAGES)
-            stride *= 2;
-        curve.bytes[curve.count] = bytes;
-        curve.strides[curve.count] = stride;
+    for (uint64_t count = 4; points < MOST_POINTS && count <= MOST_HOPS &&
+                             (count + 1) * (large_stride + SKEW) <= most_bytes;
+         count = count + (count + 1) / 2) {
+        double difference;
         struct fth_error fault = FTH_NO_ERROR;
-        status = level_at(prober, bytes, stride, &curve.cycles[curve.count], &tlbs->samples, &fault);
-        if (status == FTH_UNAVAILABLE) { /* so much memory there is not */
-            status = FTH_OK;
+        counts[points] = count;
+        status = mean_of(&tlb, large_stride, count, &cycles[points], &difference, &fault);
+        if (status == FTH_UNAVAILABLE) /* so much memory there is not */
             break;
-        }
         if (status != FTH_OK)
             return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
-        curve.count++;
+        if (points == 0)
+            tlb.noise = 0.25 + 2 * difference;
+        tlbs->tried_bytes = count * large_stride;
+        points++;
     }
-    if (curve.count)
-        tlbs->tried_bytes = curve.bytes[curve.count - 1];
-    double level = curve.cycles[0];
-    for (size_t i = 1; i < curve.count && tlbs->count < FTH_MOST_TLBS && status == FTH_OK; i++) {
-        /* A level is where the cost rises, and then stays. */
-        double rise = curve.cycles[i] - level;
-        if (rise < 6 || (i + 1 < curve.count && curve.cycles[i + 1] - level < 6))
+    status = FTH_OK;
+    double base = points ? cycles[0] : 0;
+    for (size_t i = 1; i < points && tlbs->count < FTH_MOST_TLBS && status == FTH_OK; i++) {
+        /* A level is where the cost rises, and stays risen. */
+        double rise = fmax(3, tlb.noise);
+        if (cycles[i] - base < rise || (i + 1 < points && cycles[i + 1] - base < rise))
             continue;
         size_t top = i;
-        while (top + 1 < curve.count && curve.cycles[top + 1] > curve.cycles[top] + 4 && top < i + 2)
+        while (top + 1 < points && top < i + 3 && cycles[top + 1] > cycles[top] + tlb.noise)
             top++;
-        struct fth_tlb_level *found = &tlbs->levels[tlbs->count];
-        found->penalty_cycles = curve.cycles[top] - level;
-        found->reach_bytes = curve.bytes[i - 1];
-        double threshold = level + found->penalty_cycles / 2;
-        status = find_page(prober, curve.bytes[i], threshold, most_bytes, &found->page_bytes,
-                           &tlbs->samples, error);
-        uint64_t grain = found->page_bytes ? found->page_bytes : curve.strides[i];
-        if (status == FTH_OK)
-            status = narrow(prober, &found->reach_bytes, curve.bytes[i], grain, grain, threshold,
-                            &tlbs->samples, error);
+        size_t last = top;
+        while (last + 1 < points && cycles[last + 1] < cycles[top] + rise)
+            last++;
+        status = find_level(&tlb, counts[i - 1], counts[i], counts[last], base,
+                            cycles[top] - base, tlbs->count > 0, &tlbs->levels[tlbs->count],
+                            error);
         tlbs->count++;
-        level = curve.cycles[top];
+        base = cycles[top];
         i = top;
     }
+    tlbs->samples = tlb.samples;
     return status;
 }
