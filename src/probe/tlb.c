@@ -15,10 +15,11 @@
 
 enum {
     SKEW = 256,
-    LINES = 256,       /* at least, in every mean */
+    LINES = 1024,      /* at least, in every mean */
     MOST_STARTS = 64,  /* chains of the same stride from different lines */
     MOST_HOPS = 8192,
-    MOST_POINTS = 40
+    MOST_POINTS = 40,
+    LARGE_PENALTY = 60 /* cycles: twice what the lines of an H200's L2 differ by */
 };
 static const uint64_t large_stride = 32 << 20, least_stride = 64 << 10;
 
@@ -46,10 +47,24 @@ static enum fth_status tame_mean(const uint32_t *cycles, size_t count, double *m
     return status;
 }
 
-/* The mean cycles of loads `stride` apart, `count` of them over and over; from two halves of the lines. */
-static enum fth_status mean_of(struct tlb *tlb, uint64_t stride, uint64_t count, double *cycles,
-                               double *difference, struct fth_error *error)
+/* Hops that paid so much that it cannot be the way to the line: above the median by most of the penalty,
+ * and not as far out as a disturbance. */
+static size_t count_paid(const uint32_t *cycles, size_t count, double limit)
 {
+    size_t paid = 0;
+    for (size_t i = 0; i < count; i++)
+        paid += cycles[i] > limit && cycles[i] < 3 * limit;
+    return paid;
+}
+
+/* The mean cycles of loads `stride` apart, `count` of them over and over; from two halves of the lines.
+ * Where `paid` is given, it has the limit first and then gets the number of hops above it. */
+static enum fth_status mean_of(struct tlb *tlb, uint64_t stride, uint64_t count, double *cycles,
+                               double *difference, double *paid, struct fth_error *error)
+{
+    double limit = paid ? *paid : 0;
+    if (paid)
+        *paid = 0;
     size_t starts = LINES / count < 2 ? 2 : LINES / count > MOST_STARTS ? MOST_STARTS : LINES / count;
     struct fth_request requests[MOST_STARTS];
     for (size_t i = 0; i < starts; i++) {
@@ -70,6 +85,8 @@ static enum fth_status mean_of(struct tlb *tlb, uint64_t stride, uint64_t count,
     for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
         double mean;
         status = tame_mean(answers.items[i].cycles + count, count, &mean, error);
+        if (paid)
+            *paid += (double)count_paid(answers.items[i].cycles + count, count, limit);
         halves[i % 2] += mean / (double)((starts + 1 - i % 2) / 2);
         tlb->samples += answers.items[i].count;
     }
@@ -80,16 +97,27 @@ static enum fth_status mean_of(struct tlb *tlb, uint64_t stride, uint64_t count,
     return status;
 }
 
-/* The largest count that costs no more than `limit`, between one that does not and one that does. */
+/* Whether so many loads are beyond a level of that base cost and penalty. A penalty that is larger than
+ * what lines differ by shows in single loads; a small one only in the mean. */
+static enum fth_status is_over(struct tlb *tlb, uint64_t stride, uint64_t count, double base,
+                               double penalty, bool *over, struct fth_error *error)
+{
+    double cycles, paid = base + 0.75 * penalty;
+    enum fth_status status = mean_of(tlb, stride, count, &cycles, NULL, &paid, error);
+    *over = penalty > LARGE_PENALTY ? paid > 2 : cycles - base > fmax(tlb->noise, 0.03 * penalty);
+    return status;
+}
+
+/* The largest count that is not over, between one that is not and one that is. */
 static enum fth_status narrow(struct tlb *tlb, uint64_t stride, uint64_t *fits, uint64_t misses,
-                              double limit, struct fth_error *error)
+                              double base, double penalty, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     while (misses - *fits > 1 && status == FTH_OK) {
         uint64_t middle = *fits + (misses - *fits) / 2;
-        double cycles;
-        status = mean_of(tlb, stride, middle, &cycles, NULL, error);
-        if (cycles > limit)
+        bool over;
+        status = is_over(tlb, stride, middle, base, penalty, &over, error);
+        if (over)
             misses = middle;
         else
             *fits = middle;
@@ -107,7 +135,7 @@ static enum fth_status find_page(struct tlb *tlb, uint64_t count, double base, d
     for (uint64_t stride = large_stride / 2; stride >= least_stride && status == FTH_OK;
          stride /= 2) {
         double cycles;
-        status = mean_of(tlb, stride, count, &cycles, NULL, error);
+        status = mean_of(tlb, stride, count, &cycles, NULL, NULL, error);
         if (cycles - base < 0.75 * penalty)
             break;
         *page = stride;
@@ -119,19 +147,18 @@ static enum fth_status find_page(struct tlb *tlb, uint64_t count, double base, d
 static enum fth_status find_entries(struct tlb *tlb, uint64_t page, uint64_t least, double base,
                                     double penalty, uint64_t *entries, struct fth_error *error)
 {
-    const double limit = base + fmax(tlb->noise, 0.03 * penalty);
     uint64_t fits = 0, count = least > 1 ? least / 2 : 1;
     enum fth_status status = FTH_OK;
     for (; status == FTH_OK && count <= 2 * MOST_HOPS && count * page <= tlb->most_bytes;
          count *= 2) {
-        double cycles;
-        status = mean_of(tlb, page, count, &cycles, NULL, error);
-        if (status != FTH_OK || cycles > limit)
+        bool over = false;
+        status = is_over(tlb, page, count, base, penalty, &over, error);
+        if (status != FTH_OK || over)
             break;
         fits = count;
     }
     if (status == FTH_OK && fits)
-        status = narrow(tlb, page, &fits, count, limit, error);
+        status = narrow(tlb, page, &fits, count, base, penalty, error);
     *entries = fits;
     return status;
 }
@@ -142,7 +169,7 @@ static enum fth_status find_level(struct tlb *tlb, uint64_t fits, uint64_t misse
                                   double base, double penalty, bool inner,
                                   struct fth_tlb_level *level, struct fth_error *error)
 {
-    enum fth_status status = narrow(tlb, large_stride, &fits, misses, base + penalty / 2, error);
+    enum fth_status status = narrow(tlb, large_stride, &fits, misses, base, penalty, error);
     uint64_t entries = 0;
     level->penalty_cycles = penalty;
     level->reach_bytes = fits * large_stride;
@@ -164,9 +191,9 @@ static enum fth_status find_level(struct tlb *tlb, uint64_t fits, uint64_t misse
     double full, none;
     if (status == FTH_OK && (beyond + 1) * (level->page_bytes + SKEW) <= tlb->most_bytes &&
         beyond <= 2 * MOST_HOPS) {
-        status = mean_of(tlb, level->page_bytes, beyond, &full, NULL, error);
+        status = mean_of(tlb, level->page_bytes, beyond, &full, NULL, NULL, error);
         if (status == FTH_OK)
-            status = mean_of(tlb, level->page_bytes, within, &none, NULL, error);
+            status = mean_of(tlb, level->page_bytes, within, &none, NULL, NULL, error);
         if (status == FTH_OK)
             level->penalty_cycles = (full - none) * (double)beyond / (double)(beyond - 1);
     }
@@ -184,20 +211,22 @@ enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_by
     enum fth_status status = FTH_OK;
     for (uint64_t count = 4; points < MOST_POINTS && count <= MOST_HOPS &&
                              (count + 1) * (large_stride + SKEW) <= most_bytes;
-         count = count + (count + 1) / 2) {
+         count = count + (count + 1) / 2)
+        counts[points++] = count;
+    /* The largest first: memory is allocated once. Where there is not so much, less is tried. */
+    for (size_t i = points; i-- > 0;) {
         double difference;
         struct fth_error fault = FTH_NO_ERROR;
-        counts[points] = count;
-        status = mean_of(&tlb, large_stride, count, &cycles[points], &difference, &fault);
-        if (status == FTH_UNAVAILABLE) /* so much memory there is not */
-            break;
+        status = mean_of(&tlb, large_stride, counts[i], &cycles[i], &difference, NULL, &fault);
+        if (status == FTH_UNAVAILABLE && i + 1 == points) {
+            points--;
+            continue;
+        }
         if (status != FTH_OK)
             return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
-        if (points == 0)
-            tlb.noise = 0.25 + 2 * difference;
-        tlbs->tried_bytes = count * large_stride;
-        points++;
+        tlb.noise = 0.25 + 2 * difference;
     }
+    tlbs->tried_bytes = points ? counts[points - 1] * large_stride : 0;
     status = FTH_OK;
     double base = points ? cycles[0] : 0;
     for (size_t i = 1; i < points && tlbs->count < FTH_MOST_TLBS && status == FTH_OK; i++) {
