@@ -3,7 +3,7 @@
  *
  *   cluster 8 target 3 8x1024 passes 15
  *
- * "cluster SIZE target TARGET [START+]STRIDExCOUNT", and as in request.c what is not as usual. */
+ * "cluster SIZE target TARGET [+START:]STRIDExCOUNT", and as in request.c what is not as usual. */
 #include "device/family.h"
 
 #include <inttypes.h>
@@ -85,7 +85,7 @@ static void write(const struct fth_request *request, struct fth_buffer *text)
     fth_buffer_format(text, "cluster %" PRIu32 " target %" PRIu32 " ", cluster->size,
                       cluster->target);
     if (chain->start_bytes)
-        fth_buffer_format(text, "%" PRIu64 "+", chain->start_bytes);
+        fth_buffer_format(text, "+%" PRIu64 ":", chain->start_bytes);
     fth_buffer_format(text, "%" PRIu64 "x%" PRIu64, chain->stride_bytes, chain->count);
     if (fth_chain_step(chain) != 1)
         fth_buffer_format(text, " step %" PRIu64, chain->step);
@@ -129,22 +129,22 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *m
                                   out};
     /* With all the shared memory that it can have, a block has its SM to itself. */
     if (status == FTH_OK)
-        status = ops->launch(batch->machine,
-                             &(struct fth_machine_launch){.module = module,
-                                                          .kernel = "cluster",
-                                                          .blocks = cluster->size,
-                                                          .threads = 1,
-                                                          .cluster = cluster->size,
-                                                          .shared_bytes = most ? most : needed,
-                                                          .carveout_percent =
-                                                              request->carveout_percent,
-                                                          .arguments = arguments,
-                                                          .argument_bytes = sizeof arguments},
-                             error);
+        status =
+            ops->launch(batch->machine,
+                        &(struct fth_machine_launch){.module = module,
+                                                     .kernel = "cluster",
+                                                     .blocks = cluster->size,
+                                                     .threads = 1,
+                                                     .cluster = cluster->size,
+                                                     .shared_bytes = most ? most : needed,
+                                                     .carveout_percent = request->carveout_percent,
+                                                     .arguments = arguments,
+                                                     .argument_bytes = sizeof arguments},
+                        error);
     if (status == FTH_OK)
         status = ops->wait(batch->machine,
-                           shortest_limit_s + (double)(cluster->passes + 1) *
-                                                  (double)chain->count * slowest_hop_s,
+                           shortest_limit_s +
+                               (double)(cluster->passes + 1) * (double)chain->count * slowest_hop_s,
                            error);
     if (status == FTH_OK)
         status = ops->download(batch->machine, cycles, out, bytes, error);

@@ -148,10 +148,11 @@ enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *er
                                               {"unroll", unroll},
                                               {"unroll_bits", unroll_bits},
                                               {"unroll_rest", unroll_rest}};
-    enum fth_status status = loads.failed ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template",
-                                                     "cluster", "out of memory")
-                                          : fth_kernels_fill("cluster", template("cluster"), values,
-                                                             FTH_COUNT(values), out, error);
+    enum fth_status status =
+        loads.failed
+            ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "cluster", "out of memory")
+            : fth_kernels_fill("cluster", template("cluster"), values, FTH_COUNT(values), out,
+                               error);
     fth_buffer_fini(&loads);
     return status;
 }

@@ -1,8 +1,8 @@
-/* How far another SM's shared memory is (distributed shared memory, compute capability 9.0 on): block
- * 0 of a cluster walks a chain in the shared memory of each block in turn, in clusters of 2, 4 and 8
- * (Luo et al., "Dissecting the NVIDIA Hopper Architecture through Microbenchmarking and Multiple
- * Level Analysis", 2025). The cycles of a load are the slope between two lengths of the chain, as in
- * latency.c.
+/* How far another SM's shared memory is (distributed shared memory, compute capability 9.0 on):
+ * block 0 of a cluster walks a chain in the shared memory of each block in turn, in clusters of 2,
+ * 4 and 8 (Luo et al., "Dissecting the NVIDIA Hopper Architecture through Microbenchmarking and
+ * Multiple Level Analysis", 2025). The cycles of a load are the slope between two lengths of the
+ * chain, as in latency.c.
  *
  * A block's number does not say on which SM it runs, so whether there are near and far ones is left
  * to the numbers: the lowest of their plateaus is near, the highest far. */
@@ -31,8 +31,7 @@ static enum fth_status figure_of(const double *slopes, size_t count, double cloc
     struct fth_summary summary;
     enum fth_status status = fth_summary_f64(slopes, count, &summary, error);
     if (status == FTH_OK)
-        *figure =
-            (struct fth_figure){summary.median, summary.p05, summary.p95, count, clock_mhz};
+        *figure = (struct fth_figure){summary.median, summary.p05, summary.p95, count, clock_mhz};
     return status;
 }
 

@@ -2,7 +2,8 @@
  * none knows whether a real GPU, a simulated one or a recording answers.
  *
  *   ask.c       requests out, answers in           latency.c   how long a load takes
- *   capacity.c  how much fits                      cluster.c   how far another SM's shared memory is
+ *   capacity.c  how much fits                      cluster.c   how far another SM's shared memory
+ * is
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H

@@ -21,13 +21,13 @@
 #define WINDOW_BYTES 0x10000000000u
 #define GLOBAL_BASE 0x7f0000000000u
 
-/* Inside the engine: the arguments of a kernel, as opposed to those of a call (FTH_SPACE_PARAM), and
- * shared memory of any block of the cluster, as opposed to one's own (FTH_SPACE_SHARED). */
+/* Inside the engine: the arguments of a kernel, as opposed to those of a call (FTH_SPACE_PARAM),
+ * and shared memory of any block of the cluster, as opposed to one's own (FTH_SPACE_SHARED). */
 #define SPACE_ARGUMENT 16
 #define SPACE_CLUSTER 17
 
-/* In a cluster of several blocks, shared memory of rank r is also seen from (r + 1) * CLUSTER_WINDOW
- * on, in 32 bits as well. */
+/* In a cluster of several blocks, shared memory of rank r is also seen from (r + 1) *
+ * CLUSTER_WINDOW on, in 32 bits as well. */
 #define CLUSTER_WINDOW ((uint64_t)1 << 24)
 enum { MOST_CLUSTER = 16 };
 
@@ -339,8 +339,8 @@ struct warp {
 
     struct block *block;
     uint32_t index;
-    uint32_t exists; /* lanes that the block's size gives it */
-    uint32_t carry;  /* the condition code register, a bit a lane */
+    uint32_t exists;     /* lanes that the block's size gives it */
+    uint32_t carry;      /* the condition code register, a bit a lane */
     uint32_t at_cluster; /* lanes that have come to the cluster's barrier, which is not complete */
     struct fragment fragments[LANES];
     uint32_t fragment_count, current;

@@ -47,8 +47,8 @@ static inline uint8_t *resolve_shared(struct block *block, uint64_t address, uns
     return within(block->shared, block->shared_bytes, address, bytes);
 }
 
-/* Where the lane's address leads, in a space that is neither generic nor shared; NULL where it leads
- * nowhere. */
+/* Where the lane's address leads, in a space that is neither generic nor shared; NULL where it
+ * leads nowhere. */
 static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, unsigned bytes,
                                unsigned space)
 {
@@ -81,9 +81,9 @@ static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, un
     }
 }
 
-/* The addresses of all lanes in the space they lead to, and the space. Lanes of one access may lead to
- * different spaces, or to shared memory of different blocks: groups of them are handled one after
- * the other. */
+/* The addresses of all lanes in the space they lead to, and the space. Lanes of one access may lead
+ * to different spaces, or to shared memory of different blocks: groups of them are handled one
+ * after the other. */
 struct reach {
     uint64_t addresses[LANES]; /* within the space */
     uint8_t *host[LANES];
@@ -170,9 +170,8 @@ static bool reach_next(struct warp *warp, const struct inst *inst, uint32_t *mas
                        write ? "write" : "read", bytes, (unsigned long long)address, bytes);
             return false;
         }
-        reach->host[lane] = space == FTH_SPACE_SHARED
-                                ? resolve_shared(reach->block, address, bytes)
-                                : resolve(warp, lane, address, bytes, space);
+        reach->host[lane] = space == FTH_SPACE_SHARED ? resolve_shared(reach->block, address, bytes)
+                                                      : resolve(warp, lane, address, bytes, space);
         if (!reach->host[lane]) {
             out_of_bounds(warp, inst, lane, address, bytes, space, write);
             return false;
@@ -565,9 +564,9 @@ static void run_mapa(struct warp *warp, const struct inst *inst, uint32_t mask)
             return;
         }
         uint64_t offset = shared_offset(ra[lane]);
-        rd[lane] = base + (cluster->count == 1
-                               ? offset
-                               : (rank + 1) * CLUSTER_WINDOW + offset % CLUSTER_WINDOW);
+        rd[lane] =
+            base +
+            (cluster->count == 1 ? offset : (rank + 1) * CLUSTER_WINDOW + offset % CLUSTER_WINDOW);
     }
 }
 

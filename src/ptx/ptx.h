@@ -51,9 +51,9 @@ struct fth_ptx_kernel {
     const struct fth_ptx_parameter *parameters;
     size_t parameter_count;
     size_t parameter_bytes;
-    size_t shared_bytes;        /* static */
-    uint32_t max_block[3];      /* .maxntid; 0 where it is not said */
-    uint32_t required_block[3]; /* .reqntid */
+    size_t shared_bytes;          /* static */
+    uint32_t max_block[3];        /* .maxntid; 0 where it is not said */
+    uint32_t required_block[3];   /* .reqntid */
     uint32_t required_cluster[3]; /* .reqnctapercluster */
 };
 

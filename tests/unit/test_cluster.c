@@ -48,13 +48,18 @@ static void requests_are_checked(void **state)
     faults[9].cluster.chain.step = 6;
     faults[10].sm = 0;
     faults[11].carveout_percent = 101;
-    static const char *const members[FTH_COUNT(faults)] = {
-        "cluster.size",          "cluster.size",
-        "cluster.size",          "cluster.target",
-        "cluster.passes",        "cluster.chain.count",
-        "cluster.chain.stride_bytes", "cluster.chain.start_bytes",
-        "cluster.chain.count",   "cluster.chain.step",
-        "sm",                    "carveout_percent"};
+    static const char *const members[FTH_COUNT(faults)] = {"cluster.size",
+                                                           "cluster.size",
+                                                           "cluster.size",
+                                                           "cluster.target",
+                                                           "cluster.passes",
+                                                           "cluster.chain.count",
+                                                           "cluster.chain.stride_bytes",
+                                                           "cluster.chain.start_bytes",
+                                                           "cluster.chain.count",
+                                                           "cluster.chain.step",
+                                                           "sm",
+                                                           "carveout_percent"};
     for (size_t i = 0; i < FTH_COUNT(faults); i++) {
         struct fth_error error = NO_ERROR;
         assert_int_equal(fth_request_check(&faults[i], &error), FTH_INVALID);
@@ -75,7 +80,7 @@ static void the_text_is_canonical(void **state)
     request.carveout_percent = 50;
     text.size = 0;
     fth_request_write(&request, &text);
-    assert_string_equal(text.data, "cluster 2 target 0 64+8x7 step 3; carveout 50");
+    assert_string_equal(text.data, "cluster 2 target 0 +64:8x7 step 3; carveout 50");
     fth_buffer_fini(&text);
 }
 
@@ -129,37 +134,39 @@ static void fail_job(struct job *job, const char *cause)
 }
 
 /* Every thread writes the special registers of its block. */
-static const char who[] = HEAD
-    ".visible .entry k(.param .u64 out)\n{\n"
-    "  .reg .b32 %r<20>; .reg .b64 %rd<4>;\n"
-    "  ld.param.u64 %rd1, [out];\n"
-    "  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %ctaid.z;\n"
-    "  mov.u32 %r4, %nctaid.x; mov.u32 %r5, %nctaid.y;\n"
-    "  mad.lo.u32 %r6, %r3, %r5, %r2; mad.lo.u32 %r6, %r6, %r4, %r1;\n"
-    "  mad.wide.u32 %rd1, %r6, 64, %rd1;\n"
-    "  mov.b32 %r7, %cluster_ctaid.x; st.global.u32 [%rd1], %r7;\n"
-    "  mov.b32 %r7, %cluster_ctaid.y; st.global.u32 [%rd1+4], %r7;\n"
-    "  mov.b32 %r7, %cluster_ctaid.z; st.global.u32 [%rd1+8], %r7;\n"
-    "  mov.b32 %r7, %cluster_nctaid.x; st.global.u32 [%rd1+12], %r7;\n"
-    "  mov.b32 %r7, %cluster_nctaid.y; st.global.u32 [%rd1+16], %r7;\n"
-    "  mov.b32 %r7, %cluster_nctaid.z; st.global.u32 [%rd1+20], %r7;\n"
-    "  mov.b32 %r7, %cluster_ctarank; st.global.u32 [%rd1+24], %r7;\n"
-    "  mov.b32 %r7, %cluster_nctarank; st.global.u32 [%rd1+28], %r7;\n"
-    "  mov.b32 %r7, %clusterid.x; st.global.u32 [%rd1+32], %r7;\n"
-    "  mov.b32 %r7, %clusterid.y; st.global.u32 [%rd1+36], %r7;\n"
-    "  mov.b32 %r7, %clusterid.z; st.global.u32 [%rd1+40], %r7;\n"
-    "  mov.b32 %r7, %nclusterid.x; st.global.u32 [%rd1+44], %r7;\n"
-    "  mov.b32 %r7, %nclusterid.y; st.global.u32 [%rd1+48], %r7;\n"
-    "  mov.b32 %r7, %nclusterid.z; st.global.u32 [%rd1+52], %r7;\n"
-    "  mov.b32 %r7, %ctaid.x; st.global.u32 [%rd1+56], %r7;\n"
-    "  ret;\n}\n";
+static const char who[] =
+    HEAD ".visible .entry k(.param .u64 out)\n{\n"
+         "  .reg .b32 %r<20>; .reg .b64 %rd<4>;\n"
+         "  ld.param.u64 %rd1, [out];\n"
+         "  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %ctaid.z;\n"
+         "  mov.u32 %r4, %nctaid.x; mov.u32 %r5, %nctaid.y;\n"
+         "  mad.lo.u32 %r6, %r3, %r5, %r2; mad.lo.u32 %r6, %r6, %r4, %r1;\n"
+         "  mad.wide.u32 %rd1, %r6, 64, %rd1;\n"
+         "  mov.b32 %r7, %cluster_ctaid.x; st.global.u32 [%rd1], %r7;\n"
+         "  mov.b32 %r7, %cluster_ctaid.y; st.global.u32 [%rd1+4], %r7;\n"
+         "  mov.b32 %r7, %cluster_ctaid.z; st.global.u32 [%rd1+8], %r7;\n"
+         "  mov.b32 %r7, %cluster_nctaid.x; st.global.u32 [%rd1+12], %r7;\n"
+         "  mov.b32 %r7, %cluster_nctaid.y; st.global.u32 [%rd1+16], %r7;\n"
+         "  mov.b32 %r7, %cluster_nctaid.z; st.global.u32 [%rd1+20], %r7;\n"
+         "  mov.b32 %r7, %cluster_ctarank; st.global.u32 [%rd1+24], %r7;\n"
+         "  mov.b32 %r7, %cluster_nctarank; st.global.u32 [%rd1+28], %r7;\n"
+         "  mov.b32 %r7, %clusterid.x; st.global.u32 [%rd1+32], %r7;\n"
+         "  mov.b32 %r7, %clusterid.y; st.global.u32 [%rd1+36], %r7;\n"
+         "  mov.b32 %r7, %clusterid.z; st.global.u32 [%rd1+40], %r7;\n"
+         "  mov.b32 %r7, %nclusterid.x; st.global.u32 [%rd1+44], %r7;\n"
+         "  mov.b32 %r7, %nclusterid.y; st.global.u32 [%rd1+48], %r7;\n"
+         "  mov.b32 %r7, %nclusterid.z; st.global.u32 [%rd1+52], %r7;\n"
+         "  mov.b32 %r7, %ctaid.x; st.global.u32 [%rd1+56], %r7;\n"
+         "  ret;\n}\n";
 
 static void blocks_know_their_place(void **state)
 {
     (void)state;
-    static const uint32_t shapes[][2][3] = {
-        {{6, 1, 1}, {1, 1, 1}}, {{8, 1, 1}, {4, 1, 1}},  {{4, 6, 2}, {2, 2, 2}},
-        {{3, 2, 4}, {1, 1, 4}}, {{16, 1, 2}, {16, 1, 1}}};
+    static const uint32_t shapes[][2][3] = {{{6, 1, 1}, {1, 1, 1}},
+                                            {{8, 1, 1}, {4, 1, 1}},
+                                            {{4, 6, 2}, {2, 2, 2}},
+                                            {{3, 2, 4}, {1, 1, 4}},
+                                            {{16, 1, 2}, {16, 1, 1}}};
     for (size_t i = 0; i < FTH_COUNT(shapes); i++) {
         const uint32_t *grid = shapes[i][0], *size = shapes[i][1];
         struct job job;
@@ -171,11 +178,21 @@ static void blocks_know_their_place(void **state)
             for (uint32_t y = 0; y < grid[1]; y++)
                 for (uint32_t x = 0; x < grid[0]; x++, out += 16) {
                     const uint32_t at[3] = {x % size[0], y % size[1], z % size[2]};
-                    const uint32_t want[] = {
-                        at[0], at[1], at[2], size[0], size[1], size[2],
-                        at[0] + size[0] * (at[1] + size[1] * at[2]), size[0] * size[1] * size[2],
-                        x / size[0], y / size[1], z / size[2],
-                        grid[0] / size[0], grid[1] / size[1], grid[2] / size[2], x};
+                    const uint32_t want[] = {at[0],
+                                             at[1],
+                                             at[2],
+                                             size[0],
+                                             size[1],
+                                             size[2],
+                                             at[0] + size[0] * (at[1] + size[1] * at[2]),
+                                             size[0] * size[1] * size[2],
+                                             x / size[0],
+                                             y / size[1],
+                                             z / size[2],
+                                             grid[0] / size[0],
+                                             grid[1] / size[1],
+                                             grid[2] / size[2],
+                                             x};
                     for (size_t j = 0; j < FTH_COUNT(want); j++)
                         if (out[j] != want[j])
                             fail_msg("shape %zu, block (%u,%u,%u): word %zu is %u, not %u", i, x, y,
@@ -185,8 +202,8 @@ static void blocks_know_their_place(void **state)
     }
 }
 
-/* Each thread leaves 100 * rank + thread in its block's shared memory, through an address of its own
- * block; the next block reads it with `LOAD`, after mapa has made %rd5 of the place. */
+/* Each thread leaves 100 * rank + thread in its block's shared memory, through an address of its
+ * own block; the next block reads it with `LOAD`, after mapa has made %rd5 of the place. */
 #define NEIGHBOUR(PLACE, LOAD)                                                                     \
     HEAD ".visible .entry k(.param .u64 out)\n{\n"                                                 \
          "  .reg .b32 %r<20>; .reg .b64 %rd<10>; .reg .pred %p<4>;\n"                              \
@@ -244,25 +261,26 @@ static void lanes_reach_different_blocks(void **state)
 {
     (void)state;
     struct job job;
-    job_init(&job, HEAD
-             ".visible .entry k(.param .u64 out)\n{\n"
-             "  .reg .b32 %r<20>; .reg .b64 %rd<10>; .reg .pred %p<4>;\n"
-             "  .shared .align 8 .u32 word;\n"
-             "  ld.param.u64 %rd1, [out];\n"
-             "  mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank;\n"
-             "  add.u32 %r3, %r2, 70; st.shared.u32 [word], %r3;\n"
-             "  barrier.cluster.arrive; barrier.cluster.wait;\n"
-             "  and.b32 %r4, %r1, 3; mov.u64 %rd2, word; mapa.shared::cluster.u64 %rd3, %rd2, %r4;\n"
-             "  ld.shared::cluster.u32 %r5, [%rd3];\n"
-             "  getctarank.shared::cluster.u64 %r6, %rd3; mad.lo.u32 %r5, %r6, 1000, %r5;\n"
-             "  cvta.shared::cluster.u64 %rd4, %rd3; isspacep.shared::cluster %p1, %rd4;\n"
-             "  isspacep.shared::cta %p2, %rd4; getctarank.u64 %r7, %rd4;\n"
-             "  mad.lo.u32 %r5, %r7, 10000, %r5;\n"
-             "  @%p1 add.u32 %r5, %r5, 100000; @%p2 add.u32 %r5, %r5, 1000000;\n"
-             "  getctarank.shared::cluster.u64 %r8, %rd2; mad.lo.u32 %r5, %r8, 10000000, %r5;\n"
-             "  mad.lo.u32 %r9, %r2, 32, %r1; mad.wide.u32 %rd1, %r9, 4, %rd1;\n"
-             "  st.global.u32 [%rd1], %r5;\n"
-             "  barrier.cluster.arrive; barrier.cluster.wait;\n  ret;\n}\n");
+    job_init(
+        &job, HEAD
+        ".visible .entry k(.param .u64 out)\n{\n"
+        "  .reg .b32 %r<20>; .reg .b64 %rd<10>; .reg .pred %p<4>;\n"
+        "  .shared .align 8 .u32 word;\n"
+        "  ld.param.u64 %rd1, [out];\n"
+        "  mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank;\n"
+        "  add.u32 %r3, %r2, 70; st.shared.u32 [word], %r3;\n"
+        "  barrier.cluster.arrive; barrier.cluster.wait;\n"
+        "  and.b32 %r4, %r1, 3; mov.u64 %rd2, word; mapa.shared::cluster.u64 %rd3, %rd2, %r4;\n"
+        "  ld.shared::cluster.u32 %r5, [%rd3];\n"
+        "  getctarank.shared::cluster.u64 %r6, %rd3; mad.lo.u32 %r5, %r6, 1000, %r5;\n"
+        "  cvta.shared::cluster.u64 %rd4, %rd3; isspacep.shared::cluster %p1, %rd4;\n"
+        "  isspacep.shared::cta %p2, %rd4; getctarank.u64 %r7, %rd4;\n"
+        "  mad.lo.u32 %r5, %r7, 10000, %r5;\n"
+        "  @%p1 add.u32 %r5, %r5, 100000; @%p2 add.u32 %r5, %r5, 1000000;\n"
+        "  getctarank.shared::cluster.u64 %r8, %rd2; mad.lo.u32 %r5, %r8, 10000000, %r5;\n"
+        "  mad.lo.u32 %r9, %r2, 32, %r1; mad.wide.u32 %rd1, %r9, 4, %rd1;\n"
+        "  st.global.u32 [%rd1], %r5;\n"
+        "  barrier.cluster.arrive; barrier.cluster.wait;\n  ret;\n}\n");
     job.launch.grid[0] = job.launch.cluster[0] = 4;
     job.launch.block[0] = 32;
     const uint32_t *out = run_job(&job);
@@ -280,27 +298,28 @@ static void barriers_wait_for_all(void **state)
 {
     (void)state;
     struct job job;
-    job_init(&job, HEAD
-             ".visible .entry k(.param .u64 out)\n{\n"
-             "  .reg .b32 %r<20>; .reg .b64 %rd<10>; .reg .pred %p<4>;\n"
-             "  .shared .align 8 .u32 counter;\n"
-             "  ld.param.u64 %rd1, [out];\n"
-             "  mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank; mov.u32 %r3, %ctaid.x;\n"
-             "  mov.u64 %rd2, counter; mapa.shared::cluster.u64 %rd2, %rd2, 0;\n"
-             "  barrier.cluster.arrive; barrier.cluster.wait;\n" /* shared memory is there */
-             "  setp.eq.u32 %p1, %r1, 3; @%p1 exit;\n" /* one of each block, in the middle of a warp */
-             "  mov.u32 %r5, 0; mov.u32 %r6, 0;\n"
-             "phase:\n"
-             "  atom.shared::cluster.add.u32 %r7, [%rd2], 1;\n"
-             "  barrier.cluster.arrive;\n"
-             "  mul.lo.u32 %r10, %r2, 37; add.u32 %r10, %r10, %r1;\n"
-             "work:\n  setp.eq.u32 %p2, %r10, 0; @%p2 bra worked; sub.u32 %r10, %r10, 1; bra work;\n"
-             "worked:\n  barrier.cluster.wait;\n"
-             "  ld.shared::cluster.u32 %r8, [%rd2]; add.u32 %r6, %r6, %r8;\n"
-             "  barrier.cluster.arrive; barrier.cluster.wait;\n"
-             "  add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 3; @%p2 bra phase;\n"
-             "  mov.u32 %r8, %ntid.x; mad.lo.u32 %r9, %r3, %r8, %r1;\n"
-             "  mad.wide.u32 %rd1, %r9, 4, %rd1; st.global.u32 [%rd1], %r6;\n  ret;\n}\n");
+    job_init(
+        &job, HEAD
+        ".visible .entry k(.param .u64 out)\n{\n"
+        "  .reg .b32 %r<20>; .reg .b64 %rd<10>; .reg .pred %p<4>;\n"
+        "  .shared .align 8 .u32 counter;\n"
+        "  ld.param.u64 %rd1, [out];\n"
+        "  mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank; mov.u32 %r3, %ctaid.x;\n"
+        "  mov.u64 %rd2, counter; mapa.shared::cluster.u64 %rd2, %rd2, 0;\n"
+        "  barrier.cluster.arrive; barrier.cluster.wait;\n" /* shared memory is there */
+        "  setp.eq.u32 %p1, %r1, 3; @%p1 exit;\n" /* one of each block, in the middle of a warp */
+        "  mov.u32 %r5, 0; mov.u32 %r6, 0;\n"
+        "phase:\n"
+        "  atom.shared::cluster.add.u32 %r7, [%rd2], 1;\n"
+        "  barrier.cluster.arrive;\n"
+        "  mul.lo.u32 %r10, %r2, 37; add.u32 %r10, %r10, %r1;\n"
+        "work:\n  setp.eq.u32 %p2, %r10, 0; @%p2 bra worked; sub.u32 %r10, %r10, 1; bra work;\n"
+        "worked:\n  barrier.cluster.wait;\n"
+        "  ld.shared::cluster.u32 %r8, [%rd2]; add.u32 %r6, %r6, %r8;\n"
+        "  barrier.cluster.arrive; barrier.cluster.wait;\n"
+        "  add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 3; @%p2 bra phase;\n"
+        "  mov.u32 %r8, %ntid.x; mad.lo.u32 %r9, %r3, %r8, %r1;\n"
+        "  mad.wide.u32 %rd1, %r9, 4, %rd1; st.global.u32 [%rd1], %r6;\n  ret;\n}\n");
     enum { THREADS = 70, SIZE = 4, BLOCKS = 8 };
     job.launch.grid[0] = BLOCKS;
     job.launch.cluster[0] = SIZE;
@@ -440,11 +459,12 @@ static void observers_see_whose_memory_it_is(void **state)
 {
     (void)state;
     struct job job;
-    job_init(&job, BODY("  st.shared.u32 [words], %r1; barrier.cluster.arrive; barrier.cluster.wait;\n"
-                        "  mov.u32 %r2, %tid.x; and.b32 %r2, %r2, 1;\n"
-                        "  mapa.shared::cluster.u64 %rd2, %rd1, %r2;\n"
-                        "  @%p1 ld.shared::cluster.u32 %r3, [%rd2+4];\n"
-                        "  barrier.cluster.arrive; barrier.cluster.wait;\n"));
+    job_init(&job,
+             BODY("  st.shared.u32 [words], %r1; barrier.cluster.arrive; barrier.cluster.wait;\n"
+                  "  mov.u32 %r2, %tid.x; and.b32 %r2, %r2, 1;\n"
+                  "  mapa.shared::cluster.u64 %rd2, %rd1, %r2;\n"
+                  "  @%p1 ld.shared::cluster.u32 %r3, [%rd2+4];\n"
+                  "  barrier.cluster.arrive; barrier.cluster.wait;\n"));
     struct seen seen = {.log = ""};
     const struct fth_ptx_observer observer = {
         .user = &seen, .access = on_access, .cluster_barrier = on_cluster_barrier};
@@ -472,11 +492,12 @@ static void observers_see_whose_memory_it_is(void **state)
 static struct fth_gpu *read_gpu(const char *device, const char *cluster, const char *noise)
 {
     char text[2048];
-    snprintf(text, sizeof text,
-             "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", \"clock_mhz\": 1500, %s},"
-             "\"noise\": {%s}, \"elements\": {\"shared\": {\"size_bytes\": 233472,"
-             "\"max_block_bytes\": 232448, \"latency_cycles\": 29}%s}}",
-             device, noise, cluster);
+    snprintf(
+        text, sizeof text,
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", \"clock_mhz\": 1500, %s},"
+        "\"noise\": {%s}, \"elements\": {\"shared\": {\"size_bytes\": 233472,"
+        "\"max_block_bytes\": 232448, \"latency_cycles\": 29}%s}}",
+        device, noise, cluster);
     struct fth_gpu *gpu = NULL;
     struct fth_error error = NO_ERROR;
     if (fth_gpu_read_text("test.json", text, strlen(text), NULL, &gpu, &error) != FTH_OK)
@@ -569,8 +590,8 @@ static void old_gpus_have_no_clusters(void **state)
          "a cluster of more blocks than there are SMs"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        const struct fth_prober prober = {
-            .device = open_gpu(rows[i].device, rows[i].cluster, ""), .sms = 16};
+        const struct fth_prober prober = {.device = open_gpu(rows[i].device, rows[i].cluster, ""),
+                                          .sms = 16};
         struct fth_cluster_latency found;
         struct fth_error error = NO_ERROR;
         assert_int_equal(fth_probe_cluster(&prober, &found, &error), FTH_UNSUPPORTED);

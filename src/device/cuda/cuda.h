@@ -277,7 +277,7 @@ void fth_cuda_texture_destroy(const struct fth_cuda *cuda, uint64_t texture);
 
 struct fth_cuda_launch {
     unsigned grid[3], block[3]; /* 0 counts as 1 */
-    unsigned cluster; /* blocks of a cluster, along x; 0 or 1: no clusters */
+    unsigned cluster;           /* blocks of a cluster, along x; 0 or 1: no clusters */
     unsigned dynamic_shared_bytes;
     void **arguments; /* a pointer to each of the kernel's parameters */
 };

@@ -240,9 +240,8 @@ static enum fth_status launch_clusters(const struct fth_cuda *cuda, fth_cu_funct
     if (launch->cluster > PORTABLE_CLUSTER) {
         if (!cuda->function_set)
             return missing("cuFuncSetAttribute", error);
-        enum fth_status status =
-            check(cuda, cuda->function_set(function, NON_PORTABLE_CLUSTER, 1), "cuFuncSetAttribute",
-                  error);
+        enum fth_status status = check(cuda, cuda->function_set(function, NON_PORTABLE_CLUSTER, 1),
+                                       "cuFuncSetAttribute", error);
         if (status != FTH_OK)
             return status;
     }
