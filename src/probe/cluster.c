@@ -72,8 +72,9 @@ static enum fth_status ask_size(const struct fth_prober *prober, uint32_t size,
     for (uint32_t target = 0; target < size && status == FTH_OK; target++) {
         struct fth_cluster_target *item = &latency->targets[latency->target_count];
         *item = (struct fth_cluster_target){.size = size, .target = target};
-        status = add_target(&answers.items[2 * target], &answers.items[2 * target + 1],
-                            target ? others : own, &item->cycles, error);
+        status =
+            add_target(answers.items + (size_t)2 * target, answers.items + (size_t)2 * target + 1,
+                       target ? others : own, &item->cycles, error);
         latency->target_count += status == FTH_OK;
     }
     fth_answers_fini(&answers);
@@ -101,7 +102,7 @@ static enum fth_status decide(const struct pool *own, const struct pool *others,
                               struct fth_cluster_latency *latency, struct fth_error *error)
 {
     const double clock_mhz = latency->targets[0].cycles.clock_mhz;
-    struct fth_clusters clusters;
+    struct fth_clusters clusters = {0};
     enum fth_status status = figure_of(own->slopes, own->count, clock_mhz, &latency->own, error);
     if (status == FTH_OK)
         status = fth_cluster_f64(others->slopes, others->count, NULL, &clusters, error);

@@ -363,7 +363,7 @@ struct run {
     const struct fth_ptx_observer *observer;
     uint32_t grid[3], threads[3];
     uint32_t cluster[3], cluster_blocks;
-    uint64_t block_count, threads_per_block;
+    uint64_t block_count, cluster_count, threads_per_block;
     const uint8_t *arguments;
     uint64_t shared_bytes;
     /* Shared by the host's threads. */

@@ -278,7 +278,7 @@ static void run_cluster(struct run *run, uint64_t index)
 /* Takes clusters until there are none left. */
 static void work(struct run *run, const struct fth_log *log)
 {
-    const uint64_t count = run->block_count / run->cluster_blocks;
+    const uint64_t count = run->cluster_count;
     time_t last = 0;
     for (;;) {
         uint64_t index = __atomic_fetch_add(&run->next_cluster, 1, __ATOMIC_RELAXED);
@@ -312,8 +312,7 @@ static unsigned host_threads(const struct run *run)
     }
     if (threads > MOST_THREADS)
         threads = MOST_THREADS;
-    const uint64_t clusters = run->block_count / run->cluster_blocks;
-    return (unsigned)(threads < clusters ? threads : clusters);
+    return (unsigned)(threads < run->cluster_count ? threads : run->cluster_count);
 }
 
 /* The size of clusters that the launch or the kernel asks for. */
@@ -324,6 +323,7 @@ static enum fth_status check_clusters(struct run *run, struct fth_error *error)
     const uint32_t *asked = run->launch->cluster, *required = kernel->required_cluster;
     bool says = asked[0] || asked[1] || asked[2];
     uint64_t blocks = 1;
+    run->cluster_count = 1;
     for (int i = 0; i < 3; i++) {
         run->cluster[i] = says ? asked[i] : required[i];
         run->cluster[i] = run->cluster[i] ? run->cluster[i] : 1;
@@ -338,6 +338,7 @@ static enum fth_status check_clusters(struct run *run, struct fth_error *error)
             return fth_fail(error, FTH_INVALID, operation, kernel->name,
                             "%u blocks are not whole clusters of %u", run->grid[i],
                             run->cluster[i]);
+        run->cluster_count *= run->grid[i] / run->cluster[i];
     }
     run->cluster_blocks = (uint32_t)blocks;
     if (blocks > 1 && run->shared_bytes > CLUSTER_WINDOW)
