@@ -592,6 +592,10 @@ static enum fth_status run_family(struct fth_batch *batch, const struct fth_requ
     const struct fth_family_ops *family = fth_family_of(request->family);
     struct fth_machine_module **module = &batch->modules[request->family];
     struct fth_error fault = FTH_NO_ERROR;
+    if (batch->facts.capability < family->least_capability) {
+        give_up(samples, FTH_UNSUPPORTED, family->too_old);
+        return FTH_OK;
+    }
     enum fth_status status = FTH_OK;
     if (!*module) {
         struct fth_buffer ptx = {0};

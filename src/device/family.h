@@ -39,6 +39,10 @@ struct fth_family_ops {
     enum fth_status (*run)(struct fth_batch *batch, struct fth_machine_module *module,
                            const struct fth_request *request, uint32_t *cycles,
                            struct fth_error *error);
+    /* The oldest GPUs that its PTX is compiled for, 90 for 9.0, and why others cannot be asked. 0:
+     * as for the chase. */
+    unsigned least_capability;
+    const char *too_old;
 };
 
 extern const struct fth_family_ops fth_family_fetch, fth_family_stream, fth_family_cluster;

@@ -21,9 +21,11 @@ struct fth_machine_launch {
     struct fth_machine_module *module;
     const char *kernel;
     uint32_t blocks, threads; /* one dimension each */
-    uint64_t shared_bytes;    /* dynamic */
-    int carveout_percent;     /* -1: the driver's choice */
-    const void *arguments;    /* laid out as the kernel's parameters are, 8 bytes each */
+    uint32_t cluster;      /* so many blocks are one; 0 or 1: none. FTH_UNSUPPORTED where there are
+                              no clusters, or none of that size */
+    uint64_t shared_bytes; /* dynamic */
+    int carveout_percent;  /* -1: the driver's choice */
+    const void *arguments; /* laid out as the kernel's parameters are, 8 bytes each */
     size_t argument_bytes;
 };
 

@@ -134,3 +134,25 @@ enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error
     fth_buffer_fini(&dispatch);
     return status;
 }
+
+enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *error)
+{
+    struct fth_buffer loads = {0};
+    char unroll[24], unroll_bits[24], unroll_rest[24];
+    snprintf(unroll, sizeof unroll, "%d", UNROLL);
+    snprintf(unroll_bits, sizeof unroll_bits, "%d", UNROLL_BITS);
+    snprintf(unroll_rest, sizeof unroll_rest, "%d", UNROLL - 1);
+    for (int i = 0; i < UNROLL; i++)
+        fth_buffer_text(&loads, "    ld.u64 %p, [%p];\n");
+    const struct fth_kernel_value values[] = {{"loads", loads.data},
+                                              {"unroll", unroll},
+                                              {"unroll_bits", unroll_bits},
+                                              {"unroll_rest", unroll_rest}};
+    enum fth_status status =
+        loads.failed
+            ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "cluster", "out of memory")
+            : fth_kernels_fill("cluster", template("cluster"), values, FTH_COUNT(values), out,
+                               error);
+    fth_buffer_fini(&loads);
+    return status;
+}

@@ -50,6 +50,8 @@ FTH_MUST_USE enum fth_status fth_kernels_fill(const char *name, const char *text
 /* Appends the module of all experiments: census, pace, build, flush, chase. */
 FTH_MUST_USE enum fth_status fth_kernels_experiments(struct fth_buffer *out,
                                                      struct fth_error *error);
+/* Appends the module of cluster.ptx. */
+FTH_MUST_USE enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *error);
 
 extern const struct fth_embedded fth_embedded_kernels[];
 extern const size_t fth_embedded_kernel_count;

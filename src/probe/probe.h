@@ -4,7 +4,8 @@
  *   ask.c       requests out, answers in           latency.c   how long a load takes
  *   capacity.c  how much fits                      line.c      what a miss fetches, what is evicted
  *   sharing.c   which loads evict which            l2.c        partitions of the L2
- *   tlb.c       pages, reach and price of TLBs
+ *   tlb.c       pages, reach and price of TLBs     cluster.c   how far another SM's shared memory
+ * is
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -175,5 +176,26 @@ struct fth_tlbs {
 FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober,
                                             uint64_t most_bytes, struct fth_tlbs *tlbs,
                                             struct fth_error *error);
+/* ---- cluster.c ---- */
+
+/* Blocks of all clusters that are tried: of 2, 4 and 8. */
+enum { FTH_CLUSTER_TARGETS = 14 };
+
+struct fth_cluster_target {
+    uint32_t size, target; /* 0: block 0's own */
+    struct fth_figure cycles;
+};
+struct fth_cluster_latency {
+    struct fth_figure own;         /* a block's own shared memory, through the same loads */
+    struct fth_figure near_cycles; /* the nearest others */
+    struct fth_figure far_cycles;  /* the farthest, where they differ; otherwise the value is NAN */
+    struct fth_cluster_target targets[FTH_CLUSTER_TARGETS]; /* by size, then by target */
+    size_t target_count;
+};
+/* The cycles of a load from the shared memory of another block of a cluster. FTH_UNSUPPORTED where
+ * the GPU, or its driver, has no clusters. */
+FTH_MUST_USE enum fth_status fth_probe_cluster(const struct fth_prober *prober,
+                                               struct fth_cluster_latency *latency,
+                                               struct fth_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* Barriers: where the warps of a block wait for each other. */
+/* Barriers: where the warps of a block, or of a cluster, wait for each other. */
 #include "ptx/engine.h"
 
 /* Lanes of a block that wait at a barrier, and, for bar.red, those whose predicate is true. */
@@ -76,7 +76,56 @@ bool release_barriers(struct block *block)
     return released;
 }
 
-void report_deadlock(struct block *block)
+void tell_cluster_barrier(struct warp *warp, uint32_t phase, bool waited)
+{
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    if (observer && observer->cluster_barrier &&
+        !observer->cluster_barrier(observer->user, &warp->issue.who, phase, waited))
+        stop_run(warp->block->run);
+}
+
+/* Everybody who waits has come before, so it is enough to look who has not. */
+static bool cluster_is_complete(const struct cluster *cluster)
+{
+    for (uint32_t b = 0; b < cluster->count; b++)
+        for (uint32_t w = 0; w < cluster->blocks[b].warp_count; w++) {
+            const struct warp *warp = &cluster->blocks[b].warps[w];
+            if (alive_lanes(warp) & ~warp->at_cluster)
+                return false;
+        }
+    return true;
+}
+
+bool release_cluster(struct cluster *cluster)
+{
+    cluster->news = false;
+    if (!cluster->arrived || !cluster_is_complete(cluster))
+        return false;
+    cluster->arrived = false;
+    cluster->phase++;
+    for (uint32_t b = 0; b < cluster->count; b++)
+        for (uint32_t w = 0; w < cluster->blocks[b].warp_count; w++) {
+            struct warp *warp = &cluster->blocks[b].warps[w];
+            bool waited = false;
+            warp->at_cluster = 0;
+            for (uint32_t i = 0; i < warp->fragment_count; i++) {
+                struct fragment *fragment = &warp->fragments[i];
+                if (fragment->state != AT_CLUSTER)
+                    continue;
+                fragment->state = RUNNING;
+                fragment->pc++;
+                waited = true;
+            }
+            if (waited) {
+                warp->blocked = false;
+                tell_cluster_barrier(warp, cluster->phase - 1, true);
+            }
+        }
+    return true;
+}
+
+/* False where all its warps are done. */
+static bool report_waiting(struct block *block)
 {
     for (uint32_t w = 0; w < block->warp_count; w++) {
         struct warp *warp = &block->warps[w];
@@ -88,6 +137,9 @@ void report_deadlock(struct block *block)
             warp_fault(warp, inst, first_lane(fragment->mask),
                        "waits for lanes 0x%x of its warp, which never come here",
                        fragment->members & ~fragment->mask);
+        } else if (fragment->state == AT_CLUSTER) {
+            warp_fault(warp, inst, first_lane(fragment->mask),
+                       "the barrier of the cluster cannot complete: others wait elsewhere");
         } else {
             uint64_t yes;
             uint32_t threads = 0;
@@ -98,6 +150,14 @@ void report_deadlock(struct block *block)
                 "or wait elsewhere",
                 fragment->barrier, (unsigned long long)count);
         }
-        return;
+        return true;
     }
+    return false;
+}
+
+void report_deadlock(struct cluster *cluster)
+{
+    for (uint32_t b = 0; b < cluster->count; b++)
+        if (report_waiting(&cluster->blocks[b]))
+            return;
 }

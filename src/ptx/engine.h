@@ -21,8 +21,15 @@
 #define WINDOW_BYTES 0x10000000000u
 #define GLOBAL_BASE 0x7f0000000000u
 
-/* Inside the engine: the arguments of a kernel, as opposed to those of a call (FTH_SPACE_PARAM). */
+/* Inside the engine: the arguments of a kernel, as opposed to those of a call (FTH_SPACE_PARAM),
+ * and shared memory of any block of the cluster, as opposed to one's own (FTH_SPACE_SHARED). */
 #define SPACE_ARGUMENT 16
+#define SPACE_CLUSTER 17
+
+/* In a cluster of several blocks, shared memory of rank r is also seen from (r + 1) *
+ * CLUSTER_WINDOW on, in 32 bits as well. */
+#define CLUSTER_WINDOW ((uint64_t)1 << 24)
+enum { MOST_CLUSTER = 16 };
 
 /* ---- types and modifiers ---- */
 
@@ -112,7 +119,8 @@ enum flag {
     F_ANY = 1 << 23,
     F_ALL = 1 << 24,
     F_UNI = 1 << 25,
-    F_BALLOT = 1 << 26
+    F_BALLOT = 1 << 26,
+    F_WAIT = 1 << 27
 };
 
 /* ---- instructions ---- */
@@ -133,6 +141,7 @@ enum control {
     K_RETURN,
     K_EXIT,
     K_BARRIER,
+    K_CLUSTER,  /* barrier.cluster */
     K_CONVERGE, /* .sync instructions: all lanes of the member mask must be here */
     K_MEET,     /* bar.warp.sync: all lanes of the member mask must be at one, here or elsewhere */
     K_TRAP
@@ -283,7 +292,7 @@ struct frame {
     uint8_t *params; /* [lane][param_bytes]; of a kernel, NULL */
 };
 
-enum fragment_state { RUNNING, AT_BARRIER, AT_SYNC, AT_MEETING };
+enum fragment_state { RUNNING, AT_BARRIER, AT_SYNC, AT_MEETING, AT_CLUSTER };
 
 /* Lanes that are at the same place. A warp that has not diverged has one. */
 struct fragment {
@@ -295,10 +304,21 @@ struct fragment {
     struct frame *frame;
 };
 
+/* Blocks that run together. Without clusters each is one of its own. */
+struct cluster {
+    struct block *blocks;
+    uint32_t count;
+    uint32_t phase; /* how often its barrier was complete */
+    bool arrived;   /* somebody has come to the barrier since */
+    bool news;      /* and nobody has looked yet whether it is complete */
+};
+
 struct block {
     struct run *run;
+    struct cluster *cluster;
     uint64_t index;
     uint32_t xyz[3];
+    uint32_t rank; /* in the cluster */
     uint32_t sm;
     uint8_t *shared;       /* NULL until the first access; see reserve_shared */
     uint64_t shared_bytes; /* 0 until then */
@@ -319,8 +339,9 @@ struct warp {
 
     struct block *block;
     uint32_t index;
-    uint32_t exists; /* lanes that the block's size gives it */
-    uint32_t carry;  /* the condition code register, a bit a lane */
+    uint32_t exists;     /* lanes that the block's size gives it */
+    uint32_t carry;      /* the condition code register, a bit a lane */
+    uint32_t at_cluster; /* lanes that have come to the cluster's barrier, which is not complete */
     struct fragment fragments[LANES];
     uint32_t fragment_count, current;
     uint64_t instructions, thread_instructions;
@@ -341,11 +362,12 @@ struct run {
     const struct fth_ptx_launch *launch;
     const struct fth_ptx_observer *observer;
     uint32_t grid[3], threads[3];
-    uint64_t block_count, threads_per_block;
+    uint32_t cluster[3], cluster_blocks;
+    uint64_t block_count, cluster_count, threads_per_block;
     const uint8_t *arguments;
     uint64_t shared_bytes;
     /* Shared by the host's threads. */
-    uint64_t next_block;
+    uint64_t next_cluster;
     bool stop;
     uint64_t warp_instructions, thread_instructions;
     void *lock; /* pthread_mutex_t */
@@ -395,8 +417,12 @@ bool run_warp(struct warp *warp, uint64_t turn);
 bool reserve_shared(struct block *block);
 /* Lets go everyone at a barrier that is complete. True where one was. */
 bool release_barriers(struct block *block);
+/* The same for the barrier of the cluster. */
+bool release_cluster(struct cluster *cluster);
+/* Tells the observer that threads of the warp came there or (`waited`) go on. */
+void tell_cluster_barrier(struct warp *warp, uint32_t phase, bool waited);
 /* Nobody can go on: say who waits for what. */
-void report_deadlock(struct block *block);
+void report_deadlock(struct cluster *cluster);
 
 /* ---- operands.c ---- */
 

@@ -40,17 +40,19 @@ static inline uint8_t *within(uint8_t *memory, uint64_t size, uint64_t offset, u
     return offset <= size && size - offset >= bytes ? memory + offset : NULL;
 }
 
-/* Where the lane's address leads, in a space that is not generic; NULL where it leads nowhere. */
+static inline uint8_t *resolve_shared(struct block *block, uint64_t address, unsigned bytes)
+{
+    if (!block->shared && !reserve_shared(block))
+        return NULL;
+    return within(block->shared, block->shared_bytes, address, bytes);
+}
+
+/* Where the lane's address leads, in a space that is neither generic nor shared; NULL where it
+ * leads nowhere. */
 static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, unsigned bytes,
                                unsigned space)
 {
     switch (space) {
-    case FTH_SPACE_SHARED: {
-        struct block *block = warp->block;
-        if (!block->shared && !reserve_shared(block))
-            return NULL;
-        return within(block->shared, block->shared_bytes, address, bytes);
-    }
     case FTH_SPACE_LOCAL: /* a kernel without local variables has none */
         return warp->local ? within(warp->local + (uint64_t)lane * warp->local_bytes,
                                     warp->local_bytes, address, bytes)
@@ -79,14 +81,43 @@ static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, un
     }
 }
 
-/* The addresses of all lanes in the space they lead to, and the space. Lanes of one generic access
- * may lead to different spaces: `groups` of them are handled one after the other. */
+/* The addresses of all lanes in the space they lead to, and the space. Lanes of one access may lead
+ * to different spaces, or to shared memory of different blocks: groups of them are handled one
+ * after the other. */
 struct reach {
     uint64_t addresses[LANES]; /* within the space */
     uint8_t *host[LANES];
     unsigned space;
-    uint32_t mask; /* lanes in that space */
+    struct block *block; /* whose shared memory it is */
+    uint32_t mask;       /* lanes in that space */
 };
+
+/* The block of the cluster whose window a shared address is in, or NULL. */
+static struct block *block_at(const struct warp *warp, uint64_t address)
+{
+    struct cluster *cluster = warp->block->cluster;
+    uint64_t window = address / CLUSTER_WINDOW;
+    return window == 0 || cluster->count == 1 ? warp->block
+           : window <= cluster->count         ? &cluster->blocks[window - 1]
+                                              : NULL;
+}
+
+/* Keeps the lanes whose addresses lead to the same block as that of the first. */
+static void keep_one_block(const struct warp *warp, struct reach *reach)
+{
+    struct block *block = block_at(warp, reach->addresses[first_lane(reach->mask)]);
+    if (warp->block->cluster->count == 1 || !block)
+        return;
+    uint32_t same = 0;
+    FOR_LANES(reach->mask, {
+        if (block_at(warp, reach->addresses[lane]) == block) {
+            same |= 1u << lane;
+            reach->addresses[lane] %= CLUSTER_WINDOW;
+        }
+    });
+    reach->mask = same;
+    reach->block = block;
+}
 
 /* Takes from *mask the lanes that lead to the same space as the first of them. False on a fault. */
 static bool reach_next(struct warp *warp, const struct inst *inst, uint32_t *mask, unsigned bytes,
@@ -94,8 +125,9 @@ static bool reach_next(struct warp *warp, const struct inst *inst, uint32_t *mas
 {
     const uint64_t *base = row(warp, inst->s[0]);
     uint64_t offset = (uint64_t)inst->offset;
-    unsigned space = inst->space;
+    unsigned space = inst->space == SPACE_CLUSTER ? FTH_SPACE_SHARED : inst->space;
     reach->mask = *mask;
+    reach->block = warp->block;
     if (space == FTH_SPACE_GENERIC) {
         space = space_of(base[first_lane(*mask)] + offset);
         uint64_t window = space == FTH_SPACE_SHARED  ? SHARED_WINDOW
@@ -126,6 +158,8 @@ static bool reach_next(struct warp *warp, const struct inst *inst, uint32_t *mas
                     reach->addresses[lane] = (uint32_t)address;
             });
     }
+    if (space == FTH_SPACE_SHARED && inst->space != FTH_SPACE_SHARED)
+        keep_one_block(warp, reach);
     *mask &= ~reach->mask;
     reach->space = space;
     for (uint32_t left = reach->mask; left; left &= left - 1) {
@@ -136,7 +170,8 @@ static bool reach_next(struct warp *warp, const struct inst *inst, uint32_t *mas
                        write ? "write" : "read", bytes, (unsigned long long)address, bytes);
             return false;
         }
-        reach->host[lane] = resolve(warp, lane, address, bytes, space);
+        reach->host[lane] = space == FTH_SPACE_SHARED ? resolve_shared(reach->block, address, bytes)
+                                                      : resolve(warp, lane, address, bytes, space);
         if (!reach->host[lane]) {
             out_of_bounds(warp, inst, lane, address, bytes, space, write);
             return false;
@@ -164,6 +199,7 @@ static bool tell(struct warp *warp, const struct inst *inst, const struct reach 
         .source_line = inst->source_line,
         .space =
             reach->space == SPACE_ARGUMENT ? FTH_SPACE_PARAM : (enum fth_ptx_space)reach->space,
+        .target = reach->space == FTH_SPACE_SHARED ? reach->block->rank : warp->block->rank,
         .cache_op = inst->flags & F_VOLATILE ? FTH_CACHE_VOLATILE
                     : inst->flags & F_NC     ? FTH_CACHE_NC
                                              : (enum fth_ptx_cache_op)inst->cache_op,
@@ -475,7 +511,7 @@ static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
 
 static uint64_t window_of(unsigned space)
 {
-    return space == FTH_SPACE_SHARED                             ? SHARED_WINDOW
+    return space == FTH_SPACE_SHARED || space == SPACE_CLUSTER   ? SHARED_WINDOW
            : space == FTH_SPACE_LOCAL                            ? LOCAL_WINDOW
            : space == FTH_SPACE_PARAM || space == SPACE_ARGUMENT ? PARAM_WINDOW
                                                                  : 0;
@@ -488,9 +524,13 @@ static void run_isspacep(struct warp *warp, const struct inst *inst, uint32_t ma
 {
     const uint64_t *ra = row(warp, inst->s[0]);
     uint32_t lanes = 0;
-    unsigned space = inst->space == SPACE_ARGUMENT ? FTH_SPACE_PARAM : inst->space;
+    unsigned space = inst->space == SPACE_ARGUMENT  ? FTH_SPACE_PARAM
+                     : inst->space == SPACE_CLUSTER ? FTH_SPACE_SHARED
+                                                    : inst->space;
     FOR_LANES(mask, {
         bool holds = space_of(ra[lane]) == space;
+        if (inst->space == FTH_SPACE_SHARED)
+            holds = holds && block_at(warp, ra[lane] - SHARED_WINDOW) == warp->block;
         if (space == FTH_SPACE_CONST || (space == FTH_SPACE_GLOBAL && holds)) {
             const struct allocation *found =
                 find_allocation(warp->block->run->machine->memory, ra[lane]);
@@ -500,6 +540,44 @@ static void run_isspacep(struct warp *warp, const struct inst *inst, uint32_t ma
         lanes |= (uint32_t)holds << lane;
     });
     set_predicate(warp, inst->d[0], mask, lanes);
+}
+
+/* A shared address, generic or not, as an offset from where shared memory begins. */
+static uint64_t shared_offset(uint64_t address)
+{
+    return space_of(address) == FTH_SPACE_SHARED ? address - SHARED_WINDOW : (uint32_t)address;
+}
+
+/* The same place in another block of the cluster. */
+static void run_mapa(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
+    const struct cluster *cluster = warp->block->cluster;
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    uint64_t base = inst->space == FTH_SPACE_GENERIC ? SHARED_WINDOW : 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        int lane = first_lane(left);
+        uint32_t rank = (uint32_t)rb[lane];
+        if (rank >= cluster->count || (base && space_of(ra[lane]) != FTH_SPACE_SHARED)) {
+            warp_fault(warp, inst, lane, "0x%llx in block %u of a cluster of %u: there is none",
+                       (unsigned long long)ra[lane], rank, cluster->count);
+            return;
+        }
+        uint64_t offset = shared_offset(ra[lane]);
+        rd[lane] =
+            base +
+            (cluster->count == 1 ? offset : (rank + 1) * CLUSTER_WINDOW + offset % CLUSTER_WINDOW);
+    }
+}
+
+static void run_getctarank(struct warp *warp, const struct inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]);
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    FOR_LANES(mask, {
+        const struct block *block = block_at(warp, shared_offset(ra[lane]));
+        rd[lane] = block ? block->rank : UINT32_MAX;
+    });
 }
 
 /* Fences order nothing that is not ordered already; prefetches bring nothing. */
@@ -563,6 +641,13 @@ bool select_memory(struct inst *inst, const char *base)
         inst->run = inst->flags & F_TO ? run_cvta_to : run_cvta;
         return inst->space != FTH_SPACE_GENERIC && has_operands(inst, 1) &&
                !(inst->flags & ~(uint32_t)F_TO);
+    }
+    if (strcmp(base, "mapa") == 0 || strcmp(base, "getctarank") == 0) {
+        bool maps = base[0] == 'm';
+        inst->run = maps ? run_mapa : run_getctarank;
+        return (inst->space == FTH_SPACE_GENERIC || inst->space == SPACE_CLUSTER) &&
+               (inst->type == T_U64 || inst->type == T_U32) && inst->flags == 0 &&
+               has_operands(inst, maps ? 2 : 1);
     }
     if (strcmp(base, "isspacep") == 0) {
         inst->run = run_isspacep;

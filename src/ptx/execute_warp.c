@@ -38,8 +38,20 @@ enum special {
     DYNAMIC_SMEM_SIZE,
     TOTAL_SMEM_SIZE,
     WARP_SIZE,
-    ZERO,
-    ONE,
+    CLUSTER_CTAID_X,
+    CLUSTER_CTAID_Y,
+    CLUSTER_CTAID_Z,
+    CLUSTER_NCTAID_X,
+    CLUSTER_NCTAID_Y,
+    CLUSTER_NCTAID_Z,
+    CLUSTER_CTARANK,
+    CLUSTER_NCTARANK,
+    CLUSTERID_X,
+    CLUSTERID_Y,
+    CLUSTERID_Z,
+    NCLUSTERID_X,
+    NCLUSTERID_Y,
+    NCLUSTERID_Z,
     DYNAMIC_SHARED,
     LOCAL_BASE
 };
@@ -80,15 +92,20 @@ static const struct {
     {"%dynamic_smem_size", DYNAMIC_SMEM_SIZE},
     {"%total_smem_size", TOTAL_SMEM_SIZE},
     {"WARP_SZ", WARP_SIZE},
-    /* Every block is a cluster of its own. */
-    {"%cluster_ctaid.x", ZERO},
-    {"%cluster_ctaid.y", ZERO},
-    {"%cluster_ctaid.z", ZERO},
-    {"%cluster_nctaid.x", ONE},
-    {"%cluster_nctaid.y", ONE},
-    {"%cluster_nctaid.z", ONE},
-    {"%cluster_ctarank", ZERO},
-    {"%cluster_nctarank", ONE},
+    {"%cluster_ctaid.x", CLUSTER_CTAID_X},
+    {"%cluster_ctaid.y", CLUSTER_CTAID_Y},
+    {"%cluster_ctaid.z", CLUSTER_CTAID_Z},
+    {"%cluster_nctaid.x", CLUSTER_NCTAID_X},
+    {"%cluster_nctaid.y", CLUSTER_NCTAID_Y},
+    {"%cluster_nctaid.z", CLUSTER_NCTAID_Z},
+    {"%cluster_ctarank", CLUSTER_CTARANK},
+    {"%cluster_nctarank", CLUSTER_NCTARANK},
+    {"%clusterid.x", CLUSTERID_X},
+    {"%clusterid.y", CLUSTERID_Y},
+    {"%clusterid.z", CLUSTERID_Z},
+    {"%nclusterid.x", NCLUSTERID_X},
+    {"%nclusterid.y", NCLUSTERID_Y},
+    {"%nclusterid.z", NCLUSTERID_Z},
     /* Our own: addresses that are known only when the kernel runs. */
     {"%dynamic_shared", DYNAMIC_SHARED},
     {"%local_base", LOCAL_BASE},
@@ -138,10 +155,23 @@ static uint64_t uniform_special(const struct warp *warp, unsigned special)
     case DYNAMIC_SMEM_SIZE: return run->launch->dynamic_shared_bytes;
     case TOTAL_SMEM_SIZE: return run->shared_bytes;
     case WARP_SIZE: return LANES;
-    case ONE: return 1;
+    case CLUSTER_CTAID_X: return block->xyz[0] % run->cluster[0];
+    case CLUSTER_CTAID_Y: return block->xyz[1] % run->cluster[1];
+    case CLUSTER_CTAID_Z: return block->xyz[2] % run->cluster[2];
+    case CLUSTER_NCTAID_X: return run->cluster[0];
+    case CLUSTER_NCTAID_Y: return run->cluster[1];
+    case CLUSTER_NCTAID_Z: return run->cluster[2];
+    case CLUSTER_CTARANK: return block->rank;
+    case CLUSTER_NCTARANK: return run->cluster_blocks;
+    case CLUSTERID_X: return block->xyz[0] / run->cluster[0];
+    case CLUSTERID_Y: return block->xyz[1] / run->cluster[1];
+    case CLUSTERID_Z: return block->xyz[2] / run->cluster[2];
+    case NCLUSTERID_X: return run->grid[0] / run->cluster[0];
+    case NCLUSTERID_Y: return run->grid[1] / run->cluster[1];
+    case NCLUSTERID_Z: return run->grid[2] / run->cluster[2];
     case DYNAMIC_SHARED: return run->module->dynamic_shared;
     case LOCAL_BASE: return warp->frame->local_base;
-    default: return 0; /* GRIDID, ZERO */
+    default: return 0; /* GRIDID */
     }
 }
 
@@ -300,6 +330,11 @@ static bool select_barrier(struct inst *inst)
         bool ok = converges(inst, 0);
         inst->control = K_MEET;
         return ok;
+    }
+    if (inst->mode == 2) { /* barrier.cluster */
+        inst->control = K_CLUSTER;
+        return (inst->flags == F_ARRIVE || inst->flags == F_WAIT) && inst->s[0] == NO_REGISTER &&
+               inst->predicate == UINT32_MAX;
     }
     inst->control = K_BARRIER;
     uint32_t known = F_SYNC | F_ARRIVE | F_RED;

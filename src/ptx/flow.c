@@ -363,6 +363,37 @@ static void do_barrier(struct warp *warp, struct fragment *fragment, const struc
         add_fragment(warp, fragment->frame, fragment->pc + 1, rest);
 }
 
+/* Arriving does not stop anybody; waiting does, until the barrier has been complete since one
+ * arrived. */
+static void do_cluster(struct warp *warp, struct fragment *fragment, const struct inst *inst,
+                       uint32_t lanes)
+{
+    struct cluster *cluster = warp->block->cluster;
+    if (inst->flags & F_ARRIVE) {
+        if (warp->at_cluster & lanes) {
+            warp_fault(warp, inst, first_lane(warp->at_cluster & lanes),
+                       "comes to the barrier of its cluster twice without waiting");
+            return;
+        }
+        warp->at_cluster |= lanes;
+        cluster->arrived = cluster->news = true;
+        tell_cluster_barrier(warp, cluster->phase, false);
+        fragment->pc++;
+        return;
+    }
+    uint32_t waits = lanes & warp->at_cluster, rest = fragment->mask & ~waits;
+    if (lanes & ~waits)
+        tell_cluster_barrier(warp, cluster->phase - 1, true);
+    if (!waits) {
+        fragment->pc++;
+        return;
+    }
+    fragment->mask = waits;
+    fragment->state = AT_CLUSTER;
+    if (rest)
+        add_fragment(warp, fragment->frame, fragment->pc + 1, rest);
+}
+
 static void do_meet(struct warp *warp, struct fragment *fragment, const struct inst *inst,
                     uint32_t lanes)
 {
@@ -452,6 +483,7 @@ static void run_control(struct warp *warp, const struct inst *inst, uint32_t lan
     case K_RETURN: do_return(warp, fragment, lanes); break;
     case K_EXIT: do_exit(warp, fragment, lanes); break;
     case K_BARRIER: do_barrier(warp, fragment, inst, lanes); break;
+    case K_CLUSTER: do_cluster(warp, fragment, inst, lanes); break;
     case K_MEET: do_meet(warp, fragment, inst, lanes); break;
     case K_TRAP: warp_fault(warp, inst, first_lane(lanes), "trap"); break;
     default: break;

@@ -81,16 +81,28 @@ bool reserve_shared(struct block *block)
     return true;
 }
 
-static bool block_init(struct block *block, struct run *run, uint64_t index)
+/* Where block `rank` of a cluster stands in the grid; clusters are counted as blocks are. */
+static void find_block(const struct run *run, uint64_t cluster, uint32_t rank, uint32_t xyz[3])
+{
+    for (int i = 0; i < 3; i++) {
+        const uint32_t size = run->cluster[i], clusters = run->grid[i] / size;
+        xyz[i] = (uint32_t)(cluster % clusters) * size + rank % size;
+        cluster /= clusters;
+        rank /= size;
+    }
+}
+
+static bool block_init(struct block *block, struct run *run, struct cluster *cluster,
+                       uint64_t cluster_index, uint32_t rank)
 {
     uint32_t warps = (uint32_t)((run->threads_per_block + LANES - 1) / LANES);
     uint32_t sms = run->launch->sms ? run->launch->sms : 1;
-    *block = (struct block){.run = run,
-                            .index = index,
-                            .xyz = {(uint32_t)(index % run->grid[0]),
-                                    (uint32_t)(index / run->grid[0] % run->grid[1]),
-                                    (uint32_t)(index / run->grid[0] / run->grid[1])},
-                            .sm = (uint32_t)(index % sms)};
+    *block = (struct block){.run = run, .cluster = cluster, .rank = rank};
+    find_block(run, cluster_index, rank, block->xyz);
+    const uint64_t index =
+        ((uint64_t)block->xyz[2] * run->grid[1] + block->xyz[1]) * run->grid[0] + block->xyz[0];
+    block->index = index;
+    block->sm = (uint32_t)(index % sms);
     block->warps = calloc(warps, sizeof *block->warps);
     if (!block->warps) {
         out_of_memory(run);
@@ -106,7 +118,8 @@ static bool block_init(struct block *block, struct run *run, uint64_t index)
             (struct fth_ptx_warp_id){.block = index,
                                      .block_xyz = {block->xyz[0], block->xyz[1], block->xyz[2]},
                                      .warp = w,
-                                     .sm = block->sm};
+                                     .sm = block->sm,
+                                     .rank = rank};
         warp->pool = (const uint64_t(*)[LANES])run->module->pool;
         warp->exists = lanes >= LANES ? FULL_MASK : (1u << lanes) - 1;
         struct frame *frame = frame_create(warp, run->kernel, NULL);
@@ -126,24 +139,34 @@ static bool stopped(const struct run *run)
     return __atomic_load_n(&run->stop, __ATOMIC_RELAXED);
 }
 
-/* The warps take turns; each turn is long. */
-static void run_in_rounds(struct block *block)
+/* A turn for each warp. True where there is something left to run; *progress where any did. */
+static bool run_round(struct block *block, bool *progress)
 {
     struct run *run = block->run;
+    bool left = false;
+    for (uint32_t w = 0; w < block->warp_count && !stopped(run); w++) {
+        if (block->warps[w].fragment_count == 0)
+            continue;
+        *progress = run_warp(&block->warps[w], WARP_TURN) || *progress;
+        left = left || block->warps[w].fragment_count > 0;
+        if (block->warps[w].failed)
+            stop_run(run);
+    }
+    *progress = (left && release_barriers(block)) || *progress;
+    return left;
+}
+
+/* The warps take turns; each turn is long. */
+static void run_in_rounds(struct run *run, struct cluster *cluster)
+{
     for (bool left = true; left && !stopped(run);) {
         bool progress = false;
         left = false;
-        for (uint32_t w = 0; w < block->warp_count && !stopped(run); w++) {
-            if (block->warps[w].fragment_count == 0)
-                continue;
-            progress = run_warp(&block->warps[w], WARP_TURN) || progress;
-            left = left || block->warps[w].fragment_count > 0;
-            if (block->warps[w].failed)
-                stop_run(run);
-        }
-        progress = (left && release_barriers(block)) || progress;
+        for (uint32_t b = 0; b < cluster->count; b++)
+            left = run_round(&cluster->blocks[b], &progress) || left;
+        progress = (left && release_cluster(cluster)) || progress;
         if (left && !progress && !stopped(run))
-            report_deadlock(block);
+            report_deadlock(cluster);
     }
 }
 
@@ -152,84 +175,119 @@ static void run_in_rounds(struct block *block)
 #define SHORT_TURN 8u
 
 /* The warp that is furthest behind in time. NULL: none can run. */
-static struct warp *earliest(struct block *block, bool *alone)
+static struct warp *earliest(const struct cluster *cluster, bool *alone)
 {
     struct warp *first = NULL;
     *alone = true;
-    for (uint32_t w = 0; w < block->warp_count; w++) {
-        struct warp *warp = &block->warps[w];
-        if (warp->fragment_count == 0 || warp->blocked)
-            continue;
-        if (first)
-            *alone = false;
-        if (!first || warp->time < first->time)
-            first = warp;
+    for (uint32_t b = 0; b < cluster->count; b++) {
+        const struct block *block = &cluster->blocks[b];
+        for (uint32_t w = 0; w < block->warp_count; w++) {
+            struct warp *warp = &block->warps[w];
+            if (warp->fragment_count == 0 || warp->blocked)
+                continue;
+            if (first)
+                *alone = false;
+            if (!first || warp->time < first->time)
+                first = warp;
+        }
     }
     return first;
 }
 
-static void run_by_time(struct block *block)
+static bool is_done(const struct cluster *cluster)
 {
-    struct run *run = block->run;
+    for (uint32_t b = 0; b < cluster->count; b++)
+        for (uint32_t w = 0; w < cluster->blocks[b].warp_count; w++)
+            if (cluster->blocks[b].warps[w].fragment_count)
+                return false;
+    return true;
+}
+
+/* Barriers may have moved any of them. */
+static void read_times(const struct cluster *cluster, const struct fth_ptx_observer *observer)
+{
+    for (uint32_t b = 0; b < cluster->count; b++)
+        for (uint32_t w = 0; w < cluster->blocks[b].warp_count; w++) {
+            struct warp *warp = &cluster->blocks[b].warps[w];
+            if (warp->fragment_count)
+                warp->time = observer->time(observer->user, &warp->issue.who);
+        }
+}
+
+static void run_by_time(struct run *run, struct cluster *cluster)
+{
     const struct fth_ptx_observer *observer = run->observer;
     while (!stopped(run)) {
-        bool alone, left = false;
-        struct warp *warp = earliest(block, &alone);
+        bool alone;
+        struct warp *warp = earliest(cluster, &alone);
         if (warp) {
             run_warp(warp, alone ? WARP_TURN : SHORT_TURN);
             warp->time = observer->time(observer->user, &warp->issue.who);
             if (warp->failed)
                 stop_run(run);
-            if (!warp->blocked && warp->fragment_count)
+            if (!warp->blocked && warp->fragment_count && !cluster->news)
                 continue;
         }
         /* One came to a barrier or is gone: that may have completed one. */
-        for (uint32_t w = 0; w < block->warp_count; w++)
-            left = left || block->warps[w].fragment_count > 0;
-        if (!left || stopped(run))
+        if (is_done(cluster) || stopped(run))
             return;
-        if (release_barriers(block)) {
-            for (uint32_t w = 0; w < block->warp_count; w++)
-                if (block->warps[w].fragment_count)
-                    block->warps[w].time =
-                        observer->time(observer->user, &block->warps[w].issue.who);
-        } else if (!warp) {
-            report_deadlock(block);
-        }
+        bool released = release_cluster(cluster);
+        for (uint32_t b = 0; b < cluster->count; b++)
+            released = release_barriers(&cluster->blocks[b]) || released;
+        if (released)
+            read_times(cluster, observer);
+        else if (!warp)
+            report_deadlock(cluster);
     }
 }
 
-static void run_block(struct run *run, uint64_t index)
+static void run_cluster(struct run *run, uint64_t index)
 {
-    struct block block;
-    if (block_init(&block, run, index)) {
-        if (run->observer && run->observer->time)
-            run_by_time(&block);
-        else
-            run_in_rounds(&block);
+    struct block only;
+    struct cluster cluster = {.blocks = &only};
+    if (run->cluster_blocks > 1)
+        cluster.blocks = calloc(run->cluster_blocks, sizeof *cluster.blocks);
+    if (!cluster.blocks) {
+        out_of_memory(run);
+        return;
     }
+    bool ok = true;
+    for (uint32_t rank = 0; rank < run->cluster_blocks && ok; rank++) {
+        ok = block_init(&cluster.blocks[rank], run, &cluster, index, rank);
+        cluster.count++;
+    }
+    if (ok && run->observer && run->observer->time)
+        run_by_time(run, &cluster);
+    else if (ok)
+        run_in_rounds(run, &cluster);
     uint64_t warp_instructions = 0, thread_instructions = 0;
-    for (uint32_t w = 0; w < block.warp_count; w++) {
-        warp_instructions += block.warps[w].instructions;
-        thread_instructions += block.warps[w].thread_instructions;
+    for (uint32_t rank = 0; rank < cluster.count; rank++) {
+        struct block *block = &cluster.blocks[rank];
+        for (uint32_t w = 0; w < block->warp_count; w++) {
+            warp_instructions += block->warps[w].instructions;
+            thread_instructions += block->warps[w].thread_instructions;
+        }
+        block_fini(block);
     }
     __atomic_fetch_add(&run->warp_instructions, warp_instructions, __ATOMIC_RELAXED);
     __atomic_fetch_add(&run->thread_instructions, thread_instructions, __ATOMIC_RELAXED);
-    block_fini(&block);
+    if (cluster.blocks != &only)
+        free(cluster.blocks);
 }
 
-/* Takes blocks until there are none left. */
+/* Takes clusters until there are none left. */
 static void work(struct run *run, const struct fth_log *log)
 {
+    const uint64_t count = run->cluster_count;
     time_t last = 0;
     for (;;) {
-        uint64_t index = __atomic_fetch_add(&run->next_block, 1, __ATOMIC_RELAXED);
-        if (index >= run->block_count || __atomic_load_n(&run->stop, __ATOMIC_RELAXED))
+        uint64_t index = __atomic_fetch_add(&run->next_cluster, 1, __ATOMIC_RELAXED);
+        if (index >= count || __atomic_load_n(&run->stop, __ATOMIC_RELAXED))
             return;
-        run_block(run, index);
+        run_cluster(run, index);
         time_t now = log ? time(NULL) : 0;
         if (now != last) /* once a second is enough */
-            fth_log_progress(log, run->kernel->name, (double)index / (double)run->block_count);
+            fth_log_progress(log, run->kernel->name, (double)index / (double)count);
         last = now;
     }
 }
@@ -254,7 +312,40 @@ static unsigned host_threads(const struct run *run)
     }
     if (threads > MOST_THREADS)
         threads = MOST_THREADS;
-    return (unsigned)(threads < run->block_count ? threads : run->block_count);
+    return (unsigned)(threads < run->cluster_count ? threads : run->cluster_count);
+}
+
+/* The size of clusters that the launch or the kernel asks for. */
+static enum fth_status check_clusters(struct run *run, struct fth_error *error)
+{
+    static const char operation[] = "launch kernel";
+    const struct fth_ptx_kernel *kernel = &run->kernel->kernel;
+    const uint32_t *asked = run->launch->cluster, *required = kernel->required_cluster;
+    bool says = asked[0] || asked[1] || asked[2];
+    uint64_t blocks = 1;
+    run->cluster_count = 1;
+    for (int i = 0; i < 3; i++) {
+        run->cluster[i] = says ? asked[i] : required[i];
+        run->cluster[i] = run->cluster[i] ? run->cluster[i] : 1;
+        blocks *= run->cluster[i];
+        if (blocks > MOST_CLUSTER)
+            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                            "a cluster of more than %d blocks", MOST_CLUSTER);
+        if (says && required[0] && required[i] != run->cluster[i])
+            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                            "clusters of another size than .reqnctapercluster asks for");
+        if (run->grid[i] % run->cluster[i])
+            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                            "%u blocks are not whole clusters of %u", run->grid[i],
+                            run->cluster[i]);
+        run->cluster_count *= run->grid[i] / run->cluster[i];
+    }
+    run->cluster_blocks = (uint32_t)blocks;
+    if (blocks > 1 && run->shared_bytes > CLUSTER_WINDOW)
+        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                        "%llu bytes of shared memory, and a block of a cluster can have %llu",
+                        (unsigned long long)run->shared_bytes, (unsigned long long)CLUSTER_WINDOW);
+    return FTH_OK;
 }
 
 static enum fth_status check_launch(struct run *run, struct fth_error *error)
@@ -297,7 +388,7 @@ static enum fth_status check_launch(struct run *run, struct fth_error *error)
     run->shared_bytes = launch->dynamic_shared_bytes
                             ? run->module->dynamic_shared + launch->dynamic_shared_bytes
                             : kernel->shared_bytes;
-    return FTH_OK;
+    return check_clusters(run, error);
 }
 
 enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_ptx_launch *launch,

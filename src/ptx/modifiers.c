@@ -49,6 +49,7 @@ static const struct {
     {"any", SET_FLAG, F_ANY},
     {"all", SET_FLAG, F_ALL},
     {"ballot", SET_FLAG, F_BALLOT},
+    {"wait", SET_FLAG, F_WAIT},
     {"noftz", SET_NOTHING, 0},
 
     {"rn", SET_ROUND, R_RN},
@@ -94,6 +95,7 @@ static const struct {
     {"global", SET_SPACE, FTH_SPACE_GLOBAL},
     {"shared", SET_SPACE, FTH_SPACE_SHARED},
     {"shared::cta", SET_SPACE, FTH_SPACE_SHARED},
+    {"shared::cluster", SET_SPACE, SPACE_CLUSTER},
     {"local", SET_SPACE, FTH_SPACE_LOCAL},
     {"const", SET_SPACE, FTH_SPACE_CONST},
     {"param", SET_SPACE, FTH_SPACE_PARAM},
@@ -190,7 +192,11 @@ bool apply_modifier(struct inst *inst, const char *base, const char *word, size_
             return false;
         return true;
     }
-    /* Three words have a second meaning. */
+    /* Four words have a second meaning. */
+    if (strcmp(base, "barrier") == 0 && size == 7 && memcmp(word, "cluster", 7) == 0) {
+        inst->mode = 2;
+        return true;
+    }
     if (compares(base) && size == 2 && memcmp(word, "lo", 2) == 0) {
         inst->comparison = C_LO;
         return true;

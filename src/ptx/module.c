@@ -288,6 +288,8 @@ static bool parse_function_directives(struct parser *parser)
         uint32_t *sizes = token_is(&lexer->token, ".maxntid") ? parser->function->kernel.max_block
                           : token_is(&lexer->token, ".reqntid")
                               ? parser->function->kernel.required_block
+                          : token_is(&lexer->token, ".reqnctapercluster")
+                              ? parser->function->kernel.required_cluster
                               : NULL;
         lexer_next(lexer);
         for (int i = 0; lexer->token.kind == TOKEN_INTEGER; i++) {

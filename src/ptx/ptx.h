@@ -51,9 +51,10 @@ struct fth_ptx_kernel {
     const struct fth_ptx_parameter *parameters;
     size_t parameter_count;
     size_t parameter_bytes;
-    size_t shared_bytes;        /* static */
-    uint32_t max_block[3];      /* .maxntid; 0 where it is not said */
-    uint32_t required_block[3]; /* .reqntid */
+    size_t shared_bytes;          /* static */
+    uint32_t max_block[3];        /* .maxntid; 0 where it is not said */
+    uint32_t required_block[3];   /* .reqntid */
+    uint32_t required_cluster[3]; /* .reqnctapercluster */
 };
 
 /* NULL past the last. */
@@ -137,6 +138,7 @@ struct fth_ptx_warp_id {
     uint32_t block_xyz[3];
     uint32_t warp; /* in the block */
     uint32_t sm;   /* %smid */
+    uint32_t rank; /* of the block in its cluster */
 };
 
 /* One memory instruction of one warp. */
@@ -146,6 +148,7 @@ struct fth_ptx_access {
     uint32_t line;        /* in the PTX text */
     uint32_t source_file, source_line; /* from .loc; 0: not known */
     enum fth_ptx_space space;          /* where the address led: never GENERIC */
+    uint32_t target;                   /* SHARED: the rank of the block whose memory it is */
     enum fth_ptx_cache_op cache_op;
     enum fth_ptx_access_kind kind;
     uint32_t mask;             /* the lanes that take part */
@@ -178,8 +181,8 @@ struct fth_ptx_issue {
 };
 
 /* Every callback may be NULL. An observer that is not `parallel` sees the blocks one after the
- * other, in order; otherwise callbacks come from several threads at once, those of one block in
- * order. A callback returns false to end the launch. */
+ * other, in order, or the clusters, whose blocks take turns; otherwise callbacks come from several
+ * threads at once, those of one cluster in order. A callback returns false to end the launch. */
 struct fth_ptx_observer {
     void *user;
     bool parallel;
@@ -188,6 +191,10 @@ struct fth_ptx_observer {
     /* The threads that it waited for have reached the barrier. `warps` has a bit for each warp that
      * goes on. */
     bool (*barrier)(void *user, uint64_t block, uint32_t barrier, uint32_t warps);
+    /* Threads of the warp have come to the barrier of their cluster, or (`waited`) go on behind it.
+     * `phase` says how often the barrier was complete before they came. */
+    bool (*cluster_barrier)(void *user, const struct fth_ptx_warp_id *who, uint32_t phase,
+                            bool waited);
     /* What %clock64 and %globaltimer read; without it they count the block's instructions. */
     uint64_t (*clock)(void *user, const struct fth_ptx_warp_id *who, bool global);
     /* How far the warp is in time, in any unit: the warp that is furthest behind goes first, for a
@@ -200,6 +207,7 @@ struct fth_ptx_observer {
 struct fth_ptx_launch {
     const char *kernel;
     uint32_t grid[3], block[3]; /* 0 counts as 1 */
+    uint32_t cluster[3];        /* blocks of a cluster; all 0: what the kernel asks for, or 1 */
     size_t dynamic_shared_bytes;
     const void *arguments; /* laid out as the kernel's parameters say */
     size_t argument_bytes;

@@ -122,6 +122,9 @@ void check_near(const char *what, size_t index, double got, double want, double 
     TEST(producer)                                                                                 \
     TEST(barrier_votes)                                                                            \
     TEST(newer_warps)                                                                              \
+    TEST(cluster_sum)                                                                              \
+    TEST(cluster_ring)                                                                             \
+    TEST(cluster_cube)                                                                             \
     /* atomics.c */                                                                                \
     TEST(histogram)                                                                                \
     TEST(atomics_int)                                                                              \

@@ -393,3 +393,62 @@ void kernel_barrier_votes(void **state)
     }
     CHECK_INTEGERS("out", out, want, COUNT);
 }
+
+/* ---- clusters ---- */
+
+void kernel_cluster_sum(void **state)
+{
+    struct kernel *k = *state;
+    enum { COUNT = 500, BLOCKS = 12 };
+    use(k, "clusters", "cluster_sum");
+    GIVE(k, int32_t, COUNT);
+    uint32_t *in = give_buffer(k, BLOCKS * COUNT * sizeof *in);
+    uint32_t *out = give_buffer(k, BLOCKS * 64 * sizeof *out), want[BLOCKS * 64] = {0};
+    fill_bytes(k, in, BLOCKS * COUNT * sizeof *in);
+    launch(k, BLOCKS, 64);
+    for (int i = 0; i < BLOCKS * COUNT; i++)
+        want[i / COUNT / 4 * 256 + (int)(in[i] % 256)]++;
+    CHECK_INTEGERS("bins", out, want, BLOCKS * 64);
+}
+
+void kernel_cluster_ring(void **state)
+{
+    struct kernel *k = *state;
+    enum { TURNS = 11, BLOCKS = 16, THREADS = 96 };
+    use(k, "clusters", "cluster_ring");
+    GIVE(k, int32_t, TURNS);
+    int32_t *in = give_buffer(k, BLOCKS * THREADS * sizeof *in);
+    int32_t *out = give_buffer(k, BLOCKS * THREADS * sizeof *out);
+    uint32_t now[BLOCKS * THREADS], next[BLOCKS * THREADS], extra[BLOCKS * THREADS] = {0};
+    fill_s32(k, in, BLOCKS * THREADS, -1000, 1000);
+    launch(k, BLOCKS, THREADS);
+    memcpy(now, in, sizeof now);
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+        for (uint32_t i = 0; i < BLOCKS * THREADS; i++) {
+            uint32_t block = i / THREADS, to = block / 8 * 8 + (block + 1) % 8;
+            next[to * THREADS + THREADS - 1 - i % THREADS] = now[i] * 3 + turn;
+            for (uint32_t j = 0; j < i % THREADS % 7; j++)
+                extra[i] = extra[i] * 5 + block % 8 + turn;
+        }
+        memcpy(now, next, sizeof now);
+    }
+    for (int i = 0; i < BLOCKS * THREADS; i++)
+        now[i] ^= extra[i];
+    CHECK_INTEGERS("out", out, (const int32_t *)now, BLOCKS * THREADS);
+}
+
+void kernel_cluster_cube(void **state)
+{
+    struct kernel *k = *state;
+    enum { X = 4, Y = 2, Z = 6 };
+    use(k, "clusters", "cluster_cube");
+    uint32_t *out = give_buffer(k, X * Y * Z * 8 * sizeof *out), want[X * Y * Z * 8];
+    launch_3d(k, (uint32_t[3]){X, Y, Z}, (uint32_t[3]){32, 1, 1}, 0);
+    for (uint32_t i = 0; i < X * Y * Z * 8; i++) {
+        uint32_t rank = i % 8, x = i / 8 % X, y = i / 8 / X % Y, z = i / 8 / X / Y;
+        uint32_t own = x % 2 + 2 * (y % 2) + 4 * (z % 2);
+        want[i] = (x / 2 * 2 + rank % 2) + 10 * (y / 2 * 2 + rank / 2 % 2) +
+                  100 * (z / 2 * 2 + rank / 4) + 1000 * rank + 10000 * own + 200000;
+    }
+    CHECK_INTEGERS("out", out, want, X * Y * Z * 8);
+}

@@ -50,6 +50,7 @@ struct function {
     const struct fth_ptx_kernel *kernel;
     uint64_t allowed_shared_bytes;
     int carveout_percent;
+    bool any_cluster; /* also of more than 8 blocks */
 };
 
 struct module {
@@ -262,7 +263,7 @@ int cuModuleGetFunction(struct function **function, struct module *module, const
     struct function *made = calloc(1, sizeof *made);
     if (!made)
         abort();
-    *made = (struct function){module->functions, module, kernel, 48 << 10, -1};
+    *made = (struct function){module->functions, module, kernel, 48 << 10, -1, false};
     module->functions = made;
     *function = made;
     return SUCCESS;
@@ -293,26 +294,24 @@ int cuFuncSetAttribute(struct function *function, int attribute, int value)
         function->allowed_shared_bytes = (uint64_t)value;
     else if (attribute == 9 && value >= -1 && value <= 100)
         function->carveout_percent = value;
+    else if (attribute == 14 && (value == 0 || value == 1))
+        function->any_cluster = value;
     else
         return INVALID_VALUE;
     return SUCCESS;
 }
 
-EXPORT int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y,
-                          unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                          unsigned shared_bytes, void *stream, void **arguments, void **extra);
-int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                   void *stream, void **arguments, void **extra)
+static int launch(struct function *function, const unsigned grid[3], const unsigned block[3],
+                  unsigned cluster, unsigned shared_bytes, void **arguments)
 {
     unsigned long long last = 3;
     int result = check();
     if (result != SUCCESS)
         return result;
-    if (stream || extra || shared_bytes > function->allowed_shared_bytes || grid_x == 0 ||
-        block_x == 0 || block_x > standin_attribute(1) || function->module->context != current)
+    if (shared_bytes > function->allowed_shared_bytes || grid[0] == 0 || block[0] == 0 ||
+        block[0] > standin_attribute(1) || function->module->context != current)
         return INVALID_VALUE;
-    if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1)
+    if (grid[1] != 1 || grid[2] != 1 || block[1] != 1 || block[2] != 1)
         return NOT_SUPPORTED; /* by a machine, not by GPUs */
     if (mode_is("hang", NULL)) {
         current->hung = true;
@@ -336,8 +335,9 @@ int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, 
                              &(struct fth_machine_launch){
                                  .module = function->module->module,
                                  .kernel = kernel->name,
-                                 .blocks = grid_x,
-                                 .threads = block_x,
+                                 .blocks = grid[0],
+                                 .threads = block[0],
+                                 .cluster = cluster,
                                  .shared_bytes = shared_bytes,
                                  .carveout_percent = function->carveout_percent,
                                  .arguments = packed,
@@ -345,6 +345,8 @@ int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, 
                              },
                              &error);
     free(packed);
+    if (status == FTH_UNSUPPORTED)
+        return INVALID_CLUSTER_SIZE;
     current->pending = 2;
     if (status != FTH_OK) {
         char text[sizeof error];
@@ -352,6 +354,50 @@ int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, 
         current->sticky = LAUNCH_FAILED;
     }
     return SUCCESS;
+}
+
+EXPORT int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y,
+                          unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                          unsigned shared_bytes, void *stream, void **arguments, void **extra);
+int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                   void *stream, void **arguments, void **extra)
+{
+    if (stream || extra)
+        return INVALID_VALUE;
+    return launch(function, (unsigned[]){grid_x, grid_y, grid_z},
+                  (unsigned[]){block_x, block_y, block_z}, 0, shared_bytes, arguments);
+}
+
+/* ---- descriptors are taken apart by offset, as the driver's documentation lays them out, not by
+ * the declarations under test ---- */
+
+static uint64_t field(const void *descriptor, size_t offset, size_t bytes)
+{
+    uint64_t value = 0;
+    memcpy(&value, (const char *)descriptor + offset, bytes);
+    return value;
+}
+
+EXPORT int cuLaunchKernelEx(const void *config, struct function *function, void **arguments,
+                            void **extra);
+int cuLaunchKernelEx(const void *config, struct function *function, void **arguments, void **extra)
+{
+    enum { CLUSTER_DIMENSION = 4 };
+    unsigned shape[6];
+    memcpy(shape, config, sizeof shape);
+    const unsigned char *attribute;
+    memcpy(&attribute, (const char *)config + 40, sizeof attribute);
+    if (extra || field(config, 32, 8) != 0 || field(config, 48, 4) != 1 ||
+        field(attribute, 0, 4) != CLUSTER_DIMENSION || field(attribute, 12, 4) != 1 ||
+        field(attribute, 16, 4) != 1)
+        return INVALID_VALUE;
+    const unsigned cluster = (unsigned)field(attribute, 8, 4);
+    if (cluster == 0 || shape[0] % cluster)
+        return INVALID_VALUE;
+    if (standin_attribute(75) < 9 || cluster > 16 || (cluster > 8 && !function->any_cluster))
+        return INVALID_CLUSTER_SIZE;
+    return launch(function, shape, shape + 3, cluster, (unsigned)field(config, 24, 4), arguments);
 }
 
 /* ---- memory ---- */
@@ -432,15 +478,7 @@ int cuMemsetD8_v2(uint64_t address, unsigned char byte, size_t bytes)
                : INVALID_VALUE;
 }
 
-/* ---- textures: the descriptors are taken apart by offset, as the driver's documentation lays
- * them out, not by the declarations under test ---- */
-
-static uint64_t field(const void *descriptor, size_t offset, size_t bytes)
-{
-    uint64_t value = 0;
-    memcpy(&value, (const char *)descriptor + offset, bytes);
-    return value;
-}
+/* ---- textures ---- */
 
 EXPORT int cuTexObjectCreate(uint64_t *texture, const void *resource, const void *sampling,
                              const void *view);

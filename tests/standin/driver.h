@@ -19,7 +19,8 @@ enum {
     NOT_FOUND = 500,
     NOT_READY = 600,
     LAUNCH_FAILED = 719,
-    NOT_SUPPORTED = 801
+    NOT_SUPPORTED = 801,
+    INVALID_CLUSTER_SIZE = 912
 };
 
 bool standin_initialised(void);

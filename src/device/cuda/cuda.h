@@ -42,6 +42,22 @@ struct fth_cu_sampling {
     int reserved[12];
 };
 
+/* CUlaunchAttribute: 72 bytes, of whose value a cluster's size takes the first 12. */
+struct fth_cu_launch_attribute {
+    int id;
+    char pad[4];
+    unsigned cluster[3];
+    char rest[52];
+};
+/* CUlaunchConfig: 56 bytes. */
+struct fth_cu_launch_config {
+    unsigned grid[3], block[3];
+    unsigned shared_bytes;
+    void *stream;
+    struct fth_cu_launch_attribute *attributes;
+    unsigned attribute_count;
+};
+
 struct fth_cuda {
     void *handle;
     fth_cu_result (*init)(unsigned flags);
@@ -87,6 +103,9 @@ struct fth_cuda {
     fth_cu_result (*launch)(fth_cu_function function, unsigned grid_x, unsigned grid_y,
                             unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                             unsigned shared_bytes, void *stream, void **arguments, void **extra);
+    /* Since CUDA 11.8; for clusters only. */
+    fth_cu_result (*launch_with)(const struct fth_cu_launch_config *config,
+                                 fth_cu_function function, void **arguments, void **extra);
 };
 
 /* Finds the driver's functions. Closed with fth_cuda_close. */
@@ -258,6 +277,7 @@ void fth_cuda_texture_destroy(const struct fth_cuda *cuda, uint64_t texture);
 
 struct fth_cuda_launch {
     unsigned grid[3], block[3]; /* 0 counts as 1 */
+    unsigned cluster;           /* blocks of a cluster, along x; 0 or 1: no clusters */
     unsigned dynamic_shared_bytes;
     void **arguments; /* a pointer to each of the kernel's parameters */
 };

@@ -36,6 +36,7 @@ static const struct fth_dl_symbol symbols[] = {
     {{"cuTexObjectCreate"}, offsetof(struct fth_cuda, texture_create), true},
     {{"cuTexObjectDestroy"}, offsetof(struct fth_cuda, texture_destroy), true},
     {{"cuLaunchKernel"}, offsetof(struct fth_cuda, launch), true},
+    {{"cuLaunchKernelEx"}, offsetof(struct fth_cuda, launch_with), true},
 };
 
 const char *fth_cuda_text(const struct fth_cuda *cuda, fth_cu_result result)
@@ -58,7 +59,8 @@ static enum fth_status status_of(fth_cu_result result)
     case 221: /* no compiler */
     case 222: /* PTX newer than the compiler */
     case 223: /* compiling is switched off */
-    case 801: /* not supported */ return FTH_UNSUPPORTED;
+    case 801: /* not supported */
+    case 912: /* no clusters of that size */ return FTH_UNSUPPORTED;
     default: return FTH_UNAVAILABLE;
     }
 }

@@ -347,6 +347,7 @@ static enum fth_status launch_kernel(struct machine *machine,
                              &(struct fth_cuda_launch){
                                  .grid = {launch->blocks, 1, 1},
                                  .block = {launch->threads, 1, 1},
+                                 .cluster = launch->cluster,
                                  .dynamic_shared_bytes = (unsigned)launch->shared_bytes,
                                  .arguments = pointers,
                              },

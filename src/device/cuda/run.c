@@ -7,7 +7,10 @@
 
 /* CUjit_option and CUfunction_attribute values, from the driver's documentation. */
 enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
-enum { MAX_DYNAMIC_SHARED_BYTES = 8, PREFERRED_CARVEOUT = 9 };
+enum { MAX_DYNAMIC_SHARED_BYTES = 8, PREFERRED_CARVEOUT = 9, NON_PORTABLE_CLUSTER = 14 };
+/* CUlaunchAttributeID, and the largest cluster that every GPU with clusters takes (CUDA C++
+ * Programming Guide, "Thread Block Clusters"). */
+enum { CLUSTER_DIMENSION = 4, PORTABLE_CLUSTER = 8 };
 /* CUresourcetype, CUarray_format, CU_TRSF_READ_AS_INTEGER. */
 enum { LINEAR = 2, UNSIGNED_INT32 = 3, READ_AS_INTEGER = 1 };
 /* A block has so much shared memory without asking (CUDA C++ Programming Guide, "Shared Memory").
@@ -223,6 +226,36 @@ void fth_cuda_texture_destroy(const struct fth_cuda *cuda, uint64_t texture)
         cuda->texture_destroy(texture);
 }
 
+static enum fth_status launch_clusters(const struct fth_cuda *cuda, fth_cu_function function,
+                                       const struct fth_cuda_launch *launch,
+                                       const unsigned shape[6], struct fth_error *error)
+{
+    _Static_assert(sizeof(struct fth_cu_launch_attribute) == 72 &&
+                       offsetof(struct fth_cu_launch_attribute, cluster) == 8 &&
+                       sizeof(struct fth_cu_launch_config) == 56 &&
+                       offsetof(struct fth_cu_launch_config, stream) == 32,
+                   "as the driver has them");
+    if (!cuda->launch_with)
+        return missing("cuLaunchKernelEx", error);
+    if (launch->cluster > PORTABLE_CLUSTER) {
+        if (!cuda->function_set)
+            return missing("cuFuncSetAttribute", error);
+        enum fth_status status = check(cuda, cuda->function_set(function, NON_PORTABLE_CLUSTER, 1),
+                                       "cuFuncSetAttribute", error);
+        if (status != FTH_OK)
+            return status;
+    }
+    struct fth_cu_launch_attribute attribute = {.id = CLUSTER_DIMENSION,
+                                                .cluster = {launch->cluster, 1, 1}};
+    const struct fth_cu_launch_config config = {.grid = {shape[0], shape[1], shape[2]},
+                                                .block = {shape[3], shape[4], shape[5]},
+                                                .shared_bytes = launch->dynamic_shared_bytes,
+                                                .attributes = &attribute,
+                                                .attribute_count = 1};
+    return check(cuda, cuda->launch_with(&config, function, launch->arguments, NULL),
+                 "cuLaunchKernelEx", error);
+}
+
 enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function function,
                                 const struct fth_cuda_launch *launch, struct fth_error *error)
 {
@@ -243,6 +276,8 @@ enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function fun
         shape[i] = launch->grid[i] ? launch->grid[i] : 1;
         shape[3 + i] = launch->block[i] ? launch->block[i] : 1;
     }
+    if (launch->cluster > 1)
+        return launch_clusters(cuda, function, launch, shape, error);
     return check(cuda,
                  cuda->launch(function, shape[0], shape[1], shape[2], shape[3], shape[4], shape[5],
                               launch->dynamic_shared_bytes, NULL, launch->arguments, NULL),

@@ -67,9 +67,8 @@ static void gather(const struct sim_timing *timing, const struct fth_ptx_access 
 {
     requests->count = 0;
     bool local = access->space == FTH_SPACE_LOCAL;
-    uint64_t place =
-        ((uint64_t)access->who.sm * SIM_MOST_RESIDENT + timing->block_place) * SIM_MOST_WARPS +
-        access->who.warp;
+    uint64_t place = (uint64_t)access->who.sm * SIM_MOST_RESIDENT;
+    place = (place + timing->blocks[access->who.rank].place) * SIM_MOST_WARPS + access->who.warp;
     uint64_t base = LOCAL_BASE + place * LOCAL_WARP_BYTES;
     for (uint32_t left = access->mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
@@ -187,6 +186,15 @@ static unsigned worst_bank(const struct sim_plan *plan, const struct fth_ptx_acc
     return worst;
 }
 
+/* Which SMs of a cluster are near each other nobody says; here it is those of an even rank and the
+ * next. */
+static int64_t block_latency(const struct sim_plan *plan, uint32_t rank, uint32_t target)
+{
+    return target == rank         ? plan->shared_latency
+           : target == (rank ^ 1) ? plan->cluster_latency
+                                  : plan->cluster_far_latency;
+}
+
 static int64_t shared_latency(struct sim_timing *timing, const struct fth_ptx_access *access,
                               int64_t time)
 {
@@ -198,7 +206,8 @@ static int64_t shared_latency(struct sim_timing *timing, const struct fth_ptx_ac
     int64_t wait = sim_port_take(&sm->requests, time, ways * REQUEST_MICROCYCLES);
     wait +=
         sim_port_take(&sm->shared, time + wait, sim_port_cost(bytes, plan->shared_bytes_per_cycle));
-    return plan->shared_latency + (ways - 1) * plan->conflict + wait;
+    return block_latency(plan, access->who.rank, access->target) + (ways - 1) * plan->conflict +
+           wait;
 }
 
 /* ---- all of it ---- */

@@ -27,6 +27,7 @@ static const struct {
 #define DEFAULT_SHARED_LATENCY 28
 #define DEFAULT_CONFLICT 2
 #define DEFAULT_BANKS 32
+#define DEFAULT_CLUSTER_LATENCY 180 /* an H100 (Luo, arXiv:2501.12084) */
 #define DEFAULT_BANK_BYTES 4
 #define DEFAULT_L2_BYTES (2 << 20)
 #define DEFAULT_L2_LATENCY 220
@@ -344,6 +345,10 @@ static bool fill_shared(struct sim_plan *plan, const struct fth_gpu *gpu)
     plan->bank_bytes =
         (uint32_t)fmin(fth_gpu_number(gpu, "shared", "bank_bytes", DEFAULT_BANK_BYTES), 1 << 20);
     plan->shared_bytes_per_cycle = bandwidth(gpu, plan, "shared", "read_bytes_per_s") / plan->sms;
+    plan->has_clusters = has_element(gpu, "cluster_shared");
+    plan->cluster_latency = latency_of(gpu, plan, "cluster_shared", DEFAULT_CLUSTER_LATENCY);
+    plan->cluster_far_latency = cycles(fth_gpu_number(gpu, "cluster_shared", "far_latency_cycles",
+                                                      (double)plan->cluster_latency / SIM_CYCLE));
     const struct fth_attribute *list = fth_gpu_attribute(gpu, "shared", "carveout_bytes");
     if (!list || list->count == 0)
         return true;

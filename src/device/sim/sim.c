@@ -239,11 +239,18 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
                         "%llu bytes of shared memory, and a block can have %llu",
                         (unsigned long long)shared_bytes,
                         (unsigned long long)sim->plan.shared_block_bytes);
+    uint64_t cluster = launch->cluster ? launch->cluster : 1;
+    for (int i = 0; i < 3 && !launch->cluster && kernel->required_cluster[i]; i++)
+        cluster *= kernel->required_cluster[i];
+    if (cluster > 1 && (!sim->plan.has_clusters || cluster > SIM_MOST_CLUSTER))
+        return fth_fail(error, FTH_UNSUPPORTED, "launch kernel", launch->kernel,
+                        "the GPU has no clusters of %llu blocks", (unsigned long long)cluster);
     struct fth_ptx_observer observer = sim_observer;
     observer.user = &sim->timing;
     const struct fth_ptx_launch run = {.kernel = launch->kernel,
                                        .grid = {launch->blocks, 1, 1},
                                        .block = {launch->threads, 1, 1},
+                                       .cluster = {launch->cluster},
                                        .dynamic_shared_bytes = (size_t)launch->shared_bytes,
                                        .arguments = launch->arguments,
                                        .argument_bytes = launch->argument_bytes,
@@ -256,7 +263,7 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
                         "%u threads a block, and %d are the most", launch->threads,
                         SIM_MOST_WARPS * 32);
     sim_timing_launch(&sim->timing, launch->module->code_base,
-                      launch->threads ? launch->threads : 1, shared_bytes,
+                      launch->threads ? launch->threads : 1, (uint32_t)cluster, shared_bytes,
                       launch->carveout_percent);
     enum fth_status status = fth_ptx_run(launch->module->machine, &run, NULL, &sim->fault);
     sim_timing_finish(&sim->timing);

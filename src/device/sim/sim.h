@@ -85,6 +85,8 @@ struct sim_plan {
     int64_t shared_latency, conflict;
     uint32_t banks, bank_bytes;
     double shared_bytes_per_cycle;
+    bool has_clusters;
+    int64_t cluster_latency, cluster_far_latency;
 
     struct sim_shape l2; /* of one partition */
     uint32_t partitions;
@@ -210,13 +212,14 @@ struct sim_sm {
     struct sim_port requests, l1, shared;
 };
 
-enum { SIM_MOST_WARPS = 32, SIM_MOST_RESIDENT = 32 };
+enum { SIM_MOST_WARPS = 32, SIM_MOST_RESIDENT = 32, SIM_MOST_CLUSTER = 16 };
 
 struct sim_warp {
     int64_t now;     /* when the next instruction can issue at the earliest */
     int64_t issued;  /* when the last one did */
     int64_t pending; /* when all that was begun is complete */
     int64_t fetched; /* when the next instruction is there to be issued */
+    uint64_t block;  /* that it belongs to; UINT64_MAX: none */
     int64_t *ready;  /* of each register and predicate */
     uint32_t ready_count;
     const struct fth_ptx_operands *operands; /* of the last instruction */
@@ -241,18 +244,24 @@ struct sim_timing {
     int64_t start, end;
     uint64_t code_base;
     uint32_t warp_count; /* of a block */
+    uint32_t cluster;    /* blocks of a cluster */
+    uint64_t begun;      /* blocks */
     uint32_t resident;   /* blocks that an SM holds at once */
     int64_t *free_at;    /* [sm][resident] when the place of a block is free again */
-    uint64_t block;      /* the one that runs */
-    uint32_t block_sm, block_place;
-    struct sim_warp warps[SIM_MOST_WARPS];
+    /* The block that runs, or those of a cluster, by their rank, and their warps. */
+    struct {
+        uint64_t block; /* UINT64_MAX: none */
+        uint32_t sm, place;
+    } blocks[SIM_MOST_CLUSTER];
+    struct sim_warp warps[SIM_MOST_CLUSTER * SIM_MOST_WARPS];
+    int64_t cluster_complete[2]; /* when the barrier of the cluster was, by the phase's last bit */
 };
 
 FTH_MUST_USE enum fth_status sim_timing_init(struct sim_timing *timing, const struct sim_plan *plan,
                                              struct fth_error *error);
 void sim_timing_fini(struct sim_timing *timing);
 void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t threads,
-                       uint64_t shared_bytes, int carveout_percent);
+                       uint32_t cluster, uint64_t shared_bytes, int carveout_percent);
 /* The launch is over; the next one begins some time later. */
 void sim_timing_finish(struct sim_timing *timing);
 extern const struct fth_ptx_observer sim_observer; /* its user is the timing */

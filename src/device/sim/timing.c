@@ -3,8 +3,8 @@
  * chain of dependent loads takes exactly their latencies, and a clock read behind an instruction
  * that uses a loaded value has seen the load return.
  *
- * Blocks are executed one after the other, each from the time at which its SM has a place for it.
- */
+ * Blocks are executed one after the other, each from the time at which its SM has a place for it;
+ * those of a cluster take turns. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ void sim_timing_fini(struct sim_timing *timing)
         sim_port_fini(&timing->sms[i].l1);
         sim_port_fini(&timing->sms[i].shared);
     }
-    for (unsigned i = 0; i < SIM_MOST_WARPS; i++)
+    for (size_t i = 0; i < FTH_COUNT(timing->warps); i++)
         free(timing->warps[i].ready);
     free(timing->sms);
     free(timing->free_at);
@@ -59,12 +59,14 @@ void sim_timing_fini(struct sim_timing *timing)
 /* ---- launches and blocks ---- */
 
 void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t threads,
-                       uint64_t shared_bytes, int carveout_percent)
+                       uint32_t cluster, uint64_t shared_bytes, int carveout_percent)
 {
     const struct sim_plan *plan = timing->plan;
     sim_caches_launch(&timing->caches, sim_plan_l1_bytes(plan, carveout_percent, shared_bytes));
     timing->code_base = code_base;
     timing->warp_count = (threads + 31) / 32;
+    timing->cluster = cluster;
+    timing->begun = 0;
     uint64_t resident = plan->warps_per_sm / timing->warp_count;
     if (shared_bytes && plan->shared_bytes / shared_bytes < resident)
         resident = plan->shared_bytes / shared_bytes;
@@ -74,37 +76,49 @@ void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t t
     for (size_t i = 0; i < (size_t)plan->sms * SIM_MOST_RESIDENT; i++)
         timing->free_at[i] = timing->start;
     timing->end = timing->start;
-    timing->block = UINT64_MAX;
+    for (size_t i = 0; i < FTH_COUNT(timing->blocks); i++)
+        timing->blocks[i].block = UINT64_MAX;
+    for (size_t i = 0; i < FTH_COUNT(timing->warps); i++)
+        timing->warps[i].block = UINT64_MAX;
 }
 
-/* The block that ran is done, and its place on the SM is free. */
-static void end_block(struct sim_timing *timing)
+static inline struct sim_warp *warp_of(struct sim_timing *timing, const struct fth_ptx_warp_id *who)
 {
-    if (timing->block == UINT64_MAX)
+    return &timing->warps[who->rank * SIM_MOST_WARPS + who->warp];
+}
+
+/* The block that ran with that rank is done, and its place on the SM is free. */
+static void end_block(struct sim_timing *timing, uint32_t rank)
+{
+    if (timing->blocks[rank].block == UINT64_MAX)
         return;
     int64_t end = timing->start;
     for (uint32_t i = 0; i < timing->warp_count; i++) {
-        const struct sim_warp *warp = &timing->warps[i];
+        const struct sim_warp *warp = &timing->warps[rank * SIM_MOST_WARPS + i];
         end = warp->now > end ? warp->now : end;
         end = warp->pending > end ? warp->pending : end;
     }
-    timing->free_at[(size_t)timing->block_sm * SIM_MOST_RESIDENT + timing->block_place] = end;
+    timing->free_at[(size_t)timing->blocks[rank].sm * SIM_MOST_RESIDENT +
+                    timing->blocks[rank].place] = end;
     timing->end = end > timing->end ? end : timing->end;
 }
 
 static void begin_block(struct sim_timing *timing, const struct fth_ptx_warp_id *who)
 {
-    end_block(timing);
+    end_block(timing, who->rank);
     const int64_t *places = timing->free_at + (size_t)who->sm * SIM_MOST_RESIDENT;
     uint32_t place = 0;
     for (uint32_t i = 1; i < timing->resident; i++)
         if (places[i] < places[place])
             place = i;
-    timing->block = who->block;
-    timing->block_sm = who->sm;
-    timing->block_place = place;
+    if (timing->begun++ % timing->cluster == 0) /* the first of its cluster */
+        timing->cluster_complete[0] = timing->cluster_complete[1] = 0;
+    timing->blocks[who->rank].block = who->block;
+    timing->blocks[who->rank].sm = who->sm;
+    timing->blocks[who->rank].place = place;
     for (uint32_t i = 0; i < timing->warp_count; i++) {
-        struct sim_warp *warp = &timing->warps[i];
+        struct sim_warp *warp = &timing->warps[who->rank * SIM_MOST_WARPS + i];
+        warp->block = who->block;
         warp->now = warp->issued = warp->pending = warp->fetched = places[place];
         warp->fetch_line = warp->fetch_next = UINT64_MAX;
         if (warp->ready_count)
@@ -114,7 +128,8 @@ static void begin_block(struct sim_timing *timing, const struct fth_ptx_warp_id 
 
 void sim_timing_finish(struct sim_timing *timing)
 {
-    end_block(timing);
+    for (uint32_t rank = 0; rank < SIM_MOST_CLUSTER; rank++)
+        end_block(timing, rank);
     int64_t gap = (int64_t)(LAUNCH_GAP_US * timing->plan->clock_mhz) + 1;
     timing->start = (timing->end / SIM_CYCLE + gap) * SIM_CYCLE;
 }
@@ -165,7 +180,7 @@ static inline void settle(struct sim_warp *warp, const struct fth_ptx_issue *iss
 __attribute__((noinline)) static bool issue_anew(struct sim_timing *timing, struct sim_warp *warp,
                                                  const struct fth_ptx_issue *issue)
 {
-    if (issue->who.block != timing->block)
+    if (issue->who.block != warp->block)
         begin_block(timing, &issue->who);
     if (issue->operand_end > warp->ready_count && !make_room(timing, warp, issue->operand_end))
         return false;
@@ -177,12 +192,12 @@ __attribute__((noinline)) static bool issue_anew(struct sim_timing *timing, stru
 static bool on_issue(void *user, const struct fth_ptx_issue *issue)
 {
     struct sim_timing *timing = user;
-    struct sim_warp *warp = &timing->warps[issue->who.warp];
+    struct sim_warp *warp = warp_of(timing, &issue->who);
     uint64_t address = timing->code_base + issue->operands->code_offset;
     /* Mostly it is in the line that the innermost cache has just given. */
     bool near = ((address ^ warp->fetch_line) & ~(timing->fetch_line_bytes - 1)) == 0 &&
                 warp->fetch_cost == timing->fetch_cost;
-    if (!near || issue->who.block != timing->block || issue->operand_end > warp->ready_count)
+    if (!near || issue->who.block != warp->block || issue->operand_end > warp->ready_count)
         return issue_anew(timing, warp, issue);
     settle(warp, issue, timing->fetch_cost);
     return true;
@@ -191,7 +206,7 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct sim_timing *timing = user;
-    struct sim_warp *warp = &timing->warps[access->who.warp];
+    struct sim_warp *warp = warp_of(timing, &access->who);
     int64_t latency = sim_path_latency(timing, access, warp->issued);
     if (access->kind != FTH_ACCESS_WRITE)
         latency = sim_noise_add(&timing->noise, latency);
@@ -207,23 +222,39 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
 
 static bool on_barrier(void *user, uint64_t block, uint32_t barrier, uint32_t warps)
 {
-    (void)block;
     (void)barrier;
     struct sim_timing *timing = user;
+    struct sim_warp *of_block = timing->warps;
+    while (of_block->block != block)
+        of_block += SIM_MOST_WARPS;
     int64_t latest = 0;
     for (uint32_t left = warps; left; left &= left - 1) {
-        int64_t now = timing->warps[__builtin_ctz(left)].now;
+        int64_t now = of_block[__builtin_ctz(left)].now;
         latest = now > latest ? now : latest;
     }
     for (uint32_t left = warps; left; left &= left - 1)
-        timing->warps[__builtin_ctz(left)].now = latest;
+        of_block[__builtin_ctz(left)].now = latest;
+    return true;
+}
+
+/* Who comes the latest makes it complete, and who waits goes on no earlier. A phase follows the
+ * other, so that the time of the last but one need not be forgotten. */
+static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *who, uint32_t phase,
+                               bool waited)
+{
+    struct sim_timing *timing = user;
+    int64_t *complete = &timing->cluster_complete[phase & 1], *now = &warp_of(timing, who)->now;
+    if (waited)
+        *now = *complete > *now ? *complete : *now;
+    else
+        *complete = *now > *complete ? *now : *complete;
     return true;
 }
 
 static uint64_t on_clock(void *user, const struct fth_ptx_warp_id *who, bool global)
 {
     struct sim_timing *timing = user;
-    int64_t issued = timing->warps[who->warp].issued;
+    int64_t issued = warp_of(timing, who)->issued;
     /* A thousandth of a cycle, by cycles a microsecond, is a nanosecond. */
     return global ? (uint64_t)((double)issued / timing->plan->clock_mhz)
                   : (uint64_t)(issued / SIM_CYCLE);
@@ -231,12 +262,12 @@ static uint64_t on_clock(void *user, const struct fth_ptx_warp_id *who, bool glo
 
 static int64_t on_time(void *user, const struct fth_ptx_warp_id *who)
 {
-    const struct sim_timing *timing = user;
-    return timing->warps[who->warp].now;
+    return warp_of(user, who)->now;
 }
 
 const struct fth_ptx_observer sim_observer = {.issue = on_issue,
                                               .access = on_access,
                                               .barrier = on_barrier,
+                                              .cluster_barrier = on_cluster_barrier,
                                               .clock = on_clock,
                                               .time = on_time};
