@@ -1,6 +1,6 @@
 /* Straight-line code of a certain length, for instruction caches (the approach of Jia et al.,
- * "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018). All lengths are beginnings
- * of one piece of code, which a compiler then sees only once.
+ * "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018). All lengths are
+ * beginnings of one piece of code, which a compiler then sees only once.
  *
  *   fetch 4096 passes 4; time-hops constant 0:64x32; sm 5
  *
@@ -108,10 +108,9 @@ static enum fth_status launch(const struct run *run, const char *kernel, uint32_
     const double instructions = (double)fetch->instructions * (double)fetch->passes;
     const double hops = (double)fetch->constants.count;
     if (status == FTH_OK)
-        status = batch->ops->wait(batch->machine,
-                                  shortest_limit_s + instructions * slowest_instruction_s +
-                                      hops * slowest_hop_s,
-                                  error);
+        status = batch->ops->wait(
+            batch->machine,
+            shortest_limit_s + instructions * slowest_instruction_s + hops * slowest_hop_s, error);
     return status;
 }
 
@@ -158,7 +157,8 @@ static enum fth_status launch_there(struct run *run, struct fth_error *error)
         if (status != FTH_OK || seen.served)
             return status;
     }
-    return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL, "no block was placed on the SM");
+    return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
+                    "no block was placed on the SM");
 }
 
 static enum fth_status run_fetch(struct fth_batch *batch, struct fth_machine_module *module,

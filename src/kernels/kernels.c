@@ -147,8 +147,8 @@ enum {
 };
 _Static_assert(FETCH_OWN + 2 < FTH_FETCH_BLOCK, "they are part of the first block");
 
-/* A block is left at its end; whether it is, is asked at its start, so that the branch does not wait
- * for the answer. */
+/* A block is left at its end; whether it is, is asked at its start, so that the branch does not
+ * wait for the answer. */
 static void append_block(struct fth_buffer *out, uint64_t number, unsigned instructions)
 {
     fth_buffer_format(out, "    setp.eq.u32 %%last, %%blocks, %llu;\n",
@@ -174,14 +174,16 @@ enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth_buffer *out,
         fth_buffer_format(&end, "    add.f32 %%a0, %%a0, %%a%u;\n", i);
     enum fth_status status = FTH_OK;
     if (blocks.failed || begin.failed || end.failed)
-        status = fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "fetch", "out of memory");
+        status =
+            fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "fetch", "out of memory");
     if (status == FTH_OK) {
         const struct fth_kernel_value values[] = {
-            {"version", version},         {"target", target},         {"block", block},
-            {"chains", chains},           {"blocks", blocks.data},    {"begin_chains", begin.data},
+            {"version", version},     {"target", target},      {"block", block},
+            {"chains", chains},       {"blocks", blocks.data}, {"begin_chains", begin.data},
             {"end_chains", end.data},
         };
-        status = fth_kernels_fill("fetch", template("fetch"), values, FTH_COUNT(values), out, error);
+        status =
+            fth_kernels_fill("fetch", template("fetch"), values, FTH_COUNT(values), out, error);
     }
     fth_buffer_fini(&blocks);
     fth_buffer_fini(&begin);

@@ -223,6 +223,7 @@ struct sim_warp {
     uint32_t operand_base;
     uint64_t fetch_line; /* where the last instruction was, and what it cost */
     uint64_t fetch_next;
+    uint64_t fetch_end; /* of what was fetched for it */
     int64_t fetch_cost;
 };
 

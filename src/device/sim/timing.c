@@ -107,6 +107,7 @@ static void begin_block(struct sim_timing *timing, const struct fth_ptx_warp_id 
         struct sim_warp *warp = &timing->warps[i];
         warp->now = warp->issued = warp->pending = warp->fetched = places[place];
         warp->fetch_line = warp->fetch_next = UINT64_MAX;
+        warp->fetch_end = 0;
         if (warp->ready_count)
             memset(warp->ready, 0, warp->ready_count * sizeof *warp->ready);
     }
