@@ -45,11 +45,12 @@ static struct slow count_slow(const struct fth_samples *samples, uint64_t count,
 }
 
 /* Whether a walk had misses, where a hop is slow by disturbance at that rate: five standard
- * deviations above what this explains. */
+ * deviations above what this explains. Of three passes over a place, two are so by chance in three
+ * ways. */
 static bool has_misses(struct slow slow, uint64_t hops, double rate)
 {
-    const double expected = (double)hops * rate;
-    return slow.steady > expected * rate * TIMED_PASSES ||
+    const double expected = (double)hops * rate, steady = expected * rate;
+    return (double)slow.steady > steady + 5 * sqrt(steady) ||
            (double)slow.all > expected + 5 * sqrt(expected);
 }
 
@@ -90,7 +91,7 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                    struct fth_capacity *capacity, struct fth_error *error)
 {
     *capacity = (struct fth_capacity){0};
-    struct edge edge = {0, 0, -1};
+    struct edge edge = {0, 0, plan->slow_rate > 0 ? plan->slow_rate : -1};
     uint64_t counts[MOST_TRIES];
     size_t tries = 0;
     for (uint64_t bytes = plan->smallest_bytes; tries < MOST_TRIES && bytes < plan->largest_bytes;

@@ -2,7 +2,8 @@
  * none knows whether a real GPU, a simulated one or a recording answers.
  *
  *   ask.c       requests out, answers in           latency.c   how long a load takes
- *   capacity.c  how much fits
+ *   capacity.c  how much fits                      fetch.c     instruction caches
+ *   constant.c  constant caches
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -84,6 +85,7 @@ struct fth_capacity_plan {
     uint64_t largest_bytes;  /* does not fit for sure, or cannot be had */
     double hit_cycles;       /* of a timed hop, the clock's cost included */
     double miss_cycles;
+    double slow_rate; /* of hops that are slow by disturbance; 0: as seen at the smallest */
 };
 struct fth_capacity {
     uint64_t fits_bytes;   /* the largest footprint all of whose loads hit */
@@ -95,5 +97,29 @@ FTH_MUST_USE enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                                 const struct fth_capacity_plan *plan,
                                                 struct fth_capacity *capacity,
                                                 struct fth_error *error);
+
+/* ---- fetch.c ---- */
+
+enum { FTH_MOST_FETCH_LEVELS = 4 };
+
+/* A plateau of cycles an instruction, and how long code can be to run at it. */
+struct fth_fetch_level {
+    struct fth_figure cycles; /* of an instruction of straight-line code */
+    uint64_t fits_bytes;      /* the longest code all of which does; 0: there is no longer plateau */
+    uint64_t misses_bytes;    /* the next longer one that was tried */
+    uint64_t full_bytes;      /* the shortest that runs at the next plateau's pace throughout */
+};
+/* The innermost first. The last plateau is what lies behind the last cache, unless it is the only
+ * one: then no code was too long, and how many caches there are is not known. */
+struct fth_fetch_levels {
+    struct fth_fetch_level items[FTH_MOST_FETCH_LEVELS];
+    size_t count;
+    struct fth_code_size code; /* what instructions take, which is taken for granted */
+    uint64_t longest_bytes;   /* of the code that was tried */
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_fetch(const struct fth_prober *prober,
+                                             struct fth_fetch_levels *levels,
+                                             struct fth_error *error);
 
 #endif

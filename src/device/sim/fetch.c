@@ -40,21 +40,35 @@ void sim_fetch_init(struct sim_timing *timing)
         }
 }
 
+/* The first instruction that begins at that byte or behind it. */
+static uint64_t instruction_at(const struct fth_code_size *code, uint64_t byte)
+{
+    uint64_t index = (byte * code->instructions + code->bytes - 1) / code->bytes;
+    return index * FTH_PTX_INSTRUCTION_BYTES;
+}
+
 int64_t sim_fetch(struct sim_timing *timing, struct sim_warp *warp,
                   const struct fth_ptx_warp_id *who, uint64_t address)
 {
-    uint64_t line = address & ~(timing->fetch_line_bytes - 1);
     if (timing->fetch_line_bytes == 0) {
+        warp->fetch_from = 0;
+        warp->fetch_span = UINT64_MAX;
         warp->fetch_cost = timing->fetch_cost;
         return warp->fetch_cost;
     }
+    const struct fth_code_size *code = &timing->plan->code;
+    uint64_t byte = address / FTH_PTX_INSTRUCTION_BYTES * code->bytes / code->instructions;
+    uint64_t line = byte & ~(timing->fetch_line_bytes - 1);
     if (line != warp->fetch_line ||
         (address != warp->fetch_next && warp->fetch_cost != timing->fetch_cost)) {
         /* The rest of a longer line of an outer cache is still on its way. */
-        bool under_way = address == warp->fetch_next && address < warp->fetch_end;
+        bool under_way = address == warp->fetch_next && byte < warp->fetch_end;
         int64_t last = warp->fetch_cost;
         uint64_t end;
         warp->fetch_line = line;
+        warp->fetch_from = instruction_at(code, line);
+        warp->fetch_span =
+            instruction_at(code, line + timing->fetch_line_bytes) - warp->fetch_from;
         warp->fetch_cost = look_up(timing, who, line, &end);
         if (under_way && warp->fetch_cost < last)
             warp->fetch_cost = last;

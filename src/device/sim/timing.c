@@ -107,7 +107,7 @@ static void begin_block(struct sim_timing *timing, const struct fth_ptx_warp_id 
         struct sim_warp *warp = &timing->warps[i];
         warp->now = warp->issued = warp->pending = warp->fetched = places[place];
         warp->fetch_line = warp->fetch_next = UINT64_MAX;
-        warp->fetch_end = 0;
+        warp->fetch_end = warp->fetch_span = 0;
         if (warp->ready_count)
             memset(warp->ready, 0, warp->ready_count * sizeof *warp->ready);
     }
@@ -181,7 +181,7 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
     struct sim_warp *warp = &timing->warps[issue->who.warp];
     uint64_t address = timing->code_base + issue->operands->code_offset;
     /* Mostly it is in the line that the innermost cache has just given. */
-    bool near = ((address ^ warp->fetch_line) & ~(timing->fetch_line_bytes - 1)) == 0 &&
+    bool near = address - warp->fetch_from < warp->fetch_span &&
                 warp->fetch_cost == timing->fetch_cost;
     if (!near || issue->who.block != timing->block || issue->operand_end > warp->ready_count)
         return issue_anew(timing, warp, issue);
