@@ -1,15 +1,15 @@
-/* Instruction caches, from straight-line code that is run over and over: while it fits in a cache, an
- * instruction costs what that cache delivers it for; once it does not, what the next one does (Jia
- * et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018).
+/* Instruction caches, from straight-line code that is run over and over: while it fits in a cache,
+ * an instruction costs what that cache delivers it for; once it does not, what the next one does
+ * (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018).
  *
  *   cycles an                      ┌───────   beyond
  *   instruction        ┌───────────┘
  *              ────────┘                      the edges: what L0 and L1 hold
  *                 length of the code
  *
- * Lengths a twelfth or so apart show the plateaus; a line through the cycles of a plateau's passes gives its
- * cycles an instruction and tells from which length on passes are longer than that. Around an edge
- * every length is tried.
+ * Lengths a twelfth or so apart show the plateaus; a line through the cycles of a plateau's passes
+ * gives its cycles an instruction and tells from which length on passes are longer than that.
+ * Around an edge every length is tried.
  *
  * What an instruction takes in memory is not measured but known of the architecture. */
 #include "probe/probe.h"
@@ -74,8 +74,8 @@ static enum fth_status measure(const struct fth_prober *prober, const uint64_t *
     for (size_t i = 0; i < count; i++) {
         requests[i] = fth_request_make(-1);
         requests[i].family = FTH_FAMILY_FETCH;
-        requests[i].fetch = (struct fth_fetch){.instructions = lengths[i],
-                                               .passes = WARM_PASSES + TIMED_PASSES};
+        requests[i].fetch =
+            (struct fth_fetch){.instructions = lengths[i], .passes = WARM_PASSES + TIMED_PASSES};
     }
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, requests, count, &answers, error);
@@ -205,8 +205,8 @@ static enum fth_status find_plateaus(const struct curve *curve, struct plateau *
     }
     for (size_t i = 0; i < *count && status == FTH_OK; i++) {
         struct plateau *plateau = &plateaus[i];
-        status = fit(curve->points + plateau->from, plateau->to - plateau->from, &plateau->line,
-                     error);
+        status =
+            fit(curve->points + plateau->from, plateau->to - plateau->from, &plateau->line, error);
     }
     fth_changes_fini(&changes);
     return status;
@@ -292,8 +292,8 @@ static enum fth_status note_cycles(const struct curve *curve, const struct plate
     double rates[MOST_POINTS];
     size_t count = 0;
     for (size_t i = plateau->from; i < plateau->to; i++)
-        rates[count++] = (curve->points[i].cycles - plateau->line.start) /
-                         (double)curve->points[i].instructions;
+        rates[count++] =
+            (curve->points[i].cycles - plateau->line.start) / (double)curve->points[i].instructions;
     struct fth_summary summary;
     enum fth_status status = fth_summary_f64(rates, count, &summary, error);
     if (status == FTH_OK)
@@ -341,8 +341,8 @@ enum fth_status fth_probe_fetch(const struct fth_prober *prober, struct fth_fetc
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         status = note_cycles(&curve, &plateaus[i], &levels->items[i].cycles, error);
         if (status == FTH_OK && i + 1 < count)
-            status = find_edge(prober, &curve, &plateaus[i], &plateaus[i + 1],
-                               levels, &levels->items[i], error);
+            status = find_edge(prober, &curve, &plateaus[i], &plateaus[i + 1], levels,
+                               &levels->items[i], error);
     }
     levels->count = status == FTH_OK ? count : 0;
     return status;

@@ -105,9 +105,9 @@ enum { FTH_MOST_FETCH_LEVELS = 4 };
 /* A plateau of cycles an instruction, and how long code can be to run at it. */
 struct fth_fetch_level {
     struct fth_figure cycles; /* of an instruction of straight-line code */
-    uint64_t fits_bytes;      /* the longest code all of which does; 0: there is no longer plateau */
-    uint64_t misses_bytes;    /* the next longer one that was tried */
-    uint64_t full_bytes;      /* the shortest that runs at the next plateau's pace throughout */
+    uint64_t fits_bytes;   /* the longest code all of which does; 0: there is no longer plateau */
+    uint64_t misses_bytes; /* the next longer one that was tried */
+    uint64_t full_bytes;   /* the shortest that runs at the next plateau's pace throughout */
 };
 /* The innermost first. The last plateau is what lies behind the last cache, unless it is the only
  * one: then no code was too long, and how many caches there are is not known. */
@@ -115,11 +115,35 @@ struct fth_fetch_levels {
     struct fth_fetch_level items[FTH_MOST_FETCH_LEVELS];
     size_t count;
     struct fth_code_size code; /* what instructions take, which is taken for granted */
-    uint64_t longest_bytes;   /* of the code that was tried */
+    uint64_t longest_bytes;    /* of the code that was tried */
     size_t samples;
 };
 FTH_MUST_USE enum fth_status fth_probe_fetch(const struct fth_prober *prober,
                                              struct fth_fetch_levels *levels,
                                              struct fth_error *error);
+
+/* ---- constant.c ---- */
+
+struct fth_constant_cache {
+    struct fth_figure cycles; /* of a load that hits */
+    uint64_t line_bytes;      /* what one miss fetches; 0: not found */
+    struct fth_capacity capacity;
+};
+enum fth_sharing { FTH_SHARING_UNKNOWN, FTH_SHARING_NO, FTH_SHARING_YES };
+
+/* The capacity of L1.5 is that of the constant bank, with misses_bytes 0, where it holds as much or
+ * more and nothing else tells; where it shares its room with code, it is what both have together.
+ */
+struct fth_constants {
+    struct fth_constant_cache l1, l15;
+    bool has_l15;
+    enum fth_sharing with_code; /* of L1.5 with an instruction cache */
+    int code_level;             /* of `code`; -1: none is as large */
+};
+/* `code` may be NULL: then sharing stays unknown. */
+FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober,
+                                                 const struct fth_fetch_levels *code,
+                                                 struct fth_constants *constants,
+                                                 struct fth_error *error);
 
 #endif

@@ -67,8 +67,7 @@ int64_t sim_fetch(struct sim_timing *timing, struct sim_warp *warp,
         uint64_t end;
         warp->fetch_line = line;
         warp->fetch_from = instruction_at(code, line);
-        warp->fetch_span =
-            instruction_at(code, line + timing->fetch_line_bytes) - warp->fetch_from;
+        warp->fetch_span = instruction_at(code, line + timing->fetch_line_bytes) - warp->fetch_from;
         warp->fetch_cost = look_up(timing, who, line, &end);
         if (under_way && warp->fetch_cost < last)
             warp->fetch_cost = last;

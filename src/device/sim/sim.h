@@ -222,7 +222,7 @@ struct sim_warp {
     uint32_t ready_count;
     const struct fth_ptx_operands *operands; /* of the last instruction */
     uint32_t operand_base;
-    uint64_t fetch_line; /* where the last instruction was, and what it cost */
+    uint64_t fetch_line;             /* where the last instruction was, and what it cost */
     uint64_t fetch_from, fetch_span; /* which instructions are in that line */
     uint64_t fetch_next;
     uint64_t fetch_end; /* of what was fetched for it */
