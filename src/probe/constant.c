@@ -199,6 +199,17 @@ static enum fth_status look_around(struct study *study, struct fth_error *error)
 
 /* ---- each cache ---- */
 
+static enum fth_status find_l1_latency(struct study *study, bool least, struct fth_error *error)
+{
+    struct fth_latency_plan plan = l1_array;
+    struct fth_figure *cycles = &study->found->l1.cycles;
+    plan.least = least;
+    enum fth_status status = fth_probe_latency(study->prober, &plan, cycles, error);
+    if (status == FTH_OK)
+        status = fth_probe_overhead(study->prober, &plan, cycles->value, &study->overhead, error);
+    return status;
+}
+
 static enum fth_status find_l1(struct study *study, struct fth_error *error)
 {
     struct fth_constant_cache *l1 = &study->found->l1;
@@ -301,10 +312,10 @@ static enum fth_status count_gone(const struct study *study, uint64_t bytes,
                                        samples[2].cycles[hop]};
             gone[i] += median(cycles, 1) > study->l15_threshold;
         }
-        /* One or two of these are slow by disturbance alone. */
-        const double hops = (double)samples->count,
-                     steady = 3 * study->slow_rate * study->slow_rate;
-        if ((double)gone[i] <= hops * steady + 5 * sqrt(hops * steady))
+        /* Some, and at least one, are slow by disturbance alone where there is any. */
+        const double hops = (double)samples->count;
+        const double chance = hops * 3 * study->slow_rate * study->slow_rate;
+        if (chance > 0 && (double)gone[i] <= fmax(1, chance + 5 * sqrt(chance)))
             gone[i] = 0;
     }
     fth_answers_fini(&answers);
@@ -416,16 +427,15 @@ enum fth_status fth_probe_constants(const struct fth_prober *prober,
     *constants = (struct fth_constants){.code_level = -1};
     struct study study = {.prober = prober, .found = constants};
     struct fth_figure l2;
-    enum fth_status status = fth_probe_latency(prober, &l1_array, &constants->l1.cycles, error);
-    if (status == FTH_OK)
-        status = fth_probe_overhead(prober, &l1_array, constants->l1.cycles.value, &study.overhead,
-                                    error);
+    enum fth_status status = find_l1_latency(&study, false, error);
     if (status == FTH_OK)
         status = fth_probe_latency(prober, &l2_array, &l2, error);
     if (status == FTH_OK) {
         study.l2_hop = l2.value + study.overhead;
         status = look_around(&study, error);
     }
+    if (status == FTH_OK && study.slow_rate > disturbed)
+        status = find_l1_latency(&study, true, error);
     if (status == FTH_OK)
         status = find_l1(&study, error);
     if (status == FTH_OK && constants->has_l15)

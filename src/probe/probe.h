@@ -48,13 +48,15 @@ struct fth_figure {
 
 /* The cycles of one load that hits, from whole passes over two chains of different length: what a
  * pass costs beyond its loads is the same in both and drops out. The longer chain must fit.
- * `every_sm`: measured on all SMs, and the median over them; otherwise on one. */
+ * `every_sm`: measured on all SMs, and the median over them; otherwise on one. `least`: from the
+ * shortest passes instead of the median ones, where there is a disturbance in most of them. */
 struct fth_latency_plan {
     enum fth_path path;
     int carveout_percent;
     uint64_t stride_bytes;
     uint64_t short_count, long_count;
     bool every_sm;
+    bool least;
 };
 FTH_MUST_USE enum fth_status fth_probe_latency(const struct fth_prober *prober,
                                                const struct fth_latency_plan *plan,
