@@ -44,14 +44,18 @@ static struct slow count_slow(const struct fth_samples *samples, uint64_t count,
     return slow;
 }
 
-/* Whether a walk had misses, where a hop is slow by disturbance at that rate: five standard
- * deviations above what this explains. Of three passes over a place, two are so by chance in three
- * ways. */
+double fth_most_by_chance(double expected)
+{
+    return expected > 0 ? expected + 5 * sqrt(expected) + 1 : 0;
+}
+
+/* Whether a walk had misses, where a hop is slow by disturbance at that rate: more than this
+ * explains. Of three passes over a place, two are so by chance in three ways. */
 static bool has_misses(struct slow slow, uint64_t hops, double rate)
 {
-    const double expected = (double)hops * rate, steady = expected * rate;
-    return (double)slow.steady > steady + 5 * sqrt(steady) ||
-           (double)slow.all > expected + 5 * sqrt(expected);
+    const double expected = (double)hops * rate;
+    return (double)slow.steady > fth_most_by_chance(expected * rate) ||
+           (double)slow.all > fth_most_by_chance(expected);
 }
 
 /* Tries the footprints, ascending, and narrows the edge. */

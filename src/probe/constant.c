@@ -199,6 +199,12 @@ static enum fth_status look_around(struct study *study, struct fth_error *error)
 
 /* ---- each cache ---- */
 
+/* A stride that leaves no line of L1 out: where it did, L1 might hold all that is walked. */
+static uint64_t l1_stride(const struct fth_constants *found)
+{
+    return found->l1.line_bytes ? found->l1.line_bytes : WORD_BYTES;
+}
+
 static enum fth_status find_l1_latency(struct study *study, bool least, struct fth_error *error)
 {
     struct fth_latency_plan plan = l1_array;
@@ -213,7 +219,7 @@ static enum fth_status find_l1_latency(struct study *study, bool least, struct f
 static enum fth_status find_l1(struct study *study, struct fth_error *error)
 {
     struct fth_constant_cache *l1 = &study->found->l1;
-    const uint64_t stride = l1->line_bytes ? l1->line_bytes : WORD_BYTES;
+    const uint64_t stride = l1_stride(study->found);
     const struct fth_capacity_plan plan = {
         .path = FTH_PATH_CONSTANT,
         .carveout_percent = -1,
@@ -232,10 +238,10 @@ static enum fth_status find_l15_latency(const struct study *study, struct fth_er
 {
     const struct fth_constant_cache *l1 = &study->found->l1;
     struct fth_constant_cache *l15 = &study->found->l15;
-    const uint64_t stride = l1->line_bytes ? l1->line_bytes : WORD_BYTES;
+    const uint64_t stride = l1_stride(study->found);
     uint64_t less = 4 * l1->capacity.fits_bytes;
-    if (2 * less > l15->capacity.fits_bytes)
-        less = l15->capacity.fits_bytes / 2;
+    if (2 * less > l15->capacity.fits_bytes / 4 * 3)
+        less = l15->capacity.fits_bytes / 8 * 3;
     const struct fth_latency_plan plan = {.path = FTH_PATH_CONSTANT,
                                           .carveout_percent = -1,
                                           .stride_bytes = stride,
@@ -255,13 +261,12 @@ static enum fth_status find_l15_latency(const struct study *study, struct fth_er
 static enum fth_status find_l15(struct study *study, struct fth_error *error)
 {
     struct fth_constant_cache *l15 = &study->found->l15;
-    uint64_t stride = l15->line_bytes ? l15->line_bytes : study->found->l1.line_bytes;
-    stride = stride ? stride : 64;
+    const uint64_t stride = l1_stride(study->found);
     const struct fth_capacity_plan plan = {
         .path = FTH_PATH_CONSTANT,
         .carveout_percent = -1,
         .stride_bytes = stride,
-        .smallest_bytes = 4 * stride,
+        .smallest_bytes = FIRST_FOOTPRINT,
         .largest_bytes = BANK_BYTES,
         .hit_cycles = study->l15_hop,
         .miss_cycles = study->l2_hop,
@@ -288,8 +293,7 @@ static enum fth_status count_gone(const struct study *study, uint64_t bytes,
                                   struct fth_error *error)
 {
     const struct fth_constants *found = study->found;
-    uint64_t stride = found->l15.line_bytes ? found->l15.line_bytes : found->l1.line_bytes;
-    stride = stride ? stride : 64;
+    const uint64_t stride = l1_stride(found);
     struct fth_request *requests = calloc(REPEATS * count, sizeof *requests);
     if (!requests)
         return out_of_memory(error);
@@ -312,10 +316,9 @@ static enum fth_status count_gone(const struct study *study, uint64_t bytes,
                                        samples[2].cycles[hop]};
             gone[i] += median(cycles, 1) > study->l15_threshold;
         }
-        /* Some, and at least one, are slow by disturbance alone where there is any. */
-        const double hops = (double)samples->count;
-        const double chance = hops * 3 * study->slow_rate * study->slow_rate;
-        if (chance > 0 && (double)gone[i] <= fmax(1, chance + 5 * sqrt(chance)))
+        /* Two of three slow by disturbance alone. */
+        const double chance = 3 * study->slow_rate * study->slow_rate;
+        if ((double)gone[i] <= fth_most_by_chance((double)samples->count * chance))
             gone[i] = 0;
     }
     fth_answers_fini(&answers);
@@ -385,18 +388,18 @@ static enum fth_status find_sharing(struct study *study, const struct fth_fetch_
     while (more.bytes > capacity->fits_bytes / 2)
         more.bytes /= 2;
     /* What L1 keeps would not be seen to leave. */
+    if (more.bytes < 2 * found->l1.capacity.fits_bytes)
+        return FTH_OK;
     less.bytes = more.bytes / 2;
     if (less.bytes < 2 * found->l1.capacity.fits_bytes)
         less.bytes = more.bytes / 4 * 3;
-    if (less.bytes < 2 * found->l1.capacity.fits_bytes)
-        return FTH_OK;
     less.stays = less.leaves = 0;
     uint64_t most_gone;
     enum fth_status status = find_code_edge(study, &more, &most_gone, error);
     if (status != FTH_OK)
         return status;
-    const uint64_t stride = found->l15.line_bytes ? found->l15.line_bytes : 64;
-    if ((double)most_gone < gone_share * (double)(more.bytes / stride)) {
+    const uint64_t line = found->l15.line_bytes ? found->l15.line_bytes : l1_stride(found);
+    if ((double)most_gone < gone_share * (double)(more.bytes / line)) {
         found->with_code = FTH_SHARING_NO;
         return FTH_OK;
     }

@@ -100,6 +100,10 @@ FTH_MUST_USE enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                                 struct fth_capacity *capacity,
                                                 struct fth_error *error);
 
+/* How many rare events there may be where so many are to be expected: five standard deviations
+ * more, and one, since few events have a longer tail. */
+double fth_most_by_chance(double expected);
+
 /* ---- fetch.c ---- */
 
 enum { FTH_MOST_FETCH_LEVELS = 4 };
