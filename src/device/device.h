@@ -64,11 +64,11 @@ struct fth_step {
     uint64_t passes; /* over the whole chain, at least 1 */
 };
 
-/* The first `instructions` of one long piece of straight-line code (independent of each other as
- * far as registers go, fma.rn.f32), run `passes` times; one sample a pass: its cycles. Before the
- * passes, and after them, a chain of constants may be walked and timed hop by hop (count 0: none),
- * which tells whether code and constants share a cache: samples are the passes, then the hops of
- * the last walk. */
+/* The first `instructions` (a multiple of FTH_FETCH_BLOCK) of one long piece of straight-line code
+ * (independent of each other as far as registers go, fma.rn.f32), run `passes` times; one sample a
+ * pass: its cycles. A chain of constants (count 0: none) may be walked before the passes, and timed
+ * hop by hop after them, which tells whether code and constants share a cache: samples are the
+ * passes, then these hops. */
 struct fth_fetch {
     uint64_t instructions;
     uint64_t passes;

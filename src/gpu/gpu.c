@@ -242,3 +242,13 @@ bool fth_reference_next(const char **at, const char **key, size_t *size)
     *at = *end ? end + 1 : end;
     return true;
 }
+
+struct fth_code_size fth_gpu_code_size(const struct fth_gpu *gpu)
+{
+    const char *capability = fth_gpu_text(gpu, "device", "compute_capability");
+    long major = capability ? strtol(capability, NULL, 10) : 7;
+    return major >= 7   ? (struct fth_code_size){16, 1}
+           : major >= 5 ? (struct fth_code_size){32, 3}
+           : major >= 3 ? (struct fth_code_size){64, 7}
+                        : (struct fth_code_size){8, 1};
+}

@@ -123,6 +123,15 @@ void fth_gpu_path(const struct fth_gpu *gpu, const struct fth_gpu_section *secti
  * False at the end. */
 bool fth_reference_next(const char **at, const char **key, size_t *size);
 
+/* What an instruction takes in memory, by the compute capability (7.0 where it is not known): so
+ * many bytes for so many instructions. 16 for one since Volta (Jia et al., 2018). Before, an
+ * instruction has 8, and a control word of 8 stands before every 3 (Maxwell, Pascal) or 7 (Kepler).
+ */
+struct fth_code_size {
+    uint64_t bytes, instructions;
+};
+struct fth_code_size fth_gpu_code_size(const struct fth_gpu *gpu);
+
 /* ---- catalogue.c ---- */
 
 /* The descriptions built into the program, generated from data/gpus. */

@@ -8,6 +8,7 @@
  * every later GPU is compiled for from the same text. */
 static const char version[] = "5.0", target[] = "sm_50";
 
+_Static_assert(sizeof(struct fth_fetch_request) == 48, "fetch.ptx reads 48 bytes");
 _Static_assert(sizeof(struct fth_chase_step) == 64, "experiments.ptx reads steps of 64 bytes");
 _Static_assert(sizeof(struct fth_chase_request) == 64 * (1 + FTH_CHASE_STEPS), "and no padding");
 
@@ -154,5 +155,60 @@ enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *er
             : fth_kernels_fill("cluster", template("cluster"), values, FTH_COUNT(values), out,
                                error);
     fth_buffer_fini(&loads);
+    return status;
+}
+
+/* ---- instruction fetch ---- */
+
+enum {
+    /* Sums that the arithmetic goes round, so that none is needed before it is there: an addition
+     * takes 4 cycles since Volta and 6 on Maxwell and Pascal. */
+    FETCH_CHAINS = 8,
+    /* Instructions of fetch.ptx that stand before the straight-line code. */
+    FETCH_OWN = 35
+};
+_Static_assert(FETCH_OWN + 2 < FTH_FETCH_BLOCK, "they are part of the first block");
+
+/* A block is left at its end; whether it is, is asked at its start, so that the branch does not
+ * wait for the answer. */
+static void append_block(struct fth_buffer *out, uint64_t number, unsigned instructions)
+{
+    fth_buffer_format(out, "    setp.eq.u32 %%last, %%blocks, %llu;\n",
+                      (unsigned long long)(number + 1));
+    for (unsigned i = 0; i < instructions - 2; i++)
+        fth_buffer_format(out, "    fma.rn.f32 %%a%u, %%a%u, %%x, %%y;\n", i % FETCH_CHAINS,
+                          i % FETCH_CHAINS);
+    fth_buffer_text(out, "    @%last bra.uni passed;\n");
+}
+
+enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth_buffer *out,
+                                  struct fth_error *error)
+{
+    struct fth_buffer blocks = {0}, begin = {0}, end = {0};
+    char block[24], chains[24];
+    snprintf(block, sizeof block, "%d", FTH_FETCH_BLOCK);
+    snprintf(chains, sizeof chains, "%d", FETCH_CHAINS);
+    for (uint64_t i = 0; i < instructions / FTH_FETCH_BLOCK; i++)
+        append_block(&blocks, i, FTH_FETCH_BLOCK - (i == 0 ? FETCH_OWN : 0));
+    for (unsigned i = 0; i < FETCH_CHAINS; i++)
+        fth_buffer_format(&begin, "    mov.f32 %%a%u, %%y;\n", i);
+    for (unsigned i = 1; i < FETCH_CHAINS; i++)
+        fth_buffer_format(&end, "    add.f32 %%a0, %%a0, %%a%u;\n", i);
+    enum fth_status status = FTH_OK;
+    if (blocks.failed || begin.failed || end.failed)
+        status =
+            fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "fetch", "out of memory");
+    if (status == FTH_OK) {
+        const struct fth_kernel_value values[] = {
+            {"version", version},     {"target", target},      {"block", block},
+            {"chains", chains},       {"blocks", blocks.data}, {"begin_chains", begin.data},
+            {"end_chains", end.data},
+        };
+        status =
+            fth_kernels_fill("fetch", template("fetch"), values, FTH_COUNT(values), out, error);
+    }
+    fth_buffer_fini(&blocks);
+    fth_buffer_fini(&begin);
+    fth_buffer_fini(&end);
     return status;
 }

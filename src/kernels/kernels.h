@@ -53,6 +53,20 @@ FTH_MUST_USE enum fth_status fth_kernels_experiments(struct fth_buffer *out,
 /* Appends the module of cluster.ptx. */
 FTH_MUST_USE enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *error);
 
+/* A request as the kernel `fetch` reads it; fetch.ptx has the same in words. */
+struct fth_fetch_request {
+    uint32_t blocks, passes, hops, sm;
+    uint32_t taken, served;
+    float factor, summand;
+    uint64_t first, samples;
+};
+/* The straight-line code can be left after every so many instructions, two of which do that. */
+enum { FTH_FETCH_BLOCK = 64 };
+/* Appends the module of instruction fetch: fetch, over code of so many instructions (a multiple of
+ * FTH_FETCH_BLOCK), and origin. */
+FTH_MUST_USE enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth_buffer *out,
+                                               struct fth_error *error);
+
 extern const struct fth_embedded fth_embedded_kernels[];
 extern const size_t fth_embedded_kernel_count;
 

@@ -60,13 +60,18 @@ static struct slow count_slow(const struct fth_samples *samples, uint64_t count,
     return slow;
 }
 
-/* Whether a walk had misses, where a hop is slow by disturbance at that rate: five standard
- * deviations above what this explains. */
+double fth_most_by_chance(double expected)
+{
+    return expected > 0 ? expected + 5 * sqrt(expected) + 1 : 0;
+}
+
+/* Whether a walk had misses, where a hop is slow by disturbance at that rate: more than this
+ * explains. Of three passes over a place, two are so by chance in three ways. */
 static bool has_misses(struct slow slow, uint64_t hops, double rate)
 {
     const double expected = (double)hops * rate;
-    return slow.steady > expected * rate * TIMED_PASSES ||
-           (double)slow.all > expected + 5 * sqrt(expected);
+    return (double)slow.steady > fth_most_by_chance(expected * rate) ||
+           (double)slow.all > fth_most_by_chance(expected);
 }
 
 /* What makes a footprint lie beyond the edge. */
@@ -190,7 +195,7 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                    struct fth_capacity *capacity, struct fth_error *error)
 {
     *capacity = (struct fth_capacity){0};
-    struct edge edge = {0, 0, -1};
+    struct edge edge = {0, 0, plan->slow_rate > 0 ? plan->slow_rate : -1};
     uint64_t counts[MOST_TRIES];
     size_t tries = 0;
     for (uint64_t bytes = plan->smallest_bytes; tries < MOST_TRIES && bytes < plan->largest_bytes;

@@ -36,7 +36,7 @@ static enum fth_status slopes(const struct fth_latency_plan *plan,
         if (status != FTH_OK)
             break;
         const double hops = (double)(plan->long_count - plan->short_count);
-        slope[i] = (more.median - less.median) / hops;
+        slope[i] = plan->least ? (more.p05 - less.p05) / hops : (more.median - less.median) / hops;
         low = (more.p05 - less.median) / hops;
         high = (more.p95 - less.median) / hops;
         cycles->samples += a->count + b->count;

@@ -4,8 +4,8 @@
  *   ask.c       requests out, answers in           latency.c   how long a load takes
  *   capacity.c  how much fits                      line.c      what a miss fetches, what is evicted
  *   sharing.c   which loads evict which            l2.c        partitions of the L2
- *   tlb.c       pages, reach and price of TLBs     cluster.c   how far another SM's shared memory
- * is
+ *   tlb.c       pages, reach, price of TLBs        cluster.c   shared memory of another SM
+ *   fetch.c     instruction caches                 constant.c  constant caches
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -50,13 +50,15 @@ struct fth_figure {
 
 /* The cycles of one load that hits, from whole passes over two chains of different length: what a
  * pass costs beyond its loads is the same in both and drops out. The longer chain must fit.
- * `every_sm`: measured on all SMs, and the median over them; otherwise on one. */
+ * `every_sm`: measured on all SMs, and the median over them; otherwise on one. `least`: from the
+ * shortest passes instead of the median ones, where there is a disturbance in most of them. */
 struct fth_latency_plan {
     enum fth_path path;
     int carveout_percent;
     uint64_t stride_bytes;
     uint64_t short_count, long_count;
     bool every_sm;
+    bool least;
 };
 FTH_MUST_USE enum fth_status fth_probe_latency(const struct fth_prober *prober,
                                                const struct fth_latency_plan *plan,
@@ -88,6 +90,7 @@ struct fth_capacity_plan {
     double hit_cycles;       /* of a timed hop, the clock's cost included */
     double miss_cycles;
     bool evidence; /* also find resident_bytes, full_miss_bytes and the confidence */
+    double slow_rate; /* of hops that are slow by disturbance; 0: as seen at the smallest */
 };
 struct fth_capacity {
     uint64_t fits_bytes;   /* the largest footprint all of whose loads hit */
@@ -197,5 +200,56 @@ struct fth_cluster_latency {
 FTH_MUST_USE enum fth_status fth_probe_cluster(const struct fth_prober *prober,
                                                struct fth_cluster_latency *latency,
                                                struct fth_error *error);
+/* How many rare events there may be where so many are to be expected: five standard deviations
+ * more, and one, since few events have a longer tail. */
+double fth_most_by_chance(double expected);
+
+/* ---- fetch.c ---- */
+
+enum { FTH_MOST_FETCH_LEVELS = 4 };
+
+/* A plateau of cycles an instruction, and how long code can be to run at it. */
+struct fth_fetch_level {
+    struct fth_figure cycles; /* of an instruction of straight-line code */
+    uint64_t fits_bytes;   /* the longest code all of which does; 0: there is no longer plateau */
+    uint64_t misses_bytes; /* the next longer one that was tried */
+    uint64_t full_bytes;   /* the shortest that runs at the next plateau's pace throughout */
+};
+/* The innermost first. The last plateau is what lies behind the last cache, unless it is the only
+ * one: then no code was too long, and how many caches there are is not known. */
+struct fth_fetch_levels {
+    struct fth_fetch_level items[FTH_MOST_FETCH_LEVELS];
+    size_t count;
+    struct fth_code_size code; /* what instructions take, which is taken for granted */
+    uint64_t longest_bytes;    /* of the code that was tried */
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_fetch(const struct fth_prober *prober,
+                                             struct fth_fetch_levels *levels,
+                                             struct fth_error *error);
+
+/* ---- constant.c ---- */
+
+struct fth_constant_cache {
+    struct fth_figure cycles; /* of a load that hits */
+    uint64_t line_bytes;      /* what one miss fetches; 0: not found */
+    struct fth_capacity capacity;
+};
+enum fth_sharing { FTH_SHARING_UNKNOWN, FTH_SHARING_NO, FTH_SHARING_YES };
+
+/* The capacity of L1.5 is that of the constant bank, with misses_bytes 0, where it holds as much or
+ * more and nothing else tells; where it shares its room with code, it is what both have together.
+ */
+struct fth_constants {
+    struct fth_constant_cache l1, l15;
+    bool has_l15;
+    enum fth_sharing with_code; /* of L1.5 with an instruction cache */
+    int code_level;             /* of `code`; -1: none is as large */
+};
+/* `code` may be NULL: then sharing stays unknown. */
+FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober,
+                                                 const struct fth_fetch_levels *code,
+                                                 struct fth_constants *constants,
+                                                 struct fth_error *error);
 
 #endif

@@ -240,7 +240,8 @@ static struct variable *add_global(struct parser *parser, const struct declarati
         return NULL;
     module->variables = variables;
     /* 256 bytes apart, as an allocator would place them, so that an overrun does not go unseen. */
-    uint64_t address = align_up(module->global_end + 1, 256);
+    uint64_t align = declaration->align > 256 ? declaration->align : 256;
+    uint64_t address = align_up(module->global_end + 1, align);
     module->global_end = address + declaration->bytes;
     struct variable *variable = &module->variables[module->variable_count++];
     *variable = (struct variable){

@@ -7,20 +7,24 @@
 /* Code lies far from all data, so that the two never alias in an array that holds both. */
 #define CODE_BASE ((uint64_t)1 << 60)
 
-/* The level that has the line, filling those before it. */
-static int64_t look_up(struct sim_timing *timing, const struct fth_ptx_warp_id *who,
-                       uint64_t address)
+/* The cost at the level that has the line, filling those before it. *end becomes the end of what
+ * these have to get. */
+static int64_t look_up(struct sim_timing *timing, const struct fth_ptx_warp_id *who, uint64_t line,
+                       uint64_t *end)
 {
     const struct sim_plan *plan = timing->plan;
+    uint64_t address = CODE_BASE + line, bytes = timing->fetch_line_bytes;
+    *end = line;
     for (unsigned i = SIM_INSTRUCTION_L0; i <= SIM_INSTRUCTION_L15; i++) {
-        if (!plan->levels[i].present)
+        const struct sim_level *level = &plan->levels[i];
+        if (!level->present)
             continue;
         struct fth_cache *cache =
             sim_caches_get(&timing->caches, (enum sim_element)i, who->sm, who->warp);
         timing->failed = timing->failed || !cache;
-        if (!cache || fth_cache_access(cache, address, FTH_PTX_INSTRUCTION_BYTES, FTH_CACHE_READ,
-                                       NULL) == FTH_CACHE_HIT)
-            return plan->levels[i].fetch_cost;
+        if (!cache || sim_cache_read(cache, &plan->arrays[level->array], &address, &bytes, NULL))
+            return level->fetch_cost;
+        *end = address + bytes - CODE_BASE;
     }
     return plan->fetch_beyond;
 }
@@ -36,18 +40,39 @@ void sim_fetch_init(struct sim_timing *timing)
         }
 }
 
+/* The first instruction that begins at that byte or behind it. */
+static uint64_t instruction_at(const struct fth_code_size *code, uint64_t byte)
+{
+    uint64_t index = (byte * code->instructions + code->bytes - 1) / code->bytes;
+    return index * FTH_PTX_INSTRUCTION_BYTES;
+}
+
 int64_t sim_fetch(struct sim_timing *timing, struct sim_warp *warp,
                   const struct fth_ptx_warp_id *who, uint64_t address)
 {
-    uint64_t line = address & ~(timing->fetch_line_bytes - 1);
     if (timing->fetch_line_bytes == 0) {
+        warp->fetch_from = 0;
+        warp->fetch_span = UINT64_MAX;
         warp->fetch_cost = timing->fetch_cost;
         return warp->fetch_cost;
     }
+    const struct fth_code_size *code = &timing->plan->code;
+    uint64_t byte = address / FTH_PTX_INSTRUCTION_BYTES * code->bytes / code->instructions;
+    uint64_t line = byte & ~(timing->fetch_line_bytes - 1);
     if (line != warp->fetch_line ||
         (address != warp->fetch_next && warp->fetch_cost != timing->fetch_cost)) {
+        /* The rest of a longer line of an outer cache is still on its way. */
+        bool under_way = address == warp->fetch_next && byte < warp->fetch_end;
+        int64_t last = warp->fetch_cost;
+        uint64_t end;
         warp->fetch_line = line;
-        warp->fetch_cost = look_up(timing, who, CODE_BASE + address);
+        warp->fetch_from = instruction_at(code, line);
+        warp->fetch_span = instruction_at(code, line + timing->fetch_line_bytes) - warp->fetch_from;
+        warp->fetch_cost = look_up(timing, who, line, &end);
+        if (under_way && warp->fetch_cost < last)
+            warp->fetch_cost = last;
+        else
+            warp->fetch_end = end;
     }
     warp->fetch_next = address + FTH_PTX_INSTRUCTION_BYTES;
     return warp->fetch_cost;

@@ -12,8 +12,9 @@ static const char operation[] = "simulate GPU";
 /* CUDA's limit for linear textures, since Fermi. */
 #define MOST_TEXELS ((uint64_t)1 << 27)
 #define DEFAULT_CAPABILITY 70
-/* Modules begin at multiples of this, far more than a line. */
-#define CODE_ALIGN 4096
+/* Modules begin at multiples of this, which is far more than a line, also where instructions take
+ * less: 7 then take 64 bytes, or 3 take 32. */
+#define CODE_ALIGN (8192 * 7 * 3)
 
 struct fth_machine_module {
     struct fth_ptx_module *module;

@@ -78,6 +78,7 @@ struct sim_plan {
     bool l1_keeps_global, l1_keeps_local;
     uint64_t l1_least_bytes; /* under the largest carve-out */
     int64_t fetch_beyond;    /* cost of an instruction that no cache holds */
+    struct fth_code_size code;
 
     uint64_t shared_bytes, shared_block_bytes, unified_bytes; /* unified: 0, not known */
     const uint64_t *carveouts;                                /* ascending */
@@ -224,8 +225,10 @@ struct sim_warp {
     uint32_t ready_count;
     const struct fth_ptx_operands *operands; /* of the last instruction */
     uint32_t operand_base;
-    uint64_t fetch_line; /* where the last instruction was, and what it cost */
+    uint64_t fetch_line;             /* where the last instruction was, and what it cost */
+    uint64_t fetch_from, fetch_span; /* which instructions are in that line */
     uint64_t fetch_next;
+    uint64_t fetch_end; /* of what was fetched for it */
     int64_t fetch_cost;
 };
 
@@ -270,7 +273,8 @@ extern const struct fth_ptx_observer sim_observer; /* its user is the timing */
 
 void sim_fetch_init(struct sim_timing *timing);
 
-/* What it costs to issue the warp's next instruction, which lies at that address. */
+/* What it costs to issue the warp's next instruction, which lies at that address where all
+ * instructions have FTH_PTX_INSTRUCTION_BYTES. */
 int64_t sim_fetch(struct sim_timing *timing, struct sim_warp *warp,
                   const struct fth_ptx_warp_id *who, uint64_t address);
 

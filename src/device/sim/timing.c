@@ -121,6 +121,7 @@ static void begin_block(struct sim_timing *timing, const struct fth_ptx_warp_id 
         warp->block = who->block;
         warp->now = warp->issued = warp->pending = warp->fetched = places[place];
         warp->fetch_line = warp->fetch_next = UINT64_MAX;
+        warp->fetch_end = warp->fetch_span = 0;
         if (warp->ready_count)
             memset(warp->ready, 0, warp->ready_count * sizeof *warp->ready);
     }
@@ -150,8 +151,8 @@ static bool make_room(struct sim_timing *timing, struct sim_warp *warp, uint32_t
 }
 
 /* Issues an instruction that costs that much to fetch. While a warp waits for a load, fetch goes on
- * ahead of it, so many instructions at most; so code that mostly waits issues at every cycle, and code
- * that does not at the pace of its fetch. */
+ * ahead of it, so many instructions at most; so code that mostly waits issues at every cycle, and
+ * code that does not at the pace of its fetch. */
 static inline void settle(struct sim_warp *warp, const struct fth_ptx_issue *issue, int64_t cost)
 {
     const struct fth_ptx_operands *operands = issue->operands;
@@ -195,8 +196,8 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
     struct sim_warp *warp = warp_of(timing, &issue->who);
     uint64_t address = timing->code_base + issue->operands->code_offset;
     /* Mostly it is in the line that the innermost cache has just given. */
-    bool near = ((address ^ warp->fetch_line) & ~(timing->fetch_line_bytes - 1)) == 0 &&
-                warp->fetch_cost == timing->fetch_cost;
+    bool near =
+        address - warp->fetch_from < warp->fetch_span && warp->fetch_cost == timing->fetch_cost;
     if (!near || issue->who.block != warp->block || issue->operand_end > warp->ready_count)
         return issue_anew(timing, warp, issue);
     settle(warp, issue, timing->fetch_cost);

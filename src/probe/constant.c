@@ -1,0 +1,449 @@
+/* Constant caches. A walk over the bank of 64 KiB, 8 bytes at a time, shows all of them at once: a
+ * hop is fast where its line is in L1, slower where L1.5 has it, and slowest where L2 does. How far
+ * apart the slower hops of a first walk are is what one miss fetches. How much fits is then found
+ * as for any cache.
+ *
+ * The bank is as large as constants get, and L1.5 may be larger. Where it also holds instructions,
+ * the rest is filled with code (Wong et al., "Demystifying GPU Microarchitecture through
+ * Microbenchmarking", 2010, who so found the two to share a cache): constants are loaded, code is
+ * run, and the constants are looked at again.
+ *
+ *   |<--------------- L1.5 --------------->|
+ *   | constants         | code             |        all are still there
+ *   | constants         | code                |     some had to leave
+ *
+ * They leave when both together are too much. That it is the sum, and not the code alone, is seen
+ * with fewer constants. */
+#include "probe/probe.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    BANK_BYTES = 65536,
+    WORD_BYTES = 8,
+    WORDS = BANK_BYTES / WORD_BYTES,
+    REPEATS = 3, /* of everything: a hop counts as the median of them */
+    FIRST_FOOTPRINT = 1024,
+    FOOTPRINTS = 7, /* up to the bank, each twice the one before */
+    MOST_LINE = 4096,
+    CODE_PASSES = 2,
+    CUTS = 4,
+};
+/* A cache before L2 takes at most this part of an L2's latency. */
+static const double before_l2 = 0.8;
+/* So many of the first hops of lines are slow for it to be the line. */
+static const double line_share = 0.75;
+/* Where more hops than that are slow by disturbance, whole passes tell no latency. */
+static const double disturbed = 0.001;
+/* Code and constants share a cache where so many of the constants leave at the most code; and so
+ * near to each other are two sums that are one, or a sum and a cache. */
+static const double gone_share = 0.25, same_sum = 0.05, same_cache = 0.1;
+
+static const struct fth_latency_plan l1_array = {
+    .path = FTH_PATH_CONSTANT,
+    .carveout_percent = -1,
+    .stride_bytes = WORD_BYTES,
+    .short_count = 32,
+    .long_count = 64,
+};
+static const struct fth_latency_plan l2_array = {
+    .path = FTH_PATH_CG,
+    .carveout_percent = -1,
+    .stride_bytes = 128,
+    .short_count = 64,
+    .long_count = 256,
+};
+
+/* What is known on the way. Hops are in cycles, the reading of the clock included. */
+struct study {
+    const struct fth_prober *prober;
+    struct fth_constants *found;
+    double l1_hop, l15_hop, l2_hop;     /* l15_hop NAN: there is none */
+    double l1_threshold, l15_threshold; /* slower hops are misses */
+    double overhead, slow_rate;
+};
+
+static enum fth_status out_of_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, "find constant caches", NULL, "out of memory");
+}
+
+static uint32_t median(const uint32_t *values, size_t stride)
+{
+    uint32_t a = values[0], b = values[stride], c = values[2 * stride];
+    uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    return c < low ? low : c > high ? high : c;
+}
+
+static struct fth_chain words(uint64_t bytes)
+{
+    return (struct fth_chain){.stride_bytes = WORD_BYTES, .count = bytes / WORD_BYTES};
+}
+
+/* ---- levels ---- */
+
+/* Plateaus of the hops: the first is L1; L1.5 the largest one before L2. */
+static enum fth_status find_levels(struct study *study, const uint32_t *hops, size_t count,
+                                   struct fth_error *error)
+{
+    const struct fth_cluster_options options = {.min_share = 0.001, .min_gap_relative = 0.1};
+    struct fth_clusters clusters;
+    enum fth_status status = fth_cluster_u32(hops, count, &options, &clusters, error);
+    if (status != FTH_OK)
+        return status;
+    study->l1_hop = clusters.items[0].median;
+    study->l15_hop = NAN;
+    if (study->l1_hop > before_l2 * study->l2_hop)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find constant caches", NULL,
+                        "constants take as long as L2");
+    if (clusters.count < 2)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find constant caches", NULL,
+                        "all constants take equally long");
+    size_t most = 0;
+    for (size_t i = 1; i < clusters.count; i++)
+        if (clusters.items[i].median < before_l2 * study->l2_hop &&
+            clusters.items[i].count > most) {
+            most = clusters.items[i].count;
+            study->l15_hop = clusters.items[i].median;
+        }
+    study->l15_threshold = sqrt(study->l15_hop * study->l2_hop);
+    study->l1_threshold = sqrt(study->l1_hop * (most ? study->l15_hop : study->l2_hop));
+    study->found->has_l15 = most > 0;
+    return FTH_OK;
+}
+
+/* What a miss fetches: the shortest distance at which (nearly) every hop of the first walk is slow.
+ * 0: none. */
+static uint64_t find_line(const uint32_t *hops, double threshold)
+{
+    for (uint64_t line = 1; line <= MOST_LINE / WORD_BYTES; line *= 2)
+        for (uint64_t phase = 0; phase < line; phase++) {
+            uint64_t slow = 0, all = 0;
+            for (uint64_t i = phase; i < WORDS; i += line) {
+                slow += hops[i] > threshold;
+                all++;
+            }
+            if ((double)slow > line_share * (double)all)
+                return line * WORD_BYTES;
+        }
+    return 0;
+}
+
+/* How often a hop is slow that must be in L1, since the one before it was in the same line. */
+static double find_slow_rate(const struct study *study, const struct fth_answers *answers)
+{
+    const uint64_t line = study->found->l1.line_bytes / WORD_BYTES;
+    uint64_t slow = 0, all = 0;
+    for (size_t i = REPEATS; i < answers->count && line > 1; i++)
+        for (size_t hop = 1; hop < answers->items[i].count; hop++)
+            if (hop % line) {
+                slow += answers->items[i].cycles[hop] > study->l1_threshold;
+                all++;
+            }
+    return all ? (double)slow / (double)all : 0;
+}
+
+/* The medians of all hops: first those of the first walks, then those of the footprints. */
+static size_t reduce(const struct fth_answers *answers, uint32_t *hops)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < WORDS; i++)
+        hops[count++] =
+            median((const uint32_t[]){answers->items[0].cycles[i], answers->items[1].cycles[i],
+                                      answers->items[2].cycles[i]},
+                   1);
+    for (size_t i = REPEATS; i < answers->count; i++) {
+        size_t places = answers->items[i].count / REPEATS;
+        for (size_t hop = 0; hop < places; hop++)
+            hops[count++] = median(answers->items[i].cycles + hop, places);
+    }
+    return count;
+}
+
+static enum fth_status look_around(struct study *study, struct fth_error *error)
+{
+    struct fth_request requests[REPEATS + FOOTPRINTS];
+    struct fth_constants *found = study->found;
+    for (size_t i = 0; i < REPEATS + FOOTPRINTS; i++) {
+        requests[i] = fth_request_make(-1);
+        if (i < REPEATS) {
+            requests[i].alone = true;
+            requests[i].sm = 0;
+            fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CONSTANT, words(BANK_BYTES),
+                            1);
+            continue;
+        }
+        struct fth_chain chain = words((uint64_t)FIRST_FOOTPRINT << (i - REPEATS));
+        fth_request_add(&requests[i], FTH_STEP_WALK, FTH_PATH_CONSTANT, chain, 1);
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CONSTANT, chain, REPEATS);
+    }
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(study->prober, requests, FTH_COUNT(requests), &answers, error);
+    if (status != FTH_OK)
+        return status;
+    uint32_t *hops = calloc(3 * (size_t)WORDS, sizeof *hops);
+    status = hops ? FTH_OK : out_of_memory(error);
+    if (status == FTH_OK)
+        status = find_levels(study, hops, reduce(&answers, hops), error);
+    if (status == FTH_OK) {
+        found->l1.line_bytes = find_line(hops, study->l1_threshold);
+        if (found->has_l15)
+            found->l15.line_bytes = find_line(hops, study->l15_threshold);
+        study->slow_rate = find_slow_rate(study, &answers);
+    }
+    free(hops);
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* ---- each cache ---- */
+
+/* A stride that leaves no line of L1 out: where it did, L1 might hold all that is walked. */
+static uint64_t l1_stride(const struct fth_constants *found)
+{
+    return found->l1.line_bytes ? found->l1.line_bytes : WORD_BYTES;
+}
+
+static enum fth_status find_l1_latency(struct study *study, bool least, struct fth_error *error)
+{
+    struct fth_latency_plan plan = l1_array;
+    struct fth_figure *cycles = &study->found->l1.cycles;
+    plan.least = least;
+    enum fth_status status = fth_probe_latency(study->prober, &plan, cycles, error);
+    if (status == FTH_OK)
+        status = fth_probe_overhead(study->prober, &plan, cycles->value, &study->overhead, error);
+    return status;
+}
+
+static enum fth_status find_l1(struct study *study, struct fth_error *error)
+{
+    struct fth_constant_cache *l1 = &study->found->l1;
+    const uint64_t stride = l1_stride(study->found);
+    const struct fth_capacity_plan plan = {
+        .path = FTH_PATH_CONSTANT,
+        .carveout_percent = -1,
+        .stride_bytes = stride,
+        .smallest_bytes = stride < 64 ? 256 : 4 * stride,
+        .largest_bytes = BANK_BYTES,
+        .hit_cycles = study->l1_hop,
+        .miss_cycles = isnan(study->l15_hop) ? study->l2_hop : study->l15_hop,
+        .slow_rate = study->slow_rate,
+    };
+    return fth_probe_capacity(study->prober, &plan, &l1->capacity, error);
+}
+
+/* Footprints that are far more than L1 holds, and that L1.5 does. */
+static enum fth_status find_l15_latency(const struct study *study, struct fth_error *error)
+{
+    const struct fth_constant_cache *l1 = &study->found->l1;
+    struct fth_constant_cache *l15 = &study->found->l15;
+    const uint64_t stride = l1_stride(study->found);
+    uint64_t less = 4 * l1->capacity.fits_bytes;
+    if (2 * less > l15->capacity.fits_bytes / 4 * 3)
+        less = l15->capacity.fits_bytes / 8 * 3;
+    const struct fth_latency_plan plan = {.path = FTH_PATH_CONSTANT,
+                                          .carveout_percent = -1,
+                                          .stride_bytes = stride,
+                                          .short_count = less / stride,
+                                          .long_count = 2 * (less / stride)};
+    if (less >= 2 * l1->capacity.fits_bytes && study->slow_rate < disturbed)
+        return fth_probe_latency(study->prober, &plan, &l15->cycles, error);
+    /* As the hops have it. */
+    l15->cycles = (struct fth_figure){.value = study->l15_hop - study->overhead,
+                                      .low = NAN,
+                                      .high = NAN,
+                                      .samples = WORDS,
+                                      .clock_mhz = l1->cycles.clock_mhz};
+    return FTH_OK;
+}
+
+static enum fth_status find_l15(struct study *study, struct fth_error *error)
+{
+    struct fth_constant_cache *l15 = &study->found->l15;
+    const uint64_t stride = l1_stride(study->found);
+    const struct fth_capacity_plan plan = {
+        .path = FTH_PATH_CONSTANT,
+        .carveout_percent = -1,
+        .stride_bytes = stride,
+        .smallest_bytes = FIRST_FOOTPRINT,
+        .largest_bytes = BANK_BYTES,
+        .hit_cycles = study->l15_hop,
+        .miss_cycles = study->l2_hop,
+        .slow_rate = study->slow_rate,
+    };
+    enum fth_status status = fth_probe_capacity(study->prober, &plan, &l15->capacity, error);
+    if (status == FTH_OK)
+        status = find_l15_latency(study, error);
+    return status;
+}
+
+/* ---- with code beside them ---- */
+
+/* Constants of `bytes`, and code: the longest with which all stay, the shortest with which some do
+ * not (0: none), in instructions. */
+struct edge {
+    uint64_t bytes, stays, leaves;
+};
+
+/* How many of the constants are gone after the code of each length. The first hop does not count:
+ * the instructions that time it come from afar. */
+static enum fth_status count_gone(const struct study *study, uint64_t bytes,
+                                  const uint64_t *lengths, size_t count, uint64_t *gone,
+                                  struct fth_error *error)
+{
+    const struct fth_constants *found = study->found;
+    const uint64_t stride = l1_stride(found);
+    struct fth_request *requests = calloc(REPEATS * count, sizeof *requests);
+    if (!requests)
+        return out_of_memory(error);
+    for (size_t i = 0; i < REPEATS * count; i++) {
+        requests[i] = fth_request_make(-1);
+        requests[i].family = FTH_FAMILY_FETCH;
+        requests[i].fetch = (struct fth_fetch){
+            .instructions = lengths[i / REPEATS],
+            .passes = CODE_PASSES,
+            .constants = {.stride_bytes = stride, .count = bytes / stride},
+        };
+    }
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(study->prober, requests, REPEATS * count, &answers, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        const struct fth_samples *samples = &answers.items[REPEATS * i];
+        gone[i] = 0;
+        for (size_t hop = CODE_PASSES + 1; hop < samples->count; hop++) {
+            const uint32_t cycles[] = {samples[0].cycles[hop], samples[1].cycles[hop],
+                                       samples[2].cycles[hop]};
+            gone[i] += median(cycles, 1) > study->l15_threshold;
+        }
+        /* Two of three slow by disturbance alone. */
+        const double chance = 3 * study->slow_rate * study->slow_rate;
+        if ((double)gone[i] <= fth_most_by_chance((double)samples->count * chance))
+            gone[i] = 0;
+    }
+    fth_answers_fini(&answers);
+    free(requests);
+    return status;
+}
+
+/* Doubles the code until constants leave, and cuts what is between. */
+static enum fth_status find_code_edge(const struct study *study, struct edge *edge,
+                                      uint64_t *most_gone, struct fth_error *error)
+{
+    enum { MOST_TRIES = 16 };
+    uint64_t lengths[MOST_TRIES], gone[MOST_TRIES];
+    size_t count = 0;
+    for (uint64_t n = FTH_FETCH_BLOCK; n <= FTH_MOST_FETCH && count < MOST_TRIES; n *= 2)
+        lengths[count++] = n;
+    *most_gone = 0;
+    for (bool first = true; count > 0; first = false) {
+        enum fth_status status = count_gone(study, edge->bytes, lengths, count, gone, error);
+        if (status != FTH_OK)
+            return status;
+        if (first)
+            *most_gone = gone[count - 1];
+        for (size_t i = 0; i < count; i++) {
+            if (gone[i]) {
+                edge->leaves = lengths[i];
+                break;
+            }
+            edge->stays = lengths[i];
+        }
+        uint64_t blocks =
+            edge->leaves > edge->stays ? (edge->leaves - edge->stays) / FTH_FETCH_BLOCK : 0;
+        count = blocks <= 1 ? 0 : blocks - 1 < CUTS ? blocks - 1 : CUTS;
+        for (size_t i = 0; i < count; i++)
+            lengths[i] = edge->stays + blocks * (i + 1) / (count + 1) * FTH_FETCH_BLOCK;
+    }
+    return FTH_OK;
+}
+
+static double sum_of(const struct edge *edge, const struct fth_code_size *code)
+{
+    return (double)edge->bytes +
+           (double)edge->stays * (double)code->bytes / (double)code->instructions;
+}
+
+/* The instruction cache that is as large, -1: none. */
+static int find_level(const struct fth_fetch_levels *code, double bytes)
+{
+    int level = -1;
+    double nearest = same_cache;
+    for (size_t i = 0; i + 1 < code->count; i++) {
+        double off = fabs((double)code->items[i].fits_bytes / bytes - 1);
+        if (off < nearest) {
+            nearest = off;
+            level = (int)i;
+        }
+    }
+    return level;
+}
+
+static enum fth_status find_sharing(struct study *study, const struct fth_fetch_levels *code,
+                                    struct fth_error *error)
+{
+    struct fth_constants *found = study->found;
+    struct fth_capacity *capacity = &found->l15.capacity;
+    struct edge more = {.bytes = BANK_BYTES / 2}, less;
+    while (more.bytes > capacity->fits_bytes / 2)
+        more.bytes /= 2;
+    /* What L1 keeps would not be seen to leave. */
+    if (more.bytes < 2 * found->l1.capacity.fits_bytes)
+        return FTH_OK;
+    less.bytes = more.bytes / 2;
+    if (less.bytes < 2 * found->l1.capacity.fits_bytes)
+        less.bytes = more.bytes / 4 * 3;
+    less.stays = less.leaves = 0;
+    uint64_t most_gone;
+    enum fth_status status = find_code_edge(study, &more, &most_gone, error);
+    if (status != FTH_OK)
+        return status;
+    const uint64_t line = found->l15.line_bytes ? found->l15.line_bytes : l1_stride(found);
+    if ((double)most_gone < gone_share * (double)(more.bytes / line)) {
+        found->with_code = FTH_SHARING_NO;
+        return FTH_OK;
+    }
+    status = find_code_edge(study, &less, &most_gone, error);
+    const double first = sum_of(&more, &code->code), second = sum_of(&less, &code->code);
+    const double block =
+        FTH_FETCH_BLOCK * (double)code->code.bytes / (double)code->code.instructions;
+    if (status != FTH_OK || more.stays == 0 || less.stays == 0 ||
+        fabs(first - second) > fmax(2 * block, same_sum * first))
+        return status;
+    found->with_code = FTH_SHARING_YES;
+    const double bytes = fmax(first, second);
+    found->code_level = find_level(code, bytes);
+    /* A walk over constants alone has code as well, which takes some of the room. */
+    if (capacity->misses_bytes == 0 || bytes > (double)capacity->fits_bytes) {
+        capacity->fits_bytes = (uint64_t)bytes;
+        capacity->misses_bytes = (uint64_t)(bytes + block);
+    }
+    return FTH_OK;
+}
+
+/* ---- all of it ---- */
+
+enum fth_status fth_probe_constants(const struct fth_prober *prober,
+                                    const struct fth_fetch_levels *code,
+                                    struct fth_constants *constants, struct fth_error *error)
+{
+    *constants = (struct fth_constants){.code_level = -1};
+    struct study study = {.prober = prober, .found = constants};
+    struct fth_figure l2;
+    enum fth_status status = find_l1_latency(&study, false, error);
+    if (status == FTH_OK)
+        status = fth_probe_latency(prober, &l2_array, &l2, error);
+    if (status == FTH_OK) {
+        study.l2_hop = l2.value + study.overhead;
+        status = look_around(&study, error);
+    }
+    if (status == FTH_OK && study.slow_rate > disturbed)
+        status = find_l1_latency(&study, true, error);
+    if (status == FTH_OK)
+        status = find_l1(&study, error);
+    if (status == FTH_OK && constants->has_l15)
+        status = find_l15(&study, error);
+    if (status == FTH_OK && constants->has_l15 && code)
+        status = find_sharing(&study, code, error);
+    return status;
+}

@@ -1,0 +1,349 @@
+/* Instruction caches, from straight-line code that is run over and over: while it fits in a cache,
+ * an instruction costs what that cache delivers it for; once it does not, what the next one does
+ * (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018).
+ *
+ *   cycles an                      ┌───────   beyond
+ *   instruction        ┌───────────┘
+ *              ────────┘                      the edges: what L0 and L1 hold
+ *                 length of the code
+ *
+ * Lengths a twelfth or so apart show the plateaus; a line through the cycles of a plateau's passes
+ * gives its cycles an instruction and tells from which length on passes are longer than that.
+ * Around an edge every length is tried.
+ *
+ * What an instruction takes in memory is not measured but known of the architecture. */
+#include "probe/probe.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    WARM_PASSES = 1,
+    TIMED_PASSES = 5, /* an odd number, so that the median is one of them */
+    PER_OCTAVE = 8,
+    /* Below, all lengths are tried; and the first few tell what a pass costs beyond its code. */
+    DENSE = 8 * FTH_FETCH_BLOCK,
+    FIRST = 2 * FTH_FETCH_BLOCK,
+    MOST_POINTS = 80,
+    LEAST_POINTS = 3, /* of a plateau */
+};
+/* Of the logarithm of cycles an instruction: smaller steps are no levels. */
+static const double resolution = 0.02;
+/* Neighbours that differ by less are one plateau; a part that rises by more is none. */
+static const double same_level = 0.08, flat = 0.05;
+/* A pass is longer than its plateau says where it is by so many cycles, this part of it, or so many
+ * times what passes of the plateau are off. */
+static const double slow_cycles = 4, slow_part = 0.002, slow_deviations = 6;
+
+/* A length and the cycles of a pass, the median. */
+struct point {
+    uint64_t instructions;
+    double cycles;
+};
+
+struct curve {
+    struct point points[MOST_POINTS];
+    size_t count;
+    size_t samples;
+    double clock_mhz;
+};
+
+/* Cycles of a pass = start + slope * instructions, to within `deviation` (the median). */
+struct line {
+    double start, slope, deviation;
+};
+
+struct plateau {
+    size_t from, to; /* points */
+    double level;    /* logarithm of cycles an instruction */
+    struct line line;
+};
+
+static enum fth_status out_of_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, "find instruction caches", NULL, "out of memory");
+}
+
+/* Adds the points of the lengths. */
+static enum fth_status measure(const struct fth_prober *prober, const uint64_t *lengths,
+                               size_t count, struct curve *curve, struct fth_error *error)
+{
+    struct fth_request *requests = calloc(count, sizeof *requests);
+    if (!requests)
+        return out_of_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        requests[i] = fth_request_make(-1);
+        requests[i].family = FTH_FAMILY_FETCH;
+        requests[i].fetch =
+            (struct fth_fetch){.instructions = lengths[i], .passes = WARM_PASSES + TIMED_PASSES};
+    }
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(prober, requests, count, &answers, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        struct fth_summary summary;
+        status =
+            fth_summary_u32(answers.items[i].cycles + WARM_PASSES, TIMED_PASSES, &summary, error);
+        if (status != FTH_OK)
+            break;
+        curve->points[curve->count++] = (struct point){lengths[i], summary.median};
+        curve->samples += TIMED_PASSES;
+        curve->clock_mhz = answers.items[i].clock_mhz;
+    }
+    fth_answers_fini(&answers);
+    free(requests);
+    return status;
+}
+
+static enum fth_status measure_curve(const struct fth_prober *prober, struct curve *curve,
+                                     struct fth_error *error)
+{
+    uint64_t lengths[MOST_POINTS];
+    size_t count = 0;
+    for (uint64_t n = FTH_FETCH_BLOCK; n < DENSE; n += FTH_FETCH_BLOCK)
+        lengths[count++] = n;
+    for (unsigned i = 0; count < MOST_POINTS; i++) {
+        double n = DENSE * exp2((double)i / PER_OCTAVE);
+        uint64_t blocks = (uint64_t)llround(n / FTH_FETCH_BLOCK);
+        if (blocks * FTH_FETCH_BLOCK > FTH_MOST_FETCH)
+            break;
+        if (blocks * FTH_FETCH_BLOCK > lengths[count - 1])
+            lengths[count++] = blocks * FTH_FETCH_BLOCK;
+    }
+    return measure(prober, lengths, count, curve, error);
+}
+
+/* ---- lines ---- */
+
+static double at(const struct line *line, uint64_t instructions)
+{
+    return line->start + line->slope * (double)instructions;
+}
+
+static double tolerance(const struct line *line, uint64_t instructions)
+{
+    return fmax(fmax(slow_cycles, slow_part * at(line, instructions)),
+                slow_deviations * line->deviation);
+}
+
+/* The median of the slopes between any two points (Theil and Sen), which a few points that belong
+ * to an edge do not move. */
+static enum fth_status fit(const struct point *points, size_t count, struct line *line,
+                           struct fth_error *error)
+{
+    double *values = calloc(count * count, sizeof *values);
+    if (!values)
+        return out_of_memory(error);
+    size_t pairs = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = i + 1; j < count; j++)
+            values[pairs++] = (points[j].cycles - points[i].cycles) /
+                              (double)(points[j].instructions - points[i].instructions);
+    struct line found = {0};
+    enum fth_status status = fth_quantile_f64(values, pairs, 0.5, &found.slope, error);
+    for (size_t i = 0; i < count; i++)
+        values[i] = points[i].cycles - found.slope * (double)points[i].instructions;
+    if (status == FTH_OK)
+        status = fth_quantile_f64(values, count, 0.5, &found.start, error);
+    for (size_t i = 0; i < count; i++)
+        values[i] = fabs(points[i].cycles - at(&found, points[i].instructions));
+    if (status == FTH_OK)
+        status = fth_quantile_f64(values, count, 0.5, &found.deviation, error);
+    free(values);
+    if (status == FTH_OK)
+        *line = found;
+    return status;
+}
+
+/* ---- plateaus ---- */
+
+static void add_plateau(const double *rates, struct plateau part, struct plateau *plateaus,
+                        size_t *count)
+{
+    double least = rates[part.from], most = least;
+    for (size_t i = part.from; i < part.to; i++) {
+        least = fmin(least, rates[i]);
+        most = fmax(most, rates[i]);
+        part.level += rates[i] / (double)(part.to - part.from);
+    }
+    struct plateau *last = *count ? &plateaus[*count - 1] : NULL;
+    if (last && fabs(part.level - last->level) < same_level && most - least < same_level)
+        last->to = part.to;
+    else if (part.to - part.from >= LEAST_POINTS && most - least < flat)
+        plateaus[(*count)++] = part;
+}
+
+/* The plateaus of the curve, with their lines. The short lengths are not looked at: what a pass
+ * costs beyond its code is too much of them. */
+static enum fth_status find_plateaus(const struct curve *curve, struct plateau *plateaus,
+                                     size_t *count, struct fth_error *error)
+{
+    double rates[MOST_POINTS], penalty;
+    struct line first;
+    size_t from = 0;
+    enum fth_status status = fit(curve->points, LEAST_POINTS, &first, error);
+    while (from < curve->count && curve->points[from].instructions < FIRST)
+        from++;
+    for (size_t i = from; i < curve->count && status == FTH_OK; i++) {
+        double cycles = curve->points[i].cycles - first.start;
+        if (!(cycles > 0))
+            return fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
+                            "%llu instructions take no longer than none",
+                            (unsigned long long)curve->points[i].instructions);
+        rates[i] = log(cycles / (double)curve->points[i].instructions);
+    }
+    struct fth_changes changes = {0};
+    if (status == FTH_OK)
+        status = fth_change_penalty(rates + from, curve->count - from, resolution, &penalty, error);
+    if (status == FTH_OK)
+        status = fth_changes_find(rates + from, curve->count - from, 2, penalty, &changes, error);
+    *count = 0;
+    for (size_t i = 0; i <= changes.count && status == FTH_OK; i++) {
+        struct plateau part = {.from = from + (i ? changes.items[i - 1].index : 0),
+                               .to = i < changes.count ? from + changes.items[i].index
+                                                       : curve->count};
+        add_plateau(rates, part, plateaus, count);
+    }
+    for (size_t i = 0; i < *count && status == FTH_OK; i++) {
+        struct plateau *plateau = &plateaus[i];
+        status =
+            fit(curve->points + plateau->from, plateau->to - plateau->from, &plateau->line, error);
+    }
+    fth_changes_fini(&changes);
+    return status;
+}
+
+/* ---- edges ---- */
+
+static bool is_fast(const struct line *line, const struct point *point)
+{
+    return point->cycles <= at(line, point->instructions) + tolerance(line, point->instructions);
+}
+
+static bool is_full(const struct line *line, const struct point *point)
+{
+    return point->cycles >= at(line, point->instructions) - tolerance(line, point->instructions);
+}
+
+/* Every length between two points, these included. */
+static enum fth_status measure_between(const struct fth_prober *prober, const struct point *low,
+                                       const struct point *high, struct curve *between,
+                                       struct fth_error *error)
+{
+    uint64_t lengths[MOST_POINTS];
+    size_t count = 0;
+    uint64_t first = low->instructions, last = high->instructions, step = FTH_FETCH_BLOCK;
+    while ((last - first) / step >= MOST_POINTS)
+        step += FTH_FETCH_BLOCK;
+    for (uint64_t n = first; n < last; n += step)
+        lengths[count++] = n;
+    lengths[count++] = last;
+    *between = (struct curve){0};
+    return measure(prober, lengths, count, between, error);
+}
+
+static uint64_t bytes_of(const struct fth_fetch_levels *levels, uint64_t instructions)
+{
+    return instructions * levels->code.bytes / levels->code.instructions;
+}
+
+/* The edge between two neighbouring plateaus. */
+static enum fth_status find_edge(const struct fth_prober *prober, const struct curve *curve,
+                                 const struct plateau *inner, const struct plateau *outer,
+                                 struct fth_fetch_levels *levels, struct fth_fetch_level *level,
+                                 struct fth_error *error)
+{
+    const struct point *points = curve->points;
+    size_t fast = inner->from, full = outer->to - 1;
+    while (fast + 1 < outer->to && is_fast(&inner->line, &points[fast + 1]))
+        fast++;
+    while (full > fast + 1 && is_full(&outer->line, &points[full - 1]))
+        full--;
+    if (fast + 1 >= outer->to)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
+                        "no length is slower than the plateau before it");
+    struct curve between;
+    enum fth_status status =
+        measure_between(prober, &points[fast], &points[fast + 1], &between, error);
+    if (status != FTH_OK)
+        return status;
+    size_t i = 0;
+    while (i + 1 < between.count && is_fast(&inner->line, &between.points[i + 1]))
+        i++;
+    size_t next = i + 1 < between.count ? i + 1 : i;
+    level->fits_bytes = bytes_of(levels, between.points[i].instructions);
+    level->misses_bytes = bytes_of(levels, between.points[next].instructions);
+    levels->samples += between.samples;
+    if (full > fast + 1) {
+        status = measure_between(prober, &points[full - 1], &points[full], &between, error);
+        levels->samples += between.samples;
+    }
+    i = between.count - 1;
+    while (i > 0 && is_full(&outer->line, &between.points[i - 1]))
+        i--;
+    level->full_bytes = bytes_of(levels, between.points[i].instructions);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static enum fth_status note_cycles(const struct curve *curve, const struct plateau *plateau,
+                                   struct fth_figure *cycles, struct fth_error *error)
+{
+    double rates[MOST_POINTS];
+    size_t count = 0;
+    for (size_t i = plateau->from; i < plateau->to; i++)
+        rates[count++] =
+            (curve->points[i].cycles - plateau->line.start) / (double)curve->points[i].instructions;
+    struct fth_summary summary;
+    enum fth_status status = fth_summary_f64(rates, count, &summary, error);
+    if (status == FTH_OK)
+        *cycles = (struct fth_figure){.value = plateau->line.slope,
+                                      .low = summary.p05,
+                                      .high = summary.p95,
+                                      .samples = count * TIMED_PASSES,
+                                      .clock_mhz = curve->clock_mhz};
+    return status;
+}
+
+static enum fth_status ask_code_size(const struct fth_prober *prober, struct fth_code_size *code,
+                                     struct fth_error *error)
+{
+    struct fth_gpu *gpu = NULL;
+    enum fth_status status = fth_gpu_create(&gpu, error);
+    if (status == FTH_OK)
+        status = fth_device_describe(prober->device, gpu, error);
+    if (status == FTH_OK)
+        *code = fth_gpu_code_size(gpu);
+    fth_gpu_destroy(gpu);
+    return status;
+}
+
+enum fth_status fth_probe_fetch(const struct fth_prober *prober, struct fth_fetch_levels *levels,
+                                struct fth_error *error)
+{
+    struct curve curve = {0};
+    struct plateau plateaus[MOST_POINTS / 2 + 1];
+    size_t count = 0;
+    *levels = (struct fth_fetch_levels){0};
+    enum fth_status status = ask_code_size(prober, &levels->code, error);
+    levels->longest_bytes = bytes_of(levels, FTH_MOST_FETCH);
+    if (status == FTH_OK)
+        status = measure_curve(prober, &curve, error);
+    if (status == FTH_OK)
+        status = find_plateaus(&curve, plateaus, &count, error);
+    if (status == FTH_OK && count == 0)
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
+                          "the cycles of an instruction have no plateau");
+    if (status == FTH_OK && count > FTH_MOST_FETCH_LEVELS)
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
+                          "%zu plateaus are more than there are caches", count);
+    levels->samples = curve.samples;
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        status = note_cycles(&curve, &plateaus[i], &levels->items[i].cycles, error);
+        if (status == FTH_OK && i + 1 < count)
+            status = find_edge(prober, &curve, &plateaus[i], &plateaus[i + 1], levels,
+                               &levels->items[i], error);
+    }
+    levels->count = status == FTH_OK ? count : 0;
+    return status;
+}
