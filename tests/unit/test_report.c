@@ -7,7 +7,7 @@
 
 static char *render(const char *format, const struct fth_gpu *gpu, bool utf8, unsigned width)
 {
-    struct fth_report_options options = {utf8, false, width};
+    struct fth_report_options options = {.utf8 = utf8, .width = width};
     char *text = NULL;
     size_t size = 0;
     struct fth_error error = NO_ERROR;
