@@ -21,6 +21,18 @@ static bool next_element(const char **at, char *name, size_t size)
     return true;
 }
 
+/* Says which elements there are, where one was asked for that is none. */
+static void tell_elements(const char *name)
+{
+    char known[512] = "";
+    const char *element;
+    for (size_t i = 0; (element = fth_element_name(i)); i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", element);
+    }
+    cli_message("there is no element '%s'; there are %s", name, known);
+}
+
 /* Refuses what is no element, before anything is opened. */
 static int check_only(const char *only)
 {
@@ -40,7 +52,7 @@ static int check_only(const char *only)
         if (nearest)
             cli_message("there is no element '%s'; did you mean '%s'?", name, nearest);
         else
-            cli_message("there is no element '%s'; docs/gpu-description.md lists them", name);
+            tell_elements(name);
         return CLI_USAGE;
     }
     return CLI_DONE;
@@ -80,7 +92,7 @@ static enum fth_status open_default(struct fth_device **device, struct fth_error
         return status;
     char text[sizeof *error];
     cli_message("no GPU here (%s)", fth_error_text(error, text, sizeof text));
-    cli_message("this is %s, a simulated one", simulated);
+    cli_message("instead, this is %s, a simulated one", simulated);
     *error = FTH_NO_ERROR;
     return fth_device_open(simulated, &cli_log, device, error);
 }
@@ -162,7 +174,7 @@ static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_opt
                                                         &cli_option_help, NULL};
 
 static const struct cli_example examples[] = {
-    {"fathom topo", "the GPU of this machine or, where there is none, a simulated H200"},
+    {"fathom topo", "the GPU here or, without one, a simulated H200"},
     {"fathom topo --device sim:v100", "a simulated V100"},
     {"fathom topo --only l1,l2", "less, and sooner"},
     {"fathom topo --json -o gpu.json", "the description, as a file"},

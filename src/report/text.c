@@ -364,15 +364,32 @@ static void shared_cell(const struct view *view, char cell[64], const char *elem
         snprintf(cell, 64, "%s", missing(view, element, "shared_with"));
 }
 
-/* The one source of an element's figures, FTH_SOURCE_NONE where none has one; *mixed where they
- * have several. */
-static enum fth_source element_source(const struct view *view, const char *element, bool *mixed)
+/* Whether the figure stands in the table. */
+static bool is_in_row(const struct fth_attribute *attribute)
+{
+    static const char *const shown[] = {"size_bytes",   "line_bytes",
+                                        "sector_bytes", "latency_cycles",
+                                        "latency_ns",   "far_latency_cycles",
+                                        "per_sm",       "shared_with",
+                                        "reach_bytes",  "page_bytes",
+                                        "entries",      "miss_penalty_cycles",
+                                        "caches",       "cycles_per_instruction"};
+    for (size_t i = 0; i < FTH_COUNT(shown); i++)
+        if (strcmp(attribute->name, shown[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The one source of an element's figures, or of those in its row; FTH_SOURCE_NONE where none has
+ * one, *mixed where there are several. */
+static enum fth_source element_source(const struct view *view, const char *element, bool row,
+                                      bool *mixed)
 {
     enum fth_source source = FTH_SOURCE_NONE;
     const struct fth_attribute *a;
     *mixed = false;
     for (size_t i = 0; (a = fth_gpu_attribute_at(view->gpu, element, i)); i++) {
-        if (a->source == FTH_SOURCE_NONE)
+        if (a->source == FTH_SOURCE_NONE || (row && !is_in_row(a)))
             continue;
         *mixed = *mixed || (source != FTH_SOURCE_NONE && source != a->source);
         source = a->source;
@@ -383,23 +400,18 @@ static enum fth_source element_source(const struct view *view, const char *eleme
 /* The least confidence of the figures in the row; where none has one, where they came from. */
 static void confidence_cell(const struct view *view, char cell[64], const char *element)
 {
-    static const char *const shown[] = {
-        "size_bytes", "line_bytes",          "sector_bytes", "latency_cycles",
-        "per_sm",     "shared_with",         "reach_bytes",  "page_bytes",
-        "entries",    "miss_penalty_cycles", "caches",       "cycles_per_instruction"};
     double least = NAN;
-    for (size_t i = 0; i < FTH_COUNT(shown); i++) {
-        const struct fth_attribute *a = fth_gpu_attribute(view->gpu, element, shown[i]);
-        if (a)
+    const struct fth_attribute *a;
+    for (size_t i = 0; (a = fth_gpu_attribute_at(view->gpu, element, i)); i++)
+        if (is_in_row(a))
             least = fmin(least, a->confidence);
-    }
     static const char *const briefs[] = {
         [FTH_SOURCE_NONE] = NULL,         [FTH_SOURCE_MEASURED] = "meas.",
         [FTH_SOURCE_DRIVER] = "driver",   [FTH_SOURCE_DERIVED] = "deriv.",
         [FTH_SOURCE_PUBLISHED] = "publ.",
     };
     bool mixed;
-    const char *source = briefs[element_source(view, element, &mixed)];
+    const char *source = briefs[element_source(view, element, true, &mixed)];
     if (!isnan(least))
         snprintf(cell, 64, "%.3f", least);
     else
@@ -458,7 +470,7 @@ static void table(const struct view *view)
         element_row(view, view->elements[i]);
     bool mixed = false;
     for (size_t i = 0; i < view->count && !mixed; i++)
-        element_source(view, view->elements[i], &mixed);
+        element_source(view, view->elements[i], true, &mixed);
     fth_buffer_format(
         view->out,
         "Latency in cycles; of instruction caches, cycles an instruction; of TLBs, what\n"
@@ -637,7 +649,7 @@ static void say_sources(const struct view *view, size_t index, struct fth_buffer
     const char *element = view->elements[index];
     const struct fth_attribute *a;
     bool mixed;
-    element_source(view, element, &mixed);
+    element_source(view, element, false, &mixed);
     for (size_t s = 0; mixed && s < FTH_COUNT(sources); s++) {
         size_t count = 0;
         for (size_t i = 0; (a = fth_gpu_attribute_at(view->gpu, element, i)); i++) {

@@ -1,5 +1,5 @@
-/* What a driver tells of a GPU, and no more: a simulated GPU is asked to be discovered, and must
- * not give away what it was built from. */
+/* What a driver tells of a GPU (and the architecture, which follows from it), and no more: a
+ * simulated GPU is asked to be discovered, and must not give away what it was built from. */
 #include "device/sim/sim.h"
 
 #include <string.h>
@@ -58,7 +58,8 @@ static enum fth_status tell(struct fth_gpu *facts, const char *name,
     struct fth_attribute attribute = fth_attribute_make(from->name, from->kind);
     attribute.number = from->number;
     attribute.text = from->text;
-    attribute.source = FTH_SOURCE_DRIVER;
+    attribute.source =
+        strcmp(from->name, "architecture") == 0 ? FTH_SOURCE_DERIVED : FTH_SOURCE_DRIVER;
     return fth_gpu_set(facts, section, &attribute, error);
 }
 
