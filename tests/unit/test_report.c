@@ -188,7 +188,7 @@ static void the_title_says_what_was_not_there(void **state)
         assert_contains(text, replayed ? "┌ Tesla V100-SXM2-32GB, simulated, replayed · Volta · "
                                          "cc 7.0 · 1380 MHz ─"
                                        : "┌ Tesla V100-SXM2-32GB, simulated · Volta · compute "
-                                         "capability 7.0 · 1380 MHz ┐\n");
+                                         "capability 7.0 · 1380 MHz ─");
         fth_free(text);
     }
     fth_gpu_destroy(gpu);
