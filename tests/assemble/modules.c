@@ -1,5 +1,6 @@
 /* The kernels as drivers get them: "modules" lists the modules, "modules NAME" prints the PTX of
- * one. A new family of experiments is in the list by itself; a module that is in none gets a row. */
+ * one. A new family of experiments is in the list by itself; a module that is in none gets a row.
+ */
 #include "device/family.h"
 
 #include <stdio.h>
