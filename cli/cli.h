@@ -16,6 +16,8 @@
 enum cli_word {
     CLI_WORD_NONE,
     CLI_WORD_GPU, /* a name of the catalogue, or a file */
+    CLI_WORD_DEVICE,
+    CLI_WORD_ELEMENTS, /* a list with commas */
     CLI_WORD_FILE,
     CLI_WORD_FORMAT,
     CLI_WORD_COMMAND,
@@ -59,7 +61,7 @@ struct cli_command {
     int (*run)(const struct cli_arguments *arguments);
 };
 
-/* Exit codes, for scripts. */
+/* Exit codes, for scripts; help.c says what they mean. */
 enum cli_exit {
     CLI_DONE = 0,
     CLI_FAILED = 1,
@@ -94,6 +96,8 @@ const char *cli_value(const struct cli_arguments *arguments, const struct cli_op
 /* ---- help.c, man.c ---- */
 
 void cli_print_help(const struct cli_command *command);
+/* An exit code and what it means, for index 0, 1, … until NULL. */
+const char *cli_exit_meaning(size_t index, int *code);
 void cli_print_man(void);
 
 /* ---- output.c ---- */
@@ -107,8 +111,13 @@ int cli_fail(const struct fth_error *error);
 void cli_catch_interrupts(void);
 /* Warnings of the library go to stderr, and its progress where that is a terminal. */
 extern const struct fth_log cli_log;
+/* The format that --json or --format asks for, text otherwise. */
+const char *cli_format(const struct cli_arguments *arguments);
+/* Before something that takes long: whether the format is one and the file of -o can be written.
+ * Otherwise tells why not and returns the exit code. */
+int cli_check_output(const struct cli_arguments *arguments);
 /* Shows a description, or a table, in the format asked for, and writes it there. */
-int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu);
+int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu, bool replayed);
 int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table);
 /* The end of a command that printed to stdout with stdio: a write error is noticed here. */
 int cli_finish_stdout(void);

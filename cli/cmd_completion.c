@@ -7,8 +7,9 @@
 static const char *const shells[] = {"bash", "zsh", "fish"};
 enum { SHELLS = sizeof shells / sizeof shells[0] };
 
-/* The GPU names, as a shell command that prints one a line. */
-#define GPU_NAMES "fathom gpus --format csv 2>/dev/null | sed -n '2,$s/,.*//p'"
+/* The GPU names, as a shell command that prints one a line (without a $, which fish would take for
+ * its own inside quotes). */
+#define GPU_NAMES "fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//'"
 
 static void put_formats(void)
 {
@@ -23,23 +24,59 @@ static void put_commands(void)
         printf("%s%s", i > 1 ? " " : "", cli_command_at(i)->name);
 }
 
+static void put_elements(void)
+{
+    const char *name;
+    for (size_t i = 0; (name = fth_element_name(i)); i++)
+        printf("%s%s", i ? " " : "", name);
+}
+
 static void put_shells(void)
 {
     for (size_t i = 0; i < SHELLS; i++)
         printf("%s%s", i ? " " : "", shells[i]);
 }
 
-/* The bash command that offers words of a kind for the word "$cur". */
+/* The bash statement that offers words of a kind for the word "$cur". */
 static void bash_offer(enum cli_word word)
 {
+    if (word == CLI_WORD_DEVICE) {
+        printf("_fathom_device");
+        return;
+    }
+    if (word == CLI_WORD_ELEMENTS) {
+        printf("_fathom_list '"), put_elements(), printf("'");
+        return;
+    }
+    printf("COMPREPLY=($(compgen ");
     switch (word) {
     case CLI_WORD_GPU: printf("-f -W \"$(" GPU_NAMES ")\""); break;
     case CLI_WORD_FILE: printf("-f"); break;
     case CLI_WORD_FORMAT: printf("-W '"), put_formats(), printf("'"); break;
     case CLI_WORD_COMMAND: printf("-W '"), put_commands(), printf("'"); break;
     case CLI_WORD_SHELL: printf("-W '"), put_shells(), printf("'"); break;
-    case CLI_WORD_NONE: printf("-W ''"); break;
+    default: printf("-W ''"); break;
     }
+    printf(" -- \"$cur\"))");
+}
+
+/* Options of any command that take a value that the shell can offer words for; NULL past the last.
+ * They mean the same in every command. */
+static const struct cli_option *valued_option(size_t index)
+{
+    const struct cli_option *found[CLI_MOST_OPTIONS];
+    size_t count = 0;
+    const struct cli_command *command;
+    for (size_t i = 0; (command = cli_command_at(i)); i++)
+        for (size_t j = 0; command->options[j]; j++) {
+            const struct cli_option *option = command->options[j];
+            bool known = !option->value || option->word == CLI_WORD_NONE;
+            for (size_t k = 0; k < count && !known; k++)
+                known = found[k] == option;
+            if (!known && count < CLI_MOST_OPTIONS)
+                found[count++] = option;
+        }
+    return index < count ? found[index] : NULL;
 }
 
 static void bash_option_words(const struct cli_command *command)
@@ -55,20 +92,44 @@ static void bash_option_words(const struct cli_command *command)
 static void put_bash(void)
 {
     printf("# bash completion for fathom; made by 'fathom completion bash'.\n"
+           "# Names of devices. Where bash takes the colon to part words, only what stands behind\n"
+           "# it is offered.\n"
+           "_fathom_device()\n{\n"
+           "    local names before=\n"
+           "    [[ $COMP_WORDBREAKS == *:* ]] || before=${cur%%%%:*}:\n"
+           "    case $cur in\n"
+           "    replay:*) COMPREPLY=($(compgen -P \"$before\" -f -- \"${cur#replay:}\")) ;;\n"
+           "    sim:*)\n"
+           "        names=$(" GPU_NAMES ")\n"
+           "        COMPREPLY=($(compgen -P \"$before\" -f -W \"$names\" -- \"${cur#sim:}\")) ;;\n"
+           "    cuda:*) COMPREPLY=($(compgen -P \"$before\" -W 0 -- \"${cur#cuda:}\")) ;;\n"
+           "    *)\n"
+           "        COMPREPLY=($(compgen -W 'cuda: sim: replay:' -- \"$cur\"))\n"
+           "        compopt -o nospace 2>/dev/null ;;\n"
+           "    esac\n}\n\n"
+           "# Words that commas part.\n"
+           "_fathom_list()\n{\n"
+           "    COMPREPLY=($(compgen -P \"${cur%%\"${cur##*,}\"}\" -W \"$1\" -- \"${cur##*,}\"))\n"
+           "}\n\n"
            "_fathom()\n{\n"
-           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-           "    local command=\n"
+           "    local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) prev command=\n"
+           "    # Words that bash parted at a colon or an equals sign.\n"
+           "    while [ \"$at\" -gt 1 ] && [[ $cur == :* || ${COMP_WORDS[at]} == : ]]; do\n"
+           "        cur=${COMP_WORDS[at]}$cur at=$((at - 1))\n"
+           "    done\n"
+           "    [ \"$cur\" = = ] && cur=\n"
+           "    [ \"${COMP_WORDS[at]}\" = = ] && at=$((at - 1))\n"
+           "    prev=${COMP_WORDS[at]}\n"
            "    [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]}\n"
            "    case $prev in\n");
-    /* Options that take a value mean the same in every command. */
-    static const struct cli_option *const valued[] = {&cli_option_format, &cli_option_output};
-    for (size_t i = 0; i < sizeof valued / sizeof valued[0]; i++) {
-        printf("    --%s", valued[i]->name);
-        if (valued[i]->letter)
-            printf(" | -%c", valued[i]->letter);
-        printf(") COMPREPLY=($(compgen ");
-        bash_offer(valued[i]->word);
-        printf(" -- \"$cur\")); return ;;\n");
+    const struct cli_option *option;
+    for (size_t i = 0; (option = valued_option(i)); i++) {
+        printf("    --%s", option->name);
+        if (option->letter)
+            printf(" | -%c", option->letter);
+        printf(") ");
+        bash_offer(option->word);
+        printf("; return ;;\n");
     }
     printf("    esac\n    case $command in\n");
     const struct cli_command *command;
@@ -76,9 +137,9 @@ static void put_bash(void)
         printf("    %s)\n        case $cur in\n        -*) COMPREPLY=($(compgen -W '",
                command->name);
         bash_option_words(command);
-        printf("' -- \"$cur\")) ;;\n        *) COMPREPLY=($(compgen ");
+        printf("' -- \"$cur\")) ;;\n        *) ");
         bash_offer(command->word);
-        printf(" -- \"$cur\")) ;;\n        esac ;;\n");
+        printf(" ;;\n        esac ;;\n");
     }
     printf("    *) COMPREPLY=($(compgen -W '");
     put_commands();
@@ -103,6 +164,8 @@ static void zsh_action(enum cli_word word)
 {
     switch (word) {
     case CLI_WORD_GPU: printf("GPU:_fathom_gpus"); break;
+    case CLI_WORD_DEVICE: printf("device:_fathom_devices"); break;
+    case CLI_WORD_ELEMENTS: printf("elements:_fathom_elements"); break;
     case CLI_WORD_FILE: printf("file:_files"); break;
     case CLI_WORD_FORMAT: printf("format:("), put_formats(), printf(")"); break;
     case CLI_WORD_COMMAND: printf("command:("), put_commands(), printf(")"); break;
@@ -137,7 +200,13 @@ static void put_zsh(void)
            "_fathom_gpus()\n{\n    local -a names\n"
            "    names=(${(f)\"$(" GPU_NAMES ")\"})\n"
            "    _alternative \"gpus:GPU:compadd -a names\" 'files:file:_files'\n}\n\n"
-           "_fathom()\n{\n    local -a commands\n    commands=(\n");
+           "_fathom_devices()\n{\n"
+           "    if compset -P 'replay:'; then\n        _files\n"
+           "    elif compset -P 'sim:'; then\n        _fathom_gpus\n"
+           "    else\n        compadd cuda:0\n        compadd -S '' sim: replay:\n    fi\n}\n\n"
+           "_fathom_elements()\n{\n    _values -s , element ");
+    put_elements();
+    printf("\n}\n\n_fathom()\n{\n    local -a commands\n    commands=(\n");
     const struct cli_command *command;
     for (size_t i = 1; (command = cli_command_at(i)); i++) {
         printf("        '%s:", command->name);
@@ -165,6 +234,12 @@ static void fish_words(enum cli_word word)
 {
     switch (word) {
     case CLI_WORD_GPU: printf(" -F -a \"(" GPU_NAMES ")\""); break;
+    case CLI_WORD_DEVICE:
+        printf(" -F -a \"cuda:0 replay: (" GPU_NAMES " | sed 's/^/sim:/')\"");
+        break;
+    case CLI_WORD_ELEMENTS:
+        printf(" -f -a \"(__fish_append , "), put_elements(), printf(")\"");
+        break;
     case CLI_WORD_FILE: printf(" -F"); break;
     case CLI_WORD_FORMAT: printf(" -f -a '"), put_formats(), printf("'"); break;
     case CLI_WORD_COMMAND: printf(" -f -a '"), put_commands(), printf("'"); break;

@@ -55,6 +55,9 @@ static int run(const struct cli_arguments *arguments)
         cli_message("out of memory");
     else
         result = cli_put_table(arguments, &table);
+    if (result == CLI_DONE && strcmp(cli_format(arguments), "text") == 0)
+        cli_message("simulated GPUs can be measured, too: 'fathom topo --device sim:NAME' with a "
+                    "name of 'fathom gpus'");
     for (size_t i = 0; i < devices->rows * COLUMNS; i++)
         free((void *)devices->cells[i].text);
     free(devices);
@@ -75,8 +78,9 @@ const struct cli_command cli_devices = {
     "devices",
     "the GPUs of this machine",
     "[OPTION]...",
-    "Lists the GPUs that each backend can reach and, for a backend that is not usable, why.\n"
-    "This version finds them and does not measure them.",
+    "Lists the GPUs of this machine that each backend can reach and, for a backend that is\n"
+    "not usable, why. 'fathom topo --device' takes a name of the list. Simulated GPUs are\n"
+    "not in it: 'fathom gpus' lists what sim:NAME can be.",
     options,
     examples,
     CLI_WORD_NONE,

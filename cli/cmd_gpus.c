@@ -10,7 +10,7 @@ static int show(const struct cli_arguments *arguments, const struct fth_catalogu
     struct fth_gpu *gpu = NULL;
     enum fth_status status =
         fth_catalogue_read(catalogue, arguments->words[0], &cli_log, &gpu, &error);
-    int result = status == FTH_OK ? cli_put_gpu(arguments, gpu) : cli_fail(&error);
+    int result = status == FTH_OK ? cli_put_gpu(arguments, gpu, false) : cli_fail(&error);
     fth_gpu_destroy(gpu);
     return result;
 }

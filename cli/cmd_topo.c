@@ -3,57 +3,156 @@
 
 #include <string.h>
 
-static const struct cli_option option_only = {"only", 0, "ELEMENT,...", CLI_WORD_NONE,
-                                              "measure these elements, as l1,l2"};
+static const struct cli_option option_only = {
+    "only", 0, "ELEMENT,...", CLI_WORD_ELEMENTS,
+    "measure these elements and what they need, as l1,memory"};
 static const struct cli_option option_record = {
     "record", 0, "FILE", CLI_WORD_FILE,
-    "keep everything that was measured, to be shown again with --device replay:FILE"};
+    "keep all samples there, to be looked at again with --device replay:FILE"};
 
-/* Measures, and keeps what was recorded also where the measuring broke off. */
-static enum fth_status measure(struct fth_device *device, const struct cli_arguments *arguments,
-                               struct fth_gpu **gpu, struct fth_error *error)
+/* The next of a list with commas, from *at on; false at the end. */
+static bool next_element(const char **at, char *name, size_t size)
 {
-    const char *record = cli_value(arguments, &option_record);
-    const struct fth_discover_options options = {.only = cli_value(arguments, &option_only),
-                                                 .log = &cli_log};
-    enum fth_status status = FTH_OK;
-    if (record)
-        status = fth_device_record(device, record, error);
-    if (status != FTH_OK)
-        return status;
-    status = fth_discover(device, &options, gpu, error);
-    struct fth_error fault = FTH_NO_ERROR;
-    if (fth_device_finish(device, &fault) != FTH_OK && status == FTH_OK) {
-        *error = fault;
-        status = fault.status;
+    if (!*at)
+        return false;
+    size_t bytes = strcspn(*at, ",");
+    snprintf(name, size, "%.*s", (int)(bytes < size ? bytes : size - 1), *at);
+    *at = (*at)[bytes] ? *at + bytes + 1 : NULL;
+    return true;
+}
+
+/* Says which elements there are, where one was asked for that is none. */
+static void tell_elements(const char *name)
+{
+    char known[512] = "";
+    const char *element;
+    for (size_t i = 0; (element = fth_element_name(i)); i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", element);
     }
-    return status;
+    cli_message("there is no element '%s'; there are %s", name, known);
+}
+
+/* Refuses what is no element, before anything is opened. */
+static int check_only(const char *only)
+{
+    enum { MOST = 64 };
+    const char *names[MOST];
+    size_t count = 0;
+    while (count < MOST && (names[count] = fth_element_name(count)))
+        count++;
+    char name[64];
+    while (next_element(&only, name, sizeof name)) {
+        bool known = false;
+        for (size_t i = 0; i < count; i++)
+            known = known || strcmp(names[i], name) == 0;
+        if (known)
+            continue;
+        const char *nearest = fth_suggest(name, names, count);
+        if (nearest)
+            cli_message("there is no element '%s'; did you mean '%s'?", name, nearest);
+        else
+            tell_elements(name);
+        return CLI_USAGE;
+    }
+    return CLI_DONE;
+}
+
+/* Says of which elements that were asked for nothing was found out. */
+static void tell_missing(const char *only, const struct fth_gpu *gpu)
+{
+    char name[64];
+    const char *unknown;
+    while (next_element(&only, name, sizeof name)) {
+        const struct fth_attribute *attribute;
+        bool found = false;
+        for (size_t i = 0; (attribute = fth_gpu_attribute_at(gpu, name, i)) && !found; i++)
+            found =
+                attribute->source == FTH_SOURCE_MEASURED || attribute->source == FTH_SOURCE_DERIVED;
+        if (!found && !fth_gpu_unknown_at(gpu, name, 0, &unknown))
+            cli_message("nothing was measured of '%s'", name);
+    }
+}
+
+static void find_gpu(void *user, const struct fth_device_info *device)
+{
+    bool *found = user;
+    *found = *found || device->id;
+}
+
+/* The first GPU here. A simulated one stands in only where there is none: one that is there and
+ * does not work is an error, not to be papered over. */
+static enum fth_status open_default(struct fth_device **device, struct fth_error *error)
+{
+    static const char simulated[] = "sim:h200";
+    enum fth_status status = fth_device_open("cuda:0", &cli_log, device, error);
+    bool found = false;
+    if (status == FTH_OK || status == FTH_NO_MEMORY || status == FTH_INTERRUPTED ||
+        fth_device_list(find_gpu, &found, NULL) != FTH_OK || found)
+        return status;
+    char text[sizeof *error];
+    cli_message("no GPU here (%s)", fth_error_text(error, text, sizeof text));
+    cli_message("instead, this is %s, a simulated one", simulated);
+    *error = FTH_NO_ERROR;
+    return fth_device_open(simulated, &cli_log, device, error);
+}
+
+static int fail_to_open(const struct fth_error *error)
+{
+    int result = cli_fail(error);
+    switch (error->status) {
+    case FTH_NOT_FOUND:
+    case FTH_UNAVAILABLE:
+    case FTH_UNSUPPORTED: return CLI_NO_DEVICE;
+    default: return result;
+    }
+}
+
+/* Measures and shows. What was recorded is kept also where the measuring broke off. */
+static int measure(const struct cli_arguments *arguments, struct fth_device *device)
+{
+    const char *only = cli_value(arguments, &option_only);
+    const struct fth_discover_options options = {.only = only, .log = &cli_log};
+    struct fth_error error = FTH_NO_ERROR, fault = FTH_NO_ERROR;
+    struct fth_gpu *gpu = NULL;
+    enum fth_status status = fth_discover(device, &options, &gpu, &error);
+    bool kept = fth_device_finish(device, &fault) == FTH_OK;
+    int result = CLI_DONE;
+    if (gpu)
+        result = cli_put_gpu(arguments, gpu, strncmp(fth_device_id(device), "replay:", 7) == 0);
+    if (status == FTH_OK && result == CLI_DONE)
+        tell_missing(only, gpu);
+    if (!kept)
+        result = cli_fail(&fault);
+    if (status == FTH_INTERRUPTED && gpu) {
+        cli_message("interrupted: this is what was measured until then");
+        result = CLI_INTERRUPTED;
+    } else if (status != FTH_OK) {
+        result = cli_fail(&error);
+    }
+    fth_gpu_destroy(gpu);
+    return result;
 }
 
 static int topo(const struct cli_arguments *arguments)
 {
     const char *wanted = cli_value(arguments, &cli_option_device);
+    const char *record = cli_value(arguments, &option_record);
     struct fth_error error = FTH_NO_ERROR;
     struct fth_device *device = NULL;
-    struct fth_gpu *gpu = NULL;
+    int result = check_only(cli_value(arguments, &option_only));
+    if (result == CLI_DONE)
+        result = cli_check_output(arguments);
+    if (result != CLI_DONE)
+        return result;
     cli_catch_interrupts();
-    if (fth_device_open(wanted, &cli_log, &device, &error) != FTH_OK) {
-        int result = cli_fail(&error);
-        return error.status == FTH_INVALID || error.status == FTH_INTERRUPTED ? result
-                                                                              : CLI_NO_DEVICE;
-    }
-    const char *id = fth_device_id(device);
-    if (!wanted && strncmp(id, "sim:", 4) == 0)
-        cli_message("no GPU here that can be measured ('fathom devices' says why): this is %s, a "
-                    "simulated one",
-                    id);
-    enum fth_status status = measure(device, arguments, &gpu, &error);
-    int result = CLI_DONE;
-    if (gpu)
-        result = cli_put_gpu(arguments, gpu);
-    if (status != FTH_OK)
+    if (wanted ? fth_device_open(wanted, &cli_log, &device, &error) != FTH_OK
+               : open_default(&device, &error) != FTH_OK)
+        return fail_to_open(&error);
+    if (record && fth_device_record(device, record, &error) != FTH_OK)
         result = cli_fail(&error);
-    fth_gpu_destroy(gpu);
+    else
+        result = measure(arguments, device);
     fth_device_close(device);
     return result;
 }
@@ -75,17 +174,19 @@ static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_opt
                                                         &cli_option_help, NULL};
 
 static const struct cli_example examples[] = {
-    {"fathom topo", "the GPU of this machine or, where there is none, a simulated H200"},
+    {"fathom topo", "the GPU here or, without one, a simulated H200"},
     {"fathom topo --device sim:v100", "a simulated V100"},
+    {"fathom topo --only l1,l2", "less, and sooner"},
     {"fathom topo --json -o gpu.json", "the description, as a file"},
-    {"fathom topo --record gpu.rec", "... and everything that was measured"},
-    {"fathom topo --device replay:gpu.rec", "the same, elsewhere and later"},
+    {"fathom topo --record gpu.rec", "keep the samples, too"},
+    {"fathom topo --device replay:gpu.rec", "look at them again, elsewhere and later"},
     {NULL, NULL},
 };
 
 static const struct cli_example bare_examples[] = {
-    {"fathom", "the memory topology of the GPU here, or of a simulated H200"},
+    {"fathom", "measure the GPU here, or a simulated H200"},
     {"fathom --json -o gpu.json", "its description, as a file"},
+    {"fathom help topo", "what else can be said"},
     {NULL, NULL},
 };
 
@@ -95,7 +196,11 @@ const struct cli_command cli_topo = {
     "[OPTION]...",
     "Measures a GPU and shows its memory topology: what the driver tells and, so far, the\n"
     "latency of L1, L2 and memory and the size of L1.\n"
-    "A device is cuda:NUMBER, sim:GPU (a name of 'fathom gpus' or a file) or replay:FILE.",
+    "\n"
+    "A DEVICE is cuda:NUMBER, cuda:UUID (both from 'fathom devices'), sim:NAME (a simulated\n"
+    "GPU, a name of 'fathom gpus'), sim:FILE (made from a description of your own) or\n"
+    "replay:FILE (what --record kept). Ctrl-C ends the measuring, shows what is complete and\n"
+    "completes the recording; a second one ends the program at once.",
     options,
     examples,
     CLI_WORD_NONE,

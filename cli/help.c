@@ -3,6 +3,48 @@
 
 #include <string.h>
 
+static const struct {
+    int code;
+    const char *meaning;
+} codes[] = {
+    {CLI_DONE, "done"},
+    {CLI_FAILED, "failed: the system or the device refused, or out of memory"},
+    {CLI_USAGE, "wrong usage or bad input"},
+    {CLI_NO_DEVICE, "no such device, or it cannot be used"},
+    {CLI_INCONCLUSIVE, "measured, but the answer is not certain"},
+    {CLI_INTERRUPTED, "interrupted; what was complete is shown"},
+};
+
+const char *cli_exit_meaning(size_t index, int *code)
+{
+    if (index >= sizeof codes / sizeof codes[0])
+        return NULL;
+    *code = codes[index].code;
+    return codes[index].meaning;
+}
+
+/* Text whose lines after the first begin at a column, none longer than a terminal is wide. */
+static void print_wrapped(const char *text, size_t indent)
+{
+    enum { WIDTH = 80 };
+    size_t column = indent;
+    while (*text) {
+        size_t size = strcspn(text, " ");
+        if (column > indent && column + 1 + size > WIDTH) {
+            printf("\n%*s", (int)indent, "");
+            column = indent;
+        } else if (column > indent) {
+            printf(" ");
+            column++;
+        }
+        printf("%.*s", (int)size, text);
+        column += size;
+        text += size;
+        text += strspn(text, " ");
+    }
+    printf("\n");
+}
+
 static void print_options(const struct cli_command *command)
 {
     printf("\nOptions:\n");
@@ -12,7 +54,8 @@ static void print_options(const struct cli_command *command)
         snprintf(left, sizeof left, "%s%c%s--%s%s%s", option->letter ? "-" : "  ",
                  option->letter ? option->letter : ' ', option->letter ? ", " : " ", option->name,
                  option->value ? " " : "", option->value ? option->value : "");
-        printf("  %-22s %s\n", left, option->help);
+        printf("  %-22s ", left);
+        print_wrapped(option->help, 25);
     }
 }
 
@@ -38,4 +81,11 @@ void cli_print_help(const struct cli_command *command)
             printf("  %-36s %s\n", example->command, example->what);
         else
             printf("  %s\n      %s\n", example->command, example->what);
+    if (*command->name)
+        return;
+    int code;
+    const char *meaning;
+    printf("\nExit codes:\n");
+    for (size_t i = 0; (meaning = cli_exit_meaning(i, &code)); i++)
+        printf("  %-3d  %s\n", code, meaning);
 }

@@ -57,7 +57,7 @@ void cli_print_man(void)
     printf(".\\\" Made by 'fathom help --man'; the text stands in cli/.\n");
     printf(".TH FATHOM 1 \"\" \"fathom %s\" \"User Commands\"\n", fth_version());
     section("NAME");
-    put("fathom - the memory topology of GPUs, described");
+    put("fathom - the memory topology of GPUs, measured and described");
     printf("\n");
     section("SYNOPSIS");
     const struct cli_command *command;
@@ -67,25 +67,19 @@ void cli_print_man(void)
         printf("\n.br\n");
     }
     section("DESCRIPTION");
-    put("fathom keeps what is known of a GPU's memory (caches, their lines, sets and sharing, "
-        "shared\n"
-        "memory, TLBs, latencies and bandwidths) in one document, the GPU description, and shows "
-        "it.\n"
+    put("fathom measures a GPU's memory (see fathom topo below for what it finds so far), keeps "
+        "what is\n"
+        "known of it in one document, the GPU description, and shows it. Where there is no GPU it\n"
+        "measures a simulated one, made from such a document.\n"
         "Results go to standard output, everything else to standard error.\n");
     section("COMMANDS");
     for (size_t i = 0; (command = cli_command_at(i)); i++)
         put_command(command);
     section("EXIT STATUS");
-    static const struct {
-        int code;
-        const char *meaning;
-    } codes[] = {
-        {CLI_DONE, "done"},
-        {CLI_FAILED, "failed: the system refused (disk full, no permission), or out of memory"},
-        {CLI_USAGE, "wrong usage or bad input"},
-    };
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
-        printf(".TP\n%d\n%s\n", codes[i].code, codes[i].meaning);
+    int code;
+    const char *meaning;
+    for (size_t i = 0; (meaning = cli_exit_meaning(i, &code)); i++)
+        printf(".TP\n%d\n%s\n", code, meaning);
     section("FILES");
     printf(".TP\n.I PREFIX/share/fathom/gpus/NAME.json\n");
     put("GPU descriptions, found beside the program (PREFIX/bin/fathom) and where it was "
@@ -93,6 +87,10 @@ void cli_print_man(void)
         "They go before those built into the program, so that a site can add its own.\n");
     section("ENVIRONMENT");
     printf(".TP\nNO_COLOR\nWhere it is set and not empty, no colour is used.\n");
+    printf(".TP\nLD_LIBRARY_PATH\n");
+    put("Where else the CUDA driver, libcuda.so.1, is looked for.\n");
+    printf(".TP\nCUDA_VISIBLE_DEVICES\n");
+    put("Which GPUs the CUDA driver has, and how it counts them.\n");
     printf(".TP\nLC_ALL, LC_CTYPE, LANG\n");
     put("Where the character set is not UTF-8, drawings are made of ASCII.\n");
     section("EXAMPLES");

@@ -5,8 +5,8 @@
 #include <string.h>
 
 const struct cli_option cli_option_device = {
-    "device", 0, "DEVICE", CLI_WORD_NONE,
-    "cuda:0, sim:v100, sim:FILE, replay:FILE; otherwise the first GPU here, or sim:h200"};
+    "device", 0, "DEVICE", CLI_WORD_DEVICE,
+    "which GPU; otherwise the first one here or, where there is none, sim:h200"};
 const struct cli_option cli_option_json = {"json", 0, NULL, CLI_WORD_NONE,
                                            "the same as --format json"};
 const struct cli_option cli_option_format = {"format", 0, "FORMAT", CLI_WORD_FORMAT,

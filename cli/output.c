@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <langinfo.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,10 +11,21 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* A line of progress stands on the terminal. */
+static bool progress_shown;
+
+static void clear_progress(void)
+{
+    if (progress_shown)
+        fprintf(stderr, "\r%66s\r", "");
+    progress_shown = false;
+}
+
 void cli_message(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
+    clear_progress();
     fputs("fathom: ", stderr);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
@@ -48,10 +60,9 @@ static void show_progress(void *user, const char *what, double fraction)
     (void)user;
     if (!isatty(STDERR_FILENO))
         return;
+    clear_progress();
     if (fraction < 1)
-        fprintf(stderr, "\rfathom: %.50s %3.0f %%", what, 100 * fraction);
-    else
-        fprintf(stderr, "\r%66s\r", "");
+        progress_shown = fprintf(stderr, "fathom: %.50s %3.0f %%", what, 100 * fraction) > 0;
     fflush(stderr);
 }
 
@@ -79,8 +90,7 @@ void cli_catch_interrupts(void)
 
 const struct fth_log cli_log = {tell, show_progress, is_interrupted, NULL};
 
-/* The format that --json or --format asks for, text otherwise. */
-static const char *asked_format(const struct cli_arguments *arguments)
+const char *cli_format(const struct cli_arguments *arguments)
 {
     const char *format = cli_value(arguments, &cli_option_format);
     return format ? format : cli_value(arguments, &cli_option_json) ? "json" : "text";
@@ -118,13 +128,38 @@ static int put(const struct cli_arguments *arguments, char *text, size_t size)
     return status == FTH_OK ? CLI_DONE : cli_fail(&error);
 }
 
-int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu)
+int cli_check_output(const struct cli_arguments *arguments)
 {
-    struct fth_report_options options = report_options(arguments);
+    const char *output = cli_value(arguments, &cli_option_output);
     struct fth_error error = FTH_NO_ERROR;
     char *text = NULL;
     size_t size = 0;
-    if (fth_report_gpu(asked_format(arguments), gpu, &options, &text, &size, &error) != FTH_OK)
+    const struct fth_table nothing = {NULL, 0, NULL, 0};
+    if (fth_report_table(cli_format(arguments), &nothing, NULL, &text, &size, &error) != FTH_OK)
+        return cli_fail(&error);
+    fth_free(text);
+    if (!output || strcmp(output, "-") == 0)
+        return CLI_DONE;
+    /* A file is written beside its place, so it is the folder that counts; what is no regular file
+     * is written itself. */
+    char folder[PATH_MAX];
+    const char *slash = strrchr(output, '/');
+    int bytes = !slash ? 1 : slash == output ? 1 : (int)(slash - output);
+    snprintf(folder, sizeof folder, "%.*s", bytes, slash ? output : ".");
+    if (access(folder, W_OK | X_OK) == 0 || (errno != ENOENT && access(output, W_OK) == 0))
+        return CLI_DONE;
+    cli_message("write '%s': %s", output, strerror(errno));
+    return CLI_FAILED;
+}
+
+int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu, bool replayed)
+{
+    struct fth_report_options options = report_options(arguments);
+    options.replayed = replayed;
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    size_t size = 0;
+    if (fth_report_gpu(cli_format(arguments), gpu, &options, &text, &size, &error) != FTH_OK)
         return cli_fail(&error);
     return put(arguments, text, size);
 }
@@ -135,7 +170,7 @@ int cli_put_table(const struct cli_arguments *arguments, const struct fth_table 
     struct fth_error error = FTH_NO_ERROR;
     char *text = NULL;
     size_t size = 0;
-    if (fth_report_table(asked_format(arguments), table, &options, &text, &size, &error) != FTH_OK)
+    if (fth_report_table(cli_format(arguments), table, &options, &text, &size, &error) != FTH_OK)
         return cli_fail(&error);
     return put(arguments, text, size);
 }

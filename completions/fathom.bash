@@ -1,18 +1,56 @@
 # bash completion for fathom; made by 'fathom completion bash'.
+# Names of devices. Where bash takes the colon to part words, only what stands behind
+# it is offered.
+_fathom_device()
+{
+    local names before=
+    [[ $COMP_WORDBREAKS == *:* ]] || before=${cur%%:*}:
+    case $cur in
+    replay:*) COMPREPLY=($(compgen -P "$before" -f -- "${cur#replay:}")) ;;
+    sim:*)
+        names=$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')
+        COMPREPLY=($(compgen -P "$before" -f -W "$names" -- "${cur#sim:}")) ;;
+    cuda:*) COMPREPLY=($(compgen -P "$before" -W 0 -- "${cur#cuda:}")) ;;
+    *)
+        COMPREPLY=($(compgen -W 'cuda: sim: replay:' -- "$cur"))
+        compopt -o nospace 2>/dev/null ;;
+    esac
+}
+
+# Words that commas part.
+_fathom_list()
+{
+    COMPREPLY=($(compgen -P "${cur%"${cur##*,}"}" -W "$1" -- "${cur##*,}"))
+}
+
 _fathom()
 {
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
-    local command=
+    local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) prev command=
+    # Words that bash parted at a colon or an equals sign.
+    while [ "$at" -gt 1 ] && [[ $cur == :* || ${COMP_WORDS[at]} == : ]]; do
+        cur=${COMP_WORDS[at]}$cur at=$((at - 1))
+    done
+    [ "$cur" = = ] && cur=
+    [ "${COMP_WORDS[at]}" = = ] && at=$((at - 1))
+    prev=${COMP_WORDS[at]}
     [ "$COMP_CWORD" -gt 1 ] && command=${COMP_WORDS[1]}
     case $prev in
+    --device) _fathom_device; return ;;
     --format) COMPREPLY=($(compgen -W 'text json csv' -- "$cur")); return ;;
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers'; return ;;
+    --record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
     case $command in
+    topo)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --record --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W '' -- "$cur")) ;;
+        esac ;;
     gpus)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--json --format --output -o --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed -n '2,$s/,.*//p')" -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")) ;;
         esac ;;
     devices)
         case $cur in
@@ -32,9 +70,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'gpus devices run completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'topo gpus devices run completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'gpus devices run completion help --json --format --output -o --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo gpus devices run completion help --device --json --format --output -o --only --record --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

@@ -1,12 +1,23 @@
 # fish completion for fathom; made by 'fathom completion fish'.
 complete -c fathom -f
+complete -c fathom -n '__fish_use_subcommand' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "which GPU; otherwise the first one here or, where there is none, sim:h200"
 complete -c fathom -n '__fish_use_subcommand' -l json -d "the same as --format json"
 complete -c fathom -n '__fish_use_subcommand' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
 complete -c fathom -n '__fish_use_subcommand' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
+complete -c fathom -n '__fish_use_subcommand' -l only -r -f -a "(__fish_append , l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers)" -d "measure these elements and what they need, as l1,memory"
+complete -c fathom -n '__fish_use_subcommand' -l record -r -F -d "keep all samples there, to be looked at again with --device replay:FILE"
 complete -c fathom -n '__fish_use_subcommand' -l version -s V -d "the version"
 complete -c fathom -n '__fish_use_subcommand' -l help -s h -d "this help"
+complete -c fathom -n '__fish_use_subcommand' -a topo -d "measure the memory topology of a GPU"
+complete -c fathom -n '__fish_seen_subcommand_from topo' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "which GPU; otherwise the first one here or, where there is none, sim:h200"
+complete -c fathom -n '__fish_seen_subcommand_from topo' -l json -d "the same as --format json"
+complete -c fathom -n '__fish_seen_subcommand_from topo' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
+complete -c fathom -n '__fish_seen_subcommand_from topo' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
+complete -c fathom -n '__fish_seen_subcommand_from topo' -l only -r -f -a "(__fish_append , l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers)" -d "measure these elements and what they need, as l1,memory"
+complete -c fathom -n '__fish_seen_subcommand_from topo' -l record -r -F -d "keep all samples there, to be looked at again with --device replay:FILE"
+complete -c fathom -n '__fish_seen_subcommand_from topo' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a gpus -d "the GPUs that fathom has descriptions of, or one of them"
-complete -c fathom -n '__fish_seen_subcommand_from gpus' -F -a "(fathom gpus --format csv 2>/dev/null | sed -n '2,$s/,.*//p')"
+complete -c fathom -n '__fish_seen_subcommand_from gpus' -F -a "(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')"
 complete -c fathom -n '__fish_seen_subcommand_from gpus' -l json -d "the same as --format json"
 complete -c fathom -n '__fish_seen_subcommand_from gpus' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
 complete -c fathom -n '__fish_seen_subcommand_from gpus' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
@@ -33,6 +44,6 @@ complete -c fathom -n '__fish_use_subcommand' -a completion -d "completions for 
 complete -c fathom -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
 complete -c fathom -n '__fish_seen_subcommand_from completion' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a help -d "the help of a command"
-complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'gpus devices run completion help'
+complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo gpus devices run completion help'
 complete -c fathom -n '__fish_seen_subcommand_from help' -l man -d "the man page, in roff, instead"
 complete -c fathom -n '__fish_seen_subcommand_from help' -l help -s h -d "this help"

@@ -132,6 +132,10 @@ FTH_MUST_USE enum fth_status fth_gpu_write_text(const struct fth_gpu *gpu, char 
 /* Every relation that a description must satisfy; reading a file includes it. */
 FTH_MUST_USE enum fth_status fth_gpu_validate(const struct fth_gpu *gpu, struct fth_error *error);
 
+/* The names of the elements that a description can have, in the order in which they are shown;
+ * NULL past the last. */
+const char *fth_element_name(size_t index);
+
 /* A section is "device", "noise" or the name of an element ("l1", "tlb_l2", …). */
 size_t fth_gpu_element_count(const struct fth_gpu *gpu);
 const char *fth_gpu_element_name(const struct fth_gpu *gpu, size_t index);
@@ -148,6 +152,9 @@ double fth_gpu_number(const struct fth_gpu *gpu, const char *section, const char
 const char *fth_gpu_text(const struct fth_gpu *gpu, const char *section, const char *name);
 /* Why the attribute is not known, or NULL where nothing is said of it. */
 const char *fth_gpu_unknown(const struct fth_gpu *gpu, const char *element, const char *name);
+/* The reasons one after the other, NULL past the last; the attribute goes to *name. */
+const char *fth_gpu_unknown_at(const struct fth_gpu *gpu, const char *element, size_t index,
+                               const char **name);
 
 /* One difference between two descriptions. `a` or `b` is NULL where only the other has the
  * attribute. A figure with an interval differs only when the intervals do not meet. */
@@ -189,6 +196,7 @@ struct fth_report_options {
     bool utf8;      /* box drawing characters; ASCII otherwise */
     bool colour;    /* ANSI escapes */
     unsigned width; /* columns; 0 stands for 80 */
+    bool replayed;  /* the title says that the figures come from a recording */
 };
 
 /* The formats: name and one line about it, for index 0, 1, … until NULL. */

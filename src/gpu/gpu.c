@@ -211,6 +211,16 @@ const char *fth_gpu_text(const struct fth_gpu *gpu, const char *section, const c
     return attribute && attribute->kind == FTH_TEXT ? attribute->text : NULL;
 }
 
+const char *fth_gpu_unknown_at(const struct fth_gpu *gpu, const char *element, size_t index,
+                               const char **name)
+{
+    const struct fth_gpu_section *found = fth_gpu_find_section(gpu, element);
+    if (!found || index >= found->unknown.count)
+        return NULL;
+    *name = found->unknown.items[index].name;
+    return found->unknown.items[index].text;
+}
+
 const char *fth_gpu_unknown(const struct fth_gpu *gpu, const char *element, const char *name)
 {
     const struct fth_gpu_section *found = fth_gpu_find_section(gpu, element);

@@ -173,6 +173,12 @@ const struct fth_element_def *fth_schema_element_at(size_t index)
     return index < FTH_COUNT(sections) - NOT_ELEMENTS ? &sections[index + NOT_ELEMENTS] : NULL;
 }
 
+const char *fth_element_name(size_t index)
+{
+    const struct fth_element_def *element = fth_schema_element_at(index);
+    return element ? element->name : NULL;
+}
+
 const struct fth_element_def *fth_schema_element(const char *name)
 {
     const struct fth_element_def *element = find_section(name);

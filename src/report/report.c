@@ -36,7 +36,7 @@ static const struct fth_report_writer *find(const char *format, struct fth_error
     return NULL;
 }
 
-static const struct fth_report_options plain = {false, false, 0};
+static const struct fth_report_options plain = {.utf8 = false};
 
 enum fth_status fth_report_gpu(const char *format, const struct fth_gpu *gpu,
                                const struct fth_report_options *options, char **text, size_t *size,

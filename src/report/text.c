@@ -1,6 +1,7 @@
 /* A description for the terminal: a drawing of what lies in what, a table of the figures one asks
- * for first, then the structure and what is not known. 80 columns; ASCII where UTF-8 is not to be
- * had. */
+ * for first, then the structure, where figures of one element have different sources, and what is
+ * not known. 80 columns; ASCII where UTF-8 is not to be had. Elements come in the order of the
+ * schema, whatever that of the document. */
 #include "report/report.h"
 
 #include <math.h>
@@ -12,6 +13,8 @@ struct view {
     const struct fth_report_options *options;
     struct fth_buffer *out;
     size_t width;
+    const char **elements; /* their names, in the order in which they are shown */
+    size_t count;
 };
 
 static const char *either(const struct view *view, const char *utf8, const char *ascii)
@@ -48,15 +51,53 @@ static unsigned element_classes(const char *name)
     return def ? def->classes : 0;
 }
 
+/* What the document says or, where it says nothing, what such an element always is. NULL: not
+ * known. */
+static const char *element_scope(const struct view *view, const char *name)
+{
+    static const struct {
+        const char *element, *scope;
+    } nature[] = {
+        {"l1", "sm"},        {"texture", "sm"},         {"readonly", "sm"}, {"constant_l1", "sm"},
+        {"shared", "sm"},    {"instruction_l0", "sm"},  {"l2", "gpu"},      {"memory", "gpu"},
+        {"registers", "sm"}, {"cluster_shared", "gpc"},
+    };
+    const char *said = fth_gpu_text(view->gpu, name, "scope");
+    if (said || fth_gpu_unknown(view->gpu, name, "scope"))
+        return said;
+    for (size_t i = 0; i < FTH_COUNT(nature); i++)
+        if (strcmp(nature[i].element, name) == 0)
+            return nature[i].scope;
+    return NULL;
+}
+
+/* Fills in the elements: those of the schema in its order, then those it does not know. */
+static bool order_elements(struct view *view, struct fth_arena *arena)
+{
+    const struct fth_gpu *gpu = view->gpu;
+    const struct fth_element_def *def;
+    view->elements = fth_arena_array(arena, gpu->element_count + 1, sizeof *view->elements);
+    if (!view->elements)
+        return false;
+    for (size_t i = 0; (def = fth_schema_element_at(i)); i++)
+        for (size_t j = 0; j < gpu->element_count; j++)
+            if (strcmp(def->name, gpu->elements[j].name) == 0)
+                view->elements[view->count++] = gpu->elements[j].name;
+    for (size_t j = 0; j < gpu->element_count; j++)
+        if (!fth_schema_element(gpu->elements[j].name))
+            view->elements[view->count++] = gpu->elements[j].name;
+    return true;
+}
+
 /* ---- the drawing ---- */
 
 /* Elements of one piece of silicon are drawn once, by the first of them. */
 static bool drawn_by_earlier(const struct view *view, size_t index)
 {
-    const char *name = fth_gpu_element_name(view->gpu, index);
+    const char *name = view->elements[index];
     for (size_t i = 0; i < index; i++) {
         const struct fth_attribute *shared =
-            fth_gpu_attribute(view->gpu, fth_gpu_element_name(view->gpu, i), "shared_with");
+            fth_gpu_attribute(view->gpu, view->elements[i], "shared_with");
         for (size_t j = 0; shared && j < shared->count; j++)
             if (strcmp(shared->texts[j], name) == 0)
                 return true;
@@ -112,12 +153,18 @@ static void size_facts(const struct view *view, const char *name, struct fth_buf
 static void time_facts(const struct view *view, const char *name, struct fth_buffer *facts)
 {
     char text[40];
-    double latency = number(view, name, "latency_cycles");
+    double latency = number(view, name, "latency_cycles"), ns = number(view, name, "latency_ns");
     double far_latency = number(view, name, "far_latency_cycles");
     double instruction = number(view, name, "cycles_per_instruction");
     double penalty = number(view, name, "miss_penalty_cycles");
-    if (!isnan(latency))
+    char ns_text[40];
+    if (!isnan(latency) && !isnan(ns))
+        add_fact(facts, "%s cycles (%s ns)", cycles_text(latency, text, sizeof text),
+                 cycles_text(ns, ns_text, sizeof ns_text));
+    else if (!isnan(latency))
         add_fact(facts, "%s cycles", cycles_text(latency, text, sizeof text));
+    else if (!isnan(ns))
+        add_fact(facts, "%s ns", cycles_text(ns, text, sizeof text));
     if (!isnan(far_latency))
         add_fact(facts, "farther %s", cycles_text(far_latency, text, sizeof text));
     if (!isnan(instruction))
@@ -148,7 +195,7 @@ enum place { IN_SM, BESIDE_SMS, BELOW_SMS };
 
 static enum place element_place(const struct view *view, const char *name)
 {
-    const char *scope = fth_gpu_text(view->gpu, name, "scope");
+    const char *scope = element_scope(view, name);
     if (element_classes(name) & (FTH_CLASS_L2 | FTH_CLASS_MEMORY))
         return BELOW_SMS;
     return scope && strcmp(scope, "sm") == 0 ? IN_SM : BESIDE_SMS;
@@ -158,34 +205,38 @@ static enum place element_place(const struct view *view, const char *name)
 static struct fth_block place_boxes(const struct view *view, struct fth_drawing *drawing,
                                     enum place place, size_t width)
 {
-    size_t count = fth_gpu_element_count(view->gpu), used = 0;
-    struct fth_block *boxes = fth_arena_array(&drawing->arena, count + 1, sizeof *boxes);
+    size_t used = 0;
+    struct fth_block *boxes = fth_arena_array(&drawing->arena, view->count + 1, sizeof *boxes);
     if (!boxes) {
         drawing->failed = true;
         return (struct fth_block){NULL, 0, 0};
     }
-    for (size_t i = 0; i < count; i++) {
-        const char *name = fth_gpu_element_name(view->gpu, i);
-        if (element_place(view, name) == place && !drawn_by_earlier(view, i))
-            boxes[used++] = element_box(view, drawing, name, place == BELOW_SMS ? width : 0);
-    }
+    for (size_t i = 0; i < view->count; i++)
+        if (element_place(view, view->elements[i]) == place && !drawn_by_earlier(view, i))
+            boxes[used++] =
+                element_box(view, drawing, view->elements[i], place == BELOW_SMS ? width : 0);
     return fth_draw_flow(drawing, boxes, used, width);
 }
 
-/* "NVIDIA H200 · Hopper · cc 9.0 · 132 SMs · 1980 MHz" */
-static void device_title(const struct view *view, struct fth_buffer *title)
+/* "NVIDIA H200, simulated · Hopper · compute capability 9.0 · 1980 MHz"; `brief`: "cc" instead. */
+static void device_title(const struct view *view, bool brief, struct fth_buffer *title)
 {
     const char *dot = either(view, " · ", ", "), *cut = either(view, "…", "~");
     const char *architecture = fth_gpu_text(view->gpu, "device", "architecture");
     const char *capability = fth_gpu_text(view->gpu, "device", "compute_capability");
+    const char *backend = fth_gpu_text(view->gpu, "device", "backend");
     double clock = number(view, "device", "clock_mhz");
     fth_text_append(title, fth_gpu_text(view->gpu, "device", "name"), 40, cut);
+    if (backend && strcmp(backend, "simulated") == 0)
+        fth_buffer_text(title, ", simulated");
+    if (view->options->replayed)
+        fth_buffer_text(title, ", replayed");
     if (architecture) {
         fth_buffer_text(title, dot);
         fth_text_append(title, architecture, 12, cut);
     }
     if (capability)
-        fth_buffer_format(title, "%scompute capability %.8s", dot, capability);
+        fth_buffer_format(title, "%s%s %.8s", dot, brief ? "cc" : "compute capability", capability);
     if (!isnan(clock))
         fth_buffer_format(title, "%s%.0f MHz", dot, clock);
 }
@@ -208,7 +259,12 @@ static void draw(const struct view *view)
     parts[count++] = place_boxes(view, &drawing, BELOW_SMS, inside);
     struct fth_block all = fth_draw_stack(&drawing, parts, count);
     struct fth_buffer title = {0};
-    device_title(view, &title);
+    device_title(view, false, &title);
+    if (title.data && fth_text_columns(title.data) > inside) {
+        title.size = 0;
+        title.data[0] = '\0';
+        device_title(view, true, &title);
+    }
     struct fth_block gpu = fth_draw_box(&drawing, title.data ? title.data : "", &all, view->width);
     for (size_t i = 0; i < gpu.count; i++)
         fth_buffer_format(view->out, "%s\n", gpu.lines[i]);
@@ -285,8 +341,10 @@ static void latency_cell(const struct view *view, char cell[64], const char *ele
     const char *name = classes & FTH_CLASS_TLB      ? "miss_penalty_cycles"
                        : classes & FTH_CLASS_ICACHE ? "cycles_per_instruction"
                                                     : "latency_cycles";
-    double cycles = number(view, element, name);
-    if (isnan(cycles))
+    double cycles = number(view, element, name), ns = number(view, element, "latency_ns");
+    if (isnan(cycles) && !isnan(ns))
+        snprintf(cell, 64, "%s ns", cycles_text(ns, text, sizeof text));
+    else if (isnan(cycles))
         snprintf(cell, 64, "%s", missing(view, element, name));
     else
         snprintf(cell, 64, "%s%s%s", classes & FTH_CLASS_TLB ? "+" : "",
@@ -306,32 +364,58 @@ static void shared_cell(const struct view *view, char cell[64], const char *elem
         snprintf(cell, 64, "%s", missing(view, element, "shared_with"));
 }
 
+/* Whether the figure stands in the table. */
+static bool is_in_row(const struct fth_attribute *attribute)
+{
+    static const char *const shown[] = {"size_bytes",   "line_bytes",
+                                        "sector_bytes", "latency_cycles",
+                                        "latency_ns",   "far_latency_cycles",
+                                        "per_sm",       "shared_with",
+                                        "reach_bytes",  "page_bytes",
+                                        "entries",      "miss_penalty_cycles",
+                                        "caches",       "cycles_per_instruction"};
+    for (size_t i = 0; i < FTH_COUNT(shown); i++)
+        if (strcmp(attribute->name, shown[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The one source of an element's figures, or of those in its row; FTH_SOURCE_NONE where none has
+ * one, *mixed where there are several. */
+static enum fth_source element_source(const struct view *view, const char *element, bool row,
+                                      bool *mixed)
+{
+    enum fth_source source = FTH_SOURCE_NONE;
+    const struct fth_attribute *a;
+    *mixed = false;
+    for (size_t i = 0; (a = fth_gpu_attribute_at(view->gpu, element, i)); i++) {
+        if (a->source == FTH_SOURCE_NONE || (row && !is_in_row(a)))
+            continue;
+        *mixed = *mixed || (source != FTH_SOURCE_NONE && source != a->source);
+        source = a->source;
+    }
+    return source;
+}
+
 /* The least confidence of the figures in the row; where none has one, where they came from. */
 static void confidence_cell(const struct view *view, char cell[64], const char *element)
 {
-    static const char *const shown[] = {
-        "size_bytes", "line_bytes",          "sector_bytes", "latency_cycles",
-        "per_sm",     "shared_with",         "reach_bytes",  "page_bytes",
-        "entries",    "miss_penalty_cycles", "caches",       "cycles_per_instruction"};
     double least = NAN;
-    enum fth_source source = FTH_SOURCE_NONE;
-    for (size_t i = 0; i < FTH_COUNT(shown); i++) {
-        const struct fth_attribute *a = fth_gpu_attribute(view->gpu, element, shown[i]);
-        if (!a)
-            continue;
-        least = fmin(least, a->confidence);
-        if (source == FTH_SOURCE_NONE)
-            source = a->source;
-    }
+    const struct fth_attribute *a;
+    for (size_t i = 0; (a = fth_gpu_attribute_at(view->gpu, element, i)); i++)
+        if (is_in_row(a))
+            least = fmin(least, a->confidence);
     static const char *const briefs[] = {
         [FTH_SOURCE_NONE] = NULL,         [FTH_SOURCE_MEASURED] = "meas.",
         [FTH_SOURCE_DRIVER] = "driver",   [FTH_SOURCE_DERIVED] = "deriv.",
         [FTH_SOURCE_PUBLISHED] = "publ.",
     };
+    bool mixed;
+    const char *source = briefs[element_source(view, element, true, &mixed)];
     if (!isnan(least))
         snprintf(cell, 64, "%.3f", least);
     else
-        snprintf(cell, 64, "%s", briefs[source] ? briefs[source] : either(view, "–", "-"));
+        snprintf(cell, 64, "%s", mixed ? "mixed" : source ? source : either(view, "–", "-"));
 }
 
 /* The second line of an element that is near for some and far for others. */
@@ -350,7 +434,7 @@ static void element_row(const struct view *view, const char *element)
 {
     struct row row = {{""}};
     bool tlb = element_classes(element) & FTH_CLASS_TLB;
-    const char *scope = fth_gpu_text(view->gpu, element, "scope");
+    const char *scope = element_scope(view, element);
     double per_sm = number(view, element, "per_sm");
     snprintf(row.cells[MEMORY], 64, "%s", element_title(element, false));
     snprintf(row.cells[SCOPE], 64, "%s",
@@ -382,13 +466,17 @@ static void table(const struct view *view)
     put_row(view, &head);
     if (view->options->colour)
         fth_buffer_text(view->out, "\033[0m");
-    for (size_t i = 0; i < fth_gpu_element_count(view->gpu); i++)
-        element_row(view, fth_gpu_element_name(view->gpu, i));
-    fth_buffer_text(
+    for (size_t i = 0; i < view->count; i++)
+        element_row(view, view->elements[i]);
+    bool mixed = false;
+    for (size_t i = 0; i < view->count && !mixed; i++)
+        element_source(view, view->elements[i], true, &mixed);
+    fth_buffer_format(
         view->out,
         "Latency in cycles; of instruction caches, cycles an instruction; of TLBs, what\n"
         "a miss adds (their size is the reach, their line the page). Conf.: confidence,\n"
-        "or where the figures come from.\n");
+        "or where the figures come from%s.\n",
+        mixed ? "; mixed: see Sources" : "");
 }
 
 /* ---- structure, bandwidth, and what is not known ---- */
@@ -398,11 +486,11 @@ static bool said_before(const struct view *view, size_t index, const struct fth_
                         void (*say)(const struct view *, size_t, struct fth_buffer *))
 {
     const struct fth_attribute *shared =
-        fth_gpu_attribute(view->gpu, fth_gpu_element_name(view->gpu, index), "shared_with");
+        fth_gpu_attribute(view->gpu, view->elements[index], "shared_with");
     bool said = false;
     for (size_t i = 0; i < index && !said; i++)
         for (size_t j = 0; shared && j < shared->count && !said; j++) {
-            if (strcmp(shared->texts[j], fth_gpu_element_name(view->gpu, i)) != 0)
+            if (strcmp(shared->texts[j], view->elements[i]) != 0)
                 continue;
             struct fth_buffer earlier = {0};
             say(view, i, &earlier);
@@ -544,7 +632,7 @@ static void other_words(const struct view *view, const char *element, struct fth
 
 static void say_structure(const struct view *view, size_t index, struct fth_buffer *words)
 {
-    const char *element = fth_gpu_element_name(view->gpu, index);
+    const char *element = view->elements[index];
     structure_words(view, element, words);
     size_words(view, element, words);
     other_words(view, element, words);
@@ -553,10 +641,33 @@ static void say_structure(const struct view *view, size_t index, struct fth_buff
         words->data[words->size -= 2] = '\0'; /* the last "; " */
 }
 
+/* Which figures have which source, where that differs within the element. */
+static void say_sources(const struct view *view, size_t index, struct fth_buffer *words)
+{
+    static const enum fth_source sources[] = {FTH_SOURCE_MEASURED, FTH_SOURCE_DRIVER,
+                                              FTH_SOURCE_DERIVED, FTH_SOURCE_PUBLISHED};
+    const char *element = view->elements[index];
+    const struct fth_attribute *a;
+    bool mixed;
+    element_source(view, element, false, &mixed);
+    for (size_t s = 0; mixed && s < FTH_COUNT(sources); s++) {
+        size_t count = 0;
+        for (size_t i = 0; (a = fth_gpu_attribute_at(view->gpu, element, i)); i++) {
+            if (a->source != sources[s])
+                continue;
+            if (count == 0)
+                fth_buffer_format(words, "%s%s: ", words->size ? "; " : "",
+                                  fth_source_name(sources[s]));
+            fth_buffer_format(words, "%s%s", count++ ? ", " : "", a->name);
+        }
+    }
+}
+
 /* Attributes in a row that are unknown for the same reason are named together. */
 static void say_unknown(const struct view *view, size_t index, struct fth_buffer *words)
 {
-    const struct fth_named_texts *unknown = &view->gpu->elements[index].unknown;
+    const struct fth_named_texts *unknown =
+        &fth_gpu_find_section(view->gpu, view->elements[index])->unknown;
     for (size_t i = 0; i < unknown->count; i++) {
         bool last = i + 1 == unknown->count;
         const struct fth_named_text *item = &unknown->items[i];
@@ -572,7 +683,7 @@ static void paragraphs(const struct view *view, const char *heading,
                        void (*say)(const struct view *, size_t, struct fth_buffer *))
 {
     bool headed = false;
-    for (size_t i = 0; i < fth_gpu_element_count(view->gpu); i++) {
+    for (size_t i = 0; i < view->count; i++) {
         struct fth_buffer words = {0};
         say(view, i, &words);
         if (words.size && !words.failed && !said_before(view, i, &words, say)) {
@@ -580,7 +691,7 @@ static void paragraphs(const struct view *view, const char *heading,
                 bold(view, heading);
             headed = true;
             struct paragraph paragraph;
-            begin(&paragraph, view, element_title(fth_gpu_element_name(view->gpu, i), false));
+            begin(&paragraph, view, element_title(view->elements[i], false));
             add_words(&paragraph, words.data);
             fth_buffer_text(view->out, "\n");
         }
@@ -593,16 +704,23 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
                                  const struct fth_report_options *options, struct fth_buffer *out,
                                  struct fth_error *error)
 {
-    (void)error;
     enum { NARROWEST = 80 };
-    struct view view = {gpu, options, out, options->width > NARROWEST ? options->width : NARROWEST};
+    struct view view = {.gpu = gpu,
+                        .options = options,
+                        .out = out,
+                        .width = options->width > NARROWEST ? options->width : NARROWEST};
     if (view.width > 100) /* wider boxes do not say more */
         view.width = 100;
+    struct fth_arena arena = {0};
+    if (!order_elements(&view, &arena))
+        return fth_fail(error, FTH_NO_MEMORY, "show description", NULL, "out of memory");
     draw(&view);
     fth_buffer_text(out, "\n");
     table(&view);
     paragraphs(&view, "\nStructure\n", say_structure);
+    paragraphs(&view, "\nSources\n", say_sources);
     paragraphs(&view, "\nNot known\n", say_unknown);
+    fth_arena_fini(&arena);
     return FTH_OK;
 }
 

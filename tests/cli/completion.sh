@@ -1,4 +1,6 @@
-# bash offers commands, options, formats and GPU names.
+# bash offers commands, options, formats, GPU names, devices and elements. Words are parted as bash
+# parts them, at colons and equals signs, too.
+touch run.rec
 cat >ask.bash <<'END'
 source <(fathom completion bash)
 ask() {
@@ -11,8 +13,23 @@ ask fathom d
 ask fathom gpus v
 ask fathom gpus --f
 ask fathom gpus --format ''
+ask fathom gpus --format = j
 ask fathom help c
 ask fathom completion z
+ask fathom topo --device ''
+ask fathom topo --device s
+ask fathom topo --device sim : v
+(mkdir empty && cd empty && ask fathom topo --device sim :)
+ask fathom --device sim : k
+ask fathom topo --device = cuda : ''
+ask fathom topo --device = r
+ask fathom topo --device replay : run
+ask fathom topo --record r
+ask fathom topo --only l
+ask fathom topo --only l1,instruction_l1
+ask fathom topo --only ''
+COMP_WORDBREAKS=${COMP_WORDBREAKS//:/}
+ask fathom topo --device sim:v
 END
 bash ask.bash
 fathom completion; echo $?

@@ -2,6 +2,7 @@ fathom --help
 fathom help | cmp - "$(fathom --help >h; echo h)"
 fathom help gpus
 fathom gpus --help | cmp - "$(fathom help gpus >h; echo h)"
+fathom help topo
 fathom help devices
 fathom help completion
 fathom help help

@@ -23,7 +23,7 @@ static void use(const struct fth_gpu *gpu)
         abort();
     const char *format;
     for (size_t i = 0; (format = fth_report_format(i, NULL)); i++) {
-        struct fth_report_options options = {i % 2 == 0, false, 80};
+        struct fth_report_options options = {.utf8 = i % 2 == 0, .replayed = i % 3 == 0};
         char *text = NULL;
         size_t text_size = 0;
         if (fth_report_gpu(format, gpu, &options, &text, &text_size, NULL) != FTH_OK)

@@ -7,7 +7,7 @@
 
 static char *render(const char *format, const struct fth_gpu *gpu, bool utf8, unsigned width)
 {
-    struct fth_report_options options = {utf8, false, width};
+    struct fth_report_options options = {.utf8 = utf8, .width = width};
     char *text = NULL;
     size_t size = 0;
     struct fth_error error = NO_ERROR;
@@ -126,6 +126,74 @@ static void confidence_is_the_least_of_the_row(void **state)
     fth_gpu_destroy(gpu);
 }
 
+/* As a measurement writes it: what the driver tells first, then what was measured. */
+static const char measured_text[] =
+    "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Tesla V100-SXM2-32GB\","
+    " \"architecture\": \"Volta\", \"compute_capability\": \"7.0\", \"sms\": 80,"
+    " \"clock_mhz\": 1380, \"backend\": \"simulated\"}, \"elements\": {"
+    "\"memory\": {\"size_bytes\": {\"value\": 34359738368, \"source\": \"driver\"},"
+    " \"peak_bytes_per_s\": {\"value\": 9e11, \"source\": \"derived\"}},"
+    "\"tlb_l1\": {\"reach_bytes\": {\"value\": 33554432, \"source\": \"measured\"}},"
+    "\"l2\": {\"size_bytes\": {\"value\": 6291456, \"source\": \"driver\"},"
+    " \"latency_cycles\": {\"value\": 215, \"source\": \"measured\"},"
+    " \"latency_ns\": {\"value\": 155.8, \"source\": \"measured\"}},"
+    "\"novel\": {\"size_bytes\": 1024},"
+    "\"l1\": {\"latency_cycles\": {\"value\": 36, \"source\": \"measured\"}}}}";
+
+static struct fth_gpu *read_measured(void)
+{
+    struct fth_gpu *gpu = NULL;
+    assert_int_equal(fth_gpu_read_text("x", measured_text, strlen(measured_text), NULL, &gpu, NULL),
+                     FTH_OK);
+    return gpu;
+}
+
+static void a_measured_gpu_is_shown(void **state)
+{
+    (void)state;
+    struct fth_gpu *gpu = read_measured();
+    char *text = render("text", gpu, true, 80);
+    /* In the order of the schema, and in the place that is in the nature of the element. */
+    const char *l1 = strstr(text, "\nL1 data          SM "),
+               *l2 = strstr(text, "\nL2               GPU ");
+    const char *tlb = strstr(text, "\nTLB L1           – "),
+               *memory = strstr(text, "\nDevice memory    GPU ");
+    assert_true(l1 && l2 && tlb && memory && l1 < l2 && l2 < tlb && tlb < memory);
+    assert_contains(memory, "\nnovel            – ");
+    assert_contains(text, "│ ┌ SM ×80 ─");
+    assert_contains(text, "│ 6 MiB, 215 cycles (155.8 ns)");
+    /* Where the figures of a row have several sources, which has which. */
+    assert_contains(l1, " meas.\nL2 ");
+    assert_contains(l2, " mixed\nTLB L1 ");
+    assert_contains(memory, " driver\n");
+    assert_contains(
+        text, "\nL2               measured: latency_cycles, latency_ns; driver: size_bytes\n");
+    assert_contains(text, "\nDevice memory    driver: size_bytes; derived: peak_bytes_per_s\n");
+    fth_free(text);
+    fth_gpu_destroy(gpu);
+}
+
+static void the_title_says_what_was_not_there(void **state)
+{
+    (void)state;
+    struct fth_gpu *gpu = read_measured();
+    struct fth_report_options options = {.utf8 = true};
+    for (int replayed = 0; replayed < 2; replayed++) {
+        char *text = NULL;
+        size_t size = 0;
+        options.replayed = replayed;
+        assert_int_equal(fth_report_gpu("text", gpu, &options, &text, &size, NULL), FTH_OK);
+        assert_true(widest_line(text) == 80);
+        /* What does not fit is said in short. */
+        assert_contains(text, replayed ? "┌ Tesla V100-SXM2-32GB, simulated, replayed · Volta · "
+                                         "cc 7.0 · 1380 MHz ─"
+                                       : "┌ Tesla V100-SXM2-32GB, simulated · Volta · compute "
+                                         "capability 7.0 · 1380 MHz ─");
+        fth_free(text);
+    }
+    fth_gpu_destroy(gpu);
+}
+
 static void a_hostile_description_breaks_nothing(void **state)
 {
     (void)state;
@@ -233,6 +301,8 @@ int main(void)
         cmocka_unit_test(a_box_is_drawn),
         cmocka_unit_test(the_table_tells_what_is_known),
         cmocka_unit_test(confidence_is_the_least_of_the_row),
+        cmocka_unit_test(a_measured_gpu_is_shown),
+        cmocka_unit_test(the_title_says_what_was_not_there),
         cmocka_unit_test(a_hostile_description_breaks_nothing),
         cmocka_unit_test(csv_quotes_what_must_be_quoted),
         cmocka_unit_test(tables_are_shown_in_every_format),

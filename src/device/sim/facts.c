@@ -1,14 +1,15 @@
-/* What a driver tells of a GPU, and no more: a simulated GPU is asked to be discovered, and must
- * not give away what it was built from. */
+/* What a driver tells of a GPU (and the architecture, which follows from it), and no more: a
+ * simulated GPU is asked to be discovered, and must not give away what it was built from. */
 #include "device/sim/sim.h"
 
-#include <math.h>
+#include <string.h>
 
 static const struct {
     const char *section, *attribute;
 } told[] = {
     {"device", "name"},
     {"device", "vendor"},
+    {"device", "architecture"},
     {"device", "compute_capability"},
     {"device", "sms"},
     {"device", "warp_size"},
@@ -24,19 +25,42 @@ static const struct {
     {"registers", "size_bytes"},
 };
 
-static enum fth_status tell(struct fth_gpu *facts, const char *section,
+/* Scopes of the elements that are described here. They are plain, as no driver tells them. */
+static const struct {
+    const char *element, *scope;
+} scopes[] = {{"shared", "sm"}, {"l2", "gpu"}, {"memory", "gpu"}, {"registers", "sm"}};
+
+static enum fth_status find_section(struct fth_gpu *facts, const char *name,
+                                    struct fth_gpu_section **section, struct fth_error *error)
+{
+    *section = fth_gpu_section(facts, name);
+    if (*section)
+        return FTH_OK;
+    enum fth_status status = fth_gpu_add_element(facts, name, error);
+    *section = fth_gpu_section(facts, name);
+    for (size_t i = 0; i < FTH_COUNT(scopes) && status == FTH_OK; i++)
+        if (strcmp(scopes[i].element, name) == 0) {
+            struct fth_attribute scope = fth_attribute_make("scope", FTH_TEXT);
+            scope.text = scopes[i].scope;
+            status = fth_gpu_set(facts, *section, &scope, error);
+        }
+    return status;
+}
+
+static enum fth_status tell(struct fth_gpu *facts, const char *name,
                             const struct fth_attribute *from, struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
-    if (!fth_gpu_section(facts, section))
-        status = fth_gpu_add_element(facts, section, error);
-    if (status != FTH_OK)
+    struct fth_gpu_section *section;
+    enum fth_status status = find_section(facts, name, &section, error);
+    /* The scope is there already. */
+    if (status != FTH_OK || strcmp(from->name, "scope") == 0)
         return status;
     struct fth_attribute attribute = fth_attribute_make(from->name, from->kind);
     attribute.number = from->number;
     attribute.text = from->text;
-    attribute.source = FTH_SOURCE_DRIVER;
-    return fth_gpu_set(facts, fth_gpu_section(facts, section), &attribute, error);
+    attribute.source =
+        strcmp(from->name, "architecture") == 0 ? FTH_SOURCE_DERIVED : FTH_SOURCE_DRIVER;
+    return fth_gpu_set(facts, section, &attribute, error);
 }
 
 enum fth_status sim_facts_create(const struct fth_gpu *gpu, const struct sim_plan *plan,
