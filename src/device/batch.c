@@ -581,7 +581,8 @@ static uint64_t layout_bytes(const struct fth_layout *layout)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < layout->count; i++)
-        sum += layout->regions[i].bytes;
+        if (!layout->regions[i].huge) /* these share their memory */
+            sum += layout->regions[i].bytes;
     return sum;
 }
 

@@ -2,8 +2,8 @@
  * can be true. It turns a device into a description.
  *
  *   discover.c  the stages and their order      sm.c      L1, texture and read-only caches
- *   note.c      figures into attributes         beyond.c  L2, memory, TLBs
- *   gates.c     what cannot be true
+ *   note.c      figures into attributes         inner.c   constants, code, shared memory
+ *   gates.c     what cannot be true             beyond.c  L2, memory, TLBs
  */
 #ifndef FTH_DISCOVER_H
 #define FTH_DISCOVER_H
@@ -24,8 +24,8 @@ bool fth_discovery_wants(const struct fth_discovery *discovery, const char *elem
 /* ---- the stages ---- */
 
 typedef enum fth_status fth_stage(struct fth_discovery *discovery, struct fth_error *error);
-fth_stage fth_discover_l2_latency, fth_discover_sm, fth_discover_l2, fth_discover_memory,
-    fth_discover_tlbs;
+fth_stage fth_discover_l2_latency, fth_discover_sm, fth_discover_shared, fth_discover_constants,
+    fth_discover_memory, fth_discover_l2, fth_discover_tlbs;
 /* Figures that cannot be true are taken out, with the reason. */
 fth_stage fth_discover_gates;
 

@@ -136,6 +136,7 @@ enum fth_status fth_probe_memory_latency(const struct fth_prober *prober, double
     beside.start_bytes = MEMORY_STRIDE / 2;
     struct fth_request request = fth_request_make(-1);
     request.cold = true;
+    request.sm = 0; /* SMs differ in how far they are from either partition */
     fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, beside, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
     struct fth_answers answers = {0};
@@ -143,8 +144,7 @@ enum fth_status fth_probe_memory_latency(const struct fth_prober *prober, double
     struct fth_clusters clusters;
     const struct fth_samples *samples = answers.items;
     if (status == FTH_OK)
-        status = fth_cluster_u32(samples->cycles, samples->count,
-                                 &(struct fth_cluster_options){.min_share = 0.1}, &clusters, error);
+        status = fth_modes_u32(samples->cycles, samples->count, 0.1, &clusters, error);
     *far_cycles = (struct fth_figure){.value = NAN};
     struct fth_figure *const figures[] = {near_cycles, far_cycles};
     for (size_t i = 0; i < 2 && status == FTH_OK && i < clusters.count; i++)

@@ -129,6 +129,10 @@ FTH_MUST_USE enum fth_status fth_cluster_u32(const uint32_t *samples, size_t cou
                                              const struct fth_cluster_options *options,
                                              struct fth_clusters *clusters,
                                              struct fth_error *error);
+/* valley.c: modes that are wide and touch, split where the density has a valley. Each has that share of
+ * the samples at least. Nothing is an outlier: the fence is infinite. */
+FTH_MUST_USE enum fth_status fth_modes_u32(const uint32_t *samples, size_t count, double min_share,
+                                           struct fth_clusters *clusters, struct fth_error *error);
 /* The plateau of a sample, by the thresholds; clusters->count: an outlier. */
 size_t fth_cluster_of(const struct fth_clusters *clusters, double sample);
 
