@@ -156,7 +156,7 @@ static enum fth_status find_structure(struct fth_discovery *discovery, struct ca
         .carveout_percent = 0,
         .stride_bytes = cache->walker.stride_bytes,
         .smallest_bytes = 4096,
-        .largest_bytes = 1 << 20,
+        .largest_bytes = 512 << 10,
         .hit_cycles = cache->latency.value + cache->overhead_cycles,
         .miss_cycles = discovery->l2.value + cache->overhead_cycles,
         .evidence = true,
@@ -168,7 +168,7 @@ static enum fth_status find_structure(struct fth_discovery *discovery, struct ca
         return fth_note_failure(gpu, cache->element, "size_bytes", status, error);
     if (capacity.misses_bytes == 0)
         return fth_note_unknown(gpu, cache->element, "size_bytes",
-                                "no footprint up to 1 MiB had a miss", error);
+                                "no footprint up to 512 KiB had a miss", error);
     cache->walker.bytes = capacity.fits_bytes;
     status = note_capacity(gpu, cache->element, &capacity, error);
     if (status == FTH_OK)

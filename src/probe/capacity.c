@@ -13,8 +13,7 @@
 #include <stdlib.h>
 
 enum {
-    WARM_PASSES = 1, /* what fits is there after one */
-    TIMED_PASSES = 3,
+    TIMED_PASSES = 3, /* that count: before them goes one that does not */
     MOST_TRIES = 40, /* of one batch: a factor of two from one to the next, or a bracket's cuts */
     REPEATS = 5,
     WHOLE = 1024, /* bytes: so many whole lines */
@@ -24,6 +23,7 @@ enum {
 struct edge {
     uint64_t fits, misses; /* in strides; misses 0: not found */
     double slow_rate;      /* of hops that are slow by disturbance; below 0: not known yet */
+    unsigned passes;       /* that count: one where nothing disturbs */
 };
 
 static double threshold_of(const struct fth_capacity_plan *plan)
@@ -31,31 +31,34 @@ static double threshold_of(const struct fth_capacity_plan *plan)
     return sqrt(plan->hit_cycles * plan->miss_cycles);
 }
 
-static struct fth_request walk_over(const struct fth_capacity_plan *plan, uint64_t count)
+/* The first timed pass fills the cache and does not count: its instructions come from memory, and with
+ * the samples something else goes through the cache from then on, which on an H200 costs a few lines
+ * once. */
+static struct fth_request walk_over(const struct fth_capacity_plan *plan, uint64_t count,
+                                    unsigned passes)
 {
     struct fth_chain chain = {.stride_bytes = plan->stride_bytes, .count = count};
     struct fth_request request = fth_request_make(plan->carveout_percent);
-    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, WARM_PASSES);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1 + TIMED_PASSES);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1 + passes);
     return request;
 }
 
-/* What is slow in a walk of so many passes over `count` hops. The very first hop does not count:
- * the instructions that time it come from memory. */
+/* What is slow in a walk of so many passes over `count` hops. */
 struct slow {
     uint64_t all;    /* hops */
     uint64_t steady; /* places that are slow in most passes */
 };
 
-static struct slow count_slow(const struct fth_samples *samples, uint64_t count, double threshold)
+static struct slow count_slow(const struct fth_samples *samples, uint64_t count, unsigned passes,
+                              double threshold)
 {
     struct slow slow = {0, 0};
     for (uint64_t hop = 0; hop < count; hop++) {
         unsigned times = 0;
-        for (uint64_t pass = 1; pass <= TIMED_PASSES; pass++)
+        for (uint64_t pass = 1; pass <= passes; pass++)
             times += samples->cycles[pass * count + hop] > threshold;
         slow.all += times;
-        slow.steady += times > TIMED_PASSES / 2;
+        slow.steady += times > passes / 2;
     }
     return slow;
 }
@@ -91,16 +94,18 @@ static enum fth_status try_counts(const struct fth_prober *prober,
 {
     struct fth_request requests[MOST_TRIES] = {{0}};
     for (size_t i = 0; i < count; i++)
-        requests[i] = walk_over(plan, counts[i]);
+        requests[i] = walk_over(plan, counts[i], edge->passes);
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, requests, count, &answers, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         capacity->samples += answers.items[i].count;
         capacity->footprints++;
-        struct slow slow = count_slow(&answers.items[i], counts[i], threshold_of(plan));
+        uint64_t hops = edge->passes * counts[i];
+        struct slow slow =
+            count_slow(&answers.items[i], counts[i], edge->passes, threshold_of(plan));
         if (edge->slow_rate < 0)
-            edge->slow_rate = (double)slow.all / (double)(TIMED_PASSES * counts[i]);
-        if (is_beyond(what, slow, TIMED_PASSES * counts[i], edge->slow_rate)) {
+            edge->slow_rate = (double)slow.all / (double)hops;
+        if (is_beyond(what, slow, hops, edge->slow_rate)) {
             edge->misses = counts[i];
             break;
         }
@@ -124,11 +129,11 @@ static enum fth_status find_full_miss(const struct fth_prober *prober,
                                       const struct fth_capacity_plan *plan, struct edge *edge,
                                       struct fth_capacity *capacity, struct fth_error *error)
 {
-    struct edge some = {edge->fits, 0, edge->slow_rate};
+    struct edge some = {edge->fits, 0, edge->slow_rate, edge->passes};
     uint64_t high = 2 * edge->misses;
     enum fth_status status =
         try_counts(prober, plan, &high, 1, ALL_MISS, &some, capacity, error);
-    while (status == FTH_OK && some.misses && some.misses - some.fits > 1) {
+    while (status == FTH_OK && some.misses && some.misses - some.fits > edge->fits / 64 + 1) {
         uint64_t counts[CUTS];
         size_t tries = cut(&some, counts);
         status = try_counts(prober, plan, counts, tries, ALL_MISS, &some, capacity, error);
@@ -175,14 +180,14 @@ static enum fth_status confirm(const struct fth_prober *prober,
 {
     struct fth_request requests[2 * REPEATS];
     for (size_t i = 0; i < 2 * REPEATS; i++)
-        requests[i] = walk_over(plan, i % 2 ? edge->misses : edge->fits);
+        requests[i] = walk_over(plan, i % 2 ? edge->misses : edge->fits, edge->passes);
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, requests, 2 * REPEATS, &answers, error);
     unsigned same = 0;
     for (size_t i = 0; i < answers.count; i++) {
         uint64_t count = i % 2 ? edge->misses : edge->fits;
-        struct slow slow = count_slow(&answers.items[i], count, threshold_of(plan));
-        same += has_misses(slow, TIMED_PASSES * count, edge->slow_rate) == (i % 2 == 1);
+        struct slow slow = count_slow(&answers.items[i], count, edge->passes, threshold_of(plan));
+        same += has_misses(slow, edge->passes * count, edge->slow_rate) == (i % 2 == 1);
         capacity->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
@@ -195,16 +200,19 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                    struct fth_capacity *capacity, struct fth_error *error)
 {
     *capacity = (struct fth_capacity){0};
-    struct edge edge = {0, 0, plan->slow_rate > 0 ? plan->slow_rate : -1};
-    uint64_t counts[MOST_TRIES];
+    struct edge edge = {0, 0, plan->slow_rate > 0 ? plan->slow_rate : -1, TIMED_PASSES};
+    uint64_t counts[MOST_TRIES] = {plan->smallest_bytes / plan->stride_bytes};
     size_t tries = 0;
-    for (uint64_t bytes = plan->smallest_bytes; tries < MOST_TRIES && bytes < plan->largest_bytes;
+    enum fth_status status = try_counts(prober, plan, counts, 1, ANY_MISS, &edge, capacity, error);
+    if (edge.slow_rate == 0)
+        edge.passes = 1;
+    for (uint64_t bytes = 2 * plan->smallest_bytes; tries < MOST_TRIES && bytes < plan->largest_bytes;
          bytes *= 2)
         counts[tries++] = bytes / plan->stride_bytes;
     if (tries < MOST_TRIES)
         counts[tries++] = plan->largest_bytes / plan->stride_bytes;
-    enum fth_status status =
-        try_counts(prober, plan, counts, tries, ANY_MISS, &edge, capacity, error);
+    if (status == FTH_OK && edge.fits)
+        status = try_counts(prober, plan, counts, tries, ANY_MISS, &edge, capacity, error);
     while (status == FTH_OK && edge.fits && edge.misses && edge.misses - edge.fits > 1) {
         tries = cut(&edge, counts);
         status = try_counts(prober, plan, counts, tries, ANY_MISS, &edge, capacity, error);

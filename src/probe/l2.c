@@ -12,12 +12,12 @@
 enum {
     LINE = 128,
     SAMPLED = 61,       /* lines from one sample to the next; odd, so that all sets and slices are met */
-    FOOTPRINTS = 4,
+    FOOTPRINTS = 3,
     FILL_HOPS = 1024
 };
 
 /* Of the L2's size: well within one partition, within, and within two of them. */
-static const double footprints[FOOTPRINTS] = {0.2, 0.4, 0.7, 0.85};
+static const double footprints[FOOTPRINTS] = {0.2, 0.4, 0.7};
 
 /* The share of hops that are not near any more, by the threshold. */
 static double beyond(const struct fth_samples *samples, double threshold)
@@ -96,7 +96,8 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes,
         requests[i].alone = true;
         requests[i].sm = 0;
         fth_request_add(&requests[i], FTH_STEP_TOUCH, FTH_PATH_CG, all, 1);
-        fth_request_add(&requests[i], FTH_STEP_TOUCH, FTH_PATH_CG, all, 1);
+        if (footprints[i] > 0.5) /* what is at home elsewhere gets there with the second */
+            fth_request_add(&requests[i], FTH_STEP_TOUCH, FTH_PATH_CG, all, 1);
         fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CG, some, 1);
     }
     /* Near hits spread by a fifth at most; memory lies well above the far partition. */
