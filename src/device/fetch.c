@@ -145,7 +145,7 @@ static enum fth_status launch_there(struct run *run, struct fth_error *error)
     const uint64_t sample_bytes = samples(run->request) * 4;
     uint32_t blocks = run->request->sm == FTH_ANY_SM ? 1 : batch->facts.sms;
     for (int round = 0; round < MOST_LAUNCHES; round++) {
-        struct fth_fetch_request seen;
+        struct fth_fetch_request seen = {0};
         enum fth_status status =
             batch->ops->upload(batch->machine, run->memory, &run->fetch, sizeof run->fetch, error);
         if (status == FTH_OK)

@@ -171,10 +171,9 @@ _Static_assert(FETCH_OWN + 2 < FTH_FETCH_BLOCK, "they are part of the first bloc
 
 /* A block is left at its end; whether it is, is asked at its start, so that the branch does not
  * wait for the answer. */
-static void append_block(struct fth_buffer *out, uint64_t number, unsigned instructions)
+static void append_block(struct fth_buffer *out, unsigned number, unsigned instructions)
 {
-    fth_buffer_format(out, "    setp.eq.u32 %%last, %%blocks, %llu;\n",
-                      (unsigned long long)(number + 1));
+    fth_buffer_format(out, "    setp.eq.u32 %%last, %%blocks, %u;\n", number + 1);
     for (unsigned i = 0; i < instructions - 2; i++)
         fth_buffer_format(out, "    fma.rn.f32 %%a%u, %%a%u, %%x, %%y;\n", i % FETCH_CHAINS,
                           i % FETCH_CHAINS);
@@ -188,7 +187,7 @@ enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth_buffer *out,
     char block[24], chains[24];
     snprintf(block, sizeof block, "%d", FTH_FETCH_BLOCK);
     snprintf(chains, sizeof chains, "%d", FETCH_CHAINS);
-    for (uint64_t i = 0; i < instructions / FTH_FETCH_BLOCK; i++)
+    for (unsigned i = 0; i < instructions / FTH_FETCH_BLOCK; i++)
         append_block(&blocks, i, FTH_FETCH_BLOCK - (i == 0 ? FETCH_OWN : 0));
     for (unsigned i = 0; i < FETCH_CHAINS; i++)
         fth_buffer_format(&begin, "    mov.f32 %%a%u, %%y;\n", i);

@@ -310,16 +310,19 @@ static enum fth_status count_gone(const struct study *study, uint64_t bytes,
     enum fth_status status = fth_ask(study->prober, requests, REPEATS * count, &answers, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         const struct fth_samples *samples = &answers.items[REPEATS * i];
-        gone[i] = 0;
+        const double hops = (double)(samples->count - CODE_PASSES), rate = study->slow_rate;
+        uint64_t all = 0, steady = 0;
         for (size_t hop = CODE_PASSES + 1; hop < samples->count; hop++) {
-            const uint32_t cycles[] = {samples[0].cycles[hop], samples[1].cycles[hop],
-                                       samples[2].cycles[hop]};
-            gone[i] += median(cycles, 1) > study->l15_threshold;
+            unsigned times = 0;
+            for (size_t j = 0; j < REPEATS; j++)
+                times += samples[j].cycles[hop] > study->l15_threshold;
+            all += times;
+            steady += times > REPEATS / 2;
         }
-        /* Two of three slow by disturbance alone. */
-        const double chance = 3 * study->slow_rate * study->slow_rate;
-        if ((double)gone[i] <= fth_most_by_chance((double)samples->count * chance))
-            gone[i] = 0;
+        /* As in capacity.c: more than disturbance explains, in all or at the same places. */
+        bool some = (double)all > fth_most_by_chance(REPEATS * hops * rate) ||
+                    (double)steady > fth_most_by_chance(REPEATS * hops * rate * rate);
+        gone[i] = some ? (all + REPEATS - 1) / REPEATS : 0;
     }
     fth_answers_fini(&answers);
     free(requests);
@@ -369,7 +372,7 @@ static int find_level(const struct fth_fetch_levels *code, double bytes)
 {
     int level = -1;
     double nearest = same_cache;
-    for (size_t i = 0; i + 1 < code->count; i++) {
+    for (size_t i = 0; i < code->count; i++) {
         double off = fabs((double)code->items[i].fits_bytes / bytes - 1);
         if (off < nearest) {
             nearest = off;
@@ -398,8 +401,9 @@ static enum fth_status find_sharing(struct study *study, const struct fth_fetch_
     enum fth_status status = find_code_edge(study, &more, &most_gone, error);
     if (status != FTH_OK)
         return status;
-    const uint64_t line = found->l15.line_bytes ? found->l15.line_bytes : l1_stride(found);
-    if ((double)most_gone < gone_share * (double)(more.bytes / line)) {
+    const uint64_t lines =
+        more.bytes / (found->l15.line_bytes ? found->l15.line_bytes : l1_stride(found));
+    if ((double)most_gone < gone_share * (double)lines) {
         found->with_code = FTH_SHARING_NO;
         return FTH_OK;
     }

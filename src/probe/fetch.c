@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 enum {
-    WARM_PASSES = 1,
+    WARM_PASSES = 3,  /* more than one, for caches that do not replace the oldest */
     TIMED_PASSES = 5, /* an odd number, so that the median is one of them */
     PER_OCTAVE = 8,
     /* Below, all lengths are tried; and the first few tell what a pass costs beyond its code. */
@@ -177,8 +177,8 @@ static void add_plateau(const double *rates, struct plateau part, struct plateau
 static enum fth_status find_plateaus(const struct curve *curve, struct plateau *plateaus,
                                      size_t *count, struct fth_error *error)
 {
-    double rates[MOST_POINTS], penalty;
-    struct line first;
+    double rates[MOST_POINTS] = {0}, penalty;
+    struct line first = {0};
     size_t from = 0;
     enum fth_status status = fit(curve->points, LEAST_POINTS, &first, error);
     while (from < curve->count && curve->points[from].instructions < FIRST)
@@ -246,42 +246,45 @@ static uint64_t bytes_of(const struct fth_fetch_levels *levels, uint64_t instruc
     return instructions * levels->code.bytes / levels->code.instructions;
 }
 
-/* The edge between two neighbouring plateaus. */
+/* The edge between a plateau and the next one; where there is none, but code gets slower all the
+ * same (`outer` NULL), only where that begins. */
 static enum fth_status find_edge(const struct fth_prober *prober, const struct curve *curve,
                                  const struct plateau *inner, const struct plateau *outer,
                                  struct fth_fetch_levels *levels, struct fth_fetch_level *level,
                                  struct fth_error *error)
 {
     const struct point *points = curve->points;
-    size_t fast = inner->from, full = outer->to - 1;
-    while (fast + 1 < outer->to && is_fast(&inner->line, &points[fast + 1]))
-        fast++;
-    while (full > fast + 1 && is_full(&outer->line, &points[full - 1]))
-        full--;
-    if (fast + 1 >= outer->to)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
-                        "no length is slower than the plateau before it");
+    /* The first point of the outer plateau counts as slow, whatever the line says. */
+    size_t fast = (outer ? outer->from : curve->count - 1) - 1;
+    while (fast > inner->from && !is_fast(&inner->line, &points[fast]))
+        fast--;
     struct curve between;
     enum fth_status status =
         measure_between(prober, &points[fast], &points[fast + 1], &between, error);
     if (status != FTH_OK)
         return status;
-    size_t i = 0;
-    while (i + 1 < between.count && is_fast(&inner->line, &between.points[i + 1]))
-        i++;
-    size_t next = i + 1 < between.count ? i + 1 : i;
+    size_t i = between.count - 2;
+    while (i > 0 && !is_fast(&inner->line, &between.points[i]))
+        i--;
     level->fits_bytes = bytes_of(levels, between.points[i].instructions);
-    level->misses_bytes = bytes_of(levels, between.points[next].instructions);
+    level->misses_bytes = bytes_of(levels, between.points[i + 1].instructions);
     levels->samples += between.samples;
+    if (!outer)
+        return FTH_OK;
+    size_t full = outer->to - 1;
+    while (full > fast + 1 && is_full(&outer->line, &points[full - 1]))
+        full--;
     if (full > fast + 1) {
         status = measure_between(prober, &points[full - 1], &points[full], &between, error);
+        if (status != FTH_OK)
+            return status;
         levels->samples += between.samples;
     }
     i = between.count - 1;
     while (i > 0 && is_full(&outer->line, &between.points[i - 1]))
         i--;
     level->full_bytes = bytes_of(levels, between.points[i].instructions);
-    return status;
+    return FTH_OK;
 }
 
 /* ---- all of it ---- */
@@ -338,11 +341,12 @@ enum fth_status fth_probe_fetch(const struct fth_prober *prober, struct fth_fetc
         status = fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
                           "%zu plateaus are more than there are caches", count);
     levels->samples = curve.samples;
+    const struct point *longest = &curve.points[curve.count ? curve.count - 1 : 0];
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
-        status = note_cycles(&curve, &plateaus[i], &levels->items[i].cycles, error);
-        if (status == FTH_OK && i + 1 < count)
-            status = find_edge(prober, &curve, &plateaus[i], &plateaus[i + 1], levels,
-                               &levels->items[i], error);
+        const struct plateau *inner = &plateaus[i], *outer = i + 1 < count ? inner + 1 : NULL;
+        status = note_cycles(&curve, inner, &levels->items[i].cycles, error);
+        if (status == FTH_OK && (outer || !is_fast(&inner->line, longest)))
+            status = find_edge(prober, &curve, inner, outer, levels, &levels->items[i], error);
     }
     levels->count = status == FTH_OK ? count : 0;
     return status;

@@ -211,12 +211,13 @@ enum { FTH_MOST_FETCH_LEVELS = 4 };
 /* A plateau of cycles an instruction, and how long code can be to run at it. */
 struct fth_fetch_level {
     struct fth_figure cycles; /* of an instruction of straight-line code */
-    uint64_t fits_bytes;   /* the longest code all of which does; 0: there is no longer plateau */
-    uint64_t misses_bytes; /* the next longer one that was tried */
-    uint64_t full_bytes;   /* the shortest that runs at the next plateau's pace throughout */
+    uint64_t fits_bytes;      /* the longest code all of which does; 0: no length is slower */
+    uint64_t misses_bytes;    /* the next longer one that was tried */
+    uint64_t full_bytes;      /* the shortest that runs at the next plateau's pace; 0: none does */
 };
 /* The innermost first. The last plateau is what lies behind the last cache, unless it is the only
- * one: then no code was too long, and how many caches there are is not known. */
+ * one: then no code was too long, and how many caches there are is not known. Where the last one
+ * has an end (fits_bytes), longer code is slower, and what it costs is no plateau. */
 struct fth_fetch_levels {
     struct fth_fetch_level items[FTH_MOST_FETCH_LEVELS];
     size_t count;

@@ -14,7 +14,7 @@ static const char operation[] = "simulate GPU";
 #define DEFAULT_CAPABILITY 70
 /* Modules begin at multiples of this, which is far more than a line, also where instructions take
  * less: 7 then take 64 bytes, or 3 take 32. */
-#define CODE_ALIGN (8192 * 7 * 3)
+#define CODE_ALIGN ((uint64_t)8192 * 7 * 3)
 
 struct fth_machine_module {
     struct fth_ptx_module *module;
