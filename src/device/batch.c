@@ -313,8 +313,8 @@ static enum fth_status describe_step(struct fth_batch *batch, const struct fth_r
     enum fth_status status = FTH_OK;
     if (step->kind == FTH_STEP_TOUCH) {
         const struct fth_step *walk = fth_request_walk(request, step->chain.array);
-        begin = fth_layout_address(&batch->layout, walk->path, &walk->chain) +
-                step->chain.start_bytes;
+        begin =
+            fth_layout_address(&batch->layout, walk->path, &walk->chain) + step->chain.start_bytes;
         texture = step->chain.stride_bytes;
     } else if (step->path == FTH_PATH_CONSTANT) {
         begin = batch->bank_origin + step->chain.start_bytes;
@@ -493,7 +493,8 @@ static enum fth_status run_group(struct fth_batch *batch, const struct group *gr
     bool *served = calloc(group->count, sizeof *served);
     enum fth_status status = tables && requests && served ? FTH_OK : out_of_memory(error);
     uint64_t bytes = table_bytes + request_bytes + mark_bytes + total * 4;
-    uint64_t front = is_alone(group->requests[0]) ? front_room(batch, group->requests[0], bytes) : 0;
+    uint64_t front =
+        is_alone(group->requests[0]) ? front_room(batch, group->requests[0], bytes) : 0;
     if (status == FTH_OK && !front)
         status = reserve_control(batch, bytes, error);
     const uint64_t control = front ? front : batch->control;

@@ -33,8 +33,8 @@ enum fth_family {
  * i visits element i * step modulo count (step and count without a common factor). */
 enum { FTH_FAR_ARRAY = 8 };
 struct fth_chain {
-    unsigned array; /* from FTH_FAR_ARRAY on: what a launch needs besides lies right in front of it, so
-                     * that it takes no page of its own while TLBs are looked at */
+    unsigned array; /* from FTH_FAR_ARRAY on: what a launch needs besides lies right in front of it,
+                     * so that it takes no page of its own while TLBs are looked at */
     uint64_t start_bytes;
     uint64_t stride_bytes;
     uint64_t count;
@@ -46,11 +46,12 @@ uint64_t fth_chain_step(const struct fth_chain *chain);
 
 enum fth_step_kind {
     FTH_STEP_WALK,      /* no samples */
-    FTH_STEP_TIME_PASS, /* one sample a pass: cycles from the first load to the return of the last */
+    FTH_STEP_TIME_PASS, /* one sample a pass: cycles from the first load to the return of the last
+                         */
     FTH_STEP_TIME_HOPS, /* one sample a hop: its cycles, the reading of the clock included */
     /* No samples: the whole block reads the elements past L1 (path CG), many at a time and in no
-     * particular order, to fill what lies beyond. Its chain may have another stride than the walks of
-     * the same array, of which there must be one. */
+     * particular order, to fill what lies beyond. Its chain may have another stride than the walks
+     * of the same array, of which there must be one. */
     FTH_STEP_TOUCH
 };
 

@@ -34,17 +34,18 @@ struct fth_layout {
     size_t count, capacity;
     uint64_t huge, huge_bytes; /* memory of the huge regions: to allocate it takes long */
 };
-/* Regions of far arrays begin so many bytes into their memory; what a launch needs besides goes there. */
+/* Regions of far arrays begin so many bytes into their memory; what a launch needs besides goes
+ * there. */
 enum { FTH_FRONT_ROOM = 128 << 10 };
 
 /* Forgets and frees all memory. */
 void fth_layout_clear(struct fth_layout *layout);
 void fth_layout_fini(struct fth_layout *layout);
-/* Memory for the chain, with room from its array's start to its end, and for so many bytes at least;
- * FTH_NO_MEMORY where there is none. */
+/* Memory for the chain, with room from its array's start to its end, and for so many bytes at
+ * least; FTH_NO_MEMORY where there is none. */
 FTH_MUST_USE enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path,
-                                                const struct fth_chain *chain,
-                                                uint64_t least_bytes, struct fth_error *error);
+                                                const struct fth_chain *chain, uint64_t least_bytes,
+                                                struct fth_error *error);
 /* Queues the launches that build the chain, where it is not there yet, and tells where it begins:
  * an address or, for a texture, an index with the handle. Reserve first, for all chains of a
  * launch. */

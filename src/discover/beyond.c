@@ -41,9 +41,8 @@ enum fth_status fth_discover_memory(struct fth_discovery *discovery, struct fth_
 {
     struct fth_figure far;
     fth_log_progress(discovery->prober.log, "memory latency", 0.6);
-    enum fth_status status =
-        fth_probe_memory_latency(&discovery->prober, discovery->l2_overhead_cycles,
-                                 &discovery->memory, &far, error);
+    enum fth_status status = fth_probe_memory_latency(
+        &discovery->prober, discovery->l2_overhead_cycles, &discovery->memory, &far, error);
     if (status != FTH_OK || !fth_discovery_wants(discovery, "memory"))
         return status;
     status = fth_note_latency(discovery->gpu, "memory", "latency_cycles", &discovery->memory,
@@ -75,9 +74,9 @@ enum fth_status fth_discover_l2(struct fth_discovery *discovery, struct fth_erro
         status = fth_note_latency(gpu, "l2", "far_latency_cycles", &found.far_latency, hop_method,
                                   error);
     if (status == FTH_OK && found.fill_bytes)
-        status = fth_note_count(gpu, "l2", "fill_bytes", (double)found.fill_bytes, found.samples,
-                                "distance between the loads of a first walk that memory answers",
-                                error);
+        status =
+            fth_note_count(gpu, "l2", "fill_bytes", (double)found.fill_bytes, found.samples,
+                           "distance between the loads of a first walk that memory answers", error);
     return status;
 }
 
@@ -88,27 +87,26 @@ enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_er
 {
     static const char *const names[FTH_MOST_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
     const struct fth_attribute *memory = fth_gpu_attribute(discovery->gpu, "memory", "size_bytes");
-    if (!memory || !(fth_discovery_wants(discovery, names[0]) ||
-                     fth_discovery_wants(discovery, names[1])))
+    if (!memory ||
+        !(fth_discovery_wants(discovery, names[0]) || fth_discovery_wants(discovery, names[1])))
         return FTH_OK;
     fth_log_progress(discovery->prober.log, "TLBs", 0.8);
     struct fth_tlbs tlbs;
     struct fth_gpu *gpu = discovery->gpu;
-    enum fth_status status = fth_probe_tlbs(&discovery->prober,
-                                            (uint64_t)(memory->number * tlb_part), &tlbs, error);
+    enum fth_status status =
+        fth_probe_tlbs(&discovery->prober, (uint64_t)(memory->number * tlb_part), &tlbs, error);
     for (size_t i = 0; i < tlbs.count && status == FTH_OK; i++) {
         const struct fth_tlb_level *level = &tlbs.levels[i];
         status = fth_note_count(gpu, names[i], "reach_bytes", (double)level->reach_bytes,
                                 tlbs.samples, "the largest footprint without the penalty", error);
         if (status == FTH_OK)
-            status = fth_note_count(gpu, names[i], "miss_penalty_cycles",
-                                    round(10 * level->penalty_cycles) / 10, tlbs.samples,
-                                    "what loads of one line a page cost more beyond the reach",
-                                    error);
+            status = fth_note_count(
+                gpu, names[i], "miss_penalty_cycles", round(10 * level->penalty_cycles) / 10,
+                tlbs.samples, "what loads of one line a page cost more beyond the reach", error);
         if (status == FTH_OK && level->page_bytes)
-            status = fth_note_count(gpu, names[i], "page_bytes", (double)level->page_bytes,
-                                    tlbs.samples, "the stride from which on every load pays",
-                                    error);
+            status =
+                fth_note_count(gpu, names[i], "page_bytes", (double)level->page_bytes, tlbs.samples,
+                               "the stride from which on every load pays", error);
         if (status == FTH_OK && level->page_bytes)
             status = fth_note_count(gpu, names[i], "entries",
                                     (double)(level->reach_bytes / level->page_bytes), tlbs.samples,

@@ -1,5 +1,5 @@
-/* The order in which a GPU is found out: what the driver tells, then stage by stage what is measured,
- * each with what the ones before it found. */
+/* The order in which a GPU is found out: what the driver tells, then stage by stage what is
+ * measured, each with what the ones before it found. */
 #include "discover/discover.h"
 
 #include <string.h>

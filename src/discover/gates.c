@@ -1,4 +1,5 @@
-/* What cannot be true is not told: the figure is taken out, and the reason stands under "unknown". */
+/* What cannot be true is not told: the figure is taken out, and the reason stands under "unknown".
+ */
 #include "discover/discover.h"
 
 #include <math.h>
@@ -12,8 +13,13 @@ static double value_of(const struct fth_gpu *gpu, const char *element, const cha
 
 /* Each is nearer than the next: a hit in it takes less time. */
 static const char *const nearness[][2] = {
-    {"l1", "l2"}, {"texture", "l2"}, {"readonly", "l2"}, {"constant_l1", "constant_l15"},
-    {"constant_l15", "memory"}, {"shared", "l2"}, {"l2", "memory"},
+    {"l1", "l2"},
+    {"texture", "l2"},
+    {"readonly", "l2"},
+    {"constant_l1", "constant_l15"},
+    {"constant_l15", "memory"},
+    {"shared", "l2"},
+    {"l2", "memory"},
 };
 /* Each holds no more than the next. */
 static const char *const nesting[][2] = {{"constant_l1", "constant_l15"},
@@ -23,8 +29,7 @@ static const char *const nesting[][2] = {{"constant_l1", "constant_l15"},
                                          {"l2", "memory"}};
 
 static enum fth_status take_out(struct fth_discovery *discovery, const char *element,
-                                const char *attribute, const char *reason,
-                                struct fth_error *error)
+                                const char *attribute, const char *reason, struct fth_error *error)
 {
     fth_log_message(discovery->prober.log, FTH_LOG_WARNING, "%s.%s: %s", element, attribute,
                     reason);

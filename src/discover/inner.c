@@ -24,8 +24,7 @@ enum fth_status fth_discover_shared(struct fth_discovery *discovery, struct fth_
         fth_log_progress(discovery->prober.log, "shared memory", 0.4);
         status = fth_probe_latency(&discovery->prober, &plan, &cycles, error);
         if (status == FTH_OK)
-            status =
-                fth_note_latency(gpu, "shared", "latency_cycles", &cycles, pass_method, error);
+            status = fth_note_latency(gpu, "shared", "latency_cycles", &cycles, pass_method, error);
     }
     if (status != FTH_OK || !fth_discovery_wants(discovery, "cluster_shared"))
         return status;
@@ -54,14 +53,13 @@ enum fth_status fth_discover_shared(struct fth_discovery *discovery, struct fth_
 static const char *const code_names[] = {"instruction_l0", "instruction_l1", "instruction_l15"};
 enum { CODE_CACHES = sizeof code_names / sizeof code_names[0] };
 
-/* Plateaus are numbered from the inside; the last one is what lies behind the last cache. A GPU with fewer
- * caches has no L0: the one nearest to memory of two is L1.5 only where there are three. */
+/* Plateaus are numbered from the inside; the last one is what lies behind the last cache. A GPU
+ * with fewer caches has no L0: the one nearest to memory of two is L1.5 only where there are three.
+ */
 static const char *code_name(const struct fth_fetch_levels *levels, size_t index)
 {
     size_t caches = levels->count - 1;
-    return index < caches && caches <= CODE_CACHES
-               ? code_names[caches == 1 ? 1 : index]
-               : NULL;
+    return index < caches && caches <= CODE_CACHES ? code_names[caches == 1 ? 1 : index] : NULL;
 }
 
 static enum fth_status note_code(struct fth_discovery *discovery,
@@ -110,9 +108,9 @@ static enum fth_status note_constants(struct fth_discovery *discovery, const cha
     if (status == FTH_OK)
         status = fth_note_text(gpu, element, "scope", "sm", NULL, error);
     if (status == FTH_OK && cache->line_bytes)
-        status = fth_note_count(gpu, element, "line_bytes", (double)cache->line_bytes,
-                                capacity->samples, "distance between the misses of a first walk",
-                                error);
+        status =
+            fth_note_count(gpu, element, "line_bytes", (double)cache->line_bytes, capacity->samples,
+                           "distance between the misses of a first walk", error);
     if (status != FTH_OK)
         return status;
     if (capacity->misses_bytes == 0)
@@ -133,6 +131,31 @@ static enum fth_status note_constants(struct fth_discovery *discovery, const cha
                            error);
 }
 
+/* How many of the innermost constant caches an SM has. */
+static enum fth_status count_constants(struct fth_discovery *discovery,
+                                       const struct fth_constants *found, struct fth_error *error)
+{
+    if (!found->has_l15 || found->l1.capacity.misses_bytes == 0 || found->l1.line_bytes == 0)
+        return FTH_OK;
+    /* Timing a hop costs about as much on either side. */
+    const struct fth_walker walker = {
+        .path = FTH_PATH_CONSTANT,
+        .bytes = found->l1.capacity.fits_bytes,
+        .stride_bytes = found->l1.line_bytes,
+        .threshold_cycles = sqrt((found->l1.cycles.value + discovery->l2_overhead_cycles) *
+                                 (found->l15.cycles.value + discovery->l2_overhead_cycles)),
+        .carveout_percent = -1};
+    unsigned instances = 0;
+    double disturbed[FTH_MOST_WARPS];
+    size_t samples = 0;
+    enum fth_status status =
+        fth_probe_instances(&discovery->prober, &walker, &instances, disturbed, &samples, error);
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, "constant_l1", "per_sm", status, error);
+    return fth_note_count(discovery->gpu, "constant_l1", "per_sm", instances, samples,
+                          "which warps of a full block evict what the first one loaded", error);
+}
+
 enum fth_status fth_discover_constants(struct fth_discovery *discovery, struct fth_error *error)
 {
     bool code = false, constants = fth_discovery_wants(discovery, "constant_l1") ||
@@ -147,8 +170,8 @@ enum fth_status fth_discover_constants(struct fth_discovery *discovery, struct f
         if (status == FTH_OK)
             status = note_code(discovery, &levels, error);
         else
-            status = fth_note_failure(discovery->gpu, "instruction_l1", "size_bytes", status,
-                                      error);
+            status =
+                fth_note_failure(discovery->gpu, "instruction_l1", "size_bytes", status, error);
     }
     if (status != FTH_OK || !constants)
         return status;
@@ -158,6 +181,8 @@ enum fth_status fth_discover_constants(struct fth_discovery *discovery, struct f
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, "constant_l1", "size_bytes", status, error);
     status = note_constants(discovery, "constant_l1", &found.l1, error);
+    if (status == FTH_OK)
+        status = count_constants(discovery, &found, error);
     if (status == FTH_OK && found.has_l15)
         status = note_constants(discovery, "constant_l15", &found.l15, error);
     const char *with = found.with_code == FTH_SHARING_YES && found.code_level >= 0
@@ -166,8 +191,8 @@ enum fth_status fth_discover_constants(struct fth_discovery *discovery, struct f
     static const char method[] = "constants leave as code of growing length runs";
     const char *const l15[] = {"constant_l15"};
     if (status == FTH_OK && with)
-        status = fth_note_texts(discovery->gpu, "constant_l15", "shared_with", &with, 1, method,
-                                error);
+        status =
+            fth_note_texts(discovery->gpu, "constant_l15", "shared_with", &with, 1, method, error);
     if (status == FTH_OK && with)
         status = fth_note_texts(discovery->gpu, with, "shared_with", l15, 1, method, error);
     return status;

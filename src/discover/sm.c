@@ -1,6 +1,6 @@
-/* The data caches of an SM: L1, texture and read-only. On many GPUs they are one: where loads of one
- * path evict what another has loaded, and the other way round, the structure is measured once and
- * belongs to both; only the latency is each path's own. */
+/* The data caches of an SM: L1, texture and read-only. On many GPUs they are one: where loads of
+ * one path evict what another has loaded, and the other way round, the structure is measured once
+ * and belongs to both; only the latency is each path's own. */
 #include "discover/discover.h"
 
 #include <math.h>
@@ -9,7 +9,8 @@
 
 /* A path is cached in the SM where its loads need at most this part of an L2's latency. */
 static const double cached_part = 0.9;
-/* Of a victim's lines: what an actor in the same cache evicts at least, and one in another at most. */
+/* Of a victim's lines: what an actor in the same cache evicts at least, and one in another at most.
+ */
 static const double evicted_share = 0.5, left_share = 0.1;
 
 static const char pass_method[] =
@@ -49,11 +50,11 @@ static enum fth_status find_latency(struct fth_discovery *discovery, struct cach
     if (status != FTH_OK)
         return status;
     cache->present = cache->latency.value <= cached_part * discovery->l2.value;
-    cache->walker = (struct fth_walker){
-        .path = cache->path,
-        .threshold_cycles = sqrt((cache->latency.value + cache->overhead_cycles) *
-                                 (discovery->l2.value + cache->overhead_cycles)),
-        .carveout_percent = 0};
+    cache->walker = (struct fth_walker){.path = cache->path,
+                                        .threshold_cycles =
+                                            sqrt((cache->latency.value + cache->overhead_cycles) *
+                                                 (discovery->l2.value + cache->overhead_cycles)),
+                                        .carveout_percent = 0};
     return FTH_OK;
 }
 
@@ -85,9 +86,9 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
                                 "several",
                                 error);
     if (status == FTH_OK && capacity->full_miss_bytes)
-        status = fth_note_count(gpu, element, "full_miss_bytes", (double)capacity->full_miss_bytes,
-                                capacity->samples, "the smallest footprint that nothing hits",
-                                error);
+        status =
+            fth_note_count(gpu, element, "full_miss_bytes", (double)capacity->full_miss_bytes,
+                           capacity->samples, "the smallest footprint that nothing hits", error);
     return status;
 }
 
@@ -223,9 +224,9 @@ static enum fth_status find_sharing(struct fth_discovery *discovery, struct cach
 static enum fth_status copy_structure(struct fth_discovery *discovery, const struct cache *from,
                                       struct cache *to, struct fth_error *error)
 {
-    static const char *const copied[] = {"size_bytes",     "default_size_bytes", "onset_bytes",
-                                         "resident_bytes", "full_miss_bytes",    "line_bytes",
-                                         "sector_bytes",   "per_sm"};
+    static const char *const copied[] = {
+        "size_bytes",      "default_size_bytes", "onset_bytes",  "resident_bytes",
+        "full_miss_bytes", "line_bytes",         "sector_bytes", "per_sm"};
     struct fth_gpu_section *section;
     enum fth_status status = fth_note_section(discovery->gpu, to->element, &section, error);
     for (size_t i = 0; i < FTH_COUNT(copied) && status == FTH_OK; i++) {
@@ -276,8 +277,8 @@ static enum fth_status find_cache(struct fth_discovery *discovery, struct cache 
             cache->same = &caches[i];
     }
     if (status == FTH_OK)
-        status = fth_note_latency(discovery->gpu, cache->element, "latency_cycles",
-                                  &cache->latency, pass_method, error);
+        status = fth_note_latency(discovery->gpu, cache->element, "latency_cycles", &cache->latency,
+                                  pass_method, error);
     if (status != FTH_OK)
         return status;
     if (cache->same)

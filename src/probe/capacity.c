@@ -14,10 +14,10 @@
 
 enum {
     TIMED_PASSES = 3, /* that count: before them goes one that does not */
-    MOST_TRIES = 40, /* of one batch: a factor of two from one to the next, or a bracket's cuts */
+    MOST_TRIES = 40,  /* of one batch: a factor of two from one to the next, or a bracket's cuts */
     REPEATS = 5,
     WHOLE = 1024, /* bytes: so many whole lines */
-    CUTS = 4, /* fewer batches with more, and fewer loads with less: 6 batches from 4096 on */
+    CUTS = 4,     /* fewer batches with more, and fewer loads with less: 6 batches from 4096 on */
 };
 
 struct edge {
@@ -31,9 +31,9 @@ static double threshold_of(const struct fth_capacity_plan *plan)
     return sqrt(plan->hit_cycles * plan->miss_cycles);
 }
 
-/* The first timed pass fills the cache and does not count: its instructions come from memory, and with
- * the samples something else goes through the cache from then on, which on an H200 costs a few lines
- * once. */
+/* The first timed pass fills the cache and does not count: its instructions come from memory, and
+ * with the samples something else goes through the cache from then on, which on an H200 costs a few
+ * lines once. */
 static struct fth_request walk_over(const struct fth_capacity_plan *plan, uint64_t count,
                                     unsigned passes)
 {
@@ -83,7 +83,8 @@ enum beyond { ANY_MISS, ALL_MISS };
 static bool is_beyond(enum beyond what, struct slow slow, uint64_t hops, double rate)
 {
     /* A few hops may be fast where everything misses: what comes from a buffer on the way. */
-    return what == ANY_MISS ? has_misses(slow, hops, rate) : (double)slow.all > 0.999 * (double)hops;
+    return what == ANY_MISS ? has_misses(slow, hops, rate)
+                            : (double)slow.all > 0.999 * (double)hops;
 }
 
 /* Tries the footprints, ascending, and narrows the edge. */
@@ -131,8 +132,7 @@ static enum fth_status find_full_miss(const struct fth_prober *prober,
 {
     struct edge some = {edge->fits, 0, edge->slow_rate, edge->passes};
     uint64_t high = 2 * edge->misses;
-    enum fth_status status =
-        try_counts(prober, plan, &high, 1, ALL_MISS, &some, capacity, error);
+    enum fth_status status = try_counts(prober, plan, &high, 1, ALL_MISS, &some, capacity, error);
     while (status == FTH_OK && some.misses && some.misses - some.fits > edge->fits / 64 + 1) {
         uint64_t counts[CUTS];
         size_t tries = cut(&some, counts);
@@ -172,8 +172,8 @@ static enum fth_status find_resident(const struct fth_prober *prober,
     return status;
 }
 
-/* Asks again, several times, on either side of the edge: how often the verdict is the same, by Laplace's
- * rule. */
+/* Asks again, several times, on either side of the edge: how often the verdict is the same, by
+ * Laplace's rule. */
 static enum fth_status confirm(const struct fth_prober *prober,
                                const struct fth_capacity_plan *plan, const struct edge *edge,
                                struct fth_capacity *capacity, struct fth_error *error)
@@ -206,8 +206,8 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
     enum fth_status status = try_counts(prober, plan, counts, 1, ANY_MISS, &edge, capacity, error);
     if (edge.slow_rate == 0)
         edge.passes = 1;
-    for (uint64_t bytes = 2 * plan->smallest_bytes; tries < MOST_TRIES && bytes < plan->largest_bytes;
-         bytes *= 2)
+    for (uint64_t bytes = 2 * plan->smallest_bytes;
+         tries < MOST_TRIES && bytes < plan->largest_bytes; bytes *= 2)
         counts[tries++] = bytes / plan->stride_bytes;
     if (tries < MOST_TRIES)
         counts[tries++] = plan->largest_bytes / plan->stride_bytes;

@@ -1,9 +1,10 @@
-/* The L2 as one SM sees it. Where it is in two partitions, lines whose home is the far one are found near
- * as long as the near partition has room for copies of them, and at the far latency beyond; so a third
- * plateau appears between L2 and memory once the footprint is past the near partition's size.
+/* The L2 as one SM sees it. Where it is in two partitions, lines whose home is the far one are
+ * found near as long as the near partition has room for copies of them, and at the far latency
+ * beyond; so a third plateau appears between L2 and memory once the footprint is past the near
+ * partition's size.
  *
- * A footprint is filled by the whole block, many loads at a time, and read back by a chain that comes by
- * every so many lines: enough to see the plateaus. */
+ * A footprint is filled by the whole block, many loads at a time, and read back by a chain that
+ * comes by every so many lines: enough to see the plateaus. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 
 enum {
     LINE = 128,
-    SAMPLED = 61,       /* lines from one sample to the next; odd, so that all sets and slices are met */
+    SAMPLED = 61, /* lines from one sample to the next; odd, so that all sets and slices are met */
     FOOTPRINTS = 3,
     FILL_HOPS = 1024
 };
@@ -111,8 +112,8 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes,
             found->near_bytes = (uint64_t)((double)l2_bytes * footprints[i]);
         else if (found->partitions == 1) {
             struct fth_figure far;
-            status = find_far(&answers.items[i], near_edge, memory_edge, overhead_cycles, &far,
-                              error);
+            status =
+                find_far(&answers.items[i], near_edge, memory_edge, overhead_cycles, &far, error);
             if (status == FTH_OK && isfinite(far.value)) {
                 found->partitions = 2;
                 found->far_latency = far;

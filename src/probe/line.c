@@ -1,10 +1,10 @@
 /* Lines and sectors.
  *
- * What one miss fetches shows in a first walk over a cold cache, an element at a time: the hops that are
- * slow are as far apart as what each brings in. What is evicted together may be more (a line of several
- * sectors): after a full cache has taken another line, a walk back over what had been there finds a gap,
- * and this is a line. The walk goes back so that, where the oldest line is replaced, what a miss
- * brings in replaces what has been looked at already. */
+ * What one miss fetches shows in a first walk over a cold cache, an element at a time: the hops
+ * that are slow are as far apart as what each brings in. What is evicted together may be more (a
+ * line of several sectors): after a full cache has taken another line, a walk back over what had
+ * been there finds a gap, and this is a line. The walk goes back so that, where the oldest line is
+ * replaced, what a miss brings in replaces what has been looked at already. */
 #include "probe/probe.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 enum {
     FIRST_WALK_BYTES = 2048, /* not more than the smallest cache */
     REPEATS = 8,             /* SMs that do the same */
-    MOST_RUN = 64 /* hops: a line has no more sectors */
+    MOST_RUN = 64            /* hops: a line has no more sectors */
 };
 
 /* The most frequent of `counts`, as long as it makes up most of them; 0 otherwise. */

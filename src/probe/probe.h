@@ -89,12 +89,12 @@ struct fth_capacity_plan {
     uint64_t largest_bytes;  /* does not fit for sure, or cannot be had */
     double hit_cycles;       /* of a timed hop, the clock's cost included */
     double miss_cycles;
-    bool evidence; /* also find resident_bytes, full_miss_bytes and the confidence */
+    bool evidence;    /* also find resident_bytes, full_miss_bytes and the confidence */
     double slow_rate; /* of hops that are slow by disturbance; 0: as seen at the smallest */
 };
 struct fth_capacity {
-    uint64_t fits_bytes;   /* the largest footprint all of whose loads hit */
-    uint64_t misses_bytes; /* the smallest that has misses; 0: even the largest fits */
+    uint64_t fits_bytes;      /* the largest footprint all of whose loads hit */
+    uint64_t misses_bytes;    /* the smallest that has misses; 0: even the largest fits */
     uint64_t resident_bytes;  /* the most that a walk back found after a walk beyond the size */
     uint64_t full_miss_bytes; /* the smallest footprint of which nothing hits; 0: not found */
     size_t samples;
@@ -111,17 +111,17 @@ FTH_MUST_USE enum fth_status fth_probe_capacity(const struct fth_prober *prober,
 struct fth_line_plan {
     enum fth_path path;
     int carveout_percent;
-    uint64_t size_bytes;    /* that fits */
+    uint64_t size_bytes;     /* that fits */
     double threshold_cycles; /* of a timed hop, between a hit and a miss */
 };
-/* What one miss brings in: from the distances between the slow hops of a first walk with a stride of one
- * element. FTH_INCONCLUSIVE where they are not regular. */
+/* What one miss brings in: from the distances between the slow hops of a first walk with a stride
+ * of one element. FTH_INCONCLUSIVE where they are not regular. */
 FTH_MUST_USE enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
                                                    const struct fth_line_plan *plan,
                                                    uint64_t *bytes, size_t *samples,
                                                    struct fth_error *error);
-/* What is evicted together: the cache is filled, another line is loaded, and a walk back finds what is
- * gone. At least what one miss fetches. */
+/* What is evicted together: the cache is filled, another line is loaded, and a walk back finds what
+ * is gone. At least what one miss fetches. */
 FTH_MUST_USE enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
                                                   const struct fth_line_plan *plan,
                                                   uint64_t fetch_bytes, uint64_t *bytes,
@@ -141,8 +141,8 @@ FTH_MUST_USE enum fth_status fth_probe_evicts(const struct fth_prober *prober,
                                               const struct fth_walker *victim,
                                               const struct fth_walker *actor, double *share,
                                               size_t *samples, struct fth_error *error);
-/* How many of these caches an SM has: warp 0's loads against those of every other warp of a full block.
- * `disturbed` gets the share that each warp evicted, of which FTH_MOST_WARPS. */
+/* How many of these caches an SM has: warp 0's loads against those of every other warp of a full
+ * block. `disturbed` gets the share that each warp evicted, of which FTH_MOST_WARPS. */
 FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober,
                                                  const struct fth_walker *walker,
                                                  unsigned *instances, double *disturbed,
@@ -151,10 +151,10 @@ FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober
 /* ---- l2.c ---- */
 
 struct fth_l2_found {
-    unsigned partitions; /* 1 or 2 */
+    unsigned partitions;           /* 1 or 2 */
     struct fth_figure far_latency; /* with two */
-    uint64_t near_bytes; /* the largest footprint that one SM finds at the near latency */
-    uint64_t fill_bytes; /* what memory brings in; 0: not found */
+    uint64_t near_bytes;           /* the largest footprint that one SM finds at the near latency */
+    uint64_t fill_bytes;           /* what memory brings in; 0: not found */
     size_t samples;
 };
 FTH_MUST_USE enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes,
@@ -176,9 +176,8 @@ struct fth_tlbs {
     uint64_t tried_bytes; /* the largest footprint */
     size_t samples;
 };
-FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober,
-                                            uint64_t most_bytes, struct fth_tlbs *tlbs,
-                                            struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_bytes,
+                                            struct fth_tlbs *tlbs, struct fth_error *error);
 /* ---- cluster.c ---- */
 
 /* Blocks of all clusters that are tried: of 2, 4 and 8. */

@@ -1,7 +1,7 @@
-/* Which loads evict which: a walker fills (part of) its cache, an actor walks as much as the cache holds
- * somewhere else, and the walker looks what is left. With two paths this tells whether they share a
- * cache; with two warps, whether the SM has more than one of them (the disturbance plots of the topology
- * thesis). */
+/* Which loads evict which: a walker fills (part of) its cache, an actor walks as much as the cache
+ * holds somewhere else, and the walker looks what is left. With two paths this tells whether they
+ * share a cache; with two warps, whether the SM has more than one of them (the disturbance plots of
+ * the topology thesis). */
 #include "probe/probe.h"
 
 #include <stdlib.h>
@@ -14,9 +14,9 @@ static struct fth_request plan(const struct fth_walker *victim, const struct fth
                                unsigned warp)
 {
     struct fth_request request = fth_request_make(victim->carveout_percent);
-    struct fth_chain own = {
-        .stride_bytes = victim->stride_bytes,
-        .count = (uint64_t)((double)victim->bytes * victim_part) / victim->stride_bytes};
+    struct fth_chain own = {.stride_bytes = victim->stride_bytes,
+                            .count = (uint64_t)((double)victim->bytes * victim_part) /
+                                     victim->stride_bytes};
     struct fth_chain other = {.array = 1,
                               .stride_bytes = actor->stride_bytes,
                               .count = actor->bytes / actor->stride_bytes};
@@ -79,8 +79,7 @@ enum fth_status fth_probe_instances(const struct fth_prober *prober,
     /* Warps are dealt out to the instances evenly. */
     if (together == 0 || FTH_MOST_WARPS % together)
         return fth_fail(error, FTH_INCONCLUSIVE, "count caches", NULL,
-                        "%u of %d warps evict what the first one loaded", together,
-                        FTH_MOST_WARPS);
+                        "%u of %d warps evict what the first one loaded", together, FTH_MOST_WARPS);
     *instances = FTH_MOST_WARPS / together;
     return FTH_OK;
 }

@@ -1,13 +1,14 @@
-/* TLBs. Loads of lines that stay in L2, one a page, cost more where the page is not in the TLB. How much
- * more is small against what lines differ by among each other (the way to their part of the L2), so that
- * means over many lines are compared, not single loads.
+/* TLBs. Loads of lines that stay in L2, one a page, cost more where the page is not in the TLB. How
+ * much more is small against what lines differ by among each other (the way to their part of the
+ * L2), so that means over many lines are compared, not single loads.
  *
- *   how many   at a stride larger than any page, one load more than a level has entries begins to cost
- *   page       far beyond the reach every page is missed: at strides below the page only a part of the
- *              loads pays, and the page is the smallest stride at which all do
- *   reach      at that stride, the largest number of pages that does not cost, times the page
+ *   how many   at a stride larger than any page, one load more than a level has entries begins to
+ * cost page       far beyond the reach every page is missed: at strides below the page only a part
+ * of the loads pays, and the page is the smallest stride at which all do reach      at that stride,
+ * the largest number of pages that does not cost, times the page
  *
- * Strides are a line more than a power of two, so that the lines do not all fall into one set of the L2. */
+ * Strides are a line more than a power of two, so that the lines do not all fall into one set of
+ * the L2. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -15,8 +16,8 @@
 
 enum {
     SKEW = 256,
-    LINES = 1024,      /* at least, in every mean */
-    MOST_STARTS = 64,  /* chains of the same stride from different lines */
+    LINES = 1024,     /* at least, in every mean */
+    MOST_STARTS = 64, /* chains of the same stride from different lines */
     MOST_HOPS = 8192,
     MOST_POINTS = 40,
     LARGE_PENALTY = 60 /* cycles: twice what the lines of an H200's L2 differ by */
@@ -47,8 +48,8 @@ static enum fth_status tame_mean(const uint32_t *cycles, size_t count, double *m
     return status;
 }
 
-/* Hops that paid so much that it cannot be the way to the line: above the median by most of the penalty,
- * and not as far out as a disturbance. */
+/* Hops that paid so much that it cannot be the way to the line: above the median by most of the
+ * penalty, and not as far out as a disturbance. */
 static size_t count_paid(const uint32_t *cycles, size_t count, double limit)
 {
     size_t paid = 0;
@@ -57,22 +58,24 @@ static size_t count_paid(const uint32_t *cycles, size_t count, double limit)
     return paid;
 }
 
-/* The mean cycles of loads `stride` apart, `count` of them over and over; from two halves of the lines.
- * Where `paid` is given, it has the limit first and then gets the number of hops above it. */
+/* The mean cycles of loads `stride` apart, `count` of them over and over; from two halves of the
+ * lines. Where `paid` is given, it has the limit first and then gets the number of hops above it.
+ */
 static enum fth_status mean_of(struct tlb *tlb, uint64_t stride, uint64_t count, double *cycles,
                                double *difference, double *paid, struct fth_error *error)
 {
     double limit = paid ? *paid : 0;
     if (paid)
         *paid = 0;
-    size_t starts = LINES / count < 2 ? 2 : LINES / count > MOST_STARTS ? MOST_STARTS : LINES / count;
+    size_t starts = LINES / count < 2             ? 2
+                    : LINES / count > MOST_STARTS ? MOST_STARTS
+                                                  : LINES / count;
     struct fth_request requests[MOST_STARTS];
     for (size_t i = 0; i < starts; i++) {
-        struct fth_chain chain = {
-            .array = FTH_FAR_ARRAY,
-            .start_bytes = i * 17 * SKEW,
-            .stride_bytes = stride + SKEW,
-            .count = count};
+        struct fth_chain chain = {.array = FTH_FAR_ARRAY,
+                                  .start_bytes = i * 17 * SKEW,
+                                  .stride_bytes = stride + SKEW,
+                                  .count = count};
         requests[i] = fth_request_make(-1);
         requests[i].alone = true;
         requests[i].sm = 0;
@@ -97,8 +100,8 @@ static enum fth_status mean_of(struct tlb *tlb, uint64_t stride, uint64_t count,
     return status;
 }
 
-/* Whether so many loads are beyond a level of that base cost and penalty. A penalty that is larger than
- * what lines differ by shows in single loads; a small one only in the mean. */
+/* Whether so many loads are beyond a level of that base cost and penalty. A penalty that is larger
+ * than what lines differ by shows in single loads; a small one only in the mean. */
 static enum fth_status is_over(struct tlb *tlb, uint64_t stride, uint64_t count, double base,
                                double penalty, bool *over, struct fth_error *error)
 {
@@ -125,15 +128,14 @@ static enum fth_status narrow(struct tlb *tlb, uint64_t stride, uint64_t *fits, 
     return status;
 }
 
-/* The smallest stride at which every load pays, with as many loads as are beyond this level and not yet
- * beyond the next. */
-static enum fth_status find_page(struct tlb *tlb, uint64_t count, double base, double penalty,
-                                 uint64_t *page, struct fth_error *error)
+/* The smallest stride at which every load pays, with as many loads as are beyond this level and not
+ * yet beyond the next. */
+static enum fth_status find_page(struct tlb *tlb, uint64_t large, uint64_t count, double base,
+                                 double penalty, uint64_t *page, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    *page = large_stride;
-    for (uint64_t stride = large_stride / 2; stride >= least_stride && status == FTH_OK;
-         stride /= 2) {
+    *page = large;
+    for (uint64_t stride = large / 2; stride >= least_stride && status == FTH_OK; stride /= 2) {
         double cycles;
         status = mean_of(tlb, stride, count, &cycles, NULL, NULL, error);
         if (cycles - base < 0.75 * penalty)
@@ -163,18 +165,18 @@ static enum fth_status find_entries(struct tlb *tlb, uint64_t page, uint64_t lea
     return status;
 }
 
-/* One level, whose edge is somewhere between two counts at the large stride; `most` is one at which all
+/* One level, whose edge is somewhere between two counts at that stride; `most` is one at which all
  * loads miss it and none the next level. `inner`: it is asked only where another one misses. */
-static enum fth_status find_level(struct tlb *tlb, uint64_t fits, uint64_t misses, uint64_t most,
-                                  double base, double penalty, bool inner,
+static enum fth_status find_level(struct tlb *tlb, uint64_t stride, uint64_t fits, uint64_t misses,
+                                  uint64_t most, double base, double penalty, bool inner,
                                   struct fth_tlb_level *level, struct fth_error *error)
 {
-    enum fth_status status = narrow(tlb, large_stride, &fits, misses, base, penalty, error);
+    enum fth_status status = narrow(tlb, stride, &fits, misses, base, penalty, error);
     uint64_t entries = 0;
     level->penalty_cycles = penalty;
-    level->reach_bytes = fits * large_stride;
+    level->reach_bytes = fits * stride;
     if (status == FTH_OK)
-        status = find_page(tlb, 4 * fits < most ? 4 * fits : most, base, penalty,
+        status = find_page(tlb, stride, 4 * fits < most ? 4 * fits : most, base, penalty,
                            &level->page_bytes, error);
     if (status == FTH_OK)
         status = find_entries(tlb, level->page_bytes, fits, base, penalty, &entries, error);
@@ -182,8 +184,8 @@ static enum fth_status find_level(struct tlb *tlb, uint64_t fits, uint64_t misse
         level->page_bytes = 0;
         return status;
     }
-    /* The page of the samples, which is the first one, is in use all the time: the first level always
-     * has it, and so no other level is asked for it. */
+    /* The page of the samples, which is the first one, is in use all the time: the first level
+     * always has it, and so no other level is asked for it. */
     entries -= inner && entries > 1;
     level->reach_bytes = entries * level->page_bytes;
     /* At this stride there are more loads for the same memory, and all sets are full. */
@@ -200,52 +202,92 @@ static enum fth_status find_level(struct tlb *tlb, uint64_t fits, uint64_t misse
     return status;
 }
 
+/* Mean cycles against the number of loads, at one stride. */
+struct curve {
+    uint64_t stride, counts[MOST_POINTS];
+    double cycles[MOST_POINTS];
+    size_t points;
+};
+
+/* From `first` loads on to as many as there is memory for. */
+static enum fth_status trace(struct tlb *tlb, uint64_t stride, uint64_t first, struct curve *curve,
+                             struct fth_error *error)
+{
+    uint64_t most = tlb->most_bytes / (stride + SKEW) - 1;
+    most = most < MOST_HOPS ? most : MOST_HOPS;
+    *curve = (struct curve){.stride = stride};
+    for (uint64_t count = first; count < most && curve->points < MOST_POINTS - 1;
+         count = count + (count + 1) / 2)
+        curve->counts[curve->points++] = count;
+    if (first <= most)
+        curve->counts[curve->points++] = most;
+    /* The largest first: memory is allocated once. Where there is not so much, less is tried. */
+    for (size_t i = curve->points; i-- > 0;) {
+        double difference;
+        struct fth_error fault = FTH_NO_ERROR;
+        enum fth_status status =
+            mean_of(tlb, stride, curve->counts[i], &curve->cycles[i], &difference, NULL, &fault);
+        if (status == FTH_UNAVAILABLE && i + 1 == curve->points) {
+            curve->points--;
+            continue;
+        }
+        if (status != FTH_OK)
+            return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+        tlb->noise = 0.25 + 2 * difference;
+    }
+    return FTH_OK;
+}
+
+/* Finds levels along the curve. */
+static enum fth_status climb(struct tlb *tlb, const struct curve *curve, struct fth_tlbs *tlbs,
+                             struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    double base = curve->cycles[0];
+    const double rise = fmax(3, tlb->noise);
+    for (size_t i = 1; i < curve->points && tlbs->count < FTH_MOST_TLBS && status == FTH_OK; i++) {
+        /* A level is where the cost rises, and stays risen. */
+        if (curve->cycles[i] - base < rise ||
+            (i + 1 < curve->points && curve->cycles[i + 1] - base < rise))
+            continue;
+        size_t top = i;
+        while (top + 1 < curve->points && top < i + 3 &&
+               curve->cycles[top + 1] > curve->cycles[top] + tlb->noise)
+            top++;
+        size_t last = top;
+        while (last + 1 < curve->points && curve->cycles[last + 1] < curve->cycles[top] + rise)
+            last++;
+        status = find_level(tlb, curve->stride, curve->counts[i - 1], curve->counts[i],
+                            curve->counts[last], base, curve->cycles[top] - base, tlbs->count > 0,
+                            &tlbs->levels[tlbs->count], error);
+        tlbs->count++;
+        base = curve->cycles[top];
+        i = top;
+    }
+    return status;
+}
+
 enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_bytes,
                                struct fth_tlbs *tlbs, struct fth_error *error)
 {
     *tlbs = (struct fth_tlbs){0};
     struct tlb tlb = {.prober = prober, .most_bytes = most_bytes};
-    uint64_t counts[MOST_POINTS];
-    double cycles[MOST_POINTS];
-    size_t points = 0;
-    enum fth_status status = FTH_OK;
-    for (uint64_t count = 4; points < MOST_POINTS && count <= MOST_HOPS &&
-                             (count + 1) * (large_stride + SKEW) <= most_bytes;
-         count = count + (count + 1) / 2)
-        counts[points++] = count;
-    /* The largest first: memory is allocated once. Where there is not so much, less is tried. */
-    for (size_t i = points; i-- > 0;) {
-        double difference;
-        struct fth_error fault = FTH_NO_ERROR;
-        status = mean_of(&tlb, large_stride, counts[i], &cycles[i], &difference, NULL, &fault);
-        if (status == FTH_UNAVAILABLE && i + 1 == points) {
-            points--;
-            continue;
-        }
-        if (status != FTH_OK)
-            return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
-        tlb.noise = 0.25 + 2 * difference;
+    struct curve curve;
+    if (most_bytes < 8 * large_stride)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find TLBs", NULL, "too little memory");
+    enum fth_status status = trace(&tlb, large_stride, 4, &curve, error);
+    if (status == FTH_OK && curve.points) {
+        tlbs->tried_bytes = curve.counts[curve.points - 1] * large_stride;
+        status = climb(&tlb, &curve, tlbs, error);
     }
-    tlbs->tried_bytes = points ? counts[points - 1] * large_stride : 0;
-    status = FTH_OK;
-    double base = points ? cycles[0] : 0;
-    for (size_t i = 1; i < points && tlbs->count < FTH_MOST_TLBS && status == FTH_OK; i++) {
-        /* A level is where the cost rises, and stays risen. */
-        double rise = fmax(3, tlb.noise);
-        if (cycles[i] - base < rise || (i + 1 < points && cycles[i + 1] - base < rise))
-            continue;
-        size_t top = i;
-        while (top + 1 < points && top < i + 3 && cycles[top + 1] > cycles[top] + tlb.noise)
-            top++;
-        size_t last = top;
-        while (last + 1 < points && cycles[last + 1] < cycles[top] + rise)
-            last++;
-        status = find_level(&tlb, counts[i - 1], counts[i], counts[last], base,
-                            cycles[top] - base, tlbs->count > 0, &tlbs->levels[tlbs->count],
-                            error);
-        tlbs->count++;
-        base = cycles[top];
-        i = top;
+    /* Further levels of smaller pages: at that stride there are more loads for the same memory. */
+    if (status == FTH_OK && tlbs->count == 1 && tlbs->levels[0].page_bytes &&
+        tlbs->levels[0].page_bytes < large_stride) {
+        const struct fth_tlb_level *first = &tlbs->levels[0];
+        status = trace(&tlb, first->page_bytes, 2 * first->reach_bytes / first->page_bytes, &curve,
+                       error);
+        if (status == FTH_OK && curve.points)
+            status = climb(&tlb, &curve, tlbs, error);
     }
     tlbs->samples = tlb.samples;
     return status;

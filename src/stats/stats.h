@@ -66,8 +66,8 @@ FTH_MUST_USE enum fth_status fth_trimmed_mean_f64(const double *samples, size_t 
                                                   double *mean, struct fth_error *error);
 
 /* The mean of the samples within three median absolute deviations of the median, and within 2 at
- * least: as steady as the median, and finer than the samples' own steps, as for cycles that are counted
- * whole. */
+ * least: as steady as the median, and finer than the samples' own steps, as for cycles that are
+ * counted whole. */
 FTH_MUST_USE enum fth_status fth_core_mean_u32(const uint32_t *samples, size_t count, double *mean,
                                                struct fth_error *error);
 
@@ -129,8 +129,8 @@ FTH_MUST_USE enum fth_status fth_cluster_u32(const uint32_t *samples, size_t cou
                                              const struct fth_cluster_options *options,
                                              struct fth_clusters *clusters,
                                              struct fth_error *error);
-/* valley.c: modes that are wide and touch, split where the density has a valley. Each has that share of
- * the samples at least. Nothing is an outlier: the fence is infinite. */
+/* valley.c: modes that are wide and touch, split where the density has a valley. Each has that
+ * share of the samples at least. Nothing is an outlier: the fence is infinite. */
 FTH_MUST_USE enum fth_status fth_modes_u32(const uint32_t *samples, size_t count, double min_share,
                                            struct fth_clusters *clusters, struct fth_error *error);
 /* The plateau of a sample, by the thresholds; clusters->count: an outlier. */

@@ -1,6 +1,6 @@
-/* Modes of a distribution that are wide against what lies between them, as the latencies of memory that
- * is near and far: they are told apart where few samples fall, not by an empty gap (which cluster.c asks
- * for).
+/* Modes of a distribution that are wide against what lies between them, as the latencies of memory
+ * that is near and far: they are told apart where few samples fall, not by an empty gap (which
+ * cluster.c asks for).
  *
  *      ▁▄▇█▆▂        ▁▃▆█▇▄▂▁▁▁
  *              ▁▁▁▁              a valley: less than a quarter of the lower of the peaks beside it
@@ -37,9 +37,8 @@ static void make_histogram(const double *sorted, size_t count, struct histogram 
             raw[cell]++;
     }
     for (size_t i = 0; i < histogram->count; i++)
-        histogram->cells[i] = (raw[i] * 2 + (i ? raw[i - 1] : 0) +
-                               (i + 1 < histogram->count ? raw[i + 1] : 0)) /
-                              4;
+        histogram->cells[i] =
+            (raw[i] * 2 + (i ? raw[i - 1] : 0) + (i + 1 < histogram->count ? raw[i + 1] : 0)) / 4;
 }
 
 /* The deepest valley within cells [from, to) with enough samples on either side; false: none. */
@@ -79,8 +78,7 @@ static void split(const struct histogram *histogram, size_t from, size_t to, dou
                   struct fth_clusters *clusters)
 {
     size_t valley;
-    if (clusters->count == FTH_CLUSTER_MAX ||
-        !find_valley(histogram, from, to, least, &valley))
+    if (clusters->count == FTH_CLUSTER_MAX || !find_valley(histogram, from, to, least, &valley))
         return;
     clusters->thresholds[clusters->count++ - 1] =
         histogram->low + ((double)valley + 0.5) * histogram->width;
