@@ -49,7 +49,7 @@ static inline struct fth_request random_request(struct fth_rng *rng)
         struct fth_step *s = &r.steps[i];
         *s = step((enum fth_step_kind)fth_rng_below(rng, 3),
                   (enum fth_path)fth_rng_below(rng, FTH_PATH_COUNT), (unsigned)i,
-                  8 << fth_rng_below(rng, 5), 1 + fth_rng_below(rng, 40));
+                  UINT64_C(8) << fth_rng_below(rng, 5), 1 + fth_rng_below(rng, 40));
         s->chain.start_bytes = fth_rng_below(rng, 2) * 1024;
         s->warp = (unsigned)fth_rng_below(rng, FTH_MOST_WARPS);
         s->reverse = s->chain.stride_bytes >= 16 && fth_rng_below(rng, 4) == 0;
