@@ -556,7 +556,7 @@ static enum fth_status run_family(struct fth_batch *batch, const struct fth_requ
     struct fth_machine_module **module = &batch->modules[request->family];
     struct fth_error fault = FTH_NO_ERROR;
     enum fth_status status = FTH_OK;
-    if (!*module) {
+    if (!*module && family->text) {
         struct fth_buffer ptx = {0};
         status = family->text(&ptx, &fault);
         if (status == FTH_OK)
@@ -626,6 +626,7 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
         if (group->count == 0)
             continue;
         place(batch, group);
+        batch->stream.moved_bytes = 0;
         enum fth_status status = run_group(batch, group, error);
         if (status != FTH_OK)
             return status;
@@ -676,6 +677,7 @@ static void close_batch(void *state)
     fth_layout_fini(&batch->layout);
     if (batch->flush)
         batch->ops->free(batch->machine, batch->flush);
+    fth_stream_release(batch);
     if (batch->control)
         batch->ops->free(batch->machine, batch->control);
     if (batch->small)

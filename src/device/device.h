@@ -72,8 +72,6 @@ struct fth_fetch {
 /* The length of that code; requests for more are refused. */
 enum { FTH_MOST_FETCH = 16384 };
 
-enum fth_stream_kind { FTH_STREAM_READ, FTH_STREAM_WRITE, FTH_STREAM_COPY };
-
 /* All threads of `blocks_per_sm` x `threads` read, write or copy, `vector_bytes` (4, 8, 16) at a
  * time, `passes` times over their array: one of `bytes` for all SMs together (`shared_by_all`), or
  * one of `bytes` for each block (so that it stays in L1, or is shared memory). Samples, two: the
