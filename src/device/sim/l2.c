@@ -11,15 +11,18 @@
 
 #include <stdlib.h>
 
-/* The calendars reach 16 million cycles back. */
-#define RING_BITS 16
+/* The calendars reach 4 million cycles back. */
+#define RING_BITS 14
 
 enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan, struct fth_error *error)
 {
-    *l2 = (struct sim_l2){.plan = plan, .port = {.bits = RING_BITS}, .memory = {.bits = RING_BITS}};
+    *l2 = (struct sim_l2){.plan = plan, .sharers = plan->sms};
     l2->partitions = calloc(plan->partitions, sizeof *l2->partitions);
-    if (!l2->partitions)
+    l2->links = calloc(plan->sms, sizeof *l2->links);
+    if (!l2->partitions || !l2->links)
         return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
+    for (uint32_t i = 0; i < plan->sms; i++)
+        l2->links[i].l2.bits = l2->links[i].memory.bits = RING_BITS;
     /* cache/ keeps the bytes written one by one, up to a length of the line that no L2 exceeds. */
     enum fth_write write = plan->l2.line_bytes <= 4096 ? FTH_WRITE_BACK : FTH_WRITE_EVICT;
     enum fth_status status = FTH_OK;
@@ -33,8 +36,18 @@ void sim_l2_fini(struct sim_l2 *l2)
     for (uint32_t i = 0; l2->partitions && i < l2->plan->partitions; i++)
         fth_cache_destroy(l2->partitions[i]);
     free(l2->partitions);
-    sim_port_fini(&l2->port);
-    sim_port_fini(&l2->memory);
+    for (uint32_t i = 0; l2->links && i < l2->plan->sms; i++) {
+        sim_port_fini(&l2->links[i].l2);
+        sim_port_fini(&l2->links[i].memory);
+    }
+    free(l2->links);
+}
+
+void sim_l2_launch(struct sim_l2 *l2, uint32_t sms)
+{
+    l2->sharers = sms;
+    for (uint32_t i = 0; i < l2->plan->sms; i++)
+        l2->links[i].l2.unpaired = l2->links[i].memory.unpaired = 0;
 }
 
 static uint32_t home_of(const struct sim_plan *plan, uint64_t address)
@@ -64,14 +77,18 @@ static int64_t read_line(struct sim_l2 *l2, uint32_t near, uint64_t address, uin
     return home == near ? plan->memory_latency : plan->memory_far_latency;
 }
 
-/* How long the traffic with memory has to wait. */
-static int64_t wait_for_memory(struct sim_l2 *l2, int64_t time, struct traffic traffic)
+/* How long the SM has to wait for so much to pass between it and L2, and between L2 and memory. */
+static int64_t wait_for_room(struct sim_l2 *l2, uint32_t sm, int64_t time, uint64_t read_bytes,
+                             uint64_t written_bytes, struct traffic traffic)
 {
-    if (traffic.fetched == 0 && traffic.written == 0)
-        return 0;
-    uint32_t cost = sim_port_cost(traffic.fetched, l2->plan->memory_read) +
-                    sim_port_cost(traffic.written, l2->plan->memory_write);
-    return sim_port_take(&l2->memory, time, cost);
+    const struct sim_plan *plan = l2->plan;
+    struct sim_link *link = &l2->links[sm];
+    int64_t wait =
+        sim_port_move(&link->l2, &plan->l2_rates, l2->sharers, time, read_bytes, written_bytes);
+    if (traffic.fetched || traffic.written)
+        wait += sim_port_move(&link->memory, &plan->memory_rates, l2->sharers, time + wait,
+                              traffic.fetched, traffic.written);
+    return wait;
 }
 
 int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes, int64_t time)
@@ -86,8 +103,7 @@ int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t b
         latency = each > latency ? each : latency;
         at = stop;
     }
-    int64_t wait = sim_port_take(&l2->port, time, sim_port_cost(bytes, plan->l2_read));
-    return latency + wait + wait_for_memory(l2, time + wait, traffic);
+    return latency + wait_for_room(l2, sm, time, bytes, 0, traffic);
 }
 
 static void drop_copies(struct sim_l2 *l2, uint32_t home, uint64_t address)
@@ -115,8 +131,7 @@ int64_t sim_l2_write(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t 
             latency = plan->l2_far_latency;
         at = stop;
     }
-    int64_t wait = sim_port_take(&l2->port, time, sim_port_cost(bytes, plan->l2_write));
-    return latency + wait + wait_for_memory(l2, time + wait, traffic);
+    return latency + wait_for_room(l2, sm, time, 0, bytes, traffic);
 }
 
 int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
@@ -131,8 +146,7 @@ int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t
     traffic.fetched = hit ? 0 : missing;
     fth_cache_access(l2->partitions[home], address, bytes, FTH_CACHE_WRITE, NULL);
     drop_copies(l2, home, address);
-    int64_t wait = sim_port_take(&l2->port, time, sim_port_cost(bytes, plan->l2_write));
-    wait += wait_for_memory(l2, time + wait, traffic);
+    int64_t wait = wait_for_room(l2, sm, time, 0, bytes, traffic);
     if (hit)
         return wait + (near ? plan->l2_latency : plan->l2_far_latency);
     return wait + (near ? plan->memory_latency : plan->memory_far_latency);

@@ -117,10 +117,11 @@ static int64_t read_latency(struct sim_timing *timing, const struct fth_ptx_warp
             timing->failed = true;
             return level->latency;
         }
-        uint32_t cost = sim_port_cost(request.bytes, level->bytes_per_cycle);
+        const uint64_t bytes = request.bytes;
         if (sim_cache_read(cache, &plan->arrays[level->array], &request.address, &request.bytes,
                            NULL))
-            return level->latency + sim_port_take(&timing->sms[who->sm].l1, time, cost);
+            return level->latency +
+                   sim_port_move(&timing->sms[who->sm].l1, &level->rates, 1, time, bytes, 0);
     }
     int64_t penalty = sim_tlbs_look_up(&timing->tlbs, who->sm, request.address);
     return penalty +
@@ -151,6 +152,9 @@ static int64_t write_latency(struct sim_timing *timing, const struct fth_ptx_acc
     uint32_t sm = access->who.sm;
     write_l1(timing, access, request);
     int64_t penalty = sim_tlbs_look_up(&timing->tlbs, sm, request.address);
+    const struct sim_level *l1 = &timing->plan->levels[SIM_L1];
+    if (l1->present && access->kind == FTH_ACCESS_WRITE)
+        penalty += sim_port_move(&timing->sms[sm].l1, &l1->rates, 1, time, 0, request.bytes);
     time += penalty;
     return penalty + (access->kind == FTH_ACCESS_ATOMIC
                           ? sim_l2_atomic(&timing->l2, sm, request.address, request.bytes, time)
@@ -196,8 +200,9 @@ static int64_t shared_latency(struct sim_timing *timing, const struct fth_ptx_ac
     uint64_t bytes = (uint64_t)__builtin_popcount(access->mask) * access->bytes;
     struct sim_sm *sm = &timing->sms[access->who.sm];
     int64_t wait = sim_port_take(&sm->requests, time, ways * REQUEST_MICROCYCLES);
-    wait +=
-        sim_port_take(&sm->shared, time + wait, sim_port_cost(bytes, plan->shared_bytes_per_cycle));
+    bool written = access->kind == FTH_ACCESS_WRITE;
+    wait += sim_port_move(&sm->shared, &plan->shared_rates, 1, time + wait, written ? 0 : bytes,
+                          written ? bytes : 0);
     return plan->shared_latency + (ways - 1) * plan->conflict + wait;
 }
 

@@ -22,15 +22,6 @@ struct sim_bucket {
     uint32_t skip; /* so many buckets from here on are full */
 };
 
-uint32_t sim_port_cost(uint64_t bytes, double bytes_per_cycle)
-{
-    if (bytes_per_cycle <= 0)
-        return 0;
-    double cost = (double)bytes * 1e6 / bytes_per_cycle;
-    /* Slower than a bucket a transfer: more would only make the numbers overflow. */
-    return cost < ROOM ? (uint32_t)cost : ROOM;
-}
-
 int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
 {
     if (microcycles == 0)
@@ -67,6 +58,21 @@ int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
         microcycles -= part;
     }
     return number > first ? number * BUCKET - time : 0;
+}
+
+int64_t sim_port_move(struct sim_port *port, const struct sim_rates *rates, uint32_t sharers,
+                      int64_t time, uint64_t read_bytes, uint64_t written_bytes)
+{
+    if (rates->read == 0 && rates->write == 0 && rates->pair == 0)
+        return 0;
+    port->unpaired += read_bytes;
+    uint64_t paired = written_bytes < port->unpaired ? written_bytes : port->unpaired;
+    port->unpaired -= paired;
+    double cost = ((double)read_bytes * rates->read + (double)written_bytes * rates->write +
+                   (double)paired * rates->pair) *
+                  sharers;
+    /* Slower than a bucket a transfer: more would only make the numbers overflow. */
+    return sim_port_take(port, time, cost < ROOM ? (uint32_t)cost : ROOM);
 }
 
 void sim_port_fini(struct sim_port *port)

@@ -58,10 +58,13 @@ void sim_timing_fini(struct sim_timing *timing)
 
 /* ---- launches and blocks ---- */
 
-void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t threads,
-                       uint64_t shared_bytes, int carveout_percent)
+void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t blocks,
+                       uint32_t threads, uint64_t shared_bytes, int carveout_percent)
 {
     const struct sim_plan *plan = timing->plan;
+    sim_l2_launch(&timing->l2, blocks < plan->sms ? blocks : plan->sms);
+    for (uint32_t i = 0; i < plan->sms; i++)
+        timing->sms[i].l1.unpaired = timing->sms[i].shared.unpaired = 0;
     sim_caches_launch(&timing->caches, sim_plan_l1_bytes(plan, carveout_percent, shared_bytes));
     timing->code_base = code_base;
     timing->warp_count = (threads + 31) / 32;
