@@ -626,7 +626,7 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
         if (group->count == 0)
             continue;
         place(batch, group);
-        batch->stream.moved_bytes = 0;
+        fth_stream_disturb(batch);
         enum fth_status status = run_group(batch, group, error);
         if (status != FTH_OK)
             return status;

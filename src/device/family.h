@@ -9,9 +9,12 @@
  * other of it, round and round: what comes next is what was used longest ago. */
 struct fth_stream_memory {
     uint64_t address, bytes;
-    uint64_t next;            /* where the next cold stream begins */
-    enum fth_stream_kind kind; /* of the last cold streams */
-    uint64_t moved_bytes;      /* by them, with nothing else between; 0: none */
+    uint64_t next; /* where the next cold stream begins */
+    /* What the last stream left in L2: a cold one what such a stream leaves, any other the memory
+     * from its start on. */
+    enum fth_stream_kind kind;
+    bool flowing;
+    uint64_t resident_bytes;
     uint64_t control, control_bytes;
     /* Loaded when they are asked for; widths of 4, 8 and 16 bytes. */
     struct fth_machine_module *modules[FTH_STREAM_KINDS][FTH_PATH_COUNT][3];
@@ -55,6 +58,8 @@ struct fth_family_ops {
 };
 
 extern const struct fth_family_ops fth_family_fetch, fth_family_stream, fth_family_cluster;
+/* Something else runs: L2 does not hold any more what a stream left there. */
+void fth_stream_disturb(struct fth_batch *batch);
 /* Frees what streams hold of the machine. */
 void fth_stream_release(struct fth_batch *batch);
 /* NULL for the chase. */

@@ -9,9 +9,10 @@
  *
  * What an experiment begins with: arrays that blocks have for themselves are gone over once by the
  * same launch (L1 does not last longer), one for all by a launch before (L2 does). Of a cold one
- * nothing is in any cache, and L2 is full of what such a stream leaves behind: the same kind of
- * stream went over as much other memory before. So writes meet an L2 that has to evict lines that
- * were written, and reads one that has not. */
+ * nothing is in any cache, and L2 is full of what such a stream leaves behind: unless nothing was
+ * written that reads could have to evict, the same kind of stream goes over as much other memory
+ * before. So writes meet an L2 that has to evict lines that were written, and reads one that has
+ * not. */
 #include "device/family.h"
 
 #include <inttypes.h>
@@ -26,9 +27,10 @@ static const char operation[] = "check request";
 #define MOST_PASSES (UINT64_C(1) << 32)
 enum { MOST_THREADS = 1024, MOST_BLOCKS = 32, MOST_SMS = 1024, TIMES = 4 };
 
-/* What goes before a cold stream, in sizes of L2: an L2 that replaces at random still has one line in
- * seven. Where its size is not known, it is taken for the largest there is. */
-static const uint64_t sizes_before = 2, unknown_l2_bytes = UINT64_C(128) << 20;
+/* Where its size is not known, L2 is taken for the largest there is. What a cold stream goes over was
+ * last used so many sizes of L2 ago: of an L2 that replaces at random, one line in 55 would still be
+ * there. */
+static const uint64_t unknown_l2_bytes = UINT64_C(128) << 20, sizes_between = 4;
 /* No memory is slower; a stream that takes longer hangs. */
 static const double shortest_limit_s = 3, slowest_bytes_per_s = 1e9;
 
@@ -165,10 +167,9 @@ static enum fth_status reserve(struct fth_batch *batch, uint64_t *address, uint6
                                        fault.operation, fault.argument, "%s", fault.cause);
 }
 
-/* What has to be moved before a cold stream. */
-static uint64_t bytes_before(const struct fth_batch *batch)
+static uint64_t l2_bytes(const struct fth_batch *batch)
 {
-    return sizes_before * (batch->facts.l2_bytes ? batch->facts.l2_bytes : unknown_l2_bytes);
+    return batch->facts.l2_bytes ? batch->facts.l2_bytes : unknown_l2_bytes;
 }
 
 /* Where a cold stream of so many bytes goes. */
@@ -231,23 +232,23 @@ static enum fth_status prepare(struct fth_batch *batch, const struct run *run, b
     struct fth_stream_memory *memory = &batch->stream;
     const struct fth_stream *stream = run->stream;
     *source = memory->address;
-    if (!cold) {
-        memory->moved_bytes = 0;
-        return stream->shared_by_all ? launch(batch, run, *source, stream->bytes, false, error)
-                                     : FTH_OK;
-    }
-    enum fth_status status = FTH_OK;
-    if (memory->kind != stream->kind)
-        memory->moved_bytes = 0;
+    const bool is_there = stream->shared_by_all && run->piece_bytes <= memory->resident_bytes;
+    const bool goes_on = (memory->flowing || stream->kind == FTH_STREAM_READ) &&
+                         memory->kind == stream->kind;
+    memory->flowing = cold;
     memory->kind = stream->kind;
-    const uint64_t before = bytes_before(batch), arrays = stream->kind == FTH_STREAM_COPY ? 2 : 1;
-    if (memory->moved_bytes < before) {
-        const uint64_t group = group_bytes(stream);
-        const uint64_t bytes = (before / arrays + group - 1) / group * group;
+    memory->resident_bytes = !cold && stream->shared_by_all ? run->piece_bytes : 0;
+    if (!cold)
+        return stream->shared_by_all && !is_there
+                   ? launch(batch, run, *source, stream->bytes, false, error)
+                   : FTH_OK;
+    enum fth_status status = FTH_OK;
+    if (!goes_on) {
+        const uint64_t group = group_bytes(stream), arrays = run->piece_bytes / run->arrays_bytes;
+        const uint64_t bytes = (l2_bytes(batch) / arrays + group - 1) / group * group;
         status = launch(batch, run, take_piece(memory, bytes * arrays), bytes, false, error);
     }
     *source = take_piece(memory, run->piece_bytes);
-    memory->moved_bytes = before;
     return status;
 }
 
@@ -282,7 +283,7 @@ static enum fth_status measure(struct fth_batch *batch, const struct run *run, b
 {
     const uint64_t size = (uint64_t)run->blocks * TIMES * sizeof(uint64_t);
     const double moved = (double)run->piece_bytes * (double)(run->stream->passes + 1) +
-                         (double)bytes_before(batch);
+                         (double)l2_bytes(batch);
     uint64_t *times = malloc(size), source = 0;
     enum fth_status status =
         times ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
@@ -347,6 +348,12 @@ static enum fth_status load(struct fth_batch *batch, const struct fth_stream *st
     return status;
 }
 
+void fth_stream_disturb(struct fth_batch *batch)
+{
+    batch->stream.next = batch->stream.resident_bytes = 0;
+    batch->stream.flowing = false;
+}
+
 void fth_stream_release(struct fth_batch *batch)
 {
     struct fth_stream_memory *memory = &batch->stream;
@@ -380,13 +387,14 @@ static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_mo
         status = reserve(batch, &memory->control, &memory->control_bytes,
                          32 * ((uint64_t)run.blocks + 1), error);
     if (status == FTH_OK && is_global(stream)) {
-        /* With room for what goes before a cold stream, and that a piece at the end is left out. */
-        const uint64_t old = memory->address;
-        const uint64_t want =
-            request->cold ? 2 * run.piece_bytes + 2 * bytes_before(batch) : run.piece_bytes;
+        /* A cold one has room for itself, for what goes before it, and at the end for a piece that is
+         * left out. */
+        const uint64_t old = memory->bytes;
+        const uint64_t want = run.piece_bytes * (request->cold ? 2 : 1) +
+                              (request->cold ? (sizes_between + 1) * l2_bytes(batch) : 0);
         status = reserve(batch, &memory->address, &memory->bytes, want, error);
-        if (memory->address != old)
-            memory->next = memory->moved_bytes = 0;
+        if (memory->bytes != old)
+            fth_stream_disturb(batch);
     }
     if (status == FTH_OK && stream->path == FTH_PATH_TEXTURE)
         status = batch->ops->texture(batch->machine, memory->address, run.arrays_bytes / 4,

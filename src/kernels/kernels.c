@@ -172,12 +172,18 @@ static void add_vector(struct fth_buffer *out, uint32_t words, uint32_t first, u
         fth_buffer_text(out, "}");
 }
 
-static const char *vector_type(uint32_t words)
+/* Registers of 64 bits where it can be: fewer instructions to combine them. */
+static const char *word_type(uint32_t vector_bytes)
 {
-    return words == 4 ? "v4.u32" : words == 2 ? "v2.u32" : "u32";
+    return vector_bytes == 4 ? "u32" : "u64";
 }
 
-static void add_load(struct fth_buffer *out, enum fth_path path, uint32_t words, uint32_t vector)
+static const char *vector_type(uint32_t vector_bytes)
+{
+    return vector_bytes == 16 ? "v2.u64" : word_type(vector_bytes);
+}
+
+static void add_load(struct fth_buffer *out, enum fth_path path, uint32_t bytes, uint32_t vector)
 {
     static const char *const loads[FTH_PATH_COUNT] = {[FTH_PATH_CA] = "ld.global.ca",
                                                       [FTH_PATH_CG] = "ld.global.cg",
@@ -192,29 +198,31 @@ static void add_load(struct fth_buffer *out, enum fth_path path, uint32_t words,
                           32 * vector, vector);
         return;
     }
-    fth_buffer_format(out, "    %s.%s ", loads[path], vector_type(words));
+    const uint32_t words = bytes == 16 ? 2 : 1;
+    fth_buffer_format(out, "    %s.%s ", loads[path], vector_type(bytes));
     add_vector(out, words, vector * words, 1);
     fth_buffer_format(out, ", [%%from + %u];\n",
-                      vector * words * 4 * (path == FTH_PATH_CONSTANT ? 1 : 32));
+                      vector * bytes * (path == FTH_PATH_CONSTANT ? 1 : 32));
 }
 
 /* What a warp does with one group. */
 static void add_group(struct fth_buffer *out, enum fth_stream_kind kind, enum fth_path path,
-                      uint32_t words)
+                      uint32_t bytes)
 {
+    const uint32_t words = bytes == 16 ? 2 : 1;
     if (path == FTH_PATH_TEXTURE)
         fth_buffer_text(out, "    shr.u64 %wide, %from, 2;\n    cvt.u32.u64 %x, %wide;\n");
     for (uint32_t i = 0; i < FTH_STREAM_UNROLL && kind != FTH_STREAM_WRITE; i++)
-        add_load(out, path, words, i);
-    for (uint32_t i = 0; i < FTH_STREAM_UNROLL * words && kind == FTH_STREAM_READ; i += 2)
-        fth_buffer_format(out, "    lop3.b32 %%sum, %%sum, %%v%u, %%v%u, 0x96;\n", i, i + 1);
+        add_load(out, path, bytes, i);
+    for (uint32_t i = 0; i < FTH_STREAM_UNROLL * words && kind == FTH_STREAM_READ; i++)
+        fth_buffer_format(out, "    xor.b%s %%sum, %%sum, %%v%u;\n", word_type(bytes) + 1, i);
     /* What is written is another number in every pass. */
     if (kind == FTH_STREAM_WRITE)
-        fth_buffer_text(out, "    cvt.u32.u64 %v0, %left;\n");
+        fth_buffer_format(out, "    cvt.%s.u64 %%v0, %%left;\n", word_type(bytes));
     for (uint32_t i = 0; i < FTH_STREAM_UNROLL && kind != FTH_STREAM_READ; i++) {
         fth_buffer_format(out, "    st.%s.%s [%%to + %u], ",
-                          path == FTH_PATH_SHARED ? "shared" : "global", vector_type(words),
-                          i * words * 4 * 32);
+                          path == FTH_PATH_SHARED ? "shared" : "global", vector_type(bytes),
+                          i * bytes * 32);
         add_vector(out, words, kind == FTH_STREAM_COPY ? i * words : 0, kind == FTH_STREAM_COPY);
         fth_buffer_text(out, ";\n");
     }
@@ -245,8 +253,8 @@ enum fth_status fth_kernels_stream(enum fth_stream_kind kind, enum fth_path path
                                    uint32_t vector_bytes, struct fth_buffer *out,
                                    struct fth_error *error)
 {
-    char name[32], unroll[24], group_bytes[24], lane_bytes[24], patience[24], registers[48];
-    const uint32_t lanes = path == FTH_PATH_CONSTANT ? 1 : 32, words = vector_bytes / 4;
+    char name[32], unroll[24], group_bytes[24], lane_bytes[24], patience[24], registers[24];
+    const uint32_t lanes = path == FTH_PATH_CONSTANT ? 1 : 32;
     struct fth_buffer group = {0};
     fth_kernels_stream_name(kind, path, vector_bytes, name);
     snprintf(unroll, sizeof unroll, "%d", FTH_STREAM_UNROLL);
@@ -254,8 +262,8 @@ enum fth_status fth_kernels_stream(enum fth_stream_kind kind, enum fth_path path
              (unsigned)(FTH_STREAM_UNROLL * lanes * vector_bytes));
     snprintf(lane_bytes, sizeof lane_bytes, "%u", lanes == 1 ? 0 : (unsigned)vector_bytes);
     snprintf(patience, sizeof patience, "%d", FTH_STREAM_PATIENCE);
-    snprintf(registers, sizeof registers, "%%v<%u>, %%w<4>", (unsigned)(FTH_STREAM_UNROLL * words));
-    add_group(&group, kind, path, words);
+    snprintf(registers, sizeof registers, "%d", FTH_STREAM_UNROLL * (vector_bytes == 16 ? 2 : 1));
+    add_group(&group, kind, path, vector_bytes);
     const char *settle = kind == FTH_STREAM_READ   ? ""
                          : path == FTH_PATH_SHARED ? "membar.cta;"
                                                    : "membar.gl;";
@@ -268,6 +276,7 @@ enum fth_status fth_kernels_stream(enum fth_stream_kind kind, enum fth_path path
         {"lane_bytes", lane_bytes},
         {"patience", patience},
         {"registers", registers},
+        {"word", word_type(vector_bytes)},
         {"group", group.data},
         {"settle", settle},
         {"places", array_places(path)},

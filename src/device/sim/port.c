@@ -5,7 +5,7 @@
  * does.
  *
  *   bucket   17      18      19      20
- *          |#######|#######|##     |       |      a transfer at 17.3 waits until 19 begins
+ *          |#######|#######|##     |       |      a transfer at 17.3 waits until 19.2
  *
  * The calendar is a ring; buckets carry their number, so that old ones are taken over and need not
  * be cleared. What lies further back than the ring reaches is not limited any more. */
@@ -43,6 +43,9 @@ int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
             break;
         number += 1 + bucket->skip;
     }
+    int64_t begin = time;
+    if (number - first < length)
+        begin = number * BUCKET + port->ring[number & (length - 1)].used / (1000000 / SIM_CYCLE);
     struct sim_bucket *start = &port->ring[first & (length - 1)];
     if (number > first && start->number == first)
         start->skip = (uint32_t)(number - first - 1);
@@ -57,7 +60,7 @@ int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
         bucket->used += part;
         microcycles -= part;
     }
-    return number > first ? number * BUCKET - time : 0;
+    return begin > time ? begin - time : 0;
 }
 
 int64_t sim_port_move(struct sim_port *port, const struct sim_rates *rates, uint32_t sharers,
