@@ -25,7 +25,7 @@ static const char operation[] = "check request";
 #define SHARED_BYTES (UINT64_C(1) << 20)
 #define GLOBAL_BYTES (UINT64_C(1) << 46)
 #define MOST_PASSES (UINT64_C(1) << 32)
-enum { MOST_THREADS = 1024, MOST_BLOCKS = 32, MOST_SMS = 1024, TIMES = 4 };
+enum { MOST_THREADS = 1024, MOST_BLOCKS = 32, MOST_SMS = 1024 };
 
 /* Where its size is not known, L2 is taken for the largest there is. What a cold stream goes over was
  * last used so many sizes of L2 ago: of an L2 that replaces at random, one line in 55 would still be
@@ -134,7 +134,7 @@ static void write_text(const struct fth_request *request, struct fth_buffer *tex
 static uint64_t count_samples(const struct fth_request *request)
 {
     (void)request;
-    return 2;
+    return 3;
 }
 
 /* ---- memory ---- */
@@ -252,43 +252,49 @@ static enum fth_status prepare(struct fth_batch *batch, const struct run *run, b
     return status;
 }
 
-static int compare_u64(const void *a, const void *b)
+/* As stream.ptx has it. */
+struct block_times {
+    uint64_t begin_ns, end_ns;
+    uint32_t cycles, tick_ns;
+    uint64_t unused;
+};
+_Static_assert(sizeof(struct block_times) == 32, "stream.ptx writes 32 bytes a block");
+
+static int compare_cycles(const void *a, const void *b)
 {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    const uint32_t x = ((const struct block_times *)a)->cycles;
+    const uint32_t y = ((const struct block_times *)b)->cycles;
     return (x > y) - (x < y);
 }
 
-static uint32_t clamp(uint64_t number)
-{
-    return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
-}
-
-/* The two samples, of what the blocks noted: begin, end, cycles, and a word of no meaning. */
-static void summarize(uint64_t *times, uint32_t blocks, uint32_t *samples)
+/* The samples, of what the blocks noted. A timer that was not looked at goes on at every
+ * nanosecond. */
+static void summarize(struct block_times *times, uint32_t blocks, uint32_t *samples)
 {
     uint64_t begin = UINT64_MAX, end = 0;
     for (uint32_t i = 0; i < blocks; i++) {
-        begin = times[TIMES * i] < begin ? times[TIMES * i] : begin;
-        end = times[TIMES * i + 1] > end ? times[TIMES * i + 1] : end;
+        begin = times[i].begin_ns < begin ? times[i].begin_ns : begin;
+        end = times[i].end_ns > end ? times[i].end_ns : end;
     }
-    for (uint32_t i = 0; i < blocks; i++)
-        times[i] = times[TIMES * i + 2];
-    qsort(times, blocks, sizeof *times, compare_u64);
-    samples[0] = clamp(end > begin ? end - begin : 0);
-    samples[1] = clamp(times[blocks / 2]);
+    const uint64_t ns = end > begin ? end - begin : 0;
+    samples[0] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+    samples[2] = times[0].tick_ns ? times[0].tick_ns : 1;
+    qsort(times, blocks, sizeof *times, compare_cycles);
+    samples[1] = times[blocks / 2].cycles;
 }
 
 static enum fth_status measure(struct fth_batch *batch, const struct run *run, bool cold,
                                uint32_t *samples, struct fth_error *error)
 {
-    const uint64_t size = (uint64_t)run->blocks * TIMES * sizeof(uint64_t);
+    const uint64_t size = run->blocks * sizeof(struct block_times);
     const double moved = (double)run->piece_bytes * (double)(run->stream->passes + 1) +
                          (double)l2_bytes(batch);
-    uint64_t *times = malloc(size), source = 0;
+    struct block_times *times = malloc(size);
+    uint64_t source = 0;
     enum fth_status status =
         times ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
     if (status == FTH_OK)
-        status = batch->ops->fill(batch->machine, batch->stream.control, 0, 32, error);
+        status = batch->ops->fill(batch->machine, batch->stream.control, 0, 32 + size, error);
     if (status == FTH_OK)
         status = prepare(batch, run, cold, &source, error);
     if (status == FTH_OK)

@@ -22,20 +22,21 @@ enum {
     MOST_SHAPES = 8
 };
 
-/* Results that agree: within 0.2 %, from differences of so many ticks of the timer, which can be off by
- * a tick at both ends. */
-static const double steady = 0.002;
-static const uint64_t least_ticks = 250;
+/* Results that agree: within 1.5 %, from differences of so many ticks of the timer, which can be off
+ * by a tick at both ends. */
+static const double steady = 0.015;
+static const uint64_t least_ticks = 300;
 /* A result is no good at all where the pairs differ by more than this. */
 static const double unsteady = 0.25;
 /* Another shape is better only where it is by so much. */
 static const double better = 1.01;
 /* What is measured may be above what is possible by so much: clocks are known that well. */
 static const double tolerance = 1.02;
-/* Short streams begin with so much for an SM; the longest end with so much. From memory a GPU of today
- * moves the most in 0.3 ms, from L1 in 1 ms. */
+/* Short streams begin with so much for an SM, where the ramp-up is some latencies and the rest ten
+ * times as long; the longest end with so much. From memory a GPU of today moves the most in 0.3 ms,
+ * from L1 in 1 ms. Constants come in drops. */
 static const uint64_t first_near_bytes = 64 << 10, first_wide_bytes = 128 << 10,
-                      most_near_bytes = 256 << 20;
+                      first_constant_bytes = 8 << 10, most_near_bytes = 256 << 20;
 static const uint64_t most_cold_bytes = UINT64_C(1) << 30;
 /* Sizes that are taken where they are not known: no GPU that fathom runs on has less. */
 static const double least_l1_bytes = 16384, least_constant_bytes = 1536, least_shared_bytes = 49152,
@@ -83,12 +84,14 @@ static const struct {
 
 /* What is tried, the smallest first. Little's law: a GPU that moves 35 bytes a cycle and SM through a
  * latency of 700 cycles needs 24 KiB under way in each, and each thread has four vectors. */
-static const struct fth_stream_shape wide_shapes[] = {
-    {1, 1024, 16}, {2, 512, 16}, {2, 1024, 16}, {4, 256, 16}, {2, 1024, 4}};
-/* All threads of a block together take 4 vectors each: arrays that fit into 16 KiB are among them. */
-static const struct fth_stream_shape near_shapes[] = {{1, 1024, 16}, {2, 1024, 16}, {1, 512, 16},
-                                                      {1, 256, 16},  {1, 1024, 4},  {2, 1024, 4},
-                                                      {1, 512, 4}};
+static const struct fth_stream_shape memory_shapes[] = {
+    {1, 1024, 16}, {2, 512, 16}, {2, 1024, 16}, {8, 256, 16}};
+/* All threads of a block together take 4 vectors each: arrays that fit into 8 KiB are among them. Loads
+ * of 4 bytes are tried only where there are few others. */
+static const struct fth_stream_shape cache_shapes[] = {{1, 1024, 16}, {2, 1024, 16}, {1, 512, 16},
+                                                       {1, 256, 16},  {1, 1024, 4},  {2, 1024, 4},
+                                                       {1, 512, 4}};
+enum { ENOUGH_SHAPES = 3 };
 
 const char *fth_bandwidth_element(enum fth_bandwidth_target target)
 {
@@ -113,7 +116,7 @@ struct search {
     uint64_t most_bytes;     /* for each SM: no longer stream is asked for */
     struct fth_stream_shape shapes[MOST_SHAPES];
     size_t shape_count;
-    uint64_t tick_ns; /* of the timer; 0: nothing was seen */
+    uint64_t tick_ns; /* of the timer */
 };
 
 /* What all threads of an SM take in one go. */
@@ -180,16 +183,6 @@ static double moved_bytes(const struct search *search, const struct fth_request 
            (stream->kind == FTH_STREAM_COPY ? 2 : 1);
 }
 
-static uint64_t common_factor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Nanoseconds of each request. */
 static enum fth_status ask(struct search *search, const struct fth_request *requests, size_t count,
                            double *ns, struct fth_bandwidth *bandwidth, struct fth_error *error)
@@ -198,7 +191,7 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
     enum fth_status status = fth_ask(search->prober, requests, count, &answers, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         ns[i] = answers.items[i].cycles[0];
-        search->tick_ns = common_factor(search->tick_ns, answers.items[i].cycles[0]);
+        search->tick_ns = answers.items[i].cycles[2];
         bandwidth->samples++;
         bandwidth->clock_mhz = answers.items[i].clock_mhz;
     }
@@ -232,47 +225,46 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Pairs of streams of the best shape. `spread` tells how far apart their results are, relative to
- * the median, and NAN where they do not tell anything. */
+/* Pairs of streams of the best shape. `spread` tells how far the result may be off, by how far the
+ * times are apart; NAN where they do not tell anything. */
 static enum fth_status measure(struct search *search, struct fth_bandwidth *bandwidth,
                                double *spread, struct fth_error *error)
 {
-    struct fth_request requests[2 * PAIRS];
-    double ns[2 * PAIRS], shorter[PAIRS], longer[PAIRS], rates[PAIRS];
-    for (size_t i = 0; i < PAIRS; i++) {
-        requests[2 * i] = make_request(search, &bandwidth->shape, search->sm_bytes);
-        const struct fth_stream *first = &requests[2 * i].stream;
-        requests[2 * i + 1] = requests[2 * i];
-        struct fth_stream *second = &requests[2 * i + 1].stream;
+    /* The first one brings the instructions, and finds the caches as another shape left them. */
+    struct fth_request requests[1 + 2 * PAIRS];
+    double ns[1 + 2 * PAIRS], shorter[PAIRS], longer[PAIRS];
+    requests[0] = make_request(search, &bandwidth->shape, search->sm_bytes);
+    for (size_t i = 1; i < FTH_COUNT(requests); i++) {
+        requests[i] = requests[0];
+        const uint64_t longer_by = i % 2 ? 1 : LONGER;
         if (targets[search->target].place == IN_MEMORY)
-            second->bytes = first->bytes * LONGER;
+            requests[i].stream.bytes *= longer_by;
         else
-            second->passes = first->passes * LONGER;
+            requests[i].stream.passes *= longer_by;
     }
     *spread = NAN;
     bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = NAN;
     enum fth_status status = ask(search, requests, FTH_COUNT(requests), ns, bandwidth, error);
     if (status != FTH_OK)
         return status;
-    const double more =
-        moved_bytes(search, &requests[1]) - moved_bytes(search, &requests[0]);
-    bool ordered = true;
+    const double more = moved_bytes(search, &requests[2]) - moved_bytes(search, &requests[1]);
     for (size_t i = 0; i < PAIRS; i++) {
-        shorter[i] = ns[2 * i];
-        longer[i] = ns[2 * i + 1];
-        ordered = ordered && longer[i] > shorter[i];
-        rates[i] = more / (longer[i] - shorter[i]);
+        shorter[i] = ns[1 + 2 * i];
+        longer[i] = ns[2 + 2 * i];
     }
     qsort(shorter, PAIRS, sizeof *shorter, compare_doubles);
     qsort(longer, PAIRS, sizeof *longer, compare_doubles);
-    qsort(rates, PAIRS, sizeof *rates, compare_doubles);
-    if (!ordered || longer[0] <= shorter[0])
+    /* The median of the shorter ones in both: with one that was disturbed, the best would be too
+     * good. */
+    const double usual = shorter[PAIRS / 2];
+    if (longer[0] <= usual)
         return FTH_OK;
-    /* The fastest of each: of a single pair, one that was disturbed in the shorter would be best. */
-    bandwidth->bytes_per_s = more / (longer[0] - shorter[0]) * 1e9;
-    bandwidth->median_bytes_per_s = more / (longer[PAIRS / 2] - shorter[PAIRS / 2]) * 1e9;
-    *spread = (rates[PAIRS - 1] - rates[0]) / rates[PAIRS / 2];
-    if (longer[0] - shorter[0] < (double)(least_ticks * search->tick_ns))
+    const double median = longer[PAIRS / 2] - usual;
+    bandwidth->bytes_per_s = more / (longer[0] - usual) * 1e9;
+    bandwidth->median_bytes_per_s = more / median * 1e9;
+    *spread =
+        (longer[PAIRS - 1] - longer[0] + shorter[PAIRS - 1] - shorter[0]) / (2 * median);
+    if (median < (double)(least_ticks * search->tick_ns))
         *spread = fmax(*spread, 2 * steady);
     return FTH_OK;
 }
@@ -323,6 +315,7 @@ static void find_room(struct search *search)
     search->most_bytes = most_near_bytes;
     switch (targets[search->target].path) {
     case FTH_PATH_CONSTANT:
+        search->sm_bytes = first_constant_bytes;
         room = fth_gpu_number(known, element, "size_bytes", least_constant_bytes);
         break;
     case FTH_PATH_SHARED:
@@ -357,8 +350,9 @@ static void find_room(struct search *search)
 static void find_shapes(struct search *search)
 {
     const enum place place = targets[search->target].place;
-    const struct fth_stream_shape *list = place == IN_SM ? near_shapes : wide_shapes;
-    const size_t count = place == IN_SM ? FTH_COUNT(near_shapes) : FTH_COUNT(wide_shapes);
+    const struct fth_stream_shape *list = place == IN_MEMORY ? memory_shapes : cache_shapes;
+    const size_t count =
+        place == IN_MEMORY ? FTH_COUNT(memory_shapes) : FTH_COUNT(cache_shapes);
     for (size_t i = 0; i < count; i++) {
         const struct fth_stream_shape *shape = &list[i];
         uint64_t unit = unit_bytes(search, shape);
@@ -366,6 +360,7 @@ static void find_shapes(struct search *search)
             unit *= search->sms;
         if ((uint64_t)shape->threads * shape->blocks_per_sm > search->threads_per_sm ||
             (place != IN_MEMORY && unit > search->room_bytes) ||
+            (shape->vector_bytes == 4 && search->shape_count >= ENOUGH_SHAPES) ||
             !fth_kernels_has_stream(targets[search->target].kind, targets[search->target].path,
                                     shape->vector_bytes))
             continue;

@@ -9,8 +9,12 @@
  * Writes and atomics are done at home, and copies elsewhere are dropped. */
 #include "device/sim/sim.h"
 
+#include <math.h>
 #include <stdlib.h>
 
+/* What is evicted is written to memory little by little, as this part of L2 is filled again. Otherwise
+ * an SM would have to wait for what others have written, if by chance it is the one that evicts it. */
+#define WRITE_BACK_PART 0.25
 /* The calendars reach 4 million cycles back. */
 #define RING_BITS 14
 
@@ -60,6 +64,7 @@ static uint32_t home_of(const struct sim_plan *plan, uint64_t address)
 /* What an access moves between L2 and memory, in bytes. */
 struct traffic {
     uint64_t fetched, written;
+    uint64_t filled; /* with what is fetched, or with what the access writes */
 };
 
 /* One line's worth of a read. */
@@ -74,6 +79,7 @@ static int64_t read_line(struct sim_l2 *l2, uint32_t near, uint64_t address, uin
         sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes, &traffic->written))
         return plan->l2_far_latency;
     traffic->fetched += bytes;
+    traffic->filled += bytes;
     return home == near ? plan->memory_latency : plan->memory_far_latency;
 }
 
@@ -85,9 +91,15 @@ static int64_t wait_for_room(struct sim_l2 *l2, uint32_t sm, int64_t time, uint6
     struct sim_link *link = &l2->links[sm];
     int64_t wait =
         sim_port_move(&link->l2, &plan->l2_rates, l2->sharers, time, read_bytes, written_bytes);
-    if (traffic.fetched || traffic.written)
+    if (traffic.filled == 0)
+        return wait;
+    l2->owed_bytes += (double)traffic.written;
+    double part = (double)(plan->l2.size_bytes * plan->partitions) * WRITE_BACK_PART;
+    uint64_t written = (uint64_t)(l2->owed_bytes * fmin((double)traffic.filled / part, 1));
+    l2->owed_bytes -= (double)written;
+    if (traffic.fetched || written)
         wait += sim_port_move(&link->memory, &plan->memory_rates, l2->sharers, time + wait,
-                              traffic.fetched, traffic.written);
+                              traffic.fetched, written);
     return wait;
 }
 
@@ -95,7 +107,7 @@ int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t b
 {
     const struct sim_plan *plan = l2->plan;
     uint64_t end = address + bytes, line_bytes = plan->l2.line_bytes;
-    struct traffic traffic = {0, 0};
+    struct traffic traffic = {0};
     int64_t latency = 0;
     for (uint64_t at = address; at < end;) {
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
@@ -117,13 +129,15 @@ int64_t sim_l2_write(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t 
 {
     const struct sim_plan *plan = l2->plan;
     uint64_t end = address + bytes, line_bytes = plan->l2.line_bytes;
-    struct traffic traffic = {0, 0};
+    struct traffic traffic = {0};
     int64_t latency = plan->l2_latency;
     for (uint64_t at = address; at < end;) {
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
         uint32_t home = home_of(plan, at);
         struct fth_cache_result result;
-        fth_cache_access(l2->partitions[home], at, stop - at, FTH_CACHE_WRITE, &result);
+        if (fth_cache_access(l2->partitions[home], at, stop - at, FTH_CACHE_WRITE, &result) !=
+            FTH_CACHE_HIT)
+            traffic.filled += stop - at;
         drop_copies(l2, home, at);
         traffic.written +=
             (uint64_t)__builtin_popcountll(result.evicted_dirty) * plan->l2.sector_bytes;
@@ -141,9 +155,9 @@ int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t
     uint32_t home = home_of(plan, address);
     bool near = home == sm % plan->partitions;
     uint64_t from = address, missing = bytes;
-    struct traffic traffic = {0, 0};
+    struct traffic traffic = {0};
     bool hit = sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing, &traffic.written);
-    traffic.fetched = hit ? 0 : missing;
+    traffic.fetched = traffic.filled = hit ? 0 : missing;
     fth_cache_access(l2->partitions[home], address, bytes, FTH_CACHE_WRITE, NULL);
     drop_copies(l2, home, address);
     int64_t wait = wait_for_room(l2, sm, time, 0, bytes, traffic);

@@ -207,6 +207,7 @@ struct sim_l2 {
     struct fth_cache **partitions;
     struct sim_link *links; /* [sm] */
     uint32_t sharers;       /* SMs that take part in the launch */
+    double owed_bytes;      /* evicted, and not counted as written to memory yet */
 };
 
 FTH_MUST_USE enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan,
