@@ -225,8 +225,15 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* How far the median is from the nearest of the others. */
+static double nearest(const double *sorted)
+{
+    const size_t middle = PAIRS / 2;
+    return fmin(sorted[middle] - sorted[middle - 1], sorted[middle + 1] - sorted[middle]);
+}
+
 /* Pairs of streams of the best shape. `spread` tells how far the result may be off, by how far the
- * times are apart; NAN where they do not tell anything. */
+ * times that agree best are apart; NAN where they do not tell anything. */
 static enum fth_status measure(struct search *search, struct fth_bandwidth *bandwidth,
                                double *spread, struct fth_error *error)
 {
@@ -262,8 +269,7 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
     const double median = longer[PAIRS / 2] - usual;
     bandwidth->bytes_per_s = more / (longer[0] - usual) * 1e9;
     bandwidth->median_bytes_per_s = more / median * 1e9;
-    *spread =
-        (longer[PAIRS - 1] - longer[0] + shorter[PAIRS - 1] - shorter[0]) / (2 * median);
+    *spread = (nearest(longer) + nearest(shorter)) / median;
     if (median < (double)(least_ticks * search->tick_ns))
         *spread = fmax(*spread, 2 * steady);
     return FTH_OK;

@@ -62,6 +62,18 @@ static void add_local(struct requests *requests, uint64_t base, uint64_t lane, u
     }
 }
 
+/* Whether the lanes lie side by side, all of them, as they mostly do where many bytes are moved. */
+static bool is_contiguous(const struct fth_ptx_access *access)
+{
+    if (access->mask != UINT32_MAX)
+        return false;
+    const uint64_t first = access->addresses[0];
+    uint64_t differs = first % access->bytes;
+    for (unsigned lane = 1; lane < 32; lane++)
+        differs |= access->addresses[lane] ^ (first + (uint64_t)lane * access->bytes);
+    return differs == 0;
+}
+
 static void gather(const struct sim_timing *timing, const struct fth_ptx_access *access,
                    struct requests *requests)
 {
@@ -71,6 +83,15 @@ static void gather(const struct sim_timing *timing, const struct fth_ptx_access 
         ((uint64_t)access->who.sm * SIM_MOST_RESIDENT + timing->block_place) * SIM_MOST_WARPS +
         access->who.warp;
     uint64_t base = LOCAL_BASE + place * LOCAL_WARP_BYTES;
+    if (!local && is_contiguous(access)) {
+        uint64_t at = access->addresses[0], end = at + 32 * (uint64_t)access->bytes;
+        for (uint64_t next; at < end; at = next) {
+            next = at / SEGMENT_BYTES * SEGMENT_BYTES + SEGMENT_BYTES;
+            next = next < end ? next : end;
+            requests->list[requests->count++] = (struct request){at, next - at};
+        }
+        return;
+    }
     for (uint32_t left = access->mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
         if (local)
@@ -170,6 +191,10 @@ static unsigned worst_bank(const struct sim_plan *plan, const struct fth_ptx_acc
     uint16_t heads[1024], chain[MOST_WORDS] = {0};
     uint64_t words[MOST_WORDS];
     unsigned count = 0, worst = 1;
+    if (is_contiguous(access) && access->addresses[0] % plan->bank_bytes == 0) {
+        uint64_t row = (uint64_t)plan->banks * plan->bank_bytes, size = 32 * (uint64_t)access->bytes;
+        return (unsigned)((size + row - 1) / row);
+    }
     memset(heads, 0xff, plan->banks * sizeof *heads);
     for (uint32_t left = access->mask; left; left &= left - 1) {
         uint64_t address = access->addresses[__builtin_ctz(left)];
