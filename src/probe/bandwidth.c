@@ -165,7 +165,9 @@ static struct fth_request make_request(const struct search *search,
         break;
     }
     case IN_SM: {
-        const uint64_t rounds = at_least_one(search->room_bytes / unit);
+        const uint64_t room =
+            search->room_bytes < first_near_bytes ? search->room_bytes : first_near_bytes;
+        const uint64_t rounds = at_least_one(room / unit);
         stream->bytes = rounds * unit / shape->blocks_per_sm;
         stream->passes = at_least_one(sm_bytes / (rounds * unit));
         break;
@@ -327,14 +329,13 @@ static void find_room(struct search *search)
     case FTH_PATH_SHARED:
         room = fth_gpu_number(known, element, "max_block_bytes", least_shared_bytes);
         room /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
-        room = fmin(room, (double)first_near_bytes);
         break;
     case FTH_PATH_CA:
     case FTH_PATH_READONLY:
     case FTH_PATH_TEXTURE:
-        /* Not all of it, lest lines of one set are too many; and no more than is needed. */
+        /* Half of it, lest lines of one set are too many. */
         room = fth_gpu_number(known, element, "size_bytes", least_l1_bytes);
-        room = fmin(fmax(room / 2, fmin(room, least_l1_bytes)), (double)first_near_bytes);
+        room = fmax(room / 2, fmin(room, least_l1_bytes));
         break;
     default:
         /* A quarter of L2, so that it fits into each of its partitions with what it copies from the

@@ -13,8 +13,8 @@
 
 #include <stdlib.h>
 
-#define BUCKET ((int64_t)256 * SIM_CYCLE)
-#define ROOM 256000000u /* millionths of a cycle */
+#define BUCKET ((int64_t)SIM_BUCKET_CYCLES * SIM_CYCLE)
+#define ROOM (SIM_BUCKET_CYCLES * 1000000u) /* millionths of a cycle */
 
 struct sim_bucket {
     int64_t number;

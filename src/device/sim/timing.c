@@ -119,7 +119,8 @@ void sim_timing_finish(struct sim_timing *timing)
 {
     end_block(timing);
     int64_t gap = (int64_t)(LAUNCH_GAP_US * timing->plan->clock_mhz) + 1;
-    timing->start = (timing->end / SIM_CYCLE + gap) * SIM_CYCLE;
+    int64_t start = timing->end / SIM_CYCLE + gap + SIM_BUCKET_CYCLES - 1;
+    timing->start = start / SIM_BUCKET_CYCLES * SIM_BUCKET_CYCLES * SIM_CYCLE;
 }
 
 /* ---- instructions ---- */
