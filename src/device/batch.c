@@ -599,7 +599,7 @@ static enum fth_status run_family(struct fth_batch *batch, const struct fth_requ
         return FTH_OK;
     }
     enum fth_status status = FTH_OK;
-    if (!*module) {
+    if (!*module && family->text) {
         struct fth_buffer ptx = {0};
         status = family->text(&ptx, &fault);
         if (status == FTH_OK)
@@ -669,6 +669,7 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
         if (group->count == 0)
             continue;
         place(batch, group);
+        fth_stream_disturb(batch);
         enum fth_status status = run_group(batch, group, error);
         if (status != FTH_OK)
             return status;
@@ -719,6 +720,7 @@ static void close_batch(void *state)
     fth_layout_fini(&batch->layout);
     if (batch->flush)
         batch->ops->free(batch->machine, batch->flush);
+    fth_stream_release(batch);
     if (batch->control)
         batch->ops->free(batch->machine, batch->control);
     if (batch->small)

@@ -78,12 +78,14 @@ struct fth_fetch {
 /* The length of that code; requests for more are refused. */
 enum { FTH_MOST_FETCH = 16384 };
 
-enum fth_stream_kind { FTH_STREAM_READ, FTH_STREAM_WRITE, FTH_STREAM_COPY };
-
 /* All threads of `blocks_per_sm` x `threads` read, write or copy, `vector_bytes` (4, 8, 16) at a
  * time, `passes` times over their array: one of `bytes` for all SMs together (`shared_by_all`), or
- * one of `bytes` for each block (so that it stays in L1, or is shared memory). Samples, two: the
- * nanoseconds from the first block's begin to the last one's end; the median cycles of a block. */
+ * one of `bytes` for each block (so that it stays in L1, or is shared memory). A copy has two such
+ * arrays. `bytes` is a multiple of what a warp takes at a time: 4 vectors a lane, or, of constants,
+ * 4 vectors. With `cold` it comes from memory; otherwise from the caches that it fits into.
+ *
+ * Samples, three: the nanoseconds from the first block's begin to the last one's end; the median
+ * cycles of a block; how many nanoseconds the timer goes on at a time. */
 struct fth_stream {
     enum fth_stream_kind kind;
     enum fth_path path; /* CA, CG, READONLY, TEXTURE, CONSTANT or SHARED */

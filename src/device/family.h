@@ -5,6 +5,21 @@
 
 #include "device/layout.h"
 
+/* The memory of streams. Those that shall come from memory, not from L2, take one piece after the
+ * other of it, round and round: what comes next is what was used longest ago. */
+struct fth_stream_memory {
+    uint64_t address, bytes;
+    uint64_t next; /* where the next cold stream begins */
+    /* What the last stream left in L2: a cold one what such a stream leaves, any other the memory
+     * from its start on. */
+    enum fth_stream_kind kind;
+    bool flowing;
+    uint64_t resident_bytes;
+    uint64_t control, control_bytes;
+    /* Loaded when they are asked for; widths of 4, 8 and 16 bytes. */
+    struct fth_machine_module *modules[FTH_STREAM_KINDS][FTH_PATH_COUNT][3];
+};
+
 /* What batch.c keeps of an open machine, as far as families need it. */
 struct fth_batch {
     const struct fth_machine_ops *ops;
@@ -16,6 +31,7 @@ struct fth_batch {
     size_t sm_count;
     uint64_t bank, bank_origin; /* the constant bank: for the host, and as kernels see it */
     double clock_mhz;
+    struct fth_stream_memory stream;
     struct fth_machine_module
         *modules[FTH_FAMILY_COUNT]; /* of the families, once they were asked */
 
@@ -31,7 +47,7 @@ struct fth_family_ops {
     enum fth_status (*check)(const struct fth_request *request, struct fth_error *error);
     void (*write)(const struct fth_request *request, struct fth_buffer *text);
     uint64_t (*samples)(const struct fth_request *request);
-    /* The PTX of its kernels. */
+    /* The PTX of its kernels; NULL: it loads them itself. */
     enum fth_status (*text)(struct fth_buffer *ptx, struct fth_error *error);
     /* Runs one request that has been checked; `cycles` has room for its samples and is zeroed. What
      * this GPU cannot do at all is FTH_UNSUPPORTED, what there is no memory for FTH_UNAVAILABLE;
@@ -46,6 +62,10 @@ struct fth_family_ops {
 };
 
 extern const struct fth_family_ops fth_family_fetch, fth_family_stream, fth_family_cluster;
+/* Something else runs: L2 does not hold any more what a stream left there. */
+void fth_stream_disturb(struct fth_batch *batch);
+/* Frees what streams hold of the machine. */
+void fth_stream_release(struct fth_batch *batch);
 /* NULL for the chase. */
 const struct fth_family_ops *fth_family_of(enum fth_family family);
 

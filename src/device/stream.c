@@ -1,10 +1,416 @@
+/* Streams: as many bytes as can be had, by as many threads as the request says.
+ *
+ *   stream read cg 16777216 2x1024x16 passes 8
+ *   stream read ca 32768 each 1x1024x16 passes 64; carveout 0
+ *   stream copy cg 67108864 2x1024x16; cold
+ *
+ * "KIND PATH BYTES", "each" where every block has its own array, BLOCKSxTHREADSxVECTOR, and what is
+ * not as usual ("sms 4", "passes 2", "carveout 0", "cold").
+ *
+ * What an experiment begins with: arrays that blocks have for themselves are gone over once by the
+ * same launch (L1 does not last longer), one for all by a launch before (L2 does). Of a cold one
+ * nothing is in any cache, and L2 is full of what such a stream leaves behind: unless nothing was
+ * written that reads could have to evict, the same kind of stream goes over as much other memory
+ * before. So writes meet an L2 that has to evict lines that were written, and reads one that has
+ * not. */
 #include "device/family.h"
 
-/* Not there yet: refused. */
-static enum fth_status check(const struct fth_request *request, struct fth_error *error)
+#include <inttypes.h>
+#include <stdlib.h>
+
+static const char operation[] = "check request";
+
+/* The most that an array can have: see request.c. */
+#define CONSTANT_BYTES (UINT64_C(64) << 10)
+#define SHARED_BYTES (UINT64_C(1) << 20)
+#define GLOBAL_BYTES (UINT64_C(1) << 46)
+#define MOST_PASSES (UINT64_C(1) << 32)
+enum { MOST_THREADS = 1024, MOST_BLOCKS = 32, MOST_SMS = 1024 };
+
+/* Where its size is not known, L2 is taken for the largest there is. What a cold stream goes over was
+ * last used so many sizes of L2 ago: of an L2 that replaces at random, one line in 55 would still be
+ * there. */
+static const uint64_t unknown_l2_bytes = UINT64_C(128) << 20, sizes_between = 4;
+/* No memory is slower; a stream that takes longer hangs. */
+static const double shortest_limit_s = 3, slowest_bytes_per_s = 1e9;
+
+/* ---- requests ---- */
+
+/* What a warp takes at a time; arrays are multiples of it. */
+static uint64_t group_bytes(const struct fth_stream *stream)
 {
-    (void)request;
-    return fth_fail(error, FTH_UNSUPPORTED, "check request", "family", "not there yet");
+    const uint64_t lanes = stream->path == FTH_PATH_CONSTANT ? 1 : 32;
+    return lanes * FTH_STREAM_UNROLL * stream->vector_bytes;
 }
 
-const struct fth_family_ops fth_family_stream = {check, NULL, NULL, NULL, NULL};
+static bool is_global(const struct fth_stream *stream)
+{
+    return stream->path != FTH_PATH_CONSTANT && stream->path != FTH_PATH_SHARED;
+}
+
+static enum fth_status check_shape(const struct fth_stream *stream, struct fth_error *error)
+{
+    if (stream->sms > MOST_SMS)
+        return fth_fail(error, FTH_INVALID, operation, "stream.sms", "%" PRIu32 " are too many",
+                        stream->sms);
+    if (stream->blocks_per_sm == 0 || stream->blocks_per_sm > MOST_BLOCKS)
+        return fth_fail(error, FTH_INVALID, operation, "stream.blocks_per_sm",
+                        "%" PRIu32 " is not within 1 to %d", stream->blocks_per_sm, MOST_BLOCKS);
+    if (stream->threads == 0 || stream->threads > MOST_THREADS || stream->threads % 32)
+        return fth_fail(error, FTH_INVALID, operation, "stream.threads",
+                        "%" PRIu32 " is no multiple of 32 within 32 to %d", stream->threads,
+                        MOST_THREADS);
+    return FTH_OK;
+}
+
+static enum fth_status check_bytes(const struct fth_stream *stream, struct fth_error *error)
+{
+    const uint64_t most = stream->path == FTH_PATH_CONSTANT ? CONSTANT_BYTES
+                          : stream->path == FTH_PATH_SHARED ? SHARED_BYTES
+                                                            : GLOBAL_BYTES;
+    if (stream->bytes == 0 || stream->bytes > most || stream->bytes % group_bytes(stream))
+        return fth_fail(error, FTH_INVALID, operation, "stream.bytes",
+                        "%" PRIu64 " is no multiple of %" PRIu64 " up to %" PRIu64, stream->bytes,
+                        group_bytes(stream), most);
+    if (stream->passes == 0 || stream->passes > MOST_PASSES)
+        return fth_fail(error, FTH_INVALID, operation, "stream.passes",
+                        "%" PRIu64 " is not within 1 to %" PRIu64, stream->passes, MOST_PASSES);
+    return FTH_OK;
+}
+
+static enum fth_status check(const struct fth_request *request, struct fth_error *error)
+{
+    const struct fth_stream *stream = &request->stream;
+    if ((unsigned)stream->kind >= FTH_STREAM_KINDS)
+        return fth_fail(error, FTH_INVALID, operation, "stream.kind", "%u is none",
+                        (unsigned)stream->kind);
+    if ((unsigned)stream->path >= FTH_PATH_COUNT)
+        return fth_fail(error, FTH_INVALID, operation, "stream.path", "%u is no path",
+                        (unsigned)stream->path);
+    if (!fth_kernels_has_stream(stream->kind, stream->path, 4))
+        return fth_fail(error, FTH_INVALID, operation, "stream.path",
+                        "a %s goes through cg or shared", fth_stream_kind_name(stream->kind));
+    if (!fth_kernels_has_stream(stream->kind, stream->path, stream->vector_bytes))
+        return fth_fail(error, FTH_INVALID, operation, "stream.vector_bytes",
+                        "%" PRIu32 " bytes at a time are not to be had through %s",
+                        stream->vector_bytes, fth_path_name(stream->path));
+    enum fth_status status = check_shape(stream, error);
+    if (status == FTH_OK)
+        status = check_bytes(stream, error);
+    if (status != FTH_OK)
+        return status;
+    if (stream->shared_by_all && !is_global(stream))
+        return fth_fail(error, FTH_INVALID, operation, "stream.shared_by_all",
+                        "through %s every block has its own", fth_path_name(stream->path));
+    if (request->cold && (!stream->shared_by_all || stream->passes != 1 ||
+                          stream->path == FTH_PATH_TEXTURE))
+        return fth_fail(error, FTH_INVALID, operation, "cold",
+                        "only one pass over an array in global memory for all blocks can be cold");
+    if (request->sm != FTH_ANY_SM)
+        return fth_fail(error, FTH_INVALID, operation, "sm", "a stream has no SM of its own");
+    if (request->carveout_percent < -1 || request->carveout_percent > 100)
+        return fth_fail(error, FTH_INVALID, operation, "carveout_percent",
+                        "%d is neither -1 nor within 0 to 100", request->carveout_percent);
+    return FTH_OK;
+}
+
+static void write_text(const struct fth_request *request, struct fth_buffer *text)
+{
+    const struct fth_stream *stream = &request->stream;
+    fth_buffer_format(text, "stream %s %s %" PRIu64 "%s %" PRIu32 "x%" PRIu32 "x%" PRIu32,
+                      fth_stream_kind_name(stream->kind), fth_path_name(stream->path),
+                      stream->bytes, stream->shared_by_all ? "" : " each", stream->blocks_per_sm,
+                      stream->threads, stream->vector_bytes);
+    if (stream->sms)
+        fth_buffer_format(text, " sms %" PRIu32, stream->sms);
+    if (stream->passes != 1)
+        fth_buffer_format(text, " passes %" PRIu64, stream->passes);
+    if (request->carveout_percent != -1)
+        fth_buffer_format(text, "; carveout %d", request->carveout_percent);
+    if (request->cold)
+        fth_buffer_text(text, "; cold");
+}
+
+static uint64_t count_samples(const struct fth_request *request)
+{
+    (void)request;
+    return 3;
+}
+
+/* ---- memory ---- */
+
+/* One stream as it is run. */
+struct run {
+    const struct fth_stream *stream;
+    uint32_t blocks;
+    int carveout_percent;
+    uint64_t arrays_bytes; /* all arrays that are read, or all that are written */
+    uint64_t piece_bytes;  /* both */
+    uint64_t texture;
+    struct fth_machine_module *module;
+};
+
+static enum fth_status reserve(struct fth_batch *batch, uint64_t *address, uint64_t *have,
+                               uint64_t want, struct fth_error *error)
+{
+    if (*have >= want)
+        return FTH_OK;
+    if (*address)
+        batch->ops->free(batch->machine, *address);
+    *address = *have = 0;
+    struct fth_error fault = FTH_NO_ERROR;
+    enum fth_status status = batch->ops->alloc(batch->machine, want, address, &fault);
+    if (status == FTH_OK)
+        *have = want;
+    return status == FTH_OK ? FTH_OK
+                            : fth_fail(error, status == FTH_NO_MEMORY ? FTH_UNAVAILABLE : status,
+                                       fault.operation, fault.argument, "%s", fault.cause);
+}
+
+static uint64_t l2_bytes(const struct fth_batch *batch)
+{
+    return batch->facts.l2_bytes ? batch->facts.l2_bytes : unknown_l2_bytes;
+}
+
+/* Where a cold stream of so many bytes goes. */
+static uint64_t take_piece(struct fth_stream_memory *memory, uint64_t bytes)
+{
+    if (memory->next + bytes > memory->bytes)
+        memory->next = 0;
+    uint64_t piece = memory->address + memory->next;
+    memory->next += bytes;
+    return piece;
+}
+
+/* ---- launches ---- */
+
+/* Queues one; without `times` it is one pass that nobody times. */
+static enum fth_status launch(struct fth_batch *batch, const struct run *run, uint64_t source,
+                              uint64_t bytes, bool timed, struct fth_error *error)
+{
+    const struct fth_stream *stream = run->stream;
+    const uint64_t groups = stream->threads / 32 * group_bytes(stream);
+    const bool all = stream->shared_by_all;
+    const uint64_t target =
+        stream->path == FTH_PATH_SHARED
+            ? (stream->kind == FTH_STREAM_COPY ? bytes : 0)
+            : source + (stream->kind == FTH_STREAM_COPY ? (all ? bytes : run->arrays_bytes) : 0);
+    char name[32];
+    fth_kernels_stream_name(stream->kind, stream->path, stream->vector_bytes, name);
+    const uint64_t arguments[] = {
+        stream->path == FTH_PATH_TEXTURE ? 0 : source,
+        target,
+        all || !is_global(stream) ? 0 : bytes,
+        all ? groups : 0,
+        bytes,
+        all ? groups * run->blocks : groups,
+        timed && !all,
+        timed ? stream->passes : 1,
+        timed && batch->facts.concurrent ? batch->stream.control : 0,
+        batch->stream.control + 32,
+        run->texture,
+    };
+    const uint64_t arrays = stream->kind == FTH_STREAM_COPY ? 2 : 1;
+    return batch->ops->launch(
+        batch->machine,
+        &(struct fth_machine_launch){.module = run->module,
+                                     .kernel = name,
+                                     .blocks = run->blocks,
+                                     .threads = stream->threads,
+                                     .shared_bytes =
+                                         stream->path == FTH_PATH_SHARED ? arrays * bytes : 0,
+                                     .carveout_percent = run->carveout_percent,
+                                     .arguments = arguments,
+                                     .argument_bytes = sizeof arguments},
+        error);
+}
+
+/* What has to happen before the stream that is timed, and where that one goes. */
+static enum fth_status prepare(struct fth_batch *batch, const struct run *run, bool cold,
+                               uint64_t *source, struct fth_error *error)
+{
+    struct fth_stream_memory *memory = &batch->stream;
+    const struct fth_stream *stream = run->stream;
+    *source = memory->address;
+    const bool is_there = stream->shared_by_all && run->piece_bytes <= memory->resident_bytes;
+    const bool goes_on = (memory->flowing || stream->kind == FTH_STREAM_READ) &&
+                         memory->kind == stream->kind;
+    memory->flowing = cold;
+    memory->kind = stream->kind;
+    memory->resident_bytes = !cold && stream->shared_by_all ? run->piece_bytes : 0;
+    if (!cold)
+        return stream->shared_by_all && !is_there
+                   ? launch(batch, run, *source, stream->bytes, false, error)
+                   : FTH_OK;
+    enum fth_status status = FTH_OK;
+    if (!goes_on) {
+        const uint64_t group = group_bytes(stream), arrays = run->piece_bytes / run->arrays_bytes;
+        const uint64_t bytes = (l2_bytes(batch) / arrays + group - 1) / group * group;
+        status = launch(batch, run, take_piece(memory, bytes * arrays), bytes, false, error);
+    }
+    *source = take_piece(memory, run->piece_bytes);
+    return status;
+}
+
+/* As stream.ptx has it. */
+struct block_times {
+    uint64_t begin_ns, end_ns;
+    uint32_t cycles, tick_ns;
+    uint64_t unused;
+};
+_Static_assert(sizeof(struct block_times) == 32, "stream.ptx writes 32 bytes a block");
+
+static int compare_cycles(const void *a, const void *b)
+{
+    const uint32_t x = ((const struct block_times *)a)->cycles;
+    const uint32_t y = ((const struct block_times *)b)->cycles;
+    return (x > y) - (x < y);
+}
+
+/* The samples, of what the blocks noted. A timer that was not looked at goes on at every
+ * nanosecond. */
+static void summarize(struct block_times *times, uint32_t blocks, uint32_t *samples)
+{
+    uint64_t begin = UINT64_MAX, end = 0;
+    for (uint32_t i = 0; i < blocks; i++) {
+        begin = times[i].begin_ns < begin ? times[i].begin_ns : begin;
+        end = times[i].end_ns > end ? times[i].end_ns : end;
+    }
+    const uint64_t ns = end > begin ? end - begin : 0;
+    samples[0] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+    samples[2] = times[0].tick_ns ? times[0].tick_ns : 1;
+    qsort(times, blocks, sizeof *times, compare_cycles);
+    samples[1] = times[blocks / 2].cycles;
+}
+
+static enum fth_status measure(struct fth_batch *batch, const struct run *run, bool cold,
+                               uint32_t *samples, struct fth_error *error)
+{
+    const uint64_t size = run->blocks * sizeof(struct block_times);
+    const double moved = (double)run->piece_bytes * (double)(run->stream->passes + 1) +
+                         (double)l2_bytes(batch);
+    struct block_times *times = malloc(size);
+    uint64_t source = 0;
+    enum fth_status status =
+        times ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+    if (status == FTH_OK)
+        status = batch->ops->fill(batch->machine, batch->stream.control, 0, 32 + size, error);
+    if (status == FTH_OK)
+        status = prepare(batch, run, cold, &source, error);
+    if (status == FTH_OK)
+        status = launch(batch, run, source, run->stream->bytes, true, error);
+    if (status == FTH_OK)
+        status = batch->ops->wait(batch->machine,
+                                  shortest_limit_s + moved / slowest_bytes_per_s, error);
+    if (status == FTH_OK)
+        status =
+            batch->ops->download(batch->machine, times, batch->stream.control + 32, size, error);
+    if (status == FTH_OK)
+        summarize(times, run->blocks, samples);
+    free(times);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+/* What this GPU cannot do. */
+static enum fth_status refuse(const struct fth_batch *batch, const struct run *run,
+                              struct fth_error *error)
+{
+    const struct fth_stream *stream = run->stream;
+    if (stream->sms > batch->facts.sms)
+        return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL, "%" PRIu32 " SMs of %" PRIu32,
+                        stream->sms, batch->facts.sms);
+    if (stream->path == FTH_PATH_SHARED && batch->facts.block_shared_bytes &&
+        run->piece_bytes / run->blocks > batch->facts.block_shared_bytes)
+        return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
+                        "%" PRIu64 " bytes of shared memory, and a block can have %" PRIu64,
+                        run->piece_bytes / run->blocks, batch->facts.block_shared_bytes);
+    if (stream->path == FTH_PATH_TEXTURE && run->arrays_bytes / 4 > batch->facts.texels)
+        return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
+                        "%" PRIu64 " texels, and %" PRIu64 " are the most", run->arrays_bytes / 4,
+                        batch->facts.texels);
+    if (run->piece_bytes > GLOBAL_BYTES)
+        return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL, "%" PRIu64 " bytes",
+                        run->piece_bytes);
+    return FTH_OK;
+}
+
+static enum fth_status load(struct fth_batch *batch, const struct fth_stream *stream,
+                            struct fth_machine_module **module, struct fth_error *error)
+{
+    const unsigned width = stream->vector_bytes == 4 ? 0 : stream->vector_bytes == 8 ? 1 : 2;
+    struct fth_machine_module **kept = &batch->stream.modules[stream->kind][stream->path][width];
+    enum fth_status status = FTH_OK;
+    if (!*kept) {
+        struct fth_buffer ptx = {0};
+        status =
+            fth_kernels_stream(stream->kind, stream->path, stream->vector_bytes, &ptx, error);
+        if (status == FTH_OK)
+            status = batch->ops->load(batch->machine, "stream", ptx.data, ptx.size, kept, error);
+        fth_buffer_fini(&ptx);
+    }
+    *module = *kept;
+    return status;
+}
+
+void fth_stream_disturb(struct fth_batch *batch)
+{
+    batch->stream.next = batch->stream.resident_bytes = 0;
+    batch->stream.flowing = false;
+}
+
+void fth_stream_release(struct fth_batch *batch)
+{
+    struct fth_stream_memory *memory = &batch->stream;
+    struct fth_machine_module **modules = &memory->modules[0][0][0];
+    for (size_t i = 0; i < sizeof memory->modules / sizeof *modules; i++)
+        if (modules[i])
+            batch->ops->unload(batch->machine, modules[i]);
+    if (memory->address)
+        batch->ops->free(batch->machine, memory->address);
+    if (memory->control)
+        batch->ops->free(batch->machine, memory->control);
+}
+
+static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_module *module,
+                                  const struct fth_request *request, uint32_t *samples,
+                                  struct fth_error *error)
+{
+    (void)module;
+    const struct fth_stream *stream = &request->stream;
+    struct fth_stream_memory *memory = &batch->stream;
+    struct run run = {.stream = stream,
+                      .blocks = (stream->sms ? stream->sms : batch->facts.sms) *
+                                stream->blocks_per_sm,
+                      .carveout_percent = request->carveout_percent};
+    run.arrays_bytes = stream->bytes * (stream->shared_by_all ? 1 : run.blocks);
+    run.piece_bytes = run.arrays_bytes * (stream->kind == FTH_STREAM_COPY ? 2 : 1);
+    enum fth_status status = refuse(batch, &run, error);
+    if (status == FTH_OK)
+        status = load(batch, stream, &run.module, error);
+    if (status == FTH_OK)
+        status = reserve(batch, &memory->control, &memory->control_bytes,
+                         32 * ((uint64_t)run.blocks + 1), error);
+    if (status == FTH_OK && is_global(stream)) {
+        /* A cold one has room for itself, for what goes before it, and at the end for a piece that is
+         * left out. */
+        const uint64_t old = memory->bytes;
+        const uint64_t want = run.piece_bytes * (request->cold ? 2 : 1) +
+                              (request->cold ? (sizes_between + 1) * l2_bytes(batch) : 0);
+        status = reserve(batch, &memory->address, &memory->bytes, want, error);
+        if (memory->bytes != old)
+            fth_stream_disturb(batch);
+    }
+    if (status == FTH_OK && stream->path == FTH_PATH_TEXTURE)
+        status = batch->ops->texture(batch->machine, memory->address, run.arrays_bytes / 4,
+                                     &run.texture, error);
+    if (status == FTH_OK)
+        status = measure(batch, &run, request->cold, samples, error);
+    if (run.texture)
+        batch->ops->texture_free(batch->machine, run.texture);
+    return status;
+}
+
+const struct fth_family_ops fth_family_stream = {
+    .check = check, .write = write_text, .samples = count_samples, .run = run_stream};

@@ -211,3 +211,158 @@ enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth_buffer *out,
     fth_buffer_fini(&end);
     return status;
 }
+
+/* ---- streams ---- */
+
+static const char *const stream_kinds[FTH_STREAM_KINDS] = {
+    [FTH_STREAM_READ] = "read", [FTH_STREAM_WRITE] = "write", [FTH_STREAM_COPY] = "copy"};
+
+const char *fth_stream_kind_name(enum fth_stream_kind kind)
+{
+    return stream_kinds[kind];
+}
+
+bool fth_kernels_has_stream(enum fth_stream_kind kind, enum fth_path path, uint32_t vector_bytes)
+{
+    if (vector_bytes != 4 && vector_bytes != 8 && vector_bytes != 16)
+        return false;
+    if (kind != FTH_STREAM_READ)
+        return path == FTH_PATH_CG || path == FTH_PATH_SHARED;
+    return path != FTH_PATH_TEXTURE || vector_bytes == 4;
+}
+
+void fth_kernels_stream_name(enum fth_stream_kind kind, enum fth_path path, uint32_t vector_bytes,
+                             char name[32])
+{
+    snprintf(name, 32, "%s_%s_%u", stream_kinds[kind], paths[path].name, (unsigned)vector_bytes);
+}
+
+/* The registers of a vector, from that one on: "%v4" or "{%v4, %v5}"; with a step of 0 always the
+ * same. */
+static void add_vector(struct fth_buffer *out, uint32_t words, uint32_t first, uint32_t step)
+{
+    if (words > 1)
+        fth_buffer_text(out, "{");
+    for (uint32_t i = 0; i < words; i++)
+        fth_buffer_format(out, "%s%%v%u", i ? ", " : "", first + i * step);
+    if (words > 1)
+        fth_buffer_text(out, "}");
+}
+
+/* Registers of 64 bits where it can be: fewer instructions to combine them. */
+static const char *word_type(uint32_t vector_bytes)
+{
+    return vector_bytes == 4 ? "u32" : "u64";
+}
+
+static const char *vector_type(uint32_t vector_bytes)
+{
+    return vector_bytes == 16 ? "v2.u64" : word_type(vector_bytes);
+}
+
+static void add_load(struct fth_buffer *out, enum fth_path path, uint32_t bytes, uint32_t vector)
+{
+    static const char *const loads[FTH_PATH_COUNT] = {[FTH_PATH_CA] = "ld.global.ca",
+                                                      [FTH_PATH_CG] = "ld.global.cg",
+                                                      [FTH_PATH_READONLY] = "ld.global.nc",
+                                                      [FTH_PATH_CONSTANT] = "ld.const",
+                                                      [FTH_PATH_SHARED] = "ld.shared"};
+    if (path == FTH_PATH_TEXTURE) {
+        /* Of the four channels only the first is there. */
+        fth_buffer_format(out,
+                          "    add.u32 %%w0, %%x, %u;\n"
+                          "    tex.1d.v4.u32.s32 {%%v%u, %%w1, %%w2, %%w3}, [%%texture, {%%w0}];\n",
+                          32 * vector, vector);
+        return;
+    }
+    const uint32_t words = bytes == 16 ? 2 : 1;
+    fth_buffer_format(out, "    %s.%s ", loads[path], vector_type(bytes));
+    add_vector(out, words, vector * words, 1);
+    fth_buffer_format(out, ", [%%from + %u];\n",
+                      vector * bytes * (path == FTH_PATH_CONSTANT ? 1 : 32));
+}
+
+/* What a warp does with one group. */
+static void add_group(struct fth_buffer *out, enum fth_stream_kind kind, enum fth_path path,
+                      uint32_t bytes)
+{
+    const uint32_t words = bytes == 16 ? 2 : 1;
+    if (path == FTH_PATH_TEXTURE)
+        fth_buffer_text(out, "    shr.u64 %wide, %from, 2;\n    cvt.u32.u64 %x, %wide;\n");
+    for (uint32_t i = 0; i < FTH_STREAM_UNROLL && kind != FTH_STREAM_WRITE; i++)
+        add_load(out, path, bytes, i);
+    for (uint32_t i = 0; i < FTH_STREAM_UNROLL * words && kind == FTH_STREAM_READ; i++)
+        fth_buffer_format(out, "    xor.b%s %%sum, %%sum, %%v%u;\n", word_type(bytes) + 1, i);
+    /* What is written is another number in every pass. */
+    if (kind == FTH_STREAM_WRITE)
+        fth_buffer_format(out, "    cvt.%s.u64 %%v0, %%left;\n", word_type(bytes));
+    for (uint32_t i = 0; i < FTH_STREAM_UNROLL && kind != FTH_STREAM_READ; i++) {
+        fth_buffer_format(out, "    st.%s.%s [%%to + %u], ",
+                          path == FTH_PATH_SHARED ? "shared" : "global", vector_type(bytes),
+                          i * bytes * 32);
+        add_vector(out, words, kind == FTH_STREAM_COPY ? i * words : 0, kind == FTH_STREAM_COPY);
+        fth_buffer_text(out, ";\n");
+    }
+}
+
+/* Where the arrays are: as the launch says, or inside of a variable. */
+static const char *array_places(enum fth_path path)
+{
+    switch (path) {
+    case FTH_PATH_CONSTANT: return "mov.u64 %source, bank; mov.u64 %target, 0;";
+    case FTH_PATH_SHARED:
+        return "mov.u64 %source, arena; ld.param.u64 %target, [target];\n"
+               "    add.u64 %target, %target, %source;";
+    default: return "ld.param.u64 %source, [source]; ld.param.u64 %target, [target];";
+    }
+}
+
+static const char *array_variables(enum fth_path path)
+{
+    switch (path) {
+    case FTH_PATH_CONSTANT: return ".const .align 256 .b8 bank[65536];";
+    case FTH_PATH_SHARED: return ".extern .shared .align 16 .b8 arena[];";
+    default: return "";
+    }
+}
+
+enum fth_status fth_kernels_stream(enum fth_stream_kind kind, enum fth_path path,
+                                   uint32_t vector_bytes, struct fth_buffer *out,
+                                   struct fth_error *error)
+{
+    char name[32], unroll[24], group_bytes[24], lane_bytes[24], patience[24], registers[24];
+    const uint32_t lanes = path == FTH_PATH_CONSTANT ? 1 : 32;
+    struct fth_buffer group = {0};
+    fth_kernels_stream_name(kind, path, vector_bytes, name);
+    snprintf(unroll, sizeof unroll, "%d", FTH_STREAM_UNROLL);
+    snprintf(group_bytes, sizeof group_bytes, "%u",
+             (unsigned)(FTH_STREAM_UNROLL * lanes * vector_bytes));
+    snprintf(lane_bytes, sizeof lane_bytes, "%u", lanes == 1 ? 0 : (unsigned)vector_bytes);
+    snprintf(patience, sizeof patience, "%d", FTH_STREAM_PATIENCE);
+    snprintf(registers, sizeof registers, "%d", FTH_STREAM_UNROLL * (vector_bytes == 16 ? 2 : 1));
+    add_group(&group, kind, path, vector_bytes);
+    const char *settle = kind == FTH_STREAM_READ   ? ""
+                         : path == FTH_PATH_SHARED ? "membar.cta;"
+                                                   : "membar.gl;";
+    const struct fth_kernel_value values[] = {
+        {"version", version},
+        {"target", target},
+        {"name", name},
+        {"unroll", unroll},
+        {"group_bytes", group_bytes},
+        {"lane_bytes", lane_bytes},
+        {"patience", patience},
+        {"registers", registers},
+        {"word", word_type(vector_bytes)},
+        {"group", group.data},
+        {"settle", settle},
+        {"places", array_places(path)},
+        {"variables", array_variables(path)},
+    };
+    enum fth_status status =
+        group.failed
+            ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", name, "out of memory")
+            : fth_kernels_fill("stream", template("stream"), values, FTH_COUNT(values), out, error);
+    fth_buffer_fini(&group);
+    return status;
+}

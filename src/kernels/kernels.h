@@ -67,6 +67,24 @@ enum { FTH_FETCH_BLOCK = 64 };
 FTH_MUST_USE enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth_buffer *out,
                                                struct fth_error *error);
 
+/* ---- streams ---- */
+
+/* Vectors that a lane has under way at once, and how long blocks wait for each other. */
+enum { FTH_STREAM_UNROLL = 4, FTH_STREAM_PATIENCE = 200000 };
+
+/* Which streams there are. A write or a copy goes through the path CG or SHARED only, a texture
+ * gives 4 bytes at a time. */
+enum fth_stream_kind { FTH_STREAM_READ, FTH_STREAM_WRITE, FTH_STREAM_COPY, FTH_STREAM_KINDS };
+const char *fth_stream_kind_name(enum fth_stream_kind kind);
+bool fth_kernels_has_stream(enum fth_stream_kind kind, enum fth_path path, uint32_t vector_bytes);
+/* The name of its kernel; room for 32 bytes. */
+void fth_kernels_stream_name(enum fth_stream_kind kind, enum fth_path path, uint32_t vector_bytes,
+                             char name[32]);
+/* Appends the module of one stream, with one kernel; stream.ptx says what it takes. */
+FTH_MUST_USE enum fth_status fth_kernels_stream(enum fth_stream_kind kind, enum fth_path path,
+                                                uint32_t vector_bytes, struct fth_buffer *out,
+                                                struct fth_error *error);
+
 extern const struct fth_embedded fth_embedded_kernels[];
 extern const size_t fth_embedded_kernel_count;
 

@@ -6,6 +6,7 @@
  *   sharing.c   which loads evict which            l2.c        partitions of the L2
  *   tlb.c       pages, reach, price of TLBs        cluster.c   shared memory of another SM
  *   fetch.c     instruction caches                 constant.c  constant caches
+ *   bandwidth.c how much passes in a time
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -250,6 +251,53 @@ struct fth_constants {
 FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober,
                                                  const struct fth_fetch_levels *code,
                                                  struct fth_constants *constants,
+                                                 struct fth_error *error);
+
+/* ---- bandwidth.c ---- */
+
+/* What is measured, over all SMs at once. A copy counts what is read and what is written. Writes to
+ * L1 go through to L2: there is no figure of its own for them. A load of the constant bank counts
+ * once for its warp, as all lanes want the same. */
+enum fth_bandwidth_target {
+    FTH_BANDWIDTH_MEMORY_READ,
+    FTH_BANDWIDTH_MEMORY_WRITE,
+    FTH_BANDWIDTH_MEMORY_COPY,
+    FTH_BANDWIDTH_L2_READ,
+    FTH_BANDWIDTH_L2_WRITE,
+    FTH_BANDWIDTH_L2_COPY,
+    FTH_BANDWIDTH_L1_READ,
+    FTH_BANDWIDTH_READONLY_READ,
+    FTH_BANDWIDTH_TEXTURE_READ,
+    FTH_BANDWIDTH_CONSTANT_READ,
+    FTH_BANDWIDTH_SHARED_READ,
+    FTH_BANDWIDTH_SHARED_WRITE,
+    FTH_BANDWIDTH_SHARED_COPY,
+    FTH_BANDWIDTH_TARGETS
+};
+/* Where a description has it: "memory", "read_bytes_per_s". */
+const char *fth_bandwidth_element(enum fth_bandwidth_target target);
+const char *fth_bandwidth_attribute(enum fth_bandwidth_target target);
+
+struct fth_stream_shape {
+    uint32_t blocks_per_sm, threads, vector_bytes;
+};
+
+struct fth_bandwidth {
+    double bytes_per_s;        /* the best */
+    double median_bytes_per_s; /* of as many as there were pairs */
+    struct fth_stream_shape shape;
+    size_t samples;
+    double clock_mhz;
+};
+
+/* `known` is what is known of the GPU so far: what the driver tells (SMs, clocks, bus width, sizes),
+ * and the sizes of caches that were found; those that are missing are taken to be small. Fails with
+ * FTH_INCONCLUSIVE where the result is not possible, or differs too much from one time to the next;
+ * `bandwidth` has it all the same. FTH_UNSUPPORTED: the GPU has no such thing. */
+FTH_MUST_USE enum fth_status fth_probe_bandwidth(const struct fth_prober *prober,
+                                                 const struct fth_gpu *known,
+                                                 enum fth_bandwidth_target target,
+                                                 struct fth_bandwidth *bandwidth,
                                                  struct fth_error *error);
 
 #endif

@@ -403,6 +403,7 @@ static void find_facts(struct machine *machine)
         .memory_bytes = memory,
         .block_shared_bytes = (uint64_t)shared,
         .texels = fth_cuda_texels(cuda, device),
+        .concurrent = true,
     };
 }
 

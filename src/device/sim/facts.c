@@ -2,6 +2,7 @@
  * simulated GPU is asked to be discovered, and must not give away what it was built from. */
 #include "device/sim/sim.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct {
@@ -63,6 +64,16 @@ static enum fth_status tell(struct fth_gpu *facts, const char *name,
     return fth_gpu_set(facts, section, &attribute, error);
 }
 
+/* A driver's memory clock is half the rate of data. Descriptions have it as their source counts it, and
+ * the peak with which it is consistent. */
+static double memory_clock(const struct fth_gpu *gpu)
+{
+    double peak = fth_gpu_number(gpu, "memory", "peak_bytes_per_s", NAN);
+    double bits = fth_gpu_number(gpu, "device", "memory_bus_bits", NAN);
+    double clock_mhz = peak / (bits / 8) / 2 / 1e6;
+    return isnan(clock_mhz) ? fth_gpu_number(gpu, "device", "memory_clock_mhz", NAN) : clock_mhz;
+}
+
 enum fth_status sim_facts_create(const struct fth_gpu *gpu, const struct sim_plan *plan,
                                  struct fth_gpu **facts, struct fth_error *error)
 {
@@ -76,8 +87,12 @@ enum fth_status sim_facts_create(const struct fth_gpu *gpu, const struct sim_pla
     for (size_t i = 0; i < FTH_COUNT(told) && status == FTH_OK; i++) {
         const struct fth_attribute *known =
             fth_gpu_attribute(gpu, told[i].section, told[i].attribute);
-        if (known)
-            status = tell(*facts, told[i].section, known, error);
+        if (!known)
+            continue;
+        struct fth_attribute each = *known;
+        if (strcmp(told[i].attribute, "memory_clock_mhz") == 0)
+            each.number = memory_clock(gpu);
+        status = tell(*facts, told[i].section, &each, error);
     }
     /* What every driver knows, whether or not the description does. */
     if (status == FTH_OK)

@@ -9,17 +9,24 @@
  * Writes and atomics are done at home, and copies elsewhere are dropped. */
 #include "device/sim/sim.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-/* The calendars reach 16 million cycles back. */
-#define RING_BITS 16
+/* What is evicted is written to memory little by little, as this part of L2 is filled again. Otherwise
+ * an SM would have to wait for what others have written, if by chance it is the one that evicts it. */
+#define WRITE_BACK_PART 0.25
+/* The calendars reach 4 million cycles back. */
+#define RING_BITS 14
 
 enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan, struct fth_error *error)
 {
-    *l2 = (struct sim_l2){.plan = plan, .port = {.bits = RING_BITS}, .memory = {.bits = RING_BITS}};
+    *l2 = (struct sim_l2){.plan = plan, .sharers = plan->sms};
     l2->partitions = calloc(plan->partitions, sizeof *l2->partitions);
-    if (!l2->partitions)
+    l2->links = calloc(plan->sms, sizeof *l2->links);
+    if (!l2->partitions || !l2->links)
         return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
+    for (uint32_t i = 0; i < plan->sms; i++)
+        l2->links[i].l2.bits = l2->links[i].memory.bits = RING_BITS;
     /* cache/ keeps the bytes written one by one, up to a length of the line that no L2 exceeds. */
     enum fth_write write = plan->l2.line_bytes <= 4096 ? FTH_WRITE_BACK : FTH_WRITE_EVICT;
     enum fth_status status = FTH_OK;
@@ -33,8 +40,18 @@ void sim_l2_fini(struct sim_l2 *l2)
     for (uint32_t i = 0; l2->partitions && i < l2->plan->partitions; i++)
         fth_cache_destroy(l2->partitions[i]);
     free(l2->partitions);
-    sim_port_fini(&l2->port);
-    sim_port_fini(&l2->memory);
+    for (uint32_t i = 0; l2->links && i < l2->plan->sms; i++) {
+        sim_port_fini(&l2->links[i].l2);
+        sim_port_fini(&l2->links[i].memory);
+    }
+    free(l2->links);
+}
+
+void sim_l2_launch(struct sim_l2 *l2, uint32_t sms)
+{
+    l2->sharers = sms;
+    for (uint32_t i = 0; i < l2->plan->sms; i++)
+        l2->links[i].l2.unpaired = l2->links[i].memory.unpaired = 0;
 }
 
 static uint32_t home_of(const struct sim_plan *plan, uint64_t address)
@@ -47,6 +64,7 @@ static uint32_t home_of(const struct sim_plan *plan, uint64_t address)
 /* What an access moves between L2 and memory, in bytes. */
 struct traffic {
     uint64_t fetched, written;
+    uint64_t filled; /* with what is fetched, or with what the access writes */
 };
 
 /* One line's worth of a read. */
@@ -61,24 +79,35 @@ static int64_t read_line(struct sim_l2 *l2, uint32_t near, uint64_t address, uin
         sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes, &traffic->written))
         return plan->l2_far_latency;
     traffic->fetched += bytes;
+    traffic->filled += bytes;
     return home == near ? plan->memory_latency : plan->memory_far_latency;
 }
 
-/* How long the traffic with memory has to wait. */
-static int64_t wait_for_memory(struct sim_l2 *l2, int64_t time, struct traffic traffic)
+/* How long the SM has to wait for so much to pass between it and L2, and between L2 and memory. */
+static int64_t wait_for_room(struct sim_l2 *l2, uint32_t sm, int64_t time, uint64_t read_bytes,
+                             uint64_t written_bytes, struct traffic traffic)
 {
-    if (traffic.fetched == 0 && traffic.written == 0)
-        return 0;
-    uint32_t cost = sim_port_cost(traffic.fetched, l2->plan->memory_read) +
-                    sim_port_cost(traffic.written, l2->plan->memory_write);
-    return sim_port_take(&l2->memory, time, cost);
+    const struct sim_plan *plan = l2->plan;
+    struct sim_link *link = &l2->links[sm];
+    int64_t wait =
+        sim_port_move(&link->l2, &plan->l2_rates, l2->sharers, time, read_bytes, written_bytes);
+    if (traffic.filled == 0)
+        return wait;
+    l2->owed_bytes += (double)traffic.written;
+    double part = (double)(plan->l2.size_bytes * plan->partitions) * WRITE_BACK_PART;
+    uint64_t written = (uint64_t)(l2->owed_bytes * fmin((double)traffic.filled / part, 1));
+    l2->owed_bytes -= (double)written;
+    if (traffic.fetched || written)
+        wait += sim_port_move(&link->memory, &plan->memory_rates, l2->sharers, time + wait,
+                              traffic.fetched, written);
+    return wait;
 }
 
 int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes, int64_t time)
 {
     const struct sim_plan *plan = l2->plan;
     uint64_t end = address + bytes, line_bytes = plan->l2.line_bytes;
-    struct traffic traffic = {0, 0};
+    struct traffic traffic = {0};
     int64_t latency = 0;
     for (uint64_t at = address; at < end;) {
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
@@ -86,8 +115,7 @@ int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t b
         latency = each > latency ? each : latency;
         at = stop;
     }
-    int64_t wait = sim_port_take(&l2->port, time, sim_port_cost(bytes, plan->l2_read));
-    return latency + wait + wait_for_memory(l2, time + wait, traffic);
+    return latency + wait_for_room(l2, sm, time, bytes, 0, traffic);
 }
 
 static void drop_copies(struct sim_l2 *l2, uint32_t home, uint64_t address)
@@ -101,13 +129,15 @@ int64_t sim_l2_write(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t 
 {
     const struct sim_plan *plan = l2->plan;
     uint64_t end = address + bytes, line_bytes = plan->l2.line_bytes;
-    struct traffic traffic = {0, 0};
+    struct traffic traffic = {0};
     int64_t latency = plan->l2_latency;
     for (uint64_t at = address; at < end;) {
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
         uint32_t home = home_of(plan, at);
         struct fth_cache_result result;
-        fth_cache_access(l2->partitions[home], at, stop - at, FTH_CACHE_WRITE, &result);
+        if (fth_cache_access(l2->partitions[home], at, stop - at, FTH_CACHE_WRITE, &result) !=
+            FTH_CACHE_HIT)
+            traffic.filled += stop - at;
         drop_copies(l2, home, at);
         traffic.written +=
             (uint64_t)__builtin_popcountll(result.evicted_dirty) * plan->l2.sector_bytes;
@@ -115,8 +145,7 @@ int64_t sim_l2_write(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t 
             latency = plan->l2_far_latency;
         at = stop;
     }
-    int64_t wait = sim_port_take(&l2->port, time, sim_port_cost(bytes, plan->l2_write));
-    return latency + wait + wait_for_memory(l2, time + wait, traffic);
+    return latency + wait_for_room(l2, sm, time, 0, bytes, traffic);
 }
 
 int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
@@ -126,13 +155,12 @@ int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t
     uint32_t home = home_of(plan, address);
     bool near = home == sm % plan->partitions;
     uint64_t from = address, missing = bytes;
-    struct traffic traffic = {0, 0};
+    struct traffic traffic = {0};
     bool hit = sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing, &traffic.written);
-    traffic.fetched = hit ? 0 : missing;
+    traffic.fetched = traffic.filled = hit ? 0 : missing;
     fth_cache_access(l2->partitions[home], address, bytes, FTH_CACHE_WRITE, NULL);
     drop_copies(l2, home, address);
-    int64_t wait = sim_port_take(&l2->port, time, sim_port_cost(bytes, plan->l2_write));
-    wait += wait_for_memory(l2, time + wait, traffic);
+    int64_t wait = wait_for_room(l2, sm, time, 0, bytes, traffic);
     if (hit)
         return wait + (near ? plan->l2_latency : plan->l2_far_latency);
     return wait + (near ? plan->memory_latency : plan->memory_far_latency);

@@ -62,6 +62,18 @@ static void add_local(struct requests *requests, uint64_t base, uint64_t lane, u
     }
 }
 
+/* Whether the lanes lie side by side, all of them, as they mostly do where many bytes are moved. */
+static bool is_contiguous(const struct fth_ptx_access *access)
+{
+    if (access->mask != UINT32_MAX)
+        return false;
+    const uint64_t first = access->addresses[0];
+    uint64_t differs = first % access->bytes;
+    for (unsigned lane = 1; lane < 32; lane++)
+        differs |= access->addresses[lane] ^ (first + (uint64_t)lane * access->bytes);
+    return differs == 0;
+}
+
 static void gather(const struct sim_timing *timing, const struct fth_ptx_access *access,
                    struct requests *requests)
 {
@@ -70,6 +82,15 @@ static void gather(const struct sim_timing *timing, const struct fth_ptx_access 
     uint64_t place = (uint64_t)access->who.sm * SIM_MOST_RESIDENT;
     place = (place + timing->blocks[access->who.rank].place) * SIM_MOST_WARPS + access->who.warp;
     uint64_t base = LOCAL_BASE + place * LOCAL_WARP_BYTES;
+    if (!local && is_contiguous(access)) {
+        uint64_t at = access->addresses[0], end = at + 32 * (uint64_t)access->bytes;
+        for (uint64_t next; at < end; at = next) {
+            next = at / SEGMENT_BYTES * SEGMENT_BYTES + SEGMENT_BYTES;
+            next = next < end ? next : end;
+            requests->list[requests->count++] = (struct request){at, next - at};
+        }
+        return;
+    }
     for (uint32_t left = access->mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
         if (local)
@@ -116,10 +137,11 @@ static int64_t read_latency(struct sim_timing *timing, const struct fth_ptx_warp
             timing->failed = true;
             return level->latency;
         }
-        uint32_t cost = sim_port_cost(request.bytes, level->bytes_per_cycle);
+        const uint64_t bytes = request.bytes;
         if (sim_cache_read(cache, &plan->arrays[level->array], &request.address, &request.bytes,
                            NULL))
-            return level->latency + sim_port_take(&timing->sms[who->sm].l1, time, cost);
+            return level->latency +
+                   sim_port_move(&timing->sms[who->sm].l1, &level->rates, 1, time, bytes, 0);
     }
     int64_t penalty = sim_tlbs_look_up(&timing->tlbs, who->sm, request.address);
     return penalty +
@@ -150,6 +172,9 @@ static int64_t write_latency(struct sim_timing *timing, const struct fth_ptx_acc
     uint32_t sm = access->who.sm;
     write_l1(timing, access, request);
     int64_t penalty = sim_tlbs_look_up(&timing->tlbs, sm, request.address);
+    const struct sim_level *l1 = &timing->plan->levels[SIM_L1];
+    if (l1->present && access->kind == FTH_ACCESS_WRITE)
+        penalty += sim_port_move(&timing->sms[sm].l1, &l1->rates, 1, time, 0, request.bytes);
     time += penalty;
     return penalty + (access->kind == FTH_ACCESS_ATOMIC
                           ? sim_l2_atomic(&timing->l2, sm, request.address, request.bytes, time)
@@ -165,6 +190,10 @@ static unsigned worst_bank(const struct sim_plan *plan, const struct fth_ptx_acc
     uint16_t heads[1024], chain[MOST_WORDS] = {0};
     uint64_t words[MOST_WORDS];
     unsigned count = 0, worst = 1;
+    if (is_contiguous(access) && access->addresses[0] % plan->bank_bytes == 0) {
+        uint64_t row = (uint64_t)plan->banks * plan->bank_bytes, size = 32 * (uint64_t)access->bytes;
+        return (unsigned)((size + row - 1) / row);
+    }
     memset(heads, 0xff, plan->banks * sizeof *heads);
     for (uint32_t left = access->mask; left; left &= left - 1) {
         uint64_t address = access->addresses[__builtin_ctz(left)];
@@ -204,8 +233,9 @@ static int64_t shared_latency(struct sim_timing *timing, const struct fth_ptx_ac
     uint64_t bytes = (uint64_t)__builtin_popcount(access->mask) * access->bytes;
     struct sim_sm *sm = &timing->sms[access->who.sm];
     int64_t wait = sim_port_take(&sm->requests, time, ways * REQUEST_MICROCYCLES);
-    wait +=
-        sim_port_take(&sm->shared, time + wait, sim_port_cost(bytes, plan->shared_bytes_per_cycle));
+    bool written = access->kind == FTH_ACCESS_WRITE;
+    wait += sim_port_move(&sm->shared, &plan->shared_rates, 1, time + wait, written ? 0 : bytes,
+                          written ? bytes : 0);
     return block_latency(plan, access->who.rank, access->target) + (ways - 1) * plan->conflict +
            wait;
 }

@@ -95,11 +95,27 @@ static int64_t latency_of(const struct fth_gpu *gpu, const struct sim_plan *plan
     return cycles(fth_gpu_number(gpu, name, "latency_cycles", other));
 }
 
-/* Bytes a cycle of the whole GPU; 0 where it is not known. */
-static double bandwidth(const struct fth_gpu *gpu, const struct sim_plan *plan, const char *name,
-                        const char *attribute)
+/* Millionths of a cycle a byte; `absent` where it is not known. */
+static double byte_cost(const struct fth_gpu *gpu, const struct sim_plan *plan, const char *name,
+                        const char *attribute, double absent)
 {
-    return fth_gpu_number(gpu, name, attribute, 0) / (plan->clock_mhz * 1e6);
+    double bytes_per_s = fth_gpu_number(gpu, name, attribute, 0);
+    return bytes_per_s > 0 ? plan->clock_mhz * 1e12 / bytes_per_s : absent;
+}
+
+/* Of an element that the GPU has so many of. */
+static struct sim_rates rates_of(const struct fth_gpu *gpu, const struct sim_plan *plan,
+                                 const char *name, uint32_t count)
+{
+    double peak = byte_cost(gpu, plan, name, "peak_bytes_per_s", 0);
+    struct sim_rates rates = {.read = byte_cost(gpu, plan, name, "read_bytes_per_s", peak) * count,
+                              .write =
+                                  byte_cost(gpu, plan, name, "write_bytes_per_s", peak) * count};
+    /* A copy reads a byte and writes a byte. */
+    double copy = 2 * byte_cost(gpu, plan, name, "copy_bytes_per_s", 0) * count;
+    if (copy > 0)
+        rates.pair = fmax(copy - rates.read - rates.write, -rates.write);
+    return rates;
 }
 
 static enum sim_scope scope_of(const struct group *group, enum sim_scope absent)
@@ -280,7 +296,7 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
         const char *name = defaults[i].name;
         level->present = is_used(gpu, (enum sim_element)i);
         level->latency = latency_of(gpu, plan, name, defaults[i].latency_cycles);
-        level->bytes_per_cycle = bandwidth(gpu, plan, name, "read_bytes_per_s") / plan->sms;
+        level->rates = rates_of(gpu, plan, name, plan->sms);
     }
     find_arrays(plan, gpu);
     unsigned numbers[SIM_ELEMENTS];
@@ -344,7 +360,7 @@ static bool fill_shared(struct sim_plan *plan, const struct fth_gpu *gpu)
     plan->banks = (uint32_t)fmin(fth_gpu_number(gpu, "shared", "banks", DEFAULT_BANKS), MOST_BANKS);
     plan->bank_bytes =
         (uint32_t)fmin(fth_gpu_number(gpu, "shared", "bank_bytes", DEFAULT_BANK_BYTES), 1 << 20);
-    plan->shared_bytes_per_cycle = bandwidth(gpu, plan, "shared", "read_bytes_per_s") / plan->sms;
+    plan->shared_rates = rates_of(gpu, plan, "shared", plan->sms);
     plan->has_clusters = has_element(gpu, "cluster_shared");
     plan->cluster_latency = latency_of(gpu, plan, "cluster_shared", DEFAULT_CLUSTER_LATENCY);
     plan->cluster_far_latency = cycles(fth_gpu_number(gpu, "cluster_shared", "far_latency_cycles",
@@ -414,13 +430,8 @@ static bool fill_l2(struct sim_plan *plan, const struct fth_gpu *gpu)
     plan->memory_far_latency =
         cycles(fth_gpu_number(gpu, "memory", "far_latency_cycles",
                               (double)plan->memory_latency / SIM_CYCLE + far - near));
-    plan->l2_read = bandwidth(gpu, plan, "l2", "read_bytes_per_s");
-    plan->l2_write = bandwidth(gpu, plan, "l2", "write_bytes_per_s");
-    double peak = bandwidth(gpu, plan, "memory", "peak_bytes_per_s");
-    plan->memory_read = bandwidth(gpu, plan, "memory", "read_bytes_per_s");
-    plan->memory_write = bandwidth(gpu, plan, "memory", "write_bytes_per_s");
-    plan->memory_read = plan->memory_read > 0 ? plan->memory_read : peak;
-    plan->memory_write = plan->memory_write > 0 ? plan->memory_write : peak;
+    plan->l2_rates = rates_of(gpu, plan, "l2", 1);
+    plan->memory_rates = rates_of(gpu, plan, "memory", 1);
     plan->memory_bytes =
         (uint64_t)fth_gpu_number(gpu, "memory", "size_bytes", (double)DEFAULT_MEMORY_BYTES);
     return true;

@@ -5,7 +5,7 @@
  * does.
  *
  *   bucket   17      18      19      20
- *          |#######|#######|##     |       |      a transfer at 17.3 waits until 19 begins
+ *          |#######|#######|##     |       |      a transfer at 17.3 waits until 19.2
  *
  * The calendar is a ring; buckets carry their number, so that old ones are taken over and need not
  * be cleared. What lies further back than the ring reaches is not limited any more. */
@@ -13,23 +13,14 @@
 
 #include <stdlib.h>
 
-#define BUCKET ((int64_t)256 * SIM_CYCLE)
-#define ROOM 256000000u /* millionths of a cycle */
+#define BUCKET ((int64_t)SIM_BUCKET_CYCLES * SIM_CYCLE)
+#define ROOM (SIM_BUCKET_CYCLES * 1000000u) /* millionths of a cycle */
 
 struct sim_bucket {
     int64_t number;
     uint32_t used; /* of ROOM */
     uint32_t skip; /* so many buckets from here on are full */
 };
-
-uint32_t sim_port_cost(uint64_t bytes, double bytes_per_cycle)
-{
-    if (bytes_per_cycle <= 0)
-        return 0;
-    double cost = (double)bytes * 1e6 / bytes_per_cycle;
-    /* Slower than a bucket a transfer: more would only make the numbers overflow. */
-    return cost < ROOM ? (uint32_t)cost : ROOM;
-}
 
 int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
 {
@@ -52,6 +43,9 @@ int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
             break;
         number += 1 + bucket->skip;
     }
+    int64_t begin = time;
+    if (number - first < length)
+        begin = number * BUCKET + port->ring[number & (length - 1)].used / (1000000 / SIM_CYCLE);
     struct sim_bucket *start = &port->ring[first & (length - 1)];
     if (number > first && start->number == first)
         start->skip = (uint32_t)(number - first - 1);
@@ -66,7 +60,22 @@ int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
         bucket->used += part;
         microcycles -= part;
     }
-    return number > first ? number * BUCKET - time : 0;
+    return begin > time ? begin - time : 0;
+}
+
+int64_t sim_port_move(struct sim_port *port, const struct sim_rates *rates, uint32_t sharers,
+                      int64_t time, uint64_t read_bytes, uint64_t written_bytes)
+{
+    if (rates->read == 0 && rates->write == 0 && rates->pair == 0)
+        return 0;
+    port->unpaired += read_bytes;
+    uint64_t paired = written_bytes < port->unpaired ? written_bytes : port->unpaired;
+    port->unpaired -= paired;
+    double cost = ((double)read_bytes * rates->read + (double)written_bytes * rates->write +
+                   (double)paired * rates->pair) *
+                  sharers;
+    /* Slower than a bucket a transfer: more would only make the numbers overflow. */
+    return sim_port_take(port, time, cost < ROOM ? (uint32_t)cost : ROOM);
 }
 
 void sim_port_fini(struct sim_port *port)

@@ -263,7 +263,7 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
         return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel,
                         "%u threads a block, and %d are the most", launch->threads,
                         SIM_MOST_WARPS * 32);
-    sim_timing_launch(&sim->timing, launch->module->code_base,
+    sim_timing_launch(&sim->timing, launch->module->code_base, launch->blocks,
                       launch->threads ? launch->threads : 1, (uint32_t)cluster, shared_bytes,
                       launch->carveout_percent);
     enum fth_status status = fth_ptx_run(launch->module->machine, &run, NULL, &sim->fault);

@@ -57,12 +57,19 @@ struct sim_shape {
     uint32_t per_sm;
 };
 
+/* What a byte takes, in millionths of a cycle; 0: no limit. */
+struct sim_rates {
+    double read, write;
+    double pair; /* beyond `write`, of a byte that is written after another was read: so a copy has
+                    its own figure. May be below 0. */
+};
+
 struct sim_level {
     bool present;
     unsigned array;         /* which of plan->arrays it is in */
     int64_t latency;        /* of a hit */
     int64_t fetch_cost;     /* instruction caches: of an instruction found here */
-    double bytes_per_cycle; /* of one SM; 0: no limit */
+    struct sim_rates rates; /* of one SM */
 };
 
 enum { SIM_TLBS = 3 };
@@ -85,7 +92,7 @@ struct sim_plan {
     size_t carveout_count;
     int64_t shared_latency, conflict;
     uint32_t banks, bank_bytes;
-    double shared_bytes_per_cycle;
+    struct sim_rates shared_rates; /* of one SM */
     bool has_clusters;
     int64_t cluster_latency, cluster_far_latency;
 
@@ -93,7 +100,7 @@ struct sim_plan {
     uint32_t partitions;
     uint64_t home_mask;
     int64_t l2_latency, l2_far_latency, memory_latency, memory_far_latency;
-    double l2_read, l2_write, memory_read, memory_write; /* bytes a cycle; 0: no limit */
+    struct sim_rates l2_rates, memory_rates; /* of the whole GPU */
     uint64_t memory_bytes;
 
     struct {
@@ -116,18 +123,24 @@ uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent,
 
 /* ---- port.c ---- */
 
+/* Calendars are cut into so many cycles. Launches begin with one: where in it they did would show in
+ * the time of a stream. */
+#define SIM_BUCKET_CYCLES 256
+
 /* Something that only so much can pass through in a time. Transfers may come in any order of
  * time. */
 struct sim_port {
     struct sim_bucket *ring;
-    unsigned bits; /* of the ring's length */
+    unsigned bits;     /* of the ring's length */
+    uint64_t unpaired; /* bytes read in this launch that no write has been paired with */
 };
 
 /* Takes the resource for so many millionths of a cycle, and returns how long the transfer has to
  * wait for those before it, in SIM_CYCLEs. */
 int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles);
-/* Millionths of a cycle that so many bytes take; 0 where there is no limit. */
-uint32_t sim_port_cost(uint64_t bytes, double bytes_per_cycle);
+/* The same, for so many bytes, by one of `sharers` that have equal parts of the resource. */
+int64_t sim_port_move(struct sim_port *port, const struct sim_rates *rates, uint32_t sharers,
+                      int64_t time, uint64_t read_bytes, uint64_t written_bytes);
 void sim_port_fini(struct sim_port *port);
 
 /* ---- noise.c ---- */
@@ -191,15 +204,24 @@ int64_t sim_tlbs_look_up(struct sim_tlbs *tlbs, uint32_t sm, uint64_t address);
 
 /* ---- l2.c ---- */
 
+/* The part of L2's and of the memory's bandwidth that an SM has. */
+struct sim_link {
+    struct sim_port l2, memory;
+};
+
 struct sim_l2 {
     const struct sim_plan *plan;
     struct fth_cache **partitions;
-    struct sim_port port, memory;
+    struct sim_link *links; /* [sm] */
+    uint32_t sharers;       /* SMs that take part in the launch */
+    double owed_bytes;      /* evicted, and not counted as written to memory yet */
 };
 
 FTH_MUST_USE enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan,
                                          struct fth_error *error);
 void sim_l2_fini(struct sim_l2 *l2);
+/* A launch begins that so many SMs take part in. */
+void sim_l2_launch(struct sim_l2 *l2, uint32_t sms);
 /* The latency of a read, a write or an atomic that begins at `time`, waiting included. */
 int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes, int64_t time);
 int64_t sim_l2_write(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
@@ -263,8 +285,9 @@ struct sim_timing {
 FTH_MUST_USE enum fth_status sim_timing_init(struct sim_timing *timing, const struct sim_plan *plan,
                                              struct fth_error *error);
 void sim_timing_fini(struct sim_timing *timing);
-void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t threads,
-                       uint32_t cluster, uint64_t shared_bytes, int carveout_percent);
+void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t blocks,
+                       uint32_t threads, uint32_t cluster, uint64_t shared_bytes,
+                       int carveout_percent);
 /* The launch is over; the next one begins some time later. */
 void sim_timing_finish(struct sim_timing *timing);
 extern const struct fth_ptx_observer sim_observer; /* its user is the timing */

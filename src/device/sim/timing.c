@@ -58,10 +58,14 @@ void sim_timing_fini(struct sim_timing *timing)
 
 /* ---- launches and blocks ---- */
 
-void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t threads,
-                       uint32_t cluster, uint64_t shared_bytes, int carveout_percent)
+void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t blocks,
+                       uint32_t threads, uint32_t cluster, uint64_t shared_bytes,
+                       int carveout_percent)
 {
     const struct sim_plan *plan = timing->plan;
+    sim_l2_launch(&timing->l2, blocks < plan->sms ? blocks : plan->sms);
+    for (uint32_t i = 0; i < plan->sms; i++)
+        timing->sms[i].l1.unpaired = timing->sms[i].shared.unpaired = 0;
     sim_caches_launch(&timing->caches, sim_plan_l1_bytes(plan, carveout_percent, shared_bytes));
     timing->code_base = code_base;
     timing->warp_count = (threads + 31) / 32;
@@ -132,7 +136,8 @@ void sim_timing_finish(struct sim_timing *timing)
     for (uint32_t rank = 0; rank < SIM_MOST_CLUSTER; rank++)
         end_block(timing, rank);
     int64_t gap = (int64_t)(LAUNCH_GAP_US * timing->plan->clock_mhz) + 1;
-    timing->start = (timing->end / SIM_CYCLE + gap) * SIM_CYCLE;
+    int64_t start = timing->end / SIM_CYCLE + gap + SIM_BUCKET_CYCLES - 1;
+    timing->start = start / SIM_BUCKET_CYCLES * SIM_BUCKET_CYCLES * SIM_CYCLE;
 }
 
 /* ---- instructions ---- */

@@ -1,0 +1,408 @@
+/* How many bytes pass in a time, from streams of different length.
+ *
+ * Which launch gets most out of a GPU is not known beforehand, so several shapes are tried, and the
+ * best is measured: a short stream and one three times as long, some times in turn. The bandwidth
+ * is what the longer moves more by the time it takes longer: what a launch costs beyond its bytes
+ * (blocks that begin late, the first latency and the last) is the same in both and drops out. With
+ * long streams it is that of STREAM (McCalpin), with short ones a ramp-up does not count.
+ *
+ * How long streams have to be depends on how precise the timer is, and how steady the GPU: all is
+ * done again with streams eight times as long until the results agree. */
+#include "probe/probe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PAIRS = 3,  /* of a short and a long stream: an odd number, for the median */
+    LONGER = 3, /* times as long as the short one */
+    GROWTH = 8,
+    MOST_ROUNDS = 6,
+    MOST_SHAPES = 8
+};
+
+/* Results that agree: within 1.5 %, from differences of so many ticks of the timer, which can be off
+ * by a tick at both ends. */
+static const double steady = 0.015;
+static const uint64_t least_ticks = 300;
+/* A result is no good at all where the pairs differ by more than this. */
+static const double unsteady = 0.25;
+/* Another shape is better only where it is by so much. */
+static const double better = 1.01;
+/* What is measured may be above what is possible by so much: clocks are known that well. */
+static const double tolerance = 1.02;
+/* Short streams begin with so much for an SM, where the ramp-up is some latencies and the rest ten
+ * times as long; the longest end with so much. From memory a GPU of today moves the most in 0.3 ms,
+ * from L1 in 1 ms. Constants come in drops. */
+static const uint64_t first_near_bytes = 64 << 10, first_wide_bytes = 128 << 10,
+                      first_constant_bytes = 8 << 10, most_near_bytes = 256 << 20;
+static const uint64_t most_cold_bytes = UINT64_C(1) << 30;
+/* Sizes that are taken where they are not known: no GPU that fathom runs on has less. */
+static const double least_l1_bytes = 16384, least_constant_bytes = 1536, least_shared_bytes = 49152,
+                    least_l2_bytes = 262144, least_memory_bytes = 1 << 30,
+                    least_threads_per_sm = 1024;
+
+/* Where the bytes are. */
+enum place {
+    IN_MEMORY, /* and in no cache */
+    IN_L2,     /* one array for all SMs, read past L1 */
+    IN_SM      /* an array for each block */
+};
+
+static const struct {
+    const char *element, *attribute;
+    enum place place;
+    enum fth_stream_kind kind;
+    enum fth_path path;
+    int carveout_percent;
+} targets[FTH_BANDWIDTH_TARGETS] = {
+    [FTH_BANDWIDTH_MEMORY_READ] = {"memory", "read_bytes_per_s", IN_MEMORY, FTH_STREAM_READ,
+                                   FTH_PATH_CG, -1},
+    [FTH_BANDWIDTH_MEMORY_WRITE] = {"memory", "write_bytes_per_s", IN_MEMORY, FTH_STREAM_WRITE,
+                                    FTH_PATH_CG, -1},
+    [FTH_BANDWIDTH_MEMORY_COPY] = {"memory", "copy_bytes_per_s", IN_MEMORY, FTH_STREAM_COPY,
+                                   FTH_PATH_CG, -1},
+    [FTH_BANDWIDTH_L2_READ] = {"l2", "read_bytes_per_s", IN_L2, FTH_STREAM_READ, FTH_PATH_CG, -1},
+    [FTH_BANDWIDTH_L2_WRITE] = {"l2", "write_bytes_per_s", IN_L2, FTH_STREAM_WRITE, FTH_PATH_CG,
+                                -1},
+    [FTH_BANDWIDTH_L2_COPY] = {"l2", "copy_bytes_per_s", IN_L2, FTH_STREAM_COPY, FTH_PATH_CG, -1},
+    [FTH_BANDWIDTH_L1_READ] = {"l1", "read_bytes_per_s", IN_SM, FTH_STREAM_READ, FTH_PATH_CA, 0},
+    [FTH_BANDWIDTH_READONLY_READ] = {"readonly", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
+                                     FTH_PATH_READONLY, 0},
+    [FTH_BANDWIDTH_TEXTURE_READ] = {"texture", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
+                                    FTH_PATH_TEXTURE, 0},
+    [FTH_BANDWIDTH_CONSTANT_READ] = {"constant_l1", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
+                                     FTH_PATH_CONSTANT, -1},
+    [FTH_BANDWIDTH_SHARED_READ] = {"shared", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
+                                   FTH_PATH_SHARED, 100},
+    [FTH_BANDWIDTH_SHARED_WRITE] = {"shared", "write_bytes_per_s", IN_SM, FTH_STREAM_WRITE,
+                                    FTH_PATH_SHARED, 100},
+    [FTH_BANDWIDTH_SHARED_COPY] = {"shared", "copy_bytes_per_s", IN_SM, FTH_STREAM_COPY,
+                                   FTH_PATH_SHARED, 100},
+};
+
+/* What is tried, the smallest first. Little's law: a GPU that moves 35 bytes a cycle and SM through a
+ * latency of 700 cycles needs 24 KiB under way in each, and each thread has four vectors. */
+static const struct fth_stream_shape memory_shapes[] = {
+    {1, 1024, 16}, {2, 512, 16}, {2, 1024, 16}, {8, 256, 16}};
+/* All threads of a block together take 4 vectors each: arrays that fit into 8 KiB are among them. Loads
+ * of 4 bytes are tried only where there are few others. */
+static const struct fth_stream_shape cache_shapes[] = {{1, 1024, 16}, {2, 1024, 16}, {1, 512, 16},
+                                                       {1, 256, 16},  {1, 1024, 4},  {2, 1024, 4},
+                                                       {1, 512, 4}};
+enum { ENOUGH_SHAPES = 3 };
+
+const char *fth_bandwidth_element(enum fth_bandwidth_target target)
+{
+    return targets[target].element;
+}
+
+const char *fth_bandwidth_attribute(enum fth_bandwidth_target target)
+{
+    return targets[target].attribute;
+}
+
+/* ---- what is asked ---- */
+
+struct search {
+    const struct fth_prober *prober;
+    const struct fth_gpu *known;
+    enum fth_bandwidth_target target;
+    uint64_t sms;
+    uint64_t room_bytes;     /* for the arrays: of an SM, or of the GPU */
+    uint64_t threads_per_sm; /* that run at the same time */
+    uint64_t sm_bytes;       /* moved by a short stream for each SM */
+    uint64_t most_bytes;     /* for each SM: no longer stream is asked for */
+    struct fth_stream_shape shapes[MOST_SHAPES];
+    size_t shape_count;
+    uint64_t tick_ns; /* of the timer */
+};
+
+/* What all threads of an SM take in one go. */
+static uint64_t unit_bytes(const struct search *search, const struct fth_stream_shape *shape)
+{
+    const uint64_t lanes = targets[search->target].path == FTH_PATH_CONSTANT ? 32 : 1;
+    return (uint64_t)shape->blocks_per_sm * shape->threads / lanes * shape->vector_bytes *
+           FTH_STREAM_UNROLL;
+}
+
+static uint64_t at_least_one(uint64_t number)
+{
+    return number ? number : 1;
+}
+
+static uint64_t round_up(uint64_t number, uint64_t unit)
+{
+    return (number + unit - 1) / unit * unit;
+}
+
+/* A stream of that shape that moves so many bytes for each SM, or a little more: every thread the
+ * same, so that none is done before the others. */
+static struct fth_request make_request(const struct search *search,
+                                       const struct fth_stream_shape *shape, uint64_t sm_bytes)
+{
+    const uint64_t unit = unit_bytes(search, shape);
+    struct fth_request request = fth_request_make(targets[search->target].carveout_percent);
+    request.family = FTH_FAMILY_STREAM;
+    struct fth_stream *stream = &request.stream;
+    *stream = (struct fth_stream){.kind = targets[search->target].kind,
+                                  .path = targets[search->target].path,
+                                  .shared_by_all = targets[search->target].place != IN_SM,
+                                  .blocks_per_sm = shape->blocks_per_sm,
+                                  .threads = shape->threads,
+                                  .vector_bytes = shape->vector_bytes,
+                                  .passes = 1};
+    switch (targets[search->target].place) {
+    case IN_MEMORY:
+        stream->bytes = round_up(sm_bytes, unit) * search->sms;
+        request.cold = true;
+        break;
+    case IN_L2: {
+        const uint64_t rounds = at_least_one(search->room_bytes / search->sms / unit);
+        stream->bytes = rounds * unit * search->sms;
+        stream->passes = at_least_one(sm_bytes / (rounds * unit));
+        break;
+    }
+    case IN_SM: {
+        const uint64_t room =
+            search->room_bytes < first_near_bytes ? search->room_bytes : first_near_bytes;
+        const uint64_t rounds = at_least_one(room / unit);
+        stream->bytes = rounds * unit / shape->blocks_per_sm;
+        stream->passes = at_least_one(sm_bytes / (rounds * unit));
+        break;
+    }
+    }
+    return request;
+}
+
+/* What a stream moves. */
+static double moved_bytes(const struct search *search, const struct fth_request *request)
+{
+    const struct fth_stream *stream = &request->stream;
+    double arrays = stream->shared_by_all ? 1 : (double)(search->sms * stream->blocks_per_sm);
+    return (double)stream->bytes * (double)stream->passes * arrays *
+           (stream->kind == FTH_STREAM_COPY ? 2 : 1);
+}
+
+/* Nanoseconds of each request. */
+static enum fth_status ask(struct search *search, const struct fth_request *requests, size_t count,
+                           double *ns, struct fth_bandwidth *bandwidth, struct fth_error *error)
+{
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(search->prober, requests, count, &answers, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        ns[i] = answers.items[i].cycles[0];
+        search->tick_ns = answers.items[i].cycles[2];
+        bandwidth->samples++;
+        bandwidth->clock_mhz = answers.items[i].clock_mhz;
+    }
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* ---- what is decided ---- */
+
+static enum fth_status find_shape(struct search *search, struct fth_bandwidth *bandwidth,
+                                  struct fth_error *error)
+{
+    struct fth_request requests[MOST_SHAPES];
+    double ns[MOST_SHAPES], best = 0;
+    for (size_t i = 0; i < search->shape_count; i++)
+        requests[i] = make_request(search, &search->shapes[i], search->sm_bytes);
+    enum fth_status status = ask(search, requests, search->shape_count, ns, bandwidth, error);
+    for (size_t i = 0; i < search->shape_count && status == FTH_OK; i++) {
+        double rate = ns[i] > 0 ? moved_bytes(search, &requests[i]) / ns[i] : 0;
+        if (i == 0 || rate > best * better) {
+            best = rate;
+            bandwidth->shape = search->shapes[i];
+        }
+    }
+    return status;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* How far the median is from the nearest of the others. */
+static double nearest(const double *sorted)
+{
+    const size_t middle = PAIRS / 2;
+    return fmin(sorted[middle] - sorted[middle - 1], sorted[middle + 1] - sorted[middle]);
+}
+
+/* Pairs of streams of the best shape. `spread` tells how far the result may be off, by how far the
+ * times that agree best are apart; NAN where they do not tell anything. */
+static enum fth_status measure(struct search *search, struct fth_bandwidth *bandwidth,
+                               double *spread, struct fth_error *error)
+{
+    /* The first one brings the instructions, and finds the caches as another shape left them. */
+    struct fth_request requests[1 + 2 * PAIRS];
+    double ns[1 + 2 * PAIRS], shorter[PAIRS], longer[PAIRS];
+    requests[0] = make_request(search, &bandwidth->shape, search->sm_bytes);
+    for (size_t i = 1; i < FTH_COUNT(requests); i++) {
+        requests[i] = requests[0];
+        const uint64_t longer_by = i % 2 ? 1 : LONGER;
+        if (targets[search->target].place == IN_MEMORY)
+            requests[i].stream.bytes *= longer_by;
+        else
+            requests[i].stream.passes *= longer_by;
+    }
+    *spread = NAN;
+    bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = NAN;
+    enum fth_status status = ask(search, requests, FTH_COUNT(requests), ns, bandwidth, error);
+    if (status != FTH_OK)
+        return status;
+    const double more = moved_bytes(search, &requests[2]) - moved_bytes(search, &requests[1]);
+    for (size_t i = 0; i < PAIRS; i++) {
+        shorter[i] = ns[1 + 2 * i];
+        longer[i] = ns[2 + 2 * i];
+    }
+    qsort(shorter, PAIRS, sizeof *shorter, compare_doubles);
+    qsort(longer, PAIRS, sizeof *longer, compare_doubles);
+    /* The median of the shorter ones in both: with one that was disturbed, the best would be too
+     * good. */
+    const double usual = shorter[PAIRS / 2];
+    if (longer[0] <= usual)
+        return FTH_OK;
+    const double median = longer[PAIRS / 2] - usual;
+    bandwidth->bytes_per_s = more / (longer[0] - usual) * 1e9;
+    bandwidth->median_bytes_per_s = more / median * 1e9;
+    *spread = (nearest(longer) + nearest(shorter)) / median;
+    if (median < (double)(least_ticks * search->tick_ns))
+        *spread = fmax(*spread, 2 * steady);
+    return FTH_OK;
+}
+
+/* What cannot be more: memory moves two words a clock over its bus (the driver's clock is that of
+ * GDDR and HBM alike, half of the rate of data); an SM loads or stores 32 words of 4 bytes a clock,
+ * from wherever (of 8 bytes on Kepler, in shared memory). NAN: not known. */
+static double find_limit(const struct search *search, double clock_mhz)
+{
+    const struct fth_gpu *known = search->known;
+    if (targets[search->target].place == IN_MEMORY)
+        return fth_gpu_number(known, "device", "memory_bus_bits", NAN) / 8 * 2 *
+               fth_gpu_number(known, "device", "memory_clock_mhz", NAN) * 1e6;
+    const char *capability = fth_gpu_text(known, "device", "compute_capability");
+    const bool kepler = capability && strncmp(capability, "3.", 2) == 0;
+    if (!isfinite(clock_mhz))
+        clock_mhz = fth_gpu_number(known, "device", "clock_mhz", NAN);
+    return 32.0 * (kepler ? 8 : 4) * clock_mhz * 1e6 * (double)search->sms;
+}
+
+static enum fth_status judge(const struct search *search, const struct fth_bandwidth *bandwidth,
+                             double spread, struct fth_error *error)
+{
+    const char *element = targets[search->target].element;
+    if (isnan(bandwidth->bytes_per_s) || isnan(spread) || spread > unsteady)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", element,
+                        "the times of equal streams differ too much");
+    const double limit = find_limit(search, bandwidth->clock_mhz);
+    if (bandwidth->bytes_per_s > limit * tolerance)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", element,
+                        "%.4g bytes/s were measured, and %.4g are the most that %s allow",
+                        bandwidth->bytes_per_s, limit,
+                        targets[search->target].place == IN_MEMORY
+                            ? "the memory's clock and bus"
+                            : "the loads and stores of the SMs");
+    return FTH_OK;
+}
+
+/* ---- all of it ---- */
+
+/* How much room there is for the arrays, and how long streams may be. */
+static void find_room(struct search *search)
+{
+    const struct fth_gpu *known = search->known;
+    const char *element = targets[search->target].element;
+    double room = 0;
+    search->sm_bytes = targets[search->target].place == IN_SM ? first_near_bytes : first_wide_bytes;
+    search->most_bytes = most_near_bytes;
+    switch (targets[search->target].path) {
+    case FTH_PATH_CONSTANT:
+        search->sm_bytes = first_constant_bytes;
+        room = fth_gpu_number(known, element, "size_bytes", least_constant_bytes);
+        break;
+    case FTH_PATH_SHARED:
+        room = fth_gpu_number(known, element, "max_block_bytes", least_shared_bytes);
+        room /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
+        break;
+    case FTH_PATH_CA:
+    case FTH_PATH_READONLY:
+    case FTH_PATH_TEXTURE:
+        /* Half of it, lest lines of one set are too many. */
+        room = fth_gpu_number(known, element, "size_bytes", least_l1_bytes);
+        room = fmax(room / 2, fmin(room, least_l1_bytes));
+        break;
+    default:
+        /* A quarter of L2, so that it fits into each of its partitions with what it copies from the
+         * others; no more than is needed to be spread over all of it. */
+        room = fth_gpu_number(known, "l2", "size_bytes", least_l2_bytes) / 4;
+        room /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
+        room = fmin(room, (double)(first_wide_bytes * search->sms));
+        break;
+    }
+    search->room_bytes = (uint64_t)room;
+    if (targets[search->target].place != IN_MEMORY)
+        return;
+    double bytes = fth_gpu_number(known, "memory", "size_bytes", least_memory_bytes) / 8;
+    bytes = fmin(bytes, (double)most_cold_bytes);
+    search->most_bytes = (uint64_t)bytes / search->sms;
+}
+
+/* The shapes that this GPU can run with all blocks at a time, and whose arrays fit. */
+static void find_shapes(struct search *search)
+{
+    const enum place place = targets[search->target].place;
+    const struct fth_stream_shape *list = place == IN_MEMORY ? memory_shapes : cache_shapes;
+    const size_t count =
+        place == IN_MEMORY ? FTH_COUNT(memory_shapes) : FTH_COUNT(cache_shapes);
+    for (size_t i = 0; i < count; i++) {
+        const struct fth_stream_shape *shape = &list[i];
+        uint64_t unit = unit_bytes(search, shape);
+        if (place == IN_L2)
+            unit *= search->sms;
+        if ((uint64_t)shape->threads * shape->blocks_per_sm > search->threads_per_sm ||
+            (place != IN_MEMORY && unit > search->room_bytes) ||
+            (shape->vector_bytes == 4 && search->shape_count >= ENOUGH_SHAPES) ||
+            !fth_kernels_has_stream(targets[search->target].kind, targets[search->target].path,
+                                    shape->vector_bytes))
+            continue;
+        search->shapes[search->shape_count++] = *shape;
+    }
+}
+
+enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struct fth_gpu *known,
+                                    enum fth_bandwidth_target target,
+                                    struct fth_bandwidth *bandwidth, struct fth_error *error)
+{
+    struct search search = {
+        .prober = prober,
+        .known = known,
+        .target = target,
+        .sms = at_least_one(prober->sms),
+        .threads_per_sm =
+            (uint64_t)fth_gpu_number(known, "device", "max_threads_per_sm", least_threads_per_sm)};
+    *bandwidth = (struct fth_bandwidth){.clock_mhz = NAN};
+    find_room(&search);
+    find_shapes(&search);
+    if (search.shape_count == 0)
+        return fth_fail(error, FTH_UNSUPPORTED, "find bandwidth", targets[target].element,
+                        "%llu bytes are too few for a stream",
+                        (unsigned long long)search.room_bytes);
+    double spread = NAN;
+    enum fth_status status = FTH_OK;
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        status = find_shape(&search, bandwidth, error);
+        if (status == FTH_OK)
+            status = measure(&search, bandwidth, &spread, error);
+        if (status != FTH_OK || spread <= steady ||
+            search.sm_bytes * GROWTH * LONGER > search.most_bytes)
+            break;
+        search.sm_bytes *= GROWTH;
+    }
+    return status == FTH_OK ? judge(&search, bandwidth, spread, error) : status;
+}
