@@ -10,6 +10,9 @@ static const struct cli_option option_record = {
     "record", 0, "FILE", CLI_WORD_FILE,
     "keep all samples there, to be looked at again with --device replay:FILE"};
 
+static const struct cli_option option_thorough = {
+    "thorough", 0, NULL, CLI_WORD_NONE, "what takes long, too: the bandwidth of a simulated GPU"};
+
 /* The next of a list with commas, from *at on; false at the end. */
 static bool next_element(const char **at, char *name, size_t size)
 {
@@ -112,7 +115,11 @@ static int fail_to_open(const struct fth_error *error)
 static int measure(const struct cli_arguments *arguments, struct fth_device *device)
 {
     const char *only = cli_value(arguments, &option_only);
-    const struct fth_discover_options options = {.only = only, .log = &cli_log};
+    const struct fth_discover_options options = {
+        .only = only,
+        .log = &cli_log,
+        .no_bandwidth = strncmp(fth_device_id(device), "sim:", 4) == 0 &&
+                        !cli_value(arguments, &option_thorough)};
     struct fth_error error = FTH_NO_ERROR, fault = FTH_NO_ERROR;
     struct fth_gpu *gpu = NULL;
     enum fth_status status = fth_discover(device, &options, &gpu, &error);
@@ -168,7 +175,7 @@ static int run(const struct cli_arguments *arguments)
 
 #define SHARED_OPTIONS                                                                             \
     &cli_option_device, &cli_option_json, &cli_option_format, &cli_option_output, &option_only,    \
-        &option_record
+        &option_record, &option_thorough
 static const struct cli_option *const options[] = {SHARED_OPTIONS, &cli_option_help, NULL};
 static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_option_version,
                                                         &cli_option_help, NULL};
@@ -194,8 +201,11 @@ const struct cli_command cli_topo = {
     "topo",
     "measure the memory topology of a GPU",
     "[OPTION]...",
-    "Measures a GPU and shows its memory topology: what the driver tells and, so far, the\n"
-    "latency of L1, L2 and memory and the size of L1.\n"
+    "Measures a GPU and shows its memory topology: what the driver tells; of L1, texture and\n"
+    "read-only caches size, line, sector, latency, number an SM and which of them are one; of\n"
+    "constant and instruction caches size and pace; shared memory of the own and of another\n"
+    "SM; of L2 latency, partitions and what memory fills it with; memory; TLBs; and how many\n"
+    "bytes pass in a second.\n"
     "\n"
     "A DEVICE is cuda:NUMBER, cuda:UUID (both from 'fathom devices'), sim:NAME (a simulated\n"
     "GPU, a name of 'fathom gpus'), sim:FILE (made from a description of your own) or\n"

@@ -66,7 +66,7 @@ enum fth_status fth_discover_l2(struct fth_discovery *discovery, struct fth_erro
     struct fth_gpu *gpu = discovery->gpu;
     enum fth_status status =
         fth_probe_l2(&discovery->prober, (uint64_t)size->number, discovery->l2.value,
-                     discovery->memory.value, discovery->l2_overhead_cycles, &found, error);
+                     &discovery->memory, discovery->l2_overhead_cycles, &found, error);
     if (status == FTH_OK)
         status = fth_note_count(gpu, "l2", "partitions", found.partitions, found.samples,
                                 "plateaus between L2 and memory as the footprint grows", error);

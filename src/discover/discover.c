@@ -6,8 +6,10 @@
 
 /* Latencies come first, since everything else tells hits from misses by them. */
 static fth_stage *const stages[] = {
-    fth_discover_l2_latency, fth_discover_sm, fth_discover_shared, fth_discover_constants,
-    fth_discover_memory,     fth_discover_l2, fth_discover_tlbs,   fth_discover_gates};
+    fth_discover_l2_latency, fth_discover_sm,     fth_discover_shared,
+    fth_discover_constants,  fth_discover_memory, fth_discover_l2,
+    fth_discover_tlbs,       fth_discover_rates,  fth_discover_gates,
+};
 
 bool fth_discovery_wants(const struct fth_discovery *discovery, const char *element)
 {
@@ -44,7 +46,8 @@ enum fth_status fth_discover(struct fth_device *device, const struct fth_discove
                              struct fth_gpu **gpu, struct fth_error *error)
 {
     struct fth_discovery discovery = {.prober = {.device = device, .log = options->log},
-                                      .only = options->only};
+                                      .only = options->only,
+                                      .no_bandwidth = options->no_bandwidth};
     *gpu = NULL;
     enum fth_status status = check_only(options->only, error);
     if (status == FTH_OK)

@@ -4,6 +4,7 @@
  *   discover.c  the stages and their order      sm.c      L1, texture and read-only caches
  *   note.c      figures into attributes         inner.c   constants, code, shared memory
  *   gates.c     what cannot be true             beyond.c  L2, memory, TLBs
+ *   rates.c     bandwidth
  */
 #ifndef FTH_DISCOVER_H
 #define FTH_DISCOVER_H
@@ -15,6 +16,7 @@ struct fth_discovery {
     struct fth_prober prober;
     struct fth_gpu *gpu;
     const char *only;
+    bool no_bandwidth;
     struct fth_figure l2, memory;
     double l2_overhead_cycles; /* of timing one hop that leaves the SM */
 };
@@ -25,7 +27,7 @@ bool fth_discovery_wants(const struct fth_discovery *discovery, const char *elem
 
 typedef enum fth_status fth_stage(struct fth_discovery *discovery, struct fth_error *error);
 fth_stage fth_discover_l2_latency, fth_discover_sm, fth_discover_shared, fth_discover_constants,
-    fth_discover_memory, fth_discover_l2, fth_discover_tlbs;
+    fth_discover_memory, fth_discover_l2, fth_discover_tlbs, fth_discover_rates;
 /* Figures that cannot be true are taken out, with the reason. */
 fth_stage fth_discover_gates;
 

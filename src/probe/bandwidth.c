@@ -22,8 +22,8 @@ enum {
     MOST_SHAPES = 8
 };
 
-/* Results that agree: within 1.5 %, from differences of so many ticks of the timer, which can be off
- * by a tick at both ends. */
+/* Results that agree: within 1.5 %, from differences of so many ticks of the timer, which can be
+ * off by a tick at both ends. */
 static const double steady = 0.015;
 static const uint64_t least_ticks = 300;
 /* A result is no good at all where the pairs differ by more than this. */
@@ -82,12 +82,12 @@ static const struct {
                                    FTH_PATH_SHARED, 100},
 };
 
-/* What is tried, the smallest first. Little's law: a GPU that moves 35 bytes a cycle and SM through a
- * latency of 700 cycles needs 24 KiB under way in each, and each thread has four vectors. */
+/* What is tried, the smallest first. Little's law: a GPU that moves 35 bytes a cycle and SM through
+ * a latency of 700 cycles needs 24 KiB under way in each, and each thread has four vectors. */
 static const struct fth_stream_shape memory_shapes[] = {
     {1, 1024, 16}, {2, 512, 16}, {2, 1024, 16}, {8, 256, 16}};
-/* All threads of a block together take 4 vectors each: arrays that fit into 8 KiB are among them. Loads
- * of 4 bytes are tried only where there are few others. */
+/* All threads of a block together take 4 vectors each: arrays that fit into 8 KiB are among them.
+ * Loads of 4 bytes are tried only where there are few others. */
 static const struct fth_stream_shape cache_shapes[] = {{1, 1024, 16}, {2, 1024, 16}, {1, 512, 16},
                                                        {1, 256, 16},  {1, 1024, 4},  {2, 1024, 4},
                                                        {1, 512, 4}};
@@ -358,8 +358,7 @@ static void find_shapes(struct search *search)
 {
     const enum place place = targets[search->target].place;
     const struct fth_stream_shape *list = place == IN_MEMORY ? memory_shapes : cache_shapes;
-    const size_t count =
-        place == IN_MEMORY ? FTH_COUNT(memory_shapes) : FTH_COUNT(cache_shapes);
+    const size_t count = place == IN_MEMORY ? FTH_COUNT(memory_shapes) : FTH_COUNT(cache_shapes);
     for (size_t i = 0; i < count; i++) {
         const struct fth_stream_shape *shape = &list[i];
         uint64_t unit = unit_bytes(search, shape);
@@ -379,13 +378,12 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
                                     enum fth_bandwidth_target target,
                                     struct fth_bandwidth *bandwidth, struct fth_error *error)
 {
-    struct search search = {
-        .prober = prober,
-        .known = known,
-        .target = target,
-        .sms = at_least_one(prober->sms),
-        .threads_per_sm =
-            (uint64_t)fth_gpu_number(known, "device", "max_threads_per_sm", least_threads_per_sm)};
+    struct search search = {.prober = prober,
+                            .known = known,
+                            .target = target,
+                            .sms = at_least_one(prober->sms),
+                            .threads_per_sm = (uint64_t)fth_gpu_number(
+                                known, "device", "max_threads_per_sm", least_threads_per_sm)};
     *bandwidth = (struct fth_bandwidth){.clock_mhz = NAN};
     find_room(&search);
     find_shapes(&search);

@@ -31,14 +31,15 @@ static double threshold_of(const struct fth_capacity_plan *plan)
     return sqrt(plan->hit_cycles * plan->miss_cycles);
 }
 
-/* The first timed pass fills the cache and does not count: its instructions come from memory, and
- * with the samples something else goes through the cache from then on, which on an H200 costs a few
- * lines once. */
+/* The first timed pass does not count either: its instructions come from memory, and with the
+ * samples something else goes through the cache from then on, which on an H200 costs a few lines
+ * once. */
 static struct fth_request walk_over(const struct fth_capacity_plan *plan, uint64_t count,
                                     unsigned passes)
 {
     struct fth_chain chain = {.stride_bytes = plan->stride_bytes, .count = count};
     struct fth_request request = fth_request_make(plan->carveout_percent);
+    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1 + passes);
     return request;
 }

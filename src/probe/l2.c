@@ -12,7 +12,7 @@
 
 enum {
     LINE = 128,
-    SAMPLED = 61, /* lines from one sample to the next; odd, so that all sets and slices are met */
+    SAMPLES = 2048, /* of a footprint, where it has so many lines */
     FOOTPRINTS = 3,
     FILL_HOPS = 1024
 };
@@ -27,6 +27,20 @@ static double beyond(const struct fth_samples *samples, double threshold)
     for (size_t i = 0; i < samples->count; i++)
         slow += samples->cycles[i] > threshold;
     return (double)slow / (double)samples->count;
+}
+
+/* What near hits take at most, from a footprint that is near as a whole: but for one in twenty, and a
+ * little more. */
+static enum fth_status find_near_edge(const struct fth_samples *samples, double *edge,
+                                      struct fth_error *error)
+{
+    double *sorted = NULL;
+    enum fth_status status =
+        fth_sorted_u32(samples->cycles, samples->count, "find partitions", &sorted, error);
+    if (status == FTH_OK)
+        *edge = fth_quantile_sorted(sorted, samples->count, 0.95) * 1.05;
+    free(sorted);
+    return status;
 }
 
 /* Of the hops slower than near ones: the lowest plateau below memory's latency. */
@@ -84,7 +98,7 @@ static enum fth_status find_fill(const struct fth_prober *prober, double thresho
 }
 
 enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes, double l2_cycles,
-                             double memory_cycles, double overhead_cycles,
+                             const struct fth_figure *memory, double overhead_cycles,
                              struct fth_l2_found *found, struct fth_error *error)
 {
     *found = (struct fth_l2_found){.partitions = 1};
@@ -92,7 +106,9 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes,
     for (size_t i = 0; i < FOOTPRINTS; i++) {
         uint64_t lines = (uint64_t)((double)l2_bytes * footprints[i]) / LINE;
         struct fth_chain all = {.stride_bytes = LINE, .count = lines};
-        struct fth_chain some = {.stride_bytes = LINE * SAMPLED, .count = lines / SAMPLED};
+        /* An odd number of lines apart, so that all sets and slices are met. */
+        uint64_t apart = lines / SAMPLES | 1;
+        struct fth_chain some = {.stride_bytes = LINE * apart, .count = lines / apart};
         requests[i] = fth_request_make(-1);
         requests[i].alone = true;
         requests[i].sm = 0;
@@ -101,11 +117,12 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes,
             fth_request_add(&requests[i], FTH_STEP_TOUCH, FTH_PATH_CG, all, 1);
         fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CG, some, 1);
     }
-    /* Near hits spread by a fifth at most; memory lies well above the far partition. */
-    const double near_edge = overhead_cycles + l2_cycles * 1.2;
-    const double memory_edge = overhead_cycles + memory_cycles * 0.93;
+    const double memory_edge = overhead_cycles + memory->low - 2;
+    double near_edge = 0;
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, requests, FOOTPRINTS, &answers, error);
+    if (status == FTH_OK)
+        status = find_near_edge(&answers.items[0], &near_edge, error);
     for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
         found->samples += answers.items[i].count;
         if (beyond(&answers.items[i], near_edge) < 0.02)
@@ -122,6 +139,6 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes,
     }
     fth_answers_fini(&answers);
     if (status == FTH_OK)
-        status = find_fill(prober, overhead_cycles + sqrt(l2_cycles * memory_cycles), found, error);
+        status = find_fill(prober, overhead_cycles + sqrt(l2_cycles * memory->value), found, error);
     return status;
 }

@@ -107,7 +107,8 @@ static enum fth_status is_over(struct tlb *tlb, uint64_t stride, uint64_t count,
 {
     double cycles, paid = base + 0.75 * penalty;
     enum fth_status status = mean_of(tlb, stride, count, &cycles, NULL, &paid, error);
-    *over = penalty > LARGE_PENALTY ? paid > 2 : cycles - base > fmax(tlb->noise, 0.03 * penalty);
+    *over = penalty > LARGE_PENALTY ? paid > 2 + (double)count / 256
+                                    : cycles - base > fmax(tlb->noise, 0.03 * penalty);
     return status;
 }
 

@@ -12,8 +12,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What is evicted is written to memory little by little, as this part of L2 is filled again. Otherwise
- * an SM would have to wait for what others have written, if by chance it is the one that evicts it. */
+/* What is evicted is written to memory little by little, as this part of L2 is filled again.
+ * Otherwise an SM would have to wait for what others have written, if by chance it is the one that
+ * evicts it. */
 #define WRITE_BACK_PART 0.25
 /* The calendars reach 4 million cycles back. */
 #define RING_BITS 14

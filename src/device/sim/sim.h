@@ -123,8 +123,8 @@ uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent,
 
 /* ---- port.c ---- */
 
-/* Calendars are cut into so many cycles. Launches begin with one: where in it they did would show in
- * the time of a stream. */
+/* Calendars are cut into so many cycles. Launches begin with one: where in it they did would show
+ * in the time of a stream. */
 #define SIM_BUCKET_CYCLES 256
 
 /* Something that only so much can pass through in a time. Transfers may come in any order of

@@ -1,0 +1,60 @@
+/* Bandwidth, level by level. It comes last: what is small enough to stay in a cache is known by
+ * then. */
+#include "discover/discover.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandwidth_target target,
+                                 struct fth_error *error)
+{
+    const char *element = fth_bandwidth_element(target);
+    const char *attribute = fth_bandwidth_attribute(target);
+    struct fth_bandwidth found;
+    enum fth_status status =
+        fth_probe_bandwidth(&discovery->prober, discovery->gpu, target, &found, error);
+    if (status == FTH_UNSUPPORTED) { /* the GPU has no such thing */
+        if (error)
+            *error = FTH_NO_ERROR;
+        return FTH_OK;
+    }
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, element, attribute, status, error);
+    char note[96];
+    snprintf(note, sizeof note, "%u blocks of %u threads an SM, %u bytes at a time",
+             (unsigned)found.shape.blocks_per_sm, (unsigned)found.shape.threads,
+             (unsigned)found.shape.vector_bytes);
+    /* Four digits are more than two runs agree in. */
+    const double unit = pow(10, floor(log10(found.bytes_per_s)) - 3);
+    return fth_note_number(discovery->gpu,
+                           &(struct fth_note){.element = element,
+                                              .attribute = attribute,
+                                              .value = round(found.bytes_per_s / unit) * unit,
+                                              .low = round(found.median_bytes_per_s / unit) * unit,
+                                              .high = round(found.bytes_per_s / unit) * unit,
+                                              .confidence = NAN,
+                                              .samples = found.samples,
+                                              .method = "all SMs at once, the best of several "
+                                                        "launch shapes; low: the median of its "
+                                                        "repeats",
+                                              .note = note},
+                           error);
+}
+
+enum fth_status fth_discover_rates(struct fth_discovery *discovery, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    for (int i = 0; i < FTH_BANDWIDTH_TARGETS && status == FTH_OK && !discovery->no_bandwidth;
+         i++) {
+        enum fth_bandwidth_target target = (enum fth_bandwidth_target)i;
+        const char *element = fth_bandwidth_element(target);
+        /* A cache that was not found has no bandwidth. */
+        if (!fth_discovery_wants(discovery, element) ||
+            !fth_gpu_attribute(discovery->gpu, element, "latency_cycles"))
+            continue;
+        fth_log_progress(discovery->prober.log, "bandwidth",
+                         0.85 + 0.14 * i / FTH_BANDWIDTH_TARGETS);
+        status = find_rate(discovery, target, error);
+    }
+    return status;
+}
