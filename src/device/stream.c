@@ -27,9 +27,9 @@ static const char operation[] = "check request";
 #define MOST_PASSES (UINT64_C(1) << 32)
 enum { MOST_THREADS = 1024, MOST_BLOCKS = 32, MOST_SMS = 1024 };
 
-/* Where its size is not known, L2 is taken for the largest there is. What a cold stream goes over was
- * last used so many sizes of L2 ago: of an L2 that replaces at random, one line in 55 would still be
- * there. */
+/* Where its size is not known, L2 is taken for the largest there is. What a cold stream goes over
+ * was last used so many sizes of L2 ago: of an L2 that replaces at random, one line in 55 would
+ * still be there. */
 static const uint64_t unknown_l2_bytes = UINT64_C(128) << 20, sizes_between = 4;
 /* No memory is slower; a stream that takes longer hangs. */
 static const double shortest_limit_s = 3, slowest_bytes_per_s = 1e9;
@@ -102,8 +102,8 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
     if (stream->shared_by_all && !is_global(stream))
         return fth_fail(error, FTH_INVALID, operation, "stream.shared_by_all",
                         "through %s every block has its own", fth_path_name(stream->path));
-    if (request->cold && (!stream->shared_by_all || stream->passes != 1 ||
-                          stream->path == FTH_PATH_TEXTURE))
+    if (request->cold &&
+        (!stream->shared_by_all || stream->passes != 1 || stream->path == FTH_PATH_TEXTURE))
         return fth_fail(error, FTH_INVALID, operation, "cold",
                         "only one pass over an array in global memory for all blocks can be cold");
     if (request->sm != FTH_ANY_SM)
@@ -233,8 +233,8 @@ static enum fth_status prepare(struct fth_batch *batch, const struct run *run, b
     const struct fth_stream *stream = run->stream;
     *source = memory->address;
     const bool is_there = stream->shared_by_all && run->piece_bytes <= memory->resident_bytes;
-    const bool goes_on = (memory->flowing || stream->kind == FTH_STREAM_READ) &&
-                         memory->kind == stream->kind;
+    const bool goes_on =
+        (memory->flowing || stream->kind == FTH_STREAM_READ) && memory->kind == stream->kind;
     memory->flowing = cold;
     memory->kind = stream->kind;
     memory->resident_bytes = !cold && stream->shared_by_all ? run->piece_bytes : 0;
@@ -287,8 +287,8 @@ static enum fth_status measure(struct fth_batch *batch, const struct run *run, b
                                uint32_t *samples, struct fth_error *error)
 {
     const uint64_t size = run->blocks * sizeof(struct block_times);
-    const double moved = (double)run->piece_bytes * (double)(run->stream->passes + 1) +
-                         (double)l2_bytes(batch);
+    const double moved =
+        (double)run->piece_bytes * (double)(run->stream->passes + 1) + (double)l2_bytes(batch);
     struct block_times *times = malloc(size);
     uint64_t source = 0;
     enum fth_status status =
@@ -300,8 +300,8 @@ static enum fth_status measure(struct fth_batch *batch, const struct run *run, b
     if (status == FTH_OK)
         status = launch(batch, run, source, run->stream->bytes, true, error);
     if (status == FTH_OK)
-        status = batch->ops->wait(batch->machine,
-                                  shortest_limit_s + moved / slowest_bytes_per_s, error);
+        status =
+            batch->ops->wait(batch->machine, shortest_limit_s + moved / slowest_bytes_per_s, error);
     if (status == FTH_OK)
         status =
             batch->ops->download(batch->machine, times, batch->stream.control + 32, size, error);
@@ -344,8 +344,7 @@ static enum fth_status load(struct fth_batch *batch, const struct fth_stream *st
     enum fth_status status = FTH_OK;
     if (!*kept) {
         struct fth_buffer ptx = {0};
-        status =
-            fth_kernels_stream(stream->kind, stream->path, stream->vector_bytes, &ptx, error);
+        status = fth_kernels_stream(stream->kind, stream->path, stream->vector_bytes, &ptx, error);
         if (status == FTH_OK)
             status = batch->ops->load(batch->machine, "stream", ptx.data, ptx.size, kept, error);
         fth_buffer_fini(&ptx);
@@ -381,8 +380,8 @@ static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_mo
     const struct fth_stream *stream = &request->stream;
     struct fth_stream_memory *memory = &batch->stream;
     struct run run = {.stream = stream,
-                      .blocks = (stream->sms ? stream->sms : batch->facts.sms) *
-                                stream->blocks_per_sm,
+                      .blocks =
+                          (stream->sms ? stream->sms : batch->facts.sms) * stream->blocks_per_sm,
                       .carveout_percent = request->carveout_percent};
     run.arrays_bytes = stream->bytes * (stream->shared_by_all ? 1 : run.blocks);
     run.piece_bytes = run.arrays_bytes * (stream->kind == FTH_STREAM_COPY ? 2 : 1);
@@ -393,8 +392,8 @@ static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_mo
         status = reserve(batch, &memory->control, &memory->control_bytes,
                          32 * ((uint64_t)run.blocks + 1), error);
     if (status == FTH_OK && is_global(stream)) {
-        /* A cold one has room for itself, for what goes before it, and at the end for a piece that is
-         * left out. */
+        /* A cold one has room for itself, for what goes before it, and at the end for a piece that
+         * is left out. */
         const uint64_t old = memory->bytes;
         const uint64_t want = run.piece_bytes * (request->cold ? 2 : 1) +
                               (request->cold ? (sizes_between + 1) * l2_bytes(batch) : 0);

@@ -20,7 +20,8 @@ struct gpu {
     "\"name\": \"Test\", \"sms\": 8, \"clock_mhz\": 1000, \"max_threads_per_sm\": 2048, "          \
     "\"memory_clock_mhz\": 1000, \"memory_bus_bits\": 512"
 #define L1 "\"l1\": {\"size_bytes\": 131072, \"line_bytes\": 128, \"latency_cycles\": 32"
-#define L2 "\"l2\": {\"size_bytes\": 4194304, \"line_bytes\": 128, \"sector_bytes\": 32, "         \
+#define L2                                                                                         \
+    "\"l2\": {\"size_bytes\": 4194304, \"line_bytes\": 128, \"sector_bytes\": 32, "                \
     "\"latency_cycles\": 200"
 #define SHARED "\"shared\": {\"size_bytes\": 131072, \"latency_cycles\": 30"
 #define MEMORY "\"memory\": {\"size_bytes\": 4294967296, \"latency_cycles\": 500"
@@ -59,8 +60,8 @@ static void know(struct gpu *gpu, const char *element, double size_bytes)
     size.number = size_bytes;
     if (!fth_gpu_section(gpu->known, element))
         assert_int_equal(fth_gpu_add_element(gpu->known, element, &error), FTH_OK);
-    assert_int_equal(
-        fth_gpu_set(gpu->known, fth_gpu_section(gpu->known, element), &size, &error), FTH_OK);
+    assert_int_equal(fth_gpu_set(gpu->known, fth_gpu_section(gpu->known, element), &size, &error),
+                     FTH_OK);
 }
 
 static void find(struct gpu *gpu, enum fth_bandwidth_target target, double bytes_per_s)
@@ -205,8 +206,8 @@ static void each_stream_runs(void **state)
                     fail_msg("%s", error.cause);
                 assert_int_equal(samples.status, FTH_OK);
                 assert_int_equal(samples.count, 3);
-                /* Some cycles early, at most the 256 for which bandwidth is kept account of: no path
-                 * gives more than 128 bytes a cycle. */
+                /* Some cycles early, at most the 256 for which bandwidth is kept account of: no
+                 * path gives more than 128 bytes a cycle. */
                 assert_true(samples.cycles[1] + 256 >= 16384 / 128);
                 assert_true(samples.cycles[1] > 0);
                 assert_true(samples.cycles[0] + 1 >= samples.cycles[1]);
@@ -332,9 +333,9 @@ static void the_impossible_is_refused(void **state)
              L2 "}, " MEMORY ", \"read_bytes_per_s\": 100e9}");
     struct fth_bandwidth found;
     struct fth_error error = NO_ERROR;
-    assert_int_equal(fth_probe_bandwidth(&gpu.prober, gpu.known, FTH_BANDWIDTH_MEMORY_READ, &found,
-                                         &error),
-                     FTH_INCONCLUSIVE);
+    assert_int_equal(
+        fth_probe_bandwidth(&gpu.prober, gpu.known, FTH_BANDWIDTH_MEMORY_READ, &found, &error),
+        FTH_INCONCLUSIVE);
     assert_non_null(strstr(error.cause, "clock and bus"));
     assert_true(found.bytes_per_s > 90e9);
     /* Half of the SMs cannot have given as much. */

@@ -40,8 +40,8 @@ static enum fth_status tell(struct fth_gpu *facts, const char *section,
     return fth_gpu_set(facts, fth_gpu_section(facts, section), &attribute, error);
 }
 
-/* A driver's memory clock is half the rate of data. Descriptions have it as their source counts it, and
- * the peak with which it is consistent. */
+/* A driver's memory clock is half the rate of data. Descriptions have it as their source counts it,
+ * and the peak with which it is consistent. */
 static double memory_clock(const struct fth_gpu *gpu)
 {
     double peak = fth_gpu_number(gpu, "memory", "peak_bytes_per_s", NAN);

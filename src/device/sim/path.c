@@ -192,7 +192,8 @@ static unsigned worst_bank(const struct sim_plan *plan, const struct fth_ptx_acc
     uint64_t words[MOST_WORDS];
     unsigned count = 0, worst = 1;
     if (is_contiguous(access) && access->addresses[0] % plan->bank_bytes == 0) {
-        uint64_t row = (uint64_t)plan->banks * plan->bank_bytes, size = 32 * (uint64_t)access->bytes;
+        uint64_t row = (uint64_t)plan->banks * plan->bank_bytes,
+                 size = 32 * (uint64_t)access->bytes;
         return (unsigned)((size + row - 1) / row);
     }
     memset(heads, 0xff, plan->banks * sizeof *heads);

@@ -120,8 +120,8 @@ uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent,
 
 /* ---- port.c ---- */
 
-/* Calendars are cut into so many cycles. Launches begin with one: where in it they did would show in
- * the time of a stream. */
+/* Calendars are cut into so many cycles. Launches begin with one: where in it they did would show
+ * in the time of a stream. */
 #define SIM_BUCKET_CYCLES 256
 
 /* Something that only so much can pass through in a time. Transfers may come in any order of
@@ -211,7 +211,6 @@ struct sim_l2 {
     struct fth_cache **partitions;
     struct sim_link *links; /* [sm] */
     uint32_t sharers;       /* SMs that take part in the launch */
-    double owed_bytes;      /* evicted, and not counted as written to memory yet */
 };
 
 FTH_MUST_USE enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan,

@@ -139,8 +139,8 @@ static bool make_room(struct sim_timing *timing, struct sim_warp *warp, uint32_t
 }
 
 /* Issues an instruction that costs that much to fetch. While a warp waits for a load, fetch goes on
- * ahead of it, so many instructions at most; so code that mostly waits issues at every cycle, and code
- * that does not at the pace of its fetch. */
+ * ahead of it, so many instructions at most; so code that mostly waits issues at every cycle, and
+ * code that does not at the pace of its fetch. */
 static inline void settle(struct sim_warp *warp, const struct fth_ptx_issue *issue, int64_t cost)
 {
     const struct fth_ptx_operands *operands = issue->operands;
