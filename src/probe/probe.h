@@ -133,10 +133,10 @@ struct fth_bandwidth {
     double clock_mhz;
 };
 
-/* `known` is what is known of the GPU so far: what the driver tells (SMs, clocks, bus width, sizes),
- * and the sizes of caches that were found; those that are missing are taken to be small. Fails with
- * FTH_INCONCLUSIVE where the result is not possible, or differs too much from one time to the next;
- * `bandwidth` has it all the same. FTH_UNSUPPORTED: the GPU has no such thing. */
+/* `known` is what is known of the GPU so far: what the driver tells (SMs, clocks, bus width,
+ * sizes), and the sizes of caches that were found; those that are missing are taken to be small.
+ * Fails with FTH_INCONCLUSIVE where the result is not possible, or differs too much from one time
+ * to the next; `bandwidth` has it all the same. FTH_UNSUPPORTED: the GPU has no such thing. */
 FTH_MUST_USE enum fth_status fth_probe_bandwidth(const struct fth_prober *prober,
                                                  const struct fth_gpu *known,
                                                  enum fth_bandwidth_target target,
