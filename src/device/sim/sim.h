@@ -146,6 +146,7 @@ struct sim_noise {
     struct fth_rng rng;
     int64_t jitter;
     double outlier_rate;
+    int64_t longest; /* latency that is not waiting for others */
 };
 
 void sim_noise_init(struct sim_noise *noise, const struct sim_plan *plan);
