@@ -82,6 +82,7 @@ struct fth_cache_result {
     uint64_t sectors;       /* touched */
     uint64_t fetch;         /* to be read from below; counted as here from now on */
     uint64_t below;         /* of a write: passed on below at once */
+    uint64_t dirtied;       /* of a write: to be written below some time, and were not before */
     uint64_t evicted_line;  /* address of the first byte of the line thrown out, where */
     bool evicted;           /* there was one */
     uint64_t evicted_dirty; /* its sectors with bytes that must be written below */

@@ -290,11 +290,11 @@ static enum fth_status measure(struct fth_batch *batch, const struct run *run, b
     const double moved =
         (double)run->piece_bytes * (double)(run->stream->passes + 1) + (double)l2_bytes(batch);
     struct block_times *times = malloc(size);
+    if (!times)
+        return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
     uint64_t source = 0;
     enum fth_status status =
-        times ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
-    if (status == FTH_OK)
-        status = batch->ops->fill(batch->machine, batch->stream.control, 0, 32 + size, error);
+        batch->ops->fill(batch->machine, batch->stream.control, 0, 32 + size, error);
     if (status == FTH_OK)
         status = prepare(batch, run, cold, &source, error);
     if (status == FTH_OK)

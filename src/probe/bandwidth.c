@@ -35,8 +35,8 @@ static const double tolerance = 1.02;
 /* Short streams begin with so much for an SM, where the ramp-up is some latencies and the rest ten
  * times as long; the longest end with so much. From memory a GPU of today moves the most in 0.3 ms,
  * from L1 in 1 ms. Constants come in drops. */
-static const uint64_t first_near_bytes = 64 << 10, first_wide_bytes = 128 << 10,
-                      first_constant_bytes = 8 << 10, most_near_bytes = 256 << 20;
+static const uint64_t first_bytes = 64 << 10, first_constant_bytes = 8 << 10,
+                      most_sm_bytes = 256 << 20;
 static const uint64_t most_cold_bytes = UINT64_C(1) << 30;
 /* Sizes that are taken where they are not known: no GPU that fathom runs on has less. */
 static const double least_l1_bytes = 16384, least_constant_bytes = 1536, least_shared_bytes = 49152,
@@ -165,8 +165,7 @@ static struct fth_request make_request(const struct search *search,
         break;
     }
     case IN_SM: {
-        const uint64_t room =
-            search->room_bytes < first_near_bytes ? search->room_bytes : first_near_bytes;
+        const uint64_t room = search->room_bytes < first_bytes ? search->room_bytes : first_bytes;
         const uint64_t rounds = at_least_one(room / unit);
         stream->bytes = rounds * unit / shape->blocks_per_sm;
         stream->passes = at_least_one(sm_bytes / (rounds * unit));
@@ -319,8 +318,8 @@ static void find_room(struct search *search)
     const struct fth_gpu *known = search->known;
     const char *element = targets[search->target].element;
     double room = 0;
-    search->sm_bytes = targets[search->target].place == IN_SM ? first_near_bytes : first_wide_bytes;
-    search->most_bytes = most_near_bytes;
+    search->sm_bytes = first_bytes;
+    search->most_bytes = most_sm_bytes;
     switch (targets[search->target].path) {
     case FTH_PATH_CONSTANT:
         search->sm_bytes = first_constant_bytes;
@@ -342,7 +341,7 @@ static void find_room(struct search *search)
          * others; no more than is needed to be spread over all of it. */
         room = fth_gpu_number(known, "l2", "size_bytes", least_l2_bytes) / 4;
         room /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
-        room = fmin(room, (double)(first_wide_bytes * search->sms));
+        room = fmin(room, (double)(first_bytes * search->sms));
         break;
     }
     search->room_bytes = (uint64_t)room;
@@ -351,6 +350,9 @@ static void find_room(struct search *search)
     double bytes = fth_gpu_number(known, "memory", "size_bytes", least_memory_bytes) / 8;
     bytes = fmin(bytes, (double)most_cold_bytes);
     search->most_bytes = (uint64_t)bytes / search->sms;
+    /* Writes of a copy begin a latency after its reads, and end later: a longer ramp-up. */
+    if (targets[search->target].kind == FTH_STREAM_COPY)
+        search->sm_bytes *= 2;
 }
 
 /* The shapes that this GPU can run with all blocks at a time, and whose arrays fit. */

@@ -6,16 +6,15 @@
  *   SM ──► near partition ──(at home here)──────────► memory
  *                         └─(at home there)─► home ─► memory, far
  *
- * Writes and atomics are done at home, and copies elsewhere are dropped. */
+ * Writes and atomics are done at home, and copies elsewhere are dropped.
+ *
+ * What is written goes to memory when it is evicted, but takes its part of the memory's bandwidth
+ * when it becomes dirty: in the long run it is the same, and no SM has to wait for what another has
+ * written. */
 #include "device/sim/sim.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-/* What is evicted is written to memory little by little, as this part of L2 is filled again.
- * Otherwise an SM would have to wait for what others have written, if by chance it is the one that
- * evicts it. */
-#define WRITE_BACK_PART 0.25
 /* The calendars reach 4 million cycles back. */
 #define RING_BITS 14
 
@@ -65,7 +64,6 @@ static uint32_t home_of(const struct sim_plan *plan, uint64_t address)
 /* What an access moves between L2 and memory, in bytes. */
 struct traffic {
     uint64_t fetched, written;
-    uint64_t filled; /* with what is fetched, or with what the access writes */
 };
 
 /* One line's worth of a read. */
@@ -74,13 +72,11 @@ static int64_t read_line(struct sim_l2 *l2, uint32_t near, uint64_t address, uin
 {
     const struct sim_plan *plan = l2->plan;
     uint32_t home = home_of(plan, address);
-    if (sim_cache_read(l2->partitions[near], &plan->l2, &address, &bytes, &traffic->written))
+    if (sim_cache_read(l2->partitions[near], &plan->l2, &address, &bytes, NULL))
         return plan->l2_latency;
-    if (home != near &&
-        sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes, &traffic->written))
+    if (home != near && sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes, NULL))
         return plan->l2_far_latency;
     traffic->fetched += bytes;
-    traffic->filled += bytes;
     return home == near ? plan->memory_latency : plan->memory_far_latency;
 }
 
@@ -92,15 +88,9 @@ static int64_t wait_for_room(struct sim_l2 *l2, uint32_t sm, int64_t time, uint6
     struct sim_link *link = &l2->links[sm];
     int64_t wait =
         sim_port_move(&link->l2, &plan->l2_rates, l2->sharers, time, read_bytes, written_bytes);
-    if (traffic.filled == 0)
-        return wait;
-    l2->owed_bytes += (double)traffic.written;
-    double part = (double)(plan->l2.size_bytes * plan->partitions) * WRITE_BACK_PART;
-    uint64_t written = (uint64_t)(l2->owed_bytes * fmin((double)traffic.filled / part, 1));
-    l2->owed_bytes -= (double)written;
-    if (traffic.fetched || written)
+    if (traffic.fetched || traffic.written)
         wait += sim_port_move(&link->memory, &plan->memory_rates, l2->sharers, time + wait,
-                              traffic.fetched, written);
+                              traffic.fetched, traffic.written);
     return wait;
 }
 
@@ -119,6 +109,15 @@ int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t b
     return latency + wait_for_room(l2, sm, time, bytes, 0, traffic);
 }
 
+/* Writes into the partition; returns what will have to go to memory. */
+static uint64_t write_line(struct sim_l2 *l2, uint32_t home, uint64_t address, uint64_t bytes)
+{
+    struct fth_cache_result result;
+    fth_cache_access(l2->partitions[home], address, bytes, FTH_CACHE_WRITE, &result);
+    return (uint64_t)__builtin_popcountll(result.dirtied | result.below) *
+           l2->plan->l2.sector_bytes;
+}
+
 static void drop_copies(struct sim_l2 *l2, uint32_t home, uint64_t address)
 {
     for (uint32_t i = 0; i < l2->plan->partitions; i++)
@@ -135,13 +134,8 @@ int64_t sim_l2_write(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t 
     for (uint64_t at = address; at < end;) {
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
         uint32_t home = home_of(plan, at);
-        struct fth_cache_result result;
-        if (fth_cache_access(l2->partitions[home], at, stop - at, FTH_CACHE_WRITE, &result) !=
-            FTH_CACHE_HIT)
-            traffic.filled += stop - at;
+        traffic.written += write_line(l2, home, at, stop - at);
         drop_copies(l2, home, at);
-        traffic.written +=
-            (uint64_t)__builtin_popcountll(result.evicted_dirty) * plan->l2.sector_bytes;
         if (home != sm % plan->partitions)
             latency = plan->l2_far_latency;
         at = stop;
@@ -157,9 +151,9 @@ int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t
     bool near = home == sm % plan->partitions;
     uint64_t from = address, missing = bytes;
     struct traffic traffic = {0};
-    bool hit = sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing, &traffic.written);
-    traffic.fetched = traffic.filled = hit ? 0 : missing;
-    fth_cache_access(l2->partitions[home], address, bytes, FTH_CACHE_WRITE, NULL);
+    bool hit = sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing, NULL);
+    traffic.fetched = hit ? 0 : missing;
+    traffic.written = write_line(l2, home, address, bytes);
     drop_copies(l2, home, address);
     int64_t wait = wait_for_room(l2, sm, time, 0, bytes, traffic);
     if (hit)

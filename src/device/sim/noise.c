@@ -8,6 +8,11 @@ void sim_noise_init(struct sim_noise *noise, const struct sim_plan *plan)
 {
     noise->jitter = plan->jitter;
     noise->outlier_rate = plan->outlier_rate;
+    noise->longest = plan->memory_latency > plan->memory_far_latency ? plan->memory_latency
+                                                                     : plan->memory_far_latency;
+    for (unsigned i = 0; i < SIM_TLBS; i++)
+        if (plan->tlbs[i].present)
+            noise->longest += plan->tlbs[i].penalty;
     fth_rng_init(&noise->rng, plan->seed);
 }
 
@@ -18,6 +23,6 @@ int64_t sim_noise_add(struct sim_noise *noise, int64_t latency)
         latency += ((int64_t)fth_rng_below(&noise->rng, range) - noise->jitter) * SIM_CYCLE;
     }
     if (noise->outlier_rate > 0 && fth_rng_unit(&noise->rng) < noise->outlier_rate)
-        latency *= OUTLIER_FACTOR;
+        latency += (OUTLIER_FACTOR - 1) * (latency < noise->longest ? latency : noise->longest);
     return latency < SIM_CYCLE ? SIM_CYCLE : latency;
 }

@@ -149,6 +149,7 @@ struct sim_noise {
     struct fth_rng rng;
     int64_t jitter;
     double outlier_rate;
+    int64_t longest; /* latency that is not waiting for others */
 };
 
 void sim_noise_init(struct sim_noise *noise, const struct sim_plan *plan);
@@ -214,7 +215,6 @@ struct sim_l2 {
     struct fth_cache **partitions;
     struct sim_link *links; /* [sm] */
     uint32_t sharers;       /* SMs that take part in the launch */
-    double owed_bytes;      /* evicted, and not counted as written to memory yet */
 };
 
 FTH_MUST_USE enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan,
