@@ -116,10 +116,7 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
 {
     const char *only = cli_value(arguments, &option_only);
     const struct fth_discover_options options = {
-        .only = only,
-        .log = &cli_log,
-        .no_bandwidth = strncmp(fth_device_id(device), "sim:", 4) == 0 &&
-                        !cli_value(arguments, &option_thorough)};
+        .only = only, .log = &cli_log, .thorough = cli_value(arguments, &option_thorough) != NULL};
     struct fth_error error = FTH_NO_ERROR, fault = FTH_NO_ERROR;
     struct fth_gpu *gpu = NULL;
     enum fth_status status = fth_discover(device, &options, &gpu, &error);

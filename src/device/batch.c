@@ -28,7 +28,8 @@ static const uint64_t kept_part = 4;
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
-    return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+    fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+    return FTH_NO_MEMORY;
 }
 
 static enum fth_status launch(struct fth_batch *batch, const char *kernel, uint32_t blocks,
@@ -402,12 +403,12 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
     enum fth_status status = marks ? FTH_OK : out_of_memory(error);
     size_t left = group->count;
     for (int round = 0; round < MOST_LAUNCHES && left > 0 && status == FTH_OK; round++) {
-        memset(tables, 0, 2 * MOST_SMS * sizeof *tables);
+        memset(tables, 0, (size_t)2 * MOST_SMS * sizeof *tables);
         for (size_t i = 0; i < group->count; i++)
             if (!served[i])
                 tables[group->sms[i]] = (uint32_t)i + 1;
         status = batch->ops->upload(batch->machine, addresses[0], tables,
-                                    2 * MOST_SMS * sizeof *tables, error);
+                                    (size_t)2 * MOST_SMS * sizeof *tables, error);
         if (status == FTH_OK && first->cold)
             status = flush(batch, error);
         if (status == FTH_OK)
@@ -420,7 +421,7 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
                                              .shared_bytes = group->shared_bytes,
                                              .carveout_percent = first->carveout_percent,
                                              .arguments = addresses,
-                                             .argument_bytes = 3 * 8},
+                                             .argument_bytes = (size_t)3 * 8},
                 error);
         if (status == FTH_OK)
             status = batch->ops->wait(batch->machine,
@@ -483,13 +484,13 @@ static uint64_t front_room(struct fth_batch *batch, const struct fth_request *re
 static enum fth_status run_group(struct fth_batch *batch, const struct group *group,
                                  struct fth_error *error)
 {
-    uint64_t total = 0, table_bytes = 2 * MOST_SMS * sizeof(uint32_t);
+    uint64_t total = 0, table_bytes = (size_t)2 * MOST_SMS * sizeof(uint32_t);
     uint64_t request_bytes = group->count * sizeof(struct fth_chase_request);
     uint64_t mark_bytes = (group->count * 4 + 7) / 8 * 8;
     for (size_t i = 0; i < group->count; i++)
         total += fth_request_samples(group->requests[i]);
     uint32_t *tables = calloc(1, table_bytes);
-    struct fth_chase_request *requests = calloc(group->count, sizeof *requests);
+    struct fth_chase_request *requests = calloc(group->count + 1, sizeof *requests);
     bool *served = calloc(group->count, sizeof *served);
     enum fth_status status = tables && requests && served ? FTH_OK : out_of_memory(error);
     uint64_t bytes = table_bytes + request_bytes + mark_bytes + total * 4;

@@ -91,11 +91,13 @@ enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_er
         !(fth_discovery_wants(discovery, names[0]) || fth_discovery_wants(discovery, names[1])))
         return FTH_OK;
     fth_log_progress(discovery->prober.log, "TLBs", 0.8);
-    struct fth_tlbs tlbs;
+    const struct fth_attribute *l2 = fth_gpu_attribute(discovery->gpu, "l2", "size_bytes");
+    struct fth_tlbs tlbs = {.count = 0};
     struct fth_gpu *gpu = discovery->gpu;
     enum fth_status status =
-        fth_probe_tlbs(&discovery->prober, (uint64_t)(memory->number * tlb_part), &tlbs, error);
-    for (size_t i = 0; i < tlbs.count && status == FTH_OK; i++) {
+        fth_probe_tlbs(&discovery->prober, (uint64_t)(memory->number * tlb_part),
+                       l2 ? (uint64_t)l2->number : 1 << 20, &tlbs, error);
+    for (size_t i = 0; i < tlbs.count && i < FTH_MOST_TLBS && status == FTH_OK; i++) {
         const struct fth_tlb_level *level = &tlbs.levels[i];
         status = fth_note_count(gpu, names[i], "reach_bytes", (double)level->reach_bytes,
                                 tlbs.samples, "the largest footprint without the penalty", error);
@@ -109,8 +111,8 @@ enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_er
                                "the stride from which on every load pays", error);
         if (status == FTH_OK && level->page_bytes)
             status = fth_note_count(gpu, names[i], "entries",
-                                    (double)(level->reach_bytes / level->page_bytes), tlbs.samples,
-                                    "reach / page", error);
+                                    (double)level->reach_bytes / (double)level->page_bytes,
+                                    tlbs.samples, "reach / page", error);
     }
     return status;
 }

@@ -46,8 +46,7 @@ enum fth_status fth_discover(struct fth_device *device, const struct fth_discove
                              struct fth_gpu **gpu, struct fth_error *error)
 {
     struct fth_discovery discovery = {.prober = {.device = device, .log = options->log},
-                                      .only = options->only,
-                                      .no_bandwidth = options->no_bandwidth};
+                                      .only = options->only};
     *gpu = NULL;
     enum fth_status status = check_only(options->only, error);
     if (status == FTH_OK)
@@ -57,6 +56,10 @@ enum fth_status fth_discover(struct fth_device *device, const struct fth_discove
     if (status == FTH_OK) {
         const struct fth_attribute *sms = fth_gpu_attribute(discovery.gpu, "device", "sms");
         discovery.prober.sms = sms && sms->number >= 1 ? (size_t)sms->number : 1;
+        /* Every access of a stream is simulated one by one. */
+        const struct fth_attribute *backend = fth_gpu_attribute(discovery.gpu, "device", "backend");
+        discovery.no_bandwidth = !options->thorough && backend && backend->text &&
+                                 strcmp(backend->text, "simulated") == 0;
     }
     for (size_t i = 0; i < FTH_COUNT(stages) && status == FTH_OK; i++)
         status = stages[i](&discovery, error);

@@ -10,7 +10,8 @@ static const char version[] = "5.0", target[] = "sm_50";
 
 _Static_assert(sizeof(struct fth_fetch_request) == 48, "fetch.ptx reads 48 bytes");
 _Static_assert(sizeof(struct fth_chase_step) == 64, "experiments.ptx reads steps of 64 bytes");
-_Static_assert(sizeof(struct fth_chase_request) == 64 * (1 + FTH_CHASE_STEPS), "and no padding");
+_Static_assert(sizeof(struct fth_chase_request) == (size_t)64 * (1 + FTH_CHASE_STEPS),
+               "and no padding");
 
 /* How the paths differ: the load, where a pass begins, and what a place never is. */
 struct path {

@@ -180,10 +180,10 @@ static enum fth_status confirm(const struct fth_prober *prober,
                                struct fth_capacity *capacity, struct fth_error *error)
 {
     struct fth_request requests[2 * REPEATS];
-    for (size_t i = 0; i < 2 * REPEATS; i++)
+    for (size_t i = 0; i < FTH_COUNT(requests); i++)
         requests[i] = walk_over(plan, i % 2 ? edge->misses : edge->fits, edge->passes);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, requests, 2 * REPEATS, &answers, error);
+    enum fth_status status = fth_ask(prober, requests, FTH_COUNT(requests), &answers, error);
     unsigned same = 0;
     for (size_t i = 0; i < answers.count; i++) {
         uint64_t count = i % 2 ? edge->misses : edge->fits;
@@ -200,7 +200,7 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                    const struct fth_capacity_plan *plan,
                                    struct fth_capacity *capacity, struct fth_error *error)
 {
-    *capacity = (struct fth_capacity){0};
+    *capacity = (struct fth_capacity){.confidence = NAN};
     struct edge edge = {0, 0, plan->slow_rate > 0 ? plan->slow_rate : -1, TIMED_PASSES};
     uint64_t counts[MOST_TRIES] = {plan->smallest_bytes / plan->stride_bytes};
     size_t tries = 0;

@@ -29,16 +29,19 @@ static double beyond(const struct fth_samples *samples, double threshold)
     return (double)slow / (double)samples->count;
 }
 
-/* What near hits take at most, from a footprint that is near as a whole: but for one in twenty, and a
- * little more. */
+/* What near hits take at most, from a footprint that is all but near: some quartiles' distances
+ * above the upper quartile, which a few misses do not move. */
 static enum fth_status find_near_edge(const struct fth_samples *samples, double *edge,
                                       struct fth_error *error)
 {
     double *sorted = NULL;
     enum fth_status status =
         fth_sorted_u32(samples->cycles, samples->count, "find partitions", &sorted, error);
-    if (status == FTH_OK)
-        *edge = fth_quantile_sorted(sorted, samples->count, 0.95) * 1.05;
+    if (status == FTH_OK) {
+        double low = fth_quantile_sorted(sorted, samples->count, 0.25);
+        double high = fth_quantile_sorted(sorted, samples->count, 0.75);
+        *edge = high + 2.5 * (high - low) + 4;
+    }
     free(sorted);
     return status;
 }
@@ -91,7 +94,7 @@ static enum fth_status find_fill(const struct fth_prober *prober, double thresho
         }
     for (unsigned i = 1; i < FILL_HOPS; i++)
         best = counts[i] > counts[best] ? i : best;
-    found->fill_bytes = total && 2 * counts[best] > total ? best * 8 : 0;
+    found->fill_bytes = total && 2 * counts[best] > total ? (uint64_t)best * 8 : 0;
     found->samples += status == FTH_OK ? answers.items[0].count : 0;
     fth_answers_fini(&answers);
     return status;
@@ -102,7 +105,7 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes,
                              struct fth_l2_found *found, struct fth_error *error)
 {
     *found = (struct fth_l2_found){.partitions = 1};
-    struct fth_request requests[FOOTPRINTS];
+    struct fth_request requests[FOOTPRINTS] = {{0}};
     for (size_t i = 0; i < FOOTPRINTS; i++) {
         uint64_t lines = (uint64_t)((double)l2_bytes * footprints[i]) / LINE;
         struct fth_chain all = {.stride_bytes = LINE, .count = lines};
@@ -123,12 +126,12 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes,
     enum fth_status status = fth_ask(prober, requests, FOOTPRINTS, &answers, error);
     if (status == FTH_OK)
         status = find_near_edge(&answers.items[0], &near_edge, error);
-    for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
+    for (size_t i = 0; i < FOOTPRINTS && status == FTH_OK; i++) {
         found->samples += answers.items[i].count;
-        if (beyond(&answers.items[i], near_edge) < 0.02)
+        if (i == 0 || beyond(&answers.items[i], near_edge) < 0.02)
             found->near_bytes = (uint64_t)((double)l2_bytes * footprints[i]);
         else if (found->partitions == 1) {
-            struct fth_figure far;
+            struct fth_figure far = {.value = NAN};
             status =
                 find_far(&answers.items[i], near_edge, memory_edge, overhead_cycles, &far, error);
             if (status == FTH_OK && isfinite(far.value)) {

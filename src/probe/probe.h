@@ -100,7 +100,7 @@ struct fth_capacity {
     uint64_t full_miss_bytes; /* the smallest footprint of which nothing hits; 0: not found */
     size_t samples;
     size_t footprints; /* that were tried */
-    double confidence; /* that the edge is where it is said to be */
+    double confidence; /* that the edge is where it is said to be; NAN: not asked */
 };
 FTH_MUST_USE enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                                 const struct fth_capacity_plan *plan,
@@ -178,7 +178,8 @@ struct fth_tlbs {
     size_t samples;
 };
 FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_bytes,
-                                            struct fth_tlbs *tlbs, struct fth_error *error);
+                                            uint64_t l2_bytes, struct fth_tlbs *tlbs,
+                                            struct fth_error *error);
 /* ---- cluster.c ---- */
 
 /* Blocks of all clusters that are tried: of 2, 4 and 8. */

@@ -18,7 +18,8 @@ enum {
     SKEW = 256,
     LINES = 1024,     /* at least, in every mean */
     MOST_STARTS = 64, /* chains of the same stride from different lines */
-    MOST_HOPS = 8192,
+    MOST_HOPS = 8192, /* and no more than lines that stay in L2: one in so many of it */
+    L2_PART = 16,
     MOST_POINTS = 40,
     LARGE_PENALTY = 60 /* cycles: twice what the lines of an H200's L2 differ by */
 };
@@ -27,6 +28,7 @@ static const uint64_t large_stride = 32 << 20, least_stride = 64 << 10;
 struct tlb {
     const struct fth_prober *prober;
     uint64_t most_bytes;
+    uint64_t most_hops;
     double noise; /* between two means of the same */
     size_t samples;
 };
@@ -90,7 +92,8 @@ static enum fth_status mean_of(struct tlb *tlb, uint64_t stride, uint64_t count,
         status = tame_mean(answers.items[i].cycles + count, count, &mean, error);
         if (paid)
             *paid += (double)count_paid(answers.items[i].cycles + count, count, limit);
-        halves[i % 2] += mean / (double)((starts + 1 - i % 2) / 2);
+        size_t of_half = (starts + 1 - i % 2) / 2;
+        halves[i % 2] += mean / (double)of_half;
         tlb->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
@@ -152,7 +155,7 @@ static enum fth_status find_entries(struct tlb *tlb, uint64_t page, uint64_t lea
 {
     uint64_t fits = 0, count = least > 1 ? least / 2 : 1;
     enum fth_status status = FTH_OK;
-    for (; status == FTH_OK && count <= 2 * MOST_HOPS && count * page <= tlb->most_bytes;
+    for (; status == FTH_OK && count <= tlb->most_hops && count * page <= tlb->most_bytes;
          count *= 2) {
         bool over = false;
         status = is_over(tlb, page, count, base, penalty, &over, error);
@@ -193,7 +196,7 @@ static enum fth_status find_level(struct tlb *tlb, uint64_t stride, uint64_t fit
     uint64_t beyond = 2 * entries, within = entries / 2 ? entries / 2 : 1;
     double full, none;
     if (status == FTH_OK && (beyond + 1) * (level->page_bytes + SKEW) <= tlb->most_bytes &&
-        beyond <= 2 * MOST_HOPS) {
+        beyond <= tlb->most_hops) {
         status = mean_of(tlb, level->page_bytes, beyond, &full, NULL, NULL, error);
         if (status == FTH_OK)
             status = mean_of(tlb, level->page_bytes, within, &none, NULL, NULL, error);
@@ -215,7 +218,7 @@ static enum fth_status trace(struct tlb *tlb, uint64_t stride, uint64_t first, s
                              struct fth_error *error)
 {
     uint64_t most = tlb->most_bytes / (stride + SKEW) - 1;
-    most = most < MOST_HOPS ? most : MOST_HOPS;
+    most = most < tlb->most_hops ? most : tlb->most_hops;
     *curve = (struct curve){.stride = stride};
     for (uint64_t count = first; count < most && curve->points < MOST_POINTS - 1;
          count = count + (count + 1) / 2)
@@ -269,10 +272,11 @@ static enum fth_status climb(struct tlb *tlb, const struct curve *curve, struct 
 }
 
 enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_bytes,
-                               struct fth_tlbs *tlbs, struct fth_error *error)
+                               uint64_t l2_bytes, struct fth_tlbs *tlbs, struct fth_error *error)
 {
     *tlbs = (struct fth_tlbs){0};
     struct tlb tlb = {.prober = prober, .most_bytes = most_bytes};
+    tlb.most_hops = l2_bytes / 128 / L2_PART < MOST_HOPS ? l2_bytes / 128 / L2_PART : MOST_HOPS;
     struct curve curve;
     if (most_bytes < 8 * large_stride)
         return fth_fail(error, FTH_INCONCLUSIVE, "find TLBs", NULL, "too little memory");

@@ -164,7 +164,12 @@ double standin_attribute(int attribute)
     case 13: return 1000 * number("device", "clock_mhz", 1980);
     case 14: return 512;
     case 16: return facts.sms;
-    case 36: return 1000 * number("device", "memory_clock_mhz", 3201);
+    case 36: { /* half the rate of data, which not all descriptions mean */
+        double bits = number("device", "memory_bus_bits", 6016);
+        double peak = number("memory", "peak_bytes_per_s", 0);
+        return (int)(peak > 0 ? peak / (bits / 8) / 2 / 1e3
+                              : 1000 * number("device", "memory_clock_mhz", 3201));
+    }
     case 37: return number("device", "memory_bus_bits", 6016);
     case 38: return (double)facts.l2_bytes;
     case 39: return number("device", "max_threads_per_sm", 2048);
