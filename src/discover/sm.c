@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A path is cached in the SM where its loads need at most this part of an L2's latency. */
@@ -295,9 +296,15 @@ enum fth_status fth_discover_sm(struct fth_discovery *discovery, struct fth_erro
                                    {.element = "texture", .path = FTH_PATH_TEXTURE},
                                    {.element = "readonly", .path = FTH_PATH_READONLY}};
     enum fth_status status = FTH_OK;
+    /* Loads of the read-only path came with compute capability 3.5; before, they are plain loads.
+     */
+    const struct fth_attribute *capability =
+        fth_gpu_attribute(discovery->gpu, "device", "compute_capability");
+    bool has_readonly = !capability || !capability->text || strtod(capability->text, NULL) >= 3.5;
     for (size_t i = 0; i < CACHES && status == FTH_OK; i++) {
         struct cache *cache = &caches[i];
-        if (!fth_discovery_wants(discovery, cache->element))
+        if (!fth_discovery_wants(discovery, cache->element) ||
+            (cache->path == FTH_PATH_READONLY && !has_readonly))
             continue;
         fth_log_progress(discovery->prober.log, cache->element, 0.1 + 0.1 * (double)i);
         status = find_latency(discovery, cache, error);

@@ -106,6 +106,21 @@ static void differs_in_sharing(const struct fth_gpu *truth, const struct fth_gpu
         }
 }
 
+/* What was found and is not there at all. */
+static void invents(const struct fth_gpu *truth, const struct fth_gpu *found, char *why,
+                    size_t size)
+{
+    static const char *const elements[] = {"texture",      "readonly",       "constant_l1",
+                                           "constant_l15", "cluster_shared", "tlb_l1",
+                                           "tlb_l2",       "tlb_l3"};
+    for (size_t i = 0; i < FTH_COUNT(elements); i++)
+        if (fth_gpu_attribute_count(found, elements[i]) &&
+            !fth_gpu_attribute_count(truth, elements[i])) {
+            size_t used = strlen(why);
+            snprintf(why + used, size - used, " there is no %s;", elements[i]);
+        }
+}
+
 static bool caches_global(const struct fth_gpu *gpu)
 {
     const struct fth_attribute *caches = fth_gpu_attribute(gpu, "l1", "caches");
@@ -138,6 +153,8 @@ static void close_loop(const char *path, const struct fth_gpu *truth, const char
                 (!only || !figures[i].published_only))
                 differs(truth, found, figures[i].element, figures[i].attribute,
                         figures[i].tolerance, figures[i].may_be_missing || only, why, size);
+        if (!only)
+            invents(truth, found, why, size);
         for (size_t i = 0; !only && i < FTH_COUNT(sharing); i++)
             if (global || strcmp(sharing[i], "l1") != 0)
                 differs_in_sharing(truth, found, sharing[i], why, size);
