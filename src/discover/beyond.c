@@ -97,6 +97,9 @@ enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_er
     enum fth_status status =
         fth_probe_tlbs(&discovery->prober, (uint64_t)(memory->number * tlb_part),
                        l2 ? (uint64_t)l2->number : 1 << 20, &tlbs, error);
+    if (status != FTH_OK)
+        status = fth_note_failure(gpu, names[tlbs.count < FTH_MOST_TLBS ? tlbs.count : 0],
+                                  "reach_bytes", status, error);
     for (size_t i = 0; i < tlbs.count && i < FTH_MOST_TLBS && status == FTH_OK; i++) {
         const struct fth_tlb_level *level = &tlbs.levels[i];
         status = fth_note_count(gpu, names[i], "reach_bytes", (double)level->reach_bytes,

@@ -15,8 +15,10 @@ enum fth_status fth_ask(const struct fth_prober *prober, const struct fth_reques
         if (answers->items[i].status != FTH_OK) {
             struct fth_buffer text = {0};
             fth_request_write(&requests[i], &text);
-            status = fth_fail(error, answers->items[i].status, "measure", text.data, "%s",
-                              answers->items[i].cause);
+            /* Too little memory, say, for this one; the device goes on. */
+            status = answers->items[i].status == FTH_UNAVAILABLE ? FTH_INCONCLUSIVE
+                                                                 : answers->items[i].status;
+            fth_fail(error, status, "measure", text.data, "%s", answers->items[i].cause);
             fth_buffer_fini(&text);
         }
     if (status != FTH_OK)

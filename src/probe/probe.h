@@ -28,7 +28,8 @@ struct fth_answers {
     size_t count;
 };
 
-/* Has the requests measured. Fails where one of them has no answer. */
+/* Has the requests measured. Fails where one of them has no answer: with FTH_INCONCLUSIVE where it
+ * is only this one, as for want of memory. */
 FTH_MUST_USE enum fth_status fth_ask(const struct fth_prober *prober,
                                      const struct fth_request *requests, size_t count,
                                      struct fth_answers *answers, struct fth_error *error);

@@ -155,17 +155,17 @@ static enum fth_status find_entries(struct tlb *tlb, uint64_t page, uint64_t lea
 {
     uint64_t fits = 0, count = least > 1 ? least / 2 : 1;
     enum fth_status status = FTH_OK;
+    bool over = false;
     for (; status == FTH_OK && count <= tlb->most_hops && count * page <= tlb->most_bytes;
          count *= 2) {
-        bool over = false;
         status = is_over(tlb, page, count, base, penalty, &over, error);
         if (status != FTH_OK || over)
             break;
         fits = count;
     }
-    if (status == FTH_OK && fits)
+    if (status == FTH_OK && fits && over)
         status = narrow(tlb, page, &fits, count, base, penalty, error);
-    *entries = fits;
+    *entries = over ? fits : 0; /* there may be more than memory can fill */
     return status;
 }
 
@@ -182,7 +182,10 @@ static enum fth_status find_level(struct tlb *tlb, uint64_t stride, uint64_t fit
     if (status == FTH_OK)
         status = find_page(tlb, stride, 4 * fits < most ? 4 * fits : most, base, penalty,
                            &level->page_bytes, error);
-    if (status == FTH_OK)
+    /* At this very stride the edge is known already. */
+    if (level->page_bytes == stride)
+        entries = fits;
+    else if (status == FTH_OK)
         status = find_entries(tlb, level->page_bytes, fits, base, penalty, &entries, error);
     if (entries == 0) {
         level->page_bytes = 0;
@@ -231,7 +234,7 @@ static enum fth_status trace(struct tlb *tlb, uint64_t stride, uint64_t first, s
         struct fth_error fault = FTH_NO_ERROR;
         enum fth_status status =
             mean_of(tlb, stride, curve->counts[i], &curve->cycles[i], &difference, NULL, &fault);
-        if (status == FTH_UNAVAILABLE && i + 1 == curve->points) {
+        if (status == FTH_INCONCLUSIVE && i + 1 == curve->points) {
             curve->points--;
             continue;
         }
