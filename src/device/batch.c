@@ -399,7 +399,7 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
             unsigned needed = step->kind == FTH_STEP_TOUCH ? FTH_MOST_WARPS : step->warp + 1;
             warps = needed > warps ? needed : warps;
         }
-    uint32_t *marks = calloc(group->count, sizeof *marks);
+    uint32_t *marks = calloc(group->count + 1, sizeof *marks);
     enum fth_status status = marks ? FTH_OK : out_of_memory(error);
     size_t left = group->count;
     for (int round = 0; round < MOST_LAUNCHES && left > 0 && status == FTH_OK; round++) {
@@ -491,7 +491,7 @@ static enum fth_status run_group(struct fth_batch *batch, const struct group *gr
         total += fth_request_samples(group->requests[i]);
     uint32_t *tables = calloc(1, table_bytes);
     struct fth_chase_request *requests = calloc(group->count + 1, sizeof *requests);
-    bool *served = calloc(group->count, sizeof *served);
+    bool *served = calloc(group->count + 1, sizeof *served);
     enum fth_status status = tables && requests && served ? FTH_OK : out_of_memory(error);
     uint64_t bytes = table_bytes + request_bytes + mark_bytes + total * 4;
     uint64_t front =
