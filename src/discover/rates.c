@@ -26,17 +26,19 @@ static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandw
              (unsigned)found.shape.vector_bytes);
     /* Four digits are more than two runs agree in. */
     const double unit = pow(10, floor(log10(found.bytes_per_s)) - 3);
+    const double best = round(found.bytes_per_s / unit) * unit;
+    const double median = round(found.median_bytes_per_s / unit) * unit;
     return fth_note_number(discovery->gpu,
                            &(struct fth_note){.element = element,
                                               .attribute = attribute,
-                                              .value = round(found.bytes_per_s / unit) * unit,
-                                              .low = round(found.median_bytes_per_s / unit) * unit,
-                                              .high = round(found.bytes_per_s / unit) * unit,
+                                              .value = best,
+                                              .low = fmin(best, median),
+                                              .high = fmax(best, median),
                                               .confidence = NAN,
                                               .samples = found.samples,
                                               .method = "all SMs at once, the best of several "
-                                                        "launch shapes; low: the median of its "
-                                                        "repeats",
+                                                        "launch shapes and of its repeats, whose "
+                                                        "median is the other end of the interval",
                                               .note = note},
                            error);
 }

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-    PAIRS = 3,  /* of a short and a long stream: an odd number, for the median */
+    PAIRS = 5,  /* of a short and a long stream: an odd number, for the median */
     LONGER = 3, /* times as long as the short one */
     GROWTH = 8,
     MOST_ROUNDS = 6,
@@ -25,7 +25,7 @@ enum {
 /* Results that agree: within 1.5 %, from differences of so many ticks of the timer, which can be
  * off by a tick at both ends. */
 static const double steady = 0.015;
-static const uint64_t least_ticks = 300;
+static const uint64_t least_ticks = 5000;
 /* A result is no good at all where the pairs differ by more than this. */
 static const double unsteady = 0.25;
 /* Another shape is better only where it is by so much. */
@@ -262,13 +262,11 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
     }
     qsort(shorter, PAIRS, sizeof *shorter, compare_doubles);
     qsort(longer, PAIRS, sizeof *longer, compare_doubles);
-    /* The median of the shorter ones in both: with one that was disturbed, the best would be too
-     * good. */
-    const double usual = shorter[PAIRS / 2];
-    if (longer[0] <= usual)
+    /* The best of either length: against the usual short one the best would be too good. */
+    const double best = longer[0] - shorter[0], median = longer[PAIRS / 2] - shorter[PAIRS / 2];
+    if (best <= 0 || median <= 0)
         return FTH_OK;
-    const double median = longer[PAIRS / 2] - usual;
-    bandwidth->bytes_per_s = more / (longer[0] - usual) * 1e9;
+    bandwidth->bytes_per_s = more / best * 1e9;
     bandwidth->median_bytes_per_s = more / median * 1e9;
     *spread = (nearest(longer) + nearest(shorter)) / median;
     if (median < (double)(least_ticks * search->tick_ns))
