@@ -33,6 +33,9 @@ fth_stage fth_discover_gates;
 
 /* ---- note.c ---- */
 
+/* How fth_probe_latency finds a latency on one SM. */
+extern const char fth_pass_method[];
+
 /* The section of an element, added where it is missing. */
 FTH_MUST_USE enum fth_status fth_note_section(struct fth_gpu *gpu, const char *element,
                                               struct fth_gpu_section **section,

@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char pass_method[] =
-    "whole passes over two chains of different length, warm; median over passes";
-
 /* ---- shared memory ---- */
 
 enum fth_status fth_discover_shared(struct fth_discovery *discovery, struct fth_error *error)
@@ -24,7 +21,8 @@ enum fth_status fth_discover_shared(struct fth_discovery *discovery, struct fth_
         fth_log_progress(discovery->prober.log, "shared memory", 0.4);
         status = fth_probe_latency(&discovery->prober, &plan, &cycles, error);
         if (status == FTH_OK)
-            status = fth_note_latency(gpu, "shared", "latency_cycles", &cycles, pass_method, error);
+            status =
+                fth_note_latency(gpu, "shared", "latency_cycles", &cycles, fth_pass_method, error);
     }
     if (status != FTH_OK || !fth_discovery_wants(discovery, "cluster_shared"))
         return status;
@@ -104,7 +102,7 @@ static enum fth_status note_constants(struct fth_discovery *discovery, const cha
     struct fth_gpu *gpu = discovery->gpu;
     const struct fth_capacity *capacity = &cache->capacity;
     enum fth_status status =
-        fth_note_latency(gpu, element, "latency_cycles", &cache->cycles, pass_method, error);
+        fth_note_latency(gpu, element, "latency_cycles", &cache->cycles, fth_pass_method, error);
     if (status == FTH_OK)
         status = fth_note_text(gpu, element, "scope", "sm", NULL, error);
     if (status == FTH_OK && cache->line_bytes)

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+const char fth_pass_method[] =
+    "whole passes over two chains of different length, warm; median over passes";
+
 enum fth_status fth_note_section(struct fth_gpu *gpu, const char *element,
                                  struct fth_gpu_section **section, struct fth_error *error)
 {

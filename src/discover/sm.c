@@ -14,8 +14,6 @@ static const double cached_part = 0.9;
  */
 static const double evicted_share = 0.5, left_share = 0.1;
 
-static const char pass_method[] =
-    "whole passes over two chains of different length, warm; median over passes";
 static const char fit_method[] = "the largest footprint without a miss in repeated walks";
 
 struct cache {
@@ -26,7 +24,7 @@ struct cache {
     double overhead_cycles;
     struct fth_walker walker; /* bytes 0: not measured */
     const struct cache *same; /* the one that it is, where that came first */
-    bool shares[4];           /* with the others, by place in the table */
+    bool shares[3];           /* with the others, by place in the table */
 };
 enum { CACHES = 3 };
 
@@ -279,7 +277,7 @@ static enum fth_status find_cache(struct fth_discovery *discovery, struct cache 
     }
     if (status == FTH_OK)
         status = fth_note_latency(discovery->gpu, cache->element, "latency_cycles", &cache->latency,
-                                  pass_method, error);
+                                  fth_pass_method, error);
     if (status != FTH_OK)
         return status;
     if (cache->same)

@@ -101,7 +101,6 @@ static enum fth_status try_counts(const struct fth_prober *prober,
     enum fth_status status = fth_ask(prober, requests, count, &answers, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         capacity->samples += answers.items[i].count;
-        capacity->footprints++;
         uint64_t hops = edge->passes * counts[i];
         struct slow slow =
             count_slow(&answers.items[i], counts[i], edge->passes, threshold_of(plan));

@@ -84,17 +84,10 @@ static enum fth_status find_fill(const struct fth_prober *prober, double thresho
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
-    unsigned counts[FILL_HOPS] = {0}, best = 0, total = 0;
-    size_t last = 0;
-    for (size_t hop = 1; status == FTH_OK && hop < FILL_HOPS; hop++)
-        if (answers.items[0].cycles[hop] > threshold) {
-            counts[hop - last]++;
-            last = hop;
-            total++;
-        }
-    for (unsigned i = 1; i < FILL_HOPS; i++)
-        best = counts[i] > counts[best] ? i : best;
-    found->fill_bytes = total && 2 * counts[best] > total ? (uint64_t)best * 8 : 0;
+    unsigned counts[FILL_HOPS] = {0};
+    if (status == FTH_OK)
+        fth_count_distances(&answers.items[0], threshold, counts);
+    found->fill_bytes = (uint64_t)fth_most_frequent(counts, FILL_HOPS) * 8;
     found->samples += status == FTH_OK ? answers.items[0].count : 0;
     fth_answers_fini(&answers);
     return status;
@@ -128,9 +121,8 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes,
         status = find_near_edge(&answers.items[0], &near_edge, error);
     for (size_t i = 0; i < FOOTPRINTS && status == FTH_OK; i++) {
         found->samples += answers.items[i].count;
-        if (i == 0 || beyond(&answers.items[i], near_edge) < 0.02)
-            found->near_bytes = (uint64_t)((double)l2_bytes * footprints[i]);
-        else if (found->partitions == 1) {
+        /* The first is near by its choice. */
+        if (i > 0 && beyond(&answers.items[i], near_edge) >= 0.02 && found->partitions == 1) {
             struct fth_figure far = {.value = NAN};
             status =
                 find_far(&answers.items[i], near_edge, memory_edge, overhead_cycles, &far, error);

@@ -15,8 +15,7 @@ enum {
     MOST_RUN = 64            /* hops: a line has no more sectors */
 };
 
-/* The most frequent of `counts`, as long as it makes up most of them; 0 otherwise. */
-static unsigned most_frequent(const unsigned *counts, unsigned size)
+unsigned fth_most_frequent(const unsigned *counts, unsigned size)
 {
     unsigned best = 0, total = 0;
     for (unsigned i = 1; i < size; i++) {
@@ -24,6 +23,16 @@ static unsigned most_frequent(const unsigned *counts, unsigned size)
         best = counts[i] > counts[best] ? i : best;
     }
     return total && 2 * counts[best] > total ? best : 0;
+}
+
+void fth_count_distances(const struct fth_samples *walk, double threshold_cycles, unsigned *counts)
+{
+    size_t last = 0;
+    for (size_t hop = 1; hop < walk->count; hop++)
+        if (walk->cycles[hop] > threshold_cycles) {
+            counts[hop - last]++;
+            last = hop;
+        }
 }
 
 static enum fth_status ask_everywhere(const struct fth_prober *prober,
@@ -48,18 +57,11 @@ enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
     enum fth_status status = ask_everywhere(prober, &request, &answers, error);
     unsigned counts[FIRST_WALK_BYTES / 4 + 1] = {0};
     for (size_t i = 0; i < answers.count; i++) {
-        const struct fth_samples *walk = &answers.items[i];
-        *samples += walk->count;
-        size_t last = 0;
-        /* The first hop is slow for other reasons too, and is where something begins anyway. */
-        for (size_t hop = 1; hop < walk->count; hop++)
-            if (walk->cycles[hop] > plan->threshold_cycles) {
-                counts[hop - last]++;
-                last = hop;
-            }
+        *samples += answers.items[i].count;
+        fth_count_distances(&answers.items[i], plan->threshold_cycles, counts);
     }
     fth_answers_fini(&answers);
-    *bytes = most_frequent(counts, FTH_COUNT(counts)) * stride;
+    *bytes = fth_most_frequent(counts, FTH_COUNT(counts)) * stride;
     if (status == FTH_OK && *bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find what a miss fetches", NULL,
                           "the misses of a first walk are not evenly apart");
@@ -99,7 +101,7 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
         }
     }
     fth_answers_fini(&answers);
-    *bytes = most_frequent(counts, FTH_COUNT(counts)) * fetch_bytes;
+    *bytes = fth_most_frequent(counts, FTH_COUNT(counts)) * fetch_bytes;
     if (status == FTH_OK && *bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find the line", NULL,
                           "what is evicted has no one length");

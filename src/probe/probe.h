@@ -100,7 +100,6 @@ struct fth_capacity {
     uint64_t resident_bytes;  /* the most that a walk back found after a walk beyond the size */
     uint64_t full_miss_bytes; /* the smallest footprint of which nothing hits; 0: not found */
     size_t samples;
-    size_t footprints; /* that were tried */
     double confidence; /* that the edge is where it is said to be; NAN: not asked */
 };
 FTH_MUST_USE enum fth_status fth_probe_capacity(const struct fth_prober *prober,
@@ -129,6 +128,12 @@ FTH_MUST_USE enum fth_status fth_probe_line_bytes(const struct fth_prober *probe
                                                   uint64_t fetch_bytes, uint64_t *bytes,
                                                   size_t *samples, struct fth_error *error);
 
+/* How often slow hops are so many hops apart; `counts` has room for as many as the walk has. The
+ * first hop is slow for other reasons too, and is where something begins anyway. */
+void fth_count_distances(const struct fth_samples *walk, double threshold_cycles, unsigned *counts);
+/* The index from 1 on whose count is more than half of all; 0: none. */
+unsigned fth_most_frequent(const unsigned *counts, unsigned size);
+
 /* ---- sharing.c ---- */
 
 /* A walker in a cache: over so many bytes of it. */
@@ -155,7 +160,6 @@ FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober
 struct fth_l2_found {
     unsigned partitions;           /* 1 or 2 */
     struct fth_figure far_latency; /* with two */
-    uint64_t near_bytes;           /* the largest footprint that one SM finds at the near latency */
     uint64_t fill_bytes;           /* what memory brings in; 0: not found */
     size_t samples;
 };
@@ -175,7 +179,6 @@ struct fth_tlb_level {
 struct fth_tlbs {
     struct fth_tlb_level levels[FTH_MOST_TLBS];
     size_t count;
-    uint64_t tried_bytes; /* the largest footprint */
     size_t samples;
 };
 FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_bytes,

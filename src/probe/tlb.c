@@ -286,10 +286,8 @@ enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_by
     if (most_bytes < 8 * large_stride)
         return fth_fail(error, FTH_INCONCLUSIVE, "find TLBs", NULL, "too little memory");
     enum fth_status status = trace(&tlb, large_stride, 4, &curve, error);
-    if (status == FTH_OK && curve.points) {
-        tlbs->tried_bytes = curve.counts[curve.points - 1] * large_stride;
+    if (status == FTH_OK && curve.points)
         status = climb(&tlb, &curve, tlbs, error);
-    }
     /* Further levels of smaller pages: at that stride there are more loads for the same memory. */
     if (status == FTH_OK && tlbs->count == 1 && tlbs->levels[0].page_bytes &&
         tlbs->levels[0].page_bytes < large_stride) {
