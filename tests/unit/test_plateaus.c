@@ -606,9 +606,49 @@ static void one_outlier_does_not_hide_the_jump(void **state)
     assert_in_range(without_cap, 0, 100);
 }
 
+/* Two wide modes that touch, as near and far memory of an H200 do, with a tail; and one alone. */
+static void wide_modes_are_parted_at_the_valley(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct fth_rng rng;
+        uint32_t samples[4000];
+        fth_rng_init(&rng, seed);
+        for (size_t i = 0; i < 4000; i++)
+            samples[i] =
+                (uint32_t)(i % 2 ? 590 + 20 * normal(&rng)
+                                 : 760 + 25 * normal(&rng) + (i % 8 ? 0 : 100 * exponential(&rng)));
+        struct fth_clusters modes;
+        assert_int_equal(fth_modes_u32(samples, 4000, 0.1, &modes, NULL), FTH_OK);
+        assert_int_equal(modes.count, 2);
+        assert_true(fabs(modes.items[0].median - 590) < 5 &&
+                    fabs(modes.items[1].median - 765) < 15);
+        assert_true(modes.thresholds[0] > 630 && modes.thresholds[0] < 720);
+        assert_int_equal(fth_cluster_of(&modes, 600), 0);
+        assert_int_equal(fth_cluster_of(&modes, 5000), 1);
+        for (size_t i = 0; i < 4000; i++)
+            samples[i] = (uint32_t)(590 + 20 * normal(&rng));
+        assert_int_equal(fth_modes_u32(samples, 4000, 0.1, &modes, NULL), FTH_OK);
+        assert_int_equal(modes.count, 1);
+    }
+    assert_int_equal(fth_modes_u32(NULL, 0, 0.1, &(struct fth_clusters){0}, NULL), FTH_INVALID);
+}
+
+/* Finer than the samples' steps, and not moved by what lies far out. */
+static void the_core_has_a_mean(void **state)
+{
+    (void)state;
+    static const uint32_t mixed[] = {551, 552, 552, 551, 552, 552, 552, 551, 552, 552, 5520, 9};
+    double mean = 0;
+    assert_int_equal(fth_core_mean_u32(mixed, 12, &mean, NULL), FTH_OK);
+    assert_true(fabs(mean - 551.7) < 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wide_modes_are_parted_at_the_valley),
+        cmocka_unit_test(the_core_has_a_mean),
         cmocka_unit_test(plateaus_are_found),
         cmocka_unit_test(one_mode_is_one_plateau),
         cmocka_unit_test(bumps_are_several_where_the_valleys_are_empty),

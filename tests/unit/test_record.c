@@ -1,47 +1,9 @@
 /* device/: what a recording keeps, and what it refuses. */
 #include "device/recording.h"
+#include "folder.h"
 #include "requests.h"
 
-#include <dirent.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-static char folder[] = "/tmp/fathom-test-XXXXXX";
-
-static int enter_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int leave_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return chdir("/") == 0 ? system(command) : -1;
-}
-
-static size_t file_count(void)
-{
-    DIR *stream = opendir(".");
-    size_t count = 0;
-    const struct dirent *entry;
-    while ((entry = readdir(stream)))
-        count += entry->d_name[0] != '.';
-    closedir(stream);
-    return count;
-}
-
-static void write_plain(const char *path, const void *data, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, size, file), size);
-    fclose(file);
-}
 
 /* As it is on disk, compressed. */
 static struct fth_buffer read_raw(const char *path)
@@ -163,21 +125,6 @@ static void end_recording(struct fixture *f)
     assert_true(f->closed);
 }
 
-/* The registry is not what is tested. */
-__attribute__((weak)) enum fth_status fth_device_create(const char *id,
-                                                        const struct fth_device_ops *ops,
-                                                        void *state, struct fth_device **device,
-                                                        struct fth_error *error)
-{
-    *device = calloc(1, sizeof **device);
-    if (!*device)
-        return fth_fail(error, FTH_NO_MEMORY, "open", id, "out of memory");
-    (*device)->ops = ops;
-    (*device)->state = state;
-    snprintf((*device)->id, sizeof(*device)->id, "%s", id);
-    return FTH_OK;
-}
-
 static struct fth_device *replay_of(const char *path)
 {
     struct fth_device *device = NULL;
@@ -191,8 +138,7 @@ static struct fth_device *replay_of(const char *path)
 static void close_replay(struct fth_device *device)
 {
     assert_null(device->ops->finish);
-    device->ops->close(device->state);
-    free(device);
+    fth_device_close(device);
 }
 
 static enum fth_status ask(struct fth_device *device, const struct fth_request *requests,

@@ -146,7 +146,7 @@ struct fth_cache *sim_caches_get(struct sim_caches *caches, enum sim_element ele
 
 /* One line of an access. Fills *from and *to with what has to be fetched, where it is a miss. */
 static bool read_line(struct fth_cache *cache, const struct sim_shape *shape, uint64_t address,
-                      uint64_t bytes, uint64_t *from, uint64_t *to, uint64_t *dirty_bytes)
+                      uint64_t bytes, uint64_t *from, uint64_t *to)
 {
     if (shape->fill_bytes > shape->sector_bytes &&
         fth_cache_probe(cache, address, bytes) != FTH_CACHE_HIT) {
@@ -161,8 +161,6 @@ static bool read_line(struct fth_cache *cache, const struct sim_shape *shape, ui
     struct fth_cache_result result;
     if (fth_cache_access(cache, address, bytes, FTH_CACHE_READ, &result) == FTH_CACHE_HIT)
         return true;
-    if (dirty_bytes)
-        *dirty_bytes += (uint64_t)__builtin_popcountll(result.evicted_dirty) * shape->sector_bytes;
     uint64_t line = address & ~(shape->line_bytes - 1);
     unsigned first = (unsigned)__builtin_ctzll(result.fetch);
     unsigned last = 63 - (unsigned)__builtin_clzll(result.fetch);
@@ -172,13 +170,13 @@ static bool read_line(struct fth_cache *cache, const struct sim_shape *shape, ui
 }
 
 bool sim_cache_read(struct fth_cache *cache, const struct sim_shape *shape, uint64_t *address,
-                    uint64_t *bytes, uint64_t *dirty_bytes)
+                    uint64_t *bytes)
 {
     uint64_t end = *address + *bytes, first = UINT64_MAX, last = 0;
     for (uint64_t at = *address; at < end;) {
         uint64_t next = (at & ~(shape->line_bytes - 1)) + shape->line_bytes, from, to;
         uint64_t stop = next < end ? next : end;
-        if (!read_line(cache, shape, at, stop - at, &from, &to, dirty_bytes)) {
+        if (!read_line(cache, shape, at, stop - at, &from, &to)) {
             first = first < from ? first : from;
             last = to;
         }

@@ -22,7 +22,7 @@ static int64_t look_up(struct sim_timing *timing, const struct fth_ptx_warp_id *
         struct fth_cache *cache =
             sim_caches_get(&timing->caches, (enum sim_element)i, who->sm, who->warp);
         timing->failed = timing->failed || !cache;
-        if (!cache || sim_cache_read(cache, &plan->arrays[level->array], &address, &bytes, NULL))
+        if (!cache || sim_cache_read(cache, &plan->arrays[level->array], &address, &bytes))
             return level->fetch_cost;
         *end = address + bytes - CODE_BASE;
     }

@@ -72,9 +72,9 @@ static int64_t read_line(struct sim_l2 *l2, uint32_t near, uint64_t address, uin
 {
     const struct sim_plan *plan = l2->plan;
     uint32_t home = home_of(plan, address);
-    if (sim_cache_read(l2->partitions[near], &plan->l2, &address, &bytes, NULL))
+    if (sim_cache_read(l2->partitions[near], &plan->l2, &address, &bytes))
         return plan->l2_latency;
-    if (home != near && sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes, NULL))
+    if (home != near && sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes))
         return plan->l2_far_latency;
     traffic->fetched += bytes;
     return home == near ? plan->memory_latency : plan->memory_far_latency;
@@ -151,7 +151,7 @@ int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t
     bool near = home == sm % plan->partitions;
     uint64_t from = address, missing = bytes;
     struct traffic traffic = {0};
-    bool hit = sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing, NULL);
+    bool hit = sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing);
     traffic.fetched = hit ? 0 : missing;
     traffic.written = write_line(l2, home, address, bytes);
     drop_copies(l2, home, address);

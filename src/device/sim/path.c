@@ -138,8 +138,7 @@ static int64_t read_latency(struct sim_timing *timing, const struct fth_ptx_warp
             return level->latency;
         }
         const uint64_t bytes = request.bytes;
-        if (sim_cache_read(cache, &plan->arrays[level->array], &request.address, &request.bytes,
-                           NULL))
+        if (sim_cache_read(cache, &plan->arrays[level->array], &request.address, &request.bytes))
             return level->latency +
                    sim_port_move(&timing->sms[who->sm].l1, &level->rates, 1, time, bytes, 0);
     }
@@ -161,7 +160,7 @@ static void write_l1(struct sim_timing *timing, const struct fth_ptx_access *acc
     timing->failed = timing->failed || !cache;
     if (cache && local)
         sim_cache_read(cache, &plan->arrays[plan->levels[SIM_L1].array], &request.address,
-                       &request.bytes, NULL);
+                       &request.bytes);
     else if (cache)
         fth_cache_invalidate(cache, request.address, NULL);
 }

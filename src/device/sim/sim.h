@@ -185,10 +185,9 @@ FTH_MUST_USE enum fth_status sim_cache_create(const struct sim_shape *shape, enu
 /* Which of the instances of a scope an SM uses, and how many there are. */
 uint32_t sim_owner(enum sim_scope scope, uint32_t sm);
 uint32_t sim_owners(enum sim_scope scope, uint32_t sms);
-/* Reads; true where all is there. Otherwise *address and *bytes become what has to be fetched.
- * `dirty_bytes` (which may be NULL) grows by what had to be written below to make room. */
+/* Reads; true where all is there. Otherwise *address and *bytes become what has to be fetched. */
 bool sim_cache_read(struct fth_cache *cache, const struct sim_shape *shape, uint64_t *address,
-                    uint64_t *bytes, uint64_t *dirty_bytes);
+                    uint64_t *bytes);
 
 /* ---- tlb.c ---- */
 
