@@ -3,8 +3,8 @@
  *
  *   discover.c  the stages and their order      sm.c      L1, texture and read-only caches
  *   note.c      figures into attributes         inner.c   constants, code, shared memory
- *   gates.c     what cannot be true             beyond.c  L2, memory, TLBs
- *   rates.c     bandwidth
+ *   gates.c     what cannot be true             beyond.c  L2, memory
+ *   rates.c     bandwidth                       tlbs.c    TLBs
  */
 #ifndef FTH_DISCOVER_H
 #define FTH_DISCOVER_H
