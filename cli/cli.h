@@ -3,7 +3,8 @@
  *
  *   main.c     the commands, and which one is meant     options.c  parsing
  *   help.c     help for the terminal                    man.c      the man page
- *   output.c   where results go; errors, exit codes     cmd_*.c    one command each
+ *   output.c   where results go; errors, exit codes     device.c   the device that is meant
+ *   cmd_*.c    one command each
  */
 #ifndef FATHOM_CLI_H
 #define FATHOM_CLI_H
@@ -99,6 +100,12 @@ void cli_print_help(const struct cli_command *command);
 /* An exit code and what it means, for index 0, 1, … until NULL. */
 const char *cli_exit_meaning(size_t index, int *code);
 void cli_print_man(void);
+
+/* ---- device.c ---- */
+
+/* Opens what --device names or, without it, the first GPU here; otherwise tells why not and returns
+ * the exit code. */
+int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device);
 
 /* ---- output.c ---- */
 
