@@ -106,8 +106,8 @@ static enum fth_status note_theory(const struct fth_bench_run *run, struct fth_e
 
 enum fth_status fth_bench_arith(const struct fth_bench_run *run, struct fth_error *error)
 {
-    enum fth_status status = fth_bench_add(run->bench, "arith", "Arithmetic", columns, COLUMNS,
-                                           error);
+    enum fth_status status =
+        fth_bench_add(run->bench, "arith", "Arithmetic", columns, COLUMNS, error);
     for (int i = FIRST; i <= LAST && status == FTH_OK; i++) {
         status = fth_bench_progress(run, fth_operation_title((enum fth_operation)i),
                                     (double)(i - FIRST) / (LAST - FIRST + 1), error);

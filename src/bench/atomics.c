@@ -7,12 +7,9 @@
 enum { LEAST_ROUNDS = 1, MOST_ROUNDS = 2, PASSES = 2, APART = 8, BLOCK_APART = 1 << 16 };
 
 static const struct fth_column columns[] = {
-    {"operation", "Operation", FTH_COLUMN_TEXT},
-    {"contended", "Contended", FTH_COLUMN_TEXT},
-    {"sms", "SMs", FTH_COLUMN_NUMBER},
-    {"threads", "Threads", FTH_COLUMN_NUMBER},
-    {"cycles", "Cycles", FTH_COLUMN_NUMBER},
-    {"per_cycle", "a cycle", FTH_COLUMN_NUMBER},
+    {"operation", "Operation", FTH_COLUMN_TEXT}, {"contended", "Contended", FTH_COLUMN_TEXT},
+    {"sms", "SMs", FTH_COLUMN_NUMBER},           {"threads", "Threads", FTH_COLUMN_NUMBER},
+    {"cycles", "Cycles", FTH_COLUMN_NUMBER},     {"per_cycle", "a cycle", FTH_COLUMN_NUMBER},
     {"per_s", "G/s", FTH_COLUMN_NUMBER},
 };
 
@@ -27,17 +24,17 @@ static enum fth_status measure(const struct fth_bench_run *run, const struct sha
 {
     const uint32_t sms = shape->sms ? shape->sms : (uint32_t)run->prober.sms;
     const bool apart = !shape->contended && fth_operation_in_global(shape->operation);
-    const struct fth_operate_plan plan = {.operate = {.operation = shape->operation,
-                                                      .chains = 1,
-                                                      .threads = shape->threads,
-                                                      .sms = sms,
-                                                      .passes = run->quick ? 1 : PASSES,
-                                                      .stride_bytes = shape->contended ? 0 : APART,
-                                                      .block_stride_bytes =
-                                                          apart ? BLOCK_APART : 0},
-                                          .rounds = LEAST_ROUNDS,
-                                          .more_rounds = MOST_ROUNDS,
-                                          .carveout_percent = -1};
+    const struct fth_operate_plan plan = {
+        .operate = {.operation = shape->operation,
+                    .chains = 1,
+                    .threads = shape->threads,
+                    .sms = sms,
+                    .passes = run->quick ? 1 : PASSES,
+                    .stride_bytes = shape->contended ? 0 : APART,
+                    .block_stride_bytes = apart ? BLOCK_APART : 0},
+        .rounds = LEAST_ROUNDS,
+        .more_rounds = MOST_ROUNDS,
+        .carveout_percent = -1};
     struct fth_figure cycles;
     enum fth_status status = fth_probe_operate(&run->prober, &plan, &cycles, error);
     if (status != FTH_OK)
@@ -68,8 +65,8 @@ enum fth_status fth_bench_atomics(const struct fth_bench_run *run, struct fth_er
     const size_t all = 2 * FTH_COUNT(operations) * FTH_COUNT(sizes);
     for (size_t i = 0; i < all && status == FTH_OK; i++) {
         const size_t size = i % FTH_COUNT(sizes);
-        struct shape shape = {operations[i / FTH_COUNT(sizes) / 2],
-                              i / FTH_COUNT(sizes) % 2 == 1, sizes[size].sms, sizes[size].threads};
+        struct shape shape = {operations[i / FTH_COUNT(sizes) / 2], i / FTH_COUNT(sizes) % 2 == 1,
+                              sizes[size].sms, sizes[size].threads};
         if (shape.threads > most)
             shape.threads = (uint32_t)most;
         /* The SMs do not share their shared memory, and a simulated GPU's are many. */

@@ -36,20 +36,19 @@ static enum fth_status latency(const struct fth_bench_run *run, unsigned word_by
     struct fth_error fault = FTH_NO_ERROR;
     enum fth_status status = fth_probe_operate(&run->prober, &plan, &figure, &fault);
     *cycles = status == FTH_OK ? round(100 * figure.value) / 100 : NAN;
-    /* fth_ask says inconclusive of a single request that has no answer. */
-    if (status == FTH_OK || status == FTH_INCONCLUSIVE)
+    if (status == FTH_OK || status == FTH_UNSUPPORTED || status == FTH_INCONCLUSIVE)
         return FTH_OK;
     return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
 }
 
 /* The table of threads and strides. */
-static enum fth_status tabulate(const struct fth_bench_run *run, unsigned word_bytes,
-                                double from, struct fth_error *error)
+static enum fth_status tabulate(const struct fth_bench_run *run, unsigned word_bytes, double from,
+                                struct fth_error *error)
 {
     char name[32], title[80];
     snprintf(name, sizeof name, "banks.%u", word_bytes);
-    snprintf(title, sizeof title, "Shared memory: cycles of a load of %u bytes, by threads and stride",
-             word_bytes);
+    snprintf(title, sizeof title,
+             "Shared memory: cycles of a load of %u bytes, by threads and stride", word_bytes);
     enum fth_status status =
         fth_bench_add(run->bench, name, title, columns, FTH_COUNT(columns), error);
     if (status == FTH_OK)
@@ -69,9 +68,8 @@ static enum fth_status tabulate(const struct fth_bench_run *run, unsigned word_b
         }
     }
     if (status == FTH_OK && missing)
-        status = fth_bench_missing(run->bench,
-                                   "cells without a figure: more shared memory than a block has",
-                                   error);
+        status = fth_bench_missing(
+            run->bench, "cells without a figure: more shared memory than a block has", error);
     return status;
 }
 
@@ -101,9 +99,9 @@ static enum fth_status by_ways(const struct fth_bench_run *run, struct fth_error
         status = fth_bench_figure(run->bench, "bank_bytes", banks.bank_bytes, "B",
                                   "whether a warp's words of 8 bytes side by side conflict", error);
     if (status == FTH_OK)
-        status = fth_bench_figure(run->bench, "conflict_cycles",
-                                  round(100 * banks.conflict_cycles) / 100, "cycles", method,
-                                  error);
+        status =
+            fth_bench_figure(run->bench, "conflict_cycles",
+                             round(100 * banks.conflict_cycles) / 100, "cycles", method, error);
     return status;
 }
 

@@ -12,7 +12,7 @@ struct fth_bench {
         struct fth_bench_series public;
         struct fth_cell *cells;
         size_t capacity, figure_capacity, missing_capacity;
-    } *series;
+    } * series;
     size_t count, capacity;
 };
 
@@ -24,8 +24,8 @@ static const struct {
     {"banks", "latency of shared memory by threads and stride, and what a conflict costs",
      fth_bench_banks, 1},
     {"arith", "latency and throughput of arithmetic, by type", fth_bench_arith, 3},
-    {"atomics", "latency and throughput of atomic operations, contended and not",
-     fth_bench_atomics, 1},
+    {"atomics", "latency and throughput of atomic operations, contended and not", fth_bench_atomics,
+     1},
 };
 
 const char *fth_bench_name(size_t index, const char **summary)
@@ -58,10 +58,10 @@ enum fth_status fth_bench_add(struct fth_bench *bench, const char *name, const c
         return no_memory(error);
     bench->series = items;
     struct series *series = &bench->series[bench->count++];
-    *series = (struct series){.public = {.name = fth_arena_text(&bench->arena, name),
-                                         .title = fth_arena_text(&bench->arena, title),
-                                         .table = {.columns = columns,
-                                                   .column_count = column_count}}};
+    *series =
+        (struct series){.public = {.name = fth_arena_text(&bench->arena, name),
+                                   .title = fth_arena_text(&bench->arena, title),
+                                   .table = {.columns = columns, .column_count = column_count}}};
     return series->public.name && series->public.title ? FTH_OK : no_memory(error);
 }
 
@@ -86,8 +86,8 @@ enum fth_status fth_bench_row(struct fth_bench *bench, const struct fth_cell *ce
             return no_memory(error);
         series->cells = items;
         series->cells[used] = cells[i];
-        if (cells[i].text && !(series->cells[used].text =
-                                   fth_arena_text(&bench->arena, cells[i].text)))
+        if (cells[i].text &&
+            !(series->cells[used].text = fth_arena_text(&bench->arena, cells[i].text)))
             return no_memory(error);
     }
     table->cells = series->cells;
@@ -125,8 +125,8 @@ enum fth_status fth_bench_missing(struct fth_bench *bench, const char *reason,
     return missing[series->public.missing_count++] ? FTH_OK : no_memory(error);
 }
 
-enum fth_status fth_bench_failure(struct fth_bench *bench, const char *what,
-                                  enum fth_status status, struct fth_error *error)
+enum fth_status fth_bench_failure(struct fth_bench *bench, const char *what, enum fth_status status,
+                                  struct fth_error *error)
 {
     if (status != FTH_UNSUPPORTED && status != FTH_UNAVAILABLE && status != FTH_INCONCLUSIVE)
         return status;
@@ -187,8 +187,7 @@ static bool is_wanted(const struct fth_bench_options *options, const char *name)
 }
 
 /* Refuses what is no bench. */
-static enum fth_status check_names(const struct fth_bench_options *options,
-                                   struct fth_error *error)
+static enum fth_status check_names(const struct fth_bench_options *options, struct fth_error *error)
 {
     const char *names[FTH_COUNT(benches) + 1] = {"all"};
     for (size_t i = 0; i < FTH_COUNT(benches); i++)
@@ -200,18 +199,16 @@ static enum fth_status check_names(const struct fth_bench_options *options,
         if (known)
             continue;
         const char *near = fth_suggest(options->names[i], names, FTH_COUNT(names));
-        return fth_fail(error, FTH_INVALID, "choose benches", options->names[i],
-                        near ? "there is no such bench (did you mean '%s'?)"
-                             : "there is no such bench",
-                        near);
+        return fth_fail(
+            error, FTH_INVALID, "choose benches", options->names[i],
+            near ? "there is no such bench (did you mean '%s'?)" : "there is no such bench", near);
     }
     return FTH_OK;
 }
 
 /* Runs those that are wanted, each with its share of the progress. */
 static enum fth_status run_wanted(struct fth_bench_run *run,
-                                  const struct fth_bench_options *options,
-                                  struct fth_error *error)
+                                  const struct fth_bench_options *options, struct fth_error *error)
 {
     double all = 0, done = 0;
     for (size_t i = 0; i < FTH_COUNT(benches); i++)
@@ -229,9 +226,8 @@ static enum fth_status run_wanted(struct fth_bench_run *run,
     return status;
 }
 
-enum fth_status fth_bench_create(struct fth_device *device,
-                                 const struct fth_bench_options *options, struct fth_bench **out,
-                                 struct fth_error *error)
+enum fth_status fth_bench_create(struct fth_device *device, const struct fth_bench_options *options,
+                                 struct fth_bench **out, struct fth_error *error)
 {
     *out = NULL;
     enum fth_status status = check_names(options, error);

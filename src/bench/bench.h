@@ -15,7 +15,7 @@ struct fth_bench_run {
     struct fth_prober prober;
     const struct fth_gpu *gpu; /* what the driver tells */
     struct fth_bench *bench;
-    bool quick; /* a simulated GPU, where every operation is simulated one by one */
+    bool quick;      /* a simulated GPU, where every operation is simulated one by one */
     double from, to; /* of the progress */
 };
 

@@ -1,5 +1,5 @@
-/* What an operation costs: the slope of the cycles of a block over the number of operations, so that
- * what comes before and after drops out. */
+/* What an operation costs: the slope of the cycles of a block over the number of operations, so
+ * that what comes before and after drops out. */
 #include "probe/probe.h"
 
 #include <math.h>
