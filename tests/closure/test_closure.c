@@ -4,8 +4,9 @@
  *   test_closure [published | FIRST LAST]      those that come with fathom, or seeds of random
  *                                              ones; otherwise both, with the seeds 1 to 200
  */
-#include "closure/discovered.h"
+#include "check.h"
 #include "closure/random_gpu.h"
+#include "discover/discover.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -83,6 +84,14 @@ static int differs(const struct fth_gpu *truth, const struct fth_gpu *found, con
     return 1;
 }
 
+static bool lists(const struct fth_attribute *list, const char *name)
+{
+    for (size_t i = 0; list && i < list->count; i++)
+        if (strcmp(list->texts[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* Both must name the same others, of those that are compared. */
 static void differs_in_sharing(const struct fth_gpu *truth, const struct fth_gpu *found,
                                const char *element, char *why, size_t size)
@@ -125,10 +134,15 @@ static bool caches_global(const struct fth_gpu *gpu)
 static void close_loop(const char *path, const struct fth_gpu *truth, const char *only, char *why,
                        size_t size)
 {
+    char id[300];
+    struct fth_device *device = NULL;
     struct fth_gpu *found = NULL;
     struct fth_error error = FTH_NO_ERROR;
+    const struct fth_discover_options options = {.only = only};
+    snprintf(id, sizeof id, "sim:%s", path);
     why[0] = '\0';
-    if (discover_simulated(path, only, &found, &error) != FTH_OK) {
+    if (fth_device_open(id, NULL, &device, &error) != FTH_OK ||
+        fth_discover(device, &options, &found, &error) != FTH_OK) {
         fth_error_text(&error, why, size);
     } else {
         bool global = caches_global(truth);
@@ -146,6 +160,7 @@ static void close_loop(const char *path, const struct fth_gpu *truth, const char
                 differs_in_sharing(truth, found, sharing[i], why, size);
     }
     fth_gpu_destroy(found);
+    fth_device_close(device);
 }
 
 static void published(void **state)
