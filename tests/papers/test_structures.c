@@ -32,7 +32,7 @@ static int check_ways(const struct structure *should, const struct fth_gpu *gpu)
                        should->ways);
     const struct fth_attribute *ways = fth_gpu_attribute(gpu, should->element, "set_ways");
     int wrong = differs(should, "number of sets", ways ? (double)ways->count : 0, should->sets);
-    for (size_t i = 0; !wrong && i < ways->count; i++)
+    for (size_t i = 0; ways && !wrong && i < ways->count; i++)
         wrong += differs(should, "ways of a set", ways->numbers[i],
                          i ? should->ways : should->first_ways);
     return wrong;
