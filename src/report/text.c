@@ -173,16 +173,24 @@ static void time_facts(const struct view *view, const char *name, struct fth_buf
         add_fact(facts, "miss +%s cycles", cycles_text(penalty, text, sizeof text));
 }
 
-/* `width` 0: as wide as it must be, two lines; else that wide, everything on one. */
+/* `width` 0: as wide as it must be, two lines; else that wide, everything on one where it fits. */
 static struct fth_block element_box(const struct view *view, struct fth_drawing *drawing,
                                     const char *name, size_t width)
 {
     struct fth_buffer title = {0}, facts = {0}, times = {0};
     box_title(view, name, &title);
     size_facts(view, name, &facts);
-    time_facts(view, name, width ? &facts : &times);
+    time_facts(view, name, &times);
     const char *lines[] = {facts.data ? facts.data : "", times.data ? times.data : ""};
-    struct fth_block content = fth_draw_lines(drawing, lines, width ? 1 : 2);
+    const size_t edges = 4;
+    const bool one =
+        width &&
+        fth_text_columns(lines[0]) + strlen(", ") + fth_text_columns(lines[1]) + edges <= width;
+    if (one && times.size) {
+        add_fact(&facts, "%s", times.data);
+        lines[0] = facts.data ? facts.data : "";
+    }
+    struct fth_block content = fth_draw_lines(drawing, lines, one ? 1 : 2);
     struct fth_block box = fth_draw_box(drawing, title.data ? title.data : "", &content, width);
     drawing->failed = drawing->failed || title.failed || facts.failed || times.failed;
     fth_buffer_fini(&title);
