@@ -147,7 +147,7 @@ static enum fth_status note_verdict(struct fth_discovery *discovery, const char 
                                   .value = (double)verdict->value,
                                   .low = NAN,
                                   .high = NAN,
-                                  .confidence = verdict->confidence,
+                                  .confidence = round(1000 * verdict->confidence) / 1000,
                                   .samples = samples,
                                   .method = method,
                                   .note = note};
