@@ -35,7 +35,7 @@ static enum fth_status note_by_sm(struct fth_discovery *discovery, double *by_sm
     list.source = FTH_SOURCE_MEASURED;
     list.method = fth_pass_method;
     list.samples = (double)discovery->l2.samples;
-    list.confidence = discovery->l2.confidence;
+    list.confidence = discovery->l2.confidence > 0 ? discovery->l2.confidence : NAN;
     return fth_gpu_set(discovery->gpu, section, &list, error);
 }
 

@@ -381,9 +381,12 @@ static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
     struct fth_fates fates[FOOTPRINTS];
     struct fth_answers answers = {0};
     const uint64_t line = found->line.value ? found->line.value : found->fill.value;
+    if (l2->lines > l2->size_bytes / line / 8)
+        l2->lines = l2->size_bytes / line / 8;
     for (size_t i = 0; i < FOOTPRINTS; i++) {
         wholes[i] = (uint64_t)((double)l2->size_bytes * footprints[i]);
-        bytes[i] = wholes[i] - l2->lines * line; /* the lines themselves take room, too */
+        /* For all to stay, the lines themselves need room, too; for all to leave, they do not. */
+        bytes[i] = wholes[i] - (footprints[i] < 1 ? l2->lines * line : 0);
         strides[i] = line;
     }
     enum fth_status status = find_fates(l2, bytes, strides, FOOTPRINTS, &answers, fates, error);
@@ -466,7 +469,6 @@ static enum fth_status find_loss(struct l2 *l2, uint64_t bytes, double *loss,
 {
     struct fth_fates fates;
     struct fth_answers answers = {0};
-    bytes -= l2->lines * l2->found->fill.value; /* the lines themselves take room, too */
     l2->slot = 0;
     enum fth_status status =
         find_fates(l2, &bytes, &l2->found->fill.value, 1, &answers, &fates, error);

@@ -12,51 +12,12 @@ enum {
      * multiple of it, so that lines of all partitions and channels are met; 17 MB in all, which
      * even a small TLB reaches. */
     MEMORY_HOPS = 4096,
-    MEMORY_STRIDE = 4096 + 128
+    MEMORY_STRIDE = 4096 + 128,
+    DRAWS = 200 /* of a bootstrap */
 };
-
-/* ---- how sure a latency is ---- */
-
-enum { DRAWS = 200 };
-static const double level = 0.9, level_deviations = 1.645; /* of a normal distribution, each way */
-
-double fth_latency_confidence(double value, double low, double high)
-{
-    const double most = 0.995;
-    double tolerance = fmax(0.01 * value, 0.5), deviation = (high - low) / (2 * level_deviations);
-    return deviation > 0 ? fmin(most, erf(tolerance / deviation / sqrt(2))) : most;
-}
-
-/* The interval that nine of ten draws' medians lie in. */
-static enum fth_status median_interval(const uint32_t *cycles, size_t count,
-                                       struct fth_interval *interval, struct fth_error *error)
-{
-    double *values = NULL;
-    enum fth_status status = fth_sorted_u32(cycles, count, "find latency", &values, error);
-    if (status == FTH_OK)
-        status = fth_bootstrap_interval(values, count, FTH_STATISTIC_MEDIAN, level, DRAWS, 1,
-                                        interval, error);
-    free(values);
-    return status;
-}
-
-/* Of a slope between two series of passes, `hops` apart: as wide as both intervals together. */
-static enum fth_status slope_confidence(const struct fth_samples *less,
-                                        const struct fth_samples *more, double hops,
-                                        struct fth_figure *cycles, struct fth_error *error)
-{
-    struct fth_interval a, b;
-    enum fth_status status = median_interval(less->cycles, less->count, &a, error);
-    if (status == FTH_OK)
-        status = median_interval(more->cycles, more->count, &b, error);
-    if (status == FTH_OK) {
-        double width = hypot(a.high - a.low, b.high - b.low) / hops;
-        cycles->confidence = fth_latency_confidence(cycles->value, 0, width);
-    }
-    return status;
-}
-
-/* ---- whole passes ---- */
+/* Of its intervals, and how many deviations of a normal distribution that is each way. */
+#define LEVEL 0.9
+#define LEVEL_DEVIATIONS 1.645
 
 /* Median over SMs of the slope between the two lengths, each the median over passes. */
 static enum fth_status slopes(const struct fth_latency_plan *plan,
@@ -69,7 +30,6 @@ static enum fth_status slopes(const struct fth_latency_plan *plan,
         return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
     enum fth_status status = FTH_OK;
     *cycles = (struct fth_figure){.value = NAN};
-    const double hops = (double)(plan->long_count - plan->short_count);
     double low = NAN, high = NAN;
     for (size_t i = 0; i < pairs && status == FTH_OK; i++) {
         struct fth_summary less, more;
@@ -79,12 +39,13 @@ static enum fth_status slopes(const struct fth_latency_plan *plan,
             status = fth_summary_u32(b->cycles, b->count, &more, error);
         if (status != FTH_OK)
             break;
+        const double hops = (double)(plan->long_count - plan->short_count);
         slope[i] = plan->least ? (more.p05 - less.p05) / hops : (more.median - less.median) / hops;
         low = (more.p05 - less.median) / hops;
         high = (more.p95 - less.median) / hops;
         cycles->samples += a->count + b->count;
         cycles->clock_mhz = a->clock_mhz;
-        if (plan->every_sm && plan->by_sm)
+        if (plan->by_sm)
             plan->by_sm[i] = slope[i];
     }
     struct fth_summary summary;
@@ -94,15 +55,6 @@ static enum fth_status slopes(const struct fth_latency_plan *plan,
         cycles->value = summary.median;
         cycles->low = pairs > 1 ? summary.p05 : low;
         cycles->high = pairs > 1 ? summary.p95 : high;
-    }
-    struct fth_interval interval;
-    if (status == FTH_OK && pairs > 1) {
-        status = fth_bootstrap_interval(slope, pairs, FTH_STATISTIC_MEDIAN, level, DRAWS, 1,
-                                        &interval, error);
-        if (status == FTH_OK)
-            cycles->confidence = fth_latency_confidence(cycles->value, interval.low, interval.high);
-    } else if (status == FTH_OK) {
-        status = slope_confidence(&answers->items[0], &answers->items[1], hops, cycles, error);
     }
     free(slope);
     return status;
@@ -158,7 +110,14 @@ enum fth_status fth_probe_overhead(const struct fth_prober *prober,
     return status;
 }
 
-/* ---- single hops to memory ---- */
+/* ---- memory ---- */
+
+double fth_latency_confidence(double value, double low, double high)
+{
+    const double most = 0.995;
+    double tolerance = fmax(0.005 * value, 0.5), deviation = (high - low) / (2 * LEVEL_DEVIATIONS);
+    return deviation > 0 ? fmin(most, erf(tolerance / deviation / sqrt(2))) : most;
+}
 
 /* What lies within three median absolute deviations of the median, as fth_core_mean_u32 has it,
  * decides the mean; so it decides how sure that is. */
@@ -180,7 +139,7 @@ enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count, double 
         if (fabs(cycles[i] - summary.median) <= fmax(2, 3 * summary.mad))
             core[kept++] = cycles[i];
     status =
-        fth_bootstrap_interval(core, kept, FTH_STATISTIC_MEAN, level, DRAWS, 1, &interval, error);
+        fth_bootstrap_interval(core, kept, FTH_STATISTIC_MEAN, LEVEL, DRAWS, 1, &interval, error);
     if (status == FTH_OK)
         *figure = (struct fth_figure){.value = mean - overhead_cycles,
                                       .low = fmin(summary.p05, mean) - overhead_cycles,

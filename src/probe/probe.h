@@ -46,14 +46,13 @@ struct fth_figure {
     double low, high; /* 5th and 95th percentile of what it is the median of */
     size_t samples;
     double clock_mhz;
-    double confidence; /* that the true value is within 1 % of it, or half a cycle; 0: not known */
+    double confidence; /* share of resamples with the same answer; 0: not known */
 };
 
 /* ---- latency.c ---- */
 
-/* The probability that what a bootstrap finds between `low` and `high` in nine of ten draws is
- * within 1 % of the value, or half a cycle where that is more; 0.995 at most, since 200 draws know
- * no more. */
+/* The share of draws within half a cycle of the value, or 0.5 % where that is more, where nine of
+ * ten lie between `low` and `high`; 0.995 at most, since 200 draws know no more. */
 double fth_latency_confidence(double value, double low, double high);
 
 /* A plateau of single hops as a figure: the mean of its core, less the overhead. */
