@@ -433,14 +433,19 @@ static struct fth_request make_written(const struct l2 *l2, size_t index)
     return request;
 }
 
-/* The memory for it has to be there before, so that what clearing it left in L2 has gone. */
-static struct fth_request reserve_written(const struct l2 *l2)
+/* The memory for it has to be there before, so that what clearing it left in L2 has gone. That for
+ * touches is had at once, too, instead of more and more of it. */
+static struct fth_request reserve_memory(const struct l2 *l2)
 {
     struct fth_request request = fth_request_make(-1);
-    struct fth_chain chain = lines_of(l2, WIDTHS);
-    chain.array = 2;
-    chain.count = 1;
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
+    struct fth_chain written = lines_of(l2, WIDTHS);
+    written.array = 2;
+    written.count = 1;
+    struct fth_chain first = {.array = 1, .stride_bytes = LONGEST_STRIDE, .count = 1}, last = first;
+    last.start_bytes = l2->slots * l2->slot_bytes - LONGEST_STRIDE;
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, written, 1);
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, first, 1);
+    fth_request_add(&request, FTH_STEP_TOUCH, FTH_PATH_CG, last, 1);
     return request;
 }
 
@@ -511,10 +516,10 @@ static enum fth_status measure_size(struct l2 *l2, struct fth_error *error)
     return status;
 }
 
-/* What the edges are; and room for the lines that will be written. */
+/* What the edges are; and the memory for what comes. */
 static enum fth_status calibrate(struct l2 *l2, struct fth_error *error)
 {
-    struct fth_request requests[] = {make_request(l2, 0, LONGEST_STRIDE), reserve_written(l2)};
+    struct fth_request requests[] = {make_request(l2, 0, LONGEST_STRIDE), reserve_memory(l2)};
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(l2->prober, requests, FTH_COUNT(requests), &answers, error);
     if (status == FTH_OK) {
