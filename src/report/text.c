@@ -613,6 +613,24 @@ static void rate_words(const struct view *view, const char *element, struct fth_
     }
 }
 
+/* Of one figure an SM, the least and the largest. */
+static void by_sm_words(const struct view *view, const char *element, struct fth_buffer *words)
+{
+    const struct fth_attribute *list =
+        fth_gpu_attribute(view->gpu, element, "latency_by_sm_cycles");
+    if (!list || list->count < 2)
+        return;
+    double low = list->numbers[0], high = low;
+    char least[40], most[40];
+    for (size_t i = 1; i < list->count; i++) {
+        low = fmin(low, list->numbers[i]);
+        high = fmax(high, list->numbers[i]);
+    }
+    if (high > low)
+        fth_buffer_format(words, "%s to %s cycles by SM; ", cycles_text(low, least, sizeof least),
+                          cycles_text(high, most, sizeof most));
+}
+
 static void other_words(const struct view *view, const char *element, struct fth_buffer *words)
 {
     char text[40];
@@ -629,6 +647,11 @@ static void other_words(const struct view *view, const char *element, struct fth
         fth_buffer_format(words, "%.0f partitions; ", partitions);
     if (!isnan(slices))
         fth_buffer_format(words, "%.0f slices; ", slices);
+    by_sm_words(view, element, words);
+    double cold = number(view, element, "cold_latency_cycles");
+    if (!isnan(cold))
+        fth_buffer_format(words, "%s cycles with cold TLBs; ",
+                          cycles_text(cold, text, sizeof text));
     if (!isnan(banks) && !isnan(width))
         fth_buffer_format(words, "%.0f banks of %.0f B; ", banks, width);
     else if (!isnan(banks))
