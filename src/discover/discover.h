@@ -27,7 +27,7 @@ bool fth_discovery_wants(const struct fth_discovery *discovery, const char *elem
 
 typedef enum fth_status fth_stage(struct fth_discovery *discovery, struct fth_error *error);
 fth_stage fth_discover_l2_latency, fth_discover_sm, fth_discover_shared, fth_discover_constants,
-    fth_discover_memory, fth_discover_l2, fth_discover_tlbs, fth_discover_rates;
+    fth_discover_memory, fth_discover_l2, fth_discover_tlbs, fth_discover_cold, fth_discover_rates;
 /* Figures that cannot be true are taken out, with the reason. */
 fth_stage fth_discover_gates;
 

@@ -98,7 +98,7 @@ enum fth_status fth_note_latency(struct fth_gpu *gpu, const char *element, const
                             .value = tenths(figure->value),
                             .low = tenths(figure->low),
                             .high = tenths(figure->high),
-                            .confidence = NAN,
+                            .confidence = figure->confidence > 0 ? figure->confidence : NAN,
                             .samples = figure->samples,
                             .method = method};
     enum fth_status status = fth_note_number(gpu, &note, error);

@@ -131,6 +131,7 @@ static const struct fth_attribute_def attributes[] = {
     {"latency_cycles", ELEMENTS & ~(TLB | REGISTERS), FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"latency_ns", ELEMENTS & ~(TLB | REGISTERS), FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"far_latency_cycles", L2 | CLUSTER | MEMORY, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"latency_by_sm_cycles", L2, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
     {"cold_latency_cycles", MEMORY, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"cycles_per_instruction", ICACHE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"miss_penalty_cycles", TLB, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},

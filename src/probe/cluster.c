@@ -31,7 +31,11 @@ static enum fth_status figure_of(const double *slopes, size_t count, double cloc
     struct fth_summary summary;
     enum fth_status status = fth_summary_f64(slopes, count, &summary, error);
     if (status == FTH_OK)
-        *figure = (struct fth_figure){summary.median, summary.p05, summary.p95, count, clock_mhz};
+        *figure = (struct fth_figure){.value = summary.median,
+                                      .low = summary.p05,
+                                      .high = summary.p95,
+                                      .samples = count,
+                                      .clock_mhz = clock_mhz};
     return status;
 }
 

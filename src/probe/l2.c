@@ -1,37 +1,281 @@
-/* The L2 as one SM sees it. Where it is in two partitions, lines whose home is the far one are
- * found near as long as the near partition has room for copies of them, and at the far latency
- * beyond; so a third plateau appears between L2 and memory once the footprint is past the near
- * partition's size.
+/* The L2 as one SM sees it: what a miss brings in, the line, partitions, and where it ends.
  *
- * A footprint is filled by the whole block, many loads at a time, and read back by a chain that
- * comes by every so many lines: enough to see the plateaus. */
+ * All but the first come from one experiment. Some lines are loaded, one an SM's load at a time;
+ * then the whole block touches other memory, a certain footprint at a certain stride; then the
+ * lines are timed one by one. A line is still near, was found in another partition, or comes from
+ * memory: its fate.
+ *
+ *   line        a touch every so many bytes puts a line's worth of room to use where the stride is
+ *               at most a line, and less beyond: fewer lines are lost from twice the line on
+ *   sector      lines are not loaded but written, so many bytes of each, and not touched: where
+ *               less than a sector was written, the rest has to come from memory
+ *   partitions  where there are two, the near one keeps copies of lines that are at home in the
+ *               other; they leave it at half the size, and are then found at home, which takes
+ *               longer than near and less than memory
+ *   size        all lines stay as long as the footprint is less than the size, and none does beyond
+ *               it, where the oldest line is replaced
+ *
+ * None of it asks for a policy or for the way sets are chosen: which lines leave depends on them,
+ * that fewer leave where fewer are put in does not. Each touch goes to memory that was not touched
+ * lately, since some policies keep what was used before. */
 #include "probe/probe.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    LINE = 128,
-    SAMPLES = 2048, /* of a footprint, where it has so many lines */
-    FOOTPRINTS = 3,
-    FILL_HOPS = 1024
+    ELEMENT = 8,
+    BOTH_WAYS = 16, /* an element that is walked backwards, too */
+    WIDTHS = 4,     /* of what is written: 16 to 128 bytes */
+    FILL_HOPS = 1024,
+    MOST_STRIDES = 6, /* from what a miss brings in on */
+    LONGEST_STRIDE = 1024,
+    LEAST_LINES = 64,  /* that are timed; one for each KiB of the L2, */
+    MOST_LINES = 1024, /* and not more */
+    MOST_SLOTS = 4,
+    SMALL_BYTES = 256 << 10 /* an L2 that is not larger than any */
 };
+/* Lines lie so far apart, and what a miss brings in more: each in a line of its own, and over all
+ * sets, however these are chosen. */
+static const uint64_t apart_bytes = 1024;
+/* What is touched to find the line: enough for all to leave where the oldest is replaced. */
+static const double line_footprint = 1.6;
+/* Footprints of the curve, as parts of the size; those between `first_within` and `last_within` are
+ * more than one of two partitions holds and less than both do. */
+static const double footprints[] = {0.3, 0.45, 0.6, 0.75, 0.9, 1.1, 1.25};
+enum { FOOTPRINTS = FTH_COUNT(footprints), FIRST_WITHIN = 2, LAST_WITHIN = 4 };
 
-/* Of the L2's size: well within one partition, within, and within two of them. */
-static const double footprints[FOOTPRINTS] = {0.2, 0.4, 0.7};
+/* ---- decisions ---- */
 
-/* The share of hops that are not near any more, by the threshold. */
-static double beyond(const struct fth_samples *samples, double threshold)
+enum { DRAWS = 200 };
+
+static size_t total(const struct fth_fates *fates)
 {
-    size_t slow = 0;
-    for (size_t i = 0; i < samples->count; i++)
-        slow += samples->cycles[i] > threshold;
-    return (double)slow / (double)samples->count;
+    return fates->near_count + fates->far_count + fates->memory_count;
 }
 
-/* What near hits take at most, from a footprint that is all but near: some quartiles' distances
- * above the upper quartile, which a few misses do not move. */
-static enum fth_status find_near_edge(const struct fth_samples *samples, double *edge,
+static double share(size_t part, const struct fth_fates *fates)
+{
+    return total(fates) ? (double)part / (double)total(fates) : 0;
+}
+
+struct fth_fates fth_fates_count(const uint32_t *cycles, size_t count, double near_edge,
+                                 double memory_edge)
+{
+    struct fth_fates fates = {0};
+    for (size_t i = 0; i < count; i++)
+        if (cycles[i] <= near_edge)
+            fates.near_count++;
+        else if (cycles[i] <= memory_edge)
+            fates.far_count++;
+        else
+            fates.memory_count++;
+    return fates;
+}
+
+/* As many samples, drawn from those that there are. */
+static struct fth_fates draw(struct fth_rng *rng, const struct fth_fates *fates)
+{
+    struct fth_fates drawn = {0};
+    for (size_t i = 0; i < total(fates); i++) {
+        uint64_t which = fth_rng_below(rng, total(fates));
+        if (which < fates->near_count)
+            drawn.near_count++;
+        else if (which < fates->near_count + fates->far_count)
+            drawn.far_count++;
+        else
+            drawn.memory_count++;
+    }
+    return drawn;
+}
+
+/* What is decided, again for draws of the same samples. */
+enum { MOST_ROWS = 12 };
+typedef uint64_t decide(const struct fth_fates *fates, size_t count, uint64_t argument);
+
+static struct fth_verdict decide_surely(decide *rule, const struct fth_fates *fates, size_t count,
+                                        uint64_t argument)
+{
+    struct fth_verdict verdict = {.value = rule(fates, count, argument)};
+    struct fth_rng rng;
+    fth_rng_init(&rng, 1);
+    size_t alike = 0;
+    for (size_t i = 0; i < DRAWS && verdict.value; i++) {
+        struct fth_fates drawn[MOST_ROWS];
+        for (size_t j = 0; j < count; j++)
+            drawn[j] = draw(&rng, &fates[j]);
+        alike += rule(drawn, count, argument) == verdict.value;
+    }
+    verdict.confidence = (double)alike / (DRAWS + 1);
+    return verdict;
+}
+
+/* What two shares of so many samples differ by at most by chance: four standard deviations. */
+static double chance(const struct fth_fates *a, const struct fth_fates *b)
+{
+    double p = share(a->memory_count, a), q = share(b->memory_count, b);
+    return 4 * sqrt(p * (1 - p) / (double)total(a) + q * (1 - q) / (double)total(b));
+}
+
+/* Where lines are replaced at random, 80 % are lost to a footprint of 1.6 and 55 % to half as many
+ * lines; in order, all and none, or half of them where the sets are every second one. A tenth is
+ * well below all of these. */
+static uint64_t line_of(const struct fth_fates *fates, size_t strides, uint64_t smallest)
+{
+    const double least_loss = 0.3, least_fall = 0.1;
+    if (strides < 2 || share(fates[0].memory_count, &fates[0]) < least_loss)
+        return 0;
+    for (size_t i = 1; i < strides; i++) {
+        double fall =
+            share(fates[0].memory_count, &fates[0]) - share(fates[i].memory_count, &fates[i]);
+        if (fall > fmax(least_fall, chance(&fates[0], &fates[i])))
+            return smallest << (i - 1);
+        if (fall > least_fall) /* neither the same nor clearly less */
+            return 0;
+    }
+    return 0;
+}
+
+struct fth_verdict fth_decide_line(const struct fth_fates *fates, size_t strides, uint64_t smallest)
+{
+    return decide_surely(line_of, fates, strides < MOST_ROWS ? strides : MOST_ROWS, smallest);
+}
+
+/* Less than a sector, and all of it comes from memory; a sector and more is found in L2, at least
+ * where it is at home in the near partition (another one asks for as much as memory brings in). */
+static uint64_t sector_of(const struct fth_fates *fates, size_t widths, uint64_t smallest)
+{
+    const double most_found = 0.1, least_found = 0.4;
+    for (size_t i = 0; i < widths; i++) {
+        double kept = 1 - share(fates[i].memory_count, &fates[i]);
+        if (kept > least_found)
+            return i ? smallest << i : 0; /* the least may be more than a sector */
+        if (kept > most_found)
+            return 0;
+    }
+    return 0;
+}
+
+struct fth_verdict fth_decide_sector(const struct fth_fates *fates, size_t widths,
+                                     uint64_t smallest)
+{
+    return decide_surely(sector_of, fates, widths < MOST_ROWS ? widths : MOST_ROWS, smallest);
+}
+
+/* With two partitions a half of the lines is found far away where the oldest is replaced, a fifth
+ * where it is any; without, strays only. More than a half would be more partitions. */
+static uint64_t partitions_of(const struct fth_fates *fates, size_t count, uint64_t unused)
+{
+    const double strays = 0.04, least = 0.1, most = 0.6;
+    double far = 0;
+    (void)unused;
+    for (size_t i = 0; i < count; i++)
+        far = fmax(far, share(fates[i].far_count, &fates[i]));
+    return far < strays ? 1 : far > least && far < most ? 2 : 0;
+}
+
+struct fth_verdict fth_decide_partitions(const struct fth_fates *fates, size_t footprint_count)
+{
+    return decide_surely(partitions_of, fates,
+                         footprint_count < MOST_ROWS ? footprint_count : MOST_ROWS, 0);
+}
+
+/* The curve's ends, as how-many-eth footprints from 1 on: the last one up to which all is as it
+ * was, and the first from which on nothing is. */
+enum { OF_NEAR = 1, OF_END = 2 };
+static uint64_t end_of(const struct fth_fates *fates, size_t count, uint64_t which)
+{
+    const double strays = 0.04;
+    size_t same = 0, gone = count;
+    for (size_t i = 0; i < count; i++) {
+        size_t left = fates[i].near_count + (which & OF_NEAR ? 0 : fates[i].far_count);
+        if (share(left, &fates[i]) > 1 - strays && same == i)
+            same = i + 1;
+        if (share(left, &fates[i]) >= strays)
+            gone = i + 1;
+    }
+    if (which & OF_END)
+        return gone < count ? gone + 1 : 0;
+    return same;
+}
+
+struct fth_verdict fth_decide_period(const uint32_t *cycles, size_t count, double threshold)
+{
+    struct fth_verdict verdict = {0};
+    unsigned *counts = calloc(2 * count + 1, sizeof *counts), *drawn = counts + count;
+    unsigned *distances = calloc(count + 1, sizeof *distances);
+    if (!counts || !distances || count == 0)
+        goto out;
+    const struct fth_samples walk = {.cycles = (uint32_t *)cycles, .count = count};
+    fth_count_distances(&walk, threshold, counts);
+    verdict.value = fth_most_frequent(counts, (unsigned)count);
+    size_t pairs = 0, alike = 0;
+    for (unsigned i = 1; i < count; i++)
+        for (unsigned k = 0; k < counts[i]; k++)
+            distances[pairs++] = i;
+    struct fth_rng rng;
+    fth_rng_init(&rng, 1);
+    for (size_t i = 0; i < DRAWS && pairs && verdict.value; i++) {
+        for (size_t k = 0; k < count; k++)
+            drawn[k] = 0;
+        for (size_t k = 0; k < pairs; k++)
+            drawn[distances[fth_rng_below(&rng, pairs)]]++;
+        alike += fth_most_frequent(drawn, (unsigned)count) == verdict.value;
+    }
+    verdict.confidence = (double)alike / (DRAWS + 1);
+out:
+    free(counts);
+    free(distances);
+    return verdict;
+}
+
+/* ---- experiments ---- */
+
+struct l2 {
+    const struct fth_prober *prober;
+    const struct fth_l2_plan *plan;
+    struct fth_l2_found *found;
+    uint64_t size_bytes;
+    uint64_t lines;      /* that are timed */
+    uint64_t slot_bytes; /* of memory that a touch may take */
+    uint64_t slots, slot;
+    double near_edge, memory_edge; /* of a timed hop */
+};
+
+/* Where the lines of a request lie: never where those of one before it did. */
+static struct fth_chain lines_of(const struct l2 *l2, uint64_t slot)
+{
+    uint64_t fill = l2->found->fill.value;
+    uint64_t stride = apart_bytes + (fill + BOTH_WAYS - 1) / BOTH_WAYS * BOTH_WAYS;
+    return (struct fth_chain){
+        .stride_bytes = stride, .start_bytes = slot * l2->lines * stride, .count = l2->lines};
+}
+
+/* Lines are loaded, memory is touched (unless `bytes` is 0), and they are timed. */
+static struct fth_request make_request(struct l2 *l2, uint64_t bytes, uint64_t stride)
+{
+    struct fth_request request = fth_request_make(-1);
+    struct fth_chain lines = lines_of(l2, l2->slot);
+    struct fth_chain touched = {.array = 1,
+                                .start_bytes = l2->slot % l2->slots * l2->slot_bytes,
+                                .stride_bytes = stride,
+                                .count = bytes / stride};
+    struct fth_chain first = {.array = 1, .stride_bytes = LONGEST_STRIDE, .count = 1};
+    l2->slot++;
+    request.alone = true;
+    request.sm = 0;
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, lines, 1);
+    if (touched.count) {
+        fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, first, 1);
+        fth_request_add(&request, FTH_STEP_TOUCH, FTH_PATH_CG, touched, 1);
+    }
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, lines, 1);
+    return request;
+}
+
+/* What near hits take at most: some quartiles' distances above the upper quartile, which a few
+ * slow ones do not move. */
+static enum fth_status find_near_edge(struct l2 *l2, const struct fth_samples *samples,
                                       struct fth_error *error)
 {
     double *sorted = NULL;
@@ -40,15 +284,80 @@ static enum fth_status find_near_edge(const struct fth_samples *samples, double 
     if (status == FTH_OK) {
         double low = fth_quantile_sorted(sorted, samples->count, 0.25);
         double high = fth_quantile_sorted(sorted, samples->count, 0.75);
-        *edge = high + 2.5 * (high - low) + 4;
+        l2->near_edge = high + 2.5 * (high - low) + 4;
     }
     free(sorted);
+    if (status == FTH_OK && l2->near_edge >= l2->memory_edge)
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find partitions", NULL,
+                          "L2 and memory take about as long");
     return status;
 }
 
-/* Of the hops slower than near ones: the lowest plateau below memory's latency. */
-static enum fth_status find_far(const struct fth_samples *samples, double near_edge,
-                                double memory_edge, double overhead, struct fth_figure *far,
+static enum fth_status ask_fates(struct l2 *l2, const struct fth_request *requests, size_t count,
+                                 struct fth_answers *answers, struct fth_fates *fates,
+                                 struct fth_error *error)
+{
+    enum fth_status status = fth_ask(l2->prober, requests, count, answers, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        const struct fth_samples *samples = &answers->items[i];
+        fates[i] = fth_fates_count(samples->cycles, samples->count, l2->near_edge, l2->memory_edge);
+        l2->found->samples += samples->count;
+    }
+    return status;
+}
+
+/* The fates after each of several touches. */
+static enum fth_status find_fates(struct l2 *l2, const uint64_t *bytes, const uint64_t *strides,
+                                  size_t count, struct fth_answers *answers,
+                                  struct fth_fates *fates, struct fth_error *error)
+{
+    struct fth_request requests[MOST_ROWS];
+    for (size_t i = 0; i < count; i++)
+        requests[i] = make_request(l2, bytes[i], strides[i]);
+    return ask_fates(l2, requests, count, answers, fates, error);
+}
+
+/* What memory brings in at a time: the distances between loads that come from there. */
+static enum fth_status find_fill(struct l2 *l2, struct fth_error *error)
+{
+    struct fth_request request = fth_request_make(-1);
+    struct fth_chain chain = {.stride_bytes = ELEMENT, .count = FILL_HOPS};
+    request.cold = true;
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(l2->prober, &request, 1, &answers, error);
+    if (status == FTH_OK) {
+        const struct fth_samples *walk = &answers.items[0];
+        const double threshold =
+            l2->plan->overhead_cycles + sqrt(l2->plan->l2_cycles * l2->plan->memory->value);
+        l2->found->fill = fth_decide_period(walk->cycles, walk->count, threshold);
+        l2->found->fill.value *= ELEMENT;
+        l2->found->samples += walk->count;
+    }
+    fth_answers_fini(&answers);
+    return status;
+}
+
+static enum fth_status find_line(struct l2 *l2, struct fth_error *error)
+{
+    uint64_t bytes[MOST_STRIDES], strides[MOST_STRIDES];
+    struct fth_fates fates[MOST_STRIDES];
+    struct fth_answers answers = {0};
+    size_t count = 0;
+    for (uint64_t stride = l2->found->fill.value; count < MOST_STRIDES && stride <= LONGEST_STRIDE;
+         stride *= 2) {
+        bytes[count] = (uint64_t)((double)l2->size_bytes * line_footprint);
+        strides[count++] = stride;
+    }
+    enum fth_status status = find_fates(l2, bytes, strides, count, &answers, fates, error);
+    fth_answers_fini(&answers);
+    if (status == FTH_OK)
+        l2->found->line = fth_decide_line(fates, count, l2->found->fill.value);
+    return status;
+}
+
+/* The latency of those that are neither near nor from memory. */
+static enum fth_status find_far(struct l2 *l2, const struct fth_samples *samples,
                                 struct fth_error *error)
 {
     uint32_t *between = calloc(samples->count, sizeof *between);
@@ -56,84 +365,206 @@ static enum fth_status find_far(const struct fth_samples *samples, double near_e
         return fth_fail(error, FTH_NO_MEMORY, "find partitions", NULL, "out of memory");
     size_t count = 0;
     for (size_t i = 0; i < samples->count; i++)
-        if (samples->cycles[i] > near_edge && samples->cycles[i] < memory_edge)
+        if (samples->cycles[i] > l2->near_edge && samples->cycles[i] <= l2->memory_edge)
             between[count++] = samples->cycles[i];
-    enum fth_status status = FTH_OK;
-    far->value = NAN;
-    if (count * 10 > samples->count) { /* strays are fewer */
-        struct fth_summary summary;
-        double mean;
-        status = fth_summary_u32(between, count, &summary, error);
-        if (status == FTH_OK)
-            status = fth_core_mean_u32(between, count, &mean, error);
-        if (status == FTH_OK)
-            *far = (struct fth_figure){mean - overhead, summary.p05 - overhead,
-                                       summary.p95 - overhead, count, samples->clock_mhz};
-    }
+    enum fth_status status = fth_plateau_figure(between, count, l2->plan->overhead_cycles,
+                                                &l2->found->far_latency, error);
+    l2->found->far_latency.clock_mhz = samples->clock_mhz;
     free(between);
     return status;
 }
 
-/* What memory brings in at a time: the distances between loads that come from there. */
-static enum fth_status find_fill(const struct fth_prober *prober, double threshold,
-                                 struct fth_l2_found *found, struct fth_error *error)
+static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
 {
-    struct fth_request request = fth_request_make(-1);
-    struct fth_chain chain = {.stride_bytes = 8, .count = FILL_HOPS};
-    request.cold = true;
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
+    struct fth_l2_found *found = l2->found;
+    uint64_t wholes[FOOTPRINTS], bytes[FOOTPRINTS], strides[FOOTPRINTS];
+    struct fth_fates fates[FOOTPRINTS];
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
-    unsigned counts[FILL_HOPS] = {0};
-    if (status == FTH_OK)
-        fth_count_distances(&answers.items[0], threshold, counts);
-    found->fill_bytes = (uint64_t)fth_most_frequent(counts, FILL_HOPS) * 8;
-    found->samples += status == FTH_OK ? answers.items[0].count : 0;
+    const uint64_t line = found->line.value ? found->line.value : found->fill.value;
+    if (l2->lines > l2->size_bytes / line / 8)
+        l2->lines = l2->size_bytes / line / 8;
+    for (size_t i = 0; i < FOOTPRINTS; i++) {
+        wholes[i] = (uint64_t)((double)l2->size_bytes * footprints[i]);
+        /* For all to stay, the lines themselves need room, too; for all to leave, they do not. */
+        bytes[i] = wholes[i] - (footprints[i] < 1 ? l2->lines * line : 0);
+        strides[i] = line;
+    }
+    enum fth_status status = find_fates(l2, bytes, strides, FOOTPRINTS, &answers, fates, error);
+    if (status == FTH_OK) {
+        found->partitions =
+            fth_decide_partitions(&fates[FIRST_WITHIN], LAST_WITHIN - FIRST_WITHIN + 1);
+        struct fth_verdict *const ends[] = {
+            [0] = &found->onset,
+            [OF_END] = &found->full_miss,
+            [OF_NEAR] = &found->near_onset,
+            [OF_NEAR | OF_END] = &found->near_full_miss,
+        };
+        for (size_t i = 0; i < FTH_COUNT(ends); i++) {
+            *ends[i] = decide_surely(end_of, fates, FOOTPRINTS, i);
+            if (ends[i]->value)
+                ends[i]->value = wholes[ends[i]->value - 1];
+        }
+    }
+    size_t most = FIRST_WITHIN;
+    for (size_t i = FIRST_WITHIN; i <= LAST_WITHIN && status == FTH_OK; i++)
+        most = fates[i].far_count > fates[most].far_count ? i : most;
+    if (status == FTH_OK && found->partitions.value > 1)
+        status = find_far(l2, &answers.items[most], error);
     fth_answers_fini(&answers);
     return status;
 }
 
-enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes, double l2_cycles,
-                             const struct fth_figure *memory, double overhead_cycles,
-                             struct fth_l2_found *found, struct fth_error *error)
+/* ---- the sector ---- */
+
+/* Lines that are written when their chains are built, and by nothing else: the first `width` bytes
+ * of each. The first chain is timed, the others are only there to be built. */
+static struct fth_request make_written(const struct l2 *l2, size_t index)
 {
-    *found = (struct fth_l2_found){.partitions = 1};
-    struct fth_request requests[FOOTPRINTS] = {{0}};
-    for (size_t i = 0; i < FOOTPRINTS; i++) {
-        uint64_t lines = (uint64_t)((double)l2_bytes * footprints[i]) / LINE;
-        struct fth_chain all = {.stride_bytes = LINE, .count = lines};
-        /* An odd number of lines apart, so that all sets and slices are met. */
-        uint64_t apart = lines / SAMPLES | 1;
-        struct fth_chain some = {.stride_bytes = LINE * apart, .count = lines / apart};
-        requests[i] = fth_request_make(-1);
-        requests[i].alone = true;
-        requests[i].sm = 0;
-        fth_request_add(&requests[i], FTH_STEP_TOUCH, FTH_PATH_CG, all, 1);
-        if (footprints[i] > 0.5) /* what is at home elsewhere gets there with the second */
-            fth_request_add(&requests[i], FTH_STEP_TOUCH, FTH_PATH_CG, all, 1);
-        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CG, some, 1);
+    struct fth_request request = fth_request_make(-1);
+    struct fth_chain chain = lines_of(l2, index);
+    chain.array = 2;
+    request.alone = true;
+    request.sm = 0;
+    for (size_t i = 0; i < (size_t)1 << index; i++) {
+        fth_request_add(&request, i ? FTH_STEP_WALK : FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
+        request.steps[i].reverse = true;
+        chain.start_bytes += BOTH_WAYS;
     }
-    const double memory_edge = overhead_cycles + memory->low - 2;
-    double near_edge = 0;
+    return request;
+}
+
+/* The memory for it has to be there before, so that what clearing it left in L2 has gone. That for
+ * touches is had at once, too, instead of more and more of it. */
+static struct fth_request reserve_memory(const struct l2 *l2)
+{
+    struct fth_request request = fth_request_make(-1);
+    struct fth_chain written = lines_of(l2, WIDTHS);
+    written.array = 2;
+    written.count = 1;
+    struct fth_chain first = {.array = 1, .stride_bytes = LONGEST_STRIDE, .count = 1}, last = first;
+    last.start_bytes = l2->slots * l2->slot_bytes - LONGEST_STRIDE;
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, written, 1);
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, first, 1);
+    fth_request_add(&request, FTH_STEP_TOUCH, FTH_PATH_CG, last, 1);
+    return request;
+}
+
+static enum fth_status find_sector(struct l2 *l2, struct fth_error *error)
+{
+    struct fth_request requests[WIDTHS];
+    struct fth_fates fates[WIDTHS];
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, requests, FOOTPRINTS, &answers, error);
-    if (status == FTH_OK)
-        status = find_near_edge(&answers.items[0], &near_edge, error);
-    for (size_t i = 0; i < FOOTPRINTS && status == FTH_OK; i++) {
-        found->samples += answers.items[i].count;
-        /* The first is near by its choice. */
-        if (i > 0 && beyond(&answers.items[i], near_edge) >= 0.02 && found->partitions == 1) {
-            struct fth_figure far = {.value = NAN};
-            status =
-                find_far(&answers.items[i], near_edge, memory_edge, overhead_cycles, &far, error);
-            if (status == FTH_OK && isfinite(far.value)) {
-                found->partitions = 2;
-                found->far_latency = far;
-            }
-        }
-    }
+    for (size_t i = 0; i < WIDTHS; i++)
+        requests[i] = make_written(l2, i);
+    enum fth_status status = ask_fates(l2, requests, WIDTHS, &answers, fates, error);
     fth_answers_fini(&answers);
     if (status == FTH_OK)
-        status = find_fill(prober, overhead_cycles + sqrt(l2_cycles * memory->value), found, error);
+        l2->found->sector = fth_decide_sector(fates, WIDTHS, BOTH_WAYS);
+    /* What is brought in is a sector at least, and a line has one at least. */
+    if (l2->found->sector.value > l2->found->fill.value)
+        l2->found->sector = (struct fth_verdict){0};
+    return status;
+}
+
+/* ---- the size, where the driver does not tell it ---- */
+
+/* The share of lines that a touch of so many bytes sends to memory. */
+static enum fth_status find_loss(struct l2 *l2, uint64_t bytes, double *loss,
+                                 struct fth_error *error)
+{
+    struct fth_fates fates;
+    struct fth_answers answers = {0};
+    l2->slot = 0;
+    enum fth_status status =
+        find_fates(l2, &bytes, &l2->found->fill.value, 1, &answers, &fates, error);
+    fth_answers_fini(&answers);
+    *loss = status == FTH_OK ? share(fates.memory_count, &fates) : NAN;
+    return status;
+}
+
+/* Where the oldest line is replaced, all are gone once as much as the size was touched, and at most
+ * half of them (those at home in the near one of two partitions) at four fifths of it. */
+static enum fth_status measure_size(struct l2 *l2, struct fth_error *error)
+{
+    const double all = 0.95, half = 0.6;
+    uint64_t low = 0, high = (uint64_t)64 << 10;
+    double loss = 0;
+    enum fth_status status = FTH_OK;
+    for (; status == FTH_OK; high *= 2) {
+        if (2 * high > l2->plan->most_bytes)
+            return fth_fail(error, FTH_INCONCLUSIVE, "find L2's size", NULL,
+                            "there is no end to it within the memory that was tried");
+        status = find_loss(l2, high, &loss, error);
+        if (status == FTH_OK && loss >= all)
+            break;
+        low = high;
+    }
+    while (status == FTH_OK && (high - low) * 128 > high) {
+        uint64_t middle = (low + (high - low) / 2) & ~(uint64_t)(LONGEST_STRIDE - 1);
+        status = find_loss(l2, middle, &loss, error);
+        *(loss >= all ? &high : &low) = middle;
+    }
+    if (status == FTH_OK)
+        status = find_loss(l2, high / 5 * 4, &loss, error);
+    if (status == FTH_OK && loss > half)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find L2's size", NULL,
+                        "lines leave little by little, all only after %llu KiB more",
+                        (unsigned long long)high >> 10);
+    l2->size_bytes = high;
+    /* Two footprints decide, one on either side: Laplace's rule. */
+    l2->found->size = (struct fth_verdict){high, 0.75};
+    return status;
+}
+
+/* What the edges are; and the memory for what comes. */
+static enum fth_status calibrate(struct l2 *l2, struct fth_error *error)
+{
+    struct fth_request requests[] = {make_request(l2, 0, LONGEST_STRIDE), reserve_memory(l2)};
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(l2->prober, requests, FTH_COUNT(requests), &answers, error);
+    if (status == FTH_OK) {
+        l2->found->samples += answers.items[0].count;
+        status = find_near_edge(l2, &answers.items[0], error);
+    }
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* How many lines are timed, and how much memory there is for touches. */
+static void choose_lines(struct l2 *l2)
+{
+    uint64_t lines = l2->size_bytes / 1024;
+    l2->lines = lines < LEAST_LINES ? LEAST_LINES : lines > MOST_LINES ? MOST_LINES : lines;
+    l2->slot_bytes = 2 * l2->size_bytes & ~(uint64_t)(LONGEST_STRIDE - 1);
+    l2->slots = l2->plan->most_bytes / l2->slot_bytes;
+    l2->slots = l2->slots < 1 ? 1 : l2->slots > MOST_SLOTS ? MOST_SLOTS : l2->slots;
+}
+
+enum fth_status fth_probe_l2(const struct fth_prober *prober, const struct fth_l2_plan *plan,
+                             struct fth_l2_found *found, struct fth_error *error)
+{
+    *found = (struct fth_l2_found){0};
+    struct l2 l2 = {.prober = prober,
+                    .plan = plan,
+                    .found = found,
+                    .size_bytes = plan->size_bytes ? plan->size_bytes : SMALL_BYTES,
+                    .memory_edge = plan->overhead_cycles + plan->memory->low - 2};
+    enum fth_status status = find_fill(&l2, error);
+    if (status == FTH_OK && !found->fill.value)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find the L2's line", NULL,
+                        "loads that memory answers are not evenly apart");
+    choose_lines(&l2);
+    if (status == FTH_OK)
+        status = calibrate(&l2, error);
+    if (status == FTH_OK && !plan->size_bytes) {
+        status = measure_size(&l2, error);
+        choose_lines(&l2);
+    }
+    if (status == FTH_OK)
+        status = find_line(&l2, error);
+    if (status == FTH_OK)
+        status = find_curve(&l2, error);
+    if (status == FTH_OK)
+        status = find_sector(&l2, error);
     return status;
 }

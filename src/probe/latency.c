@@ -12,8 +12,12 @@ enum {
      * multiple of it, so that lines of all partitions and channels are met; 17 MB in all, which
      * even a small TLB reaches. */
     MEMORY_HOPS = 4096,
-    MEMORY_STRIDE = 4096 + 128
+    MEMORY_STRIDE = 4096 + 128,
+    DRAWS = 200 /* of a bootstrap */
 };
+/* Of its intervals, and how many deviations of a normal distribution that is each way. */
+#define LEVEL 0.9
+#define LEVEL_DEVIATIONS 1.645
 
 /* Median over SMs of the slope between the two lengths, each the median over passes. */
 static enum fth_status slopes(const struct fth_latency_plan *plan,
@@ -25,7 +29,7 @@ static enum fth_status slopes(const struct fth_latency_plan *plan,
     if (!slope)
         return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
     enum fth_status status = FTH_OK;
-    cycles->samples = 0;
+    *cycles = (struct fth_figure){.value = NAN};
     double low = NAN, high = NAN;
     for (size_t i = 0; i < pairs && status == FTH_OK; i++) {
         struct fth_summary less, more;
@@ -41,6 +45,8 @@ static enum fth_status slopes(const struct fth_latency_plan *plan,
         high = (more.p95 - less.median) / hops;
         cycles->samples += a->count + b->count;
         cycles->clock_mhz = a->clock_mhz;
+        if (plan->by_sm)
+            plan->by_sm[i] = slope[i];
     }
     struct fth_summary summary;
     if (status == FTH_OK)
@@ -104,6 +110,47 @@ enum fth_status fth_probe_overhead(const struct fth_prober *prober,
     return status;
 }
 
+/* ---- memory ---- */
+
+double fth_latency_confidence(double value, double low, double high)
+{
+    const double most = 0.995;
+    double tolerance = fmax(0.005 * value, 0.5), deviation = (high - low) / (2 * LEVEL_DEVIATIONS);
+    return deviation > 0 ? fmin(most, erf(tolerance / deviation / sqrt(2))) : most;
+}
+
+/* What lies within three median absolute deviations of the median, as fth_core_mean_u32 has it,
+ * decides the mean; so it decides how sure that is. */
+enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count, double overhead_cycles,
+                                   struct fth_figure *figure, struct fth_error *error)
+{
+    struct fth_summary summary;
+    struct fth_interval interval;
+    double mean = NAN, *core = NULL;
+    enum fth_status status = fth_summary_u32(cycles, count, &summary, error);
+    if (status == FTH_OK)
+        status = fth_core_mean_u32(cycles, count, &mean, error);
+    if (status == FTH_OK && !(core = calloc(count, sizeof *core)))
+        status = fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
+    if (status != FTH_OK)
+        return status;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (fabs(cycles[i] - summary.median) <= fmax(2, 3 * summary.mad))
+            core[kept++] = cycles[i];
+    status =
+        fth_bootstrap_interval(core, kept, FTH_STATISTIC_MEAN, LEVEL, DRAWS, 1, &interval, error);
+    if (status == FTH_OK)
+        *figure = (struct fth_figure){.value = mean - overhead_cycles,
+                                      .low = fmin(summary.p05, mean) - overhead_cycles,
+                                      .high = fmax(summary.p95, mean) - overhead_cycles,
+                                      .samples = count,
+                                      .confidence = fth_latency_confidence(
+                                          mean - overhead_cycles, interval.low, interval.high)};
+    free(core);
+    return status;
+}
+
 /* The latency of the samples that belong to one plateau, less the overhead. */
 static enum fth_status plateau(const struct fth_samples *samples,
                                const struct fth_clusters *clusters, size_t index,
@@ -117,12 +164,35 @@ static enum fth_status plateau(const struct fth_samples *samples,
     for (size_t i = 0; i < samples->count; i++)
         if (fth_cluster_of(clusters, samples->cycles[i]) == index)
             members[count++] = samples->cycles[i];
-    double mean = NAN;
-    enum fth_status status = fth_core_mean_u32(members, count, &mean, error);
-    const struct fth_cluster *cluster = &clusters->items[index];
-    *cycles = (struct fth_figure){mean - overhead_cycles, cluster->p05 - overhead_cycles,
-                                  cluster->p95 - overhead_cycles, count, samples->clock_mhz};
+    enum fth_status status = fth_plateau_figure(members, count, overhead_cycles, cycles, error);
+    cycles->clock_mhz = samples->clock_mhz;
     free(members);
+    return status;
+}
+
+/* One walk that is not timed, then one that is; L2 holds nothing of either at the start. The
+ * figures of the two lowest plateaus; `far_cycles` may be NULL. */
+static enum fth_status time_cold(const struct fth_prober *prober, struct fth_chain chain,
+                                 struct fth_chain before, double overhead_cycles,
+                                 struct fth_figure *near_cycles, struct fth_figure *far_cycles,
+                                 struct fth_error *error)
+{
+    struct fth_request request = fth_request_make(-1);
+    request.cold = true;
+    request.sm = 0; /* SMs differ in how far they are from either partition */
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, before, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
+    struct fth_clusters clusters;
+    const struct fth_samples *samples = answers.items;
+    if (status == FTH_OK)
+        status = fth_modes_u32(samples->cycles, samples->count, 0.1, &clusters, error);
+    struct fth_figure *const figures[] = {near_cycles, far_cycles};
+    for (size_t i = 0; i < 2 && status == FTH_OK && i < clusters.count; i++)
+        if (figures[i])
+            status = plateau(samples, &clusters, i, overhead_cycles, figures[i], error);
+    fth_answers_fini(&answers);
     return status;
 }
 
@@ -134,21 +204,17 @@ enum fth_status fth_probe_memory_latency(const struct fth_prober *prober, double
     /* Other lines of the same pages, to have these in the TLBs. */
     struct fth_chain beside = chain;
     beside.start_bytes = MEMORY_STRIDE / 2;
-    struct fth_request request = fth_request_make(-1);
-    request.cold = true;
-    request.sm = 0; /* SMs differ in how far they are from either partition */
-    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, beside, 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
-    struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
-    struct fth_clusters clusters;
-    const struct fth_samples *samples = answers.items;
-    if (status == FTH_OK)
-        status = fth_modes_u32(samples->cycles, samples->count, 0.1, &clusters, error);
     *far_cycles = (struct fth_figure){.value = NAN};
-    struct fth_figure *const figures[] = {near_cycles, far_cycles};
-    for (size_t i = 0; i < 2 && status == FTH_OK && i < clusters.count; i++)
-        status = plateau(samples, &clusters, i, overhead_cycles, figures[i], error);
-    fth_answers_fini(&answers);
-    return status;
+    return time_cold(prober, chain, beside, overhead_cycles, near_cycles, far_cycles, error);
+}
+
+enum fth_status fth_probe_cold_latency(const struct fth_prober *prober, double overhead_cycles,
+                                       uint64_t stride_bytes, uint64_t count,
+                                       struct fth_figure *cycles, struct fth_error *error)
+{
+    struct fth_chain chain = {.array = FTH_FAR_ARRAY, .stride_bytes = stride_bytes, .count = count};
+    /* Other lines of the same pages, all of them: the TLBs are then left with the last ones. */
+    struct fth_chain beside = chain;
+    beside.start_bytes = MEMORY_STRIDE;
+    return time_cold(prober, chain, beside, overhead_cycles, cycles, NULL, error);
 }

@@ -3,7 +3,7 @@
  *
  *   ask.c       requests out, answers in           latency.c   how long a load takes
  *   capacity.c  how much fits                      line.c      what a miss fetches, what is evicted
- *   sharing.c   which loads evict which            l2.c        partitions of the L2
+ *   sharing.c   which loads evict which            l2.c        line, sector, partitions of the L2
  *   tlb.c       pages, reach, price of TLBs        cluster.c   shared memory of another SM
  *   fetch.c     instruction caches                 constant.c  constant caches
  *   bandwidth.c how much passes in a time          operate.c   what one operation costs
@@ -47,9 +47,19 @@ struct fth_figure {
     double low, high; /* 5th and 95th percentile of what it is the median of */
     size_t samples;
     double clock_mhz;
+    double confidence; /* share of resamples with the same answer; 0: not known */
 };
 
 /* ---- latency.c ---- */
+
+/* The share of draws within half a cycle of the value, or 0.5 % where that is more, where nine of
+ * ten lie between `low` and `high`; 0.995 at most, since 200 draws know no more. */
+double fth_latency_confidence(double value, double low, double high);
+
+/* A plateau of single hops as a figure: the mean of its core, less the overhead. */
+FTH_MUST_USE enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count,
+                                                double overhead_cycles, struct fth_figure *figure,
+                                                struct fth_error *error);
 
 /* The cycles of one load that hits, from whole passes over two chains of different length: what a
  * pass costs beyond its loads is the same in both and drops out. The longer chain must fit.
@@ -62,6 +72,7 @@ struct fth_latency_plan {
     uint64_t short_count, long_count;
     bool every_sm;
     bool least;
+    double *by_sm; /* with every_sm: gets the latency of each; NULL: not wanted */
 };
 FTH_MUST_USE enum fth_status fth_probe_latency(const struct fth_prober *prober,
                                                const struct fth_latency_plan *plan,
@@ -81,6 +92,12 @@ FTH_MUST_USE enum fth_status fth_probe_memory_latency(const struct fth_prober *p
                                                       struct fth_figure *near_cycles,
                                                       struct fth_figure *far_cycles,
                                                       struct fth_error *error);
+/* The same with the TLBs cold as well: `count` loads `stride_bytes` apart, which must be a page of
+ * every TLB and together more than any reaches. Near memory only, where there are two. */
+FTH_MUST_USE enum fth_status fth_probe_cold_latency(const struct fth_prober *prober,
+                                                    double overhead_cycles, uint64_t stride_bytes,
+                                                    uint64_t count, struct fth_figure *cycles,
+                                                    struct fth_error *error);
 
 /* ---- capacity.c ---- */
 
@@ -158,16 +175,56 @@ FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober
 
 /* ---- l2.c ---- */
 
+/* What became of lines while others were loaded: they are still near, were found in another
+ * partition, or come from memory. */
+struct fth_fates {
+    size_t near_count, far_count, memory_count;
+};
+/* By two edges in the unit of the samples: near up to the first, from memory above the second. */
+struct fth_fates fth_fates_count(const uint32_t *cycles, size_t count, double near_edge,
+                                 double memory_edge);
+
+/* A decision, and the share of 200 draws from the same samples that decide alike (a little less,
+ * since none of them knows more than the samples). 0: undecided. */
+struct fth_verdict {
+    uint64_t value;
+    double confidence;
+};
+/* The line, from what came from memory after every `smallest` bytes were touched, every second of
+ * them, every fourth, and so on: as long as each line is touched, so many lines leave. */
+struct fth_verdict fth_decide_line(const struct fth_fates *fates, size_t strides,
+                                   uint64_t smallest);
+/* The sector, from what came from memory although `smallest` bytes of it had been written, twice as
+ * many, and so on: a hit needs all of it. */
+struct fth_verdict fth_decide_sector(const struct fth_fates *fates, size_t widths,
+                                     uint64_t smallest);
+/* One partition or two, from the fates at several footprints that are within two partitions. */
+struct fth_verdict fth_decide_partitions(const struct fth_fates *fates, size_t footprints);
+/* How many hops apart those are that memory answers. */
+struct fth_verdict fth_decide_period(const uint32_t *cycles, size_t count, double threshold);
+
+struct fth_l2_plan {
+    uint64_t size_bytes; /* as the driver tells it; 0: it does not */
+    uint64_t most_bytes; /* of memory that may be taken */
+    double l2_cycles;
+    const struct fth_figure *memory;
+    double overhead_cycles; /* of timing a hop */
+};
 struct fth_l2_found {
-    unsigned partitions;           /* 1 or 2 */
+    struct fth_verdict fill;       /* what memory brings in */
+    struct fth_verdict line;       /* what leaves together */
+    struct fth_verdict sector;     /* what has to be there in full to be a hit */
+    struct fth_verdict partitions; /* 1 or 2 */
     struct fth_figure far_latency; /* with two */
-    uint64_t fill_bytes;           /* what memory brings in; 0: not found */
+    struct fth_verdict size;       /* where it was not told */
+    /* Of footprints around the size: the largest after which all lines were still in L2, and the
+     * smallest after which none was; the same, of lines that are near. */
+    struct fth_verdict onset, full_miss, near_onset, near_full_miss;
     size_t samples;
 };
-FTH_MUST_USE enum fth_status fth_probe_l2(const struct fth_prober *prober, uint64_t l2_bytes,
-                                          double l2_cycles, const struct fth_figure *memory,
-                                          double overhead_cycles, struct fth_l2_found *found,
-                                          struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_probe_l2(const struct fth_prober *prober,
+                                          const struct fth_l2_plan *plan,
+                                          struct fth_l2_found *found, struct fth_error *error);
 
 /* ---- tlb.c ---- */
 

@@ -173,16 +173,24 @@ static void time_facts(const struct view *view, const char *name, struct fth_buf
         add_fact(facts, "miss +%s cycles", cycles_text(penalty, text, sizeof text));
 }
 
-/* `width` 0: as wide as it must be, two lines; else that wide, everything on one. */
+/* `width` 0: as wide as it must be, two lines; else that wide, everything on one where it fits. */
 static struct fth_block element_box(const struct view *view, struct fth_drawing *drawing,
                                     const char *name, size_t width)
 {
     struct fth_buffer title = {0}, facts = {0}, times = {0};
     box_title(view, name, &title);
     size_facts(view, name, &facts);
-    time_facts(view, name, width ? &facts : &times);
+    time_facts(view, name, &times);
     const char *lines[] = {facts.data ? facts.data : "", times.data ? times.data : ""};
-    struct fth_block content = fth_draw_lines(drawing, lines, width ? 1 : 2);
+    const size_t edges = 4;
+    const bool one =
+        width &&
+        fth_text_columns(lines[0]) + strlen(", ") + fth_text_columns(lines[1]) + edges <= width;
+    if (one && times.size) {
+        add_fact(&facts, "%s", times.data);
+        lines[0] = facts.data ? facts.data : "";
+    }
+    struct fth_block content = fth_draw_lines(drawing, lines, one ? 1 : 2);
     struct fth_block box = fth_draw_box(drawing, title.data ? title.data : "", &content, width);
     drawing->failed = drawing->failed || title.failed || facts.failed || times.failed;
     fth_buffer_fini(&title);
@@ -605,6 +613,24 @@ static void rate_words(const struct view *view, const char *element, struct fth_
     }
 }
 
+/* Of one figure an SM, the least and the largest. */
+static void by_sm_words(const struct view *view, const char *element, struct fth_buffer *words)
+{
+    const struct fth_attribute *list =
+        fth_gpu_attribute(view->gpu, element, "latency_by_sm_cycles");
+    if (!list || list->count < 2)
+        return;
+    double low = list->numbers[0], high = low;
+    char least[40], most[40];
+    for (size_t i = 1; i < list->count; i++) {
+        low = fmin(low, list->numbers[i]);
+        high = fmax(high, list->numbers[i]);
+    }
+    if (high > low)
+        fth_buffer_format(words, "%s to %s cycles by SM; ", cycles_text(low, least, sizeof least),
+                          cycles_text(high, most, sizeof most));
+}
+
 static void other_words(const struct view *view, const char *element, struct fth_buffer *words)
 {
     char text[40];
@@ -621,6 +647,11 @@ static void other_words(const struct view *view, const char *element, struct fth
         fth_buffer_format(words, "%.0f partitions; ", partitions);
     if (!isnan(slices))
         fth_buffer_format(words, "%.0f slices; ", slices);
+    by_sm_words(view, element, words);
+    double cold = number(view, element, "cold_latency_cycles");
+    if (!isnan(cold))
+        fth_buffer_format(words, "%s cycles with cold TLBs; ",
+                          cycles_text(cold, text, sizeof text));
     if (!isnan(banks) && !isnan(width))
         fth_buffer_format(words, "%.0f banks of %.0f B; ", banks, width);
     else if (!isnan(banks))

@@ -52,9 +52,11 @@ static const struct {
     {"cluster_shared", "latency_cycles", 0.05, false, false},
     {"cluster_shared", "far_latency_cycles", 0.05, false, false},
     {"l2", "latency_cycles", 0.05, false, false},
-    {"l2", "partitions", 0, false, true},
-    {"l2", "far_latency_cycles", 0.5, false, true}, /* single loads are as fine as the clock */
-    {"l2", "fill_bytes", 0, false, true},
+    {"l2", "partitions", 0, false, false},
+    {"l2", "far_latency_cycles", 0.5, false, false}, /* single loads are as fine as the clock */
+    {"l2", "line_bytes", 0, false, false},
+    {"l2", "sector_bytes", 0, false, false},
+    {"l2", "fill_bytes", 0, false, false},
     {"memory", "latency_cycles", 0.5, false, false},
     {"memory", "far_latency_cycles", 0.5, false, false},
     {"tlb_l1", "reach_bytes", 0, false, false},

@@ -103,11 +103,30 @@ static void the_table_tells_what_is_known(void **state)
     assert_contains(text, "4 sets × 96 ways; index bits:[7,8]; policy lru");
     fth_free(text);
     fth_gpu_destroy(gpu);
-    gpu = read_gpu("h200");
+    gpu = read_gpu("a100");
     text = render("text", gpu, false, 80);
-    assert_contains(text, "  farther                                          465\n");
-    assert_contains(text, "| 60 MiB, 2 partitions of 30 MiB, line 128 B, 280 cycles, farther 465");
+    assert_contains(text, "  farther                                        356.6\n");
+    assert_contains(text,
+                    "| 40 MiB, 2 partitions of 20 MiB, line 128 B, 223 cycles, farther 356.6");
     fth_free(text);
+    fth_gpu_destroy(gpu);
+}
+
+/* More is known of it than fits on a line. */
+static void a_full_box_has_two_lines(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\"}, \"elements\": {\"l2\": {"
+        "\"size_bytes\": 62914560, \"partitions\": 2, \"line_bytes\": 128, "
+        "\"latency_cycles\": 278.2, \"latency_ns\": 140.5, \"far_latency_cycles\": 456.2}}}";
+    struct fth_gpu *gpu = NULL;
+    assert_int_equal(fth_gpu_read_text("x", text, strlen(text), NULL, &gpu, NULL), FTH_OK);
+    char *shown = render("text", gpu, false, 80);
+    assert_int_equal(widest_line(shown), 80);
+    assert_contains(shown, "| | 60 MiB, 2 partitions of 30 MiB, line 128 B  ");
+    assert_contains(shown, "| | 278.2 cycles (140.5 ns), farther 456.2  ");
+    fth_free(shown);
     fth_gpu_destroy(gpu);
 }
 
@@ -300,6 +319,7 @@ int main(void)
         cmocka_unit_test(every_gpu_fits_80_columns),
         cmocka_unit_test(a_box_is_drawn),
         cmocka_unit_test(the_table_tells_what_is_known),
+        cmocka_unit_test(a_full_box_has_two_lines),
         cmocka_unit_test(confidence_is_the_least_of_the_row),
         cmocka_unit_test(a_measured_gpu_is_shown),
         cmocka_unit_test(the_title_says_what_was_not_there),

@@ -97,10 +97,12 @@ static int64_t wait_for_room(struct sim_l2 *l2, uint32_t sm, int64_t time, uint6
 int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes, int64_t time)
 {
     const struct sim_plan *plan = l2->plan;
-    uint64_t end = address + bytes, line_bytes = plan->l2.line_bytes;
+    /* Whole sectors: where only a part of one was written, the rest is fetched, as an H200 does. */
+    const uint64_t sector = plan->l2.sector_bytes, line_bytes = plan->l2.line_bytes;
+    uint64_t end = (address + bytes + sector - 1) & ~(sector - 1);
     struct traffic traffic = {0};
     int64_t latency = 0;
-    for (uint64_t at = address; at < end;) {
+    for (uint64_t at = address & ~(sector - 1); at < end;) {
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
         int64_t each = read_line(l2, sm % plan->partitions, at, stop - at, &traffic);
         latency = each > latency ? each : latency;

@@ -1,0 +1,303 @@
+/* probe/l2.c and the memory's part of probe/latency.c: what is decided from samples, made-up ones
+ * and those of small simulated GPUs. */
+#include "check.h"
+#include "folder.h"
+#include "noise.h"
+#include "probe/probe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- fates ---- */
+
+static void fates_are_told_by_two_edges(void **state)
+{
+    (void)state;
+    const uint32_t cycles[] = {280, 300, 301, 465, 500, 501, 560, 735, 2800};
+    struct fth_fates fates = fth_fates_count(cycles, FTH_COUNT(cycles), 300, 500);
+    assert_int_equal(fates.near_count, 2);
+    assert_int_equal(fates.far_count, 3);
+    assert_int_equal(fates.memory_count, 4);
+}
+
+/* So many of 1000 lines that come from memory; the others are near. */
+static struct fth_fates lost(size_t count)
+{
+    return (struct fth_fates){.near_count = 1000 - count, .memory_count = count};
+}
+
+static void the_line_is_the_last_stride_that_evicts_as_much(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        uint64_t smallest;
+        size_t lost[6], count;
+        uint64_t line;
+    } rows[] = {
+        {"in order, as an H200's", 64, {1000, 1000, 500, 500, 0}, 5, 128},
+        {"in order, one partition", 32, {1000, 1000, 1000, 0, 0, 0}, 6, 128},
+        {"at random", 32, {800, 550, 330, 180, 95, 49}, 6, 32},
+        {"at random, lines of 4 fills", 32, {798, 804, 801, 551, 330, 181}, 6, 128},
+        {"in order, half of the sets", 64, {1000, 500, 250, 125}, 4, 64},
+        {"some homes are uneven", 32, {830, 1000, 740, 330, 250, 110}, 6, 128},
+        {"nothing leaves", 32, {0, 0, 0, 0, 0, 0}, 6, 0},
+        {"all leaves at any stride", 32, {1000, 1000, 1000, 1000, 1000, 1000}, 6, 0},
+        {"one stride says nothing", 1024, {1000}, 1, 0},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_fates fates[6];
+        for (size_t k = 0; k < rows[i].count; k++)
+            fates[k] = lost(rows[i].lost[k]);
+        struct fth_verdict line = fth_decide_line(fates, rows[i].count, rows[i].smallest);
+        if (line.value != rows[i].line)
+            fail_msg("%s: %llu", rows[i].what, (unsigned long long)line.value);
+        if (line.value)
+            assert_in_range((uint64_t)(1000 * line.confidence), 500, 996);
+    }
+}
+
+static void a_line_that_few_samples_show_is_not_sure(void **state)
+{
+    (void)state;
+    /* The fall is just what chance explains: either verdict may be drawn. */
+    const struct fth_fates fates[] = {{.near_count = 20, .memory_count = 80},
+                                      {.near_count = 46, .memory_count = 54},
+                                      {.near_count = 70, .memory_count = 30}};
+    struct fth_verdict line = fth_decide_line(fates, FTH_COUNT(fates), 32);
+    assert_true(line.value == 0 || line.confidence < 0.95);
+}
+
+static void the_sector_is_what_has_to_be_written_in_full(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t lost[4];
+        uint64_t sector;
+    } rows[] = {
+        {{1000, 260, 260, 0}, 32}, /* an H200: a far one asks for 64 bytes */
+        {{1000, 0, 0, 0}, 32},
+        {{1000, 1000, 0, 0}, 64},
+        {{1000, 1000, 1000, 0}, 128},
+        {{1000, 1000, 1000, 1000}, 0}, /* more than was written */
+        {{0, 0, 0, 0}, 0},             /* it was there before */
+        {{1000, 800, 0, 0}, 0},        /* neither */
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_fates fates[4];
+        for (size_t k = 0; k < 4; k++)
+            fates[k] = lost(rows[i].lost[k]);
+        assert_int_equal(fth_decide_sector(fates, 4, 16).value, rows[i].sector);
+    }
+}
+
+static void partitions_show_in_lines_that_are_neither_near_nor_gone(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t far_counts[3];
+        uint64_t partitions;
+    } rows[] = {
+        {{500, 500, 500}, 2}, {{190, 160, 150}, 2}, {{0, 0, 0}, 1},
+        {{10, 20, 15}, 1},    {{0, 70, 0}, 0}, /* too many for strays, too few for a partition */
+        {{750, 740, 0}, 0}                     /* four of them, say */
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_fates fates[3];
+        for (size_t k = 0; k < 3; k++)
+            fates[k] = (struct fth_fates){.near_count = 1000 - rows[i].far_counts[k],
+                                          .far_count = rows[i].far_counts[k]};
+        assert_int_equal(fth_decide_partitions(fates, 3).value, rows[i].partitions);
+    }
+}
+
+static void fills_are_evenly_apart_in_noise(void **state)
+{
+    (void)state;
+    struct fth_rng rng;
+    fth_rng_init(&rng, 7);
+    for (unsigned period = 4; period <= 16; period *= 2)
+        for (unsigned repeat = 0; repeat < 50; repeat++) {
+            uint32_t cycles[1024];
+            for (size_t i = 0; i < FTH_COUNT(cycles); i++)
+                cycles[i] = latency(&rng, i % period ? 280 : 560);
+            struct fth_verdict fill = fth_decide_period(cycles, FTH_COUNT(cycles), 400);
+            assert_int_equal(fill.value, period);
+            assert_true(fill.confidence > 0.5 && fill.confidence < 1);
+        }
+    uint32_t none[64];
+    for (size_t i = 0; i < FTH_COUNT(none); i++)
+        none[i] = 280;
+    assert_int_equal(fth_decide_period(none, FTH_COUNT(none), 400).value, 0);
+}
+
+/* ---- figures ---- */
+
+static void a_plateau_bears_outliers_and_says_how_sure_it_is(void **state)
+{
+    (void)state;
+    struct fth_rng rng;
+    fth_rng_init(&rng, 3);
+    uint32_t cycles[2000];
+    struct fth_figure figure;
+    for (size_t i = 0; i < FTH_COUNT(cycles); i++)
+        cycles[i] = latency(&rng, 560);
+    assert_int_equal(fth_plateau_figure(cycles, FTH_COUNT(cycles), 6, &figure, NULL), FTH_OK);
+    assert_near(figure.value, 554, 0.3);
+    assert_true(figure.confidence > 0.99 && figure.confidence < 1);
+    assert_true(figure.low <= figure.value && figure.value <= figure.high);
+    /* Twelve that are 300 cycles wide are not. */
+    for (size_t i = 0; i < 12; i++)
+        cycles[i] = (uint32_t)(560 + jitter(&rng, 150));
+    assert_int_equal(fth_plateau_figure(cycles, 12, 6, &figure, NULL), FTH_OK);
+    assert_true(figure.confidence < 0.5);
+}
+
+/* ---- on simulated GPUs ---- */
+
+/* A simulated GPU of these elements. A timed hop takes 6 cycles more than its load there. */
+static void open_gpu(struct fth_prober *prober, const char *elements)
+{
+    char text[2000];
+    int size = snprintf(text, sizeof text,
+                        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Small\", "
+                        "\"compute_capability\": \"7.0\", \"sms\": 2, \"clock_mhz\": 1000}, "
+                        "\"elements\": {%s}}",
+                        elements);
+    write_plain("gpu.json", text, (size_t)size);
+    struct fth_error error = FTH_NO_ERROR;
+    *prober = (struct fth_prober){.sms = 2};
+    if (fth_device_open("sim:./gpu.json", NULL, &prober->device, &error) != FTH_OK)
+        fail_msg("%s: %s", error.argument, error.cause);
+}
+
+static enum fth_status probe(const struct fth_prober *prober, uint64_t size_bytes,
+                             struct fth_l2_found *found, struct fth_error *error)
+{
+    const struct fth_figure memory = {.value = 450, .low = 450, .high = 450};
+    const struct fth_l2_plan plan = {.size_bytes = size_bytes,
+                                     .most_bytes = 64 << 20,
+                                     .l2_cycles = 200,
+                                     .memory = &memory,
+                                     .overhead_cycles = 6};
+    *error = FTH_NO_ERROR;
+    return fth_probe_l2(prober, &plan, found, error);
+}
+
+static void l2s_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *l2;
+        uint64_t size, line, sector, fill, partitions;
+    } rows[] = {
+        {"\"size_bytes\": 131072, \"line_bytes\": 128, \"sector_bytes\": 32, \"fill_bytes\": 64",
+         131072, 128, 32, 64, 1},
+        {"\"size_bytes\": 524288, \"line_bytes\": 32", 524288, 32, 32, 32, 1},
+        {"\"size_bytes\": 524288, \"line_bytes\": 256, \"sector_bytes\": 64", 524288, 256, 64, 64,
+         1},
+        {"\"size_bytes\": 524288, \"line_bytes\": 512, \"sector_bytes\": 32, \"sets\": 4, "
+         "\"ways\": 256, "
+         "\"policy\": \"random\"",
+         524288, 512, 32, 32, 1},
+        {"\"size_bytes\": 2097152, \"line_bytes\": 128, \"sector_bytes\": 32, \"fill_bytes\": 64, "
+         "\"partitions\": 2, \"far_latency_cycles\": 300",
+         2097152, 128, 32, 64, 2},
+        {"\"size_bytes\": 1048576, \"line_bytes\": 64, \"partitions\": 2, \"far_latency_cycles\": "
+         "300, "
+         "\"policy\": \"random\"",
+         1048576, 64, 64, 64, 2},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char elements[500];
+        struct fth_prober prober;
+        struct fth_l2_found found;
+        struct fth_error error;
+        snprintf(elements, sizeof elements,
+                 "\"l2\": {\"latency_cycles\": 200, %s}, \"memory\": {\"latency_cycles\": 450}",
+                 rows[i].l2);
+        open_gpu(&prober, elements);
+        if (probe(&prober, rows[i].size, &found, &error) != FTH_OK)
+            fail_msg("row %zu: %s", i, error.cause);
+        assert_int_equal(found.fill.value, rows[i].fill);
+        assert_int_equal(found.line.value, rows[i].line);
+        assert_int_equal(found.sector.value, rows[i].sector);
+        assert_int_equal(found.partitions.value, rows[i].partitions);
+        if (found.partitions.value == 2)
+            assert_near(found.far_latency.value, 300, 0.5);
+        fth_device_close(prober.device);
+    }
+}
+
+static void sizes_that_are_not_told_are_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *l2;
+        uint64_t size; /* 0: it cannot be told */
+    } rows[] = {
+        {"\"size_bytes\": 131072, \"line_bytes\": 32", 131072},
+        {"\"size_bytes\": 1572864, \"line_bytes\": 128, \"sector_bytes\": 32, \"fill_bytes\": 64",
+         1572864},
+        {"\"size_bytes\": 2097152, \"line_bytes\": 128, \"partitions\": 2, \"far_latency_cycles\": "
+         "300",
+         2097152},
+        {"\"size_bytes\": 1048576, \"line_bytes\": 64, \"policy\": \"random\"", 0},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char elements[500];
+        struct fth_prober prober;
+        struct fth_l2_found found;
+        struct fth_error error;
+        snprintf(elements, sizeof elements,
+                 "\"l2\": {\"latency_cycles\": 200, %s}, \"memory\": {\"latency_cycles\": 450}",
+                 rows[i].l2);
+        open_gpu(&prober, elements);
+        enum fth_status status = probe(&prober, 0, &found, &error);
+        if (rows[i].size == 0) {
+            assert_int_equal(status, FTH_INCONCLUSIVE);
+        } else {
+            assert_int_equal(status, FTH_OK);
+            assert_near((double)found.size.value / (double)rows[i].size, 1, 0.05);
+            assert_true(found.size.confidence < 0.95);
+        }
+        fth_device_close(prober.device);
+    }
+}
+
+static void cold_tlbs_cost_their_penalties(void **state)
+{
+    (void)state;
+    struct fth_prober prober;
+    struct fth_figure cycles;
+    open_gpu(&prober, "\"l2\": {\"size_bytes\": 524288, \"latency_cycles\": 200}, "
+                      "\"memory\": {\"latency_cycles\": 450}, "
+                      "\"tlb_l1\": {\"page_bytes\": 131072, \"entries\": 16, "
+                      "\"miss_penalty_cycles\": 20}, "
+                      "\"tlb_l2\": {\"page_bytes\": 131072, \"entries\": 64, "
+                      "\"miss_penalty_cycles\": 70}");
+    assert_int_equal(fth_probe_cold_latency(&prober, 6, 131072 + 256, 500, &cycles, NULL), FTH_OK);
+    assert_near(cycles.value, 540, 0.5);
+    /* Within the second's reach, only the first costs. */
+    assert_int_equal(fth_probe_cold_latency(&prober, 6, 131072 + 256, 40, &cycles, NULL), FTH_OK);
+    assert_near(cycles.value, 470, 0.5);
+    fth_device_close(prober.device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fates_are_told_by_two_edges),
+        cmocka_unit_test(the_line_is_the_last_stride_that_evicts_as_much),
+        cmocka_unit_test(a_line_that_few_samples_show_is_not_sure),
+        cmocka_unit_test(the_sector_is_what_has_to_be_written_in_full),
+        cmocka_unit_test(partitions_show_in_lines_that_are_neither_near_nor_gone),
+        cmocka_unit_test(fills_are_evenly_apart_in_noise),
+        cmocka_unit_test(a_plateau_bears_outliers_and_says_how_sure_it_is),
+        cmocka_unit_test(l2s_are_found),
+        cmocka_unit_test(sizes_that_are_not_told_are_measured),
+        cmocka_unit_test(cold_tlbs_cost_their_penalties),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
