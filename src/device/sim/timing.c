@@ -80,7 +80,9 @@ void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t b
     timing->resident = resident < 1                   ? 1
                        : resident > SIM_MOST_RESIDENT ? SIM_MOST_RESIDENT
                                                       : (uint32_t)resident;
-    timing->crowded = timing->warp_count * timing->resident > SIM_SCHEDULERS;
+    const uint32_t there = (blocks + plan->sms - 1) / plan->sms;
+    timing->crowded =
+        timing->warp_count * (there < timing->resident ? there : timing->resident) > SIM_SCHEDULERS;
     for (size_t i = 0; i < (size_t)plan->sms * SIM_MOST_RESIDENT; i++)
         timing->free_at[i] = timing->start;
     timing->end = timing->start;
@@ -175,7 +177,7 @@ static inline void settle(struct sim_timing *timing, struct sim_warp *warp,
         time = ready[operands->reads[i]] > time ? ready[operands->reads[i]] : time;
     if (operands->drains && warp->pending > time)
         time = warp->pending;
-    if (timing->crowded)
+    if (timing->crowded && !issue->alone)
         time += sim_slots_take(&timing->sms[issue->who.sm].issue[issue->who.warp % SIM_SCHEDULERS],
                                time, operands->accesses ? 1 : timing->plan->issue_cycles);
     warp->issued = time;
