@@ -22,6 +22,7 @@ enum cli_word {
     CLI_WORD_FILE,
     CLI_WORD_FORMAT,
     CLI_WORD_COMMAND,
+    CLI_WORD_BENCH, /* a name of a bench */
     CLI_WORD_SHELL
 };
 
@@ -75,8 +76,8 @@ enum cli_exit {
 
 /* ---- main.c ---- */
 
-extern const struct cli_command cli_bare, cli_topo, cli_gpus, cli_devices, cli_run, cli_completion,
-    cli_help;
+extern const struct cli_command cli_bare, cli_topo, cli_bench, cli_gpus, cli_devices, cli_run,
+    cli_completion, cli_help;
 /* NULL past the last; the first is fathom itself. */
 const struct cli_command *cli_command_at(size_t index);
 /* NULL, with a message on stderr, where there is none. */
@@ -125,6 +126,7 @@ const char *cli_format(const struct cli_arguments *arguments);
 int cli_check_output(const struct cli_arguments *arguments);
 /* Shows a description, or a table, in the format asked for, and writes it there. */
 int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu, bool replayed);
+int cli_put_bench(const struct cli_arguments *arguments, const struct fth_bench *bench);
 int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table);
 /* The end of a command that printed to stdout with stdio: a write error is noticed here. */
 int cli_finish_stdout(void);

@@ -24,6 +24,14 @@ static void put_commands(void)
         printf("%s%s", i > 1 ? " " : "", cli_command_at(i)->name);
 }
 
+static void put_benches(void)
+{
+    const char *name;
+    printf("all");
+    for (size_t i = 0; (name = fth_bench_name(i, NULL)); i++)
+        printf(" %s", name);
+}
+
 static void put_elements(void)
 {
     const char *name;
@@ -54,6 +62,7 @@ static void bash_offer(enum cli_word word)
     case CLI_WORD_FILE: printf("-f"); break;
     case CLI_WORD_FORMAT: printf("-W '"), put_formats(), printf("'"); break;
     case CLI_WORD_COMMAND: printf("-W '"), put_commands(), printf("'"); break;
+    case CLI_WORD_BENCH: printf("-W '"), put_benches(), printf("'"); break;
     case CLI_WORD_SHELL: printf("-W '"), put_shells(), printf("'"); break;
     default: printf("-W ''"); break;
     }
@@ -169,6 +178,7 @@ static void zsh_action(enum cli_word word)
     case CLI_WORD_FILE: printf("file:_files"); break;
     case CLI_WORD_FORMAT: printf("format:("), put_formats(), printf(")"); break;
     case CLI_WORD_COMMAND: printf("command:("), put_commands(), printf(")"); break;
+    case CLI_WORD_BENCH: printf("bench:("), put_benches(), printf(")"); break;
     case CLI_WORD_SHELL: printf("shell:("), put_shells(), printf(")"); break;
     case CLI_WORD_NONE: printf(" :"); break;
     }
@@ -243,6 +253,7 @@ static void fish_words(enum cli_word word)
     case CLI_WORD_FILE: printf(" -F"); break;
     case CLI_WORD_FORMAT: printf(" -f -a '"), put_formats(), printf("'"); break;
     case CLI_WORD_COMMAND: printf(" -f -a '"), put_commands(), printf("'"); break;
+    case CLI_WORD_BENCH: printf(" -f -a '"), put_benches(), printf("'"); break;
     case CLI_WORD_SHELL: printf(" -f -a '"), put_shells(), printf("'"); break;
     case CLI_WORD_NONE: printf(" -f"); break;
     }

@@ -164,6 +164,17 @@ int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu
     return put(arguments, text, size);
 }
 
+int cli_put_bench(const struct cli_arguments *arguments, const struct fth_bench *bench)
+{
+    struct fth_report_options options = report_options(arguments);
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    size_t size = 0;
+    if (fth_report_bench(cli_format(arguments), bench, &options, &text, &size, &error) != FTH_OK)
+        return cli_fail(&error);
+    return put(arguments, text, size);
+}
+
 int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table)
 {
     struct fth_report_options options = report_options(arguments);

@@ -272,6 +272,54 @@ FTH_MUST_USE enum fth_status fth_discover(struct fth_device *device,
                                           const struct fth_discover_options *options,
                                           struct fth_gpu **gpu, struct fth_error *error);
 
+/* ---- benches -----------------------------------------------------------------------------------
+ */
+
+struct fth_bench;
+
+/* The benches: name and one line about it, for index 0, 1, … until NULL. `summary` may be NULL. */
+const char *fth_bench_name(size_t index, const char **summary);
+
+struct fth_bench_options {
+    const char *const *names; /* which; "all" stands for all of them, and so does none */
+    size_t count;
+    const struct fth_log *log; /* may be NULL */
+    bool thorough;             /* of a simulated GPU, too, as much as of a real one */
+};
+/* With FTH_INTERRUPTED there are results too, of what was measured until then. */
+FTH_MUST_USE enum fth_status fth_bench_create(struct fth_device *device,
+                                              const struct fth_bench_options *options,
+                                              struct fth_bench **bench, struct fth_error *error);
+void fth_bench_destroy(struct fth_bench *bench);
+
+/* What follows from a series. */
+struct fth_bench_figure {
+    const char *key;
+    double value;
+    const char *unit;
+    const char *method;
+};
+/* Every point that was measured, a row each. As a grid it is read by two of its columns, down and
+ * across, with a third in the cells. */
+struct fth_bench_series {
+    const char *name, *title;
+    struct fth_table table;
+    bool grid;
+    size_t down, across, value;
+    const struct fth_bench_figure *figures;
+    size_t figure_count;
+    const char *const *missing; /* what is not there, and why */
+    size_t missing_count;
+};
+size_t fth_bench_series_count(const struct fth_bench *bench);
+const struct fth_bench_series *fth_bench_series_at(const struct fth_bench *bench, size_t index);
+/* What the driver tells of the device. */
+const struct fth_gpu *fth_bench_gpu(const struct fth_bench *bench);
+/* Shows the results in a format of fth_report_format. */
+FTH_MUST_USE enum fth_status fth_report_bench(const char *format, const struct fth_bench *bench,
+                                              const struct fth_report_options *options, char **text,
+                                              size_t *size, struct fth_error *error);
+
 /* ---- kernels, executed without a GPU --------------------------------------------------------- */
 
 struct fth_launch;

@@ -722,6 +722,7 @@ static void close_batch(void *state)
     if (batch->flush)
         batch->ops->free(batch->machine, batch->flush);
     fth_stream_release(batch);
+    fth_operate_release(batch);
     if (batch->control)
         batch->ops->free(batch->machine, batch->control);
     if (batch->small)

@@ -5,7 +5,8 @@
  *   request.c   the canonical text of a request, and what a request must be like
  *   batch.c     requests into launches: memory, chains, one request an SM (over machine.h)
  *   layout.c    where the chains of a batch lie
- *   family.h    other families of experiments than the chase: fetch.c, stream.c, cluster.c
+ *   family.h    other families of experiments than the chase: fetch.c, stream.c, cluster.c,
+ *               operate.c
  *   record.c    writes down what another device answers      replay.c  answers from such a file
  *   recording.c the file format of the two
  *   cuda/       NVIDIA GPUs through their driver             sim/      simulated GPUs
@@ -24,6 +25,7 @@ enum fth_family {
     FTH_FAMILY_FETCH,   /* `fetch`: straight-line code of a certain length */
     FTH_FAMILY_STREAM,  /* `stream`: as many bytes as can be had */
     FTH_FAMILY_CLUSTER, /* `cluster`: shared memory of another SM */
+    FTH_FAMILY_OPERATE, /* `operate`: one operation over and over */
     FTH_FAMILY_COUNT
 };
 
@@ -104,6 +106,19 @@ struct fth_cluster_chase {
     uint64_t passes;
 };
 
+/* One operation, `rounds` times FTH_OPERATE_ROUND of them by each thread of a block, in `chains`
+ * that do not wait for each other; a block on each of so many SMs (0: all). One sample a pass: the
+ * cycles of a block, the median where there are several. Of an operation that goes to memory, every
+ * thread has a place of its own, `stride_bytes` after that of the thread before it (0: all have the
+ * same), and each block `block_stride_bytes` after the block before it where it is global memory.
+ */
+struct fth_operate {
+    enum fth_operation operation;
+    uint32_t chains, threads, sms;
+    uint64_t rounds, passes;
+    uint64_t stride_bytes, block_stride_bytes;
+};
+
 enum { FTH_MOST_STEPS = 8, FTH_MOST_WARPS = 32 };
 #define FTH_ANY_SM UINT32_MAX
 
@@ -117,6 +132,7 @@ struct fth_request {
     struct fth_fetch fetch;
     struct fth_stream stream;
     struct fth_cluster_chase cluster;
+    struct fth_operate operate;
     uint32_t sm;          /* the how-many-eth of the SMs there are, or FTH_ANY_SM */
     int carveout_percent; /* shared memory's part of what it shares with L1; -1: the driver's choice
                            */

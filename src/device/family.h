@@ -32,6 +32,8 @@ struct fth_batch {
     uint64_t bank, bank_origin; /* the constant bank: for the host, and as kernels see it */
     double clock_mhz;
     struct fth_stream_memory stream;
+    /* Of the operations, by the binary logarithm of the chains; once they were asked. */
+    struct fth_machine_module *operate[FTH_OPERATIONS][4];
     struct fth_machine_module
         *modules[FTH_FAMILY_COUNT]; /* of the families, once they were asked */
 
@@ -61,11 +63,13 @@ struct fth_family_ops {
     const char *too_old;
 };
 
-extern const struct fth_family_ops fth_family_fetch, fth_family_stream, fth_family_cluster;
+extern const struct fth_family_ops fth_family_fetch, fth_family_stream, fth_family_cluster,
+    fth_family_operate;
 /* Something else runs: L2 does not hold any more what a stream left there. */
 void fth_stream_disturb(struct fth_batch *batch);
 /* Frees what streams hold of the machine. */
 void fth_stream_release(struct fth_batch *batch);
+void fth_operate_release(struct fth_batch *batch);
 /* NULL for the chase. */
 const struct fth_family_ops *fth_family_of(enum fth_family family);
 

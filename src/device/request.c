@@ -208,6 +208,7 @@ const struct fth_family_ops *fth_family_of(enum fth_family family)
     case FTH_FAMILY_FETCH: return &fth_family_fetch;
     case FTH_FAMILY_STREAM: return &fth_family_stream;
     case FTH_FAMILY_CLUSTER: return &fth_family_cluster;
+    case FTH_FAMILY_OPERATE: return &fth_family_operate;
     default: return NULL;
     }
 }

@@ -90,6 +90,13 @@ static const char *template(const char *name)
     return "{{no such template}}";
 }
 
+enum fth_status fth_kernels_fill_named(const char *name, const struct fth_kernel_value *values,
+                                       size_t count, struct fth_buffer *out,
+                                       struct fth_error *error)
+{
+    return fth_kernels_fill(name, template(name), values, count, out, error);
+}
+
 enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error *error)
 {
     struct fth_buffer walks = {0}, dispatch = {0};
@@ -109,10 +116,10 @@ enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error
             {"loads", loads.data},        {"unroll", unroll},   {"unroll_bits", unroll_bits},
             {"unroll_rest", unroll_rest},
         };
-        status = loads.failed ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "walk",
-                                         "out of memory")
-                              : fth_kernels_fill("walk", template("walk"), values,
-                                                 FTH_COUNT(values), &walks, error);
+        status =
+            loads.failed
+                ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "walk", "out of memory")
+                : fth_kernels_fill_named("walk", values, FTH_COUNT(values), &walks, error);
         fth_buffer_fini(&loads);
         fth_buffer_format(&dispatch,
                           "    setp.eq.u32 %%is_path, %%path, %zu;\n    @%%is_path bra walk_%s;\n",
@@ -129,8 +136,7 @@ enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error
             {"most_steps", most_steps},  {"request_bytes", request_bytes},
             {"dispatch", dispatch.data}, {"walks", walks.data},
         };
-        status = fth_kernels_fill("experiments", template("experiments"), values, FTH_COUNT(values),
-                                  out, error);
+        status = fth_kernels_fill_named("experiments", values, FTH_COUNT(values), out, error);
     }
     fth_buffer_fini(&walks);
     fth_buffer_fini(&dispatch);
@@ -153,8 +159,7 @@ enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *er
     enum fth_status status =
         loads.failed
             ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "cluster", "out of memory")
-            : fth_kernels_fill("cluster", template("cluster"), values, FTH_COUNT(values), out,
-                               error);
+            : fth_kernels_fill_named("cluster", values, FTH_COUNT(values), out, error);
     fth_buffer_fini(&loads);
     return status;
 }
@@ -204,8 +209,7 @@ enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth_buffer *out,
             {"chains", chains},       {"blocks", blocks.data}, {"begin_chains", begin.data},
             {"end_chains", end.data},
         };
-        status =
-            fth_kernels_fill("fetch", template("fetch"), values, FTH_COUNT(values), out, error);
+        status = fth_kernels_fill_named("fetch", values, FTH_COUNT(values), out, error);
     }
     fth_buffer_fini(&blocks);
     fth_buffer_fini(&begin);
@@ -363,7 +367,7 @@ enum fth_status fth_kernels_stream(enum fth_stream_kind kind, enum fth_path path
     enum fth_status status =
         group.failed
             ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", name, "out of memory")
-            : fth_kernels_fill("stream", template("stream"), values, FTH_COUNT(values), out, error);
+            : fth_kernels_fill_named("stream", values, FTH_COUNT(values), out, error);
     fth_buffer_fini(&group);
     return status;
 }

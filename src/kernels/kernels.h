@@ -41,6 +41,12 @@ FTH_MUST_USE enum fth_status fth_kernels_fill(const char *name, const char *text
                                               const struct fth_kernel_value *values, size_t count,
                                               struct fth_buffer *out, struct fth_error *error);
 
+/* The same with the template of that name (NAME.ptx). */
+FTH_MUST_USE enum fth_status fth_kernels_fill_named(const char *name,
+                                                    const struct fth_kernel_value *values,
+                                                    size_t count, struct fth_buffer *out,
+                                                    struct fth_error *error);
+
 /* Appends the module of all experiments: census, pace, build, flush, chase. */
 FTH_MUST_USE enum fth_status fth_kernels_experiments(struct fth_buffer *out,
                                                      struct fth_error *error);
@@ -78,6 +84,60 @@ void fth_kernels_stream_name(enum fth_stream_kind kind, enum fth_path path, uint
 FTH_MUST_USE enum fth_status fth_kernels_stream(enum fth_stream_kind kind, enum fth_path path,
                                                 uint32_t vector_bytes, struct fth_buffer *out,
                                                 struct fth_error *error);
+
+/* ---- operate.c ---- */
+
+/* What operate.ptx can be made to do over and over. */
+enum fth_operation {
+    FTH_ADD_F16,
+    FTH_MUL_F16,
+    FTH_FMA_F16,
+    FTH_ADD_F16X2,
+    FTH_MUL_F16X2,
+    FTH_FMA_F16X2,
+    FTH_ADD_BF16X2,
+    FTH_MUL_BF16X2,
+    FTH_FMA_BF16X2,
+    FTH_ADD_F32,
+    FTH_MUL_F32,
+    FTH_FMA_F32,
+    FTH_ADD_F64,
+    FTH_MUL_F64,
+    FTH_FMA_F64,
+    FTH_ADD_S32,
+    FTH_MUL_S32,
+    FTH_MAD_S32,
+    FTH_ADD_S64,
+    FTH_MUL_S64,
+    FTH_MAD_S64,
+    FTH_RSQRT_F32,
+    FTH_SQRT_F32,
+    FTH_SIN_F32,
+    FTH_COS_F32,
+    FTH_EX2_F32,
+    FTH_LG2_F32,
+    FTH_LOAD_SHARED_4,
+    FTH_LOAD_SHARED_8,
+    FTH_ATOMIC_SHARED,
+    FTH_ATOMIC_GLOBAL,
+    FTH_ATOMIC_CAS,
+    FTH_OPERATIONS
+};
+const char *fth_operation_name(enum fth_operation operation);  /* "fma.f32" */
+const char *fth_operation_title(enum fth_operation operation); /* "fma fp32" */
+/* Results of one instruction: 2 where it works on pairs. */
+unsigned fth_operation_results(enum fth_operation operation);
+/* The oldest GPU that has it, 53 for 5.3. */
+unsigned fth_operation_capability(enum fth_operation operation);
+/* Whether it goes to shared or to global memory, and how wide it is there. */
+bool fth_operation_in_shared(enum fth_operation operation);
+bool fth_operation_in_global(enum fth_operation operation);
+
+/* Operations of a round, over all chains of a thread. */
+enum { FTH_OPERATE_ROUND = 512, FTH_MOST_CHAINS = 8 };
+/* Appends the module of one operation in so many chains that do not depend on each other. */
+FTH_MUST_USE enum fth_status fth_kernels_operate(enum fth_operation operation, unsigned chains,
+                                                 struct fth_buffer *out, struct fth_error *error);
 
 extern const struct fth_embedded fth_embedded_kernels[];
 extern const size_t fth_embedded_kernel_count;

@@ -6,7 +6,8 @@
  *   sharing.c   which loads evict which            l2.c        line, sector, partitions of the L2
  *   tlb.c       pages, reach, price of TLBs        cluster.c   shared memory of another SM
  *   fetch.c     instruction caches                 constant.c  constant caches
- *   bandwidth.c how much passes in a time
+ *   bandwidth.c how much passes in a time          operate.c   what one operation costs
+ *   banks.c     banks of shared memory
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -361,5 +362,31 @@ FTH_MUST_USE enum fth_status fth_probe_bandwidth(const struct fth_prober *prober
                                                  enum fth_bandwidth_target target,
                                                  struct fth_bandwidth *bandwidth,
                                                  struct fth_error *error);
+
+/* ---- operate.c ---- */
+
+/* An operation, timed over so many rounds and over more. */
+struct fth_operate_plan {
+    struct fth_operate operate; /* without its rounds */
+    uint64_t rounds, more_rounds;
+    int carveout_percent;
+};
+/* The cycles of one operation of every thread of a block: of one chain of one warp its latency;
+ * threads over it, where there are many, how many are done in a cycle. */
+FTH_MUST_USE enum fth_status fth_probe_operate(const struct fth_prober *prober,
+                                               const struct fth_operate_plan *plan,
+                                               struct fth_figure *cycles, struct fth_error *error);
+
+/* ---- banks.c ---- */
+
+struct fth_banks {
+    unsigned banks;
+    unsigned bank_bytes;    /* 0: not found */
+    double conflict_cycles; /* of every further word of the same bank */
+    double residual_cycles; /* that the latencies are off the line, root mean square */
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_banks(const struct fth_prober *prober,
+                                             struct fth_banks *banks, struct fth_error *error);
 
 #endif

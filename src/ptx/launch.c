@@ -221,6 +221,7 @@ static void run_by_time(struct run *run, struct cluster *cluster)
         bool alone;
         struct warp *warp = earliest(cluster, &alone);
         if (warp) {
+            warp->issue.alone = alone;
             run_warp(warp, alone ? WARP_TURN : SHORT_TURN);
             warp->time = observer->time(observer->user, &warp->issue.who);
             if (warp->failed)

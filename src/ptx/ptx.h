@@ -178,6 +178,7 @@ struct fth_ptx_issue {
     /* An activation of a function has its own: the numbers of `operands` count from here, and all
      * that the warp has are below the end. */
     uint32_t operand_base, operand_end;
+    bool alone; /* where time is kept: the others of its block, or cluster, all wait or are gone */
 };
 
 /* Every callback may be NULL. An observer that is not `parallel` sees the blocks one after the

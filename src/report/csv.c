@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static void cell(struct fth_buffer *out, const char *text, bool last)
+void fth_csv_cell(struct fth_buffer *out, const char *text, bool last)
 {
     if (text && strpbrk(text, ",\"\r\n")) {
         fth_buffer_text(out, "\"");
@@ -20,7 +20,7 @@ static void cell(struct fth_buffer *out, const char *text, bool last)
 static void number_cell(struct fth_buffer *out, double number)
 {
     char text[40];
-    cell(out, isnan(number) ? NULL : fth_number_format(number, text, sizeof text), false);
+    fth_csv_cell(out, isnan(number) ? NULL : fth_number_format(number, text, sizeof text), false);
 }
 
 /* The items of a list share a cell, with spaces between. */
@@ -31,7 +31,7 @@ static void value_cell(struct fth_buffer *out, const struct fth_attribute *a)
     switch (a->kind) {
     case FTH_NUMBER: number_cell(out, a->number); return;
     case FTH_TEXT:
-    case FTH_RAW: cell(out, a->text, false); return;
+    case FTH_RAW: fth_csv_cell(out, a->text, false); return;
     case FTH_NUMBERS:
     case FTH_TEXTS:
         for (size_t i = 0; i < a->count; i++)
@@ -39,7 +39,7 @@ static void value_cell(struct fth_buffer *out, const struct fth_attribute *a)
                               a->kind == FTH_TEXTS
                                   ? a->texts[i]
                                   : fth_number_format(a->numbers[i], number, sizeof number));
-        cell(out, list.data, false);
+        fth_csv_cell(out, list.data, false);
         out->failed = out->failed || list.failed;
         fth_buffer_fini(&list);
     }
@@ -49,17 +49,17 @@ static void write_section(struct fth_buffer *out, const struct fth_gpu_section *
 {
     for (size_t i = 0; i < section->count; i++) {
         const struct fth_attribute *a = &section->attributes[i];
-        cell(out, section->name, false);
-        cell(out, a->name, false);
+        fth_csv_cell(out, section->name, false);
+        fth_csv_cell(out, a->name, false);
         value_cell(out, a);
-        cell(out, fth_source_name(a->source), false);
+        fth_csv_cell(out, fth_source_name(a->source), false);
         number_cell(out, a->confidence);
         number_cell(out, a->samples);
         number_cell(out, a->low);
         number_cell(out, a->high);
-        cell(out, a->method, false);
-        cell(out, a->reference, false);
-        cell(out, a->note, true);
+        fth_csv_cell(out, a->method, false);
+        fth_csv_cell(out, a->reference, false);
+        fth_csv_cell(out, a->note, true);
     }
 }
 
@@ -83,7 +83,7 @@ static void write_table(const struct fth_table *table, const struct fth_report_o
 {
     (void)options;
     for (size_t c = 0; c < table->column_count; c++)
-        cell(out, table->columns[c].key, c + 1 == table->column_count);
+        fth_csv_cell(out, table->columns[c].key, c + 1 == table->column_count);
     for (size_t i = 0; i < table->row_count * table->column_count; i++) {
         size_t c = i % table->column_count;
         char number[40];
@@ -92,7 +92,7 @@ static void write_table(const struct fth_table *table, const struct fth_report_o
             text = isnan(table->cells[i].number)
                        ? NULL
                        : fth_number_format(table->cells[i].number, number, sizeof number);
-        cell(out, text, c + 1 == table->column_count);
+        fth_csv_cell(out, text, c + 1 == table->column_count);
     }
 }
 

@@ -36,31 +36,36 @@ static void write_numbers(struct fth_json_writer *json, const char *text)
     fth_json_end(json, ']');
 }
 
-static void write_table(const struct fth_table *table, const struct fth_report_options *options,
-                        struct fth_buffer *out)
+void fth_json_table(struct fth_json_writer *json, const struct fth_table *table)
 {
-    (void)options;
-    struct fth_json_writer json = {.out = out};
-    fth_json_begin(&json, '[', false);
+    fth_json_begin(json, '[', false);
     for (size_t row = 0; row < table->row_count; row++) {
-        fth_json_begin(&json, '{', true);
+        fth_json_begin(json, '{', true);
         for (size_t c = 0; c < table->column_count; c++) {
             const struct fth_cell *cell = &table->cells[row * table->column_count + c];
             enum fth_column_kind kind = table->columns[c].kind;
             bool text = kind == FTH_COLUMN_TEXT || kind == FTH_COLUMN_NUMBERS;
             if (text ? !cell->text : isnan(cell->number))
                 continue;
-            fth_json_key(&json, table->columns[c].key);
+            fth_json_key(json, table->columns[c].key);
             if (kind == FTH_COLUMN_NUMBERS)
-                write_numbers(&json, cell->text);
+                write_numbers(json, cell->text);
             else if (text)
-                fth_json_text(&json, cell->text);
+                fth_json_text(json, cell->text);
             else
-                fth_json_number(&json, cell->number);
+                fth_json_number(json, cell->number);
         }
-        fth_json_end(&json, '}');
+        fth_json_end(json, '}');
     }
-    fth_json_end(&json, ']');
+    fth_json_end(json, ']');
+}
+
+static void write_table(const struct fth_table *table, const struct fth_report_options *options,
+                        struct fth_buffer *out)
+{
+    (void)options;
+    struct fth_json_writer json = {.out = out};
+    fth_json_table(&json, table);
 }
 
 const struct fth_report_writer fth_report_json = {

@@ -2,7 +2,7 @@
  *
  *   text.c  a drawing and tables for the terminal       json.c  the document itself
  *   draw.c  nested boxes                                csv.c   one attribute a row
- *   table.c a table of any kind
+ *   table.c a table of any kind                         bench.c the results of benches
  */
 #ifndef FTH_REPORT_H
 #define FTH_REPORT_H
@@ -19,6 +19,13 @@ struct fth_report_writer {
 };
 
 extern const struct fth_report_writer fth_report_text, fth_report_json, fth_report_csv;
+
+/* ---- json.c, csv.c: parts that other writers use ---- */
+
+/* A list of objects, one a row. */
+void fth_json_table(struct fth_json_writer *json, const struct fth_table *table);
+/* A cell with what follows it; NULL: an empty one. */
+void fth_csv_cell(struct fth_buffer *out, const char *text, bool last);
 
 /* ---- table.c ---- */
 

@@ -8,10 +8,11 @@
 
 struct module {
     const char *name;
-    enum fth_status (*text)(struct fth_buffer *ptx, struct fth_error *error);
+    enum fth_status (*text)(struct fth_buffer *ptx, struct fth_error *error); /* or an operation */
+    enum fth_operation operation;
 };
 
-static const struct module experiments = {"experiments", fth_kernels_experiments};
+static const struct module experiments = {"experiments", fth_kernels_experiments, 0};
 static const char *const family_names[FTH_FAMILY_COUNT] = {
     [FTH_FAMILY_FETCH] = "fetch",
     [FTH_FAMILY_STREAM] = "stream",
@@ -24,7 +25,10 @@ static int print(const struct module *module)
     struct fth_error error = FTH_NO_ERROR;
     char text[sizeof error];
     int result = 0;
-    if (module->text(&ptx, &error) != FTH_OK) {
+    enum fth_status status =
+        module->text ? module->text(&ptx, &error)
+                     : fth_kernels_operate(module->operation, FTH_MOST_CHAINS, &ptx, &error);
+    if (status != FTH_OK) {
         fprintf(stderr, "%s: %s\n", module->name, fth_error_text(&error, text, sizeof text));
         result = 1;
     } else if (fwrite(ptx.data, 1, ptx.size, stdout) != ptx.size) {
@@ -36,13 +40,15 @@ static int print(const struct module *module)
 
 int main(int count, char *words[])
 {
-    struct module modules[1 + FTH_FAMILY_COUNT] = {experiments};
+    struct module modules[1 + FTH_FAMILY_COUNT + FTH_OPERATIONS] = {experiments};
     size_t modules_count = 1;
     for (size_t i = 0; i < FTH_FAMILY_COUNT; i++) {
         const struct fth_family_ops *family = fth_family_of((enum fth_family)i);
         if (family && family->text)
-            modules[modules_count++] = (struct module){family_names[i], family->text};
+            modules[modules_count++] = (struct module){family_names[i], family->text, 0};
     }
+    for (enum fth_operation i = 0; i < FTH_OPERATIONS; i++)
+        modules[modules_count++] = (struct module){.name = fth_operation_name(i), .operation = i};
     for (size_t i = 0; i < modules_count; i++) {
         if (count < 2)
             puts(modules[i].name);

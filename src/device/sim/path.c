@@ -231,11 +231,15 @@ static int64_t shared_latency(struct sim_timing *timing, const struct fth_ptx_ac
     bool one_word = (access->mask & (access->mask - 1)) == 0 && access->bytes <= plan->bank_bytes;
     unsigned ways = one_word ? 1 : worst_bank(plan, access);
     uint64_t bytes = (uint64_t)__builtin_popcount(access->mask) * access->bytes;
+    const bool written = access->kind == FTH_ACCESS_WRITE;
+    /* Whole rows are taken in turns, and what a row is off from whole cycles is in the long run. */
+    const struct sim_rates *rates = &plan->shared_rates;
+    const double exact = (double)bytes * (written ? rates->write : rates->read) / 1e6;
+    const unsigned rows = (unsigned)(exact + 0.5);
     struct sim_sm *sm = &timing->sms[access->who.sm];
-    int64_t wait = sim_port_take(&sm->requests, time, ways * REQUEST_MICROCYCLES);
-    bool written = access->kind == FTH_ACCESS_WRITE;
-    wait += sim_port_move(&sm->shared, &plan->shared_rates, 1, time + wait, written ? 0 : bytes,
-                          written ? bytes : 0);
+    int64_t wait = sim_slots_take(&sm->banks, time, rows > ways ? rows : ways);
+    wait +=
+        sim_port_move(&sm->shared, rates, 1, time + wait, written ? 0 : bytes, written ? bytes : 0);
     return block_latency(plan, access->who.rank, access->target) + (ways - 1) * plan->conflict +
            wait;
 }

@@ -487,6 +487,10 @@ enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
     plan->clock_mhz = fth_gpu_number(gpu, "device", "clock_mhz", DEFAULT_CLOCK_MHZ);
     double threads = fth_gpu_number(gpu, "device", "max_threads_per_sm", DEFAULT_THREADS_PER_SM);
     plan->warps_per_sm = threads < 32 ? 1 : (uint32_t)(threads / 32);
+    /* Types of arithmetic are not told apart. */
+    const double lanes =
+        fth_gpu_number(gpu, "device", "cores_per_sm", 32 * SIM_SCHEDULERS) / SIM_SCHEDULERS;
+    plan->issue_cycles = lanes >= 32 ? 1 : (unsigned)(32 / lanes);
     plan->code = fth_gpu_code_size(gpu);
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
     plan->jitter = (int64_t)fmin(fth_gpu_number(gpu, "noise", "jitter_cycles", 0), 1e9);

@@ -17,6 +17,7 @@
 #include "ptx/ptx.h"
 
 #define SIM_CYCLE 1000
+enum { SIM_SCHEDULERS = 4 };
 
 /* ---- the way in ---- */
 
@@ -77,6 +78,7 @@ enum { SIM_TLBS = 3 };
 struct sim_plan {
     struct fth_arena arena; /* every list and text */
     uint32_t sms, warps_per_sm;
+    unsigned issue_cycles; /* that an instruction of a warp keeps a scheduler's lanes busy */
     double clock_mhz;
 
     struct sim_level levels[SIM_ELEMENTS];
@@ -142,6 +144,18 @@ int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
 int64_t sim_port_move(struct sim_port *port, const struct sim_rates *rates, uint32_t sharers,
                       int64_t time, uint64_t read_bytes, uint64_t written_bytes);
 void sim_port_fini(struct sim_port *port);
+
+/* ---- slots.c ---- */
+
+/* Something that serves one a cycle. Those who come may do so in any order of time. */
+struct sim_slots {
+    struct sim_slot_word *ring;
+};
+
+/* Takes the next `count` cycles from `time` on that are free, and returns how long the first of
+ * them is away, in SIM_CYCLEs. */
+int64_t sim_slots_take(struct sim_slots *slots, int64_t time, unsigned count);
+void sim_slots_fini(struct sim_slots *slots);
 
 /* ---- noise.c ---- */
 
@@ -232,6 +246,8 @@ int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t
 
 struct sim_sm {
     struct sim_port requests, l1, shared;
+    struct sim_slots banks;                 /* rows of shared memory's */
+    struct sim_slots issue[SIM_SCHEDULERS]; /* instructions */
 };
 
 enum { SIM_MOST_WARPS = 32, SIM_MOST_RESIDENT = 32, SIM_MOST_CLUSTER = 16 };
@@ -268,6 +284,7 @@ struct sim_timing {
     int64_t start, end;
     uint64_t code_base;
     uint32_t warp_count; /* of a block */
+    bool crowded;        /* a scheduler has several warps */
     uint32_t cluster;    /* blocks of a cluster */
     uint64_t begun;      /* blocks */
     uint32_t resident;   /* blocks that an SM holds at once */

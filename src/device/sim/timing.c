@@ -46,6 +46,9 @@ void sim_timing_fini(struct sim_timing *timing)
         sim_port_fini(&timing->sms[i].requests);
         sim_port_fini(&timing->sms[i].l1);
         sim_port_fini(&timing->sms[i].shared);
+        sim_slots_fini(&timing->sms[i].banks);
+        for (size_t j = 0; j < SIM_SCHEDULERS; j++)
+            sim_slots_fini(&timing->sms[i].issue[j]);
     }
     for (size_t i = 0; i < FTH_COUNT(timing->warps); i++)
         free(timing->warps[i].ready);
@@ -77,6 +80,9 @@ void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t b
     timing->resident = resident < 1                   ? 1
                        : resident > SIM_MOST_RESIDENT ? SIM_MOST_RESIDENT
                                                       : (uint32_t)resident;
+    const uint32_t there = (blocks + plan->sms - 1) / plan->sms;
+    timing->crowded =
+        timing->warp_count * (there < timing->resident ? there : timing->resident) > SIM_SCHEDULERS;
     for (size_t i = 0; i < (size_t)plan->sms * SIM_MOST_RESIDENT; i++)
         timing->free_at[i] = timing->start;
     timing->end = timing->start;
@@ -158,7 +164,8 @@ static bool make_room(struct sim_timing *timing, struct sim_warp *warp, uint32_t
 /* Issues an instruction that costs that much to fetch. While a warp waits for a load, fetch goes on
  * ahead of it, so many instructions at most; so code that mostly waits issues at every cycle, and
  * code that does not at the pace of its fetch. */
-static inline void settle(struct sim_warp *warp, const struct fth_ptx_issue *issue, int64_t cost)
+static inline void settle(struct sim_timing *timing, struct sim_warp *warp,
+                          const struct fth_ptx_issue *issue, int64_t cost)
 {
     const struct fth_ptx_operands *operands = issue->operands;
     int64_t *ready = warp->ready + issue->operand_base, time = warp->now;
@@ -170,6 +177,9 @@ static inline void settle(struct sim_warp *warp, const struct fth_ptx_issue *iss
         time = ready[operands->reads[i]] > time ? ready[operands->reads[i]] : time;
     if (operands->drains && warp->pending > time)
         time = warp->pending;
+    if (timing->crowded && !issue->alone)
+        time += sim_slots_take(&timing->sms[issue->who.sm].issue[issue->who.warp % SIM_SCHEDULERS],
+                               time, operands->accesses ? 1 : timing->plan->issue_cycles);
     warp->issued = time;
     warp->operands = operands;
     warp->operand_base = issue->operand_base;
@@ -191,7 +201,7 @@ __attribute__((noinline)) static bool issue_anew(struct sim_timing *timing, stru
     if (issue->operand_end > warp->ready_count && !make_room(timing, warp, issue->operand_end))
         return false;
     uint64_t address = timing->code_base + issue->operands->code_offset;
-    settle(warp, issue, sim_fetch(timing, warp, &issue->who, address));
+    settle(timing, warp, issue, sim_fetch(timing, warp, &issue->who, address));
     return !timing->failed;
 }
 
@@ -205,7 +215,7 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
         address - warp->fetch_from < warp->fetch_span && warp->fetch_cost == timing->fetch_cost;
     if (!near || issue->who.block != warp->block || issue->operand_end > warp->ready_count)
         return issue_anew(timing, warp, issue);
-    settle(warp, issue, timing->fetch_cost);
+    settle(timing, warp, issue, timing->fetch_cost);
     return true;
 }
 

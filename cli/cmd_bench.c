@@ -1,0 +1,114 @@
+/* fathom bench: throughput and latency, in tables. */
+#include "cli.h"
+
+#include <string.h>
+
+static const struct cli_option option_record = {
+    "record", 0, "FILE", CLI_WORD_FILE,
+    "keep all samples there, to be looked at again with --device replay:FILE"};
+static const struct cli_option option_thorough = {
+    "thorough", 0, NULL, CLI_WORD_NONE, "of a simulated GPU, too, as much as of a real one"};
+
+/* Measures and shows. What was recorded is kept also where the measuring broke off. */
+static int measure(const struct cli_arguments *arguments, struct fth_device *device)
+{
+    const struct fth_bench_options options = {.names = arguments->words,
+                                              .count = arguments->word_count,
+                                              .log = &cli_log,
+                                              .thorough =
+                                                  cli_value(arguments, &option_thorough) != NULL};
+    struct fth_error error = FTH_NO_ERROR, fault = FTH_NO_ERROR;
+    struct fth_bench *bench = NULL;
+    enum fth_status status = fth_bench_create(device, &options, &bench, &error);
+    bool kept = fth_device_finish(device, &fault) == FTH_OK;
+    int result = bench ? cli_put_bench(arguments, bench) : CLI_DONE;
+    if (!kept)
+        result = cli_fail(&fault);
+    if (status == FTH_INTERRUPTED && bench) {
+        cli_message("interrupted: this is what was measured until then");
+        result = CLI_INTERRUPTED;
+    } else if (status != FTH_OK) {
+        result = cli_fail(&error);
+    }
+    fth_bench_destroy(bench);
+    return result;
+}
+
+/* Refuses what is no bench, before anything is opened. */
+static int check_names(const struct cli_arguments *arguments)
+{
+    enum { MOST = 32 };
+    const char *names[MOST] = {"all"};
+    size_t count = 1;
+    while (count < MOST && (names[count] = fth_bench_name(count - 1, NULL)))
+        count++;
+    for (size_t i = 0; i < arguments->word_count; i++) {
+        bool known = false;
+        for (size_t j = 0; j < count; j++)
+            known = known || strcmp(arguments->words[i], names[j]) == 0;
+        if (known)
+            continue;
+        const char *nearest = fth_suggest(arguments->words[i], names, count);
+        cli_message(nearest ? "there is no bench '%s'; did you mean '%s'?"
+                            : "there is no bench '%s'; 'fathom bench --help' names them",
+                    arguments->words[i], nearest);
+        return CLI_USAGE;
+    }
+    return CLI_DONE;
+}
+
+static int bench(const struct cli_arguments *arguments)
+{
+    const char *record = cli_value(arguments, &option_record);
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_device *device = NULL;
+    int result = check_names(arguments);
+    if (result == CLI_DONE)
+        result = cli_check_output(arguments);
+    if (result != CLI_DONE)
+        return result;
+    cli_catch_interrupts();
+    result = cli_open_device(arguments, &device);
+    if (result != CLI_DONE)
+        return result;
+    if (record && fth_device_record(device, record, &error) != FTH_OK)
+        result = cli_fail(&error);
+    else
+        result = measure(arguments, device);
+    fth_device_close(device);
+    return result;
+}
+
+static const struct cli_option *const options[] = {
+    &cli_option_device, &cli_option_json, &cli_option_format, &cli_option_output,
+    &option_record,     &option_thorough, &cli_option_help,   NULL};
+
+static const struct cli_example examples[] = {
+    {"fathom bench", "everything"},
+    {"fathom bench banks", "what bank conflicts of shared memory cost"},
+    {"fathom bench arith atomics --json -o bench.json", "two of them, every point in a file"},
+    {"fathom bench banks --device sim:rtx2060", "of a simulated GPU"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_bench = {
+    "bench",
+    "measure throughput and latency, in tables",
+    "[BENCH]... [OPTION]...",
+    "Measures what a GPU's units do in a time, and what they make one wait for:\n"
+    "\n"
+    "  banks    latency of shared memory by threads and stride, and by conflict; the number\n"
+    "           of banks, their width and the cost of a conflict follow from it\n"
+    "  arith    latency and throughput of adding, multiplying and both, by type, and of the\n"
+    "           special functions\n"
+    "  atomics  latency and throughput of atomic operations, contended and not\n"
+    "  all      all of them, as without a name\n"
+    "\n"
+    "Of a simulated GPU less is measured, since every operation is simulated one by one;\n"
+    "--thorough measures as much as of a real one.",
+    options,
+    examples,
+    CLI_WORD_BENCH,
+    8,
+    bench,
+};

@@ -1,0 +1,118 @@
+/* Arithmetic: the latency of an operation from one chain of it, its throughput from as many warps
+ * and chains as an SM has room for. */
+#include "bench/bench.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    LEAST_ROUNDS = 1,
+    MOST_ROUNDS = 5,
+    PASSES = 3,
+    FIRST = FTH_ADD_F16,
+    LAST = FTH_LG2_F32,
+};
+
+static const struct fth_column columns[] = {
+    {"operation", "Operation", FTH_COLUMN_TEXT},
+    {"latency_cycles", "Latency", FTH_COLUMN_NUMBER},
+    {"per_cycle_per_sm", "a cycle, SM", FTH_COLUMN_NUMBER},
+    {"per_s", "G/s, GPU", FTH_COLUMN_NUMBER},
+    {"chains", "Chains", FTH_COLUMN_NUMBER},
+    {"threads", "Threads", FTH_COLUMN_NUMBER},
+    {"clock_mhz", "MHz", FTH_COLUMN_NUMBER},
+};
+enum { OPERATION, LATENCY, PER_CYCLE, PER_S, CHAINS, THREADS, CLOCK, COLUMNS };
+
+static struct fth_operate_plan plan_for(const struct fth_bench_run *run,
+                                        enum fth_operation operation)
+{
+    return (struct fth_operate_plan){
+        .operate = {.operation = operation, .chains = 1, .threads = 32, .sms = 1, .passes = PASSES},
+        .rounds = LEAST_ROUNDS,
+        .more_rounds = run->quick ? LEAST_ROUNDS + 1 : MOST_ROUNDS,
+        .carveout_percent = -1};
+}
+
+/* The most that are done in a cycle, over the numbers of chains. */
+static enum fth_status find_throughput(const struct fth_bench_run *run,
+                                       enum fth_operation operation, struct fth_cell *cells,
+                                       struct fth_error *error)
+{
+    struct fth_operate_plan plan = plan_for(run, operation);
+    const double most = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
+    plan.operate.threads = most < 1024 ? (uint32_t)most : 1024;
+    plan.operate.sms = run->quick ? 1 : 0;
+    plan.operate.passes = run->quick ? 1 : PASSES;
+    enum fth_status status = FTH_OK;
+    for (uint32_t chains = run->quick ? 4 : 1; chains <= (run->quick ? 4 : FTH_MOST_CHAINS);
+         chains *= 2) {
+        struct fth_figure cycles;
+        plan.operate.chains = chains;
+        status = fth_probe_operate(&run->prober, &plan, &cycles, error);
+        if (status != FTH_OK)
+            break;
+        const double per_cycle =
+            plan.operate.threads * fth_operation_results(operation) / cycles.value;
+        if (cycles.value > 0 && !(per_cycle <= cells[PER_CYCLE].number)) {
+            cells[PER_CYCLE].number = per_cycle;
+            cells[PER_S].number = per_cycle * (double)run->prober.sms * cycles.clock_mhz / 1e3;
+            cells[CHAINS].number = chains;
+            cells[THREADS].number = plan.operate.threads;
+            cells[CLOCK].number = cycles.clock_mhz;
+        }
+    }
+    return status;
+}
+
+static enum fth_status measure(const struct fth_bench_run *run, enum fth_operation operation,
+                               struct fth_error *error)
+{
+    struct fth_cell cells[COLUMNS];
+    for (size_t i = 0; i < COLUMNS; i++)
+        cells[i] = (struct fth_cell){.number = NAN};
+    cells[OPERATION].text = fth_operation_title(operation);
+    const struct fth_operate_plan plan = plan_for(run, operation);
+    struct fth_figure latency;
+    enum fth_status status = fth_probe_operate(&run->prober, &plan, &latency, error);
+    if (status == FTH_OK)
+        cells[LATENCY].number = round(100 * latency.value) / 100;
+    if (status == FTH_OK)
+        status = find_throughput(run, operation, cells, error);
+    if (status != FTH_OK)
+        return fth_bench_failure(run->bench, fth_operation_title(operation), status, error);
+    cells[PER_CYCLE].number = round(100 * cells[PER_CYCLE].number) / 100;
+    cells[PER_S].number = round(10 * cells[PER_S].number) / 10;
+    cells[CLOCK].number = round(cells[CLOCK].number);
+    return fth_bench_row(run->bench, cells, error);
+}
+
+/* Against what the cores could do. */
+static enum fth_status note_theory(const struct fth_bench_run *run, struct fth_error *error)
+{
+    const double cores = fth_gpu_number(run->gpu, "device", "cores_per_sm", NAN);
+    const struct fth_bench_series *series =
+        fth_bench_series_at(run->bench, fth_bench_series_count(run->bench) - 1);
+    for (size_t row = 0; row < series->table.row_count && isfinite(cores); row++) {
+        const struct fth_cell *cells = &series->table.cells[row * COLUMNS];
+        if (cells[OPERATION].text != NULL &&
+            strcmp(cells[OPERATION].text, fth_operation_title(FTH_FMA_F32)) == 0)
+            return fth_bench_figure(run->bench, "fma_f32_of_theory",
+                                    cells[PER_CYCLE].number / cores, "",
+                                    "fma fp32 a cycle and SM, over the SM's cores", error);
+    }
+    return FTH_OK;
+}
+
+enum fth_status fth_bench_arith(const struct fth_bench_run *run, struct fth_error *error)
+{
+    enum fth_status status =
+        fth_bench_add(run->bench, "arith", "Arithmetic", columns, COLUMNS, error);
+    for (int i = FIRST; i <= LAST && status == FTH_OK; i++) {
+        status = fth_bench_progress(run, fth_operation_title((enum fth_operation)i),
+                                    (double)(i - FIRST) / (LAST - FIRST + 1), error);
+        if (status == FTH_OK)
+            status = measure(run, (enum fth_operation)i, error);
+    }
+    return status == FTH_OK ? note_theory(run, error) : status;
+}

@@ -1,0 +1,116 @@
+/* Shared memory under bank conflicts: the latency of a load by the number of threads and how far
+ * they are apart (Tables I and II of the RTX 2060 report), in words of 4 and of 8 bytes. */
+#include "bench/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { LEAST_ROUNDS = 1, MOST_ROUNDS = 2, PASSES = 3, MOST_STRIDE = 32, WARP = 32 };
+
+static const struct fth_column columns[] = {
+    {"threads", "Threads", FTH_COLUMN_NUMBER},
+    {"stride_words", "Stride", FTH_COLUMN_NUMBER},
+    {"latency_cycles", "Cycles", FTH_COLUMN_NUMBER},
+};
+static const struct fth_column ways_columns[] = {
+    {"ways", "Ways", FTH_COLUMN_NUMBER},
+    {"latency_cycles", "Cycles", FTH_COLUMN_NUMBER},
+};
+
+/* NAN where shared memory has not so much room. */
+static enum fth_status latency(const struct fth_bench_run *run, unsigned word_bytes,
+                               uint32_t threads, uint32_t stride, double *cycles,
+                               struct fth_error *error)
+{
+    const struct fth_operate_plan plan = {
+        .operate = {.operation = word_bytes == 4 ? FTH_LOAD_SHARED_4 : FTH_LOAD_SHARED_8,
+                    .chains = 1,
+                    .threads = threads,
+                    .sms = 1,
+                    .passes = run->quick ? 1 : PASSES,
+                    .stride_bytes = (uint64_t)stride * word_bytes},
+        .rounds = LEAST_ROUNDS,
+        .more_rounds = MOST_ROUNDS,
+        .carveout_percent = -1};
+    struct fth_figure figure;
+    struct fth_error fault = FTH_NO_ERROR;
+    enum fth_status status = fth_probe_operate(&run->prober, &plan, &figure, &fault);
+    *cycles = status == FTH_OK ? round(100 * figure.value) / 100 : NAN;
+    if (status == FTH_OK || status == FTH_UNSUPPORTED || status == FTH_INCONCLUSIVE)
+        return FTH_OK;
+    return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+}
+
+/* The table of threads and strides. */
+static enum fth_status tabulate(const struct fth_bench_run *run, unsigned word_bytes, double from,
+                                struct fth_error *error)
+{
+    char name[32], title[80];
+    snprintf(name, sizeof name, "banks.%u", word_bytes);
+    snprintf(title, sizeof title,
+             "Shared memory: cycles of a load of %u bytes, by threads and stride", word_bytes);
+    enum fth_status status =
+        fth_bench_add(run->bench, name, title, columns, FTH_COUNT(columns), error);
+    if (status == FTH_OK)
+        fth_bench_grid(run->bench, 0, 1, 2);
+    const double most = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
+    bool missing = false;
+    for (uint32_t threads = 1; threads <= most && status == FTH_OK; threads *= 2) {
+        status = fth_bench_progress(run, "bank conflicts", from + log2(threads) / 33, error);
+        for (uint32_t stride = 1; stride <= MOST_STRIDE && status == FTH_OK; stride *= 2) {
+            double cycles;
+            status = latency(run, word_bytes, threads, stride, &cycles, error);
+            missing = missing || isnan(cycles);
+            const struct fth_cell cells[] = {
+                {.number = threads}, {.number = stride}, {.number = cycles}};
+            if (status == FTH_OK)
+                status = fth_bench_row(run->bench, cells, error);
+        }
+    }
+    if (status == FTH_OK && missing)
+        status = fth_bench_missing(
+            run->bench, "cells without a figure: more shared memory than a block has", error);
+    return status;
+}
+
+/* By the number of lanes that meet in a bank: one warp, and what the banks are found to be. */
+static enum fth_status by_ways(const struct fth_bench_run *run, struct fth_error *error)
+{
+    struct fth_banks banks;
+    enum fth_status status =
+        fth_bench_add(run->bench, "banks.ways", "Shared memory: cycles of a load by conflict",
+                      ways_columns, FTH_COUNT(ways_columns), error);
+    if (status == FTH_OK)
+        status = fth_probe_banks(&run->prober, &banks, error);
+    if (status != FTH_OK)
+        return fth_bench_failure(run->bench, "banks", status, error);
+    for (uint32_t ways = 1; ways <= WARP && status == FTH_OK; ways *= 2) {
+        double cycles;
+        status = latency(run, 4, WARP, ways * banks.banks / WARP, &cycles, error);
+        const struct fth_cell cells[] = {{.number = ways}, {.number = cycles}};
+        if (status == FTH_OK)
+            status = fth_bench_row(run->bench, cells, error);
+    }
+    static const char method[] = "the number of banks and the cost that one warp's latencies at "
+                                 "strides of 1 to 128 words fit";
+    if (status == FTH_OK)
+        status = fth_bench_figure(run->bench, "banks", banks.banks, "", method, error);
+    if (status == FTH_OK && banks.bank_bytes)
+        status = fth_bench_figure(run->bench, "bank_bytes", banks.bank_bytes, "B",
+                                  "whether a warp's words of 8 bytes side by side conflict", error);
+    if (status == FTH_OK)
+        status =
+            fth_bench_figure(run->bench, "conflict_cycles",
+                             round(100 * banks.conflict_cycles) / 100, "cycles", method, error);
+    return status;
+}
+
+enum fth_status fth_bench_banks(const struct fth_bench_run *run, struct fth_error *error)
+{
+    enum fth_status status = by_ways(run, error);
+    if (status == FTH_OK)
+        status = tabulate(run, 4, 0.3, error);
+    if (status == FTH_OK)
+        status = tabulate(run, 8, 0.6, error);
+    return status;
+}

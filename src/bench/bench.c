@@ -1,0 +1,258 @@
+/* The benches there are, in the order in which they run, and what holds their results. */
+#include "bench/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fth_bench {
+    struct fth_arena arena;
+    struct fth_gpu *gpu;
+    struct series {
+        struct fth_bench_series public;
+        struct fth_cell *cells;
+        size_t capacity, figure_capacity, missing_capacity;
+    } * series;
+    size_t count, capacity;
+};
+
+static const struct {
+    const char *name, *summary;
+    fth_bench_function *function;
+    double weight; /* of the time that all take */
+} benches[] = {
+    {"banks", "latency of shared memory by threads and stride, and what a conflict costs",
+     fth_bench_banks, 1},
+    {"arith", "latency and throughput of arithmetic, by type", fth_bench_arith, 3},
+    {"atomics", "latency and throughput of atomic operations, contended and not", fth_bench_atomics,
+     1},
+};
+
+const char *fth_bench_name(size_t index, const char **summary)
+{
+    if (index >= FTH_COUNT(benches))
+        return NULL;
+    if (summary)
+        *summary = benches[index].summary;
+    return benches[index].name;
+}
+
+/* ---- results ---- */
+
+static enum fth_status no_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, "keep results", NULL, "out of memory");
+}
+
+static struct series *last(struct fth_bench *bench)
+{
+    return &bench->series[bench->count - 1];
+}
+
+enum fth_status fth_bench_add(struct fth_bench *bench, const char *name, const char *title,
+                              const struct fth_column *columns, size_t column_count,
+                              struct fth_error *error)
+{
+    void *items = bench->series;
+    if (!fth_grow(&items, bench->count, &bench->capacity, sizeof *bench->series))
+        return no_memory(error);
+    bench->series = items;
+    struct series *series = &bench->series[bench->count++];
+    *series =
+        (struct series){.public = {.name = fth_arena_text(&bench->arena, name),
+                                   .title = fth_arena_text(&bench->arena, title),
+                                   .table = {.columns = columns, .column_count = column_count}}};
+    return series->public.name && series->public.title ? FTH_OK : no_memory(error);
+}
+
+void fth_bench_grid(struct fth_bench *bench, size_t down, size_t across, size_t value)
+{
+    struct fth_bench_series *series = &last(bench)->public;
+    series->grid = true;
+    series->down = down;
+    series->across = across;
+    series->value = value;
+}
+
+enum fth_status fth_bench_row(struct fth_bench *bench, const struct fth_cell *cells,
+                              struct fth_error *error)
+{
+    struct series *series = last(bench);
+    struct fth_table *table = &series->public.table;
+    for (size_t i = 0; i < table->column_count; i++) {
+        void *items = series->cells;
+        size_t used = table->row_count * table->column_count + i;
+        if (!fth_grow(&items, used, &series->capacity, sizeof *cells))
+            return no_memory(error);
+        series->cells = items;
+        series->cells[used] = cells[i];
+        if (cells[i].text &&
+            !(series->cells[used].text = fth_arena_text(&bench->arena, cells[i].text)))
+            return no_memory(error);
+    }
+    table->cells = series->cells;
+    table->row_count++;
+    return FTH_OK;
+}
+
+enum fth_status fth_bench_figure(struct fth_bench *bench, const char *key, double value,
+                                 const char *unit, const char *method, struct fth_error *error)
+{
+    struct series *series = last(bench);
+    struct fth_bench_series *public = &series->public;
+    void *items = (void *)public->figures;
+    if (!fth_grow(&items, public->figure_count, &series->figure_capacity, sizeof *public->figures))
+        return no_memory(error);
+    struct fth_bench_figure *figures = items, *figure = &figures[public->figure_count++];
+    public->figures = figures;
+    *figure = (struct fth_bench_figure){.key = fth_arena_text(&bench->arena, key),
+                                        .value = value,
+                                        .unit = fth_arena_text(&bench->arena, unit),
+                                        .method = fth_arena_text(&bench->arena, method)};
+    return figure->key && figure->unit && figure->method ? FTH_OK : no_memory(error);
+}
+
+enum fth_status fth_bench_missing(struct fth_bench *bench, const char *reason,
+                                  struct fth_error *error)
+{
+    struct series *series = last(bench);
+    void *items = (void *)series->public.missing;
+    if (!fth_grow(&items, series->public.missing_count, &series->missing_capacity, sizeof(char *)))
+        return no_memory(error);
+    const char **missing = items;
+    series->public.missing = missing;
+    missing[series->public.missing_count] = fth_arena_text(&bench->arena, reason);
+    return missing[series->public.missing_count++] ? FTH_OK : no_memory(error);
+}
+
+enum fth_status fth_bench_failure(struct fth_bench *bench, const char *what, enum fth_status status,
+                                  struct fth_error *error)
+{
+    if (status != FTH_UNSUPPORTED && status != FTH_UNAVAILABLE && status != FTH_INCONCLUSIVE)
+        return status;
+    char reason[sizeof error->cause + 64];
+    snprintf(reason, sizeof reason, "%s: %s", what, error ? error->cause : "not measured");
+    if (error)
+        *error = FTH_NO_ERROR;
+    return fth_bench_missing(bench, reason, error);
+}
+
+size_t fth_bench_series_count(const struct fth_bench *bench)
+{
+    return bench->count;
+}
+
+const struct fth_bench_series *fth_bench_series_at(const struct fth_bench *bench, size_t index)
+{
+    return index < bench->count ? &bench->series[index].public : NULL;
+}
+
+const struct fth_gpu *fth_bench_gpu(const struct fth_bench *bench)
+{
+    return bench->gpu;
+}
+
+void fth_bench_destroy(struct fth_bench *bench)
+{
+    if (!bench)
+        return;
+    for (size_t i = 0; i < bench->count; i++) {
+        free(bench->series[i].cells);
+        free((void *)bench->series[i].public.figures);
+        free((void *)bench->series[i].public.missing);
+    }
+    free(bench->series);
+    fth_arena_fini(&bench->arena);
+    fth_gpu_destroy(bench->gpu);
+    free(bench);
+}
+
+/* ---- running ---- */
+
+enum fth_status fth_bench_progress(const struct fth_bench_run *run, const char *what, double part,
+                                   struct fth_error *error)
+{
+    fth_log_progress(run->prober.log, what, run->from + part * (run->to - run->from));
+    return fth_log_interrupted(run->prober.log)
+               ? fth_fail(error, FTH_INTERRUPTED, "measure", NULL, "interrupted")
+               : FTH_OK;
+}
+
+static bool is_wanted(const struct fth_bench_options *options, const char *name)
+{
+    for (size_t i = 0; i < options->count; i++)
+        if (strcmp(options->names[i], name) == 0 || strcmp(options->names[i], "all") == 0)
+            return true;
+    return options->count == 0;
+}
+
+/* Refuses what is no bench. */
+static enum fth_status check_names(const struct fth_bench_options *options, struct fth_error *error)
+{
+    const char *names[FTH_COUNT(benches) + 1] = {"all"};
+    for (size_t i = 0; i < FTH_COUNT(benches); i++)
+        names[i + 1] = benches[i].name;
+    for (size_t i = 0; i < options->count; i++) {
+        bool known = false;
+        for (size_t j = 0; j < FTH_COUNT(names); j++)
+            known = known || strcmp(options->names[i], names[j]) == 0;
+        if (known)
+            continue;
+        const char *near = fth_suggest(options->names[i], names, FTH_COUNT(names));
+        return fth_fail(
+            error, FTH_INVALID, "choose benches", options->names[i],
+            near ? "there is no such bench (did you mean '%s'?)" : "there is no such bench", near);
+    }
+    return FTH_OK;
+}
+
+/* Runs those that are wanted, each with its share of the progress. */
+static enum fth_status run_wanted(struct fth_bench_run *run,
+                                  const struct fth_bench_options *options, struct fth_error *error)
+{
+    double all = 0, done = 0;
+    for (size_t i = 0; i < FTH_COUNT(benches); i++)
+        all += is_wanted(options, benches[i].name) ? benches[i].weight : 0;
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < FTH_COUNT(benches) && status == FTH_OK; i++) {
+        if (!is_wanted(options, benches[i].name))
+            continue;
+        run->from = done / all;
+        done += benches[i].weight;
+        run->to = done / all;
+        status = benches[i].function(run, error);
+    }
+    fth_log_progress(options->log, "done", 1);
+    return status;
+}
+
+enum fth_status fth_bench_create(struct fth_device *device, const struct fth_bench_options *options,
+                                 struct fth_bench **out, struct fth_error *error)
+{
+    *out = NULL;
+    enum fth_status status = check_names(options, error);
+    struct fth_bench *bench = status == FTH_OK ? calloc(1, sizeof *bench) : NULL;
+    if (status == FTH_OK && !bench)
+        status = no_memory(error);
+    if (status == FTH_OK)
+        status = fth_gpu_create(&bench->gpu, error);
+    if (status == FTH_OK)
+        status = fth_device_describe(device, bench->gpu, error);
+    if (status == FTH_OK) {
+        const char *backend = fth_gpu_text(bench->gpu, "device", "backend");
+        struct fth_bench_run run = {
+            .prober = {.device = device,
+                       .log = options->log,
+                       .sms = (size_t)fth_gpu_number(bench->gpu, "device", "sms", 1)},
+            .gpu = bench->gpu,
+            .bench = bench,
+            .quick = backend && strcmp(backend, "simulated") == 0 && !options->thorough,
+        };
+        status = run_wanted(&run, options, error);
+    }
+    if (status == FTH_OK || (status == FTH_INTERRUPTED && bench))
+        *out = bench;
+    else
+        fth_bench_destroy(bench);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* bench/: throughput and latency as people tabulate them. Each bench plans experiments, has them
+ * measured, and gives tables with every point, and what follows from them.
+ *
+ *   bench.c    the benches, and what holds their results
+ *   arith.c    arithmetic             banks.c    shared memory under bank conflicts
+ *   atomics.c  atomic operations
+ */
+#ifndef FTH_BENCH_H
+#define FTH_BENCH_H
+
+#include "probe/probe.h"
+
+/* What a bench works with. */
+struct fth_bench_run {
+    struct fth_prober prober;
+    const struct fth_gpu *gpu; /* what the driver tells */
+    struct fth_bench *bench;
+    bool quick;      /* a simulated GPU, where every operation is simulated one by one */
+    double from, to; /* of the progress */
+};
+
+/* Tells how far the bench is, from 0 to 1, and whether it is to go on. */
+FTH_MUST_USE enum fth_status fth_bench_progress(const struct fth_bench_run *run, const char *what,
+                                                double part, struct fth_error *error);
+
+/* ---- results ---- */
+
+/* Adds a series; its name and texts are copied. `columns` must live as long as the bench. */
+FTH_MUST_USE enum fth_status fth_bench_add(struct fth_bench *bench, const char *name,
+                                           const char *title, const struct fth_column *columns,
+                                           size_t column_count, struct fth_error *error);
+/* Has the last series shown as a grid: rows by one column, columns by another. */
+void fth_bench_grid(struct fth_bench *bench, size_t down, size_t across, size_t value);
+/* Adds a row to the last series; as many cells as it has columns. Texts are copied. */
+FTH_MUST_USE enum fth_status fth_bench_row(struct fth_bench *bench, const struct fth_cell *cells,
+                                           struct fth_error *error);
+/* Adds what follows from the last series: a number with its unit, and how it was got. */
+FTH_MUST_USE enum fth_status fth_bench_figure(struct fth_bench *bench, const char *key,
+                                              double value, const char *unit, const char *method,
+                                              struct fth_error *error);
+/* Why the last series, or a part of it, is missing. */
+FTH_MUST_USE enum fth_status fth_bench_missing(struct fth_bench *bench, const char *reason,
+                                               struct fth_error *error);
+/* Where the answer was that this device cannot (or that it is not certain), the reason is kept and
+ * all is well; other failures stay. */
+FTH_MUST_USE enum fth_status fth_bench_failure(struct fth_bench *bench, const char *what,
+                                               enum fth_status status, struct fth_error *error);
+
+/* ---- the benches ---- */
+
+typedef enum fth_status fth_bench_function(const struct fth_bench_run *run,
+                                           struct fth_error *error);
+fth_bench_function fth_bench_arith, fth_bench_banks, fth_bench_atomics;
+
+#endif

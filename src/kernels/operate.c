@@ -1,0 +1,227 @@
+/* The operations of operate.ptx: what each is called, its PTX, and what a GPU must be able to do
+ * for it. */
+#include "kernels/kernels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Where an operation goes. */
+enum place { NOWHERE, SHARED, GLOBAL };
+
+/* In `text`, $a stands for the chain's register and $d for a second one of it. An operation may be
+ * several instructions, `steps` of them, that wait for each other. Integer sums would be joined by
+ * the compiler to sums of three, were not every one of them used twice. */
+struct row {
+    const char *name, *title;
+    const char *type; /* of the registers */
+    const char *text;
+    unsigned steps;
+    unsigned each; /* results of one instruction: 2 where it works on pairs */
+    enum place place;
+    unsigned capability; /* 53 for 5.3 */
+    const char *version;
+};
+
+#define OLD 50, "5.0"
+#define HALF 53, "5.0"
+#define AMPERE 80, "7.0"
+#define HOPPER 90, "7.8"
+
+static const struct row rows[] = {
+    [FTH_ADD_F16] = {"add.f16", "add fp16", "b16", "add.rn.f16 $a, $a, %b;", 1, 1, NOWHERE, HALF},
+    [FTH_MUL_F16] = {"mul.f16", "mul fp16", "b16", "mul.rn.f16 $a, $a, %b;", 1, 1, NOWHERE, HALF},
+    [FTH_FMA_F16] = {"fma.f16", "fma fp16", "b16", "fma.rn.f16 $a, $a, %b, %c;", 1, 1, NOWHERE,
+                     HALF},
+    [FTH_ADD_F16X2] = {"add.f16x2", "add fp16 pairs", "b32", "add.rn.f16x2 $a, $a, %b;", 1, 2,
+                       NOWHERE, HALF},
+    [FTH_MUL_F16X2] = {"mul.f16x2", "mul fp16 pairs", "b32", "mul.rn.f16x2 $a, $a, %b;", 1, 2,
+                       NOWHERE, HALF},
+    [FTH_FMA_F16X2] = {"fma.f16x2", "fma fp16 pairs", "b32", "fma.rn.f16x2 $a, $a, %b, %c;", 1, 2,
+                       NOWHERE, HALF},
+    [FTH_ADD_BF16X2] = {"add.bf16x2", "add bf16 pairs", "b32", "add.rn.bf16x2 $a, $a, %b;", 1, 2,
+                        NOWHERE, HOPPER},
+    [FTH_MUL_BF16X2] = {"mul.bf16x2", "mul bf16 pairs", "b32", "mul.rn.bf16x2 $a, $a, %b;", 1, 2,
+                        NOWHERE, HOPPER},
+    [FTH_FMA_BF16X2] = {"fma.bf16x2", "fma bf16 pairs", "b32", "fma.rn.bf16x2 $a, $a, %b, %c;", 1,
+                        2, NOWHERE, AMPERE},
+    [FTH_ADD_F32] = {"add.f32", "add fp32", "f32", "add.rn.f32 $a, $a, %b;", 1, 1, NOWHERE, OLD},
+    [FTH_MUL_F32] = {"mul.f32", "mul fp32", "f32", "mul.rn.f32 $a, $a, %b;", 1, 1, NOWHERE, OLD},
+    [FTH_FMA_F32] = {"fma.f32", "fma fp32", "f32", "fma.rn.f32 $a, $a, %b, %c;", 1, 1, NOWHERE,
+                     OLD},
+    [FTH_ADD_F64] = {"add.f64", "add fp64", "f64", "add.rn.f64 $a, $a, %b;", 1, 1, NOWHERE, OLD},
+    [FTH_MUL_F64] = {"mul.f64", "mul fp64", "f64", "mul.rn.f64 $a, $a, %b;", 1, 1, NOWHERE, OLD},
+    [FTH_FMA_F64] = {"fma.f64", "fma fp64", "f64", "fma.rn.f64 $a, $a, %b, %c;", 1, 1, NOWHERE,
+                     OLD},
+    [FTH_ADD_S32] = {"add.s32", "add int32", "s32", "add.s32 $a, $a, $d;\n    add.s32 $d, $d, $a;",
+                     2, 1, NOWHERE, OLD},
+    [FTH_MUL_S32] = {"mul.s32", "mul int32", "s32", "mul.lo.s32 $a, $a, %b;", 1, 1, NOWHERE, OLD},
+    [FTH_MAD_S32] = {"mad.s32", "mad int32", "s32", "mad.lo.s32 $a, $a, %b, %c;", 1, 1, NOWHERE,
+                     OLD},
+    [FTH_ADD_S64] = {"add.s64", "add int64", "s64", "add.s64 $a, $a, $d;\n    add.s64 $d, $d, $a;",
+                     2, 1, NOWHERE, OLD},
+    [FTH_MUL_S64] = {"mul.s64", "mul int64", "s64", "mul.lo.s64 $a, $a, %b;", 1, 1, NOWHERE, OLD},
+    [FTH_MAD_S64] = {"mad.s64", "mad int64", "s64", "mad.lo.s64 $a, $a, %b, %c;", 1, 1, NOWHERE,
+                     OLD},
+    [FTH_RSQRT_F32] = {"rsqrt.f32", "1/sqrt fp32, approximate", "f32",
+                       "rsqrt.approx.ftz.f32 $a, $a;", 1, 1, NOWHERE, OLD},
+    [FTH_SQRT_F32] = {"sqrt.f32", "sqrt fp32, approximate", "f32", "sqrt.approx.ftz.f32 $a, $a;", 1,
+                      1, NOWHERE, OLD},
+    [FTH_SIN_F32] = {"sin.f32", "sin fp32, approximate", "f32", "sin.approx.ftz.f32 $a, $a;", 1, 1,
+                     NOWHERE, OLD},
+    [FTH_COS_F32] = {"cos.f32", "cos fp32, approximate", "f32", "cos.approx.ftz.f32 $a, $a;", 1, 1,
+                     NOWHERE, OLD},
+    [FTH_EX2_F32] = {"ex2.f32", "2^x fp32, approximate", "f32", "ex2.approx.ftz.f32 $a, $a;", 1, 1,
+                     NOWHERE, OLD},
+    [FTH_LG2_F32] = {"lg2.f32", "log2 fp32, approximate", "f32", "lg2.approx.ftz.f32 $a, $a;", 1, 1,
+                     NOWHERE, OLD},
+    [FTH_LOAD_SHARED_4] = {"load.shared.4", "load 4 B of shared memory", "u32",
+                           "ld.shared.u32 $a, [$a];", 1, 1, SHARED, OLD},
+    [FTH_LOAD_SHARED_8] = {"load.shared.8", "load 8 B of shared memory", "u64",
+                           "ld.shared.u64 $a, [$a];", 1, 1, SHARED, OLD},
+    [FTH_ATOMIC_SHARED] = {"atomic.shared", "atomic add, shared memory", "u32",
+                           "atom.shared.add.u32 $a, [$a], %b;", 1, 1, SHARED, OLD},
+    [FTH_ATOMIC_GLOBAL] = {"atomic.global", "atomic add, global memory", "u64",
+                           "atom.global.add.u64 $a, [$a], %b;", 1, 1, GLOBAL, OLD},
+    [FTH_ATOMIC_CAS] = {"cas.global", "compare and swap, global memory", "u64",
+                        "atom.global.cas.b64 $a, [$a], $a, $a;", 1, 1, GLOBAL, OLD},
+};
+_Static_assert(FTH_COUNT(rows) == FTH_OPERATIONS, "a row for every operation");
+
+const char *fth_operation_name(enum fth_operation operation)
+{
+    return (unsigned)operation < FTH_OPERATIONS ? rows[operation].name : "?";
+}
+
+const char *fth_operation_title(enum fth_operation operation)
+{
+    return (unsigned)operation < FTH_OPERATIONS ? rows[operation].title : "?";
+}
+
+unsigned fth_operation_results(enum fth_operation operation)
+{
+    return rows[operation].each;
+}
+
+unsigned fth_operation_capability(enum fth_operation operation)
+{
+    return rows[operation].capability;
+}
+
+bool fth_operation_in_shared(enum fth_operation operation)
+{
+    return rows[operation].place == SHARED;
+}
+
+bool fth_operation_in_global(enum fth_operation operation)
+{
+    return rows[operation].place == GLOBAL;
+}
+
+/* One operation on that chain. */
+static void append_operation(struct fth_buffer *out, const struct row *row, unsigned chain)
+{
+    fth_buffer_text(out, "    ");
+    for (const char *at = row->text; *at; at++)
+        if (*at == '$' && at[1])
+            fth_buffer_format(out, "%%%c%u", *++at, chain);
+        else
+            fth_buffer_append(out, at, 1);
+    fth_buffer_text(out, "\n");
+}
+
+/* The width of a row's registers. */
+static const char *bits_of(const struct row *row)
+{
+    return strstr(row->type, "64") ? "64" : strstr(row->type, "16") ? "16" : "32";
+}
+
+/* The thread's place, which holds its own address. An address of shared memory has 32 bits. */
+static void append_place(struct fth_buffer *out, const struct row *row)
+{
+    const char *bits = bits_of(row), *space = row->place == SHARED ? "shared" : "global";
+    fth_buffer_text(out, "    cvt.u64.u32 %place, %thread;\n"
+                         "    mul.lo.u64 %place, %place, %apart;\n");
+    fth_buffer_text(out, row->place == SHARED ? "    mov.u64 %memory, arena;\n"
+                                              : "    ld.param.u64 %apart, [block_stride];\n"
+                                                "    cvt.u64.u32 %wide, %block;\n"
+                                                "    mad.lo.u64 %place, %wide, %apart, %place;\n");
+    fth_buffer_format(out,
+                      "    add.u64 %%place, %%place, %%memory;\n"
+                      "    cvt.u%s.u64 %%here, %%place;\n"
+                      "    st.%s.u%s [%%place], %%here;\n"
+                      "    bar.sync 0;\n",
+                      bits, space, bits);
+}
+
+/* The first operand, with the last bits from the thread and the chain: were they all the same, the
+ * compiler would do with one chain, and with one thread of a warp. */
+static void append_seed(struct fth_buffer *out, const char *bits, unsigned chain)
+{
+    fth_buffer_format(out,
+                      "    mad.lo.u32 %%t0, %%thread, %d, %u;\n"
+                      "    and.b32 %%t0, %%t0, 63;\n"
+                      "    cvt.u%s.u32 %%here, %%t0;\n"
+                      "    xor.b%s %%here, %%here, %%bits;\n"
+                      "    mov.b%s %%a%u, %%here;\n",
+                      FTH_MOST_CHAINS + 1, chain, bits, bits, bits, chain);
+}
+
+/* The registers of the chains, from the operands that the host gave or from the thread's place. */
+static void append_begin(struct fth_buffer *out, const struct row *row, unsigned chains)
+{
+    const char *bits = bits_of(row);
+    fth_buffer_format(out,
+                      "    ld.param.b%s %%bits, [first];\n    mov.b%s %%b, %%bits;\n"
+                      "    ld.param.b%s %%c, [second];\n",
+                      bits, bits, bits);
+    if (row->place != NOWHERE)
+        append_place(out, row);
+    for (unsigned i = 0; i < chains; i++) {
+        if (row->place == NOWHERE)
+            append_seed(out, bits, i);
+        else
+            fth_buffer_format(out, "    mov.b%s %%a%u, %%here;\n", bits, i);
+        if (row->steps > 1)
+            fth_buffer_format(out, "    mov.b%s %%d%u, %%a%u;\n", bits, i, i);
+    }
+}
+
+/* Waits for every chain: not all of them are ever all ones, whether numbers or places. */
+static void append_wait(struct fth_buffer *out, const struct row *row, unsigned chains)
+{
+    const char *bits = bits_of(row);
+    for (unsigned i = 0; i < chains; i++)
+        fth_buffer_format(out, "    setp.eq.%sb%s %%broken, %%%c%u, %%ones%s;\n", i ? "and." : "",
+                          bits, row->steps > 1 ? 'd' : 'a', i, i ? ", %broken" : "");
+    fth_buffer_text(out, "    @%broken bra leave;\n");
+}
+
+enum fth_status fth_kernels_operate(enum fth_operation operation, unsigned chains,
+                                    struct fth_buffer *out, struct fth_error *error)
+{
+    const struct row *row = &rows[operation];
+    struct fth_buffer begin = {0}, operations = {0}, wait = {0};
+    char target[16], round[16], chain_count[16];
+    snprintf(target, sizeof target, "sm_%u", row->capability);
+    snprintf(round, sizeof round, "%d", FTH_OPERATE_ROUND);
+    snprintf(chain_count, sizeof chain_count, "%u", chains);
+    append_begin(&begin, row, chains);
+    for (unsigned i = 0; i < FTH_OPERATE_ROUND / row->steps; i++)
+        append_operation(&operations, row, i % chains);
+    append_wait(&wait, row, chains);
+    const struct fth_kernel_value values[] = {
+        {"version", row->version}, {"target", target},
+        {"type", row->type},       {"round", round},
+        {"chains", chain_count},   {"begin", begin.data},
+        {"wait", wait.data},       {"operations", operations.data},
+        {"bits", bits_of(row)},    {"ones", "-1"},
+    };
+    enum fth_status status =
+        begin.failed || operations.failed || wait.failed
+            ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", row->name, "out of memory")
+            : fth_kernels_fill_named("operate", values, FTH_COUNT(values), out, error);
+    fth_buffer_fini(&begin);
+    fth_buffer_fini(&operations);
+    fth_buffer_fini(&wait);
+    return status;
+}
