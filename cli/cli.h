@@ -3,7 +3,8 @@
  *
  *   main.c     the commands, and which one is meant     options.c  parsing
  *   help.c     help for the terminal                    man.c      the man page
- *   output.c   where results go; errors, exit codes     cmd_*.c    one command each
+ *   output.c   where results go; errors, exit codes     device.c   the device that is meant
+ *   cmd_*.c    one command each
  */
 #ifndef FATHOM_CLI_H
 #define FATHOM_CLI_H
@@ -21,6 +22,7 @@ enum cli_word {
     CLI_WORD_FILE,
     CLI_WORD_FORMAT,
     CLI_WORD_COMMAND,
+    CLI_WORD_FINGERPRINT, /* what fathom fingerprint does, or a file */
     CLI_WORD_SHELL
 };
 
@@ -74,8 +76,8 @@ enum cli_exit {
 
 /* ---- main.c ---- */
 
-extern const struct cli_command cli_bare, cli_topo, cli_gpus, cli_devices, cli_run, cli_completion,
-    cli_help;
+extern const struct cli_command cli_bare, cli_topo, cli_gpus, cli_devices, cli_fingerprint, cli_run,
+    cli_completion, cli_help;
 /* NULL past the last; the first is fathom itself. */
 const struct cli_command *cli_command_at(size_t index);
 /* NULL, with a message on stderr, where there is none. */
@@ -99,6 +101,17 @@ void cli_print_help(const struct cli_command *command);
 /* An exit code and what it means, for index 0, 1, … until NULL. */
 const char *cli_exit_meaning(size_t index, int *code);
 void cli_print_man(void);
+
+/* ---- device.c ---- */
+
+/* Opens what --device names or, without it, the first GPU here; otherwise tells why not and returns
+ * the exit code. */
+int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device);
+
+/* ---- cmd_fingerprint.c ---- */
+
+/* What 'fathom fingerprint' can do, for index 0, 1, … until NULL. */
+const char *cli_fingerprint_action(size_t index);
 
 /* ---- output.c ---- */
 

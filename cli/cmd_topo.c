@@ -77,40 +77,6 @@ static void tell_missing(const char *only, const struct fth_gpu *gpu)
     }
 }
 
-static void find_gpu(void *user, const struct fth_device_info *device)
-{
-    bool *found = user;
-    *found = *found || device->id;
-}
-
-/* The first GPU here. A simulated one stands in only where there is none: one that is there and
- * does not work is an error, not to be papered over. */
-static enum fth_status open_default(struct fth_device **device, struct fth_error *error)
-{
-    static const char simulated[] = "sim:h200";
-    enum fth_status status = fth_device_open("cuda:0", &cli_log, device, error);
-    bool found = false;
-    if (status == FTH_OK || status == FTH_NO_MEMORY || status == FTH_INTERRUPTED ||
-        fth_device_list(find_gpu, &found, NULL) != FTH_OK || found)
-        return status;
-    char text[sizeof *error];
-    cli_message("no GPU here (%s)", fth_error_text(error, text, sizeof text));
-    cli_message("instead, this is %s, a simulated one", simulated);
-    *error = FTH_NO_ERROR;
-    return fth_device_open(simulated, &cli_log, device, error);
-}
-
-static int fail_to_open(const struct fth_error *error)
-{
-    int result = cli_fail(error);
-    switch (error->status) {
-    case FTH_NOT_FOUND:
-    case FTH_UNAVAILABLE:
-    case FTH_UNSUPPORTED: return CLI_NO_DEVICE;
-    default: return result;
-    }
-}
-
 /* Measures and shows. What was recorded is kept also where the measuring broke off. */
 static int measure(const struct cli_arguments *arguments, struct fth_device *device)
 {
@@ -140,7 +106,6 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
 
 static int topo(const struct cli_arguments *arguments)
 {
-    const char *wanted = cli_value(arguments, &cli_option_device);
     const char *record = cli_value(arguments, &option_record);
     struct fth_error error = FTH_NO_ERROR;
     struct fth_device *device = NULL;
@@ -150,9 +115,9 @@ static int topo(const struct cli_arguments *arguments)
     if (result != CLI_DONE)
         return result;
     cli_catch_interrupts();
-    if (wanted ? fth_device_open(wanted, &cli_log, &device, &error) != FTH_OK
-               : open_default(&device, &error) != FTH_OK)
-        return fail_to_open(&error);
+    result = cli_open_device(arguments, &device);
+    if (result != CLI_DONE)
+        return result;
     if (record && fth_device_record(device, record, &error) != FTH_OK)
         result = cli_fail(&error);
     else

@@ -6,7 +6,7 @@
  *   sharing.c   which loads evict which            l2.c        partitions of the L2
  *   tlb.c       pages, reach, price of TLBs        cluster.c   shared memory of another SM
  *   fetch.c     instruction caches                 constant.c  constant caches
- *   bandwidth.c how much passes in a time
+ *   bandwidth.c how much passes in a time          fingerprint.c  by what to know it again
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -304,5 +304,20 @@ FTH_MUST_USE enum fth_status fth_probe_bandwidth(const struct fth_prober *prober
                                                  enum fth_bandwidth_target target,
                                                  struct fth_bandwidth *bandwidth,
                                                  struct fth_error *error);
+
+/* ---- fingerprint.c ---- */
+
+/* What a place in the row of features means; with another meaning comes another version. */
+enum { FTH_FEATURES_VERSION = 1, FTH_FEATURE_NAME_BYTES = 32 };
+const char *fth_feature_name(size_t index, char name[FTH_FEATURE_NAME_BYTES]);
+/* How many a device has: GPUs with different numbers of SMs differ in it. */
+size_t fth_feature_count(const struct fth_prober *prober);
+/* What a feature counts, of so many, when two GPUs are compared. */
+double fth_feature_weight(size_t index, size_t count);
+/* One row of features, NAN where the device cannot answer. `run` is the number of the run, 0, 1, …:
+ * each measures in other memory. */
+FTH_MUST_USE enum fth_status fth_probe_fingerprint(const struct fth_prober *prober,
+                                                   double nominal_clock_mhz, unsigned run,
+                                                   double *features, struct fth_error *error);
 
 #endif

@@ -1,0 +1,265 @@
+/* Features by which a GPU can be known again.
+ *
+ * Qiu, Jo and Goswami ("Microbenchmarking NVIDIA GPUs", V.A) ran the STREAM kernels with one thread
+ * and one block, so that no scheduler has a say, on five cards of one model and took the times for
+ * a fingerprint: 88 % of runs were told right, none with many threads. We do the same with one warp
+ * and add what carries more: which SMs of a chip are switched off differs from card to card, so the
+ * SM of a given number lies elsewhere, and its way to the L2 has another length. The mean latency
+ * of L2 from each SM, over the median of all, is a map of that: it differs by 1 to 3 % (root mean
+ * square) between H200s, and a chain walked again gives the same to 0.1 %.
+ *
+ * Each run measures in other memory, so that what depends on where an array happens to lie is part
+ * of the scatter and not of the identity. */
+#include "probe/probe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    SM_LINES = 64, /* of a cache of an SM: 8 KiB, which all of them have */
+    CONSTANTS = 16,
+    L2_LINES = 1024, /* enough to meet every slice of an L2, few enough for the smallest */
+    WARM_PASSES = 1,
+    L2_PASSES = 5,
+    SM_PASSES = 15,
+    MEMORY_HOPS = 1024,
+    MEMORY_STRIDE = 4096 + 128, /* see latency.c */
+    STREAM_BYTES = 128 << 10,
+    STREAM_PASSES = 4,
+    STREAM_THREADS = 32,
+    RUN_BYTES = 16 << 20 /* from where a run measures to where the next one does */
+};
+
+static const char operation[] = "measure fingerprint";
+
+/* The features that every GPU has; those of the SMs follow. They are never moved or given another
+ * meaning without another FTH_FEATURES_VERSION. */
+enum {
+    CLOCK_RATIO,
+    L1,
+    READONLY,
+    TEXTURE,
+    CONSTANT,
+    SHARED,
+    MEMORY_LOW,
+    MEMORY_HIGH,
+    STREAM_READ,
+    STREAM_WRITE,
+    STREAM_COPY,
+    L2,
+    FIRST_SM
+};
+static const char *const names[FIRST_SM] = {
+    [CLOCK_RATIO] = "clock_ratio",        [L1] = "l1_cycles",
+    [READONLY] = "readonly_cycles",       [TEXTURE] = "texture_cycles",
+    [CONSTANT] = "constant_cycles",       [SHARED] = "shared_cycles",
+    [MEMORY_LOW] = "memory_low_cycles",   [MEMORY_HIGH] = "memory_high_cycles",
+    [STREAM_READ] = "stream_read_cycles", [STREAM_WRITE] = "stream_write_cycles",
+    [STREAM_COPY] = "stream_copy_cycles", [L2] = "l2_cycles",
+};
+
+const char *fth_feature_name(size_t index, char name[FTH_FEATURE_NAME_BYTES])
+{
+    if (index < FIRST_SM)
+        snprintf(name, FTH_FEATURE_NAME_BYTES, "%s", names[index]);
+    else
+        snprintf(name, FTH_FEATURE_NAME_BYTES, "l2_sm_%zu", index - FIRST_SM);
+    return name;
+}
+
+size_t fth_feature_count(const struct fth_prober *prober)
+{
+    return FIRST_SM + prober->sms;
+}
+
+/* A map of 132 SMs counts as much as all else together: otherwise what else tells two GPUs apart
+ * would drown in it. */
+double fth_feature_weight(size_t index, size_t count)
+{
+    return index < FIRST_SM || count <= FIRST_SM ? 1
+                                                 : (double)FIRST_SM / (double)(count - FIRST_SM);
+}
+
+/* ---- what is asked ---- */
+
+/* The chains in the caches of an SM. */
+static const struct {
+    size_t feature;
+    enum fth_path path;
+    uint64_t stride_bytes, count;
+    int carveout_percent;
+} chains[] = {
+    {L1, FTH_PATH_CA, 128, SM_LINES, 0},           {READONLY, FTH_PATH_READONLY, 128, SM_LINES, 0},
+    {TEXTURE, FTH_PATH_TEXTURE, 128, SM_LINES, 0}, {CONSTANT, FTH_PATH_CONSTANT, 64, CONSTANTS, -1},
+    {SHARED, FTH_PATH_SHARED, 128, SM_LINES, -1},
+};
+
+/* One warp of one block: what is read comes from memory; what is written, and copied, is in L2. */
+static const struct {
+    size_t feature;
+    enum fth_stream_kind kind;
+    bool cold;
+} streams[] = {
+    {STREAM_READ, FTH_STREAM_READ, true},
+    {STREAM_WRITE, FTH_STREAM_WRITE, false},
+    {STREAM_COPY, FTH_STREAM_COPY, false},
+};
+
+/* Passes over a chain, the cycles of each; on that SM. */
+static struct fth_request pass_request(enum fth_path path, struct fth_chain chain, uint64_t passes,
+                                       int carveout_percent, size_t sm)
+{
+    struct fth_request request = fth_request_make(carveout_percent);
+    request.sm = (uint32_t)sm;
+    fth_request_add(&request, FTH_STEP_WALK, path, chain, WARM_PASSES);
+    fth_request_add(&request, FTH_STEP_TIME_PASS, path, chain, passes);
+    return request;
+}
+
+/* Single loads of lines that are in no cache, of pages that are in the TLBs. */
+static struct fth_request memory_request(uint64_t start_bytes)
+{
+    struct fth_chain chain = {.array = 1,
+                              .start_bytes = start_bytes,
+                              .stride_bytes = MEMORY_STRIDE,
+                              .count = MEMORY_HOPS};
+    struct fth_chain beside = chain;
+    beside.start_bytes += MEMORY_STRIDE / 2;
+    struct fth_request request = fth_request_make(-1);
+    request.cold = true;
+    request.sm = 0;
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, beside, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
+    return request;
+}
+
+static struct fth_request stream_request(enum fth_stream_kind kind, bool cold)
+{
+    struct fth_request request = fth_request_make(-1);
+    request.family = FTH_FAMILY_STREAM;
+    request.cold = cold;
+    request.stream = (struct fth_stream){.kind = kind,
+                                         .path = FTH_PATH_CG,
+                                         .bytes = STREAM_BYTES,
+                                         .shared_by_all = true,
+                                         .sms = 1,
+                                         .blocks_per_sm = 1,
+                                         .threads = STREAM_THREADS,
+                                         .vector_bytes = 4,
+                                         .passes = cold ? 1 : STREAM_PASSES};
+    return request;
+}
+
+enum { CHAINS = FTH_COUNT(chains), STREAMS = FTH_COUNT(streams), MEMORY = CHAINS + STREAMS, MAP };
+
+/* The chains, the streams, memory, then the SMs. */
+static void plan(size_t sms, unsigned run, struct fth_request *requests)
+{
+    const uint64_t start_bytes = (uint64_t)run * RUN_BYTES;
+    for (size_t i = 0; i < CHAINS; i++)
+        requests[i] = pass_request(chains[i].path,
+                                   (struct fth_chain){.array = 2 + (unsigned)i,
+                                                      .stride_bytes = chains[i].stride_bytes,
+                                                      .count = chains[i].count},
+                                   SM_PASSES, chains[i].carveout_percent, 0);
+    for (size_t i = 0; i < STREAMS; i++)
+        requests[CHAINS + i] = stream_request(streams[i].kind, streams[i].cold);
+    requests[MEMORY] = memory_request(start_bytes);
+    const struct fth_chain lines = {
+        .start_bytes = start_bytes, .stride_bytes = 128, .count = L2_LINES};
+    for (size_t i = 0; i < sms; i++)
+        requests[MAP + i] = pass_request(FTH_PATH_CG, lines, L2_PASSES, -1, i);
+}
+
+/* ---- what is concluded ---- */
+
+/* Quantile of the samples, NAN where there is no answer. */
+static enum fth_status quantile(const struct fth_samples *samples, double share, double *value,
+                                struct fth_error *error)
+{
+    *value = NAN;
+    if (samples->status != FTH_OK)
+        return FTH_OK;
+    double *sorted = NULL;
+    enum fth_status status =
+        fth_sorted_u32(samples->cycles, samples->count, operation, &sorted, error);
+    if (status == FTH_OK)
+        *value = fth_quantile_sorted(sorted, samples->count, share);
+    free(sorted);
+    return status;
+}
+
+static enum fth_status conclude_sms(const struct fth_samples *samples, size_t sms, double *features,
+                                    struct fth_error *error)
+{
+    double *known = calloc(sms, sizeof *known);
+    if (!known)
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    enum fth_status status = FTH_OK;
+    size_t count = 0;
+    for (size_t i = 0; i < sms && status == FTH_OK; i++) {
+        double *at = &features[FIRST_SM + i];
+        status = quantile(&samples[i], 0.5, at, error);
+        if (isfinite(*at))
+            known[count++] = *at /= L2_LINES;
+    }
+    if (status == FTH_OK && count > 0)
+        status = fth_quantile_f64(known, count, 0.5, &features[L2], error);
+    for (size_t i = 0; i < sms; i++)
+        features[FIRST_SM + i] /= features[L2];
+    free(known);
+    return status;
+}
+
+static enum fth_status conclude(const struct fth_samples *samples, size_t sms,
+                                double nominal_clock_mhz, double *features, struct fth_error *error)
+{
+    for (size_t i = 0; i < FIRST_SM + sms; i++)
+        features[i] = NAN;
+    features[CLOCK_RATIO] = samples[MAP].clock_mhz / nominal_clock_mhz;
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < CHAINS && status == FTH_OK; i++) {
+        status = quantile(&samples[i], 0.5, &features[chains[i].feature], error);
+        features[chains[i].feature] /= (double)chains[i].count;
+    }
+    for (size_t i = 0; i < STREAMS && status == FTH_OK; i++) {
+        const struct fth_samples *stream = &samples[CHAINS + i];
+        const double passes = streams[i].cold ? 1 : STREAM_PASSES;
+        if (stream->status == FTH_OK) /* the block's cycles, by groups of four vectors a lane */
+            features[streams[i].feature] =
+                stream->cycles[1] / passes /
+                (STREAM_BYTES / (STREAM_THREADS * 4 * FTH_STREAM_UNROLL));
+    }
+    /* Near and far memory are the quartiles, without deciding whether there are two. */
+    if (status == FTH_OK)
+        status = quantile(&samples[MEMORY], 0.25, &features[MEMORY_LOW], error);
+    if (status == FTH_OK)
+        status = quantile(&samples[MEMORY], 0.75, &features[MEMORY_HIGH], error);
+    return status == FTH_OK ? conclude_sms(samples + MAP, sms, features, error) : status;
+}
+
+enum fth_status fth_probe_fingerprint(const struct fth_prober *prober, double nominal_clock_mhz,
+                                      unsigned run, double *features, struct fth_error *error)
+{
+    const size_t count = MAP + prober->sms;
+    struct fth_request *requests = calloc(count, sizeof *requests);
+    struct fth_samples *samples = calloc(count, sizeof *samples);
+    enum fth_status status = requests && samples
+                                 ? FTH_OK
+                                 : fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    if (status == FTH_OK) {
+        plan(prober->sms, run, requests);
+        status = fth_device_measure(prober->device, requests, count, samples, error);
+    }
+    /* What a GPU does not have, or cannot do, is left open; without L2 there is nothing at all. */
+    if (status == FTH_OK && samples[MAP].status != FTH_OK)
+        status = fth_fail(error, FTH_INCONCLUSIVE, operation, "l2", "%s", samples[MAP].cause);
+    if (status == FTH_OK)
+        status = conclude(samples, prober->sms, nominal_clock_mhz, features, error);
+    for (size_t i = 0; samples && i < count; i++)
+        fth_samples_fini(&samples[i]);
+    free(samples);
+    free(requests);
+    return status;
+}
