@@ -16,7 +16,7 @@ static const char operation[] = "identify";
 
 static const double limit_quantile = 0.9, limit_factor = 2;
 /* In units of a standard deviation, where hardly anything scatters. */
-static const double least_limit = 2;
+static const double least_limit = 1;
 /* Two GPUs within the limit are told apart where one is nearer by this: see the margin of stats.h.
  */
 static const double least_margin = 0.1;
