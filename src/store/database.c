@@ -44,7 +44,7 @@ enum fth_status fth_store_fail(const struct fth_store *store, const char *what,
 {
     sqlite3 *database = store->database;
     const char *path = store->path;
-    const int code = database ? sqlite3_errcode(database) : SQLITE_NOMEM;
+    const int code = database ? sqlite3_extended_errcode(database) : SQLITE_NOMEM;
     const int system = database ? sqlite3_system_errno(database) : 0;
     switch (code & 0xff) {
     case SQLITE_NOMEM: return fth_fail(error, FTH_NO_MEMORY, what, path, "out of memory");
@@ -66,6 +66,13 @@ enum fth_status fth_store_fail(const struct fth_store *store, const char *what,
     case SQLITE_READONLY:
     case SQLITE_PERM:
         return fth_fail(error, FTH_IO, what, path, "it cannot be written; nothing was changed");
+    case SQLITE_IOERR:
+        if (code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_FSYNC)
+            return fth_fail(error, FTH_IO, what, path,
+                            "it could not be written%s%s%s: is the disk or a quota full? Nothing "
+                            "was changed",
+                            system ? " (" : "", system ? strerror(system) : "", system ? ")" : "");
+        /* fall through */
     default:
         return fth_fail(error, FTH_IO, what, path, "%s%s%s; nothing was changed",
                         sqlite3_errmsg(database), system ? ": " : "",
