@@ -7,11 +7,12 @@
  * so the SM of a given number lies elsewhere, and its way to the L2 has another length. The mean
  * latency of L2 from each SM, over the median of all, is a map of that.
  *
- * On an H200 one SM after the other gives the same map to 0.02 % (root mean square over SMs) as
- * long as it is over the same lines; all SMs at once are in each other's way, 0.8 %; and over 128
- * KiB of other memory it is another by 1.5 %. So SMs are measured alone, over lines that lie far
- * apart, and each run in other memory: what depends on where an array happens to lie is then part
- * of the scatter, not of the identity. */
+ * How far apart two maps of one H200 are, root mean square over its SMs: 0.02 % over the same
+ * lines, one SM after the other; 0.8 % where all SMs measure at once and are in each other's
+ * way; 1.5 % over 128 KiB of other memory; and 0.12 % over as many lines that lie 33 KiB apart.
+ * Maps of different H200s were 1.1 to 3.1 % apart. So SMs are measured alone, over lines far apart,
+ * and each run in other memory: what depends on where an array happens to lie is then part of the
+ * scatter, not of the identity. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -22,14 +23,15 @@ enum {
     SM_LINES = 64, /* of a cache of an SM: 8 KiB, which all of them have */
     CONSTANTS = 16,
     SM_PASSES = 50,
-    L2_LINES = 1024, /* 8 MiB, and in the smallest L2 they fit */
-    L2_STRIDE = 8192 + 128,
+    L2_LINES = 1024,       /* 34 MB; in the smallest L2 they fit */
+    L2_STRIDE = 265 * 128, /* an odd number of lines, which come into all sets */
     MEMORY_HOPS = 1024,
     MEMORY_STRIDE = 4096 + 128, /* see latency.c */
     STREAM_BYTES = 32 << 10,
     STREAM_REPEATS = 7,
     STREAM_THREADS = 32,
-    RUN_BYTES = 16 << 20 /* from where a run measures to where the next one does */
+    RUN_BYTES = 48 << 20, /* from where a run measures to where the next one does */
+    PLACES = 8            /* where runs measure, one after the other */
 };
 
 /* A load that takes longer than this many medians was disturbed: the farthest L2 of an H200 takes
@@ -168,7 +170,7 @@ enum {
 
 static void plan(size_t sms, unsigned run, struct fth_request *requests)
 {
-    const uint64_t start_bytes = (uint64_t)run * RUN_BYTES;
+    const uint64_t start_bytes = (uint64_t)(run % PLACES) * RUN_BYTES;
     for (size_t i = 0; i < STREAMS; i++)
         for (size_t j = 0; j < STREAM_REPEATS; j++)
             requests[i * STREAM_REPEATS + j] = stream_request(streams[i].kind, streams[i].cold);
