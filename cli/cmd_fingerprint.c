@@ -11,12 +11,12 @@ static const struct cli_option option_store = {
     "the file of fingerprints; otherwise $XDG_DATA_HOME/fathom/fingerprints.db"};
 static const struct cli_option option_runs = {
     "runs", 0, "N", CLI_WORD_NONE,
-    "so many runs: 10 to enroll, 3 to identify where it is not given"};
+    "so many runs: 8 to enroll, 3 to identify where it is not given"};
 static const struct cli_option option_accuracy = {
     "accuracy", 0, NULL, CLI_WORD_NONE,
     "of list: what each run would be identified as if it were not enrolled"};
 
-enum { ENROLL_RUNS = 10, IDENTIFY_RUNS = 3, MOST_RUNS = 1000 };
+enum { ENROLL_RUNS = 8, IDENTIFY_RUNS = 3, MOST_RUNS = 1000 };
 
 /* ---- what they share ---- */
 
