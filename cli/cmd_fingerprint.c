@@ -425,17 +425,20 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_fingerprint = {
     "fingerprint",
     "know a GPU again that was measured before",
-    "enroll NAME | identify | list | forget NAME | export | import FILE [OPTION]...",
+    "ACTION [NAME | FILE] [OPTION]...",
     "Knows GPUs of one model from each other by what is measured: the latency of L2 from\n"
     "each SM, which lie elsewhere on every chip; latencies of caches and memory; the times\n"
-    "of one warp that reads, writes and copies; the clock. 'enroll' measures a GPU some\n"
-    "times and keeps the runs under a NAME; do it again on another day, so that what varies\n"
-    "is known. 'identify' measures and ranks the GPUs that are enrolled by their distance,\n"
-    "in standard deviations; where none is near, or two are as near, it refuses (exit code\n"
-    "4). 'list --accuracy' tells what would come of each run that is enrolled.\n"
+    "of one warp that reads, writes and copies; the clock.\n"
+    "\n"
+    "'enroll NAME' measures a GPU some times and keeps the runs under that name; do it again\n"
+    "on another day, so that what varies is known. 'identify' measures and ranks the GPUs\n"
+    "that are enrolled by their distance, in standard deviations; where none is near, or two\n"
+    "are as near, it refuses (exit code 4). 'list' shows which are enrolled and, with\n"
+    "--accuracy, what would come of each run; 'forget NAME' takes one out. 'export' writes\n"
+    "all runs as JSON, 'import FILE' takes them in and passes over those that are there.\n"
     "\n"
     "The file of fingerprints is an SQLite database. Several processes can use it at a time,\n"
-    "and each change is made wholly or not at all. 'import' passes over what is there.",
+    "and each change is made wholly or not at all.",
     options,
     examples,
     CLI_WORD_FINGERPRINT,
