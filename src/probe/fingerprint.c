@@ -241,7 +241,7 @@ static enum fth_status conclude_sms(const struct fth_samples *samples, size_t sm
 /* The cycles of the best repeat, for each group of vectors; NAN where there is no answer. */
 static double best_stream(const struct fth_samples *repeats)
 {
-    const double groups = STREAM_BYTES / (STREAM_THREADS * 4 * FTH_STREAM_UNROLL);
+    const double groups = (double)STREAM_BYTES / (STREAM_THREADS * 4 * FTH_STREAM_UNROLL);
     double best = NAN;
     for (size_t i = 0; i < STREAM_REPEATS; i++)
         if (repeats[i].status == FTH_OK)
@@ -274,19 +274,19 @@ enum fth_status fth_probe_fingerprint(const struct fth_prober *prober, double no
     const size_t count = MAP + prober->sms;
     struct fth_request *requests = calloc(count, sizeof *requests);
     struct fth_samples *samples = calloc(count, sizeof *samples);
-    enum fth_status status = requests && samples
-                                 ? FTH_OK
-                                 : fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
-    if (status == FTH_OK) {
-        plan(prober->sms, run, requests);
-        status = fth_device_measure(prober->device, requests, count, samples, error);
+    if (!requests || !samples) {
+        free(samples);
+        free(requests);
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
     }
+    plan(prober->sms, run, requests);
+    enum fth_status status = fth_device_measure(prober->device, requests, count, samples, error);
     /* What a GPU does not have, or cannot do, is left open; without L2 there is nothing at all. */
     if (status == FTH_OK && samples[MAP].status != FTH_OK)
         status = fth_fail(error, FTH_INCONCLUSIVE, operation, "l2", "%s", samples[MAP].cause);
     if (status == FTH_OK)
         status = conclude(samples, prober->sms, nominal_clock_mhz, features, error);
-    for (size_t i = 0; samples && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         fth_samples_fini(&samples[i]);
     free(samples);
     free(requests);

@@ -91,10 +91,10 @@ static enum fth_status read_text(const struct place *place, const json_t *object
     *text = NULL;
     if (!value)
         return needed ? refuse(place, key, "it is missing") : FTH_OK;
-    if (!json_is_string(value) || strlen(json_string_value(value)) != json_string_length(value) ||
-        json_string_length(value) > 256)
+    const char *found = json_string_value(value);
+    if (!found || strlen(found) != json_string_length(value) || strlen(found) > 256)
         return refuse(place, key, "it is no text of at most 256 bytes");
-    *text = fth_arena_text(&runs->arena, json_string_value(value));
+    *text = fth_arena_text(&runs->arena, found);
     return *text ? FTH_OK
                  : fth_fail(place->error, FTH_NO_MEMORY, import_operation, place->document,
                             "out of memory");
@@ -136,7 +136,7 @@ static enum fth_status read_run(const struct place *place, const json_t *object,
         status = refuse(place, "name", "it is no name: 1 to 64 bytes of printable text");
     if (status == FTH_OK)
         status = read_text(place, object, "key", true, runs, &run->key);
-    if (status == FTH_OK)
+    if (status == FTH_OK && run->key)
         status = check_key(place, run->key);
     if (status == FTH_OK)
         status = read_text(place, object, "device", false, runs, &run->device);

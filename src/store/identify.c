@@ -240,9 +240,10 @@ static enum fth_status summarize(const struct fth_runs *runs, double *features,
                                  struct fth_error *error)
 {
     const size_t count = runs->items[0].count;
-    double *known = calloc(runs->count, sizeof *known);
-    enum fth_status status =
-        known ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    double *known = calloc(runs->count + 1, sizeof *known);
+    enum fth_status status = FTH_OK;
+    if (!known)
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         size_t size = 0;
         for (size_t j = 0; j < runs->count; j++)
@@ -326,8 +327,8 @@ static enum fth_status identify(struct answer *answer, const struct fth_runs *me
 {
     struct circle circle;
     const struct fth_run *run = measured->items;
-    answer->candidates = calloc(answer->runs.count, sizeof *answer->candidates);
-    answer->features = calloc(run->count, sizeof *answer->features);
+    answer->candidates = calloc(answer->runs.count + 1, sizeof *answer->candidates);
+    answer->features = calloc(run->count + 1, sizeof *answer->features);
     if (!answer->candidates || !answer->features)
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
     enum fth_status status = gather(&answer->runs, run->version, run->count, &circle, error);
@@ -353,10 +354,10 @@ enum fth_status fth_store_identify(struct fth_store *store,
 {
     *identification = (struct fth_identification){.limit_distance = NAN};
     struct answer *answer = calloc(1, sizeof *answer);
+    if (!answer)
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
     identification->memory = answer;
-    enum fth_status status = answer
-                                 ? fth_store_read(store, operation, &answer->runs, error)
-                                 : fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    enum fth_status status = fth_store_read(store, operation, &answer->runs, error);
     if (status == FTH_OK && answer->runs.count == 0)
         status = fth_fail(error, FTH_NOT_FOUND, operation, store->path,
                           "no GPU is enrolled there; enroll those that are to be known");

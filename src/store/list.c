@@ -16,7 +16,7 @@ static void tell(const struct fth_runs *runs, size_t first, const size_t *found,
                                     .uuid = run->uuid,
                                     .driver = runs->items[end - 1].driver,
                                     .runs = end - first};
-    int64_t earliest = run->time, latest = run->time;
+    int64_t earliest = INT64_MAX, latest = INT64_MIN;
     for (size_t i = first; i < end; i++) {
         earliest = runs->items[i].time < earliest ? runs->items[i].time : earliest;
         latest = runs->items[i].time > latest ? runs->items[i].time : latest;

@@ -167,7 +167,7 @@ static enum fth_status query(struct fth_store *store, const char *operation, con
     sqlite3_stmt *statement = NULL;
     enum fth_status status = fth_store_prepare(store, operation, sql, &statement, error);
     if (status == FTH_OK) {
-        for (int i = 0; i < sqlite3_bind_parameter_count(statement); i++)
+        for (int i = 0; i < 3 && i < sqlite3_bind_parameter_count(statement); i++)
             bind(statement, i + 1, texts[i]);
         status = fth_store_step(store, operation, statement, found, number, error);
     }

@@ -192,7 +192,8 @@ static void the_place_is_that_of_the_desktop_specification(void **state)
         {"", "", NULL},
         {NULL, NULL, NULL},
     };
-    char *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
+    const char *kept = getenv("HOME");
+    char *home = kept ? strdup(kept) : NULL;
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char found[256] = "";
         unsetenv("XDG_DATA_HOME");
@@ -529,20 +530,21 @@ static void other_files_are_left_alone(void **state)
 static void damage_is_noticed(void **state)
 {
     (void)state;
+    const size_t page = 4096;
     struct fth_store *store = open_store();
     for (unsigned i = 0; i < 20; i++)
         assert_int_equal(enroll(store, i % 2 ? "a" : "b", 1, 10, NULL), FTH_OK);
     fth_store_close(store);
     struct fth_buffer good = content_of(path);
-    assert_true(good.size > 8 * 4096);
+    assert_true(good.size > 8 * page);
     /* Pages in the middle are gone. */
     struct fth_buffer bad = {0};
     fth_buffer_append(&bad, good.data, good.size);
-    memset(bad.data + 2 * 4096, 0xa5, 4 * 4096);
+    memset(bad.data + 2 * page, 0xa5, 4 * page);
     write_plain(path, bad.data, bad.size);
     assert_refused(FTH_INVALID, "it is damaged");
     /* The end is missing. */
-    write_plain(path, good.data, good.size - 3 * 4096);
+    write_plain(path, good.data, good.size - 3 * page);
     assert_refused(FTH_INVALID, "it is damaged");
     fth_buffer_fini(&good);
     fth_buffer_fini(&bad);
