@@ -56,7 +56,10 @@ static int measure(const struct cli_arguments *arguments, size_t runs,
     int result = cli_open_device(arguments, &device);
     if (result != CLI_DONE)
         return result;
-    if (fth_fingerprint_measure(device, runs, &cli_log, fingerprint, &error) != FTH_OK)
+    const char *record = cli_value(arguments, &cli_option_record);
+    if ((record && fth_device_record(device, record, &error) != FTH_OK) ||
+        fth_fingerprint_measure(device, runs, &cli_log, fingerprint, &error) != FTH_OK ||
+        fth_device_finish(device, &error) != FTH_OK)
         result = cli_fail(&error);
     fth_device_close(device);
     return result;
@@ -407,9 +410,8 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_device, &option_store,    &option_runs,
-    &option_accuracy,   &cli_option_json, &cli_option_format,
-    &cli_option_output, &cli_option_help, NULL,
+    &cli_option_device, &cli_option_record, &option_store,      &option_runs,     &option_accuracy,
+    &cli_option_json,   &cli_option_format, &cli_option_output, &cli_option_help, NULL,
 };
 
 static const struct cli_example examples[] = {

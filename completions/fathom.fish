@@ -32,6 +32,7 @@ complete -c fathom -n '__fish_seen_subcommand_from devices' -l help -s h -d "thi
 complete -c fathom -n '__fish_use_subcommand' -a fingerprint -d "know a GPU again that was measured before"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -F -a 'enroll identify list forget export import'
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "which GPU; otherwise the first one here or, where there is none, sim:h200"
+complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l record -r -F -d "keep all samples there, to be looked at again with --device replay:FILE"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l store -r -F -d "the file of fingerprints; otherwise $XDG_DATA_HOME/fathom/fingerprints.db"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l runs -r -f -d "so many runs: 8 to enroll, 3 to identify where it is not given"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l accuracy -d "of list: what each run would be identified as if it were not enrolled"

@@ -22,7 +22,7 @@
 enum {
     SM_LINES = 64, /* of a cache of an SM: 8 KiB, which all of them have */
     CONSTANTS = 16,
-    SM_PASSES = 50,
+    SM_HOPS = 6400,        /* of each */
     L2_LINES = 1024,       /* 34 MB; in the smallest L2 they fit */
     L2_STRIDE = 265 * 128, /* an odd number of lines, which come into all sets */
     MEMORY_HOPS = 1024,
@@ -178,8 +178,8 @@ static void plan(size_t sms, unsigned run, struct fth_request *requests)
         const struct fth_chain chain = {.array = 2 + (unsigned)i,
                                         .stride_bytes = chains[i].stride_bytes,
                                         .count = chains[i].count};
-        requests[FIRST_CHAIN + i] =
-            hit_request(chains[i].path, chain, SM_PASSES, chains[i].carveout_percent, 0);
+        requests[FIRST_CHAIN + i] = hit_request(chains[i].path, chain, SM_HOPS / chains[i].count,
+                                                chains[i].carveout_percent, 0);
     }
     requests[MEMORY] = memory_request(start_bytes);
     const struct fth_chain lines = {

@@ -32,4 +32,9 @@ fathom fingerprint import - --store other.db --json <all.json
 fathom fingerprint export --store other.db | cmp - all.json
 fathom fingerprint forget one --store other.db
 fathom fingerprint list --store other.db --format csv | untimed
+# What was recorded is as good as the GPU.
+features() { fathom fingerprint export --store $1 | sed -n 's/.*"features"/features/p'; }
+fathom fingerprint enroll one --device sim:one.json --runs 2 --record one.rec --store a.db
+fathom fingerprint enroll one --device replay:one.rec --runs 2 --store b.db
+features a.db >a; features b.db | cmp - a; wc -l <a
 rm -r data; ls
