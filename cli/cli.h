@@ -22,7 +22,8 @@ enum cli_word {
     CLI_WORD_FILE,
     CLI_WORD_FORMAT,
     CLI_WORD_COMMAND,
-    CLI_WORD_BENCH, /* a name of a bench */
+    CLI_WORD_BENCH,       /* a name of a bench */
+    CLI_WORD_FINGERPRINT, /* what fathom fingerprint does, or a file */
     CLI_WORD_SHELL
 };
 
@@ -76,8 +77,8 @@ enum cli_exit {
 
 /* ---- main.c ---- */
 
-extern const struct cli_command cli_bare, cli_topo, cli_bench, cli_gpus, cli_devices, cli_run,
-    cli_completion, cli_help;
+extern const struct cli_command cli_bare, cli_topo, cli_bench, cli_gpus, cli_devices,
+    cli_fingerprint, cli_run, cli_completion, cli_help;
 /* NULL past the last; the first is fathom itself. */
 const struct cli_command *cli_command_at(size_t index);
 /* NULL, with a message on stderr, where there is none. */
@@ -87,7 +88,7 @@ const struct cli_command *cli_command_find(const char *name);
 
 /* The options that several commands share. */
 extern const struct cli_option cli_option_device, cli_option_json, cli_option_format,
-    cli_option_output, cli_option_help, cli_option_version, cli_option_man;
+    cli_option_output, cli_option_record, cli_option_help, cli_option_version, cli_option_man;
 
 /* Returns CLI_DONE, or CLI_USAGE after a message on stderr. */
 int cli_parse(const struct cli_command *command, int count, char *const words[],
@@ -107,6 +108,11 @@ void cli_print_man(void);
 /* Opens what --device names or, without it, the first GPU here; otherwise tells why not and returns
  * the exit code. */
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device);
+
+/* ---- cmd_fingerprint.c ---- */
+
+/* What 'fathom fingerprint' can do, for index 0, 1, … until NULL. */
+const char *cli_fingerprint_action(size_t index);
 
 /* ---- output.c ---- */
 

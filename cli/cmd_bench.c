@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-static const struct cli_option option_record = {
-    "record", 0, "FILE", CLI_WORD_FILE,
-    "keep all samples there, to be looked at again with --device replay:FILE"};
 static const struct cli_option option_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE, "of a simulated GPU, too, as much as of a real one"};
 
@@ -59,7 +56,7 @@ static int check_names(const struct cli_arguments *arguments)
 
 static int bench(const struct cli_arguments *arguments)
 {
-    const char *record = cli_value(arguments, &option_record);
+    const char *record = cli_value(arguments, &cli_option_record);
     struct fth_error error = FTH_NO_ERROR;
     struct fth_device *device = NULL;
     int result = check_names(arguments);
@@ -81,7 +78,7 @@ static int bench(const struct cli_arguments *arguments)
 
 static const struct cli_option *const options[] = {
     &cli_option_device, &cli_option_json, &cli_option_format, &cli_option_output,
-    &option_record,     &option_thorough, &cli_option_help,   NULL};
+    &cli_option_record, &option_thorough, &cli_option_help,   NULL};
 
 static const struct cli_example examples[] = {
     {"fathom bench", "everything"},

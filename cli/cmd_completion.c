@@ -39,6 +39,13 @@ static void put_elements(void)
         printf("%s%s", i ? " " : "", name);
 }
 
+static void put_actions(void)
+{
+    const char *name;
+    for (size_t i = 0; (name = cli_fingerprint_action(i)); i++)
+        printf("%s%s", i ? " " : "", name);
+}
+
 static void put_shells(void)
 {
     for (size_t i = 0; i < SHELLS; i++)
@@ -63,6 +70,7 @@ static void bash_offer(enum cli_word word)
     case CLI_WORD_FORMAT: printf("-W '"), put_formats(), printf("'"); break;
     case CLI_WORD_COMMAND: printf("-W '"), put_commands(), printf("'"); break;
     case CLI_WORD_BENCH: printf("-W '"), put_benches(), printf("'"); break;
+    case CLI_WORD_FINGERPRINT: printf("-f -W '"), put_actions(), printf("'"); break;
     case CLI_WORD_SHELL: printf("-W '"), put_shells(), printf("'"); break;
     default: printf("-W ''"); break;
     }
@@ -179,6 +187,7 @@ static void zsh_action(enum cli_word word)
     case CLI_WORD_FORMAT: printf("format:("), put_formats(), printf(")"); break;
     case CLI_WORD_COMMAND: printf("command:("), put_commands(), printf(")"); break;
     case CLI_WORD_BENCH: printf("bench:("), put_benches(), printf(")"); break;
+    case CLI_WORD_FINGERPRINT: printf("action:("), put_actions(), printf(")"); break;
     case CLI_WORD_SHELL: printf("shell:("), put_shells(), printf(")"); break;
     case CLI_WORD_NONE: printf(" :"); break;
     }
@@ -254,6 +263,7 @@ static void fish_words(enum cli_word word)
     case CLI_WORD_FORMAT: printf(" -f -a '"), put_formats(), printf("'"); break;
     case CLI_WORD_COMMAND: printf(" -f -a '"), put_commands(), printf("'"); break;
     case CLI_WORD_BENCH: printf(" -f -a '"), put_benches(), printf("'"); break;
+    case CLI_WORD_FINGERPRINT: printf(" -F -a '"), put_actions(), printf("'"); break;
     case CLI_WORD_SHELL: printf(" -f -a '"), put_shells(), printf("'"); break;
     case CLI_WORD_NONE: printf(" -f"); break;
     }

@@ -6,9 +6,6 @@
 static const struct cli_option option_only = {
     "only", 0, "ELEMENT,...", CLI_WORD_ELEMENTS,
     "measure these elements and what they need, as l1,memory"};
-static const struct cli_option option_record = {
-    "record", 0, "FILE", CLI_WORD_FILE,
-    "keep all samples there, to be looked at again with --device replay:FILE"};
 
 static const struct cli_option option_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE, "what takes long, too: the bandwidth of a simulated GPU"};
@@ -106,7 +103,7 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
 
 static int topo(const struct cli_arguments *arguments)
 {
-    const char *record = cli_value(arguments, &option_record);
+    const char *record = cli_value(arguments, &cli_option_record);
     struct fth_error error = FTH_NO_ERROR;
     struct fth_device *device = NULL;
     int result = check_only(cli_value(arguments, &option_only));
@@ -137,7 +134,7 @@ static int run(const struct cli_arguments *arguments)
 
 #define SHARED_OPTIONS                                                                             \
     &cli_option_device, &cli_option_json, &cli_option_format, &cli_option_output, &option_only,    \
-        &option_record, &option_thorough
+        &cli_option_record, &option_thorough
 static const struct cli_option *const options[] = {SHARED_OPTIONS, &cli_option_help, NULL};
 static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_option_version,
                                                         &cli_option_help, NULL};

@@ -85,6 +85,9 @@ void cli_print_man(void)
     put("GPU descriptions, found beside the program (PREFIX/bin/fathom) and where it was "
         "installed.\n"
         "They go before those built into the program, so that a site can add its own.\n");
+    printf(".TP\n.I $XDG_DATA_HOME/fathom/fingerprints.db\n");
+    put("The fingerprints of GPUs, where --store names no other file; without XDG_DATA_HOME it is\n"
+        "below ~/.local/share.\n");
     section("ENVIRONMENT");
     printf(".TP\nNO_COLOR\nWhere it is set and not empty, no colour is used.\n");
     printf(".TP\nLD_LIBRARY_PATH\n");

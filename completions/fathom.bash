@@ -40,7 +40,7 @@ _fathom()
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers'; return ;;
     --record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
     case $command in
     topo)
@@ -63,6 +63,11 @@ _fathom()
         -*) COMPREPLY=($(compgen -W '--json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W '' -- "$cur")) ;;
         esac ;;
+    fingerprint)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--device --record --store --runs --accuracy --json --format --output -o --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -W 'enroll identify list forget export import' -- "$cur")) ;;
+        esac ;;
     run)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --shared --arg -a --seed --show --json --format --output -o --help -h' -- "$cur")) ;;
@@ -76,9 +81,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'topo bench gpus devices run completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'topo bench gpus devices fingerprint run completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo bench gpus devices run completion help --device --json --format --output -o --only --record --thorough --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo bench gpus devices fingerprint run completion help --device --json --format --output -o --only --record --thorough --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

@@ -38,6 +38,17 @@ complete -c fathom -n '__fish_seen_subcommand_from devices' -l json -d "the same
 complete -c fathom -n '__fish_seen_subcommand_from devices' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
 complete -c fathom -n '__fish_seen_subcommand_from devices' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
 complete -c fathom -n '__fish_seen_subcommand_from devices' -l help -s h -d "this help"
+complete -c fathom -n '__fish_use_subcommand' -a fingerprint -d "know a GPU again that was measured before"
+complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -F -a 'enroll identify list forget export import'
+complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "which GPU; otherwise the first one here or, where there is none, sim:h200"
+complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l record -r -F -d "keep all samples there, to be looked at again with --device replay:FILE"
+complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l store -r -F -d "the file of fingerprints; otherwise $XDG_DATA_HOME/fathom/fingerprints.db"
+complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l runs -r -f -d "so many runs: 8 to enroll, 3 to identify where it is not given"
+complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l accuracy -d "of list: what each run would be identified as if it were not enrolled"
+complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l json -d "the same as --format json"
+complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
+complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
+complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a run -d "execute a kernel without a GPU and show its buffers"
 complete -c fathom -n '__fish_seen_subcommand_from run' -F
 complete -c fathom -n '__fish_seen_subcommand_from run' -l entry -s e -r -f -d "the kernel, where the file has several"
@@ -55,6 +66,6 @@ complete -c fathom -n '__fish_use_subcommand' -a completion -d "completions for 
 complete -c fathom -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
 complete -c fathom -n '__fish_seen_subcommand_from completion' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a help -d "the help of a command"
-complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo bench gpus devices run completion help'
+complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo bench gpus devices fingerprint run completion help'
 complete -c fathom -n '__fish_seen_subcommand_from help' -l man -d "the man page, in roff, instead"
 complete -c fathom -n '__fish_seen_subcommand_from help' -l help -s h -d "this help"

@@ -319,6 +319,89 @@ const struct fth_gpu *fth_bench_gpu(const struct fth_bench *bench);
 FTH_MUST_USE enum fth_status fth_report_bench(const char *format, const struct fth_bench *bench,
                                               const struct fth_report_options *options, char **text,
                                               size_t *size, struct fth_error *error);
+/* ---- fingerprints: GPUs that can be known again (docs/fingerprints.md) -------------------------
+ */
+
+/* Several runs of measurements of one GPU, with its name, UUID, driver and the time. */
+struct fth_fingerprint;
+
+FTH_MUST_USE enum fth_status fth_fingerprint_measure(struct fth_device *device, size_t runs,
+                                                     const struct fth_log *log,
+                                                     struct fth_fingerprint **fingerprint,
+                                                     struct fth_error *error);
+void fth_fingerprint_destroy(struct fth_fingerprint *fingerprint);
+
+/* A file of fingerprints. Each function below is done wholly or not at all, whatever happens to the
+ * process or the machine meanwhile, and several processes can use one file. */
+struct fth_store;
+
+/* "$XDG_DATA_HOME/fathom/fingerprints.db", or below "$HOME/.local/share". */
+FTH_MUST_USE enum fth_status fth_store_default_path(char *path, size_t size,
+                                                    struct fth_error *error);
+/* `path` NULL: the default one. Where there is no file: with `create` a new one, and its folder,
+ * otherwise FTH_NOT_FOUND. One of an older fathom is brought up to date; what is no store, damaged,
+ * or of a newer fathom is refused and left as it is. */
+FTH_MUST_USE enum fth_status fth_store_open(const char *path, bool create, struct fth_store **store,
+                                            struct fth_error *error);
+const char *fth_store_path(const struct fth_store *store);
+void fth_store_close(struct fth_store *store);
+
+/* Adds the runs under that name. A name stands for one GPU, and a GPU has one name: FTH_INVALID
+ * where the device's name or UUID say otherwise. `total` (may be NULL) gets how many runs it has
+ * now. */
+FTH_MUST_USE enum fth_status fth_store_enroll(struct fth_store *store, const char *name,
+                                              const struct fth_fingerprint *fingerprint,
+                                              size_t *total, struct fth_error *error);
+/* Whether such an enrolment would be refused, before anything is measured. */
+FTH_MUST_USE enum fth_status fth_store_check_name(const char *name, struct fth_error *error);
+/* Takes the GPU and all its runs out; `runs` (may be NULL) gets how many. FTH_NOT_FOUND, with the
+ * nearest name, where there is none. */
+FTH_MUST_USE enum fth_status fth_store_forget(struct fth_store *store, const char *name,
+                                              size_t *runs, struct fth_error *error);
+
+/* Which of the enrolled GPUs it is. */
+struct fth_candidate {
+    const char *name;
+    const char *device; /* what the driver calls it */
+    size_t runs;
+    double distance; /* in standard deviations of enrolled runs; NAN: cannot be compared */
+    bool same_uuid;  /* the driver says that it is this one */
+};
+struct fth_identification {
+    const char *name;                       /* NULL: none of them, or it cannot be told which */
+    double limit_distance;                  /* farther is not near; NAN: too few runs to know */
+    const struct fth_candidate *candidates; /* the nearest first */
+    size_t count;
+    char reason[256]; /* where name is NULL, why */
+    void *memory;     /* what the texts lie in */
+};
+/* FTH_NOT_FOUND where nothing is enrolled. A refusal is an answer: FTH_OK, and no name. */
+FTH_MUST_USE enum fth_status fth_store_identify(struct fth_store *store,
+                                                const struct fth_fingerprint *fingerprint,
+                                                struct fth_identification *identification,
+                                                struct fth_error *error);
+void fth_identification_fini(struct fth_identification *identification);
+
+/* One enrolled GPU. With `accuracy`, what came of each of its runs when all but that one were
+ * enrolled: identified rightly, as another, or refused. */
+struct fth_enrolled {
+    const char *name, *device, *uuid, *driver; /* NULL: not known; the driver of the last run */
+    size_t runs;
+    char first_time[24], last_time[24]; /* ISO 8601, UTC */
+    size_t right, wrong, refused;
+};
+/* Calls `each` for all, by name. */
+FTH_MUST_USE enum fth_status fth_store_list(struct fth_store *store, bool accuracy,
+                                            void (*each)(void *user,
+                                                         const struct fth_enrolled *enrolled),
+                                            void *user, struct fth_error *error);
+
+/* All runs as one JSON document, and the other way: runs that are there already are passed over.
+ * `added` (may be NULL) gets how many were not. `path` is a file or "-". */
+FTH_MUST_USE enum fth_status fth_store_export(struct fth_store *store, char **text, size_t *size,
+                                              struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_store_import(struct fth_store *store, const char *path,
+                                              size_t *added, struct fth_error *error);
 
 /* ---- kernels, executed without a GPU --------------------------------------------------------- */
 

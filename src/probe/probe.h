@@ -7,7 +7,7 @@
  *   tlb.c       pages, reach, price of TLBs        cluster.c   shared memory of another SM
  *   fetch.c     instruction caches                 constant.c  constant caches
  *   bandwidth.c how much passes in a time          operate.c   what one operation costs
- *   banks.c     banks of shared memory
+ *   banks.c     banks of shared memory             fingerprint.c  by what to know it again
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -388,5 +388,19 @@ struct fth_banks {
 };
 FTH_MUST_USE enum fth_status fth_probe_banks(const struct fth_prober *prober,
                                              struct fth_banks *banks, struct fth_error *error);
+/* ---- fingerprint.c ---- */
+
+/* What a place in the row of features means; with another meaning comes another version. */
+enum { FTH_FEATURES_VERSION = 1, FTH_FEATURE_NAME_BYTES = 32 };
+const char *fth_feature_name(size_t index, char name[FTH_FEATURE_NAME_BYTES]);
+/* How many a device has: GPUs with different numbers of SMs differ in it. */
+size_t fth_feature_count(const struct fth_prober *prober);
+/* What a feature counts, of so many, when two GPUs are compared. */
+double fth_feature_weight(size_t index, size_t count);
+/* One row of features, NAN where the device cannot answer. `run` is the number of the run, 0, 1, …:
+ * each measures in other memory. */
+FTH_MUST_USE enum fth_status fth_probe_fingerprint(const struct fth_prober *prober,
+                                                   double nominal_clock_mhz, unsigned run,
+                                                   double *features, struct fth_error *error);
 
 #endif

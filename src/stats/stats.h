@@ -319,12 +319,17 @@ struct fth_nearest_match {
     size_t compared; /* features known on both sides */
 };
 
-/* examples[count][features], NAN where unknown; labels[count] below `classes`. Nothing is kept of
- * the arguments. */
+/* examples[count][features], NAN where unknown; labels[count] below `classes`. What each feature
+ * counts in a distance is in `weights`; NULL: all the same. Nothing is kept of the arguments. */
 FTH_MUST_USE enum fth_status fth_nearest_fit(const double *examples, const size_t *labels,
-                                             size_t count, size_t features, size_t classes,
-                                             struct fth_nearest **nearest, struct fth_error *error);
+                                             size_t count, size_t features, const double *weights,
+                                             size_t classes, struct fth_nearest **nearest,
+                                             struct fth_error *error);
 void fth_nearest_destroy(struct fth_nearest *nearest);
+/* From the centroid of a class; INFINITY where nothing is known on both sides. `compared` (which
+ * may be NULL) gets the number of features that are. */
+double fth_nearest_distance(const struct fth_nearest *nearest, size_t class, const double *features,
+                            size_t *compared);
 /* FTH_INCONCLUSIVE where no feature is known here and in any class. */
 FTH_MUST_USE enum fth_status fth_nearest_classify(const struct fth_nearest *nearest,
                                                   const double *features,

@@ -4,5 +4,6 @@ fathom help gpus
 fathom gpus --help | cmp - "$(fathom help gpus >h; echo h)"
 fathom help topo
 fathom help devices
+fathom help fingerprint
 fathom help completion
 fathom help help

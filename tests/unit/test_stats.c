@@ -490,7 +490,7 @@ static void the_nearest_is_found(void **state)
         {{NAN, 271.5, NAN}, 1, 1, 0, 0.05}, {{500, 281, 132}, 2, 3, 0.1, 0.9},
     };
     struct fth_nearest *nearest = NULL;
-    assert_int_equal(fth_nearest_fit(examples, labels, 6, 3, 3, &nearest, NULL), FTH_OK);
+    assert_int_equal(fth_nearest_fit(examples, labels, 6, 3, NULL, 3, &nearest, NULL), FTH_OK);
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_nearest_match match;
         assert_int_equal(fth_nearest_classify(nearest, rows[i].features, &match, NULL), FTH_OK);
@@ -507,7 +507,7 @@ static void the_nearest_is_found(void **state)
 
     /* Two classes on a line, by hand: mean 20, deviation 10, so 12 is 0.2 and 1.8 units away. */
     static const double line[] = {10, 30};
-    assert_int_equal(fth_nearest_fit(line, labels + 1, 2, 1, 2, &nearest, NULL), FTH_OK);
+    assert_int_equal(fth_nearest_fit(line, labels + 1, 2, 1, NULL, 2, &nearest, NULL), FTH_OK);
     assert_int_equal(fth_nearest_classify(nearest, (double[]){12}, &match, NULL), FTH_OK);
     assert_int_equal(match.class, 0);
     assert_near(match.distance, 0.2, 1e-12);
@@ -515,10 +515,22 @@ static void the_nearest_is_found(void **state)
     assert_near(match.margin, 0.8, 1e-12);
     fth_nearest_destroy(nearest);
 
-    /* A single class: its distance is all there is. Its unit is a hundredth of its value. */
-    assert_int_equal(fth_nearest_fit((double[]){200}, labels, 1, 1, 1, &nearest, NULL), FTH_OK);
+    /* Two examples each: the deviation within the classes, sqrt((1 + 1 + 4 + 4) / 2), is the unit.
+     * With weights 3 and 1, and the second feature alike everywhere, three quarters count. */
+    static const double twice[] = {9, 5, 11, 5, 28, 5, 32, 5};
+    static const size_t pairs[] = {0, 0, 1, 1};
+    assert_int_equal(fth_nearest_fit(twice, pairs, 4, 2, (double[]){3, 1}, 2, &nearest, NULL),
+                     FTH_OK);
+    assert_near(fth_nearest_distance(nearest, 0, (double[]){12, 5}, NULL), 2 / sqrt(5) * sqrt(0.75),
+                1e-12);
+    assert_near(fth_nearest_distance(nearest, 1, (double[]){12, NAN}, NULL), 18 / sqrt(5), 1e-12);
+    fth_nearest_destroy(nearest);
+
+    /* A single class: its distance is all there is. Its unit is 0.05 % of its value. */
+    assert_int_equal(fth_nearest_fit((double[]){200}, labels, 1, 1, NULL, 1, &nearest, NULL),
+                     FTH_OK);
     assert_int_equal(fth_nearest_classify(nearest, (double[]){206}, &match, NULL), FTH_OK);
-    assert_near(match.distance, 3, 1e-12);
+    assert_near(match.distance, 60, 1e-9);
     assert_int_equal(match.next_class, 1);
     assert_true(isinf(match.next_distance) && match.margin == 1);
     fth_nearest_destroy(nearest);
@@ -595,9 +607,9 @@ static void nothing_and_nonsense_are_refused(void **state)
         fth_period_find(whole, 0, 0, 0, &period, NULL),
         fth_period_find(whole, 1, 0, 0, &period, NULL),
         fth_period_find(whole, 2, 0, 1, &period, NULL),
-        fth_nearest_fit(pair, &label, 0, 1, 2, &nearest, NULL),
-        fth_nearest_fit(pair, &label, 1, 1, 1, &nearest, NULL),
-        fth_nearest_fit(&infinite, &label, 1, 1, 2, &nearest, NULL),
+        fth_nearest_fit(pair, &label, 0, 1, NULL, 2, &nearest, NULL),
+        fth_nearest_fit(pair, &label, 1, 1, NULL, 1, &nearest, NULL),
+        fth_nearest_fit(&infinite, &label, 1, 1, NULL, 2, &nearest, NULL),
     };
     for (size_t i = 0; i < FTH_COUNT(refused); i++)
         if (refused[i] != FTH_INVALID)

@@ -1,0 +1,294 @@
+/* Features by which a GPU can be known again.
+ *
+ * Qiu, Jo and Goswami ("Microbenchmarking NVIDIA GPUs", V.A) ran the STREAM kernels with one thread
+ * and one block, so that no scheduler has a say, on five cards of one model and took the times for
+ * a fingerprint: 88 % of runs were told right, and none with many threads. We do the same with one
+ * warp and add what carries more: which SMs of a chip are switched off differs from card to card,
+ * so the SM of a given number lies elsewhere, and its way to the L2 has another length. The mean
+ * latency of L2 from each SM, over the median of all, is a map of that.
+ *
+ * How far apart two maps of one H200 are, root mean square over its SMs: 0.02 % over the same
+ * lines, one SM after the other; 0.8 % where all SMs measure at once and are in each other's
+ * way; 1.5 % over 128 KiB of other memory; and 0.12 % over as many lines that lie 33 KiB apart.
+ * Maps of different H200s were 1.1 to 3.1 % apart. So SMs are measured alone, over lines far apart,
+ * and each run in other memory: what depends on where an array happens to lie is then part of the
+ * scatter, not of the identity. */
+#include "probe/probe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    SM_LINES = 64, /* of a cache of an SM: 8 KiB, which all of them have */
+    CONSTANTS = 16,
+    SM_HOPS = 6400,        /* of each */
+    L2_LINES = 1024,       /* 34 MB; in the smallest L2 they fit */
+    L2_STRIDE = 265 * 128, /* an odd number of lines, which come into all sets */
+    MEMORY_HOPS = 1024,
+    MEMORY_STRIDE = 4096 + 128, /* see latency.c */
+    STREAM_BYTES = 32 << 10,
+    STREAM_REPEATS = 7,
+    STREAM_THREADS = 32,
+    RUN_BYTES = 48 << 20, /* from where a run measures to where the next one does */
+    PLACES = 8            /* where runs measure, one after the other */
+};
+
+/* A load that takes longer than this many medians was disturbed: the farthest L2 of an H200 takes
+ * 1.7 times as long as the nearest. */
+static const double disturbed = 2;
+
+static const char operation[] = "measure fingerprint";
+
+/* The features that every GPU has; those of the SMs follow. They are never moved or given another
+ * meaning without another FTH_FEATURES_VERSION. */
+enum {
+    CLOCK_RATIO,
+    L1,
+    READONLY,
+    TEXTURE,
+    CONSTANT,
+    SHARED,
+    MEMORY_LOW,
+    MEMORY_HIGH,
+    STREAM_READ,
+    STREAM_WRITE,
+    STREAM_COPY,
+    L2,
+    FIRST_SM
+};
+static const char *const names[FIRST_SM] = {
+    [CLOCK_RATIO] = "clock_ratio",        [L1] = "l1_cycles",
+    [READONLY] = "readonly_cycles",       [TEXTURE] = "texture_cycles",
+    [CONSTANT] = "constant_cycles",       [SHARED] = "shared_cycles",
+    [MEMORY_LOW] = "memory_low_cycles",   [MEMORY_HIGH] = "memory_high_cycles",
+    [STREAM_READ] = "stream_read_cycles", [STREAM_WRITE] = "stream_write_cycles",
+    [STREAM_COPY] = "stream_copy_cycles", [L2] = "l2_cycles",
+};
+
+const char *fth_feature_name(size_t index, char name[FTH_FEATURE_NAME_BYTES])
+{
+    if (index < FIRST_SM)
+        snprintf(name, FTH_FEATURE_NAME_BYTES, "%s", names[index]);
+    else
+        snprintf(name, FTH_FEATURE_NAME_BYTES, "l2_sm_%zu", index - FIRST_SM);
+    return name;
+}
+
+size_t fth_feature_count(const struct fth_prober *prober)
+{
+    return FIRST_SM + prober->sms;
+}
+
+/* A map of 132 SMs counts as much as all else together: otherwise what else tells two GPUs apart
+ * would drown in it. */
+double fth_feature_weight(size_t index, size_t count)
+{
+    return index < FIRST_SM || count <= FIRST_SM ? 1
+                                                 : (double)FIRST_SM / (double)(count - FIRST_SM);
+}
+
+/* ---- what is asked ---- */
+
+/* The chains in the caches of an SM. */
+static const struct {
+    size_t feature;
+    enum fth_path path;
+    uint64_t stride_bytes, count;
+    int carveout_percent;
+} chains[] = {
+    {L1, FTH_PATH_CA, 128, SM_LINES, 0},           {READONLY, FTH_PATH_READONLY, 128, SM_LINES, 0},
+    {TEXTURE, FTH_PATH_TEXTURE, 128, SM_LINES, 0}, {CONSTANT, FTH_PATH_CONSTANT, 64, CONSTANTS, -1},
+    {SHARED, FTH_PATH_SHARED, 128, SM_LINES, -1},
+};
+
+/* One warp of one block: what is read comes from memory; what is written, and copied, is in L2. */
+static const struct {
+    size_t feature;
+    enum fth_stream_kind kind;
+    bool cold;
+} streams[] = {
+    {STREAM_READ, FTH_STREAM_READ, true},
+    {STREAM_WRITE, FTH_STREAM_WRITE, false},
+    {STREAM_COPY, FTH_STREAM_COPY, false},
+};
+
+/* Single loads that hit, on that SM. */
+static struct fth_request hit_request(enum fth_path path, struct fth_chain chain, uint64_t passes,
+                                      int carveout_percent, size_t sm)
+{
+    struct fth_request request = fth_request_make(carveout_percent);
+    request.sm = (uint32_t)sm;
+    request.alone = true;
+    fth_request_add(&request, FTH_STEP_WALK, path, chain, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, path, chain, passes);
+    return request;
+}
+
+/* Single loads of lines that are in no cache, of pages that are in the TLBs. */
+static struct fth_request memory_request(uint64_t start_bytes)
+{
+    struct fth_chain chain = {.array = 1,
+                              .start_bytes = start_bytes,
+                              .stride_bytes = MEMORY_STRIDE,
+                              .count = MEMORY_HOPS};
+    struct fth_chain beside = chain;
+    beside.start_bytes += MEMORY_STRIDE / 2;
+    struct fth_request request = fth_request_make(-1);
+    request.cold = true;
+    request.sm = 0;
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, beside, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
+    return request;
+}
+
+static struct fth_request stream_request(enum fth_stream_kind kind, bool cold)
+{
+    struct fth_request request = fth_request_make(-1);
+    request.family = FTH_FAMILY_STREAM;
+    request.cold = cold;
+    request.stream = (struct fth_stream){.kind = kind,
+                                         .path = FTH_PATH_CG,
+                                         .bytes = STREAM_BYTES,
+                                         .shared_by_all = true,
+                                         .sms = 1,
+                                         .blocks_per_sm = 1,
+                                         .threads = STREAM_THREADS,
+                                         .vector_bytes = 4,
+                                         .passes = 1};
+    return request;
+}
+
+/* Where what is asked stands: the streams, repeat by repeat, the chains, memory, then the SMs. */
+enum {
+    STREAMS = FTH_COUNT(streams),
+    CHAINS = FTH_COUNT(chains),
+    FIRST_CHAIN = STREAMS * STREAM_REPEATS,
+    MEMORY = FIRST_CHAIN + CHAINS,
+    MAP
+};
+
+static void plan(size_t sms, unsigned run, struct fth_request *requests)
+{
+    const uint64_t start_bytes = (uint64_t)(run % PLACES) * RUN_BYTES;
+    for (size_t i = 0; i < STREAMS; i++)
+        for (size_t j = 0; j < STREAM_REPEATS; j++)
+            requests[i * STREAM_REPEATS + j] = stream_request(streams[i].kind, streams[i].cold);
+    for (size_t i = 0; i < CHAINS; i++) {
+        const struct fth_chain chain = {.array = 2 + (unsigned)i,
+                                        .stride_bytes = chains[i].stride_bytes,
+                                        .count = chains[i].count};
+        requests[FIRST_CHAIN + i] = hit_request(chains[i].path, chain, SM_HOPS / chains[i].count,
+                                                chains[i].carveout_percent, 0);
+    }
+    requests[MEMORY] = memory_request(start_bytes);
+    const struct fth_chain lines = {
+        .start_bytes = start_bytes, .stride_bytes = L2_STRIDE, .count = L2_LINES};
+    for (size_t i = 0; i < sms; i++)
+        requests[MAP + i] = hit_request(FTH_PATH_CG, lines, 1, -1, i);
+}
+
+/* ---- what is concluded ---- */
+
+/* The mean of the part of the samples between two quantiles, without those that were disturbed; NAN
+ * where there is no answer. */
+static enum fth_status mean(const struct fth_samples *samples, double from, double to,
+                            double *value, struct fth_error *error)
+{
+    *value = NAN;
+    if (samples->status != FTH_OK)
+        return FTH_OK;
+    double *sorted = NULL, sum = 0;
+    enum fth_status status =
+        fth_sorted_u32(samples->cycles, samples->count, operation, &sorted, error);
+    if (status != FTH_OK)
+        return status;
+    size_t count = samples->count;
+    const double most = disturbed * fth_quantile_sorted(sorted, count, 0.5);
+    while (count > 1 && sorted[count - 1] > most)
+        count--;
+    const size_t first = (size_t)(from * (double)count), last = (size_t)(to * (double)count);
+    for (size_t i = first; i < last; i++)
+        sum += sorted[i];
+    if (last > first)
+        *value = sum / (double)(last - first);
+    free(sorted);
+    return FTH_OK;
+}
+
+/* Each SM's over the median of all. */
+static enum fth_status conclude_sms(const struct fth_samples *samples, size_t sms, double *features,
+                                    struct fth_error *error)
+{
+    double *known = calloc(sms, sizeof *known);
+    if (!known)
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    enum fth_status status = FTH_OK;
+    size_t count = 0;
+    for (size_t i = 0; i < sms && status == FTH_OK; i++) {
+        status = mean(&samples[i], 0, 1, &features[FIRST_SM + i], error);
+        if (isfinite(features[FIRST_SM + i]))
+            known[count++] = features[FIRST_SM + i];
+    }
+    if (status == FTH_OK && count > 0)
+        status = fth_quantile_f64(known, count, 0.5, &features[L2], error);
+    for (size_t i = 0; i < sms; i++)
+        features[FIRST_SM + i] /= features[L2];
+    free(known);
+    return status;
+}
+
+/* The cycles of the best repeat, for each group of vectors; NAN where there is no answer. */
+static double best_stream(const struct fth_samples *repeats)
+{
+    const double groups = (double)STREAM_BYTES / (STREAM_THREADS * 4 * FTH_STREAM_UNROLL);
+    double best = NAN;
+    for (size_t i = 0; i < STREAM_REPEATS; i++)
+        if (repeats[i].status == FTH_OK)
+            best = fmin(best, repeats[i].cycles[1] / groups);
+    return best;
+}
+
+static enum fth_status conclude(const struct fth_samples *samples, size_t sms,
+                                double nominal_clock_mhz, double *features, struct fth_error *error)
+{
+    for (size_t i = 0; i < FIRST_SM + sms; i++)
+        features[i] = NAN;
+    features[CLOCK_RATIO] = samples[MAP].clock_mhz / nominal_clock_mhz;
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < STREAMS; i++)
+        features[streams[i].feature] = best_stream(&samples[i * STREAM_REPEATS]);
+    for (size_t i = 0; i < CHAINS && status == FTH_OK; i++)
+        status = mean(&samples[FIRST_CHAIN + i], 0, 1, &features[chains[i].feature], error);
+    /* Near and far memory, without deciding whether there are two: the faster half, the other. */
+    if (status == FTH_OK)
+        status = mean(&samples[MEMORY], 0, 0.5, &features[MEMORY_LOW], error);
+    if (status == FTH_OK)
+        status = mean(&samples[MEMORY], 0.5, 1, &features[MEMORY_HIGH], error);
+    return status == FTH_OK ? conclude_sms(samples + MAP, sms, features, error) : status;
+}
+
+enum fth_status fth_probe_fingerprint(const struct fth_prober *prober, double nominal_clock_mhz,
+                                      unsigned run, double *features, struct fth_error *error)
+{
+    const size_t count = MAP + prober->sms;
+    struct fth_request *requests = calloc(count, sizeof *requests);
+    struct fth_samples *samples = calloc(count, sizeof *samples);
+    if (!requests || !samples) {
+        free(samples);
+        free(requests);
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    }
+    plan(prober->sms, run, requests);
+    enum fth_status status = fth_device_measure(prober->device, requests, count, samples, error);
+    /* What a GPU does not have, or cannot do, is left open; without L2 there is nothing at all. */
+    if (status == FTH_OK && samples[MAP].status != FTH_OK)
+        status = fth_fail(error, FTH_INCONCLUSIVE, operation, "l2", "%s", samples[MAP].cause);
+    if (status == FTH_OK)
+        status = conclude(samples, prober->sms, nominal_clock_mhz, features, error);
+    for (size_t i = 0; i < count; i++)
+        fth_samples_fini(&samples[i]);
+    free(samples);
+    free(requests);
+    return status;
+}

@@ -1,0 +1,76 @@
+/* Runs of the GPU at hand. */
+#include "store/store.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const char operation[] = "measure fingerprint";
+
+/* What the driver tells of it, in the arena; NULL: nothing. */
+static const char *fact(struct fth_runs *runs, const struct fth_gpu *gpu, const char *name)
+{
+    const char *text = fth_gpu_text(gpu, "device", name);
+    return text ? fth_arena_text(&runs->arena, text) : NULL;
+}
+
+static enum fth_status measure(const struct fth_prober *prober, const struct fth_gpu *gpu,
+                               size_t count, struct fth_runs *runs, struct fth_error *error)
+{
+    const struct fth_run common = {.device = fact(runs, gpu, "name"),
+                                   .uuid = fact(runs, gpu, "uuid"),
+                                   .driver = fact(runs, gpu, "driver"),
+                                   .time = (int64_t)time(NULL),
+                                   .version = FTH_FEATURES_VERSION,
+                                   .count = fth_feature_count(prober)};
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        fth_log_progress(prober->log, "fingerprint", (double)i / (double)count);
+        double *features = fth_arena_array(&runs->arena, common.count, sizeof *features);
+        struct fth_run *run = fth_runs_add(runs);
+        if (!features || !run)
+            return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        *run = common;
+        run->features = features;
+        status = fth_probe_fingerprint(prober, fth_gpu_number(gpu, "device", "clock_mhz", NAN),
+                                       (unsigned)i, features, error);
+        if (status == FTH_OK && fth_log_interrupted(prober->log))
+            status = fth_fail(error, FTH_INTERRUPTED, operation, NULL, "interrupted");
+    }
+    fth_log_progress(prober->log, "done", 1);
+    return status;
+}
+
+enum fth_status fth_fingerprint_measure(struct fth_device *device, size_t runs,
+                                        const struct fth_log *log,
+                                        struct fth_fingerprint **fingerprint,
+                                        struct fth_error *error)
+{
+    struct fth_prober prober = {.device = device, .log = log};
+    struct fth_gpu *gpu = NULL;
+    struct fth_fingerprint *made = calloc(1, sizeof *made);
+    *fingerprint = NULL;
+    enum fth_status status = made
+                                 ? fth_gpu_create(&gpu, error)
+                                 : fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    if (status == FTH_OK)
+        status = fth_device_describe(device, gpu, error);
+    if (status == FTH_OK) {
+        prober.sms = (size_t)fmax(fth_gpu_number(gpu, "device", "sms", 1), 1);
+        status = measure(&prober, gpu, runs, &made->runs, error);
+    }
+    fth_gpu_destroy(gpu);
+    if (status == FTH_OK)
+        *fingerprint = made;
+    else
+        fth_fingerprint_destroy(made);
+    return status;
+}
+
+void fth_fingerprint_destroy(struct fth_fingerprint *fingerprint)
+{
+    if (!fingerprint)
+        return;
+    fth_runs_fini(&fingerprint->runs);
+    free(fingerprint);
+}

@@ -1,0 +1,355 @@
+/* Runs in and out of a store. */
+#include "store/store.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char enroll_operation[] = "enroll", forget_operation[] = "forget";
+enum { MOST_NAME_BYTES = 64, MOST_FEATURES = 4096 };
+
+/* ---- lists of runs ---- */
+
+void fth_runs_fini(struct fth_runs *runs)
+{
+    fth_arena_fini(&runs->arena);
+    free(runs->items);
+    *runs = (struct fth_runs){.items = NULL};
+}
+
+struct fth_run *fth_runs_add(struct fth_runs *runs)
+{
+    void *items = runs->items;
+    if (!fth_grow(&items, runs->count, &runs->capacity, sizeof *runs->items))
+        return NULL;
+    runs->items = items;
+    runs->items[runs->count] = (struct fth_run){.name = NULL};
+    return &runs->items[runs->count++];
+}
+
+size_t fth_runs_end(const struct fth_runs *runs, size_t first)
+{
+    size_t end = first + 1;
+    while (end < runs->count && strcmp(runs->items[end].name, runs->items[first].name) == 0)
+        end++;
+    return end;
+}
+
+/* ---- what a run is written as ---- */
+
+void fth_features_write(const double *features, size_t count, struct fth_buffer *text)
+{
+    for (size_t i = 0; i < count; i++) {
+        char number[40];
+        fth_buffer_text(text, i ? "," : "[");
+        fth_buffer_text(text, isfinite(features[i])
+                                  ? fth_number_format(features[i], number, sizeof number)
+                                  : "null");
+    }
+    fth_buffer_text(text, count ? "]" : "[]");
+}
+
+enum fth_status fth_features_read(const json_t *list, const char *operation, const char *argument,
+                                  struct fth_runs *runs, struct fth_run *run,
+                                  struct fth_error *error)
+{
+    const size_t count = json_array_size(list);
+    if (count == 0 || count > MOST_FEATURES)
+        return fth_fail(error, FTH_INVALID, operation, argument,
+                        "the features of a run are a list of 1 to %d numbers", MOST_FEATURES);
+    double *features = fth_arena_array(&runs->arena, count, sizeof *features);
+    if (!features)
+        return fth_fail(error, FTH_NO_MEMORY, operation, argument, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(list, i);
+        if (!json_is_number(value) && !json_is_null(value))
+            return fth_fail(error, FTH_INVALID, operation, argument,
+                            "feature %zu of a run is no number", i);
+        features[i] = json_is_null(value) ? (double)NAN : json_number_value(value);
+    }
+    run->features = features;
+    run->count = count;
+    return FTH_OK;
+}
+
+void fth_time_write(int64_t seconds, char text[24])
+{
+    const time_t time = (time_t)seconds;
+    struct tm parts;
+    if (!gmtime_r(&time, &parts) || strftime(text, 24, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+        snprintf(text, 24, "?");
+}
+
+/* ---- out ---- */
+
+/* A copy of a text column; NULL for NULL, or where there is no memory, which *failed tells. */
+static const char *column(sqlite3_stmt *statement, int index, struct fth_runs *runs, bool *failed)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, index);
+    const char *copy = text ? fth_arena_text(&runs->arena, text) : NULL;
+    *failed = *failed || (text && !copy);
+    return copy;
+}
+
+static enum fth_status read_run(const struct fth_store *store, const char *operation,
+                                sqlite3_stmt *statement, struct fth_runs *runs,
+                                struct fth_error *error)
+{
+    struct fth_run *run = fth_runs_add(runs);
+    bool failed = !run;
+    if (run) {
+        run->name = column(statement, 0, runs, &failed);
+        run->key = column(statement, 1, runs, &failed);
+        run->device = column(statement, 2, runs, &failed);
+        run->uuid = column(statement, 3, runs, &failed);
+        run->driver = column(statement, 4, runs, &failed);
+        run->time = sqlite3_column_int64(statement, 5);
+        run->version = (unsigned)sqlite3_column_int(statement, 6);
+    }
+    const char *text = (const char *)sqlite3_column_text(statement, 7);
+    if (failed || !text)
+        return fth_fail(error, FTH_NO_MEMORY, operation, store->path, "out of memory");
+    json_t *list = NULL;
+    enum fth_status status = fth_json_parse(store->path, text, strlen(text), &list, error);
+    if (status == FTH_OK)
+        status = fth_features_read(list, operation, store->path, runs, run, error);
+    json_decref(list);
+    return status;
+}
+
+enum fth_status fth_store_read(struct fth_store *store, const char *operation,
+                               struct fth_runs *runs, struct fth_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum fth_status status =
+        fth_store_prepare(store, operation,
+                          "SELECT gpu.name, run.key, gpu.device, gpu.uuid, run.driver, run.time,"
+                          " run.version, run.features"
+                          " FROM run JOIN gpu ON gpu.id = run.gpu ORDER BY gpu.name, run.id",
+                          &statement, error);
+    int code = SQLITE_DONE;
+    while (status == FTH_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        status = read_run(store, operation, statement, runs, error);
+    if (status == FTH_OK && code != SQLITE_DONE)
+        status = fth_store_fail(store, operation, error);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* ---- in ---- */
+
+enum fth_status fth_store_check_name(const char *name, struct fth_error *error)
+{
+    const size_t size = strlen(name);
+    struct fth_buffer plain = {0};
+    fth_text_append(&plain, name, SIZE_MAX, "");
+    const bool is_plain = plain.data && strcmp(plain.data, name) == 0;
+    fth_buffer_fini(&plain);
+    if (size == 0 || size > MOST_NAME_BYTES || !is_plain)
+        return fth_fail(error, FTH_INVALID, "name a GPU", name,
+                        "a name is 1 to %d bytes of printable text", MOST_NAME_BYTES);
+    return FTH_OK;
+}
+
+/* NULL is SQL's NULL. */
+static void bind(sqlite3_stmt *statement, int index, const char *text)
+{
+    sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
+}
+
+/* Steps through a statement with up to three texts. */
+static enum fth_status query(struct fth_store *store, const char *operation, const char *sql,
+                             const char *const texts[3], bool *found, int64_t *number,
+                             struct fth_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum fth_status status = fth_store_prepare(store, operation, sql, &statement, error);
+    if (status == FTH_OK) {
+        for (int i = 0; i < 3 && i < sqlite3_bind_parameter_count(statement); i++)
+            bind(statement, i + 1, texts[i]);
+        status = fth_store_step(store, operation, statement, found, number, error);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* Refuses a second GPU under one name, and a second name for one GPU. */
+static enum fth_status check_gpu(struct fth_store *store, const char *operation,
+                                 const struct fth_run *run, struct fth_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    enum fth_status status =
+        fth_store_prepare(store, operation,
+                          "SELECT name, device, uuid FROM gpu WHERE (name = ?1 AND"
+                          " (device <> ?2 OR uuid <> ?3)) OR (name <> ?1 AND uuid = ?3)",
+                          &statement, error);
+    if (status != FTH_OK)
+        return status;
+    bind(statement, 1, run->name);
+    bind(statement, 2, run->device);
+    bind(statement, 3, run->uuid);
+    const int code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(statement, 0);
+        const char *device = (const char *)sqlite3_column_text(statement, 1);
+        const char *uuid = (const char *)sqlite3_column_text(statement, 2);
+        if (name && strcmp(name, run->name) != 0)
+            status =
+                fth_fail(error, FTH_INVALID, operation, run->name,
+                         "this GPU, %s, is enrolled as '%s'; use that name, or forget it first",
+                         run->uuid, name);
+        else
+            status =
+                fth_fail(error, FTH_INVALID, operation, run->name,
+                         "that name stands for another GPU, %s (%s), and this is %s (%s); "
+                         "choose another name, or forget that one first",
+                         device ? device : "unknown", uuid ? uuid : "no UUID",
+                         run->device ? run->device : "unknown", run->uuid ? run->uuid : "no UUID");
+    } else if (code != SQLITE_DONE) {
+        status = fth_store_fail(store, operation, error);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* The number of its GPU, which is added where it is new. */
+static enum fth_status find_gpu(struct fth_store *store, const char *operation,
+                                const struct fth_run *run, int64_t *gpu, struct fth_error *error)
+{
+    const char *const texts[] = {run->name, run->device, run->uuid};
+    enum fth_status status = check_gpu(store, operation, run, error);
+    if (status == FTH_OK)
+        status = query(store, operation,
+                       "INSERT INTO gpu (name, device, uuid) VALUES (?1, ?2, ?3)"
+                       " ON CONFLICT (name) DO UPDATE SET device = coalesce(device, ?2),"
+                       " uuid = coalesce(uuid, ?3)",
+                       texts, NULL, NULL, error);
+    if (status == FTH_OK)
+        status =
+            query(store, operation, "SELECT id FROM gpu WHERE name = ?1", texts, NULL, gpu, error);
+    return status;
+}
+
+static enum fth_status insert(struct fth_store *store, const char *operation,
+                              const struct fth_run *run, int64_t gpu, struct fth_error *error)
+{
+    struct fth_buffer features = {0};
+    sqlite3_stmt *statement = NULL;
+    fth_features_write(run->features, run->count, &features);
+    enum fth_status status =
+        features.failed
+            ? fth_fail(error, FTH_NO_MEMORY, operation, store->path, "out of memory")
+            : fth_store_prepare(store, operation,
+                                "INSERT INTO run (gpu, key, driver, time, version, features) VALUES"
+                                " (?1, coalesce(?2, lower(hex(randomblob(16)))), ?3, ?4, ?5, ?6)",
+                                &statement, error);
+    if (status == FTH_OK) {
+        sqlite3_bind_int64(statement, 1, gpu);
+        bind(statement, 2, run->key);
+        bind(statement, 3, run->driver);
+        sqlite3_bind_int64(statement, 4, run->time);
+        sqlite3_bind_int64(statement, 5, run->version);
+        bind(statement, 6, features.data);
+        status = fth_store_step(store, operation, statement, NULL, NULL, error);
+    }
+    sqlite3_finalize(statement);
+    fth_buffer_fini(&features);
+    return status;
+}
+
+enum fth_status fth_store_add(struct fth_store *store, const char *operation,
+                              const struct fth_run *run, bool *added, struct fth_error *error)
+{
+    bool found = false;
+    int64_t gpu = 0;
+    enum fth_status status = FTH_OK;
+    if (run->key)
+        status = query(store, operation, "SELECT 1 FROM run WHERE key = ?1",
+                       (const char *const[]){run->key, NULL, NULL}, &found, NULL, error);
+    *added = status == FTH_OK && !found;
+    if (status != FTH_OK || found)
+        return status;
+    status = find_gpu(store, operation, run, &gpu, error);
+    return status == FTH_OK ? insert(store, operation, run, gpu, error) : status;
+}
+
+/* ---- enrolling and forgetting ---- */
+
+static enum fth_status count_runs(struct fth_store *store, const char *operation, const char *name,
+                                  int64_t *count, struct fth_error *error)
+{
+    return query(store, operation,
+                 "SELECT count(*) FROM run JOIN gpu ON gpu.id = run.gpu WHERE gpu.name = ?1",
+                 (const char *const[]){name, NULL, NULL}, NULL, count, error);
+}
+
+enum fth_status fth_store_enroll(struct fth_store *store, const char *name,
+                                 const struct fth_fingerprint *fingerprint, size_t *total,
+                                 struct fth_error *error)
+{
+    int64_t count = 0;
+    enum fth_status status = fth_store_check_name(name, error);
+    if (status == FTH_OK)
+        status = fth_store_begin(store, enroll_operation, error);
+    if (status != FTH_OK)
+        return status;
+    for (size_t i = 0; i < fingerprint->runs.count && status == FTH_OK; i++) {
+        struct fth_run run = fingerprint->runs.items[i];
+        bool added;
+        run.name = name;
+        status = fth_store_add(store, enroll_operation, &run, &added, error);
+    }
+    if (status == FTH_OK)
+        status = count_runs(store, enroll_operation, name, &count, error);
+    status = fth_store_end(store, enroll_operation, status, error);
+    if (status == FTH_OK && total)
+        *total = (size_t)count;
+    return status;
+}
+
+/* Says which name may have been meant. */
+static enum fth_status fail_unknown(struct fth_store *store, const char *name,
+                                    struct fth_error *error)
+{
+    struct fth_runs runs = {.items = NULL};
+    enum fth_status status = fth_store_read(store, forget_operation, &runs, error);
+    const char **names = runs.count ? calloc(runs.count, sizeof *names) : NULL;
+    size_t count = 0;
+    for (size_t i = 0; names && i < runs.count; i = fth_runs_end(&runs, i))
+        names[count++] = runs.items[i].name;
+    const char *near = names ? fth_suggest(name, names, count) : NULL;
+    if (status == FTH_OK)
+        status = fth_fail(error, FTH_NOT_FOUND, forget_operation, name,
+                          near ? "no GPU of that name is enrolled; did you mean '%s'?"
+                               : "no GPU of that name is enrolled",
+                          near);
+    free(names);
+    fth_runs_fini(&runs);
+    return status;
+}
+
+enum fth_status fth_store_forget(struct fth_store *store, const char *name, size_t *runs,
+                                 struct fth_error *error)
+{
+    int64_t count = 0;
+    bool found = false;
+    const char *const texts[] = {name, NULL, NULL};
+    enum fth_status status = fth_store_begin(store, forget_operation, error);
+    if (status != FTH_OK)
+        return status;
+    status = query(store, forget_operation, "SELECT 1 FROM gpu WHERE name = ?1", texts, &found,
+                   NULL, error);
+    if (status == FTH_OK && !found)
+        status = fail_unknown(store, name, error);
+    if (status == FTH_OK)
+        status = count_runs(store, forget_operation, name, &count, error);
+    if (status == FTH_OK)
+        status = query(store, forget_operation, "DELETE FROM gpu WHERE name = ?1", texts, NULL,
+                       NULL, error);
+    status = fth_store_end(store, forget_operation, status, error);
+    if (status == FTH_OK && runs)
+        *runs = (size_t)count;
+    return status;
+}

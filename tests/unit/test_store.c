@@ -1,0 +1,762 @@
+/* store/: what is enrolled stays, whatever happens to the process, the disk or the file. */
+#include "folder.h"
+#include "noise.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static const char path[] = "store.db";
+
+/* ---- fingerprints that are made up ---- */
+
+enum { FEATURES = 20 };
+
+static const double one_run[FEATURES] = {1,   32,  32, 80, 40, 28, 450, 600, 470, 23,
+                                         240, 220, 1,  1,  1,  1,  1,   1,   1,   1};
+
+/* Runs of a GPU whose features are `factor` times the usual ones, and off by up to `noise`. */
+static struct fth_fingerprint *make(double factor, double noise, size_t runs, size_t features)
+{
+    static struct fth_rng rng = {{1, 2, 3, 4}};
+    struct fth_fingerprint *made = calloc(1, sizeof *made);
+    assert_non_null(made);
+    for (size_t i = 0; i < runs; i++) {
+        struct fth_run *run = fth_runs_add(&made->runs);
+        double *values = fth_arena_array(&made->runs.arena, features, sizeof *values);
+        assert_true(run && values);
+        for (size_t j = 0; j < features; j++)
+            values[j] = one_run[j % FEATURES] * factor * (1 + noise * (2 * fth_rng_unit(&rng) - 1));
+        *run = (struct fth_run){.device = "Made Up",
+                                .driver = "1.0",
+                                .time = 1700000000 + (int64_t)i,
+                                .version = 1,
+                                .features = values,
+                                .count = features};
+    }
+    return made;
+}
+
+static struct fth_store *open_store(void)
+{
+    struct fth_store *store = NULL;
+    struct fth_error error = NO_ERROR;
+    if (fth_store_open(path, true, &store, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    return store;
+}
+
+static enum fth_status enroll(struct fth_store *store, const char *name, double factor, size_t runs,
+                              struct fth_error *error)
+{
+    struct fth_fingerprint *made = make(factor, 0.002, runs, FEATURES);
+    enum fth_status status = fth_store_enroll(store, name, made, NULL, error);
+    fth_fingerprint_destroy(made);
+    return status;
+}
+
+/* Runs of a name; 0 where it is not there. */
+struct wanted {
+    const char *name;
+    size_t runs;
+};
+
+static void add_runs(void *user, const struct fth_enrolled *enrolled)
+{
+    struct wanted *wanted = user;
+    if (!wanted->name || strcmp(wanted->name, enrolled->name) == 0)
+        wanted->runs += enrolled->runs;
+}
+
+static size_t count_runs(struct fth_store *store, const char *name)
+{
+    struct wanted wanted = {name, 0};
+    struct fth_error error = NO_ERROR;
+    if (fth_store_list(store, false, add_runs, &wanted, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    return wanted.runs;
+}
+
+static int remove_store(void **state)
+{
+    (void)state;
+    unlink(path);
+    return 0;
+}
+
+/* ---- in and out ---- */
+
+static void see_enrolled(void *user, const struct fth_enrolled *enrolled)
+{
+    (void)user;
+    assert_string_equal(enrolled->name, "a");
+    assert_string_equal(enrolled->device, "Made Up");
+    assert_null(enrolled->uuid);
+    assert_string_equal(enrolled->driver, "1.0");
+    assert_int_equal(enrolled->runs, 5);
+    assert_string_equal(enrolled->first_time, "2023-11-14T22:13:20Z");
+    assert_string_equal(enrolled->last_time, "2023-11-14T22:13:22Z");
+}
+
+static void what_is_enrolled_is_there(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    struct fth_store *store = NULL;
+    assert_int_equal(fth_store_open(path, false, &store, &error), FTH_NOT_FOUND);
+    assert_contains(error.cause, "there is none yet");
+    assert_int_equal(file_count(), 0);
+
+    store = open_store();
+    assert_int_equal(enroll(store, "a", 1, 3, NULL), FTH_OK);
+    assert_int_equal(enroll(store, "a", 1, 2, NULL), FTH_OK);
+    fth_store_close(store);
+    store = open_store();
+    assert_int_equal(fth_store_list(store, false, see_enrolled, NULL, NULL), FTH_OK);
+
+    size_t forgotten = 0;
+    error = NO_ERROR;
+    assert_int_equal(enroll(store, "node7", 1.1, 2, NULL), FTH_OK);
+    assert_int_equal(fth_store_forget(store, "node8", &forgotten, &error), FTH_NOT_FOUND);
+    assert_contains(error.cause, "did you mean 'node7'?");
+    assert_int_equal(fth_store_forget(store, "a", &forgotten, NULL), FTH_OK);
+    assert_int_equal(forgotten, 5);
+    assert_int_equal(count_runs(store, "a"), 0);
+    assert_int_equal(count_runs(store, NULL), 2);
+    fth_store_close(store);
+    fth_store_close(NULL);
+}
+
+static void names_are_checked(void **state)
+{
+    (void)state;
+    static const char long_name[] =
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    static const char *const bad[] = {"", "a\nb", "\033[31m", "\xff", long_name};
+    for (size_t i = 0; i < FTH_COUNT(bad); i++)
+        assert_int_equal(fth_store_check_name(bad[i], NULL), FTH_INVALID);
+    assert_int_equal(fth_store_check_name(long_name + 1, NULL), FTH_OK);
+    assert_int_equal(fth_store_check_name("Größe 1; DROP TABLE run", NULL), FTH_OK);
+}
+
+/* One name, one GPU: by the UUID where there is one, by the model otherwise. */
+static void a_name_stands_for_one_gpu(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *device, *uuid, *cause; /* NULL: taken */
+    } rows[] = {
+        {"a", "H200", "GPU-1", NULL},
+        {"a", "H200", "GPU-1", NULL},
+        {"a", "H200", "GPU-2", "that name stands for another GPU, H200 (GPU-1)"},
+        {"a", "V100", NULL, "and this is V100 (no UUID)"},
+        {"a", "H200", NULL, NULL},
+        {"b", "H200", "GPU-1", "is enrolled as 'a'"},
+        {"b", "H200", NULL, NULL},
+        {"b", "H200", "GPU-2", NULL}, /* its UUID was not known before */
+        {"b", "H200", "GPU-3", "that name stands for another GPU, H200 (GPU-2)"},
+    };
+    struct fth_store *store = open_store();
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_fingerprint *made = make(1, 0, 2, FEATURES);
+        struct fth_error error = NO_ERROR;
+        for (size_t j = 0; j < 2; j++) {
+            made->runs.items[j].device = rows[i].device;
+            made->runs.items[j].uuid = rows[i].uuid;
+        }
+        enum fth_status status = fth_store_enroll(store, rows[i].name, made, NULL, &error);
+        assert_int_equal(status, rows[i].cause ? FTH_INVALID : FTH_OK);
+        if (rows[i].cause)
+            assert_contains(error.cause, rows[i].cause);
+        fth_fingerprint_destroy(made);
+    }
+    assert_int_equal(count_runs(store, "a"), 6);
+    assert_int_equal(count_runs(store, "b"), 4);
+    fth_store_close(store);
+}
+
+static void the_place_is_that_of_the_desktop_specification(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *data, *home, *path; /* NULL: refused */
+    } rows[] = {
+        {"/data", "/home/me", "/data/fathom/fingerprints.db"},
+        {NULL, "/home/me", "/home/me/.local/share/fathom/fingerprints.db"},
+        {"relative", "/home/me", "/home/me/.local/share/fathom/fingerprints.db"},
+        {"", "", NULL},
+        {NULL, NULL, NULL},
+    };
+    const char *kept = getenv("HOME");
+    char *home = kept ? strdup(kept) : NULL;
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char found[256] = "";
+        unsetenv("XDG_DATA_HOME");
+        unsetenv("HOME");
+        if (rows[i].data)
+            setenv("XDG_DATA_HOME", rows[i].data, 1);
+        if (rows[i].home)
+            setenv("HOME", rows[i].home, 1);
+        enum fth_status status = fth_store_default_path(found, sizeof found, NULL);
+        assert_int_equal(status, rows[i].path ? FTH_OK : FTH_INVALID);
+        if (rows[i].path)
+            assert_string_equal(found, rows[i].path);
+    }
+    /* Its folders are made. */
+    struct fth_store *store = NULL;
+    char data[256];
+    assert_non_null(getcwd(data, sizeof data));
+    setenv("XDG_DATA_HOME", data, 1);
+    assert_int_equal(fth_store_open(NULL, false, &store, NULL), FTH_NOT_FOUND);
+    assert_int_equal(fth_store_open(NULL, true, &store, NULL), FTH_OK);
+    assert_int_equal(access("fathom/fingerprints.db", F_OK), 0);
+    assert_contains(fth_store_path(store), "/fathom/fingerprints.db");
+    fth_store_close(store);
+    unlink("fathom/fingerprints.db");
+    rmdir("fathom");
+    unsetenv("XDG_DATA_HOME");
+    if (home)
+        setenv("HOME", home, 1);
+    free(home);
+}
+
+/* ---- who it is ---- */
+
+static void identify(struct fth_store *store, double factor, size_t features,
+                     struct fth_identification *found)
+{
+    struct fth_fingerprint *made = make(factor, 0.002, 3, features);
+    struct fth_error error = NO_ERROR;
+    if (fth_store_identify(store, made, found, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    fth_fingerprint_destroy(made);
+}
+
+static void the_nearest_is_named_and_strangers_are_not(void **state)
+{
+    (void)state;
+    struct fth_store *store = open_store();
+    struct fth_identification found;
+    struct fth_error error = NO_ERROR;
+    struct fth_fingerprint *made = make(1, 0, 2, FEATURES);
+    assert_int_equal(fth_store_identify(store, made, &found, &error), FTH_NOT_FOUND);
+    assert_contains(error.cause, "no GPU is enrolled");
+    fth_fingerprint_destroy(made);
+
+    assert_int_equal(enroll(store, "a", 1, 10, NULL), FTH_OK);
+    assert_int_equal(enroll(store, "b", 1.02, 10, NULL), FTH_OK);
+    made = make(1, 0.002, 10, FEATURES + 7); /* more SMs */
+    assert_int_equal(fth_store_enroll(store, "c", made, NULL, NULL), FTH_OK);
+    fth_fingerprint_destroy(made);
+
+    identify(store, 1, FEATURES, &found);
+    assert_string_equal(found.name, "a");
+    assert_int_equal(found.count, 3);
+    assert_string_equal(found.candidates[1].name, "b");
+    assert_string_equal(found.candidates[2].name, "c");
+    assert_true(found.candidates[0].distance < found.limit_distance);
+    assert_true(found.candidates[1].distance > found.limit_distance);
+    assert_true(isnan(found.candidates[2].distance));
+    assert_int_equal(found.candidates[0].runs, 10);
+    fth_identification_fini(&found);
+
+    identify(store, 1.02, FEATURES, &found);
+    assert_string_equal(found.name, "b");
+    fth_identification_fini(&found);
+    identify(store, 1, FEATURES + 7, &found);
+    assert_string_equal(found.name, "c");
+    fth_identification_fini(&found);
+
+    identify(store, 1.05, FEATURES, &found);
+    assert_null(found.name);
+    assert_contains(found.reason, "the nearest, 'b', is ");
+    fth_identification_fini(&found);
+    identify(store, 1, FEATURES + 1, &found);
+    assert_null(found.name);
+    assert_contains(found.reason, "no GPU that is enrolled has as many SMs");
+    fth_identification_fini(&found);
+
+    /* The same GPU under two names. */
+    assert_int_equal(enroll(store, "twin", 1, 10, NULL), FTH_OK);
+    identify(store, 1, FEATURES, &found);
+    assert_null(found.name);
+    assert_contains(found.reason, "it is as near to ");
+    fth_identification_fini(&found);
+    fth_store_close(store);
+}
+
+static void one_run_of_each_is_too_few(void **state)
+{
+    (void)state;
+    struct fth_store *store = open_store();
+    struct fth_identification found;
+    assert_int_equal(enroll(store, "a", 1, 1, NULL), FTH_OK);
+    assert_int_equal(enroll(store, "b", 2, 1, NULL), FTH_OK);
+    identify(store, 1, FEATURES, &found);
+    assert_null(found.name);
+    assert_true(isnan(found.limit_distance));
+    assert_contains(found.reason, "enroll more");
+    fth_identification_fini(&found);
+    fth_store_close(store);
+}
+
+static void add_accuracy(void *user, const struct fth_enrolled *enrolled)
+{
+    struct fth_enrolled *all = user;
+    struct fth_enrolled *one = &all[enrolled->name[0] - 'a'];
+    *one = *enrolled;
+}
+
+/* Two that are told apart, and one with as many features as no other and a single run. */
+static void leaving_one_out_tells_how_well_it_goes(void **state)
+{
+    (void)state;
+    struct fth_store *store = open_store();
+    assert_int_equal(enroll(store, "a", 1, 9, NULL), FTH_OK);
+    assert_int_equal(enroll(store, "b", 1.02, 9, NULL), FTH_OK);
+    struct fth_fingerprint *made = make(1, 0, 1, FEATURES + 1);
+    assert_int_equal(fth_store_enroll(store, "c", made, NULL, NULL), FTH_OK);
+    fth_fingerprint_destroy(made);
+    struct fth_enrolled all[3] = {{.runs = 0}};
+    assert_int_equal(fth_store_list(store, true, add_accuracy, all, NULL), FTH_OK);
+    assert_int_equal(all[0].right, 9);
+    assert_int_equal(all[1].right, 9);
+    assert_int_equal(all[2].refused, 1);
+    assert_int_equal(all[0].wrong + all[1].wrong + all[2].wrong, 0);
+
+    /* A run under the wrong name is told. */
+    assert_int_equal(enroll(store, "b", 1, 1, NULL), FTH_OK);
+    assert_int_equal(fth_store_list(store, true, add_accuracy, all, NULL), FTH_OK);
+    assert_int_equal(all[1].runs, 10);
+    assert_int_equal(all[1].wrong, 1);
+    fth_store_close(store);
+}
+
+/* ---- documents ---- */
+
+static void an_export_can_be_imported(void **state)
+{
+    (void)state;
+    struct fth_store *store = open_store(), *other = NULL;
+    char *text = NULL, *again = NULL;
+    size_t size, again_size, added = 0;
+    assert_int_equal(enroll(store, "a", 1, 3, NULL), FTH_OK);
+    struct fth_fingerprint *made = make(2, 0, 2, FEATURES);
+    ((double *)made->runs.items[0].features)[3] = NAN;
+    made->runs.items[0].uuid = made->runs.items[1].uuid = "GPU-1";
+    assert_int_equal(fth_store_enroll(store, "b \"quoted\"", made, NULL, NULL), FTH_OK);
+    fth_fingerprint_destroy(made);
+    assert_int_equal(fth_store_export(store, &text, &size, NULL), FTH_OK);
+    write_plain("export.json", text, size);
+
+    assert_int_equal(fth_store_open("other.db", true, &other, NULL), FTH_OK);
+    assert_int_equal(fth_store_import(other, "export.json", &added, NULL), FTH_OK);
+    assert_int_equal(added, 5);
+    assert_int_equal(fth_store_export(other, &again, &again_size, NULL), FTH_OK);
+    assert_string_equal(again, text);
+    /* What is there already is passed over. */
+    assert_int_equal(fth_store_import(other, "export.json", &added, NULL), FTH_OK);
+    assert_int_equal(added, 0);
+    assert_int_equal(count_runs(other, NULL), 5);
+    fth_store_close(other);
+    fth_store_close(store);
+    fth_free(text);
+    fth_free(again);
+    unlink("other.db");
+    unlink("export.json");
+}
+
+#define RUN_BEFORE                                                                                 \
+    "{\"schema\": \"fathom-fingerprints/1\", \"runs\": [{\"name\": \"a\", \"key\": \"00000001\", " \
+    "\"time\": 1, \"version\": 1, \"features\": [1]}, "
+
+/* Nothing of a document with a fault is taken. */
+static void a_wrong_document_is_refused_as_a_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cause;
+    } rows[] = {
+        {"", "end of file"},
+        {"[]", "schema"},
+        {"{\"schema\": \"fathom-gpu/1\", \"runs\": []}", "fathom-fingerprints/1"},
+        {"{\"schema\": \"fathom-fingerprints/1\"}", "runs: it is no list"},
+        {RUN_BEFORE "3]}", "runs[1]: it is no object"},
+        {RUN_BEFORE "{}]}", "runs[1].name: it is missing"},
+        {RUN_BEFORE "{\"name\": 3}]}", "runs[1].name"},
+        {RUN_BEFORE "{\"name\": \"\"}]}", "runs[1].name: it is no name"},
+        {RUN_BEFORE "{\"name\": \"b\"}]}", "runs[1].key: it is missing"},
+        {RUN_BEFORE "{\"name\": \"b\", \"key\": \"1\"}]}", "runs[1].key"},
+        {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": -1}]}", "runs[1].time"},
+        {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": 1, \"version\": 1.5}]}",
+         "runs[1].version"},
+        {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": 1, \"version\": 1, "
+                    "\"features\": []}]}",
+         "1 to 4096 numbers"},
+        {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": 1, \"version\": 1, "
+                    "\"features\": [1, \"x\"]}]}",
+         "feature 1 of a run is no number"},
+        {RUN_BEFORE "{\"name\": \"a\", \"device\": \"x\", \"key\": \"00000002\", \"time\": 1, "
+                    "\"version\": 1, \"features\": [1]}, {\"name\": \"a\", \"device\": \"y\", "
+                    "\"key\": \"00000003\", \"time\": 1, \"version\": 1, \"features\": [1]}]}",
+         "that name stands for another GPU"},
+    };
+    struct fth_store *store = open_store();
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_error error = NO_ERROR;
+        write_plain("bad.json", rows[i].text, strlen(rows[i].text));
+        if (fth_store_import(store, "bad.json", NULL, &error) != FTH_INVALID)
+            fail_msg("row %zu was taken", i);
+        assert_contains(error.cause, rows[i].cause);
+        assert_int_equal(count_runs(store, NULL), 0);
+    }
+    unlink("bad.json");
+    fth_store_close(store);
+}
+
+/* ---- files ---- */
+
+static struct fth_buffer content_of(const char *file)
+{
+    struct fth_buffer content = {0};
+    assert_int_equal(fth_file_read(file, 64 << 20, &content, NULL), FTH_OK);
+    return content;
+}
+
+static void run_sql(const char *file, const char *sql)
+{
+    sqlite3 *database = NULL;
+    char *fault = NULL;
+    assert_int_equal(sqlite3_open(file, &database), SQLITE_OK);
+    if (sqlite3_exec(database, sql, NULL, NULL, &fault) != SQLITE_OK)
+        fail_msg("%s", fault);
+    sqlite3_close(database);
+}
+
+/* Opening fails with that cause, and every byte is as it was. */
+static void assert_refused(enum fth_status expected, const char *cause)
+{
+    struct fth_store *store = NULL;
+    struct fth_error error = NO_ERROR;
+    struct fth_buffer before = content_of(path);
+    const size_t files = file_count();
+    assert_int_equal(fth_store_open(path, true, &store, &error), expected);
+    assert_null(store);
+    assert_contains(error.cause, cause);
+    struct fth_buffer after = content_of(path);
+    assert_int_equal(after.size, before.size);
+    assert_memory_equal(after.data, before.data, before.size);
+    assert_int_equal(file_count(), files);
+    fth_buffer_fini(&before);
+    fth_buffer_fini(&after);
+}
+
+/* As version 1 was. */
+static const char version_1[] =
+    "CREATE TABLE gpu (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, device TEXT, uuid TEXT);"
+    "CREATE TABLE run (id INTEGER PRIMARY KEY,"
+    " gpu INTEGER NOT NULL REFERENCES gpu(id) ON DELETE CASCADE, driver TEXT,"
+    " time INTEGER NOT NULL, version INTEGER NOT NULL, features TEXT NOT NULL);"
+    "CREATE INDEX run_gpu ON run(gpu);"
+    "PRAGMA application_id = 1718904941; PRAGMA user_version = 1;"
+    "INSERT INTO gpu VALUES (1, 'old', 'NVIDIA H200', 'GPU-1'), (2, 'older', NULL, NULL);"
+    "INSERT INTO run VALUES (1, 1, '580', 1700000000, 1, '[1,2,null]'),"
+    " (2, 1, '580', 1700000001, 1, '[1,2,3]'), (3, 2, NULL, 1600000000, 1, '[4,5,6]');";
+
+static void an_old_store_is_brought_up_to_date(void **state)
+{
+    (void)state;
+    run_sql(path, version_1);
+    struct fth_store *store = NULL;
+    assert_int_equal(fth_store_open(path, false, &store, NULL), FTH_OK);
+    struct fth_runs runs = {.items = NULL};
+    assert_int_equal(fth_store_read(store, "read", &runs, NULL), FTH_OK);
+    assert_int_equal(runs.count, 3);
+    assert_string_equal(runs.items[0].name, "old");
+    assert_string_equal(runs.items[0].uuid, "GPU-1");
+    assert_int_equal(runs.items[1].time, 1700000001);
+    assert_true(isnan(runs.items[0].features[2]) && runs.items[1].features[2] == 3);
+    assert_string_equal(runs.items[2].name, "older");
+    assert_null(runs.items[2].device);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(strlen(runs.items[i].key), 32);
+        assert_string_not_equal(runs.items[i].key, runs.items[(i + 1) % 3].key);
+    }
+    fth_runs_fini(&runs);
+    assert_int_equal(enroll(store, "new", 1, 2, NULL), FTH_OK);
+    fth_store_close(store);
+    /* Once is enough, and the next one finds the same. */
+    store = open_store();
+    assert_int_equal(count_runs(store, NULL), 5);
+    fth_store_close(store);
+    run_sql(path, "PRAGMA user_version = 3");
+    assert_refused(FTH_UNSUPPORTED, "a newer fathom made it (version 3, and this one knows 2)");
+}
+
+static void other_files_are_left_alone(void **state)
+{
+    (void)state;
+    static const char text[] = "my notes\n";
+    write_plain(path, text, sizeof text - 1);
+    assert_refused(FTH_INVALID, "this is no fingerprint store; it was left as it is");
+    unlink(path);
+    run_sql(path, "CREATE TABLE bookmarks (url TEXT); INSERT INTO bookmarks VALUES ('x')");
+    assert_refused(FTH_INVALID, "the database of another program; it was left as it is");
+    unlink(path);
+    run_sql(path, "PRAGMA application_id = 7; CREATE TABLE t (x)");
+    assert_refused(FTH_INVALID, "the database of another program");
+    unlink(path);
+    /* An empty file is a new store. */
+    write_plain(path, "", 0);
+    struct fth_store *store = open_store();
+    assert_int_equal(enroll(store, "a", 1, 2, NULL), FTH_OK);
+    fth_store_close(store);
+
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_store_open("no/such/folder/x.db", true, &store, &error), FTH_IO);
+    assert_contains(error.cause, "No such file or directory");
+    error = NO_ERROR;
+    assert_int_equal(fth_store_open(".", true, &store, &error), FTH_IO);
+    assert_int_equal(fth_store_open("", true, &store, NULL), FTH_INVALID);
+    /* No name stands for something else than a file. */
+    assert_int_equal(fth_store_open(":memory:", false, &store, NULL), FTH_NOT_FOUND);
+}
+
+static void damage_is_noticed(void **state)
+{
+    (void)state;
+    const size_t page = 4096;
+    struct fth_store *store = open_store();
+    for (unsigned i = 0; i < 20; i++)
+        assert_int_equal(enroll(store, i % 2 ? "a" : "b", 1, 10, NULL), FTH_OK);
+    fth_store_close(store);
+    struct fth_buffer good = content_of(path);
+    assert_true(good.size > 8 * page);
+    /* Pages in the middle are gone. */
+    struct fth_buffer bad = {0};
+    fth_buffer_append(&bad, good.data, good.size);
+    memset(bad.data + 2 * page, 0xa5, 4 * page);
+    write_plain(path, bad.data, bad.size);
+    assert_refused(FTH_INVALID, "it is damaged");
+    /* The end is missing. */
+    write_plain(path, good.data, good.size - 3 * page);
+    assert_refused(FTH_INVALID, "it is damaged");
+    fth_buffer_fini(&good);
+    fth_buffer_fini(&bad);
+}
+
+/* ---- other processes ---- */
+
+/* Runs `child` in a process of its own, which ends with what it returns. */
+static pid_t start(int (*child)(int argument), int argument)
+{
+    fflush(NULL);
+    const pid_t id = fork();
+    assert_true(id >= 0);
+    if (id == 0)
+        _exit(child(argument));
+    return id;
+}
+
+static int end_of(pid_t id)
+{
+    int status = 0;
+    assert_int_equal(waitpid(id, &status, 0), id);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* Enrolls three runs at a time, until it is killed, and after each time says so. */
+static int enroll_forever(int pipe_end)
+{
+    struct fth_store *store = NULL;
+    for (;;) {
+        if (fth_store_open(path, true, &store, NULL) != FTH_OK)
+            return 1;
+        for (int i = 0; i < 3; i++)
+            if (enroll(store, "a", 1, 3, NULL) != FTH_OK || write(pipe_end, "x", 1) != 1)
+                return 1;
+        fth_store_close(store);
+    }
+}
+
+static void wait_us(uint64_t us)
+{
+    const struct timespec time = {(time_t)(us / 1000000), (long)(us % 1000000) * 1000};
+    nanosleep(&time, NULL);
+}
+
+/* Whatever the moment: the store opens, and holds whole enrolments, all that were told of. */
+static void a_kill_at_any_moment_leaves_whole_enrolments(void **state)
+{
+    (void)state;
+    enum { KILLS = 40 };
+    struct fth_rng rng;
+    size_t told = 0, torn = 0;
+    fth_rng_init(&rng, 9);
+    for (int i = 0; i < KILLS; i++) {
+        int ends[2];
+        char acknowledged[4096];
+        assert_int_equal(pipe(ends), 0);
+        const pid_t id = start(enroll_forever, ends[1]);
+        close(ends[1]);
+        /* After none to three enrolments, and a time in which another may be done. */
+        for (uint64_t left = fth_rng_below(&rng, 4); left > 0; left--)
+            told += read(ends[0], acknowledged, 1) == 1;
+        wait_us(fth_rng_below(&rng, 20000));
+        assert_int_equal(kill(id, SIGKILL), 0);
+        assert_int_equal(end_of(id), -SIGKILL);
+        ssize_t got;
+        while ((got = read(ends[0], acknowledged, sizeof acknowledged)) > 0)
+            told += (size_t)got;
+        close(ends[0]);
+        torn += access("store.db-journal", F_OK) == 0;
+        struct fth_store *store = open_store();
+        const size_t runs = count_runs(store, "a");
+        if (runs % 3 || runs / 3 < told || runs / 3 > told + (size_t)i + 1)
+            fail_msg("%zu runs after %zu enrolments that were told of", runs, told);
+        fth_store_close(store);
+    }
+    print_message("# %d kills, %zu enrolments, %zu journals to roll back\n", KILLS, told, torn);
+    assert_true(told > 0);
+}
+
+static int enroll_often(int writer)
+{
+    struct fth_store *store = NULL;
+    if (fth_store_open(path, true, &store, NULL) != FTH_OK)
+        return 1;
+    for (int i = 0; i < 25; i++)
+        if (enroll(store, i % 2 ? "shared" : writer ? "one" : "two", 1, 2, NULL) != FTH_OK)
+            return 2;
+    fth_store_close(store);
+    return 0;
+}
+
+/* From the making of the file on. */
+static void two_can_write_at_once(void **state)
+{
+    (void)state;
+    const pid_t one = start(enroll_often, 1), two = start(enroll_often, 0);
+    assert_int_equal(end_of(one), 0);
+    assert_int_equal(end_of(two), 0);
+    struct fth_store *store = open_store();
+    assert_int_equal(count_runs(store, "one"), 26);
+    assert_int_equal(count_runs(store, "two"), 26);
+    assert_int_equal(count_runs(store, "shared"), 48);
+    fth_store_close(store);
+}
+
+/* Who keeps the file to himself is waited for, and then told of. */
+static void a_lock_is_waited_for(void **state)
+{
+    (void)state;
+    struct fth_store *store = open_store(), *other = open_store();
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(enroll(store, "a", 1, 2, NULL), FTH_OK);
+    assert_int_equal(fth_store_begin(other, "keep", NULL), FTH_OK);
+    sqlite3_busy_timeout(store->database, 30);
+    assert_int_equal(enroll(store, "a", 1, 2, &error), FTH_UNAVAILABLE);
+    assert_contains(error.cause, "another process keeps it locked; nothing was changed");
+    assert_int_equal(count_runs(store, NULL), 2); /* reading is possible meanwhile */
+    assert_int_equal(fth_store_end(other, "keep", FTH_OK, NULL), FTH_OK);
+    assert_int_equal(enroll(store, "a", 1, 2, NULL), FTH_OK);
+    fth_store_close(other);
+    fth_store_close(store);
+}
+
+/* ---- a full disk ---- */
+
+/* With files limited to `most_bytes`; 0: told of as it should be. */
+static int enroll_until_full(int most_bytes)
+{
+    const struct rlimit limit = {(rlim_t)most_bytes, (rlim_t)most_bytes};
+    struct fth_store *store = NULL;
+    struct fth_error error = NO_ERROR;
+    signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+        return 1;
+    enum fth_status status = fth_store_open(path, true, &store, &error);
+    for (int i = 0; i < 100 && status == FTH_OK; i++)
+        status = enroll(store, "a", 1, 5, &error);
+    fth_store_close(store);
+    return status == FTH_IO && strstr(error.cause, "is the disk or a quota full?") &&
+                   strstr(error.cause, "Nothing was changed")
+               ? 0
+               : 2;
+}
+
+static void a_full_disk_loses_nothing(void **state)
+{
+    (void)state;
+    static const int limits[] = {0, 4096, 40000, 100000};
+    for (size_t i = 0; i < FTH_COUNT(limits); i++) {
+        assert_int_equal(end_of(start(enroll_until_full, limits[i])), 0);
+        struct fth_store *store = open_store();
+        const size_t before = count_runs(store, "a");
+        assert_int_equal(before % 5, 0);
+        assert_true(limits[i] < 40000 ? before == 0 : before > 0);
+        assert_int_equal(enroll(store, "a", 1, 5, NULL), FTH_OK);
+        assert_int_equal(count_runs(store, "a"), before + 5);
+        fth_store_close(store);
+        unlink(path);
+    }
+}
+
+/* As somebody who may not write to it. */
+static int read_only(int runs)
+{
+    struct fth_store *store = NULL;
+    struct fth_error error = NO_ERROR;
+    if (geteuid() == 0 && setuid(65534) != 0)
+        return 1;
+    if (fth_store_open(path, false, &store, NULL) != FTH_OK)
+        return 2;
+    if (count_runs(store, "a") != (size_t)runs)
+        return 3;
+    if (enroll(store, "a", 1, 5, &error) != FTH_IO || !strstr(error.cause, "it cannot be written"))
+        return 4;
+    fth_store_close(store);
+    return 0;
+}
+
+static void a_store_that_cannot_be_written_is_read(void **state)
+{
+    (void)state;
+    struct fth_store *store = open_store();
+    assert_int_equal(enroll(store, "a", 1, 5, NULL), FTH_OK);
+    fth_store_close(store);
+    assert_int_equal(chmod(path, 0444), 0);
+    assert_int_equal(chmod(".", 0755), 0);
+    assert_int_equal(end_of(start(read_only, 5)), 0);
+}
+
+#define TEST(function) cmocka_unit_test_teardown(function, remove_store)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_enrolled_is_there),
+        TEST(names_are_checked),
+        TEST(a_name_stands_for_one_gpu),
+        TEST(the_place_is_that_of_the_desktop_specification),
+        TEST(the_nearest_is_named_and_strangers_are_not),
+        TEST(one_run_of_each_is_too_few),
+        TEST(leaving_one_out_tells_how_well_it_goes),
+        TEST(an_export_can_be_imported),
+        TEST(a_wrong_document_is_refused_as_a_whole),
+        TEST(an_old_store_is_brought_up_to_date),
+        TEST(other_files_are_left_alone),
+        TEST(damage_is_noticed),
+        TEST(a_kill_at_any_moment_leaves_whole_enrolments),
+        TEST(two_can_write_at_once),
+        TEST(a_lock_is_waited_for),
+        TEST(a_full_disk_loses_nothing),
+        TEST(a_store_that_cannot_be_written_is_read),
+    };
+    return cmocka_run_group_tests_name("store", tests, enter_folder, leave_folder);
+}
