@@ -434,7 +434,7 @@ static struct fth_request make_written(const struct l2 *l2, size_t index)
 }
 
 /* The memory for it has to be there before, so that what clearing it left in L2 has gone. That for
- * touches is had at once, too, instead of more and more of it. */
+ * lines and touches is had at once, too, instead of more and more of it. */
 static struct fth_request reserve_memory(const struct l2 *l2)
 {
     struct fth_request request = fth_request_make(-1);
@@ -443,7 +443,10 @@ static struct fth_request reserve_memory(const struct l2 *l2)
     written.count = 1;
     struct fth_chain first = {.array = 1, .stride_bytes = LONGEST_STRIDE, .count = 1}, last = first;
     last.start_bytes = l2->slots * l2->slot_bytes - LONGEST_STRIDE;
+    struct fth_chain lines = lines_of(l2, 1 + MOST_STRIDES + FOOTPRINTS);
+    lines.count = 1;
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, written, 1);
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, lines, 1);
     fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, first, 1);
     fth_request_add(&request, FTH_STEP_TOUCH, FTH_PATH_CG, last, 1);
     return request;
@@ -519,12 +522,12 @@ static enum fth_status measure_size(struct l2 *l2, struct fth_error *error)
 /* What the edges are; and the memory for what comes. */
 static enum fth_status calibrate(struct l2 *l2, struct fth_error *error)
 {
-    struct fth_request requests[] = {make_request(l2, 0, LONGEST_STRIDE), reserve_memory(l2)};
+    struct fth_request requests[] = {reserve_memory(l2), make_request(l2, 0, LONGEST_STRIDE)};
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(l2->prober, requests, FTH_COUNT(requests), &answers, error);
     if (status == FTH_OK) {
-        l2->found->samples += answers.items[0].count;
-        status = find_near_edge(l2, &answers.items[0], error);
+        l2->found->samples += answers.items[1].count;
+        status = find_near_edge(l2, &answers.items[1], error);
     }
     fth_answers_fini(&answers);
     return status;
@@ -566,5 +569,7 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, const struct fth_l
         status = find_curve(&l2, error);
     if (status == FTH_OK)
         status = find_sector(&l2, error);
+    found->near_edge = l2.near_edge;
+    found->memory_edge = l2.memory_edge;
     return status;
 }
