@@ -35,9 +35,10 @@ enum {
     MOST_SLOTS = 4,
     SMALL_BYTES = 256 << 10 /* an L2 that is not larger than any */
 };
-/* Lines lie so far apart, and what a miss brings in more: each in a line of its own, and over all
- * sets, however these are chosen. */
-static const uint64_t apart_bytes = 1024;
+/* Lines lie a KiB apart at least, each in a line of its own, and so many times what a miss brings
+ * in: primes that are no number of sets, so that all sets have as many, however these are chosen.
+ */
+static const uint64_t apart_bytes = 1024, apart_counts[] = {11, 17, 37, 67, 131};
 /* What is touched to find the line: enough for all to leave where the oldest is replaced. */
 static const double line_footprint = 1.6;
 /* Footprints of the curve, as parts of the size; those between `first_within` and `last_within` are
@@ -246,7 +247,11 @@ struct l2 {
 static struct fth_chain lines_of(const struct l2 *l2, uint64_t slot)
 {
     uint64_t fill = l2->found->fill.value;
-    uint64_t stride = apart_bytes + (fill + BOTH_WAYS - 1) / BOTH_WAYS * BOTH_WAYS;
+    size_t choice = 0;
+    while (choice + 1 < FTH_COUNT(apart_counts) && apart_counts[choice] * fill < apart_bytes)
+        choice++;
+    uint64_t stride = apart_counts[choice] * fill;
+    stride = (stride + BOTH_WAYS - 1) / BOTH_WAYS * BOTH_WAYS;
     return (struct fth_chain){
         .stride_bytes = stride, .start_bytes = slot * l2->lines * stride, .count = l2->lines};
 }
@@ -393,6 +398,10 @@ static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
     if (status == FTH_OK) {
         found->partitions =
             fth_decide_partitions(&fates[FIRST_WITHIN], LAST_WITHIN - FIRST_WITHIN + 1);
+        /* No far lines say something only where lines stay for a while, and leave in the end. */
+        if (found->partitions.value == 1 &&
+            (!found->line.value || share(fates[0].near_count, &fates[0]) < 0.5))
+            found->partitions = (struct fth_verdict){0};
         struct fth_verdict *const ends[] = {
             [0] = &found->onset,
             [OF_END] = &found->full_miss,

@@ -162,8 +162,9 @@ enum fth_status fth_probe_sm_sides(const struct fth_prober *prober,
                                    const struct fth_l2_map_plan *plan, enum fth_relation *sides,
                                    size_t *samples, struct fth_error *error)
 {
+    /* Primes that are no number of sets: all sets have as many of the lines. */
     const struct fth_chain lines = {
-        .array = 4, .stride_bytes = 4096 + plan->line_bytes, .count = SIDE_LINES};
+        .array = 4, .stride_bytes = 37 * plan->line_bytes, .count = SIDE_LINES};
     struct fth_request *requests = calloc(prober->sms, sizeof *requests);
     struct fth_answers answers = {0};
     if (!requests)
@@ -215,7 +216,7 @@ enum fth_status fth_probe_l2_order(const struct fth_prober *prober,
     static const double parts[] = {0.4, 0.55, 0.7, 0.85, 1};
     const uint64_t most = plan->size_bytes / 16 / plan->line_bytes;
     const struct fth_chain lines = {.array = 6,
-                                    .stride_bytes = 1024 + plan->line_bytes,
+                                    .stride_bytes = 11 * plan->line_bytes,
                                     .count = most < ORDER_LINES ? most : ORDER_LINES};
     /* The same twice, each after the same: once more at the beginning, which does not count. */
     struct fth_request requests[3 * FTH_COUNT(parts)];
