@@ -196,7 +196,7 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
          "distance between the loads of a first walk that memory answers", NULL, NULL},
         {"partitions", &found->partitions,
          "lines that are neither near nor in memory after a touch of more than half the size",
-         room[0] ? room : NULL, "lines that are neither near nor in memory, and not half of them"},
+         room[0] ? room : NULL, "lines do not leave as they would of one partition, or of two"},
         {"onset_bytes", &found->onset,
          "the largest footprint, of seven around the size, after which all lines were in L2", NULL,
          NULL},

@@ -35,9 +35,10 @@ enum {
     MOST_SLOTS = 4,
     SMALL_BYTES = 256 << 10 /* an L2 that is not larger than any */
 };
-/* Lines lie so far apart, and what a miss brings in more: each in a line of its own, and over all
- * sets, however these are chosen. */
-static const uint64_t apart_bytes = 1024;
+/* Lines lie a KiB apart at least, each in a line of its own, and so many times what a miss brings
+ * in: primes that are no number of sets, so that all sets have as many, however these are chosen.
+ */
+static const uint64_t apart_bytes = 1024, apart_counts[] = {11, 17, 37, 67, 131};
 /* What is touched to find the line: enough for all to leave where the oldest is replaced. */
 static const double line_footprint = 1.6;
 /* Footprints of the curve, as parts of the size; those between `first_within` and `last_within` are
@@ -246,7 +247,11 @@ struct l2 {
 static struct fth_chain lines_of(const struct l2 *l2, uint64_t slot)
 {
     uint64_t fill = l2->found->fill.value;
-    uint64_t stride = apart_bytes + (fill + BOTH_WAYS - 1) / BOTH_WAYS * BOTH_WAYS;
+    size_t choice = 0;
+    while (choice + 1 < FTH_COUNT(apart_counts) && apart_counts[choice] * fill < apart_bytes)
+        choice++;
+    uint64_t stride = apart_counts[choice] * fill;
+    stride = (stride + BOTH_WAYS - 1) / BOTH_WAYS * BOTH_WAYS;
     return (struct fth_chain){
         .stride_bytes = stride, .start_bytes = slot * l2->lines * stride, .count = l2->lines};
 }
@@ -393,6 +398,10 @@ static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
     if (status == FTH_OK) {
         found->partitions =
             fth_decide_partitions(&fates[FIRST_WITHIN], LAST_WITHIN - FIRST_WITHIN + 1);
+        /* No far lines say something only where lines stay for a while, and leave in the end. */
+        if (found->partitions.value == 1 &&
+            (!found->line.value || share(fates[0].near_count, &fates[0]) < 0.5))
+            found->partitions = (struct fth_verdict){0};
         struct fth_verdict *const ends[] = {
             [0] = &found->onset,
             [OF_END] = &found->full_miss,
@@ -434,7 +443,7 @@ static struct fth_request make_written(const struct l2 *l2, size_t index)
 }
 
 /* The memory for it has to be there before, so that what clearing it left in L2 has gone. That for
- * touches is had at once, too, instead of more and more of it. */
+ * lines and touches is had at once, too, instead of more and more of it. */
 static struct fth_request reserve_memory(const struct l2 *l2)
 {
     struct fth_request request = fth_request_make(-1);
@@ -443,7 +452,10 @@ static struct fth_request reserve_memory(const struct l2 *l2)
     written.count = 1;
     struct fth_chain first = {.array = 1, .stride_bytes = LONGEST_STRIDE, .count = 1}, last = first;
     last.start_bytes = l2->slots * l2->slot_bytes - LONGEST_STRIDE;
+    struct fth_chain lines = lines_of(l2, 1 + MOST_STRIDES + FOOTPRINTS);
+    lines.count = 1;
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, written, 1);
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, lines, 1);
     fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, first, 1);
     fth_request_add(&request, FTH_STEP_TOUCH, FTH_PATH_CG, last, 1);
     return request;
@@ -519,12 +531,12 @@ static enum fth_status measure_size(struct l2 *l2, struct fth_error *error)
 /* What the edges are; and the memory for what comes. */
 static enum fth_status calibrate(struct l2 *l2, struct fth_error *error)
 {
-    struct fth_request requests[] = {make_request(l2, 0, LONGEST_STRIDE), reserve_memory(l2)};
+    struct fth_request requests[] = {reserve_memory(l2), make_request(l2, 0, LONGEST_STRIDE)};
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(l2->prober, requests, FTH_COUNT(requests), &answers, error);
     if (status == FTH_OK) {
-        l2->found->samples += answers.items[0].count;
-        status = find_near_edge(l2, &answers.items[0], error);
+        l2->found->samples += answers.items[1].count;
+        status = find_near_edge(l2, &answers.items[1], error);
     }
     fth_answers_fini(&answers);
     return status;
@@ -566,5 +578,7 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, const struct fth_l
         status = find_curve(&l2, error);
     if (status == FTH_OK)
         status = find_sector(&l2, error);
+    found->near_edge = l2.near_edge;
+    found->memory_edge = l2.memory_edge;
     return status;
 }

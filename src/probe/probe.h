@@ -8,6 +8,7 @@
  *   fetch.c     instruction caches                 constant.c  constant caches
  *   bandwidth.c how much passes in a time          operate.c   what one operation costs
  *   banks.c     banks of shared memory             fingerprint.c  by what to know it again
+ *   bandwidth.c how much passes in a time          l2map.c     homes of lines, sides of SMs
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -220,11 +221,64 @@ struct fth_l2_found {
     /* Of footprints around the size: the largest after which all lines were still in L2, and the
      * smallest after which none was; the same, of lines that are near. */
     struct fth_verdict onset, full_miss, near_onset, near_full_miss;
+    double near_edge,
+        memory_edge; /* of a timed hop: near up to the first, memory above the second */
     size_t samples;
 };
 FTH_MUST_USE enum fth_status fth_probe_l2(const struct fth_prober *prober,
                                           const struct fth_l2_plan *plan,
                                           struct fth_l2_found *found, struct fth_error *error);
+
+/* ---- l2map.c ---- */
+
+/* What fth_probe_l2 and fth_probe_memory_latency have found. Cycles are of a timed hop. */
+struct fth_l2_map_plan {
+    uint64_t size_bytes, line_bytes;
+    double near_edge, memory_edge;
+    double memory_middle; /* between near and far memory; NAN: they are one plateau */
+};
+enum fth_home { FTH_HOME_UNKNOWN, FTH_HOME_NEAR, FTH_HOME_FAR };
+/* Of a line that was timed after a touch of seven tenths of the L2. */
+enum fth_home fth_home_of(uint32_t cycles, const struct fth_l2_map_plan *plan);
+
+/* How the homes of two rows of lines, or of one row as two SMs see it, are related. */
+enum fth_relation {
+    FTH_RELATION_UNKNOWN,
+    FTH_RELATION_SAME,
+    FTH_RELATION_OPPOSITE,
+    FTH_RELATION_MIXED
+};
+/* Rows of enum fth_home. */
+enum fth_relation fth_decide_relation(const uint8_t *a, const uint8_t *b, size_t count);
+
+/* Bits of the address, up to those within a page: a line's home is the parity of those in `mask`
+ * where none is in `mixed`, which change it in some places and not in others. */
+struct fth_home_mask {
+    uint64_t mask, mixed, unknown, looked_at;
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
+                                                 const struct fth_l2_map_plan *plan,
+                                                 struct fth_home_mask *found,
+                                                 struct fth_error *error);
+/* Which SMs are near the same partition as the first; `sides` has room for all. */
+FTH_MUST_USE enum fth_status fth_probe_sm_sides(const struct fth_prober *prober,
+                                                const struct fth_l2_map_plan *plan,
+                                                enum fth_relation *sides, size_t *samples,
+                                                struct fth_error *error);
+/* The part of a first walk, a line at a time, that L2 has already: 0 where nothing is prefetched.
+ */
+FTH_MUST_USE enum fth_status fth_probe_prefetch(const struct fth_prober *prober,
+                                                const struct fth_l2_map_plan *plan, double *part,
+                                                size_t *samples, struct fth_error *error);
+double fth_prefetched_part(const uint32_t *cycles, size_t count, double threshold);
+/* Whether the same lines leave when the same is done again, beyond chance: 1 always, 0 at random;
+ * NAN: all leave at once, or none, which is an order too. */
+FTH_MUST_USE enum fth_status fth_probe_l2_order(const struct fth_prober *prober,
+                                                const struct fth_l2_map_plan *plan,
+                                                double *agreement, size_t *samples,
+                                                struct fth_error *error);
+double fth_same_fates(const uint32_t *a, const uint32_t *b, size_t count, double edge);
 
 /* ---- tlb.c ---- */
 

@@ -285,6 +285,106 @@ static void cold_tlbs_cost_their_penalties(void **state)
     fth_device_close(prober.device);
 }
 
+/* ---- l2map.c ---- */
+
+static void homes_are_told_by_three_edges(void **state)
+{
+    (void)state;
+    const struct fth_l2_map_plan plan = {
+        .near_edge = 390, .memory_edge = 525, .memory_middle = 655};
+    assert_int_equal(fth_home_of(300, &plan), FTH_HOME_UNKNOWN);
+    assert_int_equal(fth_home_of(465, &plan), FTH_HOME_FAR);
+    assert_int_equal(fth_home_of(560, &plan), FTH_HOME_NEAR);
+    assert_int_equal(fth_home_of(735, &plan), FTH_HOME_FAR);
+    assert_int_equal(fth_home_of(5600, &plan), FTH_HOME_UNKNOWN);
+}
+
+static void rows_of_homes_are_related(void **state)
+{
+    (void)state;
+    uint8_t a[100], b[100];
+    for (size_t differ = 0; differ <= 100; differ += 10) {
+        for (size_t i = 0; i < 100; i++) {
+            a[i] = i % 3 ? FTH_HOME_NEAR : FTH_HOME_FAR;
+            b[i] = i < differ ? (uint8_t)(FTH_HOME_NEAR + FTH_HOME_FAR - a[i]) : a[i];
+        }
+        assert_int_equal(fth_decide_relation(a, b, 100), differ <= 10   ? FTH_RELATION_SAME
+                                                         : differ >= 90 ? FTH_RELATION_OPPOSITE
+                                                                        : FTH_RELATION_MIXED);
+    }
+    memset(b, FTH_HOME_UNKNOWN, sizeof b);
+    assert_int_equal(fth_decide_relation(a, b, 100), FTH_RELATION_UNKNOWN);
+}
+
+static void prefetching_and_order_show_in_samples(void **state)
+{
+    (void)state;
+    struct fth_rng rng;
+    fth_rng_init(&rng, 5);
+    uint32_t a[1000], b[1000];
+    for (size_t i = 0; i < 1000; i++) /* as Mei and Chu saw it: one miss, and then none */
+        a[i] = i ? 220 : 450;
+    assert_near(fth_prefetched_part(a, 1000, 300), 1, 0);
+    for (size_t i = 0; i < 1000; i++)
+        a[i] = 450;
+    assert_near(fth_prefetched_part(a, 1000, 300), 0, 0);
+    assert_true(isnan(fth_same_fates(a, a, 1000, 300))); /* all of them are lost */
+    for (size_t i = 0; i < 1000; i++) {
+        a[i] = fth_rng_below(&rng, 2) ? 450 : 220;
+        b[i] = fth_rng_below(&rng, 2) ? 450 : 220;
+    }
+    assert_near(fth_same_fates(a, a, 1000, 300), 1, 1e-9);
+    assert_near(fth_same_fates(a, b, 1000, 300), 0, 0.15);
+}
+
+static void the_map_of_a_simulated_l2_is_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *l2;
+        uint64_t line, mask;
+        bool ordered;
+    } rows[] = {
+        {"\"line_bytes\": 128, \"home_mask\": 86016", 128, 0x15000, true},
+        {"\"line_bytes\": 64, \"home_mask\": 4160", 64, 0x1040, true},
+        {"\"line_bytes\": 128, \"policy\": \"random\"", 128, 0x1ff000, false},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char elements[500];
+        struct fth_prober prober;
+        struct fth_home_mask mask;
+        enum fth_relation sides[2];
+        size_t samples = 0;
+        double part, agreement;
+        const struct fth_l2_map_plan plan = {.size_bytes = 2 << 20,
+                                             .line_bytes = rows[i].line,
+                                             .near_edge = 250,
+                                             .memory_edge = 400,
+                                             .memory_middle = 506};
+        snprintf(elements, sizeof elements,
+                 "\"l2\": {\"size_bytes\": 2097152, \"latency_cycles\": 200, \"partitions\": 2, "
+                 "\"far_latency_cycles\": 300, %s}, \"memory\": {\"latency_cycles\": 450, "
+                 "\"far_latency_cycles\": 550}",
+                 rows[i].l2);
+        open_gpu(&prober, elements);
+        assert_int_equal(fth_probe_home_mask(&prober, &plan, &mask, NULL), FTH_OK);
+        assert_int_equal(mask.mask, rows[i].mask);
+        assert_int_equal(mask.mixed | mask.unknown, 0);
+        assert_int_equal(mask.looked_at, (1 << 21) - rows[i].line);
+        assert_int_equal(fth_probe_sm_sides(&prober, &plan, sides, &samples, NULL), FTH_OK);
+        assert_int_equal(sides[0], FTH_RELATION_SAME);
+        assert_int_equal(sides[1], FTH_RELATION_OPPOSITE);
+        assert_int_equal(fth_probe_prefetch(&prober, &plan, &part, &samples, NULL), FTH_OK);
+        assert_near(part, 0, 0.05);
+        assert_int_equal(fth_probe_l2_order(&prober, &plan, &agreement, &samples, NULL), FTH_OK);
+        if (rows[i].ordered)
+            assert_true(isnan(agreement) || agreement > 0.9);
+        else
+            assert_true(agreement < 0.5);
+        fth_device_close(prober.device);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +398,10 @@ int main(void)
         cmocka_unit_test(l2s_are_found),
         cmocka_unit_test(sizes_that_are_not_told_are_measured),
         cmocka_unit_test(cold_tlbs_cost_their_penalties),
+        cmocka_unit_test(homes_are_told_by_three_edges),
+        cmocka_unit_test(rows_of_homes_are_related),
+        cmocka_unit_test(prefetching_and_order_show_in_samples),
+        cmocka_unit_test(the_map_of_a_simulated_l2_is_found),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
