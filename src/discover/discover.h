@@ -56,12 +56,17 @@ FTH_MUST_USE enum fth_status fth_note_number(struct fth_gpu *gpu, const struct f
 FTH_MUST_USE enum fth_status fth_note_count(struct fth_gpu *gpu, const char *element,
                                             const char *attribute, double value, size_t samples,
                                             const char *method, struct fth_error *error);
+/* The same with a confidence. */
+FTH_MUST_USE enum fth_status fth_note_sure(struct fth_gpu *gpu, const char *element,
+                                           const char *attribute, double value, double confidence,
+                                           size_t samples, const char *method,
+                                           struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_note_text(struct fth_gpu *gpu, const char *element,
                                            const char *attribute, const char *text,
                                            const char *method, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_note_texts(struct fth_gpu *gpu, const char *element,
                                             const char *attribute, const char *const *texts,
-                                            size_t count, const char *method,
+                                            size_t count, double confidence, const char *method,
                                             struct fth_error *error);
 /* latency_cycles (or another attribute in cycles) and, where the clock is known, latency_ns. */
 FTH_MUST_USE enum fth_status fth_note_latency(struct fth_gpu *gpu, const char *element,
@@ -71,6 +76,11 @@ FTH_MUST_USE enum fth_status fth_note_latency(struct fth_gpu *gpu, const char *e
 FTH_MUST_USE enum fth_status fth_note_unknown(struct fth_gpu *gpu, const char *element,
                                               const char *attribute, const char *reason,
                                               struct fth_error *error);
+/* How many of a cache an SM has, with the plot that says so. */
+FTH_MUST_USE enum fth_status fth_note_instances(struct fth_discovery *discovery,
+                                                const char *element,
+                                                const struct fth_walker *walker,
+                                                struct fth_error *error);
 /* Where the probe was inconclusive, the reason is noted and all is well; other failures stay. */
 FTH_MUST_USE enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element,
                                               const char *attribute, enum fth_status status,

@@ -41,13 +41,20 @@ enum fth_status fth_note_count(struct fth_gpu *gpu, const char *element, const c
                                double value, size_t samples, const char *method,
                                struct fth_error *error)
 {
+    return fth_note_sure(gpu, element, attribute, value, NAN, samples, method, error);
+}
+
+enum fth_status fth_note_sure(struct fth_gpu *gpu, const char *element, const char *attribute,
+                              double value, double confidence, size_t samples, const char *method,
+                              struct fth_error *error)
+{
     return fth_note_number(gpu,
                            &(struct fth_note){.element = element,
                                               .attribute = attribute,
                                               .value = value,
                                               .low = NAN,
                                               .high = NAN,
-                                              .confidence = NAN,
+                                              .confidence = confidence,
                                               .samples = samples,
                                               .method = method},
                            error);
@@ -74,12 +81,13 @@ enum fth_status fth_note_text(struct fth_gpu *gpu, const char *element, const ch
 }
 
 enum fth_status fth_note_texts(struct fth_gpu *gpu, const char *element, const char *attribute,
-                               const char *const *texts, size_t count, const char *method,
-                               struct fth_error *error)
+                               const char *const *texts, size_t count, double confidence,
+                               const char *method, struct fth_error *error)
 {
     struct fth_attribute made = fth_attribute_make(attribute, FTH_TEXTS);
     made.texts = texts;
     made.count = count;
+    made.confidence = confidence;
     return note_words(gpu, element, &made, method, error);
 }
 
@@ -98,9 +106,10 @@ enum fth_status fth_note_latency(struct fth_gpu *gpu, const char *element, const
                             .value = tenths(figure->value),
                             .low = tenths(figure->low),
                             .high = tenths(figure->high),
-                            .confidence = NAN,
+                            .confidence = figure->confidence > 0 ? figure->confidence : NAN,
                             .samples = figure->samples,
-                            .method = method};
+                            .method = method,
+                            .note = figure->note};
     enum fth_status status = fth_note_number(gpu, &note, error);
     if (status != FTH_OK || strcmp(attribute, "latency_cycles") != 0 ||
         !isfinite(figure->clock_mhz) || figure->clock_mhz <= 0)
@@ -133,4 +142,32 @@ enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element, const
         *error = FTH_NO_ERROR;
     }
     return fth_note_unknown(gpu, element, attribute, cause, error);
+}
+
+enum fth_status fth_note_instances(struct fth_discovery *discovery, const char *element,
+                                   const struct fth_walker *walker, struct fth_error *error)
+{
+    static const char method[] = "which warps of a full block evict what the first one loaded";
+    struct fth_gpu *gpu = discovery->gpu;
+    struct fth_instances found;
+    struct fth_gpu_section *section;
+    enum fth_status status = fth_probe_instances(&discovery->prober, walker, &found, error);
+    if (status == FTH_OK)
+        status = fth_note_sure(gpu, element, "per_sm", found.count, found.confidence, found.samples,
+                               method, error);
+    else
+        status = fth_note_failure(gpu, element, "per_sm", status, error);
+    if (status == FTH_OK)
+        status = fth_note_section(gpu, element, &section, error);
+    if (status != FTH_OK)
+        return status;
+    /* The plot itself, to a thousandth. */
+    for (size_t i = 0; i < FTH_MOST_WARPS; i++)
+        found.disturbed[i] = round(1000 * found.disturbed[i]) / 1000;
+    struct fth_attribute plot = fth_attribute_make("disturbed_by_warp", FTH_NUMBERS);
+    plot.numbers = found.disturbed;
+    plot.count = FTH_MOST_WARPS;
+    plot.source = FTH_SOURCE_MEASURED;
+    plot.method = "share of the first warp's lines that each warp evicted";
+    return fth_gpu_set(gpu, section, &plot, error);
 }

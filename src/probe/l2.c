@@ -67,8 +67,11 @@ static enum fth_status find_far(const struct fth_samples *samples, double near_e
         if (status == FTH_OK)
             status = fth_core_mean_u32(between, count, &mean, error);
         if (status == FTH_OK)
-            *far = (struct fth_figure){mean - overhead, summary.p05 - overhead,
-                                       summary.p95 - overhead, count, samples->clock_mhz};
+            *far = (struct fth_figure){.value = mean - overhead,
+                                       .low = summary.p05 - overhead,
+                                       .high = summary.p95 - overhead,
+                                       .samples = count,
+                                       .clock_mhz = samples->clock_mhz};
     }
     free(between);
     return status;

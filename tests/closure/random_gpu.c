@@ -224,7 +224,7 @@ static void unify(struct fth_rng *rng, struct fth_gpu *gpu)
     if (left * step < 4096 || left >= ways)
         return;
     number(gpu, "l1", "default_size_bytes", left * step);
-    number(gpu, "l1", "unified_bytes", size + (double)between(rng, 0, 16) * 1024);
+    number(gpu, "l1", "unified_bytes", size + (double)between(rng, 16, 32) * 1024);
 }
 
 static void data_caches(struct fth_rng *rng, struct fth_gpu *gpu, double *slowest)
