@@ -186,7 +186,11 @@ static enum fth_status find_miss_cycles(const struct search *search, struct edge
     struct fth_chain chain = {.array = 1, .stride_bytes = FIRST_STRIDE, .count = FIRST_HOPS};
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
     struct fth_answers answers = {0};
+    /* Twice: the first time they may come from memory. */
     enum fth_status status = fth_ask(search->prober, &request, 1, &answers, error);
+    fth_answers_fini(&answers);
+    if (status == FTH_OK)
+        status = fth_ask(search->prober, &request, 1, &answers, error);
     double sorted[FIRST_HOPS], scratch[FIRST_HOPS];
     size_t count = 0;
     for (size_t i = 1; status == FTH_OK && i < answers.items[0].count; i++)
