@@ -63,7 +63,7 @@ double fth_most_by_chance(double expected)
 }
 
 /* How many passes over so many hops: enough for misses to stand out of the disturbances that take
- * as long, by five standard deviations of these and three of their own. */
+ * as long, by the five standard deviations that are asked for and two more. */
 static unsigned passes_for(const struct edge *edge, uint64_t count)
 {
     if (!edge->disturbed)
@@ -71,8 +71,7 @@ static unsigned passes_for(const struct edge *edge, uint64_t count)
     unsigned passes = TIMED_PASSES;
     for (; passes < MOST_PASSES; passes++) {
         const double strays = passes * (double)count * edge->like_miss_rate;
-        const double seen = passes * least_misses;
-        if (seen > fth_most_by_chance(strays) - strays + 3 * sqrt(seen + strays))
+        if (passes * least_misses > 7 * sqrt(strays) + 2)
             break;
     }
     return passes;

@@ -365,7 +365,8 @@ static enum fth_status find_l15(struct study *study, struct fth_error *error)
         .path = FTH_PATH_CONSTANT,
         .carveout_percent = -1,
         .stride_bytes = stride,
-        .smallest_bytes = FIRST_FOOTPRINT,
+        /* L1 has next to nothing of this: what disturbs is then seen in hops of L1.5. */
+        .smallest_bytes = 4 * study->found->l1.capacity.fits_bytes,
         .largest_bytes = BANK_BYTES,
         .hit_cycles = study->l15_hop,
         .miss_cycles = study->l2_hop,

@@ -179,7 +179,7 @@ static void data_cache(struct fth_rng *rng, struct fth_gpu *gpu, const char *nam
     uint64_t line = one_of(rng, lines, FTH_COUNT(lines));
     text(gpu, name, "scope", "sm");
     /* Large ones cost a test time, and are no different. */
-    structure(rng, gpu, name, line, 5 << 10, rarely(rng, 16) ? 192 << 10 : 24 << 10);
+    structure(rng, gpu, name, line, 5 << 10, rarely(rng, 24) ? 160 << 10 : 14 << 10);
     if (line > 32 && fth_rng_below(rng, 2))
         number(gpu, name, "sector_bytes", 32);
     number(gpu, name, "per_sm", rarely(rng, 3) ? (double)(2u << fth_rng_below(rng, 2)) : 1);
@@ -339,7 +339,7 @@ static void beyond(struct fth_rng *rng, struct fth_gpu *gpu, double slowest)
     uint64_t line = one_of(rng, lines, FTH_COUNT(lines));
     double latency = round(slowest * 1.4) + cycles(rng, 60, 200);
     text(gpu, "l2", "scope", "gpu");
-    structure(rng, gpu, "l2", line, 512 << 10, 1 << 20);
+    structure(rng, gpu, "l2", line, 512 << 10, 768 << 10);
     number(gpu, "l2", "latency_cycles", latency);
     double memory = round(latency) + cycles(rng, 80, 400);
     text(gpu, "memory", "scope", "gpu");
