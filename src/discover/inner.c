@@ -18,8 +18,14 @@ enum fth_status fth_discover_shared(struct fth_discovery *discovery, struct fth_
     enum fth_status status = FTH_OK;
     if (fth_discovery_wants(discovery, "shared")) {
         struct fth_figure cycles;
+        double overhead;
+        char note[FTH_NOTE_BYTES];
         fth_log_progress(discovery->prober.log, "shared memory", 0.4);
         status = fth_probe_latency(&discovery->prober, &plan, &cycles, error);
+        if (status == FTH_OK)
+            status = fth_probe_overhead(&discovery->prober, &plan, cycles.value, &overhead, error);
+        if (status == FTH_OK)
+            cycles.note = fth_note_agreement(discovery, cycles.value, overhead, note);
         if (status == FTH_OK)
             status =
                 fth_note_latency(gpu, "shared", "latency_cycles", &cycles, fth_pass_method, error);
@@ -171,6 +177,9 @@ enum fth_status fth_discover_constants(struct fth_discovery *discovery, struct f
     status = fth_probe_constants(&discovery->prober, levels.count ? &levels : NULL, &found, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, "constant_l1", "size_bytes", status, error);
+    char note[FTH_NOTE_BYTES];
+    found.l1.cycles.note =
+        fth_note_agreement(discovery, found.l1.cycles.value, found.overhead_cycles, note);
     status = note_constants(discovery, "constant_l1", &found.l1, fth_pass_method, error);
     if (status == FTH_OK)
         status = count_constants(discovery, &found, error);

@@ -18,10 +18,11 @@ struct cache {
     bool present;
     struct fth_figure latency;
     double overhead_cycles;
-    struct fth_walker walker; /* bytes 0: not measured */
-    const struct cache *same; /* the one that it is, where that came first */
-    bool shares[3];           /* with the others, by place in the table */
-    double sure[3];           /* of that */
+    char note[FTH_NOTE_BYTES]; /* of the latency */
+    struct fth_walker walker;  /* bytes 0: not measured */
+    const struct cache *same;  /* the one that it is, where that came first */
+    bool shares[3];            /* with the others, by place in the table */
+    double sure[3];            /* of that */
 };
 enum { CACHES = 3 };
 
@@ -45,6 +46,8 @@ static enum fth_status find_latency(struct fth_discovery *discovery, struct cach
                                     &cache->overhead_cycles, error);
     if (status != FTH_OK)
         return status;
+    cache->latency.note =
+        fth_note_agreement(discovery, cache->latency.value, cache->overhead_cycles, cache->note);
     cache->present = cache->latency.value <= cached_part * discovery->l2.value;
     cache->walker = (struct fth_walker){.path = cache->path,
                                         .threshold_cycles =
@@ -228,8 +231,10 @@ static enum fth_status note_sharing(struct fth_discovery *discovery, const struc
             names[count++] = caches[i].element;
             sure = fmin(sure, caches[index].sure[i]);
         }
-    if (count == 0)
+    if (count == 0) {
+        fth_note_forget(discovery->gpu, caches[index].element, "shared_with");
         return FTH_OK;
+    }
     return fth_note_texts(discovery->gpu, caches[index].element, "shared_with", names, count, sure,
                           "loads of either evict what the other has loaded", error);
 }

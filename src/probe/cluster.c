@@ -17,10 +17,11 @@ enum {
     /* Multiples of how many loads stand in a row; the longer one is 8 KiB, 2 ms in all. */
     SHORT_COUNT = 32,
     LONG_COUNT = 1056,
-    /* Where something disturbs: so short that it does not in about half of the passes, a
-     * dozen of which make one. */
+    /* Where something disturbs: so short that it does not in about half of the passes, and
+     * so many of these for one figure that it surely does not in a quarter. */
     CLEAN_COUNT = 64,
-    CLEAN_PASSES = 12 * TIMED_PASSES,
+    CLEAN_PARTS = 5,
+    CLEAN_PASSES = 36 * CLEAN_PARTS,
 };
 /* Passes of one length differ by less where nothing disturbs. */
 static const double steady_part = 0.01;
@@ -66,17 +67,17 @@ static enum fth_status add_target(const struct fth_samples *less, const struct f
     enum fth_status status = steady ? median_of(less, &from, error)
                                     : fth_clean_mean_u32(less->cycles, less->count, &from, error);
     const double hops = steady ? LONG_COUNT - SHORT_COUNT : CLEAN_COUNT - SHORT_COUNT;
-    for (size_t i = 0; i < TIMED_PASSES && status == FTH_OK; i++) {
+    const size_t count = steady ? TIMED_PASSES : CLEAN_PARTS, part = more->count / count;
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
         double to = more->cycles[i];
-        const size_t part = more->count / TIMED_PASSES;
         if (!steady)
             status = fth_clean_mean_u32(more->cycles + i * part, part, &to, error);
         slopes[i] = (to - from) / hops;
     }
     if (status == FTH_OK)
-        status = figure_of(slopes, TIMED_PASSES, more->clock_mhz, figure, error);
+        status = figure_of(slopes, count, more->clock_mhz, figure, error);
     if (status == FTH_OK)
-        pool->count += TIMED_PASSES;
+        pool->count += count;
     return status;
 }
 

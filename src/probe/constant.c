@@ -291,6 +291,7 @@ static enum fth_status find_l1_latency(struct study *study, struct fth_error *er
         status =
             fth_probe_overhead(study->prober, &l1_array, cycles->value, &study->overhead, error);
     study->disturbed = cycles->disturbed;
+    study->found->overhead_cycles = study->overhead;
     return status;
 }
 

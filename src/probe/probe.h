@@ -278,6 +278,7 @@ struct fth_constant_cache {
  */
 struct fth_constants {
     struct fth_constant_cache l1, l15;
+    double overhead_cycles; /* of timing one hop */
     bool has_l15;
     bool l15_by_passes;          /* its latency is from whole passes; otherwise from single hops */
     enum fth_sharing with_code;  /* of L1.5 with an instruction cache */

@@ -304,7 +304,7 @@ static void constant_caches(struct fth_rng *rng, struct fth_gpu *gpu, const char
             set(gpu, code, *fth_gpu_attribute(gpu, "constant_l15", shape[i]));
         share(gpu, (const char *const[]){"constant_l15", code}, 2);
     } else {
-        even(rng, gpu, "constant_l15", between(rng, 8 * kib, rarely(rng, 4) ? 96 : 60), line, 512);
+        even(rng, gpu, "constant_l15", between(rng, 8 * kib, rarely(rng, 4) ? 96 : 40), line, 512);
         policy(rng, gpu, "constant_l15", 0, 3);
     }
     number(gpu, "constant_l15", "latency_cycles", latency);

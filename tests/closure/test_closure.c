@@ -171,6 +171,18 @@ static void compare_sharing(const struct fth_gpu *truth, const struct fth_gpu *f
         }
 }
 
+/* Whole passes and single loads of a simulated GPU agree to a cycle. */
+static void compare_ways(const struct fth_gpu *found, struct outcome *outcome)
+{
+    static const char *const elements[] = {"l1", "texture", "readonly", "constant_l1", "shared"};
+    for (size_t i = 0; i < FTH_COUNT(elements); i++) {
+        const struct fth_attribute *cycles =
+            fth_gpu_attribute(found, elements[i], "latency_cycles");
+        if (cycles && cycles->note && strstr(cycles->note, "load by load"))
+            complain(outcome, SM, "%s: %s", elements[i], cycles->note);
+    }
+}
+
 static unsigned count_code(const struct fth_gpu *gpu)
 {
     static const char *const names[] = {"instruction_l0", "instruction_l1", "instruction_l15"};
@@ -235,6 +247,7 @@ static void compare(const struct fth_gpu *truth, const struct fth_gpu *found,
         if (global || strcmp(sharing[i], "l1") != 0)
             compare_sharing(truth, found, sharing[i], outcome);
     find_inventions(truth, found, outcome);
+    compare_ways(found, outcome);
 }
 
 /* How many loops there were, and what they came to. */
