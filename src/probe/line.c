@@ -48,18 +48,25 @@ static enum fth_status ask_everywhere(const struct fth_prober *prober,
 }
 
 /* Takes the answer of all together, and how many of the repeats give it alone. */
-static void decide(const unsigned counts[REPEATS][MOST_COUNTS], uint64_t unit,
-                   struct fth_length *length)
+static void decide(const unsigned all[MOST_COUNTS], const unsigned counts[REPEATS][MOST_COUNTS],
+                   uint64_t unit, struct fth_length *length)
 {
-    unsigned all[MOST_COUNTS] = {0}, same = 0;
-    for (size_t i = 0; i < REPEATS; i++)
-        for (size_t k = 0; k < MOST_COUNTS; k++)
-            all[k] += counts[i][k];
-    unsigned answer = fth_most_frequent(all, MOST_COUNTS);
+    unsigned answer = fth_most_frequent(all, MOST_COUNTS), same = 0;
     for (size_t i = 0; i < REPEATS; i++)
         same += answer && fth_most_frequent(counts[i], MOST_COUNTS) == answer;
     length->bytes = answer * unit;
     length->confidence = (same + 1.0) / (REPEATS + 2.0);
+}
+
+/* A first walk is the same on all SMs: a hop is slow where it is in most of them. */
+static void vote(const struct fth_answers *answers, double threshold, uint32_t *hops)
+{
+    for (size_t hop = 0; hop < answers->items[0].count; hop++) {
+        unsigned slow = 0;
+        for (size_t i = 0; i < answers->count; i++)
+            slow += answers->items[i].cycles[hop] > threshold;
+        hops[hop] = 2 * slow > answers->count ? UINT32_MAX : 0;
+    }
 }
 
 enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
@@ -73,13 +80,19 @@ enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
     struct fth_answers answers = {0};
     *length = (struct fth_length){0};
     enum fth_status status = ask_everywhere(prober, &request, &answers, error);
-    unsigned counts[REPEATS][MOST_COUNTS] = {{0}};
+    unsigned counts[REPEATS][MOST_COUNTS] = {{0}}, all[MOST_COUNTS] = {0};
+    uint32_t hops[MOST_COUNTS];
     for (size_t i = 0; i < answers.count; i++) {
         length->samples += answers.items[i].count;
         fth_count_distances(&answers.items[i], plan->threshold_cycles, counts[i]);
     }
+    if (status == FTH_OK) {
+        const struct fth_samples voted = {.cycles = hops, .count = answers.items[0].count};
+        vote(&answers, plan->threshold_cycles, hops);
+        fth_count_distances(&voted, plan->threshold_cycles, all);
+    }
     fth_answers_fini(&answers);
-    decide((const unsigned(*)[MOST_COUNTS])counts, stride, length);
+    decide(all, (const unsigned(*)[MOST_COUNTS])counts, stride, length);
     if (status == FTH_OK && length->bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find what a miss fetches", NULL,
                           "the misses of a first walk are not evenly apart");
@@ -152,7 +165,11 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     const double hops = (double)chain.count;
     if (slow)
         discount(counts, hops, (double)slow / (REPEATS * hops));
-    decide((const unsigned(*)[MOST_COUNTS])counts, fetch_bytes, length);
+    unsigned all[MOST_COUNTS] = {0};
+    for (size_t i = 0; i < REPEATS; i++)
+        for (size_t run = 1; run <= MOST_RUN; run++)
+            all[run] += counts[i][run];
+    decide(all, (const unsigned(*)[MOST_COUNTS])counts, fetch_bytes, length);
     if (status == FTH_OK && length->bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find the line", NULL,
                           "what is evicted has no one length");

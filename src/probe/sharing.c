@@ -9,7 +9,7 @@
 
 /* The actor's: where a cache replaces at random, one pass leaves some, and of few lines all by
  * chance. */
-enum { ACTOR_PASSES = 2, FEW_LINES = 256, FEW_LINES_PASSES = 8 };
+enum { ACTOR_PASSES = 2, FEW_LINES = 64, FEW_LINES_PASSES = 8 };
 /* Of its cache: what the victim walks. Enough to see, and little enough to stay if left alone. */
 static const double victim_part = 0.5;
 /* Of the victim's lines: what an actor in the same cache evicts at least, and one in another at
