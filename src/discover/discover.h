@@ -28,7 +28,8 @@ bool fth_discovery_wants(const struct fth_discovery *discovery, const char *elem
 typedef enum fth_status fth_stage(struct fth_discovery *discovery, struct fth_error *error);
 fth_stage fth_discover_l2_latency, fth_discover_sm, fth_discover_shared, fth_discover_constants,
     fth_discover_memory, fth_discover_l2, fth_discover_tlbs, fth_discover_cold, fth_discover_rates;
-/* Figures that cannot be true are taken out, with the reason. */
+/* Figures that cannot be true are measured again and, where that does not help, taken out, with the
+ * reason. */
 fth_stage fth_discover_gates;
 
 /* ---- note.c ---- */
@@ -56,21 +57,39 @@ FTH_MUST_USE enum fth_status fth_note_number(struct fth_gpu *gpu, const struct f
 FTH_MUST_USE enum fth_status fth_note_count(struct fth_gpu *gpu, const char *element,
                                             const char *attribute, double value, size_t samples,
                                             const char *method, struct fth_error *error);
+/* The same with a confidence. */
+FTH_MUST_USE enum fth_status fth_note_sure(struct fth_gpu *gpu, const char *element,
+                                           const char *attribute, double value, double confidence,
+                                           size_t samples, const char *method,
+                                           struct fth_error *error);
+/* Whether single loads say the same as whole passes, to a cycle, once what the clock costs is taken
+ * off as it was found with L2: NULL, or a text in `note` that says why not. */
+enum { FTH_NOTE_BYTES = 160 };
+const char *fth_note_agreement(const struct fth_discovery *discovery, double latency_cycles,
+                               double overhead_cycles, char note[FTH_NOTE_BYTES]);
 FTH_MUST_USE enum fth_status fth_note_text(struct fth_gpu *gpu, const char *element,
                                            const char *attribute, const char *text,
                                            const char *method, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_note_texts(struct fth_gpu *gpu, const char *element,
                                             const char *attribute, const char *const *texts,
-                                            size_t count, const char *method,
+                                            size_t count, double confidence, const char *method,
                                             struct fth_error *error);
 /* latency_cycles (or another attribute in cycles) and, where the clock is known, latency_ns. */
 FTH_MUST_USE enum fth_status fth_note_latency(struct fth_gpu *gpu, const char *element,
                                               const char *attribute,
                                               const struct fth_figure *figure, const char *method,
                                               struct fth_error *error);
+/* Takes an attribute out, where it is there. */
+void fth_note_forget(struct fth_gpu *gpu, const char *element, const char *attribute);
+/* Takes it out and says why. */
 FTH_MUST_USE enum fth_status fth_note_unknown(struct fth_gpu *gpu, const char *element,
                                               const char *attribute, const char *reason,
                                               struct fth_error *error);
+/* How many of a cache an SM has, with the plot that says so. */
+FTH_MUST_USE enum fth_status fth_note_instances(struct fth_discovery *discovery,
+                                                const char *element,
+                                                const struct fth_walker *walker,
+                                                struct fth_error *error);
 /* Where the probe was inconclusive, the reason is noted and all is well; other failures stay. */
 FTH_MUST_USE enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element,
                                               const char *attribute, enum fth_status status,

@@ -18,8 +18,14 @@ enum fth_status fth_discover_shared(struct fth_discovery *discovery, struct fth_
     enum fth_status status = FTH_OK;
     if (fth_discovery_wants(discovery, "shared")) {
         struct fth_figure cycles;
+        double overhead;
+        char note[FTH_NOTE_BYTES];
         fth_log_progress(discovery->prober.log, "shared memory", 0.4);
         status = fth_probe_latency(&discovery->prober, &plan, &cycles, error);
+        if (status == FTH_OK)
+            status = fth_probe_overhead(&discovery->prober, &plan, cycles.value, &overhead, error);
+        if (status == FTH_OK)
+            cycles.note = fth_note_agreement(discovery, cycles.value, overhead, note);
         if (status == FTH_OK)
             status =
                 fth_note_latency(gpu, "shared", "latency_cycles", &cycles, fth_pass_method, error);
@@ -81,7 +87,7 @@ static enum fth_status note_code(struct fth_discovery *discovery,
                                    .value = (double)level->fits_bytes,
                                    .low = (double)level->fits_bytes,
                                    .high = (double)level->misses_bytes,
-                                   .confidence = NAN,
+                                   .confidence = level->confidence,
                                    .samples = levels->samples,
                                    .method = "the longest straight-line code at this pace",
                                    .note = note},
@@ -96,19 +102,19 @@ static enum fth_status note_code(struct fth_discovery *discovery,
 /* ---- constants ---- */
 
 static enum fth_status note_constants(struct fth_discovery *discovery, const char *element,
-                                      const struct fth_constant_cache *cache,
+                                      const struct fth_constant_cache *cache, const char *method,
                                       struct fth_error *error)
 {
     struct fth_gpu *gpu = discovery->gpu;
     const struct fth_capacity *capacity = &cache->capacity;
     enum fth_status status =
-        fth_note_latency(gpu, element, "latency_cycles", &cache->cycles, fth_pass_method, error);
+        fth_note_latency(gpu, element, "latency_cycles", &cache->cycles, method, error);
     if (status == FTH_OK)
         status = fth_note_text(gpu, element, "scope", "sm", NULL, error);
     if (status == FTH_OK && cache->line_bytes)
-        status =
-            fth_note_count(gpu, element, "line_bytes", (double)cache->line_bytes, capacity->samples,
-                           "distance between the misses of a first walk", error);
+        status = fth_note_sure(gpu, element, "line_bytes", (double)cache->line_bytes,
+                               cache->line_confidence, capacity->samples,
+                               "distance between the misses of a first walk", error);
     if (status != FTH_OK)
         return status;
     if (capacity->misses_bytes == 0)
@@ -133,25 +139,18 @@ static enum fth_status note_constants(struct fth_discovery *discovery, const cha
 static enum fth_status count_constants(struct fth_discovery *discovery,
                                        const struct fth_constants *found, struct fth_error *error)
 {
-    if (!found->has_l15 || found->l1.capacity.misses_bytes == 0 || found->l1.line_bytes == 0)
+    if (found->l1.capacity.misses_bytes == 0 || found->l1.line_bytes == 0)
         return FTH_OK;
+    const double behind = found->has_l15 ? found->l15.cycles.value : discovery->l2.value;
     /* Timing a hop costs about as much on either side. */
     const struct fth_walker walker = {
         .path = FTH_PATH_CONSTANT,
         .bytes = found->l1.capacity.fits_bytes,
         .stride_bytes = found->l1.line_bytes,
         .threshold_cycles = sqrt((found->l1.cycles.value + discovery->l2_overhead_cycles) *
-                                 (found->l15.cycles.value + discovery->l2_overhead_cycles)),
+                                 (behind + discovery->l2_overhead_cycles)),
         .carveout_percent = -1};
-    unsigned instances = 0;
-    double disturbed[FTH_MOST_WARPS];
-    size_t samples = 0;
-    enum fth_status status =
-        fth_probe_instances(&discovery->prober, &walker, &instances, disturbed, &samples, error);
-    if (status != FTH_OK)
-        return fth_note_failure(discovery->gpu, "constant_l1", "per_sm", status, error);
-    return fth_note_count(discovery->gpu, "constant_l1", "per_sm", instances, samples,
-                          "which warps of a full block evict what the first one loaded", error);
+    return fth_note_instances(discovery, "constant_l1", &walker, error);
 }
 
 enum fth_status fth_discover_constants(struct fth_discovery *discovery, struct fth_error *error)
@@ -178,20 +177,30 @@ enum fth_status fth_discover_constants(struct fth_discovery *discovery, struct f
     status = fth_probe_constants(&discovery->prober, levels.count ? &levels : NULL, &found, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, "constant_l1", "size_bytes", status, error);
-    status = note_constants(discovery, "constant_l1", &found.l1, error);
+    char note[FTH_NOTE_BYTES];
+    found.l1.cycles.note =
+        fth_note_agreement(discovery, found.l1.cycles.value, found.overhead_cycles, note);
+    status = note_constants(discovery, "constant_l1", &found.l1, fth_pass_method, error);
     if (status == FTH_OK)
         status = count_constants(discovery, &found, error);
     if (status == FTH_OK && found.has_l15)
-        status = note_constants(discovery, "constant_l15", &found.l15, error);
+        status = note_constants(
+            discovery, "constant_l15", &found.l15,
+            found.l15_by_passes
+                ? fth_pass_method
+                : "single loads that take longer than from L1 and less than from L2, "
+                  "less what reading the clock costs",
+            error);
     const char *with = found.with_code == FTH_SHARING_YES && found.code_level >= 0
                            ? code_name(&levels, (size_t)found.code_level)
                            : NULL;
     static const char method[] = "constants leave as code of growing length runs";
     const char *const l15[] = {"constant_l15"};
     if (status == FTH_OK && with)
-        status =
-            fth_note_texts(discovery->gpu, "constant_l15", "shared_with", &with, 1, method, error);
+        status = fth_note_texts(discovery->gpu, "constant_l15", "shared_with", &with, 1,
+                                found.with_code_confidence, method, error);
     if (status == FTH_OK && with)
-        status = fth_note_texts(discovery->gpu, with, "shared_with", l15, 1, method, error);
+        status = fth_note_texts(discovery->gpu, with, "shared_with", l15, 1,
+                                found.with_code_confidence, method, error);
     return status;
 }

@@ -2,7 +2,11 @@
 #include "discover/discover.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+/* So near to each other are whole passes and single loads. */
+static const double agree_cycles = 1;
 
 const char fth_pass_method[] =
     "whole passes over two chains of different length, warm; median over passes";
@@ -16,6 +20,33 @@ enum fth_status fth_note_section(struct fth_gpu *gpu, const char *element,
     enum fth_status status = fth_gpu_add_element(gpu, element, error);
     *section = fth_gpu_section(gpu, element);
     return status;
+}
+
+/* What is known is not unknown any more. */
+static enum fth_status set_known(struct fth_gpu *gpu, struct fth_gpu_section *section,
+                                 const struct fth_attribute *attribute, struct fth_error *error)
+{
+    struct fth_named_texts *unknown = &section->unknown;
+    for (size_t i = 0; i < unknown->count; i++)
+        if (strcmp(unknown->items[i].name, attribute->name) == 0) {
+            memmove(&unknown->items[i], &unknown->items[i + 1],
+                    (unknown->count - i - 1) * sizeof *unknown->items);
+            unknown->count--;
+            break;
+        }
+    return fth_gpu_set(gpu, section, attribute, error);
+}
+
+void fth_note_forget(struct fth_gpu *gpu, const char *element, const char *attribute)
+{
+    struct fth_gpu_section *section = fth_gpu_section(gpu, element);
+    for (size_t i = 0; section && i < section->count; i++)
+        if (strcmp(section->attributes[i].name, attribute) == 0) {
+            memmove(&section->attributes[i], &section->attributes[i + 1],
+                    (section->count - i - 1) * sizeof *section->attributes);
+            section->count--;
+            return;
+        }
 }
 
 enum fth_status fth_note_number(struct fth_gpu *gpu, const struct fth_note *note,
@@ -34,12 +65,19 @@ enum fth_status fth_note_number(struct fth_gpu *gpu, const struct fth_note *note
     attribute.samples = note->samples ? (double)note->samples : NAN;
     attribute.low = note->low;
     attribute.high = note->high;
-    return fth_gpu_set(gpu, section, &attribute, error);
+    return set_known(gpu, section, &attribute, error);
 }
 
 enum fth_status fth_note_count(struct fth_gpu *gpu, const char *element, const char *attribute,
                                double value, size_t samples, const char *method,
                                struct fth_error *error)
+{
+    return fth_note_sure(gpu, element, attribute, value, NAN, samples, method, error);
+}
+
+enum fth_status fth_note_sure(struct fth_gpu *gpu, const char *element, const char *attribute,
+                              double value, double confidence, size_t samples, const char *method,
+                              struct fth_error *error)
 {
     return fth_note_number(gpu,
                            &(struct fth_note){.element = element,
@@ -47,7 +85,7 @@ enum fth_status fth_note_count(struct fth_gpu *gpu, const char *element, const c
                                               .value = value,
                                               .low = NAN,
                                               .high = NAN,
-                                              .confidence = NAN,
+                                              .confidence = confidence,
                                               .samples = samples,
                                               .method = method},
                            error);
@@ -62,7 +100,7 @@ static enum fth_status note_words(struct fth_gpu *gpu, const char *element,
     enum fth_status status = fth_note_section(gpu, element, &section, error);
     attribute->source = FTH_SOURCE_MEASURED;
     attribute->method = method;
-    return status == FTH_OK ? fth_gpu_set(gpu, section, attribute, error) : status;
+    return status == FTH_OK ? set_known(gpu, section, attribute, error) : status;
 }
 
 enum fth_status fth_note_text(struct fth_gpu *gpu, const char *element, const char *attribute,
@@ -74,13 +112,27 @@ enum fth_status fth_note_text(struct fth_gpu *gpu, const char *element, const ch
 }
 
 enum fth_status fth_note_texts(struct fth_gpu *gpu, const char *element, const char *attribute,
-                               const char *const *texts, size_t count, const char *method,
-                               struct fth_error *error)
+                               const char *const *texts, size_t count, double confidence,
+                               const char *method, struct fth_error *error)
 {
     struct fth_attribute made = fth_attribute_make(attribute, FTH_TEXTS);
     made.texts = texts;
     made.count = count;
+    made.confidence = confidence;
     return note_words(gpu, element, &made, method, error);
+}
+
+const char *fth_note_agreement(const struct fth_discovery *discovery, double latency_cycles,
+                               double overhead_cycles, char note[FTH_NOTE_BYTES])
+{
+    const double more = overhead_cycles - discovery->l2_overhead_cycles;
+    if (!(fabs(more) > agree_cycles))
+        return NULL;
+    snprintf(note, FTH_NOTE_BYTES,
+             "timed load by load %.1f: reading the clock costs %.1f cycles %s beside these loads "
+             "than beside those of L2",
+             latency_cycles + more, fabs(more), more > 0 ? "more" : "less");
+    return note;
 }
 
 /* A tenth of a cycle is what passes of a few hundred loads resolve. */
@@ -100,7 +152,8 @@ enum fth_status fth_note_latency(struct fth_gpu *gpu, const char *element, const
                             .high = tenths(figure->high),
                             .confidence = figure->confidence > 0 ? figure->confidence : NAN,
                             .samples = figure->samples,
-                            .method = method};
+                            .method = method,
+                            .note = figure->note};
     enum fth_status status = fth_note_number(gpu, &note, error);
     if (status != FTH_OK || strcmp(attribute, "latency_cycles") != 0 ||
         !isfinite(figure->clock_mhz) || figure->clock_mhz <= 0)
@@ -119,7 +172,10 @@ enum fth_status fth_note_unknown(struct fth_gpu *gpu, const char *element, const
 {
     struct fth_gpu_section *section;
     enum fth_status status = fth_note_section(gpu, element, &section, error);
-    return status == FTH_OK ? fth_gpu_set_unknown(gpu, section, attribute, reason, error) : status;
+    fth_note_forget(gpu, element, attribute);
+    if (status != FTH_OK || fth_gpu_unknown(gpu, element, attribute))
+        return status; /* the first reason stays */
+    return fth_gpu_set_unknown(gpu, section, attribute, reason, error);
 }
 
 enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element, const char *attribute,
@@ -133,4 +189,32 @@ enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element, const
         *error = FTH_NO_ERROR;
     }
     return fth_note_unknown(gpu, element, attribute, cause, error);
+}
+
+enum fth_status fth_note_instances(struct fth_discovery *discovery, const char *element,
+                                   const struct fth_walker *walker, struct fth_error *error)
+{
+    static const char method[] = "which warps of a full block evict what the first one loaded";
+    struct fth_gpu *gpu = discovery->gpu;
+    struct fth_instances found;
+    struct fth_gpu_section *section;
+    enum fth_status status = fth_probe_instances(&discovery->prober, walker, &found, error);
+    if (status == FTH_OK)
+        status = fth_note_sure(gpu, element, "per_sm", found.count, found.confidence, found.samples,
+                               method, error);
+    else
+        status = fth_note_failure(gpu, element, "per_sm", status, error);
+    if (status == FTH_OK)
+        status = fth_note_section(gpu, element, &section, error);
+    if (status != FTH_OK)
+        return status;
+    /* The plot itself, to a thousandth. */
+    for (size_t i = 0; i < FTH_MOST_WARPS; i++)
+        found.disturbed[i] = round(1000 * found.disturbed[i]) / 1000;
+    struct fth_attribute plot = fth_attribute_make("disturbed_by_warp", FTH_NUMBERS);
+    plot.numbers = found.disturbed;
+    plot.count = FTH_MOST_WARPS;
+    plot.source = FTH_SOURCE_MEASURED;
+    plot.method = "share of the first warp's lines that each warp evicted";
+    return fth_gpu_set(gpu, section, &plot, error);
 }

@@ -10,10 +10,6 @@
 
 /* A path is cached in the SM where its loads need at most this part of an L2's latency. */
 static const double cached_part = 0.9;
-/* Of a victim's lines: what an actor in the same cache evicts at least, and one in another at most.
- */
-static const double evicted_share = 0.5, left_share = 0.1;
-
 static const char fit_method[] = "the largest footprint without a miss in repeated walks";
 
 struct cache {
@@ -22,9 +18,11 @@ struct cache {
     bool present;
     struct fth_figure latency;
     double overhead_cycles;
-    struct fth_walker walker; /* bytes 0: not measured */
-    const struct cache *same; /* the one that it is, where that came first */
-    bool shares[3];           /* with the others, by place in the table */
+    char note[FTH_NOTE_BYTES]; /* of the latency */
+    struct fth_walker walker;  /* bytes 0: not measured */
+    const struct cache *same;  /* the one that it is, where that came first */
+    bool shares[3];            /* with the others, by place in the table */
+    double sure[3];            /* of that */
 };
 enum { CACHES = 3 };
 
@@ -48,6 +46,8 @@ static enum fth_status find_latency(struct fth_discovery *discovery, struct cach
                                     &cache->overhead_cycles, error);
     if (status != FTH_OK)
         return status;
+    cache->latency.note =
+        fth_note_agreement(discovery, cache->latency.value, cache->overhead_cycles, cache->note);
     cache->present = cache->latency.value <= cached_part * discovery->l2.value;
     cache->walker = (struct fth_walker){.path = cache->path,
                                         .threshold_cycles =
@@ -98,6 +98,7 @@ static enum fth_status find_default_size(struct fth_discovery *discovery, struct
     struct fth_capacity capacity;
     plan.carveout_percent = 100;
     plan.evidence = false;
+    plan.largest_bytes = 2 * cache->walker.bytes; /* it gets no more */
     enum fth_status status = fth_probe_capacity(&discovery->prober, &plan, &capacity, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, cache->element, "default_size_bytes", status,
@@ -110,7 +111,7 @@ static enum fth_status find_default_size(struct fth_discovery *discovery, struct
                                               .value = (double)capacity.fits_bytes,
                                               .low = (double)capacity.fits_bytes,
                                               .high = (double)capacity.misses_bytes,
-                                              .confidence = NAN,
+                                              .confidence = capacity.confidence,
                                               .samples = capacity.samples,
                                               .method = fit_method,
                                               .note = "under the largest carve-out"},
@@ -118,20 +119,21 @@ static enum fth_status find_default_size(struct fth_discovery *discovery, struct
 }
 
 static enum fth_status find_line(struct fth_discovery *discovery, struct cache *cache,
-                                 struct fth_error *error)
+                                 const struct fth_capacity *capacity, struct fth_error *error)
 {
     const struct fth_line_plan plan = {.path = cache->path,
                                        .carveout_percent = 0,
                                        .size_bytes = cache->walker.bytes,
-                                       .threshold_cycles = cache->walker.threshold_cycles};
-    uint64_t line = 0;
-    size_t samples = 0;
-    enum fth_status status = fth_probe_line_bytes(
-        &discovery->prober, &plan, cache->walker.stride_bytes, &line, &samples, error);
+                                       .threshold_cycles = cache->walker.threshold_cycles,
+                                       .miss_low_cycles = capacity->miss_low_cycles,
+                                       .miss_high_cycles = capacity->miss_high_cycles};
+    struct fth_length line;
+    enum fth_status status =
+        fth_probe_line_bytes(&discovery->prober, &plan, cache->walker.stride_bytes, &line, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, cache->element, "line_bytes", status, error);
-    return fth_note_count(discovery->gpu, cache->element, "line_bytes", (double)line, samples,
-                          "what a full cache evicts together", error);
+    return fth_note_sure(discovery->gpu, cache->element, "line_bytes", (double)line.bytes,
+                         line.confidence, line.samples, "what a full cache evicts together", error);
 }
 
 static enum fth_status find_structure(struct fth_discovery *discovery, struct cache *cache,
@@ -141,16 +143,15 @@ static enum fth_status find_structure(struct fth_discovery *discovery, struct ca
     const struct fth_line_plan first = {.path = cache->path,
                                         .carveout_percent = 0,
                                         .threshold_cycles = cache->walker.threshold_cycles};
-    uint64_t fetch = 0;
-    size_t samples = 0;
-    enum fth_status status =
-        fth_probe_fetch_bytes(&discovery->prober, &first, &fetch, &samples, error);
+    struct fth_length fetch;
+    enum fth_status status = fth_probe_fetch_bytes(&discovery->prober, &first, &fetch, error);
     if (status == FTH_OK)
-        status = fth_note_count(gpu, cache->element, "sector_bytes", (double)fetch, samples,
-                                "distance between the misses of a first walk", error);
+        status = fth_note_sure(gpu, cache->element, "sector_bytes", (double)fetch.bytes,
+                               fetch.confidence, fetch.samples,
+                               "distance between the misses of a first walk", error);
     else
         status = fth_note_failure(gpu, cache->element, "sector_bytes", status, error);
-    cache->walker.stride_bytes = fetch ? fetch : 32;
+    cache->walker.stride_bytes = fetch.bytes ? fetch.bytes : 32;
     const struct fth_capacity_plan plan = {
         .path = cache->path,
         .carveout_percent = 0,
@@ -160,6 +161,7 @@ static enum fth_status find_structure(struct fth_discovery *discovery, struct ca
         .hit_cycles = cache->latency.value + cache->overhead_cycles,
         .miss_cycles = discovery->l2.value + cache->overhead_cycles,
         .evidence = true,
+        .disturbed = cache->latency.disturbed,
     };
     struct fth_capacity capacity = {0};
     if (status == FTH_OK)
@@ -173,50 +175,24 @@ static enum fth_status find_structure(struct fth_discovery *discovery, struct ca
     status = note_capacity(gpu, cache->element, &capacity, error);
     if (status == FTH_OK)
         status = find_default_size(discovery, cache, plan, error);
-    if (status == FTH_OK && fetch)
-        status = find_line(discovery, cache, error);
+    if (status == FTH_OK && fetch.bytes)
+        status = find_line(discovery, cache, &capacity, error);
     return status;
-}
-
-static enum fth_status find_instances(struct fth_discovery *discovery, struct cache *cache,
-                                      struct fth_error *error)
-{
-    unsigned instances = 0;
-    double disturbed[FTH_MOST_WARPS];
-    size_t samples = 0;
-    enum fth_status status = fth_probe_instances(&discovery->prober, &cache->walker, &instances,
-                                                 disturbed, &samples, error);
-    if (status != FTH_OK)
-        return fth_note_failure(discovery->gpu, cache->element, "per_sm", status, error);
-    return fth_note_count(discovery->gpu, cache->element, "per_sm", instances, samples,
-                          "which warps of a full block evict what the first one loaded", error);
 }
 
 /* ---- sharing ---- */
 
 /* Whether each of the two evicts what the other has loaded. */
-static enum fth_status find_sharing(struct fth_discovery *discovery, struct cache *a,
-                                    struct cache *b, bool *shared, bool *certain,
+static enum fth_status find_sharing(struct fth_discovery *discovery, const struct cache *a,
+                                    const struct cache *b, struct fth_sharing_found *found,
                                     struct fth_error *error)
 {
-    const struct cache *const pairs[2][2] = {{a, b}, {b, a}};
-    double share[2] = {0, 0};
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < 2 && status == FTH_OK; i++) {
-        struct fth_walker victim = pairs[i][0]->walker, actor = pairs[i][1]->walker;
-        size_t samples = 0;
-        /* One of them may not have been measured yet: then it walks what the other has. */
-        uint64_t known = victim.bytes ? victim.bytes : actor.bytes;
-        victim.bytes = victim.bytes ? victim.bytes : known;
-        actor.bytes = (actor.bytes ? actor.bytes : known) * 5 / 4;
-        actor.bytes = actor.bytes < victim.bytes ? victim.bytes : actor.bytes;
-        victim.stride_bytes = victim.stride_bytes ? victim.stride_bytes : 32;
-        actor.stride_bytes = actor.stride_bytes ? actor.stride_bytes : 32;
-        status = fth_probe_evicts(&discovery->prober, &victim, &actor, &share[i], &samples, error);
-    }
-    *shared = share[0] >= evicted_share && share[1] >= evicted_share;
-    *certain = *shared || (share[0] <= left_share && share[1] <= left_share);
-    return status;
+    struct fth_walker walkers[2] = {a->walker, b->walker};
+    /* The other has not been measured yet: it walks as if it were the same, and comes by as often
+     * as the first does, which counts where a cache keeps what was used most. */
+    walkers[1].bytes = walkers[0].bytes;
+    walkers[1].stride_bytes = walkers[0].stride_bytes;
+    return fth_probe_sharing(&discovery->prober, &walkers[0], &walkers[1], found, error);
 }
 
 /* What was measured of another name of the same cache. */
@@ -224,8 +200,8 @@ static enum fth_status copy_structure(struct fth_discovery *discovery, const str
                                       struct cache *to, struct fth_error *error)
 {
     static const char *const copied[] = {
-        "size_bytes",      "default_size_bytes", "onset_bytes",  "resident_bytes",
-        "full_miss_bytes", "line_bytes",         "sector_bytes", "per_sm"};
+        "size_bytes", "default_size_bytes", "onset_bytes", "resident_bytes",   "full_miss_bytes",
+        "line_bytes", "sector_bytes",       "per_sm",      "disturbed_by_warp"};
     struct fth_gpu_section *section;
     enum fth_status status = fth_note_section(discovery->gpu, to->element, &section, error);
     for (size_t i = 0; i < FTH_COUNT(copied) && status == FTH_OK; i++) {
@@ -249,12 +225,17 @@ static enum fth_status note_sharing(struct fth_discovery *discovery, const struc
 {
     const char *names[CACHES];
     size_t count = 0;
+    double sure = 1;
     for (size_t i = 0; i < CACHES; i++)
-        if (i != index && caches[index].shares[i])
+        if (i != index && caches[index].shares[i]) {
             names[count++] = caches[i].element;
-    if (count == 0)
+            sure = fmin(sure, caches[index].sure[i]);
+        }
+    if (count == 0) {
+        fth_note_forget(discovery->gpu, caches[index].element, "shared_with");
         return FTH_OK;
-    return fth_note_texts(discovery->gpu, caches[index].element, "shared_with", names, count,
+    }
+    return fth_note_texts(discovery->gpu, caches[index].element, "shared_with", names, count, sure,
                           "loads of either evict what the other has loaded", error);
 }
 
@@ -264,15 +245,16 @@ static enum fth_status find_cache(struct fth_discovery *discovery, struct cache 
     struct cache *cache = &caches[index];
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < index && status == FTH_OK; i++) {
-        bool shared = false, certain = true;
+        struct fth_sharing_found found;
         if (!caches[i].present || caches[i].walker.bytes == 0)
             continue;
-        status = find_sharing(discovery, &caches[i], cache, &shared, &certain, error);
-        cache->shares[i] = caches[i].shares[index] = shared;
-        if (status == FTH_OK && !certain)
+        status = find_sharing(discovery, &caches[i], cache, &found, error);
+        cache->shares[i] = caches[i].shares[index] = found.sharing == FTH_SHARING_YES;
+        cache->sure[i] = caches[i].sure[index] = found.confidence;
+        if (status == FTH_OK && found.sharing == FTH_SHARING_UNKNOWN)
             status = fth_note_unknown(discovery->gpu, cache->element, "shared_with",
                                       "only one of two evicts the other, or only a part", error);
-        if (shared && !cache->same)
+        if (found.sharing == FTH_SHARING_YES && !cache->same)
             cache->same = &caches[i];
     }
     if (status == FTH_OK)
@@ -284,7 +266,7 @@ static enum fth_status find_cache(struct fth_discovery *discovery, struct cache 
         return copy_structure(discovery, cache->same, cache, error);
     status = find_structure(discovery, cache, error);
     if (status == FTH_OK && cache->walker.bytes)
-        status = find_instances(discovery, cache, error);
+        status = fth_note_instances(discovery, cache->element, &cache->walker, error);
     return status;
 }
 

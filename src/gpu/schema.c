@@ -136,6 +136,7 @@ static const struct fth_attribute_def attributes[] = {
     {"cycles_per_instruction", ICACHE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"miss_penalty_cycles", TLB, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
     {"per_sm", CACHE | ICACHE | SHARED, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"disturbed_by_warp", CACHE, FTH_NUMBERS, FTH_RULE_FRACTION, NULL},
     {"shared_with", CACHE | ICACHE, FTH_TEXTS, FTH_RULE_ELEMENT, NULL},
     {"caches", L1, FTH_TEXTS, FTH_RULE_CHOICE, cached},
     {"partitions", L2, FTH_NUMBER, FTH_RULE_COUNT, NULL},

@@ -16,8 +16,15 @@ enum {
     STRIDE = 8,
     /* Multiples of how many loads stand in a row; the longer one is 8 KiB, 2 ms in all. */
     SHORT_COUNT = 32,
-    LONG_COUNT = 1056
+    LONG_COUNT = 1056,
+    /* Where something disturbs: so short that it does not in about half of the passes, and
+     * so many of these for one figure that it surely does not in a quarter. */
+    CLEAN_COUNT = 64,
+    CLEAN_PARTS = 5,
+    CLEAN_PASSES = 36 * CLEAN_PARTS,
 };
+/* Passes of one length differ by less where nothing disturbs. */
+static const double steady_part = 0.01;
 
 /* The slopes of all passes of a kind of target. */
 struct pool {
@@ -35,41 +42,60 @@ static enum fth_status figure_of(const double *slopes, size_t count, double cloc
                                       .low = summary.p05,
                                       .high = summary.p95,
                                       .samples = count,
-                                      .clock_mhz = clock_mhz};
+                                      .clock_mhz = clock_mhz,
+                                      .confidence = fth_cycles_agreement(slopes, count)};
     return status;
 }
 
-/* One target: the slopes of the longer chain's passes against the shorter one's median. */
-static enum fth_status add_target(const struct fth_samples *less, const struct fth_samples *more,
-                                  struct pool *pool, struct fth_figure *figure,
-                                  struct fth_error *error)
+static enum fth_status median_of(const struct fth_samples *samples, double *median,
+                                 struct fth_error *error)
 {
     struct fth_summary summary;
-    enum fth_status status = fth_summary_u32(less->cycles, less->count, &summary, error);
+    enum fth_status status = fth_summary_u32(samples->cycles, samples->count, &summary, error);
+    *median = summary.median;
+    return status;
+}
+
+/* One target: the slopes of the longer chain's passes against the shorter one's median; of short
+ * chains, those in which nothing happened, as many for each target. */
+static enum fth_status add_target(const struct fth_samples *less, const struct fth_samples *more,
+                                  bool steady, struct pool *pool, struct fth_figure *figure,
+                                  struct fth_error *error)
+{
     double *slopes = pool->slopes + pool->count;
-    for (size_t i = 0; i < more->count && status == FTH_OK; i++)
-        slopes[i] = (more->cycles[i] - summary.median) / (LONG_COUNT - SHORT_COUNT);
+    double from = 0;
+    enum fth_status status = steady ? median_of(less, &from, error)
+                                    : fth_clean_mean_u32(less->cycles, less->count, &from, error);
+    const double hops = steady ? LONG_COUNT - SHORT_COUNT : CLEAN_COUNT - SHORT_COUNT;
+    const size_t count = steady ? TIMED_PASSES : CLEAN_PARTS, part = more->count / count;
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        double to = more->cycles[i];
+        if (!steady)
+            status = fth_clean_mean_u32(more->cycles + i * part, part, &to, error);
+        slopes[i] = (to - from) / hops;
+    }
     if (status == FTH_OK)
-        status = figure_of(slopes, more->count, more->clock_mhz, figure, error);
+        status = figure_of(slopes, count, more->clock_mhz, figure, error);
     if (status == FTH_OK)
-        pool->count += more->count;
+        pool->count += count;
     return status;
 }
 
 /* All targets of clusters of one size. */
-static enum fth_status ask_size(const struct fth_prober *prober, uint32_t size,
+static enum fth_status ask_size(const struct fth_prober *prober, uint32_t size, bool steady,
                                 struct fth_cluster_latency *latency, struct pool *own,
                                 struct pool *others, struct fth_error *error)
 {
     struct fth_request requests[2 * FTH_CLUSTER_TARGETS];
     for (uint32_t i = 0; i < 2 * size; i++) {
+        const uint64_t more = steady ? LONG_COUNT : CLEAN_COUNT;
         requests[i] = fth_request_make(-1);
         requests[i].family = FTH_FAMILY_CLUSTER;
         requests[i].cluster = (struct fth_cluster_chase){
             .size = size,
             .target = i / 2,
-            .chain = {.stride_bytes = STRIDE, .count = i % 2 ? LONG_COUNT : SHORT_COUNT},
-            .passes = TIMED_PASSES};
+            .chain = {.stride_bytes = STRIDE, .count = i % 2 ? more : SHORT_COUNT},
+            .passes = steady ? TIMED_PASSES : CLEAN_PASSES};
     }
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, requests, (size_t)2 * size, &answers, error);
@@ -78,7 +104,7 @@ static enum fth_status ask_size(const struct fth_prober *prober, uint32_t size,
         *item = (struct fth_cluster_target){.size = size, .target = target};
         status =
             add_target(answers.items + (size_t)2 * target, answers.items + (size_t)2 * target + 1,
-                       target ? others : own, &item->cycles, error);
+                       steady, target ? others : own, &item->cycles, error);
         latency->target_count += status == FTH_OK;
     }
     fth_answers_fini(&answers);
@@ -118,10 +144,40 @@ static enum fth_status decide(const struct pool *own, const struct pool *others,
     return status;
 }
 
+/* Clusters of all sizes. */
+static enum fth_status ask_all(const struct fth_prober *prober, bool steady,
+                               struct fth_cluster_latency *latency, struct pool *own,
+                               struct pool *others, struct fth_error *error)
+{
+    static const uint32_t sizes[] = {2, 4, 8};
+    enum fth_status status = FTH_OK;
+    own->count = others->count = latency->target_count = 0;
+    for (size_t i = 0; i < FTH_COUNT(sizes) && status == FTH_OK; i++) {
+        struct fth_error fault = FTH_NO_ERROR;
+        status = ask_size(prober, sizes[i], steady, latency, own, others, &fault);
+        /* A small GPU may have no room for the larger ones. */
+        if (status == FTH_UNSUPPORTED && i > 0)
+            return FTH_OK;
+        if (status != FTH_OK)
+            fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+    }
+    return status;
+}
+
+/* Whether passes over one target agree, for most targets. */
+static bool are_steady(const struct fth_cluster_latency *latency)
+{
+    size_t restless = 0;
+    for (size_t i = 0; i < latency->target_count; i++) {
+        const struct fth_figure *cycles = &latency->targets[i].cycles;
+        restless += cycles->high - cycles->low > steady_part * cycles->value;
+    }
+    return 2 * restless < latency->target_count;
+}
+
 enum fth_status fth_probe_cluster(const struct fth_prober *prober,
                                   struct fth_cluster_latency *latency, struct fth_error *error)
 {
-    static const uint32_t sizes[] = {2, 4, 8};
     const size_t room = (size_t)FTH_CLUSTER_TARGETS * TIMED_PASSES;
     *latency = (struct fth_cluster_latency){.far_cycles = {.value = NAN}};
     struct pool own = {.slopes = calloc(room, sizeof *own.slopes)};
@@ -129,17 +185,10 @@ enum fth_status fth_probe_cluster(const struct fth_prober *prober,
     enum fth_status status = FTH_OK;
     if (!own.slopes || !others.slopes)
         status = fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
-    for (size_t i = 0; i < FTH_COUNT(sizes) && status == FTH_OK; i++) {
-        struct fth_error fault = FTH_NO_ERROR;
-        status = ask_size(prober, sizes[i], latency, &own, &others, &fault);
-        /* A small GPU may have no room for the larger ones. */
-        if (status == FTH_UNSUPPORTED && i > 0) {
-            status = FTH_OK;
-            break;
-        }
-        if (status != FTH_OK)
-            fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
-    }
+    if (status == FTH_OK)
+        status = ask_all(prober, true, latency, &own, &others, error);
+    if (status == FTH_OK && !are_steady(latency))
+        status = ask_all(prober, false, latency, &own, &others, error);
     if (status == FTH_OK)
         status = decide(&own, &others, latency, error);
     free(own.slopes);

@@ -32,10 +32,13 @@ enum {
 };
 /* A cache before L2 takes at most this part of an L2's latency. */
 static const double before_l2 = 0.8;
+/* So much further apart than most hops of a level is still one of them; from L2, of which the
+ * slices differ, this part. */
+static const double range_cycles = 6, range_part = 0.15;
 /* So many of the first hops of lines are slow for it to be the line. */
 static const double line_share = 0.75;
-/* Where more hops than that are slow by disturbance, whole passes tell no latency. */
-static const double disturbed = 0.001;
+/* Two answers of two, by Laplace's rule. */
+static const double agreed = 0.75;
 /* Code and constants share a cache where so many of the constants leave at the most code; and so
  * near to each other are two sums that are one, or a sum and a cache. */
 static const double gone_share = 0.25, same_sum = 0.05, same_cache = 0.1;
@@ -62,6 +65,9 @@ struct study {
     double l1_hop, l15_hop, l2_hop;     /* l15_hop NAN: there is none */
     double l1_threshold, l15_threshold; /* slower hops are misses */
     double overhead, slow_rate;
+    bool disturbed;
+    double l15_low, l15_high; /* what hops of L1.5 take, but for a few */
+    double l2_low, l2_high;   /* and of L2 */
 };
 
 static enum fth_status out_of_memory(struct fth_error *error)
@@ -82,6 +88,22 @@ static struct fth_chain words(uint64_t bytes)
 }
 
 /* ---- levels ---- */
+
+/* What hops of L1.5 and of L2 take, but for a few: disturbances that take as long are told by that
+ * they are few. */
+static void find_ranges(struct study *study, const struct fth_clusters *clusters)
+{
+    study->l15_low = study->l15_high = 0;
+    for (size_t i = 1; i < clusters->count; i++) {
+        const struct fth_cluster *cluster = &clusters->items[i];
+        if (cluster->median == study->l15_hop) {
+            study->l15_low = cluster->p05 - range_cycles;
+            study->l15_high = cluster->p95 + range_cycles;
+        }
+    }
+    study->l2_low = study->l2_hop * (1 - range_part);
+    study->l2_high = study->l2_hop * (1 + range_part);
+}
 
 /* Plateaus of the hops: the first is L1; L1.5 the largest one before L2. */
 static enum fth_status find_levels(struct study *study, const uint32_t *hops, size_t count,
@@ -107,6 +129,7 @@ static enum fth_status find_levels(struct study *study, const uint32_t *hops, si
             most = clusters.items[i].count;
             study->l15_hop = clusters.items[i].median;
         }
+    find_ranges(study, &clusters);
     study->l15_threshold = sqrt(study->l15_hop * study->l2_hop);
     study->l1_threshold = sqrt(study->l1_hop * (most ? study->l15_hop : study->l2_hop));
     study->found->has_l15 = most > 0;
@@ -128,6 +151,58 @@ static uint64_t find_line(const uint32_t *hops, double threshold)
                 return line * WORD_BYTES;
         }
     return 0;
+}
+
+/* The line, and how many of the first walks alone say the same. */
+static void find_lines(const uint32_t *hops, double threshold, const struct fth_answers *answers,
+                       struct fth_constant_cache *cache)
+{
+    unsigned same = 0;
+    cache->line_bytes = find_line(hops, threshold);
+    for (size_t i = 0; i < REPEATS; i++)
+        same += find_line(answers->items[i].cycles, threshold) == cache->line_bytes;
+    cache->line_confidence = (same + 1.0) / (REPEATS + 2.0);
+}
+
+static bool is_l15(const struct study *study, uint32_t cycles)
+{
+    return cycles > study->l1_threshold && cycles <= study->l15_threshold;
+}
+
+/* The latency of L1.5, from all single hops that it answered. In parts, to see whether these agree.
+ */
+static enum fth_status find_l15_hops(struct study *study, const struct fth_answers *answers,
+                                     struct fth_error *error)
+{
+    enum { PARTS = 15 };
+    struct fth_figure *figure = &study->found->l15.cycles;
+    double values[PARTS];
+    uint32_t *hops = calloc(6 * (size_t)WORDS, sizeof *hops);
+    size_t count = 0;
+    if (!hops)
+        return out_of_memory(error);
+    for (size_t i = REPEATS; i < answers->count; i++)
+        for (size_t hop = 1; hop < answers->items[i].count; hop++)
+            if (is_l15(study, answers->items[i].cycles[hop]) && count < 6 * (size_t)WORDS)
+                hops[count++] = answers->items[i].cycles[hop];
+    enum fth_status status = FTH_OK;
+    double mean = NAN;
+    struct fth_summary summary;
+    status = fth_summary_u32(hops, count, &summary, error);
+    if (status == FTH_OK)
+        status = fth_core_mean_u32(hops, count, &mean, error);
+    const size_t part = count / PARTS;
+    for (size_t i = 0; i < PARTS && part && status == FTH_OK; i++)
+        status = fth_core_mean_u32(hops + i * part, part, &values[i], error);
+    if (status == FTH_OK)
+        *figure = (struct fth_figure){.value = mean - study->overhead,
+                                      .low = fmin(summary.p05, mean) - study->overhead,
+                                      .high = fmax(summary.p95, mean) - study->overhead,
+                                      .samples = count,
+                                      .clock_mhz = study->found->l1.cycles.clock_mhz,
+                                      .confidence = part ? fth_cycles_agreement(values, PARTS) : 0};
+    free(hops);
+    return status;
 }
 
 /* How often a hop is slow that must be in L1, since the one before it was in the same line. */
@@ -187,11 +262,14 @@ static enum fth_status look_around(struct study *study, struct fth_error *error)
     if (status == FTH_OK)
         status = find_levels(study, hops, reduce(&answers, hops), error);
     if (status == FTH_OK) {
-        found->l1.line_bytes = find_line(hops, study->l1_threshold);
+        find_lines(hops, study->l1_threshold, &answers, &found->l1);
         if (found->has_l15)
-            found->l15.line_bytes = find_line(hops, study->l15_threshold);
+            find_lines(hops, study->l15_threshold, &answers, &found->l15);
         study->slow_rate = find_slow_rate(study, &answers);
+        study->disturbed = study->disturbed || study->slow_rate > 0;
     }
+    if (status == FTH_OK && found->has_l15)
+        status = find_l15_hops(study, &answers, error);
     free(hops);
     fth_answers_fini(&answers);
     return status;
@@ -205,14 +283,15 @@ static uint64_t l1_stride(const struct fth_constants *found)
     return found->l1.line_bytes ? found->l1.line_bytes : WORD_BYTES;
 }
 
-static enum fth_status find_l1_latency(struct study *study, bool least, struct fth_error *error)
+static enum fth_status find_l1_latency(struct study *study, struct fth_error *error)
 {
-    struct fth_latency_plan plan = l1_array;
     struct fth_figure *cycles = &study->found->l1.cycles;
-    plan.least = least;
-    enum fth_status status = fth_probe_latency(study->prober, &plan, cycles, error);
+    enum fth_status status = fth_probe_latency(study->prober, &l1_array, cycles, error);
     if (status == FTH_OK)
-        status = fth_probe_overhead(study->prober, &plan, cycles->value, &study->overhead, error);
+        status =
+            fth_probe_overhead(study->prober, &l1_array, cycles->value, &study->overhead, error);
+    study->disturbed = cycles->disturbed;
+    study->found->overhead_cycles = study->overhead;
     return status;
 }
 
@@ -228,12 +307,34 @@ static enum fth_status find_l1(struct study *study, struct fth_error *error)
         .largest_bytes = BANK_BYTES,
         .hit_cycles = study->l1_hop,
         .miss_cycles = isnan(study->l15_hop) ? study->l2_hop : study->l15_hop,
-        .slow_rate = study->slow_rate,
+        .disturbed = study->disturbed,
+        .miss_low_cycles = isnan(study->l15_hop) ? study->l2_low : study->l15_low,
+        .miss_high_cycles = isnan(study->l15_hop) ? study->l2_high : study->l15_high,
     };
     return fth_probe_capacity(study->prober, &plan, &l1->capacity, error);
 }
 
-/* Footprints that are far more than L1 holds, and that L1.5 does. */
+/* Whether L1 has nothing of a walk over so many bytes, far more than it holds. It may where it does
+ * not replace the oldest line. */
+static enum fth_status passes_by_l1(const struct study *study, uint64_t bytes, bool *yes,
+                                    struct fth_error *error)
+{
+    const uint64_t stride = l1_stride(study->found);
+    struct fth_chain chain = {.stride_bytes = stride, .count = bytes / stride};
+    struct fth_request request = fth_request_make(-1);
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CONSTANT, chain, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CONSTANT, chain, REPEATS);
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(study->prober, &request, 1, &answers, error);
+    *yes = status == FTH_OK;
+    for (size_t i = 0; status == FTH_OK && i < answers.items[0].count; i++)
+        *yes = *yes && answers.items[0].cycles[i] > study->l1_threshold;
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* Whole passes, over footprints that are far more than L1 holds and that L1.5 does, are finer than
+ * single hops, which there are already. */
 static enum fth_status find_l15_latency(const struct study *study, struct fth_error *error)
 {
     const struct fth_constant_cache *l1 = &study->found->l1;
@@ -247,15 +348,14 @@ static enum fth_status find_l15_latency(const struct study *study, struct fth_er
                                           .stride_bytes = stride,
                                           .short_count = less / stride,
                                           .long_count = 2 * (less / stride)};
-    if (less >= 2 * l1->capacity.fits_bytes && study->slow_rate < disturbed)
-        return fth_probe_latency(study->prober, &plan, &l15->cycles, error);
-    /* As the hops have it. */
-    l15->cycles = (struct fth_figure){.value = study->l15_hop - study->overhead,
-                                      .low = NAN,
-                                      .high = NAN,
-                                      .samples = WORDS,
-                                      .clock_mhz = l1->cycles.clock_mhz};
-    return FTH_OK;
+    bool fine = false;
+    if (study->disturbed || less < 2 * l1->capacity.fits_bytes)
+        return FTH_OK;
+    enum fth_status status = passes_by_l1(study, less, &fine, error);
+    if (status == FTH_OK && fine)
+        status = fth_probe_latency(study->prober, &plan, &l15->cycles, error);
+    study->found->l15_by_passes = fine;
+    return status;
 }
 
 static enum fth_status find_l15(struct study *study, struct fth_error *error)
@@ -266,16 +366,17 @@ static enum fth_status find_l15(struct study *study, struct fth_error *error)
         .path = FTH_PATH_CONSTANT,
         .carveout_percent = -1,
         .stride_bytes = stride,
-        .smallest_bytes = FIRST_FOOTPRINT,
+        /* L1 has next to nothing of this: what disturbs is then seen in hops of L1.5. */
+        .smallest_bytes = 4 * study->found->l1.capacity.fits_bytes,
         .largest_bytes = BANK_BYTES,
         .hit_cycles = study->l15_hop,
         .miss_cycles = study->l2_hop,
-        .slow_rate = study->slow_rate,
+        .disturbed = study->disturbed,
+        .miss_low_cycles = study->l2_low,
+        .miss_high_cycles = study->l2_high,
     };
     enum fth_status status = fth_probe_capacity(study->prober, &plan, &l15->capacity, error);
-    if (status == FTH_OK)
-        status = find_l15_latency(study, error);
-    return status;
+    return status == FTH_OK ? find_l15_latency(study, error) : status;
 }
 
 /* ---- with code beside them ---- */
@@ -405,6 +506,7 @@ static enum fth_status find_sharing(struct study *study, const struct fth_fetch_
         more.bytes / (found->l15.line_bytes ? found->l15.line_bytes : l1_stride(found));
     if ((double)most_gone < gone_share * (double)lines) {
         found->with_code = FTH_SHARING_NO;
+        found->with_code_confidence = agreed;
         return FTH_OK;
     }
     status = find_code_edge(study, &less, &most_gone, error);
@@ -415,12 +517,14 @@ static enum fth_status find_sharing(struct study *study, const struct fth_fetch_
         fabs(first - second) > fmax(2 * block, same_sum * first))
         return status;
     found->with_code = FTH_SHARING_YES;
+    found->with_code_confidence = agreed;
     const double bytes = fmax(first, second);
     found->code_level = find_level(code, bytes);
     /* A walk over constants alone has code as well, which takes some of the room. */
     if (capacity->misses_bytes == 0 || bytes > (double)capacity->fits_bytes) {
         capacity->fits_bytes = (uint64_t)bytes;
         capacity->misses_bytes = (uint64_t)(bytes + block);
+        capacity->confidence = agreed;
     }
     return FTH_OK;
 }
@@ -434,15 +538,13 @@ enum fth_status fth_probe_constants(const struct fth_prober *prober,
     *constants = (struct fth_constants){.code_level = -1};
     struct study study = {.prober = prober, .found = constants};
     struct fth_figure l2;
-    enum fth_status status = find_l1_latency(&study, false, error);
+    enum fth_status status = find_l1_latency(&study, error);
     if (status == FTH_OK)
         status = fth_probe_latency(prober, &l2_array, &l2, error);
     if (status == FTH_OK) {
         study.l2_hop = l2.value + study.overhead;
         status = look_around(&study, error);
     }
-    if (status == FTH_OK && study.slow_rate > disturbed)
-        status = find_l1_latency(&study, true, error);
     if (status == FTH_OK)
         status = find_l1(&study, error);
     if (status == FTH_OK && constants->has_l15)

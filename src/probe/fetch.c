@@ -31,6 +31,8 @@ enum {
 static const double resolution = 0.02;
 /* Neighbours that differ by less are one plateau; a part that rises by more is none. */
 static const double same_level = 0.08, flat = 0.05;
+/* Two paces that differ by less are the same answer. */
+static const double same_pace = 0.02;
 /* A pass is longer than its plateau says where it is by so many cycles, this part of it, or so many
  * times what passes of the plateau are off. */
 static const double slow_cycles = 4, slow_part = 0.002, slow_deviations = 6;
@@ -224,6 +226,21 @@ static bool is_full(const struct line *line, const struct point *point)
     return point->cycles >= at(line, point->instructions) - tolerance(line, point->instructions);
 }
 
+/* Asks again on either side of an edge: how often the verdict is the same, by Laplace's rule. */
+static enum fth_status confirm(const struct fth_prober *prober, const struct line *line,
+                               uint64_t fits, uint64_t misses, struct fth_fetch_level *level,
+                               struct fth_error *error)
+{
+    const uint64_t lengths[] = {fits, misses, fits, misses, fits, misses};
+    struct curve again = {0};
+    unsigned same = 0;
+    enum fth_status status = measure(prober, lengths, FTH_COUNT(lengths), &again, error);
+    for (size_t i = 0; i < again.count; i++)
+        same += is_fast(line, &again.points[i]) == (i % 2 == 0);
+    level->confidence = (same + 1.0) / (FTH_COUNT(lengths) + 2.0);
+    return status;
+}
+
 /* Every length between two points, these included. */
 static enum fth_status measure_between(const struct fth_prober *prober, const struct point *low,
                                        const struct point *high, struct curve *between,
@@ -269,8 +286,10 @@ static enum fth_status find_edge(const struct fth_prober *prober, const struct c
     level->fits_bytes = bytes_of(levels, between.points[i].instructions);
     level->misses_bytes = bytes_of(levels, between.points[i + 1].instructions);
     levels->samples += between.samples;
-    if (!outer)
-        return FTH_OK;
+    status = confirm(prober, &inner->line, between.points[i].instructions,
+                     between.points[i + 1].instructions, level, error);
+    if (status != FTH_OK || !outer)
+        return status;
     size_t full = outer->to - 1;
     while (full > fast + 1 && is_full(&outer->line, &points[full - 1]))
         full--;
@@ -300,11 +319,13 @@ static enum fth_status note_cycles(const struct curve *curve, const struct plate
     struct fth_summary summary;
     enum fth_status status = fth_summary_f64(rates, count, &summary, error);
     if (status == FTH_OK)
-        *cycles = (struct fth_figure){.value = plateau->line.slope,
-                                      .low = summary.p05,
-                                      .high = summary.p95,
-                                      .samples = count * TIMED_PASSES,
-                                      .clock_mhz = curve->clock_mhz};
+        *cycles = (struct fth_figure){
+            .value = plateau->line.slope,
+            .low = summary.p05,
+            .high = summary.p95,
+            .samples = count * TIMED_PASSES,
+            .clock_mhz = curve->clock_mhz,
+            .confidence = fth_agreement(rates, count, same_pace * plateau->line.slope)};
     return status;
 }
 

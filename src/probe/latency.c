@@ -8,6 +8,12 @@
 enum {
     WARM_PASSES = 2,
     TIMED_PASSES = 15, /* an odd number, so that the median is one of them */
+    /* Where something disturbs. Chains that pass undisturbed in half of the cases where 1 load in
+     * 100 is slow; multiples of how many loads stand in a row. */
+    CLEAN_SHORT = 32,
+    CLEAN_LONG = 64,
+    CLEAN_PASSES = 101,
+    CLEAN_HOPS = 16,
     /* Memory: hops that are timed, and how far apart. More than a DRAM page's neighbours and not a
      * multiple of it, so that lines of all partitions and channels are met; 17 MB in all, which
      * even a small TLB reaches. */
@@ -19,44 +25,49 @@ enum {
 #define LEVEL 0.9
 #define LEVEL_DEVIATIONS 1.645
 
-/* Median over SMs of the slope between the two lengths, each the median over passes. */
-static enum fth_status slopes(const struct fth_latency_plan *plan,
-                              const struct fth_answers *answers, struct fth_figure *cycles,
-                              struct fth_error *error)
+/* Passes of one length differ by less than that where nothing disturbs. */
+static const double steady_part = 0.01, steady_cycles = 8;
+/* Two medians that are no further apart are the same answer. */
+static const double same_part = 0.005, same_cycles = 0.5;
+
+double fth_agreement(const double *values, size_t count, double tolerance)
 {
-    size_t pairs = answers->count / 2;
-    double *slope = calloc(pairs, sizeof *slope);
-    if (!slope)
-        return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
-    enum fth_status status = FTH_OK;
-    *cycles = (struct fth_figure){.value = NAN};
-    double low = NAN, high = NAN;
-    for (size_t i = 0; i < pairs && status == FTH_OK; i++) {
-        struct fth_summary less, more;
-        const struct fth_samples *a = &answers->items[2 * i], *b = &answers->items[2 * i + 1];
-        status = fth_summary_u32(a->cycles, a->count, &less, error);
-        if (status == FTH_OK)
-            status = fth_summary_u32(b->cycles, b->count, &more, error);
-        if (status != FTH_OK)
-            break;
-        const double hops = (double)(plan->long_count - plan->short_count);
-        slope[i] = plan->least ? (more.p05 - less.p05) / hops : (more.median - less.median) / hops;
-        low = (more.p05 - less.median) / hops;
-        high = (more.p95 - less.median) / hops;
-        cycles->samples += a->count + b->count;
-        cycles->clock_mhz = a->clock_mhz;
-        if (plan->by_sm)
-            plan->by_sm[i] = slope[i];
+    double median, *drawn = calloc(count, sizeof *drawn);
+    struct fth_rng rng;
+    size_t same = 0;
+    fth_rng_init(&rng, count);
+    bool fine = drawn && fth_quantile_f64(values, count, 0.5, &median, NULL) == FTH_OK;
+    for (size_t draw = 0; fine && draw < DRAWS; draw++) {
+        double other = NAN;
+        for (size_t i = 0; i < count; i++)
+            drawn[i] = values[fth_rng_below(&rng, count)];
+        fine = fth_quantile_f64(drawn, count, 0.5, &other, NULL) == FTH_OK;
+        same += fabs(other - median) <= tolerance;
     }
+    free(drawn);
+    return fine ? (double)(same + 1) / (DRAWS + 2) : NAN;
+}
+
+double fth_cycles_agreement(const double *values, size_t count)
+{
+    double median;
+    if (fth_quantile_f64(values, count, 0.5, &median, NULL) != FTH_OK)
+        return NAN;
+    return fth_agreement(values, count, fmax(same_cycles, same_part * median));
+}
+
+/* The median of what was found several times. */
+static enum fth_status figure_of(const double *values, size_t count, struct fth_figure *figure,
+                                 struct fth_error *error)
+{
     struct fth_summary summary;
-    if (status == FTH_OK)
-        status = fth_summary_f64(slope, pairs, &summary, error);
+    enum fth_status status = fth_summary_f64(values, count, &summary, error);
     if (status == FTH_OK) {
-        cycles->value = summary.median;
-        cycles->low = pairs > 1 ? summary.p05 : low;
-        cycles->high = pairs > 1 ? summary.p95 : high;
+        figure->value = summary.median;
+        figure->low = summary.p05;
+        figure->high = summary.p95;
+        figure->confidence = fth_cycles_agreement(values, count);
     }
-    free(slope);
     return status;
 }
 
@@ -65,28 +76,145 @@ static struct fth_chain chain_of(const struct fth_latency_plan *plan, uint64_t c
     return (struct fth_chain){.stride_bytes = plan->stride_bytes, .count = count};
 }
 
+static struct fth_request warm_request(const struct fth_latency_plan *plan, uint64_t count,
+                                       enum fth_step_kind kind, uint64_t passes, uint32_t sm)
+{
+    struct fth_request request = fth_request_make(plan->carveout_percent);
+    request.sm = sm;
+    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain_of(plan, count), WARM_PASSES);
+    fth_request_add(&request, kind, plan->path, chain_of(plan, count), passes);
+    return request;
+}
+
+/* ---- whole passes ---- */
+
+/* The slopes between the two lengths: of each SM, or where there is one only, of each pass. */
+static enum fth_status slopes(const struct fth_latency_plan *plan,
+                              const struct fth_answers *answers, double *values, size_t *count,
+                              bool *steady, struct fth_error *error)
+{
+    const double hops = (double)(plan->long_count - plan->short_count);
+    enum fth_status status = FTH_OK;
+    const size_t pairs = answers->count / 2;
+    size_t restless = 0;
+    *count = 0;
+    for (size_t i = 0; i < pairs && status == FTH_OK; i++) {
+        struct fth_summary less, more;
+        const struct fth_samples *a = &answers->items[2 * i], *b = &answers->items[2 * i + 1];
+        status = fth_summary_u32(a->cycles, a->count, &less, error);
+        if (status == FTH_OK)
+            status = fth_summary_u32(b->cycles, b->count, &more, error);
+        if (status != FTH_OK)
+            break;
+        restless += more.p95 - more.p05 > steady_part * more.median + steady_cycles;
+        if (pairs > 1)
+            values[(*count)++] = (more.median - less.median) / hops;
+        for (size_t pass = 0; pairs == 1 && pass < b->count; pass++)
+            values[(*count)++] = (b->cycles[pass] - less.median) / hops;
+    }
+    *steady = 2 * restless < pairs;
+    return status;
+}
+
+/* ---- single loads ---- */
+
+/* What reading the clock costs, where whole passes are disturbed: passes so short that in some
+ * nothing happens, against single loads of the same. */
+static enum fth_status calibrate(const struct fth_prober *prober,
+                                 const struct fth_latency_plan *plan, double *overhead,
+                                 size_t *samples, struct fth_error *error)
+{
+    const struct fth_request requests[] = {
+        warm_request(plan, CLEAN_SHORT, FTH_STEP_TIME_PASS, CLEAN_PASSES, 0),
+        warm_request(plan, CLEAN_LONG, FTH_STEP_TIME_PASS, CLEAN_PASSES, 0),
+        warm_request(plan, CLEAN_LONG, FTH_STEP_TIME_HOPS, CLEAN_HOPS, 0)};
+    struct fth_answers answers = {0};
+    double less, more, hop;
+    enum fth_status status = fth_ask(prober, requests, FTH_COUNT(requests), &answers, error);
+    if (status != FTH_OK)
+        return status;
+    status = fth_clean_mean_u32(answers.items[0].cycles, CLEAN_PASSES, &less, error);
+    if (status == FTH_OK)
+        status = fth_clean_mean_u32(answers.items[1].cycles, CLEAN_PASSES, &more, error);
+    if (status == FTH_OK)
+        status = fth_core_mean_u32(answers.items[2].cycles, answers.items[2].count, &hop, error);
+    if (status == FTH_OK)
+        *overhead = hop - (more - less) / (CLEAN_LONG - CLEAN_SHORT);
+    for (size_t i = 0; i < answers.count; i++)
+        *samples += answers.items[i].count;
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* Hop by hop instead: what happens now and then is then not in the middle of them. Of each SM, or
+ * where there is one only, of each of several parts. */
+static enum fth_status single_loads(const struct fth_prober *prober,
+                                    const struct fth_latency_plan *plan, double *values,
+                                    size_t *count, struct fth_figure *cycles,
+                                    struct fth_error *error)
+{
+    const size_t sms = plan->every_sm ? prober->sms : 1;
+    const size_t parts = sms > 1 ? 1 : TIMED_PASSES;
+    struct fth_request *requests = calloc(sms, sizeof *requests);
+    if (!requests)
+        return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
+    for (size_t i = 0; i < sms; i++)
+        requests[i] = warm_request(plan, plan->long_count, FTH_STEP_TIME_HOPS, parts, (uint32_t)i);
+    double overhead = NAN;
+    struct fth_answers answers = {0};
+    enum fth_status status = calibrate(prober, plan, &overhead, &cycles->samples, error);
+    if (status == FTH_OK)
+        status = fth_ask(prober, requests, sms, &answers, error);
+    *count = 0;
+    for (size_t i = 0; i < sms * parts && status == FTH_OK; i++) {
+        const struct fth_samples *all = &answers.items[i / parts];
+        const size_t size = all->count / parts;
+        double hop;
+        status = fth_core_mean_u32(all->cycles + i % parts * size, size, &hop, error);
+        values[(*count)++] = hop - overhead;
+        cycles->samples += size;
+    }
+    fth_answers_fini(&answers);
+    free(requests);
+    return status;
+}
+
+/* ---- both ---- */
+
 enum fth_status fth_probe_latency(const struct fth_prober *prober,
                                   const struct fth_latency_plan *plan, struct fth_figure *cycles,
                                   struct fth_error *error)
 {
-    size_t pairs = plan->every_sm ? prober->sms : 1;
+    const size_t pairs = plan->every_sm ? prober->sms : 1;
     struct fth_request *requests = calloc(2 * pairs, sizeof *requests);
-    if (!requests)
-        return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
-    for (size_t i = 0; i < pairs; i++)
-        for (size_t j = 0; j < 2; j++) {
-            struct fth_chain chain = chain_of(plan, j ? plan->long_count : plan->short_count);
-            struct fth_request *request = &requests[2 * i + j];
-            *request = fth_request_make(plan->carveout_percent);
-            request->sm = plan->every_sm ? (uint32_t)i : 0;
-            fth_request_add(request, FTH_STEP_WALK, plan->path, chain, WARM_PASSES);
-            fth_request_add(request, FTH_STEP_TIME_PASS, plan->path, chain, TIMED_PASSES);
-        }
+    double *values = calloc(pairs + TIMED_PASSES, sizeof *values);
+    enum fth_status status = FTH_OK;
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, requests, 2 * pairs, &answers, error);
+    size_t count = 0;
+    bool steady = true;
+    *cycles = (struct fth_figure){.value = NAN};
+    if (!requests || !values)
+        status = fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
+    for (size_t i = 0; i < 2 * pairs && status == FTH_OK; i++)
+        requests[i] = warm_request(plan, i % 2 ? plan->long_count : plan->short_count,
+                                   FTH_STEP_TIME_PASS, TIMED_PASSES, (uint32_t)(i / 2));
     if (status == FTH_OK)
-        status = slopes(plan, &answers, cycles, error);
+        status = fth_ask(prober, requests, 2 * pairs, &answers, error);
+    if (status == FTH_OK)
+        status = slopes(plan, &answers, values, &count, &steady, error);
+    for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
+        cycles->samples += answers.items[i].count;
+        cycles->clock_mhz = answers.items[i].clock_mhz;
+    }
+    if (status == FTH_OK && !steady)
+        status = single_loads(prober, plan, values, &count, cycles, error);
+    if (status == FTH_OK)
+        status = figure_of(values, count, cycles, error);
+    for (size_t i = 0; i < pairs && plan->by_sm; i++)
+        plan->by_sm[i] = pairs > 1 ? values[i] : cycles->value;
+    cycles->disturbed = !steady;
     fth_answers_fini(&answers);
+    free(values);
     free(requests);
     return status;
 }
@@ -95,11 +223,8 @@ enum fth_status fth_probe_overhead(const struct fth_prober *prober,
                                    const struct fth_latency_plan *plan, double latency_cycles,
                                    double *overhead_cycles, struct fth_error *error)
 {
-    struct fth_chain chain = chain_of(plan, plan->long_count);
-    struct fth_request request = fth_request_make(plan->carveout_percent);
-    request.sm = 0;
-    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, WARM_PASSES);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 3);
+    const struct fth_request request =
+        warm_request(plan, plan->long_count, FTH_STEP_TIME_HOPS, 3, 0);
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
     double hop = NAN;

@@ -7,12 +7,14 @@
  * replaced, what a miss brings in replaces what has been looked at already. */
 #include "probe/probe.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum {
     FIRST_WALK_BYTES = 2048, /* not more than the smallest cache */
     REPEATS = 8,             /* SMs that do the same */
-    MOST_RUN = 64            /* hops: a line has no more sectors */
+    MOST_RUN = 64,           /* hops: a line has no more sectors */
+    MOST_COUNTS = FIRST_WALK_BYTES / 4 + 1
 };
 
 unsigned fth_most_frequent(const unsigned *counts, unsigned size)
@@ -45,32 +47,93 @@ static enum fth_status ask_everywhere(const struct fth_prober *prober,
     return fth_ask(prober, requests, REPEATS, answers, error);
 }
 
+/* Takes the answer of all together, and how many of the repeats give it alone. */
+static void decide(const unsigned all[MOST_COUNTS], const unsigned counts[REPEATS][MOST_COUNTS],
+                   uint64_t unit, struct fth_length *length)
+{
+    unsigned answer = fth_most_frequent(all, MOST_COUNTS), same = 0;
+    for (size_t i = 0; i < REPEATS; i++)
+        same += answer && fth_most_frequent(counts[i], MOST_COUNTS) == answer;
+    length->bytes = answer * unit;
+    length->confidence = (same + 1.0) / (REPEATS + 2.0);
+}
+
+/* A first walk is the same on all SMs: a hop is slow where it is in most of them. */
+static void vote(const struct fth_answers *answers, double threshold, uint32_t *hops)
+{
+    for (size_t hop = 0; hop < answers->items[0].count; hop++) {
+        unsigned slow = 0;
+        for (size_t i = 0; i < answers->count; i++)
+            slow += answers->items[i].cycles[hop] > threshold;
+        hops[hop] = 2 * slow > answers->count ? UINT32_MAX : 0;
+    }
+}
+
 enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
-                                      const struct fth_line_plan *plan, uint64_t *bytes,
-                                      size_t *samples, struct fth_error *error)
+                                      const struct fth_line_plan *plan, struct fth_length *length,
+                                      struct fth_error *error)
 {
     const uint64_t stride = plan->path == FTH_PATH_TEXTURE ? 4 : 8;
     struct fth_request request = fth_request_make(plan->carveout_percent);
     struct fth_chain chain = {.stride_bytes = stride, .count = FIRST_WALK_BYTES / stride};
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
     struct fth_answers answers = {0};
+    *length = (struct fth_length){0};
     enum fth_status status = ask_everywhere(prober, &request, &answers, error);
-    unsigned counts[FIRST_WALK_BYTES / 4 + 1] = {0};
+    unsigned counts[REPEATS][MOST_COUNTS] = {{0}}, all[MOST_COUNTS] = {0};
+    uint32_t hops[MOST_COUNTS];
     for (size_t i = 0; i < answers.count; i++) {
-        *samples += answers.items[i].count;
-        fth_count_distances(&answers.items[i], plan->threshold_cycles, counts);
+        length->samples += answers.items[i].count;
+        fth_count_distances(&answers.items[i], plan->threshold_cycles, counts[i]);
+    }
+    if (status == FTH_OK) {
+        const struct fth_samples voted = {.cycles = hops, .count = answers.items[0].count};
+        vote(&answers, plan->threshold_cycles, hops);
+        fth_count_distances(&voted, plan->threshold_cycles, all);
     }
     fth_answers_fini(&answers);
-    *bytes = fth_most_frequent(counts, FTH_COUNT(counts)) * stride;
-    if (status == FTH_OK && *bytes == 0)
+    decide(all, (const unsigned(*)[MOST_COUNTS])counts, stride, length);
+    if (status == FTH_OK && length->bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find what a miss fetches", NULL,
                           "the misses of a first walk are not evenly apart");
     return status;
 }
 
+/* How often so many hops in a row are slow. */
+static void count_runs(const uint32_t *hops, size_t count, double low, double high,
+                       unsigned counts[MOST_COUNTS])
+{
+    size_t run = 0;
+    for (size_t hop = 0; hop <= count; hop++) {
+        if (hop < count && hops[hop] > low && hops[hop] <= high) {
+            run++;
+            continue;
+        }
+        if (run && run <= MOST_RUN)
+            counts[run]++;
+        run = 0;
+    }
+}
+
+/* Takes out what disturbances may have made: where single hops are slow at that rate, so many in a
+ * row are at its power. Where then nothing is left it was one hop a line: more would have shown. */
+static void discount(unsigned counts[REPEATS][MOST_COUNTS], double hops, double rate)
+{
+    bool longer = false;
+    for (size_t run = MOST_RUN; run >= 1; run--) {
+        unsigned all = 0;
+        for (size_t i = 0; i < REPEATS; i++)
+            all += counts[i][run];
+        const bool chance = all <= fth_most_by_chance(REPEATS * hops * pow(rate, (double)run));
+        longer = longer || !chance;
+        for (size_t i = 0; chance && (run > 1 || longer) && i < REPEATS; i++)
+            counts[i][run] = 0;
+    }
+}
+
 enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
                                      const struct fth_line_plan *plan, uint64_t fetch_bytes,
-                                     uint64_t *bytes, size_t *samples, struct fth_error *error)
+                                     struct fth_length *length, struct fth_error *error)
 {
     struct fth_request request = fth_request_make(plan->carveout_percent);
     struct fth_chain chain = {.stride_bytes = fetch_bytes, .count = plan->size_bytes / fetch_bytes};
@@ -83,26 +146,31 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     fth_request_add(&request, FTH_STEP_WALK, plan->path, other, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
     request.steps[2].reverse = true;
+    const double low = fmax(plan->threshold_cycles, plan->miss_low_cycles);
+    const double high = plan->miss_high_cycles > 0 ? plan->miss_high_cycles : INFINITY;
     struct fth_answers answers = {0};
+    *length = (struct fth_length){0};
     enum fth_status status = ask_everywhere(prober, &request, &answers, error);
-    unsigned counts[MOST_RUN + 1] = {0};
+    unsigned counts[REPEATS][MOST_COUNTS] = {{0}};
+    uint64_t slow = 0;
     for (size_t i = 0; i < answers.count; i++) {
-        const uint32_t *back = answers.items[i].cycles + 2 * chain.count;
-        *samples += answers.items[i].count;
-        size_t run = 0;
-        for (size_t hop = 0; hop <= chain.count; hop++) {
-            if (hop < chain.count && back[hop] > plan->threshold_cycles) {
-                run++;
-                continue;
-            }
-            if (run && run <= MOST_RUN)
-                counts[run]++;
-            run = 0;
-        }
+        /* The second pass finds everything: what is slow there is a disturbance. */
+        const uint32_t *again = answers.items[i].cycles + chain.count;
+        for (size_t hop = 0; hop < chain.count; hop++)
+            slow += again[hop] > low && again[hop] <= high;
+        length->samples += answers.items[i].count;
+        count_runs(again + chain.count, chain.count, low, high, counts[i]);
     }
     fth_answers_fini(&answers);
-    *bytes = fth_most_frequent(counts, FTH_COUNT(counts)) * fetch_bytes;
-    if (status == FTH_OK && *bytes == 0)
+    const double hops = (double)chain.count;
+    if (slow)
+        discount(counts, hops, (double)slow / (REPEATS * hops));
+    unsigned all[MOST_COUNTS] = {0};
+    for (size_t i = 0; i < REPEATS; i++)
+        for (size_t run = 1; run <= MOST_RUN; run++)
+            all[run] += counts[i][run];
+    decide(all, (const unsigned(*)[MOST_COUNTS])counts, fetch_bytes, length);
+    if (status == FTH_OK && length->bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find the line", NULL,
                           "what is evicted has no one length");
     return status;

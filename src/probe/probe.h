@@ -8,7 +8,7 @@
  *   fetch.c     instruction caches                 constant.c  constant caches
  *   bandwidth.c how much passes in a time          operate.c   what one operation costs
  *   banks.c     banks of shared memory             fingerprint.c  by what to know it again
- *   bandwidth.c how much passes in a time          l2map.c     homes of lines, sides of SMs
+ *   l2map.c     homes of lines, sides of SMs
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -49,7 +49,14 @@ struct fth_figure {
     size_t samples;
     double clock_mhz;
     double confidence; /* share of resamples with the same answer; 0: not known */
+    bool disturbed;    /* now and then something took longer */
+    const char *note;  /* what a reader should know, or NULL */
 };
+/* The share of resamples of the values whose median is the same to within the tolerance, by
+ * Laplace's rule; NAN where there are none. For cycles of a load the tolerance is half a cycle, or
+ * 0.5 %. */
+double fth_agreement(const double *values, size_t count, double tolerance);
+double fth_cycles_agreement(const double *values, size_t count);
 
 /* ---- latency.c ---- */
 
@@ -64,15 +71,14 @@ FTH_MUST_USE enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t c
 
 /* The cycles of one load that hits, from whole passes over two chains of different length: what a
  * pass costs beyond its loads is the same in both and drops out. The longer chain must fit.
- * `every_sm`: measured on all SMs, and the median over them; otherwise on one. `least`: from the
- * shortest passes instead of the median ones, where there is a disturbance in most of them. */
+ * `every_sm`: measured on all SMs, and the median over them; otherwise on one. Where passes of one
+ * length differ, something disturbs them, and single loads are timed instead. */
 struct fth_latency_plan {
     enum fth_path path;
     int carveout_percent;
     uint64_t stride_bytes;
     uint64_t short_count, long_count;
     bool every_sm;
-    bool least;
     double *by_sm; /* with every_sm: gets the latency of each; NULL: not wanted */
 };
 FTH_MUST_USE enum fth_status fth_probe_latency(const struct fth_prober *prober,
@@ -110,16 +116,19 @@ struct fth_capacity_plan {
     uint64_t largest_bytes;  /* does not fit for sure, or cannot be had */
     double hit_cycles;       /* of a timed hop, the clock's cost included */
     double miss_cycles;
-    bool evidence;    /* also find resident_bytes, full_miss_bytes and the confidence */
-    double slow_rate; /* of hops that are slow by disturbance; 0: as seen at the smallest */
+    bool evidence;  /* also find resident_bytes and full_miss_bytes */
+    bool disturbed; /* hops are known to be slow at times for other reasons than a miss */
+    double miss_low_cycles, miss_high_cycles; /* what misses take; 0: as first loads do */
 };
 struct fth_capacity {
     uint64_t fits_bytes;      /* the largest footprint all of whose loads hit */
     uint64_t misses_bytes;    /* the smallest that has misses; 0: even the largest fits */
     uint64_t resident_bytes;  /* the most that a walk back found after a walk beyond the size */
     uint64_t full_miss_bytes; /* the smallest footprint of which nothing hits; 0: not found */
+    double miss_low_cycles, miss_high_cycles; /* what misses take; 0: it did not matter */
     size_t samples;
-    double confidence; /* that the edge is where it is said to be; NAN: not asked */
+    double confidence; /* share of repeats with the same verdict on either side of the edge, by
+                        * Laplace's rule; NAN: there is no edge */
 };
 FTH_MUST_USE enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                                 const struct fth_capacity_plan *plan,
@@ -131,21 +140,27 @@ FTH_MUST_USE enum fth_status fth_probe_capacity(const struct fth_prober *prober,
 struct fth_line_plan {
     enum fth_path path;
     int carveout_percent;
-    uint64_t size_bytes;     /* that fits */
-    double threshold_cycles; /* of a timed hop, between a hit and a miss */
+    uint64_t size_bytes;                      /* that fits */
+    double threshold_cycles;                  /* of a timed hop, between a hit and a miss */
+    double miss_low_cycles, miss_high_cycles; /* what misses take, where that is known */
+};
+struct fth_length {
+    uint64_t bytes;
+    double confidence; /* share of the SMs that say the same, by Laplace's rule */
+    size_t samples;
 };
 /* What one miss brings in: from the distances between the slow hops of a first walk with a stride
  * of one element. FTH_INCONCLUSIVE where they are not regular. */
 FTH_MUST_USE enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
                                                    const struct fth_line_plan *plan,
-                                                   uint64_t *bytes, size_t *samples,
+                                                   struct fth_length *length,
                                                    struct fth_error *error);
 /* What is evicted together: the cache is filled, another line is loaded, and a walk back finds what
  * is gone. At least what one miss fetches. */
 FTH_MUST_USE enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
                                                   const struct fth_line_plan *plan,
-                                                  uint64_t fetch_bytes, uint64_t *bytes,
-                                                  size_t *samples, struct fth_error *error);
+                                                  uint64_t fetch_bytes, struct fth_length *length,
+                                                  struct fth_error *error);
 
 /* How often slow hops are so many hops apart; `counts` has room for as many as the walk has. The
  * first hop is slow for other reasons too, and is where something begins anyway. */
@@ -162,17 +177,30 @@ struct fth_walker {
     double threshold_cycles; /* of a timed hop, between a hit and a miss */
     int carveout_percent;
 };
-/* How much of what `victim` had loaded is gone after `actor` walked: 0 to 1. */
-FTH_MUST_USE enum fth_status fth_probe_evicts(const struct fth_prober *prober,
-                                              const struct fth_walker *victim,
-                                              const struct fth_walker *actor, double *share,
-                                              size_t *samples, struct fth_error *error);
+enum fth_sharing { FTH_SHARING_UNKNOWN, FTH_SHARING_NO, FTH_SHARING_YES };
+struct fth_sharing_found {
+    enum fth_sharing sharing; /* unknown: only one of them evicts, or only a part, or it varies */
+    double confidence;        /* share of repeats with the same verdict, by Laplace's rule */
+    size_t samples;
+};
+/* Whether the two walk in one cache: each evicts what the other has loaded. */
+FTH_MUST_USE enum fth_status fth_probe_sharing(const struct fth_prober *prober,
+                                               const struct fth_walker *a,
+                                               const struct fth_walker *b,
+                                               struct fth_sharing_found *found,
+                                               struct fth_error *error);
 /* How many of these caches an SM has: warp 0's loads against those of every other warp of a full
- * block. `disturbed` gets the share that each warp evicted, of which FTH_MOST_WARPS. */
+ * block. */
+struct fth_instances {
+    unsigned count;
+    double disturbed[FTH_MOST_WARPS]; /* share of warp 0's lines that each warp evicted */
+    double confidence;                /* share of warps that evict clearly or clearly not */
+    size_t samples;
+};
 FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober,
                                                  const struct fth_walker *walker,
-                                                 unsigned *instances, double *disturbed,
-                                                 size_t *samples, struct fth_error *error);
+                                                 struct fth_instances *found,
+                                                 struct fth_error *error);
 
 /* ---- l2.c ---- */
 
@@ -331,6 +359,7 @@ struct fth_fetch_level {
     uint64_t fits_bytes;      /* the longest code all of which does; 0: no length is slower */
     uint64_t misses_bytes;    /* the next longer one that was tried */
     uint64_t full_bytes;      /* the shortest that runs at the next plateau's pace; 0: none does */
+    double confidence;        /* of the edge, as that of struct fth_capacity */
 };
 /* The innermost first. The last plateau is what lies behind the last cache, unless it is the only
  * one: then no code was too long, and how many caches there are is not known. Where the last one
@@ -351,18 +380,21 @@ FTH_MUST_USE enum fth_status fth_probe_fetch(const struct fth_prober *prober,
 struct fth_constant_cache {
     struct fth_figure cycles; /* of a load that hits */
     uint64_t line_bytes;      /* what one miss fetches; 0: not found */
+    double line_confidence;   /* share of repeats that say the same, by Laplace's rule */
     struct fth_capacity capacity;
 };
-enum fth_sharing { FTH_SHARING_UNKNOWN, FTH_SHARING_NO, FTH_SHARING_YES };
 
 /* The capacity of L1.5 is that of the constant bank, with misses_bytes 0, where it holds as much or
  * more and nothing else tells; where it shares its room with code, it is what both have together.
  */
 struct fth_constants {
     struct fth_constant_cache l1, l15;
+    double overhead_cycles; /* of timing one hop */
     bool has_l15;
-    enum fth_sharing with_code; /* of L1.5 with an instruction cache */
-    int code_level;             /* of `code`; -1: none is as large */
+    bool l15_by_passes;          /* its latency is from whole passes; otherwise from single hops */
+    enum fth_sharing with_code;  /* of L1.5 with an instruction cache */
+    double with_code_confidence; /* of two ways to find it that agree, by Laplace's rule */
+    int code_level;              /* of `code`; -1: none is as large */
 };
 /* `code` may be NULL: then sharing stays unknown. */
 FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober,

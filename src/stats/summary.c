@@ -157,3 +157,20 @@ enum fth_status fth_mode_u32(const uint32_t *samples, size_t count, struct fth_m
     free(sorted);
     return FTH_OK;
 }
+
+enum fth_status fth_clean_mean_u32(const uint32_t *samples, size_t count, double *mean,
+                                   struct fth_error *error)
+{
+    double *sorted = NULL, sum = 0;
+    enum fth_status status = fth_sorted_u32(samples, count, "find clean mean", &sorted, error);
+    if (status != FTH_OK)
+        return status;
+    const double quartile = fth_quantile_sorted(sorted, count, 0.25);
+    const double below = quartile - fth_quantile_sorted(sorted, count, 0.05);
+    size_t kept = 0;
+    while (kept < count && sorted[kept] <= quartile + 2.5 * below + 1)
+        sum += sorted[kept++];
+    *mean = sum / (double)kept;
+    free(sorted);
+    return FTH_OK;
+}

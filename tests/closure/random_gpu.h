@@ -6,5 +6,7 @@
 
 /* A description that is valid and whole, the same for the same seed. */
 struct fth_gpu *random_gpu(uint64_t seed);
+/* Gives it 2 cycles of jitter and 1 % of outliers of ten times the latency. */
+void make_noisy(struct fth_gpu *gpu, uint64_t seed);
 
 #endif
