@@ -13,6 +13,9 @@ static const struct cli_option option_record = {
 static const struct cli_option option_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE, "what takes long, too: the bandwidth of a simulated GPU"};
 
+static const struct cli_option option_verbose = {
+    "verbose", 'v', NULL, CLI_WORD_NONE, "say on stderr how long each part took"};
+
 /* The next of a list with commas, from *at on; false at the end. */
 static bool next_element(const char **at, char *name, size_t size)
 {
@@ -150,6 +153,8 @@ static int topo(const struct cli_arguments *arguments)
     if (result != CLI_DONE)
         return result;
     cli_catch_interrupts();
+    if (cli_value(arguments, &option_verbose))
+        cli_spend_verbosely();
     if (wanted ? fth_device_open(wanted, &cli_log, &device, &error) != FTH_OK
                : open_default(&device, &error) != FTH_OK)
         return fail_to_open(&error);
@@ -172,7 +177,7 @@ static int run(const struct cli_arguments *arguments)
 
 #define SHARED_OPTIONS                                                                             \
     &cli_option_device, &cli_option_json, &cli_option_format, &cli_option_output, &option_only,    \
-        &option_record, &option_thorough
+        &option_record, &option_thorough, &option_verbose
 static const struct cli_option *const options[] = {SHARED_OPTIONS, &cli_option_help, NULL};
 static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_option_version,
                                                         &cli_option_help, NULL};

@@ -44,7 +44,7 @@ _fathom()
     case $command in
     topo)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --record --thorough --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --record --thorough --verbose -v --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W '' -- "$cur")) ;;
         esac ;;
     gpus)
@@ -72,7 +72,7 @@ _fathom()
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W 'topo gpus devices run completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo gpus devices run completion help --device --json --format --output -o --only --record --thorough --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo gpus devices run completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom
