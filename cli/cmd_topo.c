@@ -13,8 +13,8 @@ static const struct cli_option option_record = {
 static const struct cli_option option_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE, "what takes long, too: the bandwidth of a simulated GPU"};
 
-static const struct cli_option option_verbose = {
-    "verbose", 'v', NULL, CLI_WORD_NONE, "say on stderr how long each part took"};
+static const struct cli_option option_verbose = {"verbose", 'v', NULL, CLI_WORD_NONE,
+                                                 "say on stderr how long each part took"};
 
 /* The next of a list with commas, from *at on; false at the end. */
 static bool next_element(const char **at, char *name, size_t size)

@@ -101,12 +101,13 @@ void cli_spend_verbosely(void)
     begin_stage("opening the device");
 }
 
+/* The stage that has just begun is the end. */
 static void tell_spent(void)
 {
     double all = 0;
     for (size_t i = 0; i < spent.count; i++) {
         all += spent.stages[i].ms;
-        if (spent.stages[i].ms >= 0.05)
+        if (i != spent.at)
             cli_message("%8.1f ms  %s", spent.stages[i].ms, spent.stages[i].what);
     }
     cli_message("%8.1f ms  in all", all);
