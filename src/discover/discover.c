@@ -6,9 +6,9 @@
 
 /* Latencies come first, since everything else tells hits from misses by them. */
 static fth_stage *const stages[] = {
-    fth_discover_l2_latency, fth_discover_sm,     fth_discover_shared,
-    fth_discover_constants,  fth_discover_memory, fth_discover_l2,
-    fth_discover_tlbs,       fth_discover_rates,  fth_discover_gates,
+    fth_discover_l2_latency, fth_discover_sm,     fth_discover_shared, fth_discover_carveouts,
+    fth_discover_constants,  fth_discover_memory, fth_discover_l2,     fth_discover_tlbs,
+    fth_discover_rates,      fth_discover_gates,
 };
 
 bool fth_discovery_wants(const struct fth_discovery *discovery, const char *element)

@@ -5,6 +5,7 @@
  *   note.c      figures into attributes         inner.c   constants, code, shared memory
  *   gates.c     what cannot be true             beyond.c  L2, memory
  *   rates.c     bandwidth                       tlbs.c    TLBs
+ *   carveout.c  L1 beside shared memory
  */
 #ifndef FTH_DISCOVER_H
 #define FTH_DISCOVER_H
@@ -27,7 +28,8 @@ bool fth_discovery_wants(const struct fth_discovery *discovery, const char *elem
 
 typedef enum fth_status fth_stage(struct fth_discovery *discovery, struct fth_error *error);
 fth_stage fth_discover_l2_latency, fth_discover_sm, fth_discover_shared, fth_discover_constants,
-    fth_discover_memory, fth_discover_l2, fth_discover_tlbs, fth_discover_rates;
+    fth_discover_memory, fth_discover_l2, fth_discover_tlbs, fth_discover_rates,
+    fth_discover_carveouts;
 /* Figures that cannot be true are taken out, with the reason. */
 fth_stage fth_discover_gates;
 

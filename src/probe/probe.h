@@ -6,7 +6,7 @@
  *   sharing.c   which loads evict which            l2.c        partitions of the L2
  *   tlb.c       pages, reach, price of TLBs        cluster.c   shared memory of another SM
  *   fetch.c     instruction caches                 constant.c  constant caches
- *   bandwidth.c how much passes in a time
+ *   bandwidth.c how much passes in a time          carveout.c  L1 beside shared memory
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -257,6 +257,40 @@ FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober
                                                  const struct fth_fetch_levels *code,
                                                  struct fth_constants *constants,
                                                  struct fth_error *error);
+
+/* ---- carveout.c ---- */
+
+enum { FTH_MOST_CARVEOUTS = 48 };
+
+struct fth_carveout_plan {
+    struct fth_capacity_plan l1; /* its path, stride and cycles; the rest is filled in */
+    uint64_t l1_bytes;           /* that it holds at the smallest carve-out */
+    uint64_t shared_bytes;       /* the largest carve-out */
+};
+struct fth_carveout {
+    unsigned first_percent, last_percent; /* that a launch asks for */
+    uint64_t shared_bytes, l1_bytes;
+};
+/* From the smallest to the largest. One alone: L1 is as large under all of them, and its sizes are
+ * not filled in. */
+struct fth_carveouts {
+    struct fth_carveout items[FTH_MOST_CARVEOUTS];
+    size_t count;
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_carveouts(const struct fth_prober *prober,
+                                                 const struct fth_carveout_plan *plan,
+                                                 struct fth_carveouts *carveouts,
+                                                 struct fth_error *error);
+/* The carve-out whose last percentage this is, of the largest; false where there is none that could
+ * be, or more than one. */
+bool fth_carveout_bytes(uint64_t shared_bytes, unsigned last_percent, uint64_t *bytes);
+
+/* Whether there is so much shared memory for a block: the cycles a load of a chain over all of it
+ * takes. */
+FTH_MUST_USE enum fth_status fth_probe_shared_bytes(const struct fth_prober *prober, uint64_t bytes,
+                                                    double *cycles, size_t *samples,
+                                                    struct fth_error *error);
 
 /* ---- bandwidth.c ---- */
 
