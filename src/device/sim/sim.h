@@ -89,6 +89,7 @@ struct sim_plan {
 
     uint64_t shared_bytes, shared_block_bytes, unified_bytes; /* unified: 0, not known */
     const uint64_t *carveouts;                                /* ascending */
+    const uint64_t *carveout_l1; /* what L1 is beside each; NULL: what is left */
     size_t carveout_count;
     int64_t shared_latency, conflict;
     uint32_t banks, bank_bytes;
