@@ -11,8 +11,8 @@ static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandw
     const char *element = fth_bandwidth_element(target);
     const char *attribute = fth_bandwidth_attribute(target);
     struct fth_bandwidth found;
-    enum fth_status status =
-        fth_probe_bandwidth(&discovery->prober, discovery->gpu, target, &found, error);
+    enum fth_status status = fth_probe_bandwidth(&discovery->prober, discovery->gpu, target,
+                                                 discovery->thorough, &found, error);
     if (status == FTH_UNSUPPORTED) { /* the GPU has no such thing */
         if (error)
             *error = FTH_NO_ERROR;
@@ -20,10 +20,11 @@ static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandw
     }
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, element, attribute, status, error);
-    char note[96];
-    snprintf(note, sizeof note, "%u blocks of %u threads an SM, %u bytes at a time",
+    char note[128];
+    snprintf(note, sizeof note, "%u blocks of %u threads an SM, %u bytes at a time%s",
              (unsigned)found.shape.blocks_per_sm, (unsigned)found.shape.threads,
-             (unsigned)found.shape.vector_bytes);
+             (unsigned)found.shape.vector_bytes,
+             target == FTH_BANDWIDTH_L1_WRITE ? "; L1 writes through, so L2 sets the pace" : "");
     /* Four digits are more than two runs agree in. */
     const double unit = pow(10, floor(log10(found.bytes_per_s)) - 3);
     const double best = round(found.bytes_per_s / unit) * unit;

@@ -295,8 +295,8 @@ FTH_MUST_USE enum fth_status fth_probe_shared_bytes(const struct fth_prober *pro
 /* ---- bandwidth.c ---- */
 
 /* What is measured, over all SMs at once. A copy counts what is read and what is written. Writes to
- * L1 go through to L2: there is no figure of its own for them. A load of the constant bank counts
- * once for its warp, as all lanes want the same. */
+ * L1 go through to L2, which bounds them. A load of the constant bank counts once for its warp, as
+ * all lanes want the same. */
 enum fth_bandwidth_target {
     FTH_BANDWIDTH_MEMORY_READ,
     FTH_BANDWIDTH_MEMORY_WRITE,
@@ -305,6 +305,7 @@ enum fth_bandwidth_target {
     FTH_BANDWIDTH_L2_WRITE,
     FTH_BANDWIDTH_L2_COPY,
     FTH_BANDWIDTH_L1_READ,
+    FTH_BANDWIDTH_L1_WRITE,
     FTH_BANDWIDTH_READONLY_READ,
     FTH_BANDWIDTH_TEXTURE_READ,
     FTH_BANDWIDTH_CONSTANT_READ,
@@ -332,10 +333,11 @@ struct fth_bandwidth {
 /* `known` is what is known of the GPU so far: what the driver tells (SMs, clocks, bus width,
  * sizes), and the sizes of caches that were found; those that are missing are taken to be small.
  * Fails with FTH_INCONCLUSIVE where the result is not possible, or differs too much from one time
- * to the next; `bandwidth` has it all the same. FTH_UNSUPPORTED: the GPU has no such thing. */
+ * to the next; `bandwidth` has it all the same. FTH_UNSUPPORTED: the GPU has no such thing.
+ * `thorough`: more shapes are tried, and the best is measured more often. */
 FTH_MUST_USE enum fth_status fth_probe_bandwidth(const struct fth_prober *prober,
                                                  const struct fth_gpu *known,
-                                                 enum fth_bandwidth_target target,
+                                                 enum fth_bandwidth_target target, bool thorough,
                                                  struct fth_bandwidth *bandwidth,
                                                  struct fth_error *error);
 

@@ -68,7 +68,7 @@ static void find(struct gpu *gpu, enum fth_bandwidth_target target, double bytes
 {
     struct fth_bandwidth found = {0};
     struct fth_error error = NO_ERROR;
-    if (fth_probe_bandwidth(&gpu->prober, gpu->known, target, &found, &error) != FTH_OK)
+    if (fth_probe_bandwidth(&gpu->prober, gpu->known, target, false, &found, &error) != FTH_OK)
         fail_msg("%s: %s", error.argument, error.cause);
     if (fabs(found.bytes_per_s / bytes_per_s - 1) > 0.02 ||
         fabs(found.median_bytes_per_s / bytes_per_s - 1) > 0.02)
@@ -248,13 +248,13 @@ static void each_bandwidth_is_found(void **state)
         enum fth_bandwidth_target target;
         double bytes_per_s;
     } expected[] = {
-        {FTH_BANDWIDTH_MEMORY_READ, 100e9},  {FTH_BANDWIDTH_MEMORY_WRITE, 80e9},
-        {FTH_BANDWIDTH_MEMORY_COPY, 85e9},   {FTH_BANDWIDTH_L2_READ, 400e9},
-        {FTH_BANDWIDTH_L2_WRITE, 300e9},     {FTH_BANDWIDTH_L2_COPY, 320e9},
-        {FTH_BANDWIDTH_L1_READ, 800e9},      {FTH_BANDWIDTH_READONLY_READ, 600e9},
-        {FTH_BANDWIDTH_TEXTURE_READ, 500e9}, {FTH_BANDWIDTH_CONSTANT_READ, 64e9},
-        {FTH_BANDWIDTH_SHARED_READ, 900e9},  {FTH_BANDWIDTH_SHARED_WRITE, 700e9},
-        {FTH_BANDWIDTH_SHARED_COPY, 720e9},
+        {FTH_BANDWIDTH_MEMORY_READ, 100e9},   {FTH_BANDWIDTH_MEMORY_WRITE, 80e9},
+        {FTH_BANDWIDTH_MEMORY_COPY, 85e9},    {FTH_BANDWIDTH_L2_READ, 400e9},
+        {FTH_BANDWIDTH_L2_WRITE, 300e9},      {FTH_BANDWIDTH_L2_COPY, 320e9},
+        {FTH_BANDWIDTH_L1_READ, 800e9},       {FTH_BANDWIDTH_L1_WRITE, 300e9},
+        {FTH_BANDWIDTH_READONLY_READ, 600e9}, {FTH_BANDWIDTH_TEXTURE_READ, 500e9},
+        {FTH_BANDWIDTH_CONSTANT_READ, 64e9},  {FTH_BANDWIDTH_SHARED_READ, 900e9},
+        {FTH_BANDWIDTH_SHARED_WRITE, 700e9},  {FTH_BANDWIDTH_SHARED_COPY, 720e9},
     };
     assert_int_equal(FTH_COUNT(expected), FTH_BANDWIDTH_TARGETS);
     struct gpu gpu = {0};
@@ -275,6 +275,25 @@ static void each_bandwidth_is_found(void **state)
     /* Whatever came before. */
     find(&gpu, FTH_BANDWIDTH_MEMORY_READ, 100e9);
     close_gpu(&gpu);
+}
+
+/* Stores go through L1 to L2: the slower of the two sets the pace. */
+static void stores_through_l1(void **state)
+{
+    (void)state;
+    static const double l2[] = {300e9, 200e9};
+    for (size_t i = 0; i < FTH_COUNT(l2); i++) {
+        struct gpu gpu = {0};
+        char elements[512];
+        snprintf(elements, sizeof elements,
+                 L1 ", \"write_bytes_per_s\": 250e9}, " L2 ", \"write_bytes_per_s\": %g}, " MEMORY
+                    ", \"write_bytes_per_s\": 80e9}",
+                 l2[i]);
+        open_gpu(&gpu, DEVICE, elements);
+        know(&gpu, "l1", 131072);
+        find(&gpu, FTH_BANDWIDTH_L1_WRITE, fmin(l2[i], 250e9));
+        close_gpu(&gpu);
+    }
 }
 
 /* A copy without a figure of its own reads and writes in turn; a peak is the figure of what has
@@ -333,9 +352,9 @@ static void the_impossible_is_refused(void **state)
              L2 "}, " MEMORY ", \"read_bytes_per_s\": 100e9}");
     struct fth_bandwidth found = {0};
     struct fth_error error = NO_ERROR;
-    assert_int_equal(
-        fth_probe_bandwidth(&gpu.prober, gpu.known, FTH_BANDWIDTH_MEMORY_READ, &found, &error),
-        FTH_INCONCLUSIVE);
+    assert_int_equal(fth_probe_bandwidth(&gpu.prober, gpu.known, FTH_BANDWIDTH_MEMORY_READ, false,
+                                         &found, &error),
+                     FTH_INCONCLUSIVE);
     assert_non_null(strstr(error.cause, "clock and bus"));
     assert_true(found.bytes_per_s > 90e9);
     close_gpu(&gpu);
@@ -349,6 +368,7 @@ int main(void)
         cmocka_unit_test(each_stream_runs),
         cmocka_unit_test(what_a_gpu_lacks_is_unsupported),
         cmocka_unit_test(each_bandwidth_is_found),
+        cmocka_unit_test(stores_through_l1),
         cmocka_unit_test(figures_that_are_missing),
         cmocka_unit_test(one_warp_is_bound_by_latency),
         cmocka_unit_test(the_impossible_is_refused),
