@@ -16,8 +16,9 @@ struct fth_stream_memory {
     bool flowing;
     uint64_t resident_bytes;
     uint64_t control, control_bytes;
-    /* Loaded when they are asked for; widths of 4, 8 and 16 bytes. */
-    struct fth_machine_module *modules[FTH_STREAM_KINDS][FTH_PATH_COUNT][3];
+    /* Loaded when they are asked for; the last path is that of clusters, widths are 4, 8 and 16
+     * bytes. */
+    struct fth_machine_module *modules[FTH_STREAM_KINDS][FTH_PATH_COUNT + 1][3];
 };
 
 /* What batch.c keeps of an open machine, as far as families need it. */

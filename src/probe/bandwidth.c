@@ -61,6 +61,7 @@ static const struct {
     enum fth_stream_kind kind;
     enum fth_path path;
     int carveout_percent;
+    uint32_t cluster;
 } targets[FTH_BANDWIDTH_TARGETS] = {
     [FTH_BANDWIDTH_MEMORY_READ] = {"memory", "read_bytes_per_s", IN_MEMORY, FTH_STREAM_READ,
                                    FTH_PATH_CG, -1},
@@ -87,6 +88,11 @@ static const struct {
                                     FTH_PATH_SHARED, 100},
     [FTH_BANDWIDTH_SHARED_COPY] = {"shared", "copy_bytes_per_s", IN_SM, FTH_STREAM_COPY,
                                    FTH_PATH_SHARED, 100},
+    /* In larger clusters not every SM has a place. */
+    [FTH_BANDWIDTH_CLUSTER_READ] = {"cluster_shared", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
+                                    FTH_PATH_SHARED, 100, 2},
+    [FTH_BANDWIDTH_CLUSTER_WRITE] = {"cluster_shared", "write_bytes_per_s", IN_SM, FTH_STREAM_WRITE,
+                                     FTH_PATH_SHARED, 100, 2},
 };
 
 /* What is tried, the smallest first. Little's law: a GPU that moves 35 bytes a cycle and SM through
@@ -165,7 +171,10 @@ static struct fth_request make_request(const struct search *search,
                                   .blocks_per_sm = shape->blocks_per_sm,
                                   .threads = shape->threads,
                                   .vector_bytes = shape->vector_bytes,
+                                  .cluster = targets[search->target].cluster,
                                   .passes = 1};
+    if (stream->cluster && search->sms % stream->cluster)
+        stream->sms = (uint32_t)(search->sms - search->sms % stream->cluster);
     switch (targets[search->target].place) {
     case IN_MEMORY:
         stream->bytes = round_up(sm_bytes, unit) * search->sms;
@@ -192,7 +201,8 @@ static struct fth_request make_request(const struct search *search,
 static double moved_bytes(const struct search *search, const struct fth_request *request)
 {
     const struct fth_stream *stream = &request->stream;
-    double arrays = stream->shared_by_all ? 1 : (double)(search->sms * stream->blocks_per_sm);
+    const uint64_t sms = stream->sms ? stream->sms : search->sms;
+    double arrays = stream->shared_by_all ? 1 : (double)(sms * stream->blocks_per_sm);
     return (double)stream->bytes * (double)stream->passes * arrays *
            (stream->kind == FTH_STREAM_COPY ? 2 : 1);
 }
@@ -425,7 +435,9 @@ static void find_shapes(struct search *search)
         uint64_t unit = unit_bytes(search, shape);
         if (place == IN_L2)
             unit *= search->sms;
-        if ((uint64_t)shape->threads * shape->blocks_per_sm > search->threads_per_sm ||
+        const uint32_t cluster = targets[search->target].cluster;
+        if ((cluster && (shape->blocks_per_sm > 1 || search->sms < cluster)) ||
+            (uint64_t)shape->threads * shape->blocks_per_sm > search->threads_per_sm ||
             (place != IN_MEMORY && unit > search->room_bytes) ||
             (shape->vector_bytes == 4 && search->shape_count >= ENOUGH_SHAPES &&
              !search->thorough) ||

@@ -312,6 +312,8 @@ enum fth_bandwidth_target {
     FTH_BANDWIDTH_SHARED_READ,
     FTH_BANDWIDTH_SHARED_WRITE,
     FTH_BANDWIDTH_SHARED_COPY,
+    FTH_BANDWIDTH_CLUSTER_READ, /* shared memory of another SM, in clusters of two */
+    FTH_BANDWIDTH_CLUSTER_WRITE,
     FTH_BANDWIDTH_TARGETS
 };
 /* Where a description has it: "memory", "read_bytes_per_s". */

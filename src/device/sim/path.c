@@ -234,8 +234,11 @@ static int64_t shared_latency(struct sim_timing *timing, const struct fth_ptx_ac
     struct sim_sm *sm = &timing->sms[access->who.sm];
     int64_t wait = sim_port_take(&sm->requests, time, ways * REQUEST_MICROCYCLES);
     bool written = access->kind == FTH_ACCESS_WRITE;
-    wait += sim_port_move(&sm->shared, &plan->shared_rates, 1, time + wait, written ? 0 : bytes,
-                          written ? bytes : 0);
+    /* What goes to another SM passes between the two; what it takes there is not counted. */
+    const bool own = access->target == access->who.rank;
+    wait += sim_port_move(own ? &sm->shared : &sm->cluster,
+                          own ? &plan->shared_rates : &plan->cluster_rates, 1, time + wait,
+                          written ? 0 : bytes, written ? bytes : 0);
     return block_latency(plan, access->who.rank, access->target) + (ways - 1) * plan->conflict +
            wait;
 }

@@ -385,6 +385,7 @@ static bool fill_shared(struct sim_plan *plan, const struct fth_gpu *gpu)
         (uint32_t)fmin(fth_gpu_number(gpu, "shared", "bank_bytes", DEFAULT_BANK_BYTES), 1 << 20);
     plan->shared_rates = rates_of(gpu, plan, "shared", plan->sms);
     plan->has_clusters = has_element(gpu, "cluster_shared");
+    plan->cluster_rates = rates_of(gpu, plan, "cluster_shared", plan->sms);
     plan->cluster_latency = latency_of(gpu, plan, "cluster_shared", DEFAULT_CLUSTER_LATENCY);
     plan->cluster_far_latency = cycles(fth_gpu_number(gpu, "cluster_shared", "far_latency_cycles",
                                                       (double)plan->cluster_latency / SIM_CYCLE));

@@ -96,6 +96,7 @@ struct sim_plan {
     struct sim_rates shared_rates; /* of one SM */
     bool has_clusters;
     int64_t cluster_latency, cluster_far_latency;
+    struct sim_rates cluster_rates; /* of one SM */
 
     struct sim_shape l2; /* of one partition */
     uint32_t partitions;
@@ -232,7 +233,7 @@ int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t
 /* ---- timing.c ---- */
 
 struct sim_sm {
-    struct sim_port requests, l1, shared;
+    struct sim_port requests, l1, shared, cluster;
 };
 
 enum { SIM_MOST_WARPS = 32, SIM_MOST_RESIDENT = 32, SIM_MOST_CLUSTER = 16 };
