@@ -11,7 +11,8 @@ static const struct cli_option option_record = {
     "keep all samples there, to be looked at again with --device replay:FILE"};
 
 static const struct cli_option option_thorough = {
-    "thorough", 0, NULL, CLI_WORD_NONE, "what takes long, too: the bandwidth of a simulated GPU"};
+    "thorough", 0, NULL, CLI_WORD_NONE,
+    "more repeats for bandwidths, and those of a simulated GPU, too"};
 
 static const struct cli_option option_verbose = {"verbose", 'v', NULL, CLI_WORD_NONE,
                                                  "say on stderr how long each part took"};
