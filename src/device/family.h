@@ -14,7 +14,6 @@ struct fth_stream_memory {
      * from its start on. */
     enum fth_stream_kind kind;
     bool flowing;
-    bool mapped; /* its pages are in the TLBs */
     uint64_t resident_bytes;
     uint64_t control, control_bytes;
     /* Loaded when they are asked for; the last path is that of clusters, widths are 4, 8 and 16

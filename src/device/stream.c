@@ -14,8 +14,7 @@
  * nothing is in any cache, and L2 is full of what such a stream leaves behind: unless nothing was
  * written that reads could have to evict, the same kind of stream goes over as much other memory
  * before. So writes meet an L2 that has to evict lines that were written, and reads one that has
- * not. Before the first of them, pages of all the memory that they will go over are brought into
- * the TLBs: on an H200 the first stream over some memory was up to 15 % slower than later ones. */
+ * not. */
 #include "device/family.h"
 
 #include <inttypes.h>
@@ -36,8 +35,6 @@ enum { CLUSTER_CAPABILITY = 90 };
  * was last used so many sizes of L2 ago: of an L2 that replaces at random, one line in 55 would
  * still be there. */
 static const uint64_t unknown_l2_bytes = UINT64_C(128) << 20, sizes_between = 4;
-/* One group in so many is enough to have all pages in the TLBs. */
-static const uint64_t one_in = 8;
 /* No memory is slower; a stream that takes longer hangs. */
 static const double shortest_limit_s = 3, slowest_bytes_per_s = 1e9;
 
@@ -229,9 +226,9 @@ static uint64_t shared_bytes(const struct fth_batch *batch, const struct fth_str
     return stream->bytes * (stream->kind == FTH_STREAM_COPY ? 2 : 1);
 }
 
-/* Queues one; unless it is timed it is one pass, over one group in `every` so many. */
+/* Queues one; without `times` it is one pass that nobody times. */
 static enum fth_status launch(struct fth_batch *batch, const struct run *run, uint64_t source,
-                              uint64_t bytes, bool timed, uint64_t every, struct fth_error *error)
+                              uint64_t bytes, bool timed, struct fth_error *error)
 {
     const struct fth_stream *stream = run->stream;
     const uint64_t groups = stream->threads / 32 * group_bytes(stream);
@@ -249,7 +246,7 @@ static enum fth_status launch(struct fth_batch *batch, const struct run *run, ui
         all || !is_global(stream) ? 0 : bytes,
         all ? groups : 0,
         bytes,
-        (all ? groups * run->blocks : groups) * every,
+        all ? groups * run->blocks : groups,
         timed && !all,
         timed ? stream->passes : 1,
         timed && batch->facts.concurrent ? batch->stream.control : 0,
@@ -285,18 +282,14 @@ static enum fth_status prepare(struct fth_batch *batch, const struct run *run, b
     memory->resident_bytes = !cold && stream->shared_by_all ? run->piece_bytes : 0;
     if (!cold)
         return stream->shared_by_all && !is_there
-                   ? launch(batch, run, *source, stream->bytes, false, 1, error)
+                   ? launch(batch, run, *source, stream->bytes, false, error)
                    : FTH_OK;
-    const uint64_t group = group_bytes(stream), arrays = run->piece_bytes / run->arrays_bytes;
     enum fth_status status = FTH_OK;
-    if (!memory->mapped)
-        status = launch(batch, run, memory->address, memory->bytes / arrays / group * group, false,
-                        one_in, error);
-    if (status == FTH_OK && (!goes_on || !memory->mapped)) {
+    if (!goes_on) {
+        const uint64_t group = group_bytes(stream), arrays = run->piece_bytes / run->arrays_bytes;
         const uint64_t bytes = (l2_bytes(batch) / arrays + group - 1) / group * group;
-        status = launch(batch, run, take_piece(memory, bytes * arrays), bytes, false, 1, error);
+        status = launch(batch, run, take_piece(memory, bytes * arrays), bytes, false, error);
     }
-    memory->mapped = true;
     *source = take_piece(memory, run->piece_bytes);
     return status;
 }
@@ -347,7 +340,7 @@ static enum fth_status measure(struct fth_batch *batch, const struct run *run, b
     if (status == FTH_OK)
         status = prepare(batch, run, cold, &source, error);
     if (status == FTH_OK)
-        status = launch(batch, run, source, run->stream->bytes, true, 1, error);
+        status = launch(batch, run, source, run->stream->bytes, true, error);
     if (status == FTH_OK)
         status =
             batch->ops->wait(batch->machine, shortest_limit_s + moved / slowest_bytes_per_s, error);
@@ -414,7 +407,7 @@ static enum fth_status load(struct fth_batch *batch, const struct fth_stream *st
 void fth_stream_disturb(struct fth_batch *batch)
 {
     batch->stream.next = batch->stream.resident_bytes = 0;
-    batch->stream.flowing = batch->stream.mapped = false;
+    batch->stream.flowing = false;
 }
 
 void fth_stream_release(struct fth_batch *batch)
@@ -456,6 +449,10 @@ static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_mo
         const uint64_t want = run.piece_bytes * (request->cold ? 2 : 1) +
                               (request->cold ? (sizes_between + 1) * l2_bytes(batch) : 0);
         status = reserve(batch, &memory->address, &memory->bytes, want, error);
+        /* Memory that was never written is slower at first, or faster: on an H200 the first streams
+         * over it are off by up to 15 %. */
+        if (status == FTH_OK && memory->bytes != old)
+            status = batch->ops->fill(batch->machine, memory->address, 0, want, error);
         if (memory->bytes != old)
             fth_stream_disturb(batch);
     }
