@@ -9,6 +9,8 @@
  * other of it, round and round: what comes next is what was used longest ago. */
 struct fth_stream_memory {
     uint64_t address, bytes;
+    uint64_t old[8]; /* smaller ones, from before */
+    size_t old_count;
     uint64_t next; /* where the next cold stream begins */
     /* What the last stream left in L2: a cold one what such a stream leaves, any other the memory
      * from its start on. */

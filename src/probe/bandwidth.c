@@ -8,9 +8,7 @@
  *
  * How long streams have to be depends on how precise the timer is, and how steady the GPU. A first
  * look at the shapes, with short streams, tells how long they must be for the timer; then all is
- * done again with streams four times as long until the results agree. (On an H200, streams of
- * 0.05 ms from memory are 10 % off now and then, those of 0.2 ms and more 1 %: refreshes of the
- * memory and the power's control take part in them.) */
+ * done again with streams four times as long until the results agree. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -29,7 +27,7 @@ enum {
 
 /* Results that agree: the middle half of the times is so narrow, and the difference between short
  * and long is so many ticks of the timer, which can be off by a tick at both ends. */
-static const double steady = 0.004, thoroughly_steady = 0.001;
+static const double steady = 0.006, thoroughly_steady = 0.001;
 static const double least_ticks = 5000;
 /* A result is no good at all where times differ by more than this. */
 static const double unsteady = 0.1;
@@ -133,6 +131,7 @@ struct search {
     struct fth_stream_shape shapes[MOST_SHAPES];
     size_t shape_count;
     uint64_t tick_ns; /* of the timer */
+    size_t samples;   /* streams so far */
     /* Times of short and of long streams, in ascending order. */
     double shorter[MOST_PAIRS], longer[MOST_PAIRS];
     size_t pairs;
@@ -216,7 +215,7 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         ns[i] = answers.items[i].cycles[0];
         search->tick_ns = answers.items[i].cycles[2];
-        bandwidth->samples++;
+        search->samples++;
         bandwidth->clock_mhz = answers.items[i].clock_mhz;
     }
     fth_answers_fini(&answers);
@@ -470,12 +469,20 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
     enum fth_status status = find_shape(&search, 1, bandwidth, &bytes_per_ns, error);
     if (status == FTH_OK && lengthen(&search, bandwidth, bytes_per_ns))
         status = find_shape(&search, TRIES, bandwidth, &bytes_per_ns, error);
+    struct fth_bandwidth last = *bandwidth;
     for (int round = 0; round < MOST_ROUNDS && status == FTH_OK; round++) {
-        status = measure(&search, bandwidth, &spread, error);
-        if (status != FTH_OK || spread <= (thorough ? thoroughly_steady : steady) ||
-            search.sm_bytes * GROWTH * LONGER > search.most_bytes)
+        double last_spread = NAN;
+        status = measure(&search, &last, &last_spread, error);
+        if (round == 0 || isnan(spread) || last_spread < spread) { /* the steadiest counts */
+            spread = last_spread;
+            *bandwidth = last;
+        }
+        if (spread <= (thorough ? thoroughly_steady : steady))
             break;
-        search.sm_bytes *= GROWTH;
+        /* As long as can be: what disturbs may be over the next time. */
+        if (search.sm_bytes * GROWTH * LONGER <= search.most_bytes)
+            search.sm_bytes *= GROWTH;
     }
+    bandwidth->samples = search.samples;
     return status == FTH_OK ? judge(&search, bandwidth, spread, error) : status;
 }
