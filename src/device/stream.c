@@ -199,8 +199,9 @@ static void free_old(struct fth_batch *batch)
         batch->ops->free(batch->machine, memory->old[--memory->old_count]);
 }
 
-/* More memory for streams. What there was is kept until the end: a driver cleans memory that is
- * freed, which on an H200 takes 0.66 TB/s from whatever is measured then, for as long as it takes.
+/* More memory for streams. What there was is kept until the end: it seems that a driver cleans
+ * memory that is freed, which on an H200 takes 0.66 TB/s from whatever is measured then, for as
+ * long as it takes.
  */
 static enum fth_status grow(struct fth_batch *batch, uint64_t want, struct fth_error *error)
 {
