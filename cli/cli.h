@@ -125,6 +125,9 @@ int cli_fail(const struct fth_error *error);
 void cli_catch_interrupts(void);
 /* Warnings of the library go to stderr, and its progress where that is a terminal. */
 extern const struct fth_log cli_log;
+/* From now on counts how long each stage takes that the library tells of, and says so on stderr at
+ * the end. */
+void cli_spend_verbosely(void);
 /* The format that --json or --format asks for, text otherwise. */
 const char *cli_format(const struct cli_arguments *arguments);
 /* Before something that takes long: whether the format is one and the file of -o can be written.

@@ -8,7 +8,11 @@ static const struct cli_option option_only = {
     "measure these elements and what they need, as l1,memory"};
 
 static const struct cli_option option_thorough = {
-    "thorough", 0, NULL, CLI_WORD_NONE, "what takes long, too: the bandwidth of a simulated GPU"};
+    "thorough", 0, NULL, CLI_WORD_NONE,
+    "more repeats for bandwidths, and those of a simulated GPU, too"};
+
+static const struct cli_option option_verbose = {"verbose", 'v', NULL, CLI_WORD_NONE,
+                                                 "say on stderr how long each part took"};
 
 /* The next of a list with commas, from *at on; false at the end. */
 static bool next_element(const char **at, char *name, size_t size)
@@ -112,6 +116,8 @@ static int topo(const struct cli_arguments *arguments)
     if (result != CLI_DONE)
         return result;
     cli_catch_interrupts();
+    if (cli_value(arguments, &option_verbose))
+        cli_spend_verbosely();
     result = cli_open_device(arguments, &device);
     if (result != CLI_DONE)
         return result;
@@ -134,7 +140,7 @@ static int run(const struct cli_arguments *arguments)
 
 #define SHARED_OPTIONS                                                                             \
     &cli_option_device, &cli_option_json, &cli_option_format, &cli_option_output, &option_only,    \
-        &cli_option_record, &option_thorough
+        &cli_option_record, &option_thorough, &option_verbose
 static const struct cli_option *const options[] = {SHARED_OPTIONS, &cli_option_help, NULL};
 static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_option_version,
                                                         &cli_option_help, NULL};

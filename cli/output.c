@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A line of progress stands on the terminal. */
@@ -54,10 +55,73 @@ static void tell(void *user, enum fth_level level, const char *text)
         cli_message("%s%s", level == FTH_LOG_WARNING ? "warning: " : "", text);
 }
 
+/* ---- where the time goes ---- */
+
+enum { MOST_STAGES = 64 };
+static struct {
+    bool wanted;
+    double since_ms;
+    size_t count, at; /* the stage that is under way */
+    struct {
+        char what[48];
+        double ms;
+    } stages[MOST_STAGES];
+} spent;
+
+static double now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+/* From now on it is `what` that takes the time; what comes back goes on where it was. */
+static void begin_stage(const char *what)
+{
+    const double now = now_ms();
+    if (spent.count)
+        spent.stages[spent.at].ms += now - spent.since_ms;
+    spent.since_ms = now;
+    size_t at = 0;
+    while (at < spent.count && strcmp(spent.stages[at].what, what) != 0)
+        at++;
+    if (at == MOST_STAGES)
+        at--;
+    if (at == spent.count) {
+        snprintf(spent.stages[at].what, sizeof spent.stages[at].what, "%s", what);
+        spent.stages[at].ms = 0;
+        spent.count++;
+    }
+    spent.at = at;
+}
+
+void cli_spend_verbosely(void)
+{
+    spent.wanted = true;
+    begin_stage("opening the device");
+}
+
+/* The stage that has just begun is the end. */
+static void tell_spent(void)
+{
+    double all = 0;
+    for (size_t i = 0; i < spent.count; i++) {
+        all += spent.stages[i].ms;
+        if (i != spent.at)
+            cli_message("%8.1f ms  %s", spent.stages[i].ms, spent.stages[i].what);
+    }
+    cli_message("%8.1f ms  in all", all);
+}
+
 /* A line that is written over and gone in the end, and only where somebody looks. */
 static void show_progress(void *user, const char *what, double fraction)
 {
     (void)user;
+    if (spent.wanted) {
+        begin_stage(what);
+        if (fraction >= 1)
+            tell_spent();
+    }
     if (!isatty(STDERR_FILENO))
         return;
     clear_progress();

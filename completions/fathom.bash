@@ -45,7 +45,7 @@ _fathom()
     case $command in
     topo)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --record --thorough --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --record --thorough --verbose -v --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W '' -- "$cur")) ;;
         esac ;;
     bench)

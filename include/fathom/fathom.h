@@ -265,7 +265,7 @@ void fth_device_close(struct fth_device *device);
 struct fth_discover_options {
     const char *only;          /* "l1,l2": these elements; NULL: all */
     const struct fth_log *log; /* may be NULL */
-    bool thorough;             /* what takes long, too: the bandwidth of a simulated GPU */
+    bool thorough;             /* more repeats for bandwidths, and those of a simulated GPU, too */
 };
 /* With FTH_INTERRUPTED there is a description too, of what was measured until then. */
 FTH_MUST_USE enum fth_status fth_discover(struct fth_device *device,

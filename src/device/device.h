@@ -84,7 +84,8 @@ enum { FTH_MOST_FETCH = 16384 };
  * time, `passes` times over their array: one of `bytes` for all SMs together (`shared_by_all`), or
  * one of `bytes` for each block (so that it stays in L1, or is shared memory). A copy has two such
  * arrays. `bytes` is a multiple of what a warp takes at a time: 4 vectors a lane, or, of constants,
- * 4 vectors. With `cold` it comes from memory; otherwise from the caches that it fits into.
+ * 4 vectors. With `cold` it comes from memory; otherwise from the caches that it fits into. In a
+ * `cluster` the array of each block is in the shared memory of its neighbour there (rank xor 1).
  *
  * Samples, three: the nanoseconds from the first block's begin to the last one's end; the median
  * cycles of a block; how many nanoseconds the timer goes on at a time. */
@@ -95,6 +96,7 @@ struct fth_stream {
     bool shared_by_all;
     uint32_t sms; /* so many; 0: all */
     uint32_t blocks_per_sm, threads, vector_bytes;
+    uint32_t cluster; /* so many blocks are one; 0: none */
     uint64_t passes;
 };
 

@@ -9,6 +9,8 @@
  * other of it, round and round: what comes next is what was used longest ago. */
 struct fth_stream_memory {
     uint64_t address, bytes;
+    uint64_t old[8]; /* smaller ones, from before */
+    size_t old_count;
     uint64_t next; /* where the next cold stream begins */
     /* What the last stream left in L2: a cold one what such a stream leaves, any other the memory
      * from its start on. */
@@ -16,8 +18,9 @@ struct fth_stream_memory {
     bool flowing;
     uint64_t resident_bytes;
     uint64_t control, control_bytes;
-    /* Loaded when they are asked for; widths of 4, 8 and 16 bytes. */
-    struct fth_machine_module *modules[FTH_STREAM_KINDS][FTH_PATH_COUNT][3];
+    /* Loaded when they are asked for; the last path is that of clusters, widths are 4, 8 and 16
+     * bytes. */
+    struct fth_machine_module *modules[FTH_STREAM_KINDS][FTH_PATH_COUNT + 1][3];
 };
 
 /* What batch.c keeps of an open machine, as far as families need it. */

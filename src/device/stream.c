@@ -4,8 +4,10 @@
  *   stream read ca 32768 each 1x1024x16 passes 64; carveout 0
  *   stream copy cg 67108864 2x1024x16; cold
  *
+ *   stream read shared 65536 each 1x1024x16 cluster 2 passes 64; carveout 100
+ *
  * "KIND PATH BYTES", "each" where every block has its own array, BLOCKSxTHREADSxVECTOR, and what is
- * not as usual ("sms 4", "passes 2", "carveout 0", "cold").
+ * not as usual ("sms 4", "cluster 2", "passes 2", "carveout 0", "cold").
  *
  * What an experiment begins with: arrays that blocks have for themselves are gone over once by the
  * same launch (L1 does not last longer), one for all by a launch before (L2 does). Of a cold one
@@ -25,7 +27,9 @@ static const char operation[] = "check request";
 #define SHARED_BYTES (UINT64_C(1) << 20)
 #define GLOBAL_BYTES (UINT64_C(1) << 46)
 #define MOST_PASSES (UINT64_C(1) << 32)
-enum { MOST_THREADS = 1024, MOST_BLOCKS = 32, MOST_SMS = 1024 };
+enum { MOST_THREADS = 1024, MOST_BLOCKS = 32, MOST_SMS = 1024, MOST_CLUSTER = 16 };
+/* Clusters came with compute capability 9.0. */
+enum { CLUSTER_CAPABILITY = 90 };
 
 /* Where its size is not known, L2 is taken for the largest there is. What a cold stream goes over
  * was last used so many sizes of L2 ago: of an L2 that replaces at random, one line in 55 would
@@ -63,6 +67,23 @@ static enum fth_status check_shape(const struct fth_stream *stream, struct fth_e
     return FTH_OK;
 }
 
+static enum fth_status check_cluster(const struct fth_stream *stream, struct fth_error *error)
+{
+    const uint32_t size = stream->cluster;
+    if (size == 0)
+        return FTH_OK;
+    if (size < 2 || size > MOST_CLUSTER || size & (size - 1))
+        return fth_fail(error, FTH_INVALID, operation, "stream.cluster",
+                        "%" PRIu32 " is no power of two within 2 to %d", size, MOST_CLUSTER);
+    if (stream->path != FTH_PATH_SHARED || stream->kind == FTH_STREAM_COPY)
+        return fth_fail(error, FTH_INVALID, operation, "stream.cluster",
+                        "in a cluster shared memory is read or written");
+    if (stream->blocks_per_sm != 1)
+        return fth_fail(error, FTH_INVALID, operation, "stream.blocks_per_sm",
+                        "a block of a cluster has its SM to itself");
+    return FTH_OK;
+}
+
 static enum fth_status check_bytes(const struct fth_stream *stream, struct fth_error *error)
 {
     const uint64_t most = stream->path == FTH_PATH_CONSTANT ? CONSTANT_BYTES
@@ -96,6 +117,8 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
                         stream->vector_bytes, fth_path_name(stream->path));
     enum fth_status status = check_shape(stream, error);
     if (status == FTH_OK)
+        status = check_cluster(stream, error);
+    if (status == FTH_OK)
         status = check_bytes(stream, error);
     if (status != FTH_OK)
         return status;
@@ -123,6 +146,8 @@ static void write_text(const struct fth_request *request, struct fth_buffer *tex
                       stream->threads, stream->vector_bytes);
     if (stream->sms)
         fth_buffer_format(text, " sms %" PRIu32, stream->sms);
+    if (stream->cluster)
+        fth_buffer_format(text, " cluster %" PRIu32, stream->cluster);
     if (stream->passes != 1)
         fth_buffer_format(text, " passes %" PRIu64, stream->passes);
     if (request->carveout_percent != -1)
@@ -167,6 +192,34 @@ static enum fth_status reserve(struct fth_batch *batch, uint64_t *address, uint6
                                        fault.operation, fault.argument, "%s", fault.cause);
 }
 
+static void free_old(struct fth_batch *batch)
+{
+    struct fth_stream_memory *memory = &batch->stream;
+    while (memory->old_count)
+        batch->ops->free(batch->machine, memory->old[--memory->old_count]);
+}
+
+/* More memory for streams. What there was is kept until the end: it seems that a driver cleans
+ * memory that is freed, which on an H200 takes 0.66 TB/s from whatever is measured then, for as
+ * long as it takes.
+ */
+static enum fth_status grow(struct fth_batch *batch, uint64_t want, struct fth_error *error)
+{
+    struct fth_stream_memory *memory = &batch->stream;
+    if (memory->bytes >= want)
+        return FTH_OK;
+    if (memory->old_count == FTH_COUNT(memory->old))
+        free_old(batch);
+    if (memory->address)
+        memory->old[memory->old_count++] = memory->address;
+    memory->address = memory->bytes = 0;
+    enum fth_status status = reserve(batch, &memory->address, &memory->bytes, want, NULL);
+    if (status == FTH_OK)
+        return FTH_OK;
+    free_old(batch);
+    return reserve(batch, &memory->address, &memory->bytes, want, error);
+}
+
 static uint64_t l2_bytes(const struct fth_batch *batch)
 {
     return batch->facts.l2_bytes ? batch->facts.l2_bytes : unknown_l2_bytes;
@@ -184,6 +237,23 @@ static uint64_t take_piece(struct fth_stream_memory *memory, uint64_t bytes)
 
 /* ---- launches ---- */
 
+static struct fth_stream_code code_of(const struct fth_stream *stream)
+{
+    return (struct fth_stream_code){stream->kind, stream->path, stream->vector_bytes,
+                                    stream->cluster != 0};
+}
+
+/* The shared memory of a block. In a cluster it is all that there is, lest two blocks are on one
+ * SM. */
+static uint64_t shared_bytes(const struct fth_batch *batch, const struct fth_stream *stream)
+{
+    if (stream->path != FTH_PATH_SHARED)
+        return 0;
+    if (stream->cluster && batch->facts.block_shared_bytes)
+        return batch->facts.block_shared_bytes;
+    return stream->bytes * (stream->kind == FTH_STREAM_COPY ? 2 : 1);
+}
+
 /* Queues one; without `times` it is one pass that nobody times. */
 static enum fth_status launch(struct fth_batch *batch, const struct run *run, uint64_t source,
                               uint64_t bytes, bool timed, struct fth_error *error)
@@ -196,7 +266,8 @@ static enum fth_status launch(struct fth_batch *batch, const struct run *run, ui
             ? (stream->kind == FTH_STREAM_COPY ? bytes : 0)
             : source + (stream->kind == FTH_STREAM_COPY ? (all ? bytes : run->arrays_bytes) : 0);
     char name[32];
-    fth_kernels_stream_name(stream->kind, stream->path, stream->vector_bytes, name);
+    const struct fth_stream_code code = code_of(stream);
+    fth_kernels_stream_name(&code, name);
     const uint64_t arguments[] = {
         stream->path == FTH_PATH_TEXTURE ? 0 : source,
         target,
@@ -210,15 +281,14 @@ static enum fth_status launch(struct fth_batch *batch, const struct run *run, ui
         batch->stream.control + 32,
         run->texture,
     };
-    const uint64_t arrays = stream->kind == FTH_STREAM_COPY ? 2 : 1;
     return batch->ops->launch(
         batch->machine,
         &(struct fth_machine_launch){.module = run->module,
                                      .kernel = name,
                                      .blocks = run->blocks,
                                      .threads = stream->threads,
-                                     .shared_bytes =
-                                         stream->path == FTH_PATH_SHARED ? arrays * bytes : 0,
+                                     .cluster = stream->cluster,
+                                     .shared_bytes = shared_bytes(batch, stream),
                                      .carveout_percent = run->carveout_percent,
                                      .arguments = arguments,
                                      .argument_bytes = sizeof arguments},
@@ -321,6 +391,13 @@ static enum fth_status refuse(const struct fth_batch *batch, const struct run *r
     if (stream->sms > batch->facts.sms)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL, "%" PRIu32 " SMs of %" PRIu32,
                         stream->sms, batch->facts.sms);
+    if (stream->cluster && batch->facts.capability && batch->facts.capability < CLUSTER_CAPABILITY)
+        return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
+                        "clusters came with compute capability 9.0");
+    if (run->blocks % (stream->cluster ? stream->cluster : 1))
+        return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
+                        "%" PRIu32 " blocks are no clusters of %" PRIu32, run->blocks,
+                        stream->cluster);
     if (stream->path == FTH_PATH_SHARED && batch->facts.block_shared_bytes &&
         run->piece_bytes / run->blocks > batch->facts.block_shared_bytes)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
@@ -340,11 +417,13 @@ static enum fth_status load(struct fth_batch *batch, const struct fth_stream *st
                             struct fth_machine_module **module, struct fth_error *error)
 {
     const unsigned width = stream->vector_bytes == 4 ? 0 : stream->vector_bytes == 8 ? 1 : 2;
-    struct fth_machine_module **kept = &batch->stream.modules[stream->kind][stream->path][width];
+    const unsigned path = stream->cluster ? FTH_PATH_COUNT : (unsigned)stream->path;
+    const struct fth_stream_code code = code_of(stream);
+    struct fth_machine_module **kept = &batch->stream.modules[stream->kind][path][width];
     enum fth_status status = FTH_OK;
     if (!*kept) {
         struct fth_buffer ptx = {0};
-        status = fth_kernels_stream(stream->kind, stream->path, stream->vector_bytes, &ptx, error);
+        status = fth_kernels_stream(&code, &ptx, error);
         if (status == FTH_OK)
             status = batch->ops->load(batch->machine, "stream", ptx.data, ptx.size, kept, error);
         fth_buffer_fini(&ptx);
@@ -368,6 +447,7 @@ void fth_stream_release(struct fth_batch *batch)
             batch->ops->unload(batch->machine, modules[i]);
     if (memory->address)
         batch->ops->free(batch->machine, memory->address);
+    free_old(batch);
     if (memory->control)
         batch->ops->free(batch->machine, memory->control);
 }
@@ -397,7 +477,7 @@ static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_mo
         const uint64_t old = memory->bytes;
         const uint64_t want = run.piece_bytes * (request->cold ? 2 : 1) +
                               (request->cold ? (sizes_between + 1) * l2_bytes(batch) : 0);
-        status = reserve(batch, &memory->address, &memory->bytes, want, error);
+        status = grow(batch, want, error);
         if (memory->bytes != old)
             fth_stream_disturb(batch);
     }

@@ -6,9 +6,9 @@
 
 /* Latencies come first, since everything else tells hits from misses by them. */
 static fth_stage *const stages[] = {
-    fth_discover_l2_latency, fth_discover_sm,    fth_discover_shared, fth_discover_constants,
-    fth_discover_memory,     fth_discover_l2,    fth_discover_tlbs,   fth_discover_cold,
-    fth_discover_rates,      fth_discover_gates,
+    fth_discover_l2_latency, fth_discover_sm,     fth_discover_shared, fth_discover_carveouts,
+    fth_discover_constants,  fth_discover_memory, fth_discover_l2,     fth_discover_tlbs,
+    fth_discover_cold,       fth_discover_rates,  fth_discover_gates,
 };
 
 bool fth_discovery_wants(const struct fth_discovery *discovery, const char *element)
@@ -56,10 +56,12 @@ enum fth_status fth_discover(struct fth_device *device, const struct fth_discove
     if (status == FTH_OK) {
         const struct fth_attribute *sms = fth_gpu_attribute(discovery.gpu, "device", "sms");
         discovery.prober.sms = sms && sms->number >= 1 ? (size_t)sms->number : 1;
-        /* Every access of a stream is simulated one by one. */
-        const struct fth_attribute *backend = fth_gpu_attribute(discovery.gpu, "device", "backend");
-        discovery.no_bandwidth = !options->thorough && backend && backend->text &&
-                                 strcmp(backend->text, "simulated") == 0;
+        /* Every access of a stream is simulated one by one: only if that is asked for, and then
+         * not more often than need be. */
+        const char *backend = fth_gpu_text(discovery.gpu, "device", "backend");
+        const bool simulated = backend && strcmp(backend, "simulated") == 0;
+        discovery.no_bandwidth = !options->thorough && simulated;
+        discovery.thorough = options->thorough && !simulated;
     }
     for (size_t i = 0; i < FTH_COUNT(stages) && status == FTH_OK; i++)
         status = stages[i](&discovery, error);

@@ -5,6 +5,7 @@
  *   note.c      figures into attributes         inner.c   constants, code, shared memory
  *   gates.c     what cannot be true             beyond.c  L2, memory
  *   rates.c     bandwidth                       tlbs.c    TLBs
+ *   carveout.c  L1 beside shared memory
  */
 #ifndef FTH_DISCOVER_H
 #define FTH_DISCOVER_H
@@ -17,6 +18,7 @@ struct fth_discovery {
     struct fth_gpu *gpu;
     const char *only;
     bool no_bandwidth;
+    bool thorough; /* more repeats than usual */
     struct fth_figure l2, memory;
     double l2_overhead_cycles; /* of timing one hop that leaves the SM */
 };
@@ -27,7 +29,8 @@ bool fth_discovery_wants(const struct fth_discovery *discovery, const char *elem
 
 typedef enum fth_status fth_stage(struct fth_discovery *discovery, struct fth_error *error);
 fth_stage fth_discover_l2_latency, fth_discover_sm, fth_discover_shared, fth_discover_constants,
-    fth_discover_memory, fth_discover_l2, fth_discover_tlbs, fth_discover_cold, fth_discover_rates;
+    fth_discover_memory, fth_discover_l2, fth_discover_tlbs, fth_discover_cold, fth_discover_rates,
+    fth_discover_carveouts;
 /* Figures that cannot be true are measured again and, where that does not help, taken out, with the
  * reason. */
 fth_stage fth_discover_gates;

@@ -5,14 +5,27 @@
 #include <math.h>
 #include <stdio.h>
 
+/* What must be known of a figure, beside its shape. */
+static const char *more_about(enum fth_bandwidth_target target)
+{
+    switch (target) {
+    case FTH_BANDWIDTH_L1_WRITE: return "; L1 writes through, so L2 sets the pace";
+    case FTH_BANDWIDTH_L2_READ: return "; each line wanted by one SM only";
+    case FTH_BANDWIDTH_CONSTANT_READ: return "; what all lanes of a warp want counts once";
+    case FTH_BANDWIDTH_CLUSTER_READ:
+    case FTH_BANDWIDTH_CLUSTER_WRITE: return ", in clusters of 2";
+    default: return "";
+    }
+}
+
 static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandwidth_target target,
                                  struct fth_error *error)
 {
     const char *element = fth_bandwidth_element(target);
     const char *attribute = fth_bandwidth_attribute(target);
     struct fth_bandwidth found;
-    enum fth_status status =
-        fth_probe_bandwidth(&discovery->prober, discovery->gpu, target, &found, error);
+    enum fth_status status = fth_probe_bandwidth(&discovery->prober, discovery->gpu, target,
+                                                 discovery->thorough, &found, error);
     if (status == FTH_UNSUPPORTED) { /* the GPU has no such thing */
         if (error)
             *error = FTH_NO_ERROR;
@@ -20,10 +33,10 @@ static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandw
     }
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, element, attribute, status, error);
-    char note[96];
-    snprintf(note, sizeof note, "%u blocks of %u threads an SM, %u bytes at a time",
+    char note[128];
+    snprintf(note, sizeof note, "%u blocks of %u threads an SM, %u bytes at a time%s",
              (unsigned)found.shape.blocks_per_sm, (unsigned)found.shape.threads,
-             (unsigned)found.shape.vector_bytes);
+             (unsigned)found.shape.vector_bytes, more_about(target));
     /* Four digits are more than two runs agree in. */
     const double unit = pow(10, floor(log10(found.bytes_per_s)) - 3);
     const double best = round(found.bytes_per_s / unit) * unit;
@@ -54,8 +67,9 @@ enum fth_status fth_discover_rates(struct fth_discovery *discovery, struct fth_e
         if (!fth_discovery_wants(discovery, element) ||
             !fth_gpu_attribute(discovery->gpu, element, "latency_cycles"))
             continue;
-        fth_log_progress(discovery->prober.log, "bandwidth",
-                         0.85 + 0.14 * i / FTH_BANDWIDTH_TARGETS);
+        char what[48];
+        snprintf(what, sizeof what, "bandwidth of %s", element);
+        fth_log_progress(discovery->prober.log, what, 0.85 + 0.14 * i / FTH_BANDWIDTH_TARGETS);
         status = find_rate(discovery, target, error);
     }
     return status;

@@ -115,6 +115,7 @@ static const struct fth_attribute_def attributes[] = {
     {"scope", ELEMENTS, FTH_TEXT, FTH_RULE_CHOICE, scopes},
     {"size_bytes", ELEMENTS & ~TLB, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"default_size_bytes", CACHE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"carveout_size_bytes", L1, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
     {"unified_bytes", CACHE | SHARED, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"onset_bytes", CACHE | ICACHE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"resident_bytes", CACHE | ICACHE, FTH_NUMBER, FTH_RULE_COUNT, NULL},

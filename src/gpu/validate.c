@@ -278,6 +278,19 @@ static enum fth_status check_relations(const struct check *check)
 
 /* ---- between elements ---- */
 
+/* One size of L1 for each carve-out. */
+static enum fth_status check_carveouts(const struct check *check)
+{
+    const char *self = check->section->name;
+    const struct fth_attribute *beside = fth_gpu_attribute(check->gpu, self, "carveout_size_bytes");
+    const struct fth_attribute *sizes = fth_gpu_attribute(check->gpu, "shared", "carveout_bytes");
+    const size_t count = sizes ? sizes->count : 0;
+    if (beside && beside->count != count)
+        return refuse(check, "carveout_size_bytes",
+                      "lists %zu, but elements.shared.carveout_bytes %zu", beside->count, count);
+    return FTH_OK;
+}
+
 static bool names(const struct fth_attribute *list, const char *name)
 {
     for (size_t i = 0; list && i < list->count; i++)
@@ -327,6 +340,8 @@ static enum fth_status check_section(const struct check *check)
         status = check_relations(check);
     if (status == FTH_OK)
         status = check_sharing(check);
+    if (status == FTH_OK)
+        status = check_carveouts(check);
     return status;
 }
 

@@ -236,10 +236,10 @@ bool fth_kernels_has_stream(enum fth_stream_kind kind, enum fth_path path, uint3
     return path != FTH_PATH_TEXTURE || vector_bytes == 4;
 }
 
-void fth_kernels_stream_name(enum fth_stream_kind kind, enum fth_path path, uint32_t vector_bytes,
-                             char name[32])
+void fth_kernels_stream_name(const struct fth_stream_code *code, char name[32])
 {
-    snprintf(name, 32, "%s_%s_%u", stream_kinds[kind], paths[path].name, (unsigned)vector_bytes);
+    snprintf(name, 32, "%s_%s_%u", stream_kinds[code->kind],
+             code->cluster ? "cluster" : paths[code->path].name, (unsigned)code->vector_bytes);
 }
 
 /* The registers of a vector, from that one on: "%v4" or "{%v4, %v5}"; with a step of 0 always the
@@ -265,8 +265,10 @@ static const char *vector_type(uint32_t vector_bytes)
     return vector_bytes == 16 ? "v2.u64" : word_type(vector_bytes);
 }
 
-static void add_load(struct fth_buffer *out, enum fth_path path, uint32_t bytes, uint32_t vector)
+static void add_load(struct fth_buffer *out, const struct fth_stream_code *code, uint32_t vector)
 {
+    const enum fth_path path = code->path;
+    const uint32_t bytes = code->vector_bytes;
     static const char *const loads[FTH_PATH_COUNT] = {[FTH_PATH_CA] = "ld.global.ca",
                                                       [FTH_PATH_CG] = "ld.global.cg",
                                                       [FTH_PATH_READONLY] = "ld.global.nc",
@@ -281,39 +283,47 @@ static void add_load(struct fth_buffer *out, enum fth_path path, uint32_t bytes,
         return;
     }
     const uint32_t words = bytes == 16 ? 2 : 1;
-    fth_buffer_format(out, "    %s.%s ", loads[path], vector_type(bytes));
+    fth_buffer_format(out, "    %s.%s ", code->cluster ? "ld" : loads[path], vector_type(bytes));
     add_vector(out, words, vector * words, 1);
     fth_buffer_format(out, ", [%%from + %u];\n",
                       vector * bytes * (path == FTH_PATH_CONSTANT ? 1 : 32));
 }
 
 /* What a warp does with one group. */
-static void add_group(struct fth_buffer *out, enum fth_stream_kind kind, enum fth_path path,
-                      uint32_t bytes)
+static void add_group(struct fth_buffer *out, const struct fth_stream_code *code)
 {
-    const uint32_t words = bytes == 16 ? 2 : 1;
+    const enum fth_stream_kind kind = code->kind;
+    const enum fth_path path = code->path;
+    const uint32_t bytes = code->vector_bytes, words = bytes == 16 ? 2 : 1;
     if (path == FTH_PATH_TEXTURE)
         fth_buffer_text(out, "    shr.u64 %wide, %from, 2;\n    cvt.u32.u64 %x, %wide;\n");
     for (uint32_t i = 0; i < FTH_STREAM_UNROLL && kind != FTH_STREAM_WRITE; i++)
-        add_load(out, path, bytes, i);
+        add_load(out, code, i);
     for (uint32_t i = 0; i < FTH_STREAM_UNROLL * words && kind == FTH_STREAM_READ; i++)
         fth_buffer_format(out, "    xor.b%s %%sum, %%sum, %%v%u;\n", word_type(bytes) + 1, i);
     /* What is written is another number in every pass. */
     if (kind == FTH_STREAM_WRITE)
         fth_buffer_format(out, "    cvt.%s.u64 %%v0, %%left;\n", word_type(bytes));
     for (uint32_t i = 0; i < FTH_STREAM_UNROLL && kind != FTH_STREAM_READ; i++) {
-        fth_buffer_format(out, "    st.%s.%s [%%to + %u], ",
-                          path == FTH_PATH_SHARED ? "shared" : "global", vector_type(bytes),
-                          i * bytes * 32);
+        fth_buffer_format(out, "    %s.%s [%%to + %u], ",
+                          code->cluster             ? "st"
+                          : path == FTH_PATH_SHARED ? "st.shared"
+                                                    : "st.global",
+                          vector_type(bytes), i * bytes * 32);
         add_vector(out, words, kind == FTH_STREAM_COPY ? i * words : 0, kind == FTH_STREAM_COPY);
         fth_buffer_text(out, ";\n");
     }
 }
 
-/* Where the arrays are: as the launch says, or inside of a variable. */
-static const char *array_places(enum fth_path path)
+/* Where the arrays are: as the launch says, or inside of a variable. That of another block of a
+ * cluster is named by a generic address, as in cluster.ptx. */
+static const char *array_places(const struct fth_stream_code *code)
 {
-    switch (path) {
+    if (code->cluster)
+        return "mov.u64 %source, arena; cvta.shared.u64 %source, %source;\n"
+               "    mov.u32 %w0, %cluster_ctarank; xor.b32 %w0, %w0, 1;\n"
+               "    mapa.u64 %source, %source, %w0; mov.u64 %target, %source;";
+    switch (code->path) {
     case FTH_PATH_CONSTANT: return "mov.u64 %source, bank; mov.u64 %target, 0;";
     case FTH_PATH_SHARED:
         return "mov.u64 %source, arena; ld.param.u64 %target, [target];\n"
@@ -331,28 +341,35 @@ static const char *array_variables(enum fth_path path)
     }
 }
 
-enum fth_status fth_kernels_stream(enum fth_stream_kind kind, enum fth_path path,
-                                   uint32_t vector_bytes, struct fth_buffer *out,
+/* The shared memory of a block is there from its begin to its end. */
+static const char cluster_barrier[] = "barrier.cluster.arrive; barrier.cluster.wait;";
+static const char cluster_version[] = "7.8", cluster_target[] = "sm_90";
+
+enum fth_status fth_kernels_stream(const struct fth_stream_code *code, struct fth_buffer *out,
                                    struct fth_error *error)
 {
+    const enum fth_stream_kind kind = code->kind;
+    const enum fth_path path = code->path;
+    const uint32_t vector_bytes = code->vector_bytes;
     char name[32], unroll[24], group_bytes[24], lane_bytes[24], patience[24], registers[24];
     const uint32_t lanes = path == FTH_PATH_CONSTANT ? 1 : 32;
     struct fth_buffer group = {0};
-    fth_kernels_stream_name(kind, path, vector_bytes, name);
+    fth_kernels_stream_name(code, name);
     snprintf(unroll, sizeof unroll, "%d", FTH_STREAM_UNROLL);
     snprintf(group_bytes, sizeof group_bytes, "%u",
              (unsigned)(FTH_STREAM_UNROLL * lanes * vector_bytes));
     snprintf(lane_bytes, sizeof lane_bytes, "%u", lanes == 1 ? 0 : (unsigned)vector_bytes);
     snprintf(patience, sizeof patience, "%d", FTH_STREAM_PATIENCE);
     snprintf(registers, sizeof registers, "%d", FTH_STREAM_UNROLL * (vector_bytes == 16 ? 2 : 1));
-    add_group(&group, kind, path, vector_bytes);
-    const char *settle = kind == FTH_STREAM_READ   ? ""
-                         : path == FTH_PATH_SHARED ? "membar.cta;"
-                                                   : "membar.gl;";
+    add_group(&group, code);
+    const char *settle = kind == FTH_STREAM_READ                     ? ""
+                         : path == FTH_PATH_SHARED && !code->cluster ? "membar.cta;"
+                                                                     : "membar.gl;";
     const struct fth_kernel_value values[] = {
-        {"version", version},
-        {"target", target},
+        {"version", code->cluster ? cluster_version : version},
+        {"target", code->cluster ? cluster_target : target},
         {"name", name},
+        {"barrier", code->cluster ? cluster_barrier : ""},
         {"unroll", unroll},
         {"group_bytes", group_bytes},
         {"lane_bytes", lane_bytes},
@@ -361,7 +378,7 @@ enum fth_status fth_kernels_stream(enum fth_stream_kind kind, enum fth_path path
         {"word", word_type(vector_bytes)},
         {"group", group.data},
         {"settle", settle},
-        {"places", array_places(path)},
+        {"places", array_places(code)},
         {"variables", array_variables(path)},
     };
     enum fth_status status =

@@ -77,13 +77,19 @@ enum { FTH_STREAM_UNROLL = 4, FTH_STREAM_PATIENCE = 200000 };
 enum fth_stream_kind { FTH_STREAM_READ, FTH_STREAM_WRITE, FTH_STREAM_COPY, FTH_STREAM_KINDS };
 const char *fth_stream_kind_name(enum fth_stream_kind kind);
 bool fth_kernels_has_stream(enum fth_stream_kind kind, enum fth_path path, uint32_t vector_bytes);
+/* The code of one: in `cluster`, each block goes over the shared memory of its neighbour in the
+ * cluster (path SHARED; a read or a write). */
+struct fth_stream_code {
+    enum fth_stream_kind kind;
+    enum fth_path path;
+    uint32_t vector_bytes;
+    bool cluster;
+};
 /* The name of its kernel; room for 32 bytes. */
-void fth_kernels_stream_name(enum fth_stream_kind kind, enum fth_path path, uint32_t vector_bytes,
-                             char name[32]);
+void fth_kernels_stream_name(const struct fth_stream_code *code, char name[32]);
 /* Appends the module of one stream, with one kernel; stream.ptx says what it takes. */
-FTH_MUST_USE enum fth_status fth_kernels_stream(enum fth_stream_kind kind, enum fth_path path,
-                                                uint32_t vector_bytes, struct fth_buffer *out,
-                                                struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_kernels_stream(const struct fth_stream_code *code,
+                                                struct fth_buffer *out, struct fth_error *error);
 
 /* ---- operate.c ---- */
 

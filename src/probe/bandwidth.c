@@ -1,13 +1,14 @@
 /* How many bytes pass in a time, from streams of different length.
  *
  * Which launch gets most out of a GPU is not known beforehand, so several shapes are tried, and the
- * best is measured: a short stream and one three times as long, some times in turn. The bandwidth
+ * best is measured: a short stream and one eight times as long, some times in turn. The bandwidth
  * is what the longer moves more by the time it takes longer: what a launch costs beyond its bytes
  * (blocks that begin late, the first latency and the last) is the same in both and drops out. With
  * long streams it is that of STREAM (McCalpin), with short ones a ramp-up does not count.
  *
- * How long streams have to be depends on how precise the timer is, and how steady the GPU: all is
- * done again with streams eight times as long until the results agree. */
+ * How long streams have to be depends on how precise the timer is, and how steady the GPU. A first
+ * look at the shapes, with short streams, tells how long they must be for the timer; then all is
+ * done again with streams four times as long until the results agree. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -15,29 +16,31 @@
 #include <string.h>
 
 enum {
-    PAIRS = 5,  /* of a short and a long stream: an odd number, for the median */
-    LONGER = 3, /* times as long as the short one */
-    GROWTH = 8,
-    MOST_ROUNDS = 6,
-    MOST_SHAPES = 8
+    PAIRS = 5, /* of a short and a long stream, at a time: an odd number, for the median */
+    MOST_PAIRS = 3 * PAIRS,
+    LONGER = 8, /* times as long as the short one */
+    GROWTH = 4,
+    MOST_ROUNDS = 5,
+    TRIES = 2, /* of each shape, with streams as long as they must be */
+    MOST_SHAPES = 12
 };
 
-/* Results that agree: within 1.5 %, from differences of so many ticks of the timer, which can be
- * off by a tick at both ends. */
-static const double steady = 0.015;
-static const uint64_t least_ticks = 5000;
-/* A result is no good at all where the pairs differ by more than this. */
-static const double unsteady = 0.25;
+/* Results that agree: the middle half of the times is so narrow, and the difference between short
+ * and long is so many ticks of the timer, which can be off by a tick at both ends. */
+static const double steady = 0.006, thoroughly_steady = 0.001;
+static const double least_ticks = 5000;
+/* A result is no good at all where times differ by more than this. */
+static const double unsteady = 0.1;
 /* Another shape is better only where it is by so much. */
 static const double better = 1.01;
 /* What is measured may be above what is possible by so much: clocks are known that well. */
 static const double tolerance = 1.02;
 /* Short streams begin with so much for an SM, where the ramp-up is some latencies and the rest ten
- * times as long; the longest end with so much. From memory a GPU of today moves the most in 0.3 ms,
+ * times as long; the longest end with so much. From memory a GPU of today moves the most in 1 ms,
  * from L1 in 1 ms. Constants come in drops. */
 static const uint64_t first_bytes = 64 << 10, first_constant_bytes = 8 << 10,
                       most_sm_bytes = 256 << 20;
-static const uint64_t most_cold_bytes = UINT64_C(1) << 30;
+static const uint64_t most_cold_bytes = UINT64_C(4) << 30;
 /* Sizes that are taken where they are not known: no GPU that fathom runs on has less. */
 static const double least_l1_bytes = 16384, least_constant_bytes = 1536, least_shared_bytes = 49152,
                     least_l2_bytes = 262144, least_memory_bytes = 1 << 30,
@@ -56,6 +59,7 @@ static const struct {
     enum fth_stream_kind kind;
     enum fth_path path;
     int carveout_percent;
+    uint32_t cluster;
 } targets[FTH_BANDWIDTH_TARGETS] = {
     [FTH_BANDWIDTH_MEMORY_READ] = {"memory", "read_bytes_per_s", IN_MEMORY, FTH_STREAM_READ,
                                    FTH_PATH_CG, -1},
@@ -68,6 +72,8 @@ static const struct {
                                 -1},
     [FTH_BANDWIDTH_L2_COPY] = {"l2", "copy_bytes_per_s", IN_L2, FTH_STREAM_COPY, FTH_PATH_CG, -1},
     [FTH_BANDWIDTH_L1_READ] = {"l1", "read_bytes_per_s", IN_SM, FTH_STREAM_READ, FTH_PATH_CA, 0},
+    /* A store has no path: it goes through L1 to L2. */
+    [FTH_BANDWIDTH_L1_WRITE] = {"l1", "write_bytes_per_s", IN_SM, FTH_STREAM_WRITE, FTH_PATH_CG, 0},
     [FTH_BANDWIDTH_READONLY_READ] = {"readonly", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
                                      FTH_PATH_READONLY, 0},
     [FTH_BANDWIDTH_TEXTURE_READ] = {"texture", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
@@ -80,18 +86,25 @@ static const struct {
                                     FTH_PATH_SHARED, 100},
     [FTH_BANDWIDTH_SHARED_COPY] = {"shared", "copy_bytes_per_s", IN_SM, FTH_STREAM_COPY,
                                    FTH_PATH_SHARED, 100},
+    /* In larger clusters not every SM has a place. */
+    [FTH_BANDWIDTH_CLUSTER_READ] = {"cluster_shared", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
+                                    FTH_PATH_SHARED, 100, 2},
+    [FTH_BANDWIDTH_CLUSTER_WRITE] = {"cluster_shared", "write_bytes_per_s", IN_SM, FTH_STREAM_WRITE,
+                                     FTH_PATH_SHARED, 100, 2},
 };
 
 /* What is tried, the smallest first. Little's law: a GPU that moves 35 bytes a cycle and SM through
- * a latency of 700 cycles needs 24 KiB under way in each, and each thread has four vectors. */
-static const struct fth_stream_shape memory_shapes[] = {
-    {1, 1024, 16}, {2, 512, 16}, {2, 1024, 16}, {8, 256, 16}};
+ * a latency of 700 cycles needs 24 KiB under way in each, and each thread has four vectors. Those
+ * behind `usual` only where all is tried. */
+static const struct fth_stream_shape memory_shapes[] = {{1, 1024, 16}, {2, 512, 16}, {2, 1024, 16},
+                                                        {8, 256, 16},  {1, 512, 16}, {4, 512, 16},
+                                                        {16, 64, 16},  {2, 1024, 8}};
 /* All threads of a block together take 4 vectors each: arrays that fit into 8 KiB are among them.
  * Loads of 4 bytes are tried only where there are few others. */
-static const struct fth_stream_shape cache_shapes[] = {{1, 1024, 16}, {2, 1024, 16}, {1, 512, 16},
-                                                       {1, 256, 16},  {1, 1024, 4},  {2, 1024, 4},
-                                                       {1, 512, 4}};
-enum { ENOUGH_SHAPES = 3 };
+static const struct fth_stream_shape cache_shapes[] = {
+    {1, 1024, 16}, {2, 1024, 16}, {1, 512, 16}, {1, 256, 16}, {1, 1024, 4}, {2, 1024, 4},
+    {1, 512, 4},   {2, 512, 16},  {4, 512, 16}, {1, 1024, 8}, {1, 512, 8}};
+enum { ENOUGH_SHAPES = 3, USUAL_MEMORY_SHAPES = 4, USUAL_CACHE_SHAPES = 7 };
 
 const char *fth_bandwidth_element(enum fth_bandwidth_target target)
 {
@@ -109,6 +122,7 @@ struct search {
     const struct fth_prober *prober;
     const struct fth_gpu *known;
     enum fth_bandwidth_target target;
+    bool thorough;
     uint64_t sms;
     uint64_t room_bytes;     /* for the arrays: of an SM, or of the GPU */
     uint64_t threads_per_sm; /* that run at the same time */
@@ -117,6 +131,10 @@ struct search {
     struct fth_stream_shape shapes[MOST_SHAPES];
     size_t shape_count;
     uint64_t tick_ns; /* of the timer */
+    size_t samples;   /* streams so far */
+    /* Times of short and of long streams, in ascending order. */
+    double shorter[MOST_PAIRS], longer[MOST_PAIRS];
+    size_t pairs;
 };
 
 /* What all threads of an SM take in one go. */
@@ -152,7 +170,10 @@ static struct fth_request make_request(const struct search *search,
                                   .blocks_per_sm = shape->blocks_per_sm,
                                   .threads = shape->threads,
                                   .vector_bytes = shape->vector_bytes,
+                                  .cluster = targets[search->target].cluster,
                                   .passes = 1};
+    if (stream->cluster && search->sms % stream->cluster)
+        stream->sms = (uint32_t)(search->sms - search->sms % stream->cluster);
     switch (targets[search->target].place) {
     case IN_MEMORY:
         stream->bytes = round_up(sm_bytes, unit) * search->sms;
@@ -179,7 +200,8 @@ static struct fth_request make_request(const struct search *search,
 static double moved_bytes(const struct search *search, const struct fth_request *request)
 {
     const struct fth_stream *stream = &request->stream;
-    double arrays = stream->shared_by_all ? 1 : (double)(search->sms * stream->blocks_per_sm);
+    const uint64_t sms = stream->sms ? stream->sms : search->sms;
+    double arrays = stream->shared_by_all ? 1 : (double)(sms * stream->blocks_per_sm);
     return (double)stream->bytes * (double)stream->passes * arrays *
            (stream->kind == FTH_STREAM_COPY ? 2 : 1);
 }
@@ -193,7 +215,7 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         ns[i] = answers.items[i].cycles[0];
         search->tick_ns = answers.items[i].cycles[2];
-        bandwidth->samples++;
+        search->samples++;
         bandwidth->clock_mhz = answers.items[i].clock_mhz;
     }
     fth_answers_fini(&answers);
@@ -202,22 +224,44 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
 
 /* ---- what is decided ---- */
 
-static enum fth_status find_shape(struct search *search, struct fth_bandwidth *bandwidth,
+/* The shape that moves most in a time: `bytes_per_ns`. */
+static enum fth_status find_shape(struct search *search, size_t tries,
+                                  struct fth_bandwidth *bandwidth, double *bytes_per_ns,
                                   struct fth_error *error)
 {
-    struct fth_request requests[MOST_SHAPES];
-    double ns[MOST_SHAPES], best = 0;
-    for (size_t i = 0; i < search->shape_count; i++)
-        requests[i] = make_request(search, &search->shapes[i], search->sm_bytes);
-    enum fth_status status = ask(search, requests, search->shape_count, ns, bandwidth, error);
-    for (size_t i = 0; i < search->shape_count && status == FTH_OK; i++) {
-        double rate = ns[i] > 0 ? moved_bytes(search, &requests[i]) / ns[i] : 0;
-        if (i == 0 || rate > best * better) {
-            best = rate;
+    struct fth_request requests[MOST_SHAPES * TRIES];
+    double ns[MOST_SHAPES * TRIES];
+    const size_t count = search->shape_count;
+    for (size_t i = 0; i < count * tries; i++)
+        requests[i] = make_request(search, &search->shapes[i % count], search->sm_bytes);
+    enum fth_status status = ask(search, requests, count * tries, ns, bandwidth, error);
+    *bytes_per_ns = 0;
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        double least = ns[i];
+        for (size_t k = 1; k < tries; k++)
+            least = fmin(least, ns[k * count + i]);
+        double rate = least > 0 ? moved_bytes(search, &requests[i]) / least : 0;
+        if (i == 0 || rate > *bytes_per_ns * better) {
+            *bytes_per_ns = rate;
             bandwidth->shape = search->shapes[i];
         }
     }
     return status;
+}
+
+/* Makes streams so long that the difference between two is as many ticks of the timer as it must
+ * be; false where they are. */
+static bool lengthen(struct search *search, const struct fth_bandwidth *bandwidth,
+                     double bytes_per_ns)
+{
+    const struct fth_request request = make_request(search, &bandwidth->shape, search->sm_bytes);
+    const double short_bytes = bytes_per_ns * least_ticks * (double)search->tick_ns / (LONGER - 1);
+    const double factor = ceil(short_bytes / moved_bytes(search, &request));
+    const double most = floor((double)search->most_bytes / LONGER / (double)search->sm_bytes);
+    if (!(fmin(factor, most) > 1))
+        return false;
+    search->sm_bytes *= (uint64_t)fmin(factor, most);
+    return true;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -226,21 +270,19 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How far the median is from the nearest of the others. */
-static double nearest(const double *sorted)
+/* How far a time is usually from the median of them: half of the range that the middle half has. */
+static double scatter(const double *sorted, size_t count)
 {
-    const size_t middle = PAIRS / 2;
-    return fmin(sorted[middle] - sorted[middle - 1], sorted[middle + 1] - sorted[middle]);
+    return (sorted[count - 1 - count / 4] - sorted[count / 4]) / 2;
 }
 
-/* Pairs of streams of the best shape. `spread` tells how far the result may be off, by how far the
- * times that agree best are apart; NAN where they do not tell anything. */
-static enum fth_status measure(struct search *search, struct fth_bandwidth *bandwidth,
-                               double *spread, struct fth_error *error)
+/* Some more pairs of streams of the best shape; `more_bytes` is what a long one moves more. */
+static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *bandwidth,
+                                 double *more_bytes, struct fth_error *error)
 {
     /* The first one brings the instructions, and finds the caches as another shape left them. */
     struct fth_request requests[1 + 2 * PAIRS];
-    double ns[1 + 2 * PAIRS], shorter[PAIRS], longer[PAIRS];
+    double ns[1 + 2 * PAIRS];
     requests[0] = make_request(search, &bandwidth->shape, search->sm_bytes);
     for (size_t i = 1; i < FTH_COUNT(requests); i++) {
         requests[i] = requests[0];
@@ -250,28 +292,52 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
         else
             requests[i].stream.passes *= longer_by;
     }
-    *spread = NAN;
-    bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = NAN;
     enum fth_status status = ask(search, requests, FTH_COUNT(requests), ns, bandwidth, error);
     if (status != FTH_OK)
         return status;
-    const double more = moved_bytes(search, &requests[2]) - moved_bytes(search, &requests[1]);
-    for (size_t i = 0; i < PAIRS; i++) {
-        shorter[i] = ns[1 + 2 * i];
-        longer[i] = ns[2 + 2 * i];
+    *more_bytes = moved_bytes(search, &requests[2]) - moved_bytes(search, &requests[1]);
+    for (size_t i = 0; i < PAIRS; i++, search->pairs++) {
+        search->shorter[search->pairs] = ns[1 + 2 * i];
+        search->longer[search->pairs] = ns[2 + 2 * i];
     }
-    qsort(shorter, PAIRS, sizeof *shorter, compare_doubles);
-    qsort(longer, PAIRS, sizeof *longer, compare_doubles);
-    /* The best of either length: against the usual short one the best would be too good. */
-    const double best = longer[0] - shorter[0], median = longer[PAIRS / 2] - shorter[PAIRS / 2];
-    if (best <= 0 || median <= 0)
-        return FTH_OK;
-    bandwidth->bytes_per_s = more / best * 1e9;
-    bandwidth->median_bytes_per_s = more / median * 1e9;
-    *spread = (nearest(longer) + nearest(shorter)) / median;
-    if (median < (double)(least_ticks * search->tick_ns))
-        *spread = fmax(*spread, 2 * steady);
+    qsort(search->shorter, search->pairs, sizeof *search->shorter, compare_doubles);
+    qsort(search->longer, search->pairs, sizeof *search->longer, compare_doubles);
     return FTH_OK;
+}
+
+/* Pairs of streams of the best shape. `spread` tells how far the result may be off; NAN where they
+ * do not tell anything. */
+static enum fth_status measure(struct search *search, struct fth_bandwidth *bandwidth,
+                               double *spread, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    const size_t most = search->thorough ? MOST_PAIRS : PAIRS;
+    search->pairs = 0;
+    *spread = NAN;
+    bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = NAN;
+    /* Where equal streams take equally long, more of them tell nothing. */
+    while (status == FTH_OK && search->pairs < most && !(*spread == 0)) {
+        double more_bytes = 0;
+        status = ask_pairs(search, bandwidth, &more_bytes, error);
+        if (status != FTH_OK)
+            break;
+        const size_t middle = search->pairs / 2;
+        /* The best long one against the usual short one: what that is better by is a seventh of
+         * what short ones differ by. */
+        const double usual = search->shorter[middle], best = search->longer[0] - usual,
+                     median = search->longer[middle] - usual;
+        if (best <= 0 || median <= 0)
+            continue;
+        bandwidth->bytes_per_s = more_bytes / best * 1e9;
+        bandwidth->median_bytes_per_s = more_bytes / median * 1e9;
+        *spread =
+            (scatter(search->longer, search->pairs) + scatter(search->shorter, search->pairs)) /
+            median;
+        /* Half of the ticks will do: how long streams will be was a guess. */
+        if (median < least_ticks / 2 * (double)search->tick_ns)
+            *spread = fmax(*spread, 2 * steady);
+    }
+    return status;
 }
 
 /* What cannot be more: memory moves two words a clock over its bus (the driver's clock is that of
@@ -318,7 +384,9 @@ static void find_room(struct search *search)
     double room = 0;
     search->sm_bytes = first_bytes;
     search->most_bytes = most_sm_bytes;
-    switch (targets[search->target].path) {
+    const bool in_l1 =
+        targets[search->target].place == IN_SM && targets[search->target].path == FTH_PATH_CG;
+    switch (in_l1 ? FTH_PATH_CA : targets[search->target].path) {
     case FTH_PATH_CONSTANT:
         search->sm_bytes = first_constant_bytes;
         room = fth_gpu_number(known, element, "size_bytes", least_constant_bytes);
@@ -358,15 +426,20 @@ static void find_shapes(struct search *search)
 {
     const enum place place = targets[search->target].place;
     const struct fth_stream_shape *list = place == IN_MEMORY ? memory_shapes : cache_shapes;
-    const size_t count = place == IN_MEMORY ? FTH_COUNT(memory_shapes) : FTH_COUNT(cache_shapes);
+    const size_t usual = place == IN_MEMORY ? USUAL_MEMORY_SHAPES : USUAL_CACHE_SHAPES;
+    const size_t all = place == IN_MEMORY ? FTH_COUNT(memory_shapes) : FTH_COUNT(cache_shapes);
+    const size_t count = search->thorough ? all : usual;
     for (size_t i = 0; i < count; i++) {
         const struct fth_stream_shape *shape = &list[i];
         uint64_t unit = unit_bytes(search, shape);
         if (place == IN_L2)
             unit *= search->sms;
-        if ((uint64_t)shape->threads * shape->blocks_per_sm > search->threads_per_sm ||
+        const uint32_t cluster = targets[search->target].cluster;
+        if ((cluster && (shape->blocks_per_sm > 1 || search->sms < cluster)) ||
+            (uint64_t)shape->threads * shape->blocks_per_sm > search->threads_per_sm ||
             (place != IN_MEMORY && unit > search->room_bytes) ||
-            (shape->vector_bytes == 4 && search->shape_count >= ENOUGH_SHAPES) ||
+            (shape->vector_bytes == 4 && search->shape_count >= ENOUGH_SHAPES &&
+             !search->thorough) ||
             !fth_kernels_has_stream(targets[search->target].kind, targets[search->target].path,
                                     shape->vector_bytes))
             continue;
@@ -375,12 +448,13 @@ static void find_shapes(struct search *search)
 }
 
 enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struct fth_gpu *known,
-                                    enum fth_bandwidth_target target,
+                                    enum fth_bandwidth_target target, bool thorough,
                                     struct fth_bandwidth *bandwidth, struct fth_error *error)
 {
     struct search search = {.prober = prober,
                             .known = known,
                             .target = target,
+                            .thorough = thorough,
                             .sms = at_least_one(prober->sms),
                             .threads_per_sm = (uint64_t)fth_gpu_number(
                                 known, "device", "max_threads_per_sm", least_threads_per_sm)};
@@ -391,16 +465,24 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
         return fth_fail(error, FTH_UNSUPPORTED, "find bandwidth", targets[target].element,
                         "%llu bytes are too few for a stream",
                         (unsigned long long)search.room_bytes);
-    double spread = NAN;
-    enum fth_status status = FTH_OK;
-    for (int round = 0; round < MOST_ROUNDS; round++) {
-        status = find_shape(&search, bandwidth, error);
-        if (status == FTH_OK)
-            status = measure(&search, bandwidth, &spread, error);
-        if (status != FTH_OK || spread <= steady ||
-            search.sm_bytes * GROWTH * LONGER > search.most_bytes)
+    double spread = NAN, bytes_per_ns = 0;
+    enum fth_status status = find_shape(&search, 1, bandwidth, &bytes_per_ns, error);
+    if (status == FTH_OK && lengthen(&search, bandwidth, bytes_per_ns))
+        status = find_shape(&search, TRIES, bandwidth, &bytes_per_ns, error);
+    struct fth_bandwidth last = *bandwidth;
+    for (int round = 0; round < MOST_ROUNDS && status == FTH_OK; round++) {
+        double last_spread = NAN;
+        status = measure(&search, &last, &last_spread, error);
+        if (round == 0 || isnan(spread) || last_spread < spread) { /* the steadiest counts */
+            spread = last_spread;
+            *bandwidth = last;
+        }
+        if (spread <= (thorough ? thoroughly_steady : steady))
             break;
-        search.sm_bytes *= GROWTH;
+        /* As long as can be: what disturbs may be over the next time. */
+        if (search.sm_bytes * GROWTH * LONGER <= search.most_bytes)
+            search.sm_bytes *= GROWTH;
     }
+    bandwidth->samples = search.samples;
     return status == FTH_OK ? judge(&search, bandwidth, spread, error) : status;
 }

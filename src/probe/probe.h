@@ -8,7 +8,7 @@
  *   fetch.c     instruction caches                 constant.c  constant caches
  *   bandwidth.c how much passes in a time          operate.c   what one operation costs
  *   banks.c     banks of shared memory             fingerprint.c  by what to know it again
- *   l2map.c     homes of lines, sides of SMs
+ *   l2map.c     homes of lines, sides of SMs       carveout.c  L1 beside shared memory
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -402,11 +402,45 @@ FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober
                                                  struct fth_constants *constants,
                                                  struct fth_error *error);
 
+/* ---- carveout.c ---- */
+
+enum { FTH_MOST_CARVEOUTS = 48 };
+
+struct fth_carveout_plan {
+    struct fth_capacity_plan l1; /* its path, stride and cycles; the rest is filled in */
+    uint64_t l1_bytes;           /* that it holds at the smallest carve-out */
+    uint64_t shared_bytes;       /* the largest carve-out */
+};
+struct fth_carveout {
+    unsigned first_percent, last_percent; /* that a launch asks for */
+    uint64_t shared_bytes, l1_bytes;
+};
+/* From the smallest to the largest. One alone: L1 is as large under all of them, and its sizes are
+ * not filled in. */
+struct fth_carveouts {
+    struct fth_carveout items[FTH_MOST_CARVEOUTS];
+    size_t count;
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_carveouts(const struct fth_prober *prober,
+                                                 const struct fth_carveout_plan *plan,
+                                                 struct fth_carveouts *carveouts,
+                                                 struct fth_error *error);
+/* The carve-out whose last percentage this is, of the largest; false where there is none that could
+ * be, or more than one. */
+bool fth_carveout_bytes(uint64_t shared_bytes, unsigned last_percent, uint64_t *bytes);
+
+/* Whether there is so much shared memory for a block: the cycles a load of a chain over all of it
+ * takes. */
+FTH_MUST_USE enum fth_status fth_probe_shared_bytes(const struct fth_prober *prober, uint64_t bytes,
+                                                    double *cycles, size_t *samples,
+                                                    struct fth_error *error);
+
 /* ---- bandwidth.c ---- */
 
 /* What is measured, over all SMs at once. A copy counts what is read and what is written. Writes to
- * L1 go through to L2: there is no figure of its own for them. A load of the constant bank counts
- * once for its warp, as all lanes want the same. */
+ * L1 go through to L2, which bounds them. A load of the constant bank counts once for its warp, as
+ * all lanes want the same. */
 enum fth_bandwidth_target {
     FTH_BANDWIDTH_MEMORY_READ,
     FTH_BANDWIDTH_MEMORY_WRITE,
@@ -415,12 +449,15 @@ enum fth_bandwidth_target {
     FTH_BANDWIDTH_L2_WRITE,
     FTH_BANDWIDTH_L2_COPY,
     FTH_BANDWIDTH_L1_READ,
+    FTH_BANDWIDTH_L1_WRITE,
     FTH_BANDWIDTH_READONLY_READ,
     FTH_BANDWIDTH_TEXTURE_READ,
     FTH_BANDWIDTH_CONSTANT_READ,
     FTH_BANDWIDTH_SHARED_READ,
     FTH_BANDWIDTH_SHARED_WRITE,
     FTH_BANDWIDTH_SHARED_COPY,
+    FTH_BANDWIDTH_CLUSTER_READ, /* shared memory of another SM, in clusters of two */
+    FTH_BANDWIDTH_CLUSTER_WRITE,
     FTH_BANDWIDTH_TARGETS
 };
 /* Where a description has it: "memory", "read_bytes_per_s". */
@@ -442,10 +479,11 @@ struct fth_bandwidth {
 /* `known` is what is known of the GPU so far: what the driver tells (SMs, clocks, bus width,
  * sizes), and the sizes of caches that were found; those that are missing are taken to be small.
  * Fails with FTH_INCONCLUSIVE where the result is not possible, or differs too much from one time
- * to the next; `bandwidth` has it all the same. FTH_UNSUPPORTED: the GPU has no such thing. */
+ * to the next; `bandwidth` has it all the same. FTH_UNSUPPORTED: the GPU has no such thing.
+ * `thorough`: more shapes are tried, and the best is measured more often. */
 FTH_MUST_USE enum fth_status fth_probe_bandwidth(const struct fth_prober *prober,
                                                  const struct fth_gpu *known,
-                                                 enum fth_bandwidth_target target,
+                                                 enum fth_bandwidth_target target, bool thorough,
                                                  struct fth_bandwidth *bandwidth,
                                                  struct fth_error *error);
 

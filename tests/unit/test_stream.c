@@ -17,7 +17,8 @@ struct gpu {
 
 /* 8 SMs of 1 GHz: an SM's loads and stores pass 128 bytes a cycle, 1024 GB/s in all. */
 #define DEVICE                                                                                     \
-    "\"name\": \"Test\", \"sms\": 8, \"clock_mhz\": 1000, \"max_threads_per_sm\": 2048, "          \
+    "\"name\": \"Test\", \"compute_capability\": \"9.0\", \"sms\": 8, \"clock_mhz\": 1000, "       \
+    "\"max_threads_per_sm\": 2048, "                                                               \
     "\"memory_clock_mhz\": 1000, \"memory_bus_bits\": 512"
 #define L1 "\"l1\": {\"size_bytes\": 131072, \"line_bytes\": 128, \"latency_cycles\": 32"
 #define L2                                                                                         \
@@ -68,7 +69,7 @@ static void find(struct gpu *gpu, enum fth_bandwidth_target target, double bytes
 {
     struct fth_bandwidth found = {0};
     struct fth_error error = NO_ERROR;
-    if (fth_probe_bandwidth(&gpu->prober, gpu->known, target, &found, &error) != FTH_OK)
+    if (fth_probe_bandwidth(&gpu->prober, gpu->known, target, false, &found, &error) != FTH_OK)
         fail_msg("%s: %s", error.argument, error.cause);
     if (fabs(found.bytes_per_s / bytes_per_s - 1) > 0.02 ||
         fabs(found.median_bytes_per_s / bytes_per_s - 1) > 0.02)
@@ -127,6 +128,11 @@ static void the_text_is_canonical(void **state)
     request.stream.passes = 9;
     request.carveout_percent = 100;
     assert_text(&request, "stream copy shared 4096 each 2x256x16 sms 2 passes 9; carveout 100");
+    request.stream.kind = FTH_STREAM_WRITE;
+    request.stream.blocks_per_sm = 1;
+    request.stream.cluster = 2;
+    assert_text(&request,
+                "stream write shared 4096 each 1x256x16 sms 2 cluster 2 passes 9; carveout 100");
     request = stream(FTH_STREAM_WRITE, FTH_PATH_CG, 512, true);
     assert_text(&request, "stream write cg 512 1x256x4");
     request = stream(FTH_STREAM_READ, FTH_PATH_CONSTANT, 16, false);
@@ -137,7 +143,7 @@ static void what_cannot_be_is_refused(void **state)
 {
     (void)state;
     const struct fth_request good = stream(FTH_STREAM_READ, FTH_PATH_CA, 65536, true);
-    struct fth_request bad[24];
+    struct fth_request bad[28];
     const char *members[FTH_COUNT(bad)];
     size_t count = 0;
 #define BAD(MEMBER, VALUE, NAME)                                                                   \
@@ -166,6 +172,7 @@ static void what_cannot_be_is_refused(void **state)
     BAD(stream.threads, 33, "stream.threads");
     BAD(stream.threads, 1056, "stream.threads");
     BAD(stream.passes, 0, "stream.passes");
+    BAD(stream.cluster, 2, "stream.cluster"); /* not of global memory */
     BAD(sm, 3, "sm");
     BAD(carveout_percent, 101, "carveout_percent");
     bad[count] = good;
@@ -176,6 +183,16 @@ static void what_cannot_be_is_refused(void **state)
     bad[count].stream.path = FTH_PATH_TEXTURE;
     bad[count].stream.vector_bytes = 16;
     members[count++] = "stream.vector_bytes";
+    bad[count] = stream(FTH_STREAM_READ, FTH_PATH_SHARED, 4096, false);
+    bad[count].stream.cluster = 3;
+    members[count++] = "stream.cluster";
+    bad[count] = stream(FTH_STREAM_COPY, FTH_PATH_SHARED, 4096, false);
+    bad[count].stream.cluster = 2;
+    members[count++] = "stream.cluster";
+    bad[count] = stream(FTH_STREAM_READ, FTH_PATH_SHARED, 4096, false);
+    bad[count].stream.cluster = 2;
+    bad[count].stream.blocks_per_sm = 2;
+    members[count++] = "stream.blocks_per_sm";
 #undef BAD
     for (size_t i = 0; i < count; i++) {
         struct fth_error error = NO_ERROR;
@@ -222,17 +239,19 @@ static void what_a_gpu_lacks_is_unsupported(void **state)
     (void)state;
     struct gpu gpu = {0};
     open_gpu(&gpu, DEVICE, L2 "}, " SHARED "}, \"memory\": {\"size_bytes\": 1048576}");
-    struct fth_request requests[4] = {stream(FTH_STREAM_READ, FTH_PATH_SHARED, 262144, false),
+    struct fth_request requests[5] = {stream(FTH_STREAM_READ, FTH_PATH_SHARED, 262144, false),
                                       stream(FTH_STREAM_READ, FTH_PATH_CG, 65536, true),
                                       stream(FTH_STREAM_READ, FTH_PATH_CG, 1 << 26, true),
-                                      stream(FTH_STREAM_READ, FTH_PATH_CG, 65536, true)};
-    static const enum fth_status expected[4] = {FTH_UNSUPPORTED, FTH_UNSUPPORTED, FTH_UNAVAILABLE,
-                                                FTH_OK};
-    struct fth_samples samples[4] = {0};
+                                      stream(FTH_STREAM_READ, FTH_PATH_CG, 65536, true),
+                                      stream(FTH_STREAM_READ, FTH_PATH_SHARED, 4096, false)};
+    static const enum fth_status expected[5] = {FTH_UNSUPPORTED, FTH_UNSUPPORTED, FTH_UNAVAILABLE,
+                                                FTH_OK, FTH_UNSUPPORTED};
+    struct fth_samples samples[5] = {0};
     struct fth_error error = NO_ERROR;
     requests[1].stream.sms = 9;
-    assert_int_equal(fth_device_measure(gpu.device, requests, 4, samples, &error), FTH_OK);
-    for (size_t i = 0; i < 4; i++) {
+    requests[4].stream.cluster = 2;
+    assert_int_equal(fth_device_measure(gpu.device, requests, 5, samples, &error), FTH_OK);
+    for (size_t i = 0; i < 5; i++) {
         assert_int_equal(samples[i].status, expected[i]);
         fth_samples_fini(&samples[i]);
     }
@@ -248,13 +267,14 @@ static void each_bandwidth_is_found(void **state)
         enum fth_bandwidth_target target;
         double bytes_per_s;
     } expected[] = {
-        {FTH_BANDWIDTH_MEMORY_READ, 100e9},  {FTH_BANDWIDTH_MEMORY_WRITE, 80e9},
-        {FTH_BANDWIDTH_MEMORY_COPY, 85e9},   {FTH_BANDWIDTH_L2_READ, 400e9},
-        {FTH_BANDWIDTH_L2_WRITE, 300e9},     {FTH_BANDWIDTH_L2_COPY, 320e9},
-        {FTH_BANDWIDTH_L1_READ, 800e9},      {FTH_BANDWIDTH_READONLY_READ, 600e9},
-        {FTH_BANDWIDTH_TEXTURE_READ, 500e9}, {FTH_BANDWIDTH_CONSTANT_READ, 64e9},
-        {FTH_BANDWIDTH_SHARED_READ, 900e9},  {FTH_BANDWIDTH_SHARED_WRITE, 700e9},
-        {FTH_BANDWIDTH_SHARED_COPY, 720e9},
+        {FTH_BANDWIDTH_MEMORY_READ, 100e9},   {FTH_BANDWIDTH_MEMORY_WRITE, 80e9},
+        {FTH_BANDWIDTH_MEMORY_COPY, 85e9},    {FTH_BANDWIDTH_L2_READ, 400e9},
+        {FTH_BANDWIDTH_L2_WRITE, 300e9},      {FTH_BANDWIDTH_L2_COPY, 320e9},
+        {FTH_BANDWIDTH_L1_READ, 800e9},       {FTH_BANDWIDTH_L1_WRITE, 300e9},
+        {FTH_BANDWIDTH_READONLY_READ, 600e9}, {FTH_BANDWIDTH_TEXTURE_READ, 500e9},
+        {FTH_BANDWIDTH_CONSTANT_READ, 64e9},  {FTH_BANDWIDTH_SHARED_READ, 900e9},
+        {FTH_BANDWIDTH_SHARED_WRITE, 700e9},  {FTH_BANDWIDTH_SHARED_COPY, 720e9},
+        {FTH_BANDWIDTH_CLUSTER_READ, 160e9},  {FTH_BANDWIDTH_CLUSTER_WRITE, 120e9},
     };
     assert_int_equal(FTH_COUNT(expected), FTH_BANDWIDTH_TARGETS);
     struct gpu gpu = {0};
@@ -268,13 +288,33 @@ static void each_bandwidth_is_found(void **state)
                 "\"copy_bytes_per_s\": 85e9}, "
                 "\"texture\": {\"size_bytes\": 49152, \"read_bytes_per_s\": 500e9}, "
                 "\"readonly\": {\"size_bytes\": 49152, \"read_bytes_per_s\": 600e9}, "
-                "\"constant_l1\": {\"read_bytes_per_s\": 64e9}");
+                "\"constant_l1\": {\"read_bytes_per_s\": 64e9}, "
+                "\"cluster_shared\": {\"read_bytes_per_s\": 160e9, \"write_bytes_per_s\": 120e9}");
     know(&gpu, "l1", 131072);
     for (size_t i = 0; i < FTH_COUNT(expected); i++)
         find(&gpu, expected[i].target, expected[i].bytes_per_s);
     /* Whatever came before. */
     find(&gpu, FTH_BANDWIDTH_MEMORY_READ, 100e9);
     close_gpu(&gpu);
+}
+
+/* Stores go through L1 to L2: the slower of the two sets the pace. */
+static void stores_through_l1(void **state)
+{
+    (void)state;
+    static const double l2[] = {300e9, 200e9};
+    for (size_t i = 0; i < FTH_COUNT(l2); i++) {
+        struct gpu gpu = {0};
+        char elements[512];
+        snprintf(elements, sizeof elements,
+                 L1 ", \"write_bytes_per_s\": 250e9}, " L2 ", \"write_bytes_per_s\": %g}, " MEMORY
+                    ", \"write_bytes_per_s\": 80e9}",
+                 l2[i]);
+        open_gpu(&gpu, DEVICE, elements);
+        know(&gpu, "l1", 131072);
+        find(&gpu, FTH_BANDWIDTH_L1_WRITE, fmin(l2[i], 250e9));
+        close_gpu(&gpu);
+    }
 }
 
 /* A copy without a figure of its own reads and writes in turn; a peak is the figure of what has
@@ -333,9 +373,9 @@ static void the_impossible_is_refused(void **state)
              L2 "}, " MEMORY ", \"read_bytes_per_s\": 100e9}");
     struct fth_bandwidth found = {0};
     struct fth_error error = NO_ERROR;
-    assert_int_equal(
-        fth_probe_bandwidth(&gpu.prober, gpu.known, FTH_BANDWIDTH_MEMORY_READ, &found, &error),
-        FTH_INCONCLUSIVE);
+    assert_int_equal(fth_probe_bandwidth(&gpu.prober, gpu.known, FTH_BANDWIDTH_MEMORY_READ, false,
+                                         &found, &error),
+                     FTH_INCONCLUSIVE);
     assert_non_null(strstr(error.cause, "clock and bus"));
     assert_true(found.bytes_per_s > 90e9);
     close_gpu(&gpu);
@@ -349,6 +389,7 @@ int main(void)
         cmocka_unit_test(each_stream_runs),
         cmocka_unit_test(what_a_gpu_lacks_is_unsupported),
         cmocka_unit_test(each_bandwidth_is_found),
+        cmocka_unit_test(stores_through_l1),
         cmocka_unit_test(figures_that_are_missing),
         cmocka_unit_test(one_warp_is_bound_by_latency),
         cmocka_unit_test(the_impossible_is_refused),

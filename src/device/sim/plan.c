@@ -342,10 +342,33 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
 
 /* ---- shared memory ---- */
 
-static int compare_counts(const void *a, const void *b)
+/* The carve-outs in ascending order, each with the size of L1 beside it where that is known. */
+static bool fill_carveouts(struct sim_plan *plan, const struct fth_gpu *gpu)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+    const struct fth_attribute *list = fth_gpu_attribute(gpu, "shared", "carveout_bytes");
+    const struct fth_attribute *beside = fth_gpu_attribute(gpu, "l1", "carveout_size_bytes");
+    if (!list || list->count == 0)
+        return true;
+    if (beside && beside->count != list->count)
+        beside = NULL;
+    uint64_t *carveouts = (uint64_t *)keep_counts(plan, list);
+    uint64_t *l1 = beside ? (uint64_t *)keep_counts(plan, beside) : NULL;
+    if (!carveouts || (beside && !l1))
+        return false;
+    for (size_t i = 1; i < list->count; i++)
+        for (size_t k = i; k > 0 && carveouts[k - 1] > carveouts[k]; k--) {
+            const uint64_t bytes = carveouts[k], size = l1 ? l1[k] : 0;
+            carveouts[k] = carveouts[k - 1];
+            carveouts[k - 1] = bytes;
+            if (!l1)
+                continue;
+            l1[k] = l1[k - 1];
+            l1[k - 1] = size;
+        }
+    plan->carveouts = carveouts;
+    plan->carveout_l1 = l1;
+    plan->carveout_count = list->count;
+    return true;
 }
 
 static bool fill_shared(struct sim_plan *plan, const struct fth_gpu *gpu)
@@ -362,19 +385,20 @@ static bool fill_shared(struct sim_plan *plan, const struct fth_gpu *gpu)
         (uint32_t)fmin(fth_gpu_number(gpu, "shared", "bank_bytes", DEFAULT_BANK_BYTES), 1 << 20);
     plan->shared_rates = rates_of(gpu, plan, "shared", plan->sms);
     plan->has_clusters = has_element(gpu, "cluster_shared");
+    plan->cluster_rates = rates_of(gpu, plan, "cluster_shared", plan->sms);
     plan->cluster_latency = latency_of(gpu, plan, "cluster_shared", DEFAULT_CLUSTER_LATENCY);
     plan->cluster_far_latency = cycles(fth_gpu_number(gpu, "cluster_shared", "far_latency_cycles",
                                                       (double)plan->cluster_latency / SIM_CYCLE));
-    const struct fth_attribute *list = fth_gpu_attribute(gpu, "shared", "carveout_bytes");
-    if (!list || list->count == 0)
-        return true;
-    uint64_t *carveouts = (uint64_t *)keep_counts(plan, list);
-    if (!carveouts)
-        return false;
-    qsort(carveouts, list->count, sizeof *carveouts, compare_counts);
-    plan->carveouts = carveouts;
-    plan->carveout_count = list->count;
-    return true;
+    return fill_carveouts(plan, gpu);
+}
+
+/* The smallest carve-out that is as much, or the largest; its place in the list. */
+static size_t find_carveout(const struct sim_plan *plan, uint64_t wanted)
+{
+    size_t at = 0;
+    while (at + 1 < plan->carveout_count && plan->carveouts[at] < wanted)
+        at++;
+    return at;
 }
 
 uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, uint64_t shared_bytes)
@@ -388,6 +412,10 @@ uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, ui
                                                 : (uint64_t)carveout_percent;
     uint64_t wanted = (plan->shared_bytes * percent + 99) / 100;
     wanted = shared_bytes > wanted ? shared_bytes : wanted;
+    if (plan->carveout_l1) {
+        const uint64_t beside = plan->carveout_l1[find_carveout(plan, wanted)];
+        return beside < whole ? beside : whole;
+    }
     if (wanted == 0)
         return whole;
     if (wanted >= plan->shared_bytes && plan->l1_least_bytes)
@@ -397,9 +425,8 @@ uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, ui
     uint64_t carveout = (wanted + CARVEOUT_STEP - 1) / CARVEOUT_STEP * CARVEOUT_STEP;
     if (carveout > plan->shared_bytes)
         carveout = plan->shared_bytes;
-    for (size_t i = plan->carveout_count; i-- > 0;)
-        if (plan->carveouts[i] >= wanted || i + 1 == plan->carveout_count)
-            carveout = plan->carveouts[i];
+    if (plan->carveout_count)
+        carveout = plan->carveouts[find_carveout(plan, wanted)];
     if (carveout == 0)
         return whole;
     uint64_t left = carveout < plan->unified_bytes ? plan->unified_bytes - carveout : least;

@@ -91,12 +91,14 @@ struct sim_plan {
 
     uint64_t shared_bytes, shared_block_bytes, unified_bytes; /* unified: 0, not known */
     const uint64_t *carveouts;                                /* ascending */
+    const uint64_t *carveout_l1; /* what L1 is beside each; NULL: what is left */
     size_t carveout_count;
     int64_t shared_latency, conflict;
     uint32_t banks, bank_bytes;
     struct sim_rates shared_rates; /* of one SM */
     bool has_clusters;
     int64_t cluster_latency, cluster_far_latency;
+    struct sim_rates cluster_rates; /* of one SM */
 
     struct sim_shape l2; /* of one partition */
     uint32_t partitions;
@@ -245,7 +247,7 @@ int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t
 /* ---- timing.c ---- */
 
 struct sim_sm {
-    struct sim_port requests, l1, shared;
+    struct sim_port requests, l1, shared, cluster;
     struct sim_slots banks;                 /* rows of shared memory's */
     struct sim_slots issue[SIM_SCHEDULERS]; /* instructions */
 };

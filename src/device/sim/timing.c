@@ -29,7 +29,7 @@ enum fth_status sim_timing_init(struct sim_timing *timing, const struct sim_plan
         return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
     for (uint32_t i = 0; i < plan->sms; i++)
         timing->sms[i].requests.bits = timing->sms[i].l1.bits = timing->sms[i].shared.bits =
-            SM_RING_BITS;
+            timing->sms[i].cluster.bits = SM_RING_BITS;
     sim_noise_init(&timing->noise, plan);
     sim_fetch_init(timing);
     enum fth_status status = sim_caches_init(&timing->caches, plan, error);
@@ -49,6 +49,7 @@ void sim_timing_fini(struct sim_timing *timing)
         sim_slots_fini(&timing->sms[i].banks);
         for (size_t j = 0; j < SIM_SCHEDULERS; j++)
             sim_slots_fini(&timing->sms[i].issue[j]);
+        sim_port_fini(&timing->sms[i].cluster);
     }
     for (size_t i = 0; i < FTH_COUNT(timing->warps); i++)
         free(timing->warps[i].ready);
@@ -68,7 +69,8 @@ void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t b
     const struct sim_plan *plan = timing->plan;
     sim_l2_launch(&timing->l2, blocks < plan->sms ? blocks : plan->sms);
     for (uint32_t i = 0; i < plan->sms; i++)
-        timing->sms[i].l1.unpaired = timing->sms[i].shared.unpaired = 0;
+        timing->sms[i].l1.unpaired = timing->sms[i].shared.unpaired =
+            timing->sms[i].cluster.unpaired = 0;
     sim_caches_launch(&timing->caches, sim_plan_l1_bytes(plan, carveout_percent, shared_bytes));
     timing->code_base = code_base;
     timing->warp_count = (threads + 31) / 32;

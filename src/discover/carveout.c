@@ -1,0 +1,118 @@
+/* Shared memory as the driver tells it, checked, and what each of its sizes leaves of L1. */
+#include "discover/discover.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* A chain over all of shared memory, and one over a part of it, differ by less: the rest is what a
+ * pass begins and ends with. */
+static const double same_cycles = 0.02;
+
+/* An attribute that is a list of numbers. */
+static enum fth_status note_list(struct fth_discovery *discovery, const char *element,
+                                 const char *name, const double *numbers, size_t count,
+                                 enum fth_source source, size_t samples, const char *method,
+                                 struct fth_error *error)
+{
+    struct fth_gpu_section *section;
+    enum fth_status status = fth_note_section(discovery->gpu, element, &section, error);
+    struct fth_attribute attribute = fth_attribute_make(name, FTH_NUMBERS);
+    attribute.numbers = (double *)numbers;
+    attribute.count = count;
+    attribute.source = source;
+    attribute.method = method;
+    attribute.samples = (double)samples;
+    return status == FTH_OK ? fth_gpu_set(discovery->gpu, section, &attribute, error) : status;
+}
+
+static enum fth_status note_carveouts(struct fth_discovery *discovery,
+                                      const struct fth_carveouts *found, struct fth_error *error)
+{
+    if (found->count == 1)
+        return fth_note_unknown(discovery->gpu, "shared", "carveout_bytes",
+                                "L1 is as large under every carve-out", error);
+    double shared[FTH_MOST_CARVEOUTS], l1[FTH_MOST_CARVEOUTS];
+    for (size_t i = 0; i < found->count; i++) {
+        shared[i] = (double)found->items[i].shared_bytes;
+        l1[i] = (double)found->items[i].l1_bytes;
+    }
+    enum fth_status status =
+        note_list(discovery, "shared", "carveout_bytes", shared, found->count, FTH_SOURCE_DERIVED,
+                  found->samples,
+                  "the multiple of 4 KiB in the last hundredth of the largest after which L1 "
+                  "becomes smaller",
+                  error);
+    if (status == FTH_OK)
+        status = note_list(discovery, "l1", "carveout_size_bytes", l1, found->count,
+                           FTH_SOURCE_MEASURED, found->samples,
+                           "the largest footprint without a miss in repeated walks, under each of "
+                           "shared.carveout_bytes",
+                           error);
+    return status;
+}
+
+static enum fth_status find_carveouts(struct fth_discovery *discovery, struct fth_error *error)
+{
+    const struct fth_gpu *gpu = discovery->gpu;
+    const double l1_bytes = fth_gpu_number(gpu, "l1", "size_bytes", NAN);
+    const double l1_cycles = fth_gpu_number(gpu, "l1", "latency_cycles", NAN);
+    const double line_bytes = fth_gpu_number(gpu, "l1", "line_bytes", NAN);
+    const double shared_bytes = fth_gpu_number(gpu, "shared", "size_bytes", NAN);
+    if (!isfinite(l1_bytes) || !isfinite(l1_cycles) || !isfinite(line_bytes) ||
+        !isfinite(shared_bytes))
+        return FTH_OK;
+    const struct fth_carveout_plan plan = {
+        .l1 = {.path = FTH_PATH_CA,
+               .stride_bytes = (uint64_t)line_bytes,
+               .hit_cycles = l1_cycles + discovery->l2_overhead_cycles,
+               .miss_cycles = discovery->l2.value + discovery->l2_overhead_cycles},
+        .l1_bytes = (uint64_t)l1_bytes,
+        .shared_bytes = (uint64_t)shared_bytes,
+    };
+    struct fth_carveouts found;
+    enum fth_status status = fth_probe_carveouts(&discovery->prober, &plan, &found, error);
+    return status == FTH_OK
+               ? note_carveouts(discovery, &found, error)
+               : fth_note_failure(discovery->gpu, "shared", "carveout_bytes", status, error);
+}
+
+/* What the driver says that a block can have, in the same words and with what came of it. */
+static enum fth_status check_shared(struct fth_discovery *discovery, struct fth_error *error)
+{
+    static const char *const names[] = {"max_block_bytes", "size_bytes"};
+    const struct fth_attribute *told = NULL;
+    for (size_t i = 0; i < FTH_COUNT(names) && !told; i++)
+        told = fth_gpu_attribute(discovery->gpu, "shared", names[i]);
+    const double expected = fth_gpu_number(discovery->gpu, "shared", "latency_cycles", NAN);
+    if (!told || !isfinite(expected))
+        return FTH_OK;
+    double cycles = NAN;
+    size_t samples = 0;
+    char note[128];
+    enum fth_status status = fth_probe_shared_bytes(&discovery->prober, (uint64_t)told->number,
+                                                    &cycles, &samples, error);
+    if (status == FTH_INCONCLUSIVE || status == FTH_UNSUPPORTED) {
+        if (error)
+            *error = FTH_NO_ERROR;
+        snprintf(note, sizeof note, "could not be checked: no block was given as much");
+    } else if (status != FTH_OK) {
+        return status;
+    } else if (fabs(cycles / expected - 1) <= same_cycles) {
+        snprintf(note, sizeof note, "checked by a chain over all of it");
+    } else {
+        snprintf(note, sizeof note, "a chain over all of it took %.1f cycles a load", cycles);
+        fth_log_message(discovery->prober.log, FTH_LOG_WARNING, "shared.%s: %s", told->name, note);
+    }
+    struct fth_attribute checked = *told;
+    checked.note = note;
+    return fth_gpu_set(discovery->gpu, fth_gpu_section(discovery->gpu, "shared"), &checked, error);
+}
+
+enum fth_status fth_discover_carveouts(struct fth_discovery *discovery, struct fth_error *error)
+{
+    if (!fth_discovery_wants(discovery, "shared"))
+        return FTH_OK;
+    fth_log_progress(discovery->prober.log, "carve-out", 0.42);
+    enum fth_status status = check_shared(discovery, error);
+    return status == FTH_OK ? find_carveouts(discovery, error) : status;
+}
