@@ -4,9 +4,10 @@
  *   ask.c       requests out, answers in           latency.c   how long a load takes
  *   capacity.c  how much fits                      line.c      what a miss fetches, what is evicted
  *   sharing.c   which loads evict which            l2.c        partitions of the L2
- *   tlb.c       pages, reach, price of TLBs        cluster.c   shared memory of another SM
+ *   pages.c     loads of one line a page           rung.c      which of them missed a TLB
+ *   tlb.c       pages, reach, price of TLBs
  *   fetch.c     instruction caches                 constant.c  constant caches
- *   bandwidth.c how much passes in a time
+ *   bandwidth.c how much passes in a time          cluster.c   shared memory of another SM
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -168,22 +169,103 @@ FTH_MUST_USE enum fth_status fth_probe_l2(const struct fth_prober *prober, uint6
                                           double overhead_cycles, struct fth_l2_found *found,
                                           struct fth_error *error);
 
+/* ---- pages.c ---- */
+
+/* A chain of loads far apart, one line each, and what each line costs while its page is at hand. */
+struct fth_pages {
+    const struct fth_prober *prober;
+    uint64_t stride_bytes;
+    uint64_t most;  /* loads that there is memory for */
+    uint64_t group; /* neighbours whose pages fit into every TLB */
+    double *alone;  /* [most] cycles of a load with its page at hand; of `known` of them */
+    uint64_t known;
+    size_t samples;
+};
+/* A walk over `count` of them, over and over: what each load takes beyond its line. There must be
+ * no more samples than fit in front of the chain (FTH_PAGE_SAMPLES), or they take pages of their
+ * own. */
+enum { FTH_MOST_PAGE_PASSES = 16, FTH_PAGE_SAMPLES = 28000 };
+struct fth_page_walk {
+    uint64_t first; /* of them */
+    uint64_t count;
+    uint64_t warm;   /* passes that are not timed; 0 counts as 1 */
+    unsigned passes; /* that count, at most FTH_MOST_PAGE_PASSES */
+    double *excess;  /* [passes][count] cycles; NAN: so many that something else disturbed */
+    double *mean;    /* [count] over the passes, without what lies far out */
+};
+/* With as much memory as `most` loads take or, where there is not so much, with less. Closed also
+ * after a failure. */
+FTH_MUST_USE enum fth_status fth_pages_open(const struct fth_prober *prober, uint64_t stride_bytes,
+                                            uint64_t most, struct fth_pages *pages,
+                                            struct fth_error *error);
+void fth_pages_close(struct fth_pages *pages);
+/* A walk over so many costs nothing, so that larger groups do. */
+void fth_pages_fit(struct fth_pages *pages, uint64_t count);
+/* Walks, each with `count`, `warm` and `passes` set; all of them are to be finished. */
+FTH_MUST_USE enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *walks,
+                                            size_t count, struct fth_error *error);
+void fth_page_walks_fini(struct fth_page_walk *walks, size_t count);
+
+/* ---- rung.c ---- */
+
+/* What loads pay for their pages comes in steps, a level of TLBs each. */
+struct fth_rung {
+    double below, value; /* cycles of a load that misses all levels before this one, and this one */
+    bool single;         /* single loads tell the two apart; otherwise only means over passes do */
+    double rate;         /* of loads that pay as much though they cannot have missed */
+};
+/* How much a load differs from one pass to the next, and means over passes among each other: as
+ * standard deviations, from a walk that costs nothing. */
+struct fth_page_spread {
+    double single, mean;
+};
+FTH_MUST_USE enum fth_status fth_page_spread(const struct fth_page_walk *walk,
+                                             struct fth_page_spread *spread,
+                                             struct fth_error *error);
+/* The next step above `below` in a walk; false: there is none. */
+FTH_MUST_USE enum fth_status fth_rung_find(const struct fth_page_walk *walk, double below,
+                                           const struct fth_page_spread *spread,
+                                           struct fth_rung *rung, bool *found,
+                                           struct fth_error *error);
+/* Where the line is drawn. */
+double fth_rung_threshold(const struct fth_rung *rung);
+/* What a walk missed of that level. */
+struct fth_page_misses {
+    uint64_t all, loads; /* over all passes */
+    uint64_t steady;     /* places that miss in most passes */
+    uint64_t unsteady;   /* loads that are not as most of their place are */
+};
+struct fth_page_misses fth_rung_misses(const struct fth_page_walk *walk,
+                                       const struct fth_rung *rung);
+/* Whether that many are more than there are by chance. */
+bool fth_rung_over(const struct fth_page_misses *misses, uint64_t count,
+                   const struct fth_rung *rung);
+/* Whether a place missed. */
+bool fth_rung_missed(const struct fth_page_walk *walk, const struct fth_rung *rung, uint64_t place);
+
 /* ---- tlb.c ---- */
 
 enum { FTH_MOST_TLBS = 3 };
 struct fth_tlb_level {
-    uint64_t reach_bytes;
-    uint64_t page_bytes; /* 0: not found */
-    double penalty_cycles;
+    uint64_t page_bytes; /* 0: not found, and `doubt` says why; so is what follows */
+    double page_confidence;
+    uint64_t entries;
+    double entries_confidence;
+    double penalty_cycles, penalty_low, penalty_high; /* the interval is a 90 % one */
+    bool steady; /* the same pages miss in every pass, as where the least recent one is replaced */
+    const char *doubt;
 };
 struct fth_tlbs {
     struct fth_tlb_level levels[FTH_MOST_TLBS];
     size_t count;
     size_t samples;
 };
+/* Memory for `most_bytes` may be taken. The levels that were found are there whatever the status.
+ */
 FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_bytes,
                                             uint64_t l2_bytes, struct fth_tlbs *tlbs,
                                             struct fth_error *error);
+
 /* ---- cluster.c ---- */
 
 /* Blocks of all clusters that are tried: of 2, 4 and 8. */

@@ -1,0 +1,154 @@
+/* Which loads missed a level of TLBs. What they pay comes in steps: nothing, the first level's
+ * penalty, the first's and the second's, …
+ *
+ *      ▁▇█▇▁          ▂▆▂                          ▁▅▁
+ *       below  threshold  value
+ *
+ * Where the steps are wide against what a load differs by from pass to pass, single loads tell;
+ * otherwise the means over passes do, provided that the same pages miss in each of them. */
+#include "probe/probe.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const char operation[] = "tell TLB misses";
+
+enum {
+    LEAST_RISE = 3, /* cycles: a penalty less than this is not looked for */
+    CLEAR = 5       /* standard deviations that no load is above by chance */
+};
+/* Of the loads, that a step has at least: a page of one level may hold 16 of another's. */
+static const double least_share = 0.04;
+/* A normal distribution's standard deviation in median absolute deviations. */
+static const double deviations = 1.4826;
+
+/* The numbers of `values` that are above `least`, sorted; *sorted is to be freed. */
+static enum fth_status sort_above(const double *values, size_t count, double least, double **sorted,
+                                  size_t *above, struct fth_error *error)
+{
+    double *kept = calloc(count, sizeof *kept);
+    if (!kept)
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    *above = 0;
+    *sorted = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (values[i] > least) /* NAN is not */
+            kept[(*above)++] = values[i];
+    enum fth_status status = FTH_OK;
+    if (*above)
+        status = fth_sorted_f64(kept, *above, operation, sorted, error);
+    free(kept);
+    return status;
+}
+
+static enum fth_status spread_of(const double *values, size_t count, double *spread,
+                                 struct fth_error *error)
+{
+    double *sorted = NULL;
+    size_t kept = 0;
+    struct fth_summary summary = {.mad = 0};
+    enum fth_status status = sort_above(values, count, -INFINITY, &sorted, &kept, error);
+    if (status == FTH_OK && kept)
+        status = fth_summary_f64(sorted, kept, &summary, error);
+    free(sorted);
+    *spread = deviations * summary.mad;
+    return status;
+}
+
+enum fth_status fth_page_spread(const struct fth_page_walk *walk, struct fth_page_spread *spread,
+                                struct fth_error *error)
+{
+    enum fth_status status =
+        spread_of(walk->excess, walk->passes * walk->count, &spread->single, error);
+    return status == FTH_OK ? spread_of(walk->mean, walk->count, &spread->mean, error) : status;
+}
+
+/* The median of the lowest group of numbers above `least` that has its share; NAN: there is none.
+ * Groups are apart by half of what the lower one is above `below`. */
+static enum fth_status lowest_group(const double *values, size_t count, double below, double least,
+                                    double *median, struct fth_error *error)
+{
+    double *sorted = NULL;
+    size_t above = 0;
+    enum fth_status status = sort_above(values, count, least, &sorted, &above, error);
+    *median = NAN;
+    for (size_t from = 0, to; status == FTH_OK && from < above && isnan(*median); from = to) {
+        for (to = from + 1; to < above; to++)
+            if (sorted[to] - sorted[to - 1] > fmax(LEAST_RISE, (sorted[to - 1] - below) / 2))
+                break;
+        if (to - from >= 2 && (double)(to - from) >= least_share * (double)count)
+            *median = fth_quantile_sorted(sorted + from, to - from, 0.5);
+    }
+    free(sorted);
+    return status;
+}
+
+enum fth_status fth_rung_find(const struct fth_page_walk *walk, double below,
+                              const struct fth_page_spread *spread, struct fth_rung *rung,
+                              bool *found, struct fth_error *error)
+{
+    double value;
+    enum fth_status status =
+        lowest_group(walk->excess, walk->passes * walk->count, below,
+                     below + fmax(LEAST_RISE, CLEAR * spread->single), &value, error);
+    bool single = value - below > (CLEAR + 1) * spread->single;
+    if (status == FTH_OK && !single)
+        status = lowest_group(walk->mean, walk->count, below,
+                              below + fmax(LEAST_RISE, CLEAR * spread->mean), &value, error);
+    *found = !isnan(value);
+    if (*found)
+        *rung = (struct fth_rung){.below = below, .value = value, .single = single};
+    return status;
+}
+
+double fth_rung_threshold(const struct fth_rung *rung)
+{
+    return (rung->below + rung->value) / 2;
+}
+
+/* How often a place missed, of the passes in which nothing disturbed it. */
+static unsigned times_missed(const struct fth_page_walk *walk, const struct fth_rung *rung,
+                             uint64_t place, unsigned *of)
+{
+    const double threshold = fth_rung_threshold(rung);
+    unsigned times = 0;
+    *of = 0;
+    for (unsigned pass = 0; pass < walk->passes; pass++) {
+        double excess = walk->excess[pass * walk->count + place];
+        *of += isnan(excess) ? 0 : 1;
+        times += excess > threshold;
+    }
+    return times;
+}
+
+bool fth_rung_missed(const struct fth_page_walk *walk, const struct fth_rung *rung, uint64_t place)
+{
+    unsigned of, times = times_missed(walk, rung, place, &of);
+    return rung->single ? 2 * times > of : walk->mean[place] > fth_rung_threshold(rung);
+}
+
+struct fth_page_misses fth_rung_misses(const struct fth_page_walk *walk,
+                                       const struct fth_rung *rung)
+{
+    struct fth_page_misses misses = {0};
+    for (uint64_t i = 0; i < walk->count; i++) {
+        unsigned of, times = times_missed(walk, rung, i, &of);
+        bool missed = fth_rung_missed(walk, rung, i);
+        misses.steady += missed;
+        misses.all += rung->single ? times : missed;
+        misses.loads += rung->single ? of : 1;
+        if (rung->single)
+            misses.unsteady += missed ? of - times : times;
+    }
+    return misses;
+}
+
+bool fth_rung_over(const struct fth_page_misses *misses, uint64_t count,
+                   const struct fth_rung *rung)
+{
+    /* Of five loads three are so by chance in ten ways. A single place may always be. */
+    const double rate = rung->rate, steady_rate = rung->single ? 10 * rate * rate * rate : rate;
+    const double expected = (double)count * steady_rate, all = (double)misses->loads * rate;
+    return (double)misses->steady > fmax(1, fth_most_by_chance(expected)) ||
+           (rung->single && (double)misses->all > fmax(2, fth_most_by_chance(all)));
+}
