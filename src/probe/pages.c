@@ -4,17 +4,22 @@
  * neighbours, whose pages are at hand, and in the walk in question. The difference is what the walk
  * pays for its pages, load by load.
  *
- * Neighbours are walked in groups that overlap by one: the first load of a walk takes a little
- * longer than the others, so each line's figure comes from a place that is not the first. */
+ * Neighbours are walked in groups that overlap by one: the first load of a walk takes a little more
+ * or less than the others, so each line's figure comes from a place that is not the first. Only
+ * until it is known how many neighbours fit, each line is walked by itself, and the difference is
+ * taken off. */
 #include "probe/probe.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    FIRST_GROUP = 3,   /* neighbours that any TLB has room for */
+    LEAST_LOADS = 4, /* of a chain that is worth walking */
+    LEAST_GROUP = 2,
     MOST_GROUP = 512,  /* longer ones save no time */
     ALONE_PASSES = 5,  /* that count: of three one may be disturbed, of five two */
+    FIRST_PASSES = 15, /* of lines that are walked with few others, or none */
+    FEW_NEIGHBOURS = 4,
     STEPS_A_GROUP = 2, /* walk, then time */
     GROUPS = FTH_MOST_STEPS / STEPS_A_GROUP,
 };
@@ -30,6 +35,11 @@ static struct fth_chain chain_of(const struct fth_pages *pages, uint64_t first, 
                               .count = count};
 }
 
+static unsigned alone_passes(const struct fth_pages *pages)
+{
+    return pages->group > FEW_NEIGHBOURS ? ALONE_PASSES : FIRST_PASSES;
+}
+
 static struct fth_request empty_request(void)
 {
     struct fth_request request = fth_request_make(-1);
@@ -38,14 +48,13 @@ static struct fth_request empty_request(void)
     return request;
 }
 
-/* The mean over passes of the load at that place, without what lies far out. The first pass does
- * not count: its instructions come from memory. */
+/* The mean over passes of the load at that place, without what lies far out. */
 static enum fth_status mean_at(const uint32_t *cycles, uint64_t count, uint64_t place,
                                unsigned passes, double *mean, struct fth_error *error)
 {
     uint32_t column[FTH_MOST_PAGE_PASSES];
     for (unsigned pass = 0; pass < passes; pass++)
-        column[pass] = cycles[(pass + 1) * count + place];
+        column[pass] = cycles[pass * count + place];
     return fth_core_mean_u32(column, passes, mean, error);
 }
 
@@ -54,9 +63,9 @@ enum fth_status fth_pages_open(const struct fth_prober *prober, uint64_t stride_
                                uint64_t most, struct fth_pages *pages, struct fth_error *error)
 {
     *pages = (struct fth_pages){
-        .prober = prober, .stride_bytes = stride_bytes, .most = most, .group = FIRST_GROUP};
+        .prober = prober, .stride_bytes = stride_bytes, .most = most, .group = 1};
     enum fth_status status = FTH_INCONCLUSIVE;
-    while (status == FTH_INCONCLUSIVE && pages->most > FIRST_GROUP) {
+    while (status == FTH_INCONCLUSIVE && pages->most >= LEAST_LOADS) {
         struct fth_answers answers = {0};
         struct fth_request request = empty_request();
         struct fth_error fault = FTH_NO_ERROR;
@@ -82,11 +91,33 @@ void fth_pages_close(struct fth_pages *pages)
     pages->alone = NULL;
 }
 
+/* Larger groups: all of it again, and better. Of lines that were walked by themselves the mean
+ * difference is what first loads take more. */
+static void regroup(struct fth_pages *pages, uint64_t group)
+{
+    if (pages->group == 1) {
+        pages->by_themselves = pages->known;
+        for (uint64_t i = 1; i < pages->known; i++)
+            pages->first_extra += pages->alone[i] / (double)(pages->known - 1);
+        pages->known = 0;
+    }
+    pages->group = group;
+}
+
 void fth_pages_fit(struct fth_pages *pages, uint64_t count)
 {
     uint64_t group = count / 2 < MOST_GROUP ? count / 2 : MOST_GROUP;
-    if (group > pages->group)
-        pages->group = group;
+    if (pages->paid == 0 && group > pages->group && group >= LEAST_GROUP)
+        regroup(pages, group);
+}
+
+void fth_pages_pay(struct fth_pages *pages, uint64_t count, double cycles)
+{
+    uint64_t group = count < MOST_GROUP ? count : MOST_GROUP;
+    if (group <= pages->group || group < LEAST_GROUP)
+        return;
+    regroup(pages, group);
+    pages->paid = cycles;
 }
 
 void fth_page_walks_fini(struct fth_page_walk *walks, size_t count)
@@ -103,8 +134,9 @@ void fth_page_walks_fini(struct fth_page_walk *walks, size_t count)
 static enum fth_status plan_alone(const struct fth_pages *pages, uint64_t count, size_t *planned,
                                   struct fth_request **requests, struct fth_error *error)
 {
-    uint64_t first = pages->known ? pages->known - 1 : 0, step = pages->group - 1;
-    size_t groups = (size_t)((count - first - 1 + step - 1) / step);
+    const uint64_t overlap = pages->group > 1 ? 1 : 0, step = pages->group - overlap;
+    uint64_t first = pages->known ? pages->known - overlap : 0;
+    size_t groups = (size_t)((count - first - overlap + step - 1) / step);
     *planned = (groups + GROUPS - 1) / GROUPS;
     *requests = calloc(*planned, sizeof **requests);
     if (!*requests)
@@ -116,7 +148,7 @@ static enum fth_status plan_alone(const struct fth_pages *pages, uint64_t count,
         uint64_t left = count - first;
         struct fth_chain chain = chain_of(pages, first, left < pages->group ? left : pages->group);
         fth_request_add(request, FTH_STEP_WALK, FTH_PATH_CG, chain, 1);
-        fth_request_add(request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1 + ALONE_PASSES);
+        fth_request_add(request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1 + alone_passes(pages));
     }
     return FTH_OK;
 }
@@ -129,10 +161,17 @@ static enum fth_status take_alone(struct fth_pages *pages, const struct fth_requ
     for (size_t step = 1; step < request->step_count; step += STEPS_A_GROUP) {
         const struct fth_chain *chain = &request->steps[step].chain;
         uint64_t first = chain->start_bytes / chain->stride_bytes;
-        for (uint64_t i = first ? 1 : 0; i < chain->count && status == FTH_OK; i++)
-            status =
-                mean_at(cycles, chain->count, i, ALONE_PASSES, &pages->alone[first + i], error);
-        cycles += chain->count * (1 + ALONE_PASSES);
+        const uint64_t from = first && pages->group > 1 ? 1 : 0;
+        for (uint64_t i = from; i < chain->count && status == FTH_OK; i++) {
+            status = mean_at(cycles + chain->count, chain->count, i, alone_passes(pages),
+                             &pages->alone[first + i], error);
+            /* The page of the samples, the first one, is always at hand. */
+            if (first + i)
+                pages->alone[first + i] -= pages->paid;
+            if (first && pages->group == 1)
+                pages->alone[first + i] -= pages->first_extra;
+        }
+        cycles += chain->count * (1 + alone_passes(pages));
     }
     pages->samples += samples->count;
     return status;
@@ -142,6 +181,7 @@ static enum fth_status learn(struct fth_pages *pages, uint64_t count, struct fth
 {
     if (count <= pages->known)
         return FTH_OK;
+    count = count > pages->by_themselves ? count : pages->by_themselves;
     struct fth_request *requests = NULL;
     struct fth_answers answers = {0};
     size_t planned = 0;
@@ -152,19 +192,25 @@ static enum fth_status learn(struct fth_pages *pages, uint64_t count, struct fth
         status = take_alone(pages, &requests[i], &answers.items[i], error);
     fth_answers_fini(&answers);
     free(requests);
-    if (status == FTH_OK)
-        pages->known = count;
-    return status;
+    if (status != FTH_OK)
+        return status;
+    pages->known = count;
+    for (uint64_t i = 1; i < pages->by_themselves; i++)
+        pages->first_extra -= pages->alone[i] / (double)(pages->by_themselves - 1);
+    pages->by_themselves = 0;
+    return FTH_OK;
 }
 
 /* ---- walks ---- */
 
-/* What each load of the passes that count took beyond its line, and the mean of each place. */
+/* What each load of the passes that count took beyond its line, and the mean of each place. The
+ * first pass mostly does not count: its instructions come from memory. */
 static enum fth_status take_walk(struct fth_pages *pages, const struct fth_samples *samples,
                                  struct fth_page_walk *walk, struct fth_error *error)
 {
     const uint64_t count = walk->count;
     const double *alone = pages->alone + walk->first;
+    const uint32_t *cycles = samples->cycles + (walk->at_once ? 0 : count);
     walk->excess = calloc((walk->passes + 1) * count, sizeof *walk->excess);
     if (!walk->excess)
         return fth_fail(error, FTH_NO_MEMORY, "walk over pages", NULL, "out of memory");
@@ -172,10 +218,10 @@ static enum fth_status take_walk(struct fth_pages *pages, const struct fth_sampl
     enum fth_status status = FTH_OK;
     for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
         for (unsigned pass = 0; pass < walk->passes; pass++) {
-            double excess = samples->cycles[(pass + 1) * count + i] - alone[i];
+            double excess = cycles[pass * count + i] - alone[i];
             walk->excess[pass * count + i] = excess < far_out * alone[i] ? excess : NAN;
         }
-        status = mean_at(samples->cycles, count, i, walk->passes, &walk->mean[i], error);
+        status = mean_at(cycles, count, i, walk->passes, &walk->mean[i], error);
         walk->mean[i] -= alone[i];
     }
     pages->samples += samples->count;
@@ -196,7 +242,8 @@ enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *wa
         requests[i] = empty_request();
         fth_request_add(&requests[i], FTH_STEP_WALK, FTH_PATH_CG, chain,
                         walk->warm ? walk->warm : 1);
-        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1 + walk->passes);
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain,
+                        walk->passes + (walk->at_once ? 0 : 1));
         most = walk->first + walk->count > most ? walk->first + walk->count : most;
         walks[i].excess = NULL;
     }

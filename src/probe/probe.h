@@ -175,9 +175,12 @@ FTH_MUST_USE enum fth_status fth_probe_l2(const struct fth_prober *prober, uint6
 struct fth_pages {
     const struct fth_prober *prober;
     uint64_t stride_bytes;
-    uint64_t most;  /* loads that there is memory for */
-    uint64_t group; /* neighbours whose pages fit into every TLB */
-    double *alone;  /* [most] cycles of a load with its page at hand; of `known` of them */
+    uint64_t most;          /* loads that there is memory for; at least 4 */
+    uint64_t group;         /* neighbours whose pages fit into every TLB */
+    double first_extra;     /* what the first load of a walk takes more; the caller's to set */
+    uint64_t by_themselves; /* lines that were walked so before larger groups were known to fit */
+    double paid;            /* cycles that each load of a group pays for its page all the same */
+    double *alone;          /* [most] cycles of a load with its page at hand; of `known` of them */
     uint64_t known;
     size_t samples;
 };
@@ -190,6 +193,7 @@ struct fth_page_walk {
     uint64_t count;
     uint64_t warm;   /* passes that are not timed; 0 counts as 1 */
     unsigned passes; /* that count, at most FTH_MOST_PAGE_PASSES */
+    bool at_once;    /* the first timed pass counts, too: before it, no sample was written */
     double *excess;  /* [passes][count] cycles; NAN: so many that something else disturbed */
     double *mean;    /* [count] over the passes, without what lies far out */
 };
@@ -199,8 +203,10 @@ FTH_MUST_USE enum fth_status fth_pages_open(const struct fth_prober *prober, uin
                                             uint64_t most, struct fth_pages *pages,
                                             struct fth_error *error);
 void fth_pages_close(struct fth_pages *pages);
-/* A walk over so many costs nothing, so that larger groups do. */
+/* A walk over so many costs nothing, so that half of them make a group. */
 void fth_pages_fit(struct fth_pages *pages, uint64_t count);
+/* In a walk over so many every load pays so much, and no more, so that they make a group, too. */
+void fth_pages_pay(struct fth_pages *pages, uint64_t count, double cycles);
 /* Walks, each with `count`, `warm` and `passes` set; all of them are to be finished. */
 FTH_MUST_USE enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *walks,
                                             size_t count, struct fth_error *error);
@@ -214,8 +220,8 @@ struct fth_rung {
     bool single;         /* single loads tell the two apart; otherwise only means over passes do */
     double rate;         /* of loads that pay as much though they cannot have missed */
 };
-/* How much a load differs from one pass to the next, and means over passes among each other: as
- * standard deviations, from a walk that costs nothing. */
+/* How much a load differs from one pass to the next, and so what loads and means over passes may be
+ * off by: as standard deviations, from a walk that costs nothing. */
 struct fth_page_spread {
     double single, mean;
 };

@@ -17,6 +17,8 @@ enum {
     LEAST_RISE = 3, /* cycles: a penalty less than this is not looked for */
     CLEAR = 5       /* standard deviations that no load is above by chance */
 };
+/* Of what loads pay already, that a step is at least: so well is the last one known. */
+static const double least_part = 0.08;
 /* Of the loads, that a step has at least: a page of one level may hold 16 of another's. */
 static const double least_share = 0.04;
 /* A normal distribution's standard deviation in median absolute deviations. */
@@ -41,26 +43,26 @@ static enum fth_status sort_above(const double *values, size_t count, double lea
     return status;
 }
 
-static enum fth_status spread_of(const double *values, size_t count, double *spread,
-                                 struct fth_error *error)
-{
-    double *sorted = NULL;
-    size_t kept = 0;
-    struct fth_summary summary = {.mad = 0};
-    enum fth_status status = sort_above(values, count, -INFINITY, &sorted, &kept, error);
-    if (status == FTH_OK && kept)
-        status = fth_summary_f64(sorted, kept, &summary, error);
-    free(sorted);
-    *spread = deviations * summary.mad;
-    return status;
-}
-
 enum fth_status fth_page_spread(const struct fth_page_walk *walk, struct fth_page_spread *spread,
                                 struct fth_error *error)
 {
-    enum fth_status status =
-        spread_of(walk->excess, walk->passes * walk->count, &spread->single, error);
-    return status == FTH_OK ? spread_of(walk->mean, walk->count, &spread->mean, error) : status;
+    const size_t loads = walk->passes * walk->count;
+    double *off = calloc(loads, sizeof *off), *sorted = NULL;
+    size_t kept = 0;
+    struct fth_summary summary = {.mad = 0};
+    if (!off)
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    for (size_t i = 0; i < loads; i++)
+        off[i] = walk->excess[i] - walk->mean[i % walk->count];
+    enum fth_status status = sort_above(off, loads, -INFINITY, &sorted, &kept, error);
+    if (status == FTH_OK && kept)
+        status = fth_summary_f64(sorted, kept, &summary, error);
+    free(sorted);
+    free(off);
+    /* Each load is compared with a mean of five, each mean with another. */
+    spread->single = deviations * summary.mad * sqrt(1.2);
+    spread->mean = deviations * summary.mad * sqrt(0.4);
+    return status;
 }
 
 /* The median of the lowest group of numbers above `least` that has its share; NAN: there is none.
@@ -88,13 +90,14 @@ enum fth_status fth_rung_find(const struct fth_page_walk *walk, double below,
                               bool *found, struct fth_error *error)
 {
     double value;
+    const double rise = fmax(LEAST_RISE, least_part * below);
     enum fth_status status =
         lowest_group(walk->excess, walk->passes * walk->count, below,
-                     below + fmax(LEAST_RISE, CLEAR * spread->single), &value, error);
+                     below + fmax(rise, CLEAR * spread->single), &value, error);
     bool single = value - below > (CLEAR + 1) * spread->single;
     if (status == FTH_OK && !single)
         status = lowest_group(walk->mean, walk->count, below,
-                              below + fmax(LEAST_RISE, CLEAR * spread->mean), &value, error);
+                              below + fmax(rise, (CLEAR - 1) * spread->mean), &value, error);
     *found = !isnan(value);
     if (*found)
         *rung = (struct fth_rung){.below = below, .value = value, .single = single};

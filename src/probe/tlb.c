@@ -20,18 +20,30 @@ enum {
     MOST_HOPS = 8192, /* and no more than lines that stay in L2: one in so many of it */
     L2_PART = 16,
     FIRST_COUNT = 4,
-    WANTED_LOADS = 64, /* of the chain that levels are looked for with */
+    WANTED_LOADS = 128, /* of the chain that levels are looked for with */
     PASSES = 5,
     MANY_PASSES = 15, /* where other pages miss in each of them */
     FEW_PASSES = 3,   /* over so many pages that few passes have as many loads */
     MANY_PAGES = 512,
+    WARM_PASSES = 3, /* first in, first out takes two until all that fit are there */
+    HASHED_SETS = 16,
+    WINDOWS = 5,
+    GROUP_PART =
+        6, /* groups are so many times less than what fits, where sets may overflow early */
     CUTS = 4,
     MOST_CUTS = 24,
     REPEATS = 5,
     STAIRS = 6,
+    NEAR_LOADS = 40,      /* for each entry: pages 16 times as large, and 2.5 times as many */
     WARM_LOADS = 1 << 16, /* that a TLB whose replacement is random may take to settle */
     KEPT_PASSES = 1024
 };
+/* Of the loads, that pay where two fall into a page and most pages are missed. */
+static const double least_pay = 0.15;
+/* Of the loads, that must miss an inner level for an outer one to be seen. */
+static const double asked_part = 0.95;
+/* A step that is less than this part of another is a level of its own. */
+static const double lower_part = 0.8;
 static const uint64_t largest_page = 64 << 20, least_page = 64 << 10;
 /* The golden section of 64 MiB: multiples of it fall evenly into any number of sets. */
 static const uint64_t spread_stride = 41473536;
@@ -43,6 +55,10 @@ struct study {
     uint64_t most_bytes, most_hops;
     struct fth_page_spread spread;
     struct fth_rung first; /* the first level's; value 0: not yet known */
+    uint64_t first_fits;   /* loads that fit into it, wherever they lie */
+    size_t known;          /* levels */
+    bool steady;           /* the same pages miss them in every pass */
+    double first_extra;    /* cycles of the first load of a walk */
     size_t samples;
 };
 
@@ -66,7 +82,9 @@ static enum fth_status open_pages(const struct study *study, uint64_t stride, ui
         most = 0;
     else
         most = least(most, study->most_bytes / stride - 1);
-    return fth_pages_open(study->prober, stride, most, pages, error);
+    enum fth_status status = fth_pages_open(study->prober, stride, most, pages, error);
+    pages->first_extra = study->first_extra;
+    return status;
 }
 
 static void close_pages(struct study *study, struct fth_pages *pages)
@@ -90,25 +108,45 @@ static enum fth_status walk_once(struct fth_pages *pages, uint64_t count,
     return fth_pages_walk(pages, walk, 1, error);
 }
 
-/* Finds how many neighbours fit into the first level at this stride: groups may be as large. */
+/* Finds how many neighbours fit into the first level at this stride, wherever they begin: groups
+ * may be half as large. Elsewhere the page of the samples is one more. */
 static enum fth_status settle(const struct study *study, struct fth_pages *pages, uint64_t most,
                               struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     bool over = false;
-    for (uint64_t count = 8; status == FTH_OK && !over && count <= least(most, pages->most);
+    for (uint64_t count = FIRST_COUNT;
+         status == FTH_OK && !over && count <= most && WINDOWS * (count + WINDOWS) < pages->most;
          count *= 2) {
-        struct fth_page_walk walk;
-        status = walk_once(pages, count, &walk, error);
+        struct fth_page_walk walks[WINDOWS];
+        for (size_t i = 0; i < FTH_COUNT(walks); i++)
+            walks[i] = (struct fth_page_walk){.first = i * (count + i),
+                                              .count = count - (i > 0),
+                                              .passes = passes_of(count, PASSES)};
+        status = fth_pages_walk(pages, walks, FTH_COUNT(walks), error);
         if (status != FTH_OK)
             break;
-        struct fth_page_misses misses = fth_rung_misses(&walk, &study->first);
-        over = fth_rung_over(&misses, count, &study->first);
+        for (size_t i = 0; i < FTH_COUNT(walks); i++) {
+            struct fth_page_misses misses = fth_rung_misses(&walks[i], &study->first);
+            over = over || fth_rung_over(&misses, walks[i].count, &study->first);
+        }
         if (!over)
             fth_pages_fit(pages, count);
-        fth_page_walks_fini(&walk, 1);
+        fth_page_walks_fini(walks, FTH_COUNT(walks));
     }
     return status;
+}
+
+/* The same for an outer level: where it holds many more loads than the first, groups may be of so
+ * many that all of them miss the first and none this one. */
+static enum fth_status settle_for(const struct study *study, const struct sight *sight,
+                                  struct fth_pages *pages, struct fth_error *error)
+{
+    const uint64_t group = sight->fits / GROUP_PART;
+    if (sight->rung.below == 0 || group < GROUP_PART * study->first_fits)
+        return settle(study, pages, pages->most, error);
+    fth_pages_pay(pages, group, sight->rung.below);
+    return FTH_OK;
 }
 
 /* ---- how many levels ---- */
@@ -118,7 +156,7 @@ static enum fth_status settle(const struct study *study, struct fth_pages *pages
 static enum fth_status learn_rate(struct fth_pages *pages, uint64_t fits, struct fth_rung *rung,
                                   struct fth_error *error)
 {
-    struct fth_page_walk walk = {.count = fits, .passes = PASSES};
+    struct fth_page_walk walk = {.count = fits, .passes = passes_of(fits, MANY_PASSES)};
     enum fth_status status = fth_pages_walk(pages, &walk, 1, error);
     if (status != FTH_OK)
         return status;
@@ -130,12 +168,24 @@ static enum fth_status learn_rate(struct fth_pages *pages, uint64_t fits, struct
     return FTH_OK;
 }
 
+static enum fth_status learn_spread(struct study *study, struct fth_pages *pages, uint64_t count,
+                                    struct fth_error *error)
+{
+    struct fth_page_walk walk = {.count = count, .passes = MANY_PASSES};
+    enum fth_status status = fth_pages_walk(pages, &walk, 1, error);
+    if (status == FTH_OK)
+        status = fth_page_spread(&walk, &study->spread, error);
+    fth_page_walks_fini(&walk, 1);
+    return status;
+}
+
 /* Makes the chain longer from `first` loads on until they pay more than `below`, and still do with
  * more of them. */
 static enum fth_status look(struct study *study, struct fth_pages *pages, uint64_t first,
                             double below, struct sight *sight, struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
+    enum fth_status status =
+        study->first.value > 0 ? FTH_OK : learn_spread(study, pages, first, error);
     uint64_t last = 0;
     bool was = false;
     *sight = (struct sight){.stride_bytes = pages->stride_bytes};
@@ -146,10 +196,7 @@ static enum fth_status look(struct study *study, struct fth_pages *pages, uint64
         status = walk_once(pages, count, &walk, error);
         if (status != FTH_OK)
             break;
-        if (study->first.value == 0 && last == 0)
-            status = fth_page_spread(&walk, &study->spread, error);
-        if (status == FTH_OK)
-            status = fth_rung_find(&walk, below, &study->spread, &rung, &is, error);
+        status = fth_rung_find(&walk, below, &study->spread, &rung, &is, error);
         fth_page_walks_fini(&walk, 1);
         if (is && was) {
             /* The lower of the two: with more loads a further level may already be missed. */
@@ -162,11 +209,16 @@ static enum fth_status look(struct study *study, struct fth_pages *pages, uint64
             sight->over = count;
         } else if (below == 0) {
             fth_pages_fit(pages, count);
+        } else if (study->known == 1 && count / GROUP_PART >= GROUP_PART * study->first_fits) {
+            fth_pages_pay(pages, count / GROUP_PART, below);
         }
+        /* The last count is as many as there are, and is tried again where they pay. */
+        if (count < pages->most)
+            count = least(count + (count + 1) / 2, pages->most);
+        else if (!is || was)
+            count++;
         was = is;
-        last = count;
-        /* The last count is as many as there are. */
-        count = count < pages->most ? least(count + (count + 1) / 2, pages->most) : count + 1;
+        last = walk.count;
     }
     if (status == FTH_OK && sight->found && sight->fits == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find TLBs", NULL,
@@ -198,30 +250,40 @@ static void ask_neighbours(const struct fth_page_walk *walk, const struct fth_ru
         if (pay < 0.02 * loads || pay < 4)
             continue;
         /* Where pages are missed at random neighbours miss as often as any. */
-        *(pairs / pay > pay / loads / 2 ? yes : no) += walk->passes / passes;
+        bool both = pairs / pay > pay / loads / 2;
+        if (both || pay > least_pay * loads)
+            *(both ? yes : no) += walk->passes / passes;
     }
 }
 
+/* Where an outer level has fewer entries than an inner one, and larger pages, large strides miss
+ * both at once. At smaller strides the inner one is seen by itself: `lower` is then its step. */
 static enum fth_status vote_on_stride(struct study *study, const struct sight *sight,
                                       uint64_t stride, unsigned *yes, unsigned *no,
-                                      struct fth_error *error)
+                                      struct fth_rung *lower, struct fth_error *error)
 {
+    bool found = false;
     struct fth_pages pages;
     struct fth_page_walk walk = {0};
     *yes = *no = 0;
     struct fth_error fault = FTH_NO_ERROR;
-    enum fth_status status = open_pages(study, stride + SKEW, 8 * sight->over, &pages, &fault);
+    enum fth_status status = open_pages(study, stride + SKEW, 4 * sight->over, &pages, &fault);
     if (status == FTH_INCONCLUSIVE)
         return FTH_OK; /* too few loads for this stride */
     if (status == FTH_OK)
-        status = settle(study, &pages, pages.most / 2, &fault);
+        status = settle_for(study, sight, &pages, &fault);
     if (status == FTH_OK) {
         walk = (struct fth_page_walk){.count = pages.most, .passes = passes_of(pages.most, PASSES)};
         status = fth_pages_walk(&pages, &walk, 1, &fault);
     }
-    if (status == FTH_OK)
+    if (status == FTH_OK) {
         ask_neighbours(&walk, &sight->rung, yes, no);
-    else
+        status = fth_rung_find(&walk, sight->rung.below, &study->spread, lower, &found, &fault);
+    }
+    const double both = sight->rung.value - sight->rung.below;
+    if (!found || !lower->single || lower->value - lower->below > lower_part * both)
+        lower->value = 0;
+    if (status != FTH_OK)
         fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
     fth_page_walks_fini(&walk, 1);
     close_pages(study, &pages);
@@ -229,7 +291,7 @@ static enum fth_status vote_on_stride(struct study *study, const struct sight *s
 }
 
 /* From large strides to small ones. The votes of the page's own stride and of half of it count. */
-static enum fth_status find_page(struct study *study, const struct sight *sight,
+static enum fth_status find_page(struct study *study, struct sight *sight,
                                  struct fth_tlb_level *level, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
@@ -238,9 +300,17 @@ static enum fth_status find_page(struct study *study, const struct sight *sight,
     level->doubt = "no stride shows the page: there is too little memory for more loads";
     for (uint64_t stride = largest_page; stride >= least_page / 2; stride /= 2) {
         unsigned yes, no;
-        status = vote_on_stride(study, sight, stride, &yes, &no, error);
+        struct fth_rung lower = {0};
+        status = vote_on_stride(study, sight, stride, &yes, &no, &lower, error);
         if (status != FTH_OK)
             return status;
+        if (lower.value > 0) {
+            lower.rate = sight->rung.rate;
+            sight->rung = lower;
+            last_yes = last_no = 0;
+            stride = 2 * largest_page;
+            continue;
+        }
         if (yes + no == 0 && last_yes == 0)
             continue; /* not enough loads yet */
         if (yes > no) {
@@ -263,9 +333,9 @@ static enum fth_status find_page(struct study *study, const struct sight *sight,
 
 /* A search for the most pages that fit. */
 struct search {
-    struct study *study;
     struct fth_pages *pages;
-    const struct fth_rung *rung;
+    struct fth_rung *rung;
+    bool inner_steady;   /* the same pages miss inner levels in every pass */
     uint64_t fits, over; /* over 0: not found */
     uint64_t warm;       /* passes before those that count, for each page; 0: one */
     unsigned passes;     /* 0: as many as usual */
@@ -274,7 +344,8 @@ struct search {
 static struct fth_page_walk plan_walk(const struct search *search, uint64_t count)
 {
     return (struct fth_page_walk){.count = count,
-                                  .warm = 1 + search->warm * count,
+                                  .warm =
+                                      (count > MANY_PAGES ? 1 : WARM_PASSES) + search->warm * count,
                                   .passes = passes_of(count, search->passes       ? search->passes
                                                              : count > MANY_PAGES ? FEW_PASSES
                                                                                   : PASSES)};
@@ -345,17 +416,45 @@ static enum fth_status is_steady(struct search *search, uint64_t most, bool *ste
     return FTH_OK;
 }
 
+/* The page of the samples, which is the first one, is in use all the time while loads are timed. An
+ * inner level may always have it then, so that this one is not asked for it: one page more seems to
+ * fit than does. A pass right after one without samples tells. */
+static enum fth_status is_one_at_hand(struct search *search, bool *at_hand, struct fth_error *error)
+{
+    struct fth_page_walk walks[REPEATS];
+    for (size_t i = 0; i < REPEATS; i++) {
+        walks[i] = plan_walk(search, search->fits);
+        walks[i].warm++;
+        walks[i].passes = 1;
+        walks[i].at_once = true;
+    }
+    enum fth_status status = fth_pages_walk(search->pages, walks, REPEATS, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_page_misses all = {0};
+    for (size_t i = 0; i < REPEATS; i++) {
+        struct fth_page_misses misses = misses_of(search, &walks[i]);
+        all.all += misses.all;
+        all.loads += misses.loads;
+        all.steady += misses.steady;
+    }
+    all.steady /= REPEATS;
+    fth_page_walks_fini(walks, REPEATS);
+    *at_hand = fth_rung_over(&all, search->fits, search->rung);
+    return FTH_OK;
+}
+
 /* Asks again on either side of the edge, and from other pages on: how often the verdict is the
- * same, by Laplace's rule. `even`: it does not depend on where the chain begins. The page of the
- * samples is the first one, or one more. */
-static enum fth_status confirm(struct search *search, double *confidence, bool *even,
+ * same, by Laplace's rule. `even`: it does not depend on where the chain begins. That can be asked
+ * only where the page of the samples does not count. */
+static enum fth_status confirm(struct search *search, bool at_hand, double *confidence, bool *even,
                                struct fth_error *error)
 {
     struct fth_page_walk walks[2 * REPEATS + 2];
     unsigned same = 0, same_there = 0, elsewhere = 0;
     for (size_t i = 0; i < FTH_COUNT(walks); i++) {
         uint64_t count = i % 2 ? search->over : search->fits, first = starts[i / 2 % REPEATS];
-        bool moved = first && count > 1 && first + count <= search->pages->most;
+        bool moved = at_hand && first && count > 1 && first + count <= search->pages->most;
         walks[i] = plan_walk(search, count - moved);
         walks[i].first = moved ? first : 0;
     }
@@ -421,7 +520,7 @@ static uint64_t usual_step(const uint64_t *misses, size_t count)
  *   ───────┴ first set
  */
 static enum fth_status count_halfway(struct search *search, uint64_t own, uint64_t most,
-                                     uint64_t first_step, struct fth_tlb_level *level,
+                                     uint64_t first_step, bool even, struct fth_tlb_level *level,
                                      struct fth_error *error)
 {
     uint64_t misses[STAIRS + 1], step = first_step, entries = search->fits, agree = 0, tries = 0;
@@ -449,32 +548,57 @@ static enum fth_status count_halfway(struct search *search, uint64_t own, uint64
         if (fabs((double)entries - last) < (double)ways)
             break;
     }
-    if (tries == 0 || step < 3) {
-        level->doubt = "pages fall into the sets unevenly, and there is too little memory to see "
-                       "all of these overflow";
+    const uint64_t ways = step > 1 ? step - 1 : 1, whole = (entries + ways / 2) / ways * ways;
+    /* The first set overflows when it has one page more than its share, at the earliest. */
+    const bool sound = tries && step > 2 && 4 * agree >= 3 * tries &&
+                       whole + ways >= level->entries &&
+                       whole * (ways - 1) <= (level->entries + 1) * ways;
+    /* Few sets are taken to be of different sizes rather than hashed: what fits is what counts. */
+    if (even && (!sound || whole <= level->entries || whole < HASHED_SETS * ways))
+        return FTH_OK;
+    if (!sound) {
+        level->doubt = "pages fall into the sets unevenly";
+        level->entries = 0;
         return FTH_OK;
     }
-    uint64_t ways = step - 1;
-    level->entries = (entries + ways / 2) / ways * ways;
+    level->entries = whole;
     level->entries_confidence = ((double)agree + 1) / ((double)tries + 2);
     return FTH_OK;
 }
 
-/* Whether the stairs are regular: each page more adds a set's pages, until all miss. */
+/* Whether each page more adds misses, until all miss: otherwise it fell into a set with room. */
 static bool is_regular(const uint64_t *misses, uint64_t first, size_t count)
 {
     for (size_t i = 1; i < count; i++)
-        if (misses[i] <= misses[i - 1] + 1 && misses[i - 1] + 2 < first + i - 1)
+        if (misses[i] <= misses[i - 1] && misses[i - 1] + 2 < first + i - 1)
             return false;
     return true;
 }
 
-static enum fth_status find_entries(struct search *search, bool at_hand,
+/* Whether the level before this one holds many of the pages that seem to fit: then this one was not
+ * asked for them. */
+static enum fth_status is_hidden(struct search *search, const struct fth_rung *before, bool *hidden,
+                                 struct fth_error *error)
+{
+    struct fth_page_walk walk = plan_walk(search, search->fits);
+    enum fth_status status = fth_pages_walk(search->pages, &walk, 1, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_page_misses misses = fth_rung_misses(&walk, before);
+    *hidden = (double)misses.all < asked_part * (double)misses.loads;
+    fth_page_walks_fini(&walk, 1);
+    return FTH_OK;
+}
+
+/* `before`: the level that is asked first, or NULL. */
+static enum fth_status find_entries(struct search *search, const struct fth_rung *before,
                                     struct fth_tlb_level *level, struct fth_error *error)
 {
     const uint64_t most = search->pages->most;
     level->steady = true;
     enum fth_status status = find_edge(search, most, error);
+    if (status == FTH_OK && search->over && search->fits > 2)
+        status = learn_rate(search->pages, search->fits / 2, search->rung, error);
     if (status == FTH_OK && search->over && search->rung->single)
         status = is_steady(search, most, &level->steady, error);
     if (status == FTH_OK && search->over && !level->steady) {
@@ -494,65 +618,42 @@ static enum fth_status find_entries(struct search *search, bool at_hand,
         level->doubt = "there is too little memory to fill it";
         return FTH_OK;
     }
-    const uint64_t own = at_hand && search->fits > 1;
-    bool even = true;
-    status = confirm(search, &level->entries_confidence, &even, error);
+    bool even = true, at_hand = false, hidden = false;
+    if (before)
+        status = is_hidden(search, before, &hidden, error);
+    if (status == FTH_OK && hidden) {
+        level->doubt = "the level before it holds many of the pages that would fill it";
+        return FTH_OK;
+    }
+    if (status == FTH_OK && before && search->fits > 1)
+        status = is_one_at_hand(search, &at_hand, error);
+    if (status == FTH_OK)
+        status = confirm(search, at_hand, &level->entries_confidence, &even, error);
+    const uint64_t own = at_hand ? 1 : 0;
     level->entries = search->fits - own;
+    /* The samples lie right in front of the chain: where pages are small, in one of their own. */
+    if (search->pages->stride_bytes - SKEW <= FTH_FRONT_ROOM) {
+        level->entries += !before;
+        if (before) {
+            level->entries = 0;
+            level->doubt = "pages are so small that the samples may take an entry";
+            return status;
+        }
+    }
     const size_t stairs = (size_t)least(STAIRS, most - search->over + 1);
     uint64_t misses[STAIRS];
-    if (status != FTH_OK || !level->steady || stairs < 2)
+    if (status != FTH_OK || !level->steady || stairs < 2 ||
+        (before && !at_hand && !search->inner_steady))
         return status;
     status = climb_stairs(search, search->over, misses, stairs, error);
-    if (status != FTH_OK || (even && is_regular(misses, search->over, stairs)))
-        return status;
-    return count_halfway(search, own, most, usual_step(misses, stairs), level, error);
+    if (status != FTH_OK || misses[0] + 2 >= search->over)
+        return status; /* one set: all miss at once */
+    even = even && is_regular(misses, search->over, stairs);
+    return count_halfway(search, own, most, usual_step(misses, stairs), even, level, error);
     return status;
 }
 
 /* ---- the whole level ---- */
-
-/* Whether the page of the samples, which is the first one and in use all the time, never misses
- * that level though twice as many pages as fit are walked over. Then outer levels are not asked for
- * it. */
-static enum fth_status is_kept(struct study *study, const struct fth_rung *rung, uint64_t stride,
-                               uint64_t entries, bool *kept, struct fth_error *error)
-{
-    struct fth_chain few = {.array = FTH_FAR_ARRAY, .stride_bytes = stride, .count = 3}, many = few;
-    many.count = 2 * entries;
-    *kept = true;
-    if (many.count * stride > study->most_bytes || many.count > study->most_hops)
-        return FTH_OK;
-    const uint64_t passes = least(KEPT_PASSES, FTH_PAGE_SAMPLES / (few.count + many.count));
-    if (passes < 3)
-        return FTH_OK;
-    struct fth_request request = fth_request_make(-1);
-    request.alone = true;
-    request.sm = 0;
-    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, few, 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, few, passes);
-    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, many, 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, many, passes);
-    struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(study->prober, &request, 1, &answers, error);
-    if (status != FTH_OK)
-        return status;
-    uint32_t first[KEPT_PASSES];
-    const uint32_t *cycles = answers.items[0].cycles;
-    double alone, slow[2] = {0, 0};
-    for (uint64_t i = 0; i < passes; i++)
-        first[i] = cycles[i * few.count];
-    status = fth_core_mean_u32(first, passes, &alone, error);
-    const double limit = alone + fth_rung_threshold(rung), far = 5 * alone;
-    for (uint64_t i = 1; i < passes; i++) {
-        slow[0] += first[i] > limit && first[i] < far;
-        double late = cycles[passes * few.count + i * many.count];
-        slow[1] += late > limit && late < far;
-    }
-    *kept = slow[1] <= fmax(2, fth_most_by_chance(slow[0]));
-    study->samples += answers.items[0].count;
-    fth_answers_fini(&answers);
-    return status;
-}
 
 /* What those that miss pay beyond those that do not, from a walk over twice what fits. */
 static enum fth_status find_penalty(struct search *search, uint64_t count,
@@ -582,9 +683,9 @@ static enum fth_status find_penalty(struct search *search, uint64_t count,
     return status;
 }
 
-/* `at_hand`: an inner level always has the page of the samples. */
-static enum fth_status find_level(struct study *study, struct sight *sight, bool *at_hand,
-                                  struct fth_tlb_level *level, struct fth_error *error)
+static enum fth_status find_level(struct study *study, struct sight *sight,
+                                  const struct fth_rung *before, struct fth_tlb_level *level,
+                                  struct fth_error *error)
 {
     *level = (struct fth_tlb_level){.penalty_cycles = sight->rung.value - sight->rung.below,
                                     .penalty_low = NAN,
@@ -594,20 +695,16 @@ static enum fth_status find_level(struct study *study, struct sight *sight, bool
         return status;
     const uint64_t stride = level->page_bytes + SKEW;
     struct fth_pages pages;
-    struct search search = {.study = study, .pages = &pages, .rung = &sight->rung};
+    struct search search = {.pages = &pages, .rung = &sight->rung, .inner_steady = study->steady};
     status = open_pages(study, stride, 8 * sight->over * sight->stride_bytes / level->page_bytes,
                         &pages, error);
     if (status == FTH_OK)
-        status = settle(study, &pages, pages.most / 2, error);
+        status = settle_for(study, sight, &pages, error);
     if (status == FTH_OK)
-        status = find_entries(&search, *at_hand, level, error);
+        status = find_entries(&search, before, level, error);
     if (status == FTH_OK && search.over)
         status = find_penalty(&search, least(2 * search.over, pages.most), level, error);
     close_pages(study, &pages);
-    bool kept = true;
-    if (status == FTH_OK && search.over)
-        status = is_kept(study, &sight->rung, stride, search.fits, &kept, error);
-    *at_hand = *at_hand || kept;
     return status;
 }
 
@@ -618,22 +715,22 @@ static enum fth_status find_next(struct study *study, struct fth_pages *spread,
                                  struct sight *sight, struct fth_error *error)
 {
     const double below = last->rung.value;
-    uint64_t from = last->over;
-    if (last->stride_bytes != spread->stride_bytes)
-        from = last->over * last->stride_bytes / spread->stride_bytes;
-    enum fth_status status =
-        look(study, spread, from < FIRST_COUNT ? FIRST_COUNT : from, below, sight, error);
+    enum fth_status status = look(study, spread, FIRST_COUNT, below, sight, error);
     if (status != FTH_OK || level->page_bytes == 0)
         return status;
+    /* One that the spread chain did not show has more pages than that has loads, or fewer than the
+     * last level, and pages not much larger. */
+    uint64_t most = UINT64_MAX;
+    if (sight->found || 2 * level->page_bytes > spread->stride_bytes)
+        most = NEAR_LOADS * (level->entries ? level->entries : last->over);
     struct sight near = {0};
     struct fth_pages pages;
     struct fth_error fault = FTH_NO_ERROR;
-    status = open_pages(study, level->page_bytes + SKEW, UINT64_MAX, &pages, &fault);
+    status = open_pages(study, level->page_bytes + SKEW, most, &pages, &fault);
     if (status == FTH_OK)
-        status = settle(study, &pages, pages.most / 2, &fault);
+        status = settle_for(study, last, &pages, &fault);
     if (status == FTH_OK)
-        status = look(study, &pages, level->entries ? 2 * level->entries : FIRST_COUNT, below,
-                      &near, &fault);
+        status = look(study, &pages, FIRST_COUNT, below, &near, &fault);
     close_pages(study, &pages);
     if (status != FTH_OK && status != FTH_INCONCLUSIVE)
         return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
@@ -645,17 +742,19 @@ static enum fth_status find_next(struct study *study, struct fth_pages *spread,
 static enum fth_status find_levels(struct study *study, struct fth_pages *spread,
                                    struct fth_tlbs *tlbs, struct fth_error *error)
 {
-    struct sight sight;
-    bool at_hand = false;
+    struct sight sight, last = {0};
     enum fth_status status = look(study, spread, FIRST_COUNT, 0, &sight, error);
     study->first = sight.rung;
+    study->first_fits = sight.over;
+    study->first_extra = spread->first_extra;
     while (status == FTH_OK && sight.found && tlbs->count < FTH_MOST_TLBS) {
         struct fth_tlb_level *level = &tlbs->levels[tlbs->count];
-        status = find_level(study, &sight, &at_hand, level, error);
+        status = find_level(study, &sight, tlbs->count ? &last.rung : NULL, level, error);
         if (status != FTH_OK)
             break;
-        tlbs->count++;
-        struct sight last = sight;
+        study->known = ++tlbs->count;
+        study->steady = study->steady && level->steady;
+        last = sight;
         last.rung.value = last.rung.below + level->penalty_cycles;
         status = find_next(study, spread, &last, level, &sight, error);
     }
@@ -667,6 +766,7 @@ enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_by
 {
     *tlbs = (struct fth_tlbs){0};
     struct study study = {.prober = prober,
+                          .steady = true,
                           .most_bytes = most_bytes,
                           .most_hops = least(l2_bytes / 128 / L2_PART, MOST_HOPS)};
     struct fth_pages spread;
