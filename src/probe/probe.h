@@ -5,7 +5,8 @@
  *   capacity.c  how much fits                      line.c      what a miss fetches, what is evicted
  *   sharing.c   which loads evict which            l2.c        partitions of the L2
  *   pages.c     loads of one line a page           rung.c      which of them missed a TLB
- *   tlb.c       pages, reach, price of TLBs
+ *   tlb.c       pages, reach, price of TLBs        tlb_sets.c  their sets, ways and policy
+ *   spectrum.c  hits and misses of caches and TLBs, each with each
  *   fetch.c     instruction caches                 constant.c  constant caches
  *   bandwidth.c how much passes in a time          cluster.c   shared memory of another SM
  */
@@ -259,6 +260,7 @@ struct fth_tlb_level {
     double entries_confidence;
     double penalty_cycles, penalty_low, penalty_high; /* the interval is a 90 % one */
     bool steady; /* the same pages miss in every pass, as where the least recent one is replaced */
+    bool single; /* single loads tell a miss; otherwise only means over passes do */
     const char *doubt;
 };
 struct fth_tlbs {
@@ -271,6 +273,82 @@ struct fth_tlbs {
 FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_bytes,
                                             uint64_t l2_bytes, struct fth_tlbs *tlbs,
                                             struct fth_error *error);
+
+/* ---- tlb_sets.c ---- */
+
+/* A level of TLBs that fth_probe_tlbs found, with its page and entries, and what lies before it. */
+struct fth_tlb_sets_plan {
+    const struct fth_tlbs *tlbs;
+    size_t which;
+    uint64_t most_bytes, l2_bytes;
+};
+/* Mei and Chu's miss rates (Fig. 8): of so many pages so many miss. */
+struct fth_tlb_stair {
+    uint64_t pages, missing;
+};
+enum { FTH_MOST_STAIRS = 1024, FTH_MOST_SET_KINDS = 4 };
+enum fth_tlb_policy {
+    FTH_TLB_POLICY_UNKNOWN,
+    FTH_TLB_LEAST_RECENT, /* lru */
+    FTH_TLB_FIRST_IN,     /* fifo */
+    FTH_TLB_UNSTEADY      /* other pages miss in each pass: neither */
+};
+struct fth_tlb_sets {
+    /* So many sets have so many ways, the larger ones first. None: not found, and `doubt` says why.
+     */
+    struct {
+        uint64_t sets, ways;
+    } kinds[FTH_MOST_SET_KINDS];
+    size_t kind_count;
+    double confidence; /* that these are the sets */
+    enum fth_tlb_policy policy;
+    double policy_confidence;
+    struct fth_tlb_stair *stairs; /* from the entries on until all miss */
+    size_t stair_count;
+    size_t samples;
+    const char *doubt;
+};
+/* To be finished whatever the status. */
+FTH_MUST_USE enum fth_status fth_probe_tlb_sets(const struct fth_prober *prober,
+                                                const struct fth_tlb_sets_plan *plan,
+                                                struct fth_tlb_sets *sets, struct fth_error *error);
+void fth_tlb_sets_fini(struct fth_tlb_sets *sets);
+
+/* ---- spectrum.c ---- */
+
+/* Mei and Chu's access patterns (Fig. 14). The cache is L1 (path CA) or L2 (path CG). */
+enum fth_pattern {
+    FTH_PATTERN_HIT,           /* P1: in the cache, page in the first TLB */
+    FTH_PATTERN_HIT_MISS,      /* P2: in the cache, page in the second TLB */
+    FTH_PATTERN_HIT_MISS_BOTH, /* P3: in the cache, page in no TLB */
+    FTH_PATTERN_COLD,          /* P4: in no cache, page in the first TLB */
+    FTH_PATTERN_COLD_MISS,     /* P5: in no cache, page in no TLB */
+    FTH_PATTERN_SWITCH,        /* P6: the same, and its page table is not active */
+    FTH_PATTERNS
+};
+enum fth_presence { FTH_PRESENCE_UNKNOWN, FTH_ABSENT, FTH_PRESENT };
+struct fth_spectrum_plan {
+    enum fth_path path;     /* CA or CG */
+    int carveout_percent;   /* of shared memory */
+    uint64_t page_bytes;    /* the largest page of the TLBs */
+    uint64_t first_entries; /* of the first TLB */
+    uint64_t last_entries;  /* of the second; 0: there is none, or it cannot be filled */
+    uint64_t most_bytes;
+};
+struct fth_spectrum {
+    struct {
+        enum fth_presence
+            presence;             /* absent: loads cost no more than those of the pattern before */
+        struct fth_figure cycles; /* of a timed hop, the clock's cost included */
+    } patterns[FTH_PATTERNS];
+    uint64_t page_table_bytes; /* addresses that a page table is for; 0: no sixth pattern */
+    uint64_t stride_bytes;     /* of the chain */
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
+                                                const struct fth_spectrum_plan *plan,
+                                                struct fth_spectrum *spectrum,
+                                                struct fth_error *error);
 
 /* ---- cluster.c ---- */
 

@@ -691,6 +691,7 @@ static enum fth_status find_level(struct study *study, struct sight *sight,
                                     .penalty_low = NAN,
                                     .penalty_high = NAN};
     enum fth_status status = find_page(study, sight, level, error);
+    level->single = sight->rung.single;
     if (status != FTH_OK || level->page_bytes == 0)
         return status;
     const uint64_t stride = level->page_bytes + SKEW;

@@ -207,12 +207,172 @@ static void random_ones(void **state)
     assert_true(missing * 50 <= levels);
 }
 
+/* ---- Mei and Chu's GPUs ---- */
+
+struct card {
+    const char *id;
+    uint64_t memory, l2;
+    bool has_switch;
+};
+static const struct card cards[] = {
+    {"sim:gtx560ti", UINT64_C(1) << 30, 512 << 10, false},
+    {"sim:gtx780", UINT64_C(3) << 30, 1536 << 10, true},
+    {"sim:gtx980", UINT64_C(4) << 30, 2048 << 10, true},
+};
+
+static struct fth_device *open_card(const struct card *card, struct fth_prober *prober,
+                                    struct fth_tlbs *tlbs)
+{
+    struct fth_error error = NO_ERROR;
+    struct fth_device *device = NULL;
+    assert_int_equal(fth_device_open(card->id, NULL, &device, &error), FTH_OK);
+    *prober = (struct fth_prober){.device = device, .sms = 8};
+    assert_int_equal(fth_probe_tlbs(prober, card->memory / 10 * 7, card->l2, tlbs, &error), FTH_OK);
+    assert_int_equal(tlbs->count, 2);
+    return device;
+}
+
+/* Table 5's columns of TLBs, and Fig. 8: nothing misses up to 65 pages, then the set of 17, and
+ * with each page more a set of 8. */
+static void table_5(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FTH_COUNT(cards); i++) {
+        struct fth_prober prober;
+        struct fth_tlbs tlbs;
+        struct fth_tlb_sets sets;
+        struct fth_device *device = open_card(&cards[i], &prober, &tlbs);
+        assert_int_equal(tlbs.levels[0].entries * tlbs.levels[0].page_bytes, 32 << 20);
+        assert_int_equal(tlbs.levels[1].entries * tlbs.levels[1].page_bytes, 130 << 20);
+        struct fth_tlb_sets_plan plan = {&tlbs, 0, cards[i].memory / 10 * 7, cards[i].l2};
+        assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, NULL), FTH_OK);
+        assert_int_equal(sets.kind_count, 1);
+        assert_int_equal(sets.kinds[0].sets, 1);
+        assert_int_equal(sets.kinds[0].ways, 16);
+        fth_tlb_sets_fini(&sets);
+        plan.which = 1;
+        assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, NULL), FTH_OK);
+        assert_int_equal(sets.kind_count, 2);
+        assert_int_equal(sets.kinds[0].sets, 1);
+        assert_int_equal(sets.kinds[0].ways, 17);
+        assert_int_equal(sets.kinds[1].sets, 6);
+        assert_int_equal(sets.kinds[1].ways, 8);
+        assert_int_equal(sets.policy, FTH_TLB_LEAST_RECENT);
+        /* The page of the samples is one more, which the first TLB always has. */
+        size_t seventeen = 0;
+        for (size_t j = 1; j < sets.stair_count; j++) {
+            uint64_t step = sets.stairs[j].missing - sets.stairs[j - 1].missing;
+            assert_true(step == 0 || step == 1 || step == 9 || step == 18);
+            seventeen += step == 18;
+            if (sets.stairs[j].pages <= 66)
+                assert_int_equal(sets.stairs[j].missing, 0);
+        }
+        assert_int_equal(seventeen, 1);
+        fth_tlb_sets_fini(&sets);
+        fth_device_close(device);
+    }
+}
+
+/* Fig. 14: the six patterns through L2, the last one on Kepler and Maxwell only; and none of the
+ * TLB's where L1 has the data, as it does on Maxwell. */
+static void figure_14(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FTH_COUNT(cards); i++) {
+        struct fth_prober prober;
+        struct fth_tlbs tlbs;
+        struct fth_spectrum spectrum;
+        struct fth_device *device = open_card(&cards[i], &prober, &tlbs);
+        struct fth_spectrum_plan plan = {.path = FTH_PATH_CG,
+                                         .carveout_percent = -1,
+                                         .page_bytes = 2 << 20,
+                                         .first_entries = tlbs.levels[0].entries,
+                                         .last_entries = tlbs.levels[1].entries,
+                                         .most_bytes = cards[i].memory / 10 * 7};
+        assert_int_equal(fth_probe_spectrum(&prober, &plan, &spectrum, NULL), FTH_OK);
+        for (int j = FTH_PATTERN_HIT; j < FTH_PATTERN_SWITCH; j++) {
+            assert_int_equal(spectrum.patterns[j].presence, FTH_PRESENT);
+            print_message("# %s P%d %g\n", cards[i].id, j + 1, spectrum.patterns[j].cycles.value);
+        }
+        assert_int_equal(spectrum.patterns[FTH_PATTERN_SWITCH].presence,
+                         cards[i].has_switch ? FTH_PRESENT : FTH_ABSENT);
+        assert_int_equal(spectrum.page_table_bytes, cards[i].has_switch ? 512 << 20 : 0);
+        const double hit = spectrum.patterns[FTH_PATTERN_HIT].cycles.value;
+        assert_true(fabs(spectrum.patterns[FTH_PATTERN_HIT_MISS].cycles.value - hit -
+                         tlbs.levels[0].penalty_cycles) < 2);
+        assert_true(fabs(spectrum.patterns[FTH_PATTERN_HIT_MISS_BOTH].cycles.value - hit -
+                         tlbs.levels[0].penalty_cycles - tlbs.levels[1].penalty_cycles) < 2);
+        if (strcmp(cards[i].id, "sim:gtx980") == 0) {
+            plan.path = FTH_PATH_CA;
+            assert_int_equal(fth_probe_spectrum(&prober, &plan, &spectrum, NULL), FTH_OK);
+            assert_int_equal(spectrum.patterns[FTH_PATTERN_HIT_MISS].presence, FTH_ABSENT);
+            assert_int_equal(spectrum.patterns[FTH_PATTERN_HIT_MISS_BOTH].presence, FTH_ABSENT);
+            assert_int_equal(spectrum.patterns[FTH_PATTERN_COLD].presence, FTH_PRESENT);
+            assert_true(spectrum.patterns[FTH_PATTERN_HIT].cycles.value < hit);
+        }
+        fth_device_close(device);
+    }
+}
+
+/* ---- sets and policies ---- */
+
+static void policies(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *policy;
+        size_t sets;
+        uint64_t ways;
+        enum fth_tlb_policy is;
+    } cases[] = {
+        {"lru", 1, 16, FTH_TLB_LEAST_RECENT}, {"fifo", 1, 16, FTH_TLB_FIRST_IN},
+        {"lru", 4, 8, FTH_TLB_LEAST_RECENT},  {"fifo", 4, 8, FTH_TLB_FIRST_IN},
+        {"random", 1, 16, FTH_TLB_UNSTEADY},
+    };
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct truth truth = {.count = 1, .memory = UINT64_C(8) << 30, .l2 = 8 << 20};
+        struct level *level = &truth.levels[0];
+        *level = (struct level){.page = 2 << 20,
+                                .entries = cases[i].sets * cases[i].ways,
+                                .sets = cases[i].sets,
+                                .policy = cases[i].policy,
+                                .index = "mod",
+                                .penalty = 40};
+        for (size_t j = 0; j < level->sets; j++)
+            level->ways[j] = cases[i].ways;
+        write_gpu(&truth, "gpu.json");
+        struct card card = {"sim:gpu.json", truth.memory, truth.l2, false};
+        struct fth_prober prober;
+        struct fth_tlbs tlbs = {0};
+        struct fth_tlb_sets sets;
+        struct fth_error error = NO_ERROR;
+        struct fth_device *device = NULL;
+        assert_int_equal(fth_device_open(card.id, NULL, &device, &error), FTH_OK);
+        prober = (struct fth_prober){.device = device, .sms = 2};
+        assert_int_equal(fth_probe_tlbs(&prober, card.memory / 2, card.l2, &tlbs, &error), FTH_OK);
+        struct fth_tlb_sets_plan plan = {&tlbs, 0, card.memory / 2, card.l2};
+        assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, &error), FTH_OK);
+        assert_int_equal(sets.policy, cases[i].is);
+        if (cases[i].is == FTH_TLB_UNSTEADY) {
+            assert_int_equal(sets.kind_count, 0);
+            assert_non_null(sets.doubt);
+        } else {
+            assert_int_equal(sets.kind_count, 1);
+            assert_int_equal(sets.kinds[0].sets, cases[i].sets);
+            assert_int_equal(sets.kinds[0].ways, cases[i].ways);
+        }
+        fth_tlb_sets_fini(&sets);
+        fth_device_close(device);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2) {
         first_seed = strtoull(argv[1], NULL, 10);
         last_seed = strtoull(argv[2], NULL, 10);
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_ones)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(table_5), cmocka_unit_test(figure_14),
+                                       cmocka_unit_test(policies), cmocka_unit_test(random_ones)};
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
