@@ -128,6 +128,12 @@ void fth_page_walks_fini(struct fth_page_walk *walks, size_t count)
     }
 }
 
+unsigned fth_page_passes(uint64_t count, unsigned wanted)
+{
+    uint64_t most = FTH_PAGE_SAMPLES / count;
+    return most > wanted ? wanted : most > 2 ? (unsigned)most - 1 : 1;
+}
+
 /* ---- by themselves ---- */
 
 /* Requests for the lines from `known` to `count`; *requests is to be freed. */

@@ -5,7 +5,8 @@
  *   capacity.c  how much fits                      line.c      what a miss fetches, what is evicted
  *   sharing.c   which loads evict which            l2.c        partitions of the L2
  *   pages.c     loads of one line a page           rung.c      which of them missed a TLB
- *   tlb.c       pages, reach, price of TLBs        tlb_sets.c  their sets, ways and policy
+ *   tlb.c       levels, pages, price of TLBs       tlb_entries.c  how many pages they hold
+ *   tlb_sets.c  their sets, ways and policy
  *   spectrum.c  hits and misses of caches and TLBs, each with each
  *   fetch.c     instruction caches                 constant.c  constant caches
  *   bandwidth.c how much passes in a time          cluster.c   shared memory of another SM
@@ -212,6 +213,8 @@ void fth_pages_pay(struct fth_pages *pages, uint64_t count, double cycles);
 FTH_MUST_USE enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *walks,
                                             size_t count, struct fth_error *error);
 void fth_page_walks_fini(struct fth_page_walk *walks, size_t count);
+/* So many passes, or as many as there may be samples of. */
+unsigned fth_page_passes(uint64_t count, unsigned wanted);
 
 /* ---- rung.c ---- */
 
@@ -247,6 +250,9 @@ struct fth_page_misses fth_rung_misses(const struct fth_page_walk *walk,
 /* Whether that many are more than there are by chance. */
 bool fth_rung_over(const struct fth_page_misses *misses, uint64_t count,
                    const struct fth_rung *rung);
+/* Learns the rate, from a walk over so many loads that fit. */
+FTH_MUST_USE enum fth_status fth_rung_learn_rate(struct fth_pages *pages, uint64_t fits,
+                                                 struct fth_rung *rung, struct fth_error *error);
 /* Whether a place missed. */
 bool fth_rung_missed(const struct fth_page_walk *walk, const struct fth_rung *rung, uint64_t place);
 
@@ -268,6 +274,21 @@ struct fth_tlbs {
     size_t count;
     size_t samples;
 };
+/* tlb_entries.c: the most pages that fit, along a chain of the page's stride. */
+struct fth_tlb_search {
+    struct fth_pages *pages;
+    struct fth_rung *rung;
+    bool inner_steady;   /* the same pages miss inner levels in every pass */
+    uint64_t fits, over; /* pages; over 0: not found */
+    uint64_t warm;       /* passes before those that count, for each page; 0: a few */
+    unsigned passes;     /* 0: as many as usual */
+};
+/* Entries of the level, how sure they are, and whether it is steady. `before`: the level that is
+ * asked first, or NULL. */
+FTH_MUST_USE enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
+                                                  const struct fth_rung *before,
+                                                  struct fth_tlb_level *level,
+                                                  struct fth_error *error);
 /* Memory for `most_bytes` may be taken. The levels that were found are there whatever the status.
  */
 FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_bytes,

@@ -15,7 +15,8 @@ static const char operation[] = "tell TLB misses";
 
 enum {
     LEAST_RISE = 3, /* cycles: a penalty less than this is not looked for */
-    CLEAR = 5       /* standard deviations that no load is above by chance */
+    RATE_PASSES = 15,
+    CLEAR = 5 /* standard deviations that no load is above by chance */
 };
 /* Of what loads pay already, that a step is at least: so well is the last one known. */
 static const double least_part = 0.08;
@@ -154,4 +155,21 @@ bool fth_rung_over(const struct fth_page_misses *misses, uint64_t count,
     const double expected = (double)count * steady_rate, all = (double)misses->loads * rate;
     return (double)misses->steady > fmax(1, fth_most_by_chance(expected)) ||
            (rung->single && (double)misses->all > fmax(2, fth_most_by_chance(all)));
+}
+
+/* How often a load pays as much though it fits: from a walk over less. At least what so many loads
+ * cannot rule out. */
+enum fth_status fth_rung_learn_rate(struct fth_pages *pages, uint64_t fits, struct fth_rung *rung,
+                                    struct fth_error *error)
+{
+    struct fth_page_walk walk = {.count = fits, .passes = fth_page_passes(fits, RATE_PASSES)};
+    enum fth_status status = fth_pages_walk(pages, &walk, 1, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_page_misses misses = fth_rung_misses(&walk, rung);
+    const double loads = (double)misses.loads, seen = (double)misses.all;
+    /* A few may be misses: where pages fall into sets unevenly some of these overflow early. */
+    rung->rate = fmin(fmax(seen, 0.5) / fmax(loads, 64), 0.05);
+    fth_page_walks_fini(&walk, 1);
+    return FTH_OK;
 }
