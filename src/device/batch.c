@@ -468,14 +468,17 @@ static enum fth_status collect(struct fth_batch *batch, const struct group *grou
     return status;
 }
 
-/* Room for all this in front of an array that the request walks, or 0. */
+/* Room for all this right in front of an array that the request walks, or 0. */
 static uint64_t front_room(struct fth_batch *batch, const struct fth_request *request,
                            uint64_t bytes)
 {
     for (size_t i = 0; i < request->step_count && bytes <= FTH_FRONT_ROOM; i++)
         if (request->steps[i].chain.array >= FTH_FAR_ARRAY &&
-            request->steps[i].path == FTH_PATH_CG && request->steps[i].kind != FTH_STEP_TOUCH)
-            return fth_layout_front(&batch->layout, FTH_PATH_CG, &request->steps[i].chain);
+            request->steps[i].path == FTH_PATH_CG && request->steps[i].kind != FTH_STEP_TOUCH) {
+            uint64_t front =
+                fth_layout_front(&batch->layout, FTH_PATH_CG, &request->steps[i].chain);
+            return front ? front + (FTH_FRONT_ROOM - bytes) / 256 * 256 : 0;
+        }
     return 0;
 }
 

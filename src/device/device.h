@@ -33,10 +33,11 @@ enum fth_family {
  * address of the next. Two chains with the same array number lie in the same memory; those of one
  * batch must then have the same stride and order. In memory order where `step` is 1; otherwise hop
  * i visits element i * step modulo count (step and count without a common factor). */
-enum { FTH_FAR_ARRAY = 8 };
+enum { FTH_FAR_ARRAY = 8, FTH_FRONT_ROOM = 128 << 10 };
 struct fth_chain {
     unsigned array; /* from FTH_FAR_ARRAY on: what a launch needs besides lies right in front of it,
-                     * so that it takes no page of its own while TLBs are looked at */
+                     * within FTH_FRONT_ROOM bytes where that is enough, so that it takes no page
+                     * of its own while TLBs are looked at */
     uint64_t start_bytes;
     uint64_t stride_bytes;
     uint64_t count;

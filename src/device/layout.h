@@ -34,10 +34,6 @@ struct fth_layout {
     size_t count, capacity;
     uint64_t huge, huge_bytes; /* memory of the huge regions: to allocate it takes long */
 };
-/* Regions of far arrays begin so many bytes into their memory; what a launch needs besides goes
- * there. */
-enum { FTH_FRONT_ROOM = 128 << 10 };
-
 /* Forgets and frees all memory. */
 void fth_layout_clear(struct fth_layout *layout);
 void fth_layout_fini(struct fth_layout *layout);

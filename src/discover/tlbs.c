@@ -5,6 +5,71 @@
 
 /* Memory that may be taken to find out about TLBs. */
 static const double tlb_part = 0.7;
+/* Less than this is no answer: of ten repeats two do not agree. */
+static const double least_confidence = 0.8;
+/* Of the intervals of penalties. */
+static const double interval_level = 0.9;
+
+static const char disturbed[] =
+    "it came out differently when it was measured again: something disturbs";
+
+/* A number that several repeats gave, or the reason why there is none. */
+static enum fth_status note_sure(struct fth_gpu *gpu, const struct fth_note *note,
+                                 const char *doubt, struct fth_error *error)
+{
+    if (note->value <= 0)
+        return fth_note_unknown(gpu, note->element, note->attribute, doubt ? doubt : "not found",
+                                error);
+    if (note->confidence < least_confidence)
+        return fth_note_unknown(gpu, note->element, note->attribute, disturbed, error);
+    return fth_note_number(gpu, note, error);
+}
+
+static double tenths(double value)
+{
+    return round(10 * value) / 10;
+}
+
+static enum fth_status note_level(struct fth_gpu *gpu, const char *name,
+                                  const struct fth_tlb_level *level, size_t samples,
+                                  struct fth_error *error)
+{
+    const double page = (double)level->page_bytes, entries = (double)level->entries;
+    const double least = fmin(level->page_confidence, level->entries_confidence);
+    const struct fth_note sure[] = {
+        {.attribute = "page_bytes",
+         .value = page,
+         .confidence = level->page_confidence,
+         .method = "the least stride at which neighbours both pay"},
+        {.attribute = "entries",
+         .value = entries,
+         .confidence = least,
+         .method = "the most pages that can be walked over at no cost"},
+        {.attribute = "reach_bytes",
+         .value = entries * page,
+         .confidence = least,
+         .method = "entries x page"},
+    };
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < FTH_COUNT(sure) && status == FTH_OK; i++) {
+        struct fth_note note = sure[i];
+        note.element = name;
+        note.low = note.high = NAN;
+        note.samples = samples;
+        status = note_sure(gpu, &note, level->doubt, error);
+    }
+    const struct fth_note penalty = {
+        .element = name,
+        .attribute = "miss_penalty_cycles",
+        .value = tenths(level->penalty_cycles),
+        .low = tenths(level->penalty_low),
+        .high = tenths(level->penalty_high),
+        .confidence = isnan(level->penalty_low) ? NAN : interval_level,
+        .samples = samples,
+        .method = "what loads of one line a page take beyond the same lines with their pages at "
+                  "hand; mean and its interval"};
+    return status == FTH_OK ? fth_note_number(gpu, &penalty, error) : status;
+}
 
 enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_error *error)
 {
@@ -23,22 +88,7 @@ enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_er
     if (status != FTH_OK)
         status = fth_note_failure(gpu, names[tlbs.count < FTH_MOST_TLBS ? tlbs.count : 0],
                                   "reach_bytes", status, error);
-    for (size_t i = 0; i < tlbs.count && i < FTH_MOST_TLBS && status == FTH_OK; i++) {
-        const struct fth_tlb_level *level = &tlbs.levels[i];
-        status = fth_note_count(gpu, names[i], "reach_bytes", (double)level->reach_bytes,
-                                tlbs.samples, "the largest footprint without the penalty", error);
-        if (status == FTH_OK)
-            status = fth_note_count(
-                gpu, names[i], "miss_penalty_cycles", round(10 * level->penalty_cycles) / 10,
-                tlbs.samples, "what loads of one line a page cost more beyond the reach", error);
-        if (status == FTH_OK && level->page_bytes)
-            status =
-                fth_note_count(gpu, names[i], "page_bytes", (double)level->page_bytes, tlbs.samples,
-                               "the stride from which on every load pays", error);
-        if (status == FTH_OK && level->page_bytes)
-            status = fth_note_count(gpu, names[i], "entries",
-                                    (double)level->reach_bytes / (double)level->page_bytes,
-                                    tlbs.samples, "reach / page", error);
-    }
+    for (size_t i = 0; i < tlbs.count && status == FTH_OK; i++)
+        status = note_level(gpu, names[i], &tlbs.levels[i], tlbs.samples, error);
     return status;
 }

@@ -1,14 +1,15 @@
-/* TLBs. Loads of lines that stay in L2, one a page, cost more where the page is not in the TLB. How
- * much more is small against what lines differ by among each other (the way to their part of the
- * L2), so that means over many lines are compared, not single loads.
+/* TLBs: loads of one line a page, and what they pay for their pages (pages.c, rung.c).
  *
- *   how many   at a stride larger than any page, one load more than a level has entries begins to
- * cost page       far beyond the reach every page is missed: at strides below the page only a part
- * of the loads pays, and the page is the smallest stride at which all do reach      at that stride,
- * the largest number of pages that does not cost, times the page
+ *   how many    along a chain of ever more loads, what they pay rises in steps, one a level. The
+ *               chain's stride is no multiple of any page, so that its pages fall into all sets of
+ *               a TLB, whatever the page; where the first level has its page, chains of that stride
+ *               are looked at, too, as more loads go into the same memory
+ *   page        two loads in a row that fall into one page do not both pay: the page is the
+ * smallest stride, a power of two, at which neighbours do entries     at that stride, the most
+ * pages that can be walked over and over at no cost penalty     what those that miss pay more
  *
  * Strides are a line more than a power of two, so that the lines do not all fall into one set of
- * the L2. */
+ * the L2. docs/methods.md has the assumptions. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -16,262 +17,390 @@
 
 enum {
     SKEW = 256,
-    LINES = 1024,      /* at least, in every mean */
-    MOST_STARTS = 128, /* chains of the same stride from different lines */
-    MOST_HOPS = 8192,  /* and no more than lines that stay in L2: one in so many of it */
+    MOST_HOPS = 8192, /* and no more than lines that stay in L2: one in so many of it */
     L2_PART = 16,
-    MOST_POINTS = 40,
-    LARGE_PENALTY = 60 /* cycles: twice what the lines of an H200's L2 differ by */
+    FIRST_COUNT = 4,
+    WANTED_LOADS = 128, /* of the chain that levels are looked for with */
+    PASSES = 5,
+    MANY_PASSES = 15, /* where other pages miss in each of them */
+    FEW_PASSES = 3,   /* over so many pages that few passes have as many loads */
+    MANY_PAGES = 512,
+    WINDOWS = 5,
+    GROUP_PART = 6,  /* a group is so much less than what fits: some sets may overflow early */
+    NEAR_LOADS = 40, /* for each entry: pages 16 times as large, and 2.5 times as many */
 };
-static const uint64_t large_stride = 32 << 20, least_stride = 64 << 10;
+/* Of the loads, that pay where two fall into a page and most pages are missed. */
+static const double least_pay = 0.15;
+/* A step that is less than this part of another is a level of its own. */
+static const double lower_part = 0.8;
+static const uint64_t largest_page = 64 << 20, least_page = 64 << 10;
+/* The golden section of 64 MiB: multiples of it fall evenly into any number of sets. */
+static const uint64_t spread_stride = 41473536;
 
-struct tlb {
+struct study {
     const struct fth_prober *prober;
-    uint64_t most_bytes;
-    uint64_t most_hops;
-    double noise; /* between two means of the same */
+    uint64_t most_bytes, most_hops;
+    struct fth_page_spread spread;
+    struct fth_rung first; /* the first level's; value 0: not yet known */
+    uint64_t first_fits;   /* loads that fit into it, wherever they lie */
+    size_t known;          /* levels */
+    bool steady;           /* the same pages miss them in every pass */
+    double first_extra;    /* cycles of the first load of a walk */
     size_t samples;
 };
 
-/* The mean without what lies far out: a disturbance, and not a page that was missed. */
-static enum fth_status tame_mean(const uint32_t *cycles, size_t count, double *mean,
-                                 struct fth_error *error)
-{
-    struct fth_summary summary;
-    enum fth_status status = fth_summary_u32(cycles, count, &summary, error);
-    double sum = 0;
-    size_t within = 0;
-    for (size_t i = 0; i < count && status == FTH_OK; i++)
-        if (cycles[i] <= 4 * summary.median) {
-            sum += cycles[i];
-            within++;
-        }
-    *mean = sum / (double)within;
-    return status;
-}
-
-/* Hops that paid so much that it cannot be the way to the line: above the median by most of the
- * penalty, and not as far out as a disturbance. */
-static size_t count_paid(const uint32_t *cycles, size_t count, double limit)
-{
-    size_t paid = 0;
-    for (size_t i = 0; i < count; i++)
-        paid += cycles[i] > limit && cycles[i] < 3 * limit;
-    return paid;
-}
-
-/* The mean cycles of loads `stride` apart, `count` of them over and over; from two halves of the
- * lines. Where `paid` is given, it has the limit first and then gets the number of hops above it.
- */
-static enum fth_status mean_of(struct tlb *tlb, uint64_t stride, uint64_t count, double *cycles,
-                               double *difference, double *paid, struct fth_error *error)
-{
-    double limit = paid ? *paid : 0;
-    if (paid)
-        *paid = 0;
-    size_t starts = LINES / count < 2             ? 2
-                    : LINES / count > MOST_STARTS ? MOST_STARTS
-                                                  : LINES / count;
-    struct fth_request requests[MOST_STARTS];
-    for (size_t i = 0; i < starts; i++) {
-        struct fth_chain chain = {.array = FTH_FAR_ARRAY,
-                                  .start_bytes = i * 17 * SKEW,
-                                  .stride_bytes = stride + SKEW,
-                                  .count = count};
-        requests[i] = fth_request_make(-1);
-        requests[i].alone = true;
-        requests[i].sm = 0;
-        fth_request_add(&requests[i], FTH_STEP_WALK, FTH_PATH_CG, chain, 1);
-        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 2);
-    }
-    struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(tlb->prober, requests, starts, &answers, error);
-    double halves[2] = {0, 0};
-    for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
-        double mean;
-        status = tame_mean(answers.items[i].cycles + count, count, &mean, error);
-        if (paid)
-            *paid += (double)count_paid(answers.items[i].cycles + count, count, limit);
-        size_t of_half = (starts + 1 - i % 2) / 2;
-        halves[i % 2] += mean / (double)of_half;
-        tlb->samples += answers.items[i].count;
-    }
-    fth_answers_fini(&answers);
-    *cycles = (halves[0] + halves[1]) / 2;
-    if (difference)
-        *difference = fabs(halves[0] - halves[1]);
-    return status;
-}
-
-/* Whether so many loads are beyond a level of that base cost and penalty. A penalty that is larger
- * than what lines differ by shows in single loads; a small one only in the mean. */
-static enum fth_status is_over(struct tlb *tlb, uint64_t stride, uint64_t count, double base,
-                               double penalty, bool *over, struct fth_error *error)
-{
-    double cycles, paid = base + 0.75 * penalty;
-    enum fth_status status = mean_of(tlb, stride, count, &cycles, NULL, &paid, error);
-    /* In a mean without noise the few loads of one set that overflows show; in one with noise a
-     * third of what all of them would pay. */
-    const double small = tlb->noise > 0.3 ? penalty / 3 : 0.03 * penalty;
-    *over = penalty > LARGE_PENALTY ? paid > 2 + (double)count / 256 : cycles - base > small;
-    return status;
-}
-
-/* The largest count that is not over, between one that is not and one that is. */
-static enum fth_status narrow(struct tlb *tlb, uint64_t stride, uint64_t *fits, uint64_t misses,
-                              double base, double penalty, struct fth_error *error)
-{
-    enum fth_status status = FTH_OK;
-    while (misses - *fits > 1 && status == FTH_OK) {
-        uint64_t middle = *fits + (misses - *fits) / 2;
-        bool over;
-        status = is_over(tlb, stride, middle, base, penalty, &over, error);
-        if (over)
-            misses = middle;
-        else
-            *fits = middle;
-    }
-    return status;
-}
-
-/* The smallest stride at which every load pays, with as many loads as are beyond this level and not
- * yet beyond the next. */
-static enum fth_status find_page(struct tlb *tlb, uint64_t large, uint64_t count, double base,
-                                 double penalty, uint64_t *page, struct fth_error *error)
-{
-    enum fth_status status = FTH_OK;
-    *page = large;
-    for (uint64_t stride = large / 2; stride >= least_stride && status == FTH_OK; stride /= 2) {
-        double cycles;
-        status = mean_of(tlb, stride, count, &cycles, NULL, NULL, error);
-        if (cycles - base < 0.75 * penalty)
-            break;
-        *page = stride;
-    }
-    return status;
-}
-
-/* How many pages fit, at a stride of a page. */
-static enum fth_status find_entries(struct tlb *tlb, uint64_t page, uint64_t least, double base,
-                                    double penalty, uint64_t *entries, struct fth_error *error)
-{
-    uint64_t fits = 0, count = least > 1 ? least / 2 : 1;
-    enum fth_status status = FTH_OK;
-    bool over = false;
-    for (; status == FTH_OK && count <= tlb->most_hops && count * page <= tlb->most_bytes;
-         count *= 2) {
-        status = is_over(tlb, page, count, base, penalty, &over, error);
-        if (status != FTH_OK || over)
-            break;
-        fits = count;
-    }
-    if (status == FTH_OK && fits && over)
-        status = narrow(tlb, page, &fits, count, base, penalty, error);
-    *entries = over ? fits : 0; /* there may be more than memory can fill */
-    return status;
-}
-
-/* One level, whose edge is somewhere between two counts at that stride; `most` is one at which all
- * loads miss it and none the next level. `inner`: it is asked only where another one misses. */
-static enum fth_status find_level(struct tlb *tlb, uint64_t stride, uint64_t fits, uint64_t misses,
-                                  uint64_t most, double base, double penalty, bool inner,
-                                  struct fth_tlb_level *level, struct fth_error *error)
-{
-    enum fth_status status = narrow(tlb, stride, &fits, misses, base, penalty, error);
-    uint64_t entries = 0;
-    level->penalty_cycles = penalty;
-    level->reach_bytes = fits * stride;
-    if (status == FTH_OK)
-        status = find_page(tlb, stride, 4 * fits < most ? 4 * fits : most, base, penalty,
-                           &level->page_bytes, error);
-    /* At this very stride the edge is known already. */
-    if (level->page_bytes == stride)
-        entries = fits;
-    else if (status == FTH_OK)
-        status = find_entries(tlb, level->page_bytes, fits, base, penalty, &entries, error);
-    if (entries == 0) {
-        level->page_bytes = 0;
-        return status;
-    }
-    /* The page of the samples, which is the first one, is in use all the time: the first level
-     * always has it, and so no other level is asked for it. */
-    entries -= inner && entries > 1;
-    level->reach_bytes = entries * level->page_bytes;
-    /* At this stride there are more loads for the same memory, and all sets are full. */
-    uint64_t beyond = 2 * entries, within = entries / 2 ? entries / 2 : 1;
-    double full, none;
-    if (status == FTH_OK && (beyond + 1) * (level->page_bytes + SKEW) <= tlb->most_bytes &&
-        beyond <= tlb->most_hops) {
-        status = mean_of(tlb, level->page_bytes, beyond, &full, NULL, NULL, error);
-        if (status == FTH_OK)
-            status = mean_of(tlb, level->page_bytes, within, &none, NULL, NULL, error);
-        if (status == FTH_OK)
-            level->penalty_cycles = (full - none) * (double)beyond / (double)(beyond - 1);
-    }
-    return status;
-}
-
-/* Mean cycles against the number of loads, at one stride. */
-struct curve {
-    uint64_t stride, counts[MOST_POINTS];
-    double cycles[MOST_POINTS];
-    size_t points;
+/* A level as it was first seen: between two numbers of loads. */
+struct sight {
+    bool found;
+    uint64_t stride_bytes, fits, over;
+    struct fth_rung rung;
 };
 
-/* From `first` loads on to as many as there is memory for. */
-static enum fth_status trace(struct tlb *tlb, uint64_t stride, uint64_t first, struct curve *curve,
-                             struct fth_error *error)
+static uint64_t least(uint64_t a, uint64_t b)
 {
-    uint64_t most = tlb->most_bytes / (stride + SKEW) - 1;
-    most = most < tlb->most_hops ? most : tlb->most_hops;
-    *curve = (struct curve){.stride = stride};
-    for (uint64_t count = first; count < most && curve->points < MOST_POINTS - 1;
-         count = count + (count + 1) / 2)
-        curve->counts[curve->points++] = count;
-    if (first <= most)
-        curve->counts[curve->points++] = most;
-    /* The largest first: memory is allocated once. Where there is not so much, less is tried. */
-    for (size_t i = curve->points; i-- > 0;) {
-        double difference;
-        struct fth_error fault = FTH_NO_ERROR;
-        enum fth_status status =
-            mean_of(tlb, stride, curve->counts[i], &curve->cycles[i], &difference, NULL, &fault);
-        if (status == FTH_INCONCLUSIVE && i + 1 == curve->points) {
-            curve->points--;
-            continue;
-        }
+    return a < b ? a : b;
+}
+
+static enum fth_status open_pages(const struct study *study, uint64_t stride, uint64_t most,
+                                  struct fth_pages *pages, struct fth_error *error)
+{
+    most = least(most, study->most_hops);
+    if (study->most_bytes / stride < 2)
+        most = 0;
+    else
+        most = least(most, study->most_bytes / stride - 1);
+    enum fth_status status = fth_pages_open(study->prober, stride, most, pages, error);
+    pages->first_extra = study->first_extra;
+    return status;
+}
+
+static void close_pages(struct study *study, struct fth_pages *pages)
+{
+    study->samples += pages->samples;
+    fth_pages_close(pages);
+}
+
+/* One walk, with what it missed of the level. */
+static enum fth_status walk_once(struct fth_pages *pages, uint64_t count,
+                                 struct fth_page_walk *walk, struct fth_error *error)
+{
+    *walk = (struct fth_page_walk){
+        .count = count, .passes = fth_page_passes(count, count > MANY_PAGES ? FEW_PASSES : PASSES)};
+    return fth_pages_walk(pages, walk, 1, error);
+}
+
+/* Finds how many neighbours fit into the first level at this stride, wherever they begin: groups
+ * may be half as large. Elsewhere the page of the samples is one more. */
+static enum fth_status settle(const struct study *study, struct fth_pages *pages, uint64_t most,
+                              struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    bool over = false;
+    for (uint64_t count = FIRST_COUNT;
+         status == FTH_OK && !over && count <= most && WINDOWS * (count + WINDOWS) < pages->most;
+         count *= 2) {
+        struct fth_page_walk walks[WINDOWS];
+        for (size_t i = 0; i < FTH_COUNT(walks); i++)
+            walks[i] = (struct fth_page_walk){.first = i * (count + i),
+                                              .count = count - (i > 0),
+                                              .passes = fth_page_passes(count, PASSES)};
+        status = fth_pages_walk(pages, walks, FTH_COUNT(walks), error);
         if (status != FTH_OK)
-            return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
-        tlb->noise = 0.25 + 2 * difference;
+            break;
+        for (size_t i = 0; i < FTH_COUNT(walks); i++) {
+            struct fth_page_misses misses = fth_rung_misses(&walks[i], &study->first);
+            over = over || fth_rung_over(&misses, walks[i].count, &study->first);
+        }
+        if (!over)
+            fth_pages_fit(pages, count);
+        fth_page_walks_fini(walks, FTH_COUNT(walks));
     }
+    return status;
+}
+
+/* The same for an outer level: where it holds many more loads than the first, groups may be of so
+ * many that all of them miss the first and none this one. */
+static enum fth_status settle_for(const struct study *study, const struct sight *sight,
+                                  struct fth_pages *pages, struct fth_error *error)
+{
+    const uint64_t group = sight->fits / GROUP_PART;
+    if (sight->rung.below == 0 || group < GROUP_PART * study->first_fits)
+        return settle(study, pages, pages->most, error);
+    fth_pages_pay(pages, group, sight->rung.below);
     return FTH_OK;
 }
 
-/* Finds levels along the curve. */
-static enum fth_status climb(struct tlb *tlb, const struct curve *curve, struct fth_tlbs *tlbs,
-                             struct fth_error *error)
+/* ---- how many levels ---- */
+
+static enum fth_status learn_spread(struct study *study, struct fth_pages *pages, uint64_t count,
+                                    struct fth_error *error)
+{
+    struct fth_page_walk walk = {.count = count, .passes = MANY_PASSES};
+    enum fth_status status = fth_pages_walk(pages, &walk, 1, error);
+    if (status == FTH_OK)
+        status = fth_page_spread(&walk, &study->spread, error);
+    fth_page_walks_fini(&walk, 1);
+    return status;
+}
+
+/* Makes the chain longer from `first` loads on until they pay more than `below`, and still do with
+ * more of them. */
+static enum fth_status look(struct study *study, struct fth_pages *pages, uint64_t first,
+                            double below, struct sight *sight, struct fth_error *error)
+{
+    enum fth_status status =
+        study->first.value > 0 ? FTH_OK : learn_spread(study, pages, first, error);
+    uint64_t last = 0;
+    bool was = false;
+    *sight = (struct sight){.stride_bytes = pages->stride_bytes};
+    for (uint64_t count = first; status == FTH_OK && !sight->found && count <= pages->most;) {
+        struct fth_page_walk walk;
+        struct fth_rung rung;
+        bool is = false;
+        status = walk_once(pages, count, &walk, error);
+        if (status != FTH_OK)
+            break;
+        status = fth_rung_find(&walk, below, &study->spread, &rung, &is, error);
+        fth_page_walks_fini(&walk, 1);
+        if (is && was) {
+            /* The lower of the two: with more loads a further level may already be missed. */
+            if (rung.value < sight->rung.value + fmax(3, 0.25 * (sight->rung.value - below)))
+                sight->rung = rung;
+            sight->found = true;
+        } else if (is) {
+            sight->rung = rung;
+            sight->fits = last;
+            sight->over = count;
+        } else if (below == 0) {
+            fth_pages_fit(pages, count);
+        } else if (study->known == 1 && count / GROUP_PART >= GROUP_PART * study->first_fits) {
+            fth_pages_pay(pages, count / GROUP_PART, below);
+        }
+        /* The last count is as many as there are, and is tried again where they pay. */
+        if (count < pages->most)
+            count = least(count + (count + 1) / 2, pages->most);
+        else if (!is || was)
+            count++;
+        was = is;
+        last = walk.count;
+    }
+    if (status == FTH_OK && sight->found && sight->fits == 0)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find TLBs", NULL,
+                        "even %llu loads pay for their pages", (unsigned long long)first);
+    return status == FTH_OK && sight->found
+               ? fth_rung_learn_rate(pages, sight->fits > 8 ? sight->fits / 2 : sight->fits,
+                                     &sight->rung, error)
+               : status;
+}
+
+/* ---- page ---- */
+
+/* Whether most of those that pay have a neighbour that does, in each pass; votes for and against.
+ * Both 0: too few pay. */
+static void ask_neighbours(const struct fth_page_walk *walk, const struct fth_rung *rung,
+                           unsigned *yes, unsigned *no)
+{
+    const double threshold = fth_rung_threshold(rung);
+    const unsigned passes = rung->single ? walk->passes : 1;
+    const double *values = rung->single ? walk->excess : walk->mean;
+    *yes = *no = 0;
+    for (unsigned pass = 0; pass < passes; pass++, values += walk->count) {
+        double pay = 0, pairs = 0, loads = (double)walk->count - 1;
+        for (uint64_t i = 1; i < walk->count; i++) {
+            bool pays = values[i] > threshold;
+            pay += pays;
+            pairs += pays && i > 1 && values[i - 1] > threshold;
+        }
+        if (pay < 0.02 * loads || pay < 4)
+            continue;
+        /* Where pages are missed at random neighbours miss as often as any. */
+        bool both = pairs / pay > pay / loads / 2;
+        if (both || pay > least_pay * loads)
+            *(both ? yes : no) += walk->passes / passes;
+    }
+}
+
+/* Where an outer level has fewer entries than an inner one, and larger pages, large strides miss
+ * both at once. At smaller strides the inner one is seen by itself: `lower` is then its step. */
+static enum fth_status vote_on_stride(struct study *study, const struct sight *sight,
+                                      uint64_t stride, unsigned *yes, unsigned *no,
+                                      struct fth_rung *lower, struct fth_error *error)
+{
+    bool found = false;
+    struct fth_pages pages;
+    struct fth_page_walk walk = {0};
+    *yes = *no = 0;
+    struct fth_error fault = FTH_NO_ERROR;
+    enum fth_status status = open_pages(study, stride + SKEW, 4 * sight->over, &pages, &fault);
+    if (status == FTH_INCONCLUSIVE)
+        return FTH_OK; /* too few loads for this stride */
+    if (status == FTH_OK)
+        status = settle_for(study, sight, &pages, &fault);
+    if (status == FTH_OK) {
+        walk = (struct fth_page_walk){.count = pages.most,
+                                      .passes = fth_page_passes(pages.most, PASSES)};
+        status = fth_pages_walk(&pages, &walk, 1, &fault);
+    }
+    if (status == FTH_OK) {
+        ask_neighbours(&walk, &sight->rung, yes, no);
+        status = fth_rung_find(&walk, sight->rung.below, &study->spread, lower, &found, &fault);
+    }
+    const double both = sight->rung.value - sight->rung.below;
+    if (!found || !lower->single || lower->value - lower->below > lower_part * both)
+        lower->value = 0;
+    if (status != FTH_OK)
+        fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+    fth_page_walks_fini(&walk, 1);
+    close_pages(study, &pages);
+    return status;
+}
+
+/* From large strides to small ones. The votes of the page's own stride and of half of it count. */
+static enum fth_status find_page(struct study *study, struct sight *sight,
+                                 struct fth_tlb_level *level, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    double base = curve->cycles[0];
-    const double rise = fmax(3, tlb->noise);
-    for (size_t i = 1; i < curve->points && tlbs->count < FTH_MOST_TLBS && status == FTH_OK; i++) {
-        /* A level is where the cost rises, and stays risen. */
-        if (curve->cycles[i] - base < rise ||
-            (i + 1 < curve->points && curve->cycles[i + 1] - base < rise))
+    unsigned last_yes = 0, last_no = 0;
+    level->page_bytes = 0;
+    level->doubt = "no stride shows the page: there is too little memory for more loads";
+    for (uint64_t stride = largest_page; stride >= least_page / 2; stride /= 2) {
+        unsigned yes, no;
+        struct fth_rung lower = {0};
+        status = vote_on_stride(study, sight, stride, &yes, &no, &lower, error);
+        if (status != FTH_OK)
+            return status;
+        if (lower.value > 0) {
+            lower.rate = sight->rung.rate;
+            sight->rung = lower;
+            last_yes = last_no = 0;
+            stride = 2 * largest_page;
             continue;
-        size_t top = i;
-        while (top + 1 < curve->points && top < i + 3 &&
-               curve->cycles[top + 1] > curve->cycles[top] + tlb->noise)
-            top++;
-        size_t last = top;
-        while (last + 1 < curve->points && curve->cycles[last + 1] < curve->cycles[top] + rise)
-            last++;
-        status = find_level(tlb, curve->stride, curve->counts[i - 1], curve->counts[i],
-                            curve->counts[last], base, curve->cycles[top] - base, tlbs->count > 0,
-                            &tlbs->levels[tlbs->count], error);
-        tlbs->count++;
-        base = curve->cycles[top];
-        i = top;
+        }
+        if (yes + no == 0 && last_yes == 0)
+            continue; /* not enough loads yet */
+        if (yes > no) {
+            last_yes = yes;
+            last_no = no;
+            continue;
+        }
+        if (last_yes == 0 || no == 0)
+            return FTH_OK;
+        level->page_bytes = 2 * stride;
+        level->page_confidence = (last_yes + no + 1.0) / (last_yes + last_no + yes + no + 2.0);
+        level->doubt = NULL;
+        return FTH_OK;
+    }
+    level->doubt = "pages are smaller than any that is looked for";
+    return FTH_OK;
+}
+
+/* ---- the whole level ---- */
+
+/* What those that miss pay beyond those that do not, from a walk over twice what fits. */
+static enum fth_status find_penalty(struct fth_tlb_search *search, uint64_t count,
+                                    struct fth_tlb_level *level, struct fth_error *error)
+{
+    const struct fth_rung *rung = search->rung;
+    const unsigned passes = fth_page_passes(count, PASSES);
+    struct fth_page_walk walk = {.count = count, .passes = passes};
+    enum fth_status status = fth_pages_walk(search->pages, &walk, 1, error);
+    double *paid = status == FTH_OK ? calloc(count * passes, sizeof *paid) : NULL;
+    if (status == FTH_OK && !paid)
+        status = fth_fail(error, FTH_NO_MEMORY, "find TLBs", NULL, "out of memory");
+    size_t found = 0;
+    const double low = fth_rung_threshold(rung), high = 2 * rung->value - low;
+    const double *values = rung->single ? walk.excess : walk.mean;
+    for (uint64_t i = 0; paid && i < (rung->single ? passes : 1) * count; i++)
+        if (i % count && values[i] > low && values[i] < high)
+            paid[found++] = values[i] - rung->below;
+    struct fth_interval interval = {rung->value - rung->below, NAN, NAN};
+    if (status == FTH_OK && found >= 2)
+        status =
+            fth_bootstrap_interval(paid, found, FTH_STATISTIC_MEAN, 0.9, 200, 1, &interval, error);
+    level->penalty_cycles = interval.estimate;
+    level->penalty_low = interval.low;
+    level->penalty_high = interval.high;
+    free(paid);
+    fth_page_walks_fini(&walk, 1);
+    return status;
+}
+
+static enum fth_status find_level(struct study *study, struct sight *sight,
+                                  const struct fth_rung *before, struct fth_tlb_level *level,
+                                  struct fth_error *error)
+{
+    *level = (struct fth_tlb_level){.penalty_cycles = sight->rung.value - sight->rung.below,
+                                    .penalty_low = NAN,
+                                    .penalty_high = NAN};
+    enum fth_status status = find_page(study, sight, level, error);
+    level->single = sight->rung.single;
+    if (status != FTH_OK || level->page_bytes == 0)
+        return status;
+    const uint64_t stride = level->page_bytes + SKEW;
+    struct fth_pages pages;
+    struct fth_tlb_search search = {
+        .pages = &pages, .rung = &sight->rung, .inner_steady = study->steady};
+    status = open_pages(study, stride, 8 * sight->over * sight->stride_bytes / level->page_bytes,
+                        &pages, error);
+    if (status == FTH_OK)
+        status = settle_for(study, sight, &pages, error);
+    if (status == FTH_OK)
+        status = fth_tlb_find_entries(&search, before, level, error);
+    if (status == FTH_OK && search.over)
+        status = find_penalty(&search, least(2 * search.over, pages.most), level, error);
+    close_pages(study, &pages);
+    return status;
+}
+
+/* The level after those found so far: on the chain that spreads pages over all sets, and on one of
+ * the last page's stride. */
+static enum fth_status find_next(struct study *study, struct fth_pages *spread,
+                                 const struct sight *last, const struct fth_tlb_level *level,
+                                 struct sight *sight, struct fth_error *error)
+{
+    const double below = last->rung.value;
+    enum fth_status status = look(study, spread, FIRST_COUNT, below, sight, error);
+    if (status != FTH_OK || level->page_bytes == 0)
+        return status;
+    /* One that the spread chain did not show has more pages than that has loads, or fewer than the
+     * last level, and pages not much larger. */
+    uint64_t most = UINT64_MAX;
+    if (sight->found || 2 * level->page_bytes > spread->stride_bytes)
+        most = NEAR_LOADS * (level->entries ? level->entries : last->over);
+    struct sight near = {0};
+    struct fth_pages pages;
+    struct fth_error fault = FTH_NO_ERROR;
+    status = open_pages(study, level->page_bytes + SKEW, most, &pages, &fault);
+    if (status == FTH_OK)
+        status = settle_for(study, last, &pages, &fault);
+    if (status == FTH_OK)
+        status = look(study, &pages, FIRST_COUNT, below, &near, &fault);
+    close_pages(study, &pages);
+    if (status != FTH_OK && status != FTH_INCONCLUSIVE)
+        return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+    if (near.found && (!sight->found || near.rung.value < sight->rung.value + 3))
+        *sight = near;
+    return FTH_OK;
+}
+
+static enum fth_status find_levels(struct study *study, struct fth_pages *spread,
+                                   struct fth_tlbs *tlbs, struct fth_error *error)
+{
+    struct sight sight, last = {0};
+    enum fth_status status = look(study, spread, FIRST_COUNT, 0, &sight, error);
+    study->first = sight.rung;
+    study->first_fits = sight.over;
+    study->first_extra = spread->first_extra;
+    while (status == FTH_OK && sight.found && tlbs->count < FTH_MOST_TLBS) {
+        struct fth_tlb_level *level = &tlbs->levels[tlbs->count];
+        status = find_level(study, &sight, tlbs->count ? &last.rung : NULL, level, error);
+        if (status != FTH_OK)
+            break;
+        study->known = ++tlbs->count;
+        study->steady = study->steady && level->steady;
+        last = sight;
+        last.rung.value = last.rung.below + level->penalty_cycles;
+        status = find_next(study, spread, &last, level, &sight, error);
     }
     return status;
 }
@@ -280,23 +409,20 @@ enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_by
                                uint64_t l2_bytes, struct fth_tlbs *tlbs, struct fth_error *error)
 {
     *tlbs = (struct fth_tlbs){0};
-    struct tlb tlb = {.prober = prober, .most_bytes = most_bytes};
-    tlb.most_hops = l2_bytes / 128 / L2_PART < MOST_HOPS ? l2_bytes / 128 / L2_PART : MOST_HOPS;
-    struct curve curve;
-    if (most_bytes < 8 * large_stride)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find TLBs", NULL, "too little memory");
-    enum fth_status status = trace(&tlb, large_stride, 4, &curve, error);
-    if (status == FTH_OK && curve.points)
-        status = climb(&tlb, &curve, tlbs, error);
-    /* Further levels of smaller pages: at that stride there are more loads for the same memory. */
-    if (status == FTH_OK && tlbs->count == 1 && tlbs->levels[0].page_bytes &&
-        tlbs->levels[0].page_bytes < large_stride) {
-        const struct fth_tlb_level *first = &tlbs->levels[0];
-        status = trace(&tlb, first->page_bytes, 2 * first->reach_bytes / first->page_bytes, &curve,
-                       error);
-        if (status == FTH_OK && curve.points)
-            status = climb(&tlb, &curve, tlbs, error);
-    }
-    tlbs->samples = tlb.samples;
+    struct study study = {.prober = prober,
+                          .steady = true,
+                          .most_bytes = most_bytes,
+                          .most_hops = least(l2_bytes / 128 / L2_PART, MOST_HOPS)};
+    struct fth_pages spread;
+    uint64_t stride = spread_stride;
+    while (most_bytes / stride < WANTED_LOADS && stride > least_page)
+        stride /= 2;
+    /* An odd number of lines, so that these fall into all sets of the L2. */
+    stride = stride / SKEW * SKEW + SKEW / 2;
+    enum fth_status status = open_pages(&study, stride, UINT64_MAX, &spread, error);
+    if (status == FTH_OK)
+        status = find_levels(&study, &spread, tlbs, error);
+    close_pages(&study, &spread);
+    tlbs->samples = study.samples;
     return status;
 }

@@ -39,6 +39,7 @@ static const struct {
 #define DEFAULT_HOME_MASK 0xffffff000
 /* Carve-outs go in steps of 8 KiB where they are not listed. */
 #define CARVEOUT_STEP 8192
+#define DEFAULT_PAGE_TABLE_SWITCH 1000 /* "hundreds or even thousands" (Mei and Chu) */
 /* Instructions: each cache is half as fast as the one inside it, and what is behind the last costs
  * 2.5 times as much (an H200: 1.35, 2.2, 5.6 cycles). */
 #define FETCH_FACTOR 2.0
@@ -501,6 +502,9 @@ static bool fill_tlbs(struct sim_plan *plan, const struct fth_gpu *gpu)
         if (!fill_sets(plan, &group, shape, entries, 1, 0) || !fill_policy(plan, &group, shape))
             return false;
     }
+    plan->page_table_bytes = (uint64_t)fth_gpu_number(gpu, "memory", "page_table_bytes", 0);
+    plan->page_table_switch = cycles(
+        fth_gpu_number(gpu, "memory", "page_table_switch_cycles", DEFAULT_PAGE_TABLE_SWITCH));
     return true;
 }
 

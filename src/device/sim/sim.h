@@ -113,6 +113,9 @@ struct sim_plan {
         int64_t penalty;
     } tlbs[SIM_TLBS];
 
+    uint64_t page_table_bytes; /* 0: switching between page tables costs nothing */
+    int64_t page_table_switch;
+
     uint64_t seed;
     int64_t jitter; /* cycles */
     double outlier_rate;
@@ -207,14 +210,21 @@ bool sim_cache_read(struct fth_cache *cache, const struct sim_shape *shape, uint
 
 /* ---- tlb.c ---- */
 
+/* Page tables that are told apart: with 512 MiB each, 2 TiB of addresses. */
+enum { SIM_PAGE_TABLES = 4096 };
+
 struct sim_tlbs {
     const struct sim_plan *plan;
     struct fth_cache **caches[SIM_TLBS]; /* by owner; NULL until used */
+    uint8_t active[SIM_PAGE_TABLES];     /* page tables that the launch has used */
+    bool any_active;
 };
 
 FTH_MUST_USE enum fth_status sim_tlbs_init(struct sim_tlbs *tlbs, const struct sim_plan *plan,
                                            struct fth_error *error);
 void sim_tlbs_fini(struct sim_tlbs *tlbs);
+/* A launch begins: no page table is active. */
+void sim_tlbs_launch(struct sim_tlbs *tlbs);
 /* What translating the address adds to a request of that SM. */
 int64_t sim_tlbs_look_up(struct sim_tlbs *tlbs, uint32_t sm, uint64_t address);
 

@@ -71,6 +71,7 @@ void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t b
     for (uint32_t i = 0; i < plan->sms; i++)
         timing->sms[i].l1.unpaired = timing->sms[i].shared.unpaired =
             timing->sms[i].cluster.unpaired = 0;
+    sim_tlbs_launch(&timing->tlbs);
     sim_caches_launch(&timing->caches, sim_plan_l1_bytes(plan, carveout_percent, shared_bytes));
     timing->code_base = code_base;
     timing->warp_count = (threads + 31) / 32;

@@ -1,9 +1,11 @@
 /* Translation. The caches of an SM are virtually addressed, so only what leaves the SM is looked
  * up: level after level until one has the page. Each level that misses adds its penalty. TLBs
- * outlive launches. */
+ * outlive launches. Where none has the page, it is looked up in a page table, and one that the
+ * launch has not used yet must be made active first; the first one is. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum fth_status sim_tlbs_init(struct sim_tlbs *tlbs, const struct sim_plan *plan,
                               struct fth_error *error)
@@ -36,6 +38,24 @@ void sim_tlbs_fini(struct sim_tlbs *tlbs)
     }
 }
 
+void sim_tlbs_launch(struct sim_tlbs *tlbs)
+{
+    memset(tlbs->active, 0, sizeof tlbs->active);
+    tlbs->any_active = false;
+}
+
+/* What it costs to have the page table of that address. */
+static int64_t activate(struct sim_tlbs *tlbs, uint64_t address)
+{
+    if (tlbs->plan->page_table_bytes == 0)
+        return 0;
+    uint8_t *active = &tlbs->active[address / tlbs->plan->page_table_bytes % SIM_PAGE_TABLES];
+    const bool costs = tlbs->any_active && !*active;
+    *active = true;
+    tlbs->any_active = true;
+    return costs ? tlbs->plan->page_table_switch : 0;
+}
+
 int64_t sim_tlbs_look_up(struct sim_tlbs *tlbs, uint32_t sm, uint64_t address)
 {
     const struct sim_plan *plan = tlbs->plan;
@@ -50,8 +70,8 @@ int64_t sim_tlbs_look_up(struct sim_tlbs *tlbs, uint32_t sm, uint64_t address)
                              plan->seed + i + (uint64_t)owner * SIM_TLBS, cache, NULL) != FTH_OK)
             continue;
         if (fth_cache_access(*cache, address, 1, FTH_CACHE_READ, NULL) == FTH_CACHE_HIT)
-            break;
+            return penalty;
         penalty += plan->tlbs[i].penalty;
     }
-    return penalty;
+    return penalty + activate(tlbs, address);
 }

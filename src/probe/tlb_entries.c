@@ -1,0 +1,347 @@
+/* How many entries a TLB has: at the stride of its page, the most pages that can be walked over and
+ * over without a miss of that level. Walks double until some miss, and what is between is cut in
+ * parts. It is asked again on either side of the edge, and from other pages on.
+ *
+ * Three things are in the way of an exact number: the samples, which are in a page of their own or
+ * in the first one of the chain; sets that are chosen by a hash, so that some of them overflow
+ * early; and random replacement, where pages that fit are long in coming. */
+#include "probe/probe.h"
+
+#include <math.h>
+
+enum {
+    SKEW = 256, /* of strides */
+    PASSES = 5,
+    MANY_PASSES = 15, /* where other pages miss in each of them */
+    FEW_PASSES = 3,   /* over so many pages that few passes have as many loads */
+    MANY_PAGES = 512,
+    WARM_PASSES = 3,      /* first in, first out takes two until all that fit are there */
+    WARM_LOADS = 1 << 16, /* that a TLB whose replacement is random may take to settle */
+    HASHED_SETS = 16,
+    CUTS = 4,
+    REPEATS = 5,
+    STAIRS = 6
+};
+/* Of the loads, that must miss an inner level for an outer one to be seen. */
+static const double asked_part = 0.95;
+/* Where chains begin when it is asked again, in pages. */
+static const uint64_t starts[REPEATS] = {0, 5, 18, 37, 66};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct fth_page_walk plan_walk(const struct fth_tlb_search *search, uint64_t count)
+{
+    return (struct fth_page_walk){.count = count,
+                                  .warm =
+                                      (count > MANY_PAGES ? 1 : WARM_PASSES) + search->warm * count,
+                                  .passes = fth_page_passes(count, search->passes ? search->passes
+                                                                   : count > MANY_PAGES ? FEW_PASSES
+                                                                                        : PASSES)};
+}
+
+static struct fth_page_misses misses_of(const struct fth_tlb_search *search,
+                                        const struct fth_page_walk *walk)
+{
+    return fth_rung_misses(walk, search->rung);
+}
+
+/* Tries ascending counts; the edge becomes narrower. */
+static enum fth_status try_counts(struct fth_tlb_search *search, const uint64_t *counts,
+                                  size_t count, struct fth_error *error)
+{
+    struct fth_page_walk walks[CUTS];
+    for (size_t i = 0; i < count; i++)
+        walks[i] = plan_walk(search, counts[i]);
+    enum fth_status status = fth_pages_walk(search->pages, walks, count, error);
+    if (status != FTH_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        struct fth_page_misses misses = misses_of(search, &walks[i]);
+        if (fth_rung_over(&misses, counts[i], search->rung)) {
+            search->over = counts[i];
+            break;
+        }
+        search->fits = counts[i];
+    }
+    fth_page_walks_fini(walks, count);
+    return FTH_OK;
+}
+
+static enum fth_status find_edge(struct fth_tlb_search *search, uint64_t most,
+                                 struct fth_error *error)
+{
+    uint64_t counts[CUTS];
+    size_t tries = 0;
+    enum fth_status status = FTH_OK;
+    search->fits = search->over = 0;
+    /* Two at a time: the longest ones may not be needed. */
+    for (uint64_t count = 2; status == FTH_OK && !search->over && count; tries = 0) {
+        for (; tries < 2 && count; tries++) {
+            counts[tries] = count;
+            count = count < most ? least(2 * count, most) : 0;
+        }
+        status = try_counts(search, counts, tries, error);
+    }
+    while (status == FTH_OK && search->over && search->over - search->fits > 1) {
+        uint64_t width = search->over - search->fits, cuts = least(width - 1, CUTS);
+        for (uint64_t i = 0; i < cuts; i++)
+            counts[i] = search->fits + width * (i + 1) / (cuts + 1);
+        status = try_counts(search, counts, cuts, error);
+    }
+    return status;
+}
+
+/* Whether other pages miss in each pass, with twice as many as fit. */
+static enum fth_status is_steady(struct fth_tlb_search *search, uint64_t most, bool *steady,
+                                 struct fth_error *error)
+{
+    struct fth_page_walk walk = plan_walk(search, least(search->over + search->over / 2, most));
+    enum fth_status status = fth_pages_walk(search->pages, &walk, 1, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_page_misses misses = misses_of(search, &walk);
+    *steady = misses.unsteady * 10 < misses.all;
+    fth_page_walks_fini(&walk, 1);
+    return FTH_OK;
+}
+
+/* The page of the samples, which is the first one, is in use all the time while loads are timed. An
+ * inner level may always have it then, so that this one is not asked for it: one page more seems to
+ * fit than does. A pass right after one without samples tells. */
+static enum fth_status is_one_at_hand(struct fth_tlb_search *search, bool *at_hand,
+                                      struct fth_error *error)
+{
+    struct fth_page_walk walks[REPEATS];
+    for (size_t i = 0; i < REPEATS; i++) {
+        walks[i] = plan_walk(search, search->fits);
+        walks[i].warm++;
+        walks[i].passes = 1;
+        walks[i].at_once = true;
+    }
+    enum fth_status status = fth_pages_walk(search->pages, walks, REPEATS, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_page_misses all = {0};
+    for (size_t i = 0; i < REPEATS; i++) {
+        struct fth_page_misses misses = misses_of(search, &walks[i]);
+        all.all += misses.all;
+        all.loads += misses.loads;
+        all.steady += misses.steady;
+    }
+    all.steady /= REPEATS;
+    fth_page_walks_fini(walks, REPEATS);
+    *at_hand = fth_rung_over(&all, search->fits, search->rung);
+    return FTH_OK;
+}
+
+/* Asks again on either side of the edge, and from other pages on: how often the verdict is the
+ * same, by Laplace's rule. `even`: it does not depend on where the chain begins. That can be asked
+ * only where the page of the samples does not count. */
+static enum fth_status confirm(struct fth_tlb_search *search, bool at_hand, double *confidence,
+                               bool *even, struct fth_error *error)
+{
+    struct fth_page_walk walks[2 * REPEATS + 2];
+    unsigned same = 0, same_there = 0, elsewhere = 0;
+    for (size_t i = 0; i < FTH_COUNT(walks); i++) {
+        uint64_t count = i % 2 ? search->over : search->fits, first = starts[i / 2 % REPEATS];
+        bool moved = at_hand && first && count > 1 && first + count <= search->pages->most;
+        walks[i] = plan_walk(search, count - moved);
+        walks[i].first = moved ? first : 0;
+    }
+    enum fth_status status = fth_pages_walk(search->pages, walks, FTH_COUNT(walks), error);
+    if (status != FTH_OK)
+        return status;
+    for (size_t i = 0; i < FTH_COUNT(walks); i++) {
+        struct fth_page_misses misses = misses_of(search, &walks[i]);
+        bool is = fth_rung_over(&misses, walks[i].count, search->rung) == (i % 2 == 1);
+        same += is;
+        elsewhere += walks[i].first != 0;
+        same_there += walks[i].first != 0 && is;
+    }
+    const unsigned here = FTH_COUNT(walks) - elsewhere;
+    fth_page_walks_fini(walks, FTH_COUNT(walks));
+    *confidence = (same + 1.0) / (FTH_COUNT(walks) + 2.0);
+    *even = same_there == elsewhere || same - same_there < here;
+    return FTH_OK;
+}
+
+/* How many pages miss with one page more at a time, from `first` pages on. */
+static enum fth_status climb_stairs(struct fth_tlb_search *search, uint64_t first, uint64_t *misses,
+                                    size_t count, struct fth_error *error)
+{
+    struct fth_page_walk walks[STAIRS + 1];
+    for (size_t i = 0; i < count; i++)
+        walks[i] = plan_walk(search, first + i);
+    enum fth_status status = fth_pages_walk(search->pages, walks, count, error);
+    if (status != FTH_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        misses[i] = misses_of(search, &walks[i]).steady;
+    fth_page_walks_fini(walks, count);
+    return FTH_OK;
+}
+
+/* The step that occurs most often, of those that are more than a page; 0: there is none. */
+static uint64_t usual_step(const uint64_t *misses, size_t count)
+{
+    uint64_t usual = 0;
+    size_t most = 0;
+    for (size_t i = 1; i < count; i++) {
+        size_t times = 0;
+        for (size_t j = 1; j < count; j++)
+            times += misses[j] - misses[j - 1] == misses[i] - misses[i - 1];
+        if (misses[i] > misses[i - 1] + 1 && times > most) {
+            most = times;
+            usual = misses[i] - misses[i - 1];
+        }
+    }
+    return usual;
+}
+
+/* Where the sets are chosen by a hash, pages in a row fall into them unevenly: a few sets overflow
+ * early and as many late, and between the two another page adds no misses, or one. Halfway up the
+ * stairs, where half the sets overflow, those that are early and those that are late are as many:
+ * there the number of sets that overflow tells how many pages are beyond the entries.
+ *
+ *   misses        all ┌──            ways + 1 a step; at the half,
+ *                  ┌──┘              pages - misses / (ways + 1) = entries,
+ *               ┌──┘                 a whole number of times the ways
+ *          ┌────┘
+ *   ───────┴ first set
+ */
+static enum fth_status count_halfway(struct fth_tlb_search *search, uint64_t own, uint64_t most,
+                                     uint64_t first_step, bool even, struct fth_tlb_level *level,
+                                     struct fth_error *error)
+{
+    uint64_t misses[STAIRS + 1], step = first_step, entries = search->fits, agree = 0, tries = 0;
+    /* The first guess is too low, as the first sets overflow early. */
+    for (unsigned turn = 0; turn < 4; turn++) {
+        uint64_t ways = step - 1, middle = entries + entries / (2 * ways);
+        if (step < 3 || middle + STAIRS > most)
+            break;
+        enum fth_status status = climb_stairs(search, middle, misses, STAIRS + 1, error);
+        if (status != FTH_OK)
+            return status;
+        uint64_t seen = usual_step(misses, STAIRS + 1);
+        step = seen ? seen : step;
+        ways = step - 1;
+        double last = (double)entries, guess = 0;
+        agree = tries = 0;
+        for (size_t i = 0; i <= STAIRS; i++)
+            guess += ((double)(middle + i - own) - (double)misses[i] / (double)step) / (STAIRS + 1);
+        entries = (uint64_t)round(guess);
+        uint64_t whole = (entries + ways / 2) / ways * ways;
+        for (size_t i = 0; i <= STAIRS; i++, tries++) {
+            double one = (double)(middle + i - own) - (double)misses[i] / (double)step;
+            agree += fabs(one - (double)whole) < (double)ways / 2;
+        }
+        if (fabs((double)entries - last) < (double)ways)
+            break;
+    }
+    const uint64_t ways = step > 1 ? step - 1 : 1, whole = (entries + ways / 2) / ways * ways;
+    /* The first set overflows when it has one page more than its share, at the earliest. */
+    const bool sound = tries && step > 2 && 4 * agree >= 3 * tries &&
+                       whole + ways >= level->entries &&
+                       whole * (ways - 1) <= (level->entries + 1) * ways;
+    /* Few sets are taken to be of different sizes rather than hashed: what fits is what counts. */
+    if (even && (!sound || whole <= level->entries || whole < HASHED_SETS * ways))
+        return FTH_OK;
+    if (!sound) {
+        level->doubt = "pages fall into the sets unevenly";
+        level->entries = 0;
+        return FTH_OK;
+    }
+    level->entries = whole;
+    level->entries_confidence = ((double)agree + 1) / ((double)tries + 2);
+    return FTH_OK;
+}
+
+/* Whether each page more adds misses, until all miss: otherwise it fell into a set with room. */
+static bool is_regular(const uint64_t *misses, uint64_t first, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (misses[i] <= misses[i - 1] && misses[i - 1] + 2 < first + i - 1)
+            return false;
+    return true;
+}
+
+/* Whether the level before this one holds many of the pages that seem to fit: then this one was not
+ * asked for them. */
+static enum fth_status is_hidden(struct fth_tlb_search *search, const struct fth_rung *before,
+                                 bool *hidden, struct fth_error *error)
+{
+    struct fth_page_walk walk = plan_walk(search, search->fits);
+    enum fth_status status = fth_pages_walk(search->pages, &walk, 1, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_page_misses misses = fth_rung_misses(&walk, before);
+    *hidden = (double)misses.all < asked_part * (double)misses.loads;
+    fth_page_walks_fini(&walk, 1);
+    return FTH_OK;
+}
+
+/* `before`: the level that is asked first, or NULL. */
+enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search, const struct fth_rung *before,
+                                     struct fth_tlb_level *level, struct fth_error *error)
+{
+    const uint64_t most = search->pages->most;
+    level->steady = true;
+    enum fth_status status = find_edge(search, most, error);
+    if (status == FTH_OK && search->over && search->fits > 2)
+        status = fth_rung_learn_rate(search->pages, search->fits / 2, search->rung, error);
+    if (status == FTH_OK && search->over && search->rung->single)
+        status = is_steady(search, most, &level->steady, error);
+    if (status == FTH_OK && search->over && !level->steady) {
+        /* It takes many passes until all pages that fit are there. */
+        if (4 * search->over * search->over > WARM_LOADS) {
+            level->doubt = "other pages miss in each pass, and to have them all there would take "
+                           "too long";
+            return FTH_OK;
+        }
+        search->warm = 4;
+        search->passes = MANY_PASSES;
+        status = find_edge(search, least(2 * search->over, most), error);
+    }
+    if (status != FTH_OK)
+        return status;
+    if (search->over == 0 || search->fits == 0) {
+        level->doubt = "there is too little memory to fill it";
+        return FTH_OK;
+    }
+    bool even = true, at_hand = false, hidden = false;
+    if (before)
+        status = is_hidden(search, before, &hidden, error);
+    if (status == FTH_OK && hidden) {
+        level->doubt = "the level before it holds many of the pages that would fill it";
+        return FTH_OK;
+    }
+    if (status == FTH_OK && before && search->fits > 1)
+        status = is_one_at_hand(search, &at_hand, error);
+    if (status == FTH_OK)
+        status = confirm(search, at_hand, &level->entries_confidence, &even, error);
+    const uint64_t own = at_hand ? 1 : 0;
+    level->entries = search->fits - own;
+    /* The samples lie right in front of the chain: where pages are small, in one of their own. */
+    if (search->pages->stride_bytes - SKEW <= FTH_FRONT_ROOM) {
+        level->entries += !before;
+        if (before) {
+            level->entries = 0;
+            level->doubt = "pages are so small that the samples may take an entry";
+            return status;
+        }
+    }
+    const size_t stairs = (size_t)least(STAIRS, most - search->over + 1);
+    uint64_t misses[STAIRS];
+    if (status != FTH_OK || !level->steady || stairs < 2 ||
+        (before && !at_hand && !search->inner_steady))
+        return status;
+    status = climb_stairs(search, search->over, misses, stairs, error);
+    if (status != FTH_OK || misses[0] + 2 >= search->over)
+        return status; /* one set: all miss at once */
+    even = even && is_regular(misses, search->over, stairs);
+    return count_halfway(search, own, most, usual_step(misses, stairs), even, level, error);
+    return status;
+}

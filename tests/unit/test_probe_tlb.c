@@ -1,0 +1,378 @@
+/* probe/tlb.c: the TLBs that are found on a simulated GPU are those that it was made from. One to
+ * three levels, pages of 64 KiB to 32 MiB, one set or many, equal or not, whatever the policy, with
+ * and without noise.
+ *
+ *   test_probe_tlb [FIRST LAST]      seeds of the random ones; otherwise 1 to 40
+ */
+#include "check.h"
+#include "folder.h"
+#include "probe/probe.h"
+
+#include <math.h>
+
+enum { LEVELS = FTH_MOST_TLBS };
+
+struct level {
+    uint64_t page, entries;
+    uint64_t ways[64];
+    size_t sets;
+    const char *policy, *index;
+    double penalty;
+};
+struct truth {
+    struct level levels[LEVELS];
+    size_t count;
+    uint64_t memory, l2;
+    bool noise;
+    uint64_t seed;
+};
+
+/* ---- GPUs ---- */
+
+static uint64_t between(struct fth_rng *rng, uint64_t low, uint64_t high)
+{
+    return low + fth_rng_below(rng, high - low + 1);
+}
+
+static void random_level(struct fth_rng *rng, const struct level *inner, struct level *level)
+{
+    static const char *const policies[] = {"lru", "lru", "fifo", "random"};
+    const uint64_t largest = 32 << 20;
+    uint64_t least = 8, most = 64;
+    level->page = UINT64_C(65536) << fth_rng_below(rng, 10);
+    level->penalty = (double)between(rng, 10, 80);
+    if (inner) {
+        level->page = inner->page << fth_rng_below(rng, 5);
+        level->page = level->page < largest ? level->page : largest;
+        least = 4 * inner->entries * inner->page / level->page;
+        least = least > 16 ? least : 16;
+        most = 4 * least;
+        level->penalty = (double)between(rng, 30, 200);
+    }
+    level->policy = policies[fth_rng_below(rng, least > 64 ? 3 : 4)];
+    level->index = "mod";
+    unsigned kind = (unsigned)fth_rng_below(rng, 4);
+    level->sets = kind == 0 ? 1 : kind == 1 ? (size_t)1 << between(rng, 1, 5) : between(rng, 2, 9);
+    uint64_t low = (least + level->sets - 1) / level->sets, high = most / level->sets;
+    low = low > 2 ? low : 2;
+    uint64_t ways = between(rng, low, high > low ? high : low);
+    level->entries = 0;
+    for (size_t i = 0; i < level->sets; i++) {
+        level->ways[i] = kind == 3 && i == 0 ? ways + between(rng, 1, 2 * ways) : ways;
+        level->entries += level->ways[i];
+    }
+}
+
+static struct truth random_truth(uint64_t seed)
+{
+    struct fth_rng rng;
+    fth_rng_init(&rng, seed);
+    struct truth truth = {.count = (size_t)between(&rng, 1, LEVELS),
+                          .memory = between(&rng, 2, 40) << 30,
+                          .l2 = between(&rng, 2, 16) << 20,
+                          .noise = seed % 2 == 0,
+                          .seed = seed};
+    for (size_t i = 0; i < truth.count; i++)
+        random_level(&rng, i ? &truth.levels[i - 1] : NULL, &truth.levels[i]);
+    return truth;
+}
+
+static int write_level(const struct level *level, size_t which, char *text, size_t size)
+{
+    char ways[512] = "";
+    for (size_t i = 0, used = 0; i < level->sets; i++)
+        used += (size_t)snprintf(ways + used, sizeof ways - used, "%s%llu", i ? ", " : "",
+                                 (unsigned long long)level->ways[i]);
+    return snprintf(text, size,
+                    ", \"tlb_l%zu\": {\"scope\": \"gpu\", \"sets\": %zu, \"set_ways\": [%s], "
+                    "\"index\": \"%s\", \"policy\": \"%s\", \"miss_penalty_cycles\": %g, "
+                    "\"page_bytes\": %llu, \"entries\": %llu}",
+                    which + 1, level->sets, ways, level->index, level->policy, level->penalty,
+                    (unsigned long long)level->page, (unsigned long long)level->entries);
+}
+
+static void write_gpu(const struct truth *truth, const char *path)
+{
+    char text[8192];
+    size_t used = (size_t)snprintf(
+        text, sizeof text,
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", \"sms\": 2}, "
+        "\"noise\": {\"jitter_cycles\": %d, \"outlier_rate\": %g, \"seed\": %llu}, "
+        "\"elements\": {\"l2\": {\"scope\": \"gpu\", \"size_bytes\": %llu, \"latency_cycles\": "
+        "220}, \"memory\": {\"scope\": \"gpu\", \"size_bytes\": %llu}",
+        truth->noise ? 2 : 0, truth->noise ? 0.01 : 0, (unsigned long long)truth->seed,
+        (unsigned long long)truth->l2, (unsigned long long)truth->memory);
+    for (size_t i = 0; i < truth->count; i++)
+        used += (size_t)write_level(&truth->levels[i], i, text + used, sizeof text - used);
+    used += (size_t)snprintf(text + used, sizeof text - used, "}}\n");
+    assert_true(used < sizeof text);
+    write_plain(path, text, used);
+}
+
+/* ---- verdicts ---- */
+
+struct verdict {
+    unsigned wrong, missing; /* levels */
+    char why[1024];
+};
+
+static void find(const char *id, uint64_t memory, uint64_t l2, struct fth_tlbs *tlbs)
+{
+    struct fth_error error = NO_ERROR;
+    struct fth_device *device = NULL;
+    if (fth_device_open(id, NULL, &device, &error) != FTH_OK)
+        fail_msg("%s: %s", id, error.cause);
+    struct fth_prober prober = {.device = device, .sms = 2};
+    enum fth_status status =
+        fth_probe_tlbs(&prober, (uint64_t)(0.7 * (double)memory), l2, tlbs, &error);
+    fth_device_close(device);
+    if (status != FTH_OK && status != FTH_INCONCLUSIVE)
+        fail_msg("%s: %s", id, error.cause);
+}
+
+/* Whether all of a level can be seen: it takes its pages and half as many more, and lines that
+ * stay in L2. */
+static bool is_visible(const struct truth *truth, const struct level *level)
+{
+    return 3 * level->entries * level->page < truth->memory &&
+           3 * level->entries < truth->l2 / 128 / 16;
+}
+
+/* Whether a level may stay unknown: where a policy is random, pages that fit are long in coming; an
+ * outer level cannot be seen where the one before it holds as many of its pages, or where the
+ * samples take a page of their own. */
+static bool may_be_missing(const struct truth *truth, size_t which)
+{
+    const struct level *is = &truth->levels[which];
+    for (size_t i = 0; i <= which; i++)
+        if (strcmp(truth->levels[i].policy, "random") == 0)
+            return true;
+    return which && (is->page <= 128 << 10 || is->entries < 2 * is[-1].entries);
+}
+
+static void compare(const struct truth *truth, const struct fth_tlbs *tlbs, struct verdict *verdict)
+{
+    size_t used = 0;
+    *verdict = (struct verdict){.wrong = tlbs->count > truth->count};
+    for (size_t i = 0; i < truth->count; i++) {
+        const struct level *is = &truth->levels[i];
+        const struct fth_tlb_level *seen = &tlbs->levels[i];
+        if (!is_visible(truth, is))
+            break;
+        bool missing = i >= tlbs->count || seen->page_bytes == 0 || seen->entries == 0 ||
+                       seen->page_confidence < 0.8 || seen->entries_confidence < 0.8;
+        bool wrong =
+            !missing && (seen->page_bytes != is->page || seen->entries != is->entries ||
+                         fabs(seen->penalty_cycles - is->penalty) > (truth->noise ? 1.5 : 0.6));
+        verdict->wrong += wrong;
+        verdict->missing += missing && !may_be_missing(truth, i);
+        if (wrong || missing)
+            used += (size_t)snprintf(
+                verdict->why + used, sizeof verdict->why - used,
+                " level %zu of %zu (%s, %zu sets, first %llu ways): %llu x %llu KiB, +%g; found "
+                "%llu (%.2f) x %llu KiB (%.2f), +%.2f %s;",
+                i + 1, truth->count, is->policy, is->sets, (unsigned long long)is->ways[0],
+                (unsigned long long)is->entries, (unsigned long long)is->page >> 10, is->penalty,
+                (unsigned long long)seen->entries, seen->entries_confidence,
+                (unsigned long long)seen->page_bytes >> 10, seen->page_confidence,
+                seen->penalty_cycles, seen->doubt ? seen->doubt : "");
+    }
+    if (tlbs->count > truth->count)
+        snprintf(verdict->why + used, sizeof verdict->why - used, " found %zu of %zu levels",
+                 tlbs->count, truth->count);
+}
+
+static uint64_t first_seed = 1, last_seed = 40;
+
+static void random_ones(void **state)
+{
+    (void)state;
+    unsigned wrong = 0, missing = 0, levels = 0;
+    for (uint64_t seed = first_seed; seed <= last_seed; seed++) {
+        struct truth truth = random_truth(seed);
+        struct fth_tlbs tlbs;
+        struct verdict verdict;
+        write_gpu(&truth, "gpu.json");
+        find("sim:gpu.json", truth.memory, truth.l2, &tlbs);
+        compare(&truth, &tlbs, &verdict);
+        if (verdict.wrong || verdict.missing)
+            print_message("# %llu%s:%s\n", (unsigned long long)seed, truth.noise ? " (noise)" : "",
+                          verdict.why);
+        wrong += verdict.wrong;
+        missing += verdict.missing;
+        levels += (unsigned)truth.count;
+    }
+    print_message("# %u levels, %u wrong, %u not found\n", levels, wrong, missing);
+    assert_int_equal(wrong, 0);
+    assert_true(missing * 50 <= levels);
+}
+
+/* ---- Mei and Chu's GPUs ---- */
+
+struct card {
+    const char *id;
+    uint64_t memory, l2;
+    bool has_switch;
+};
+static const struct card cards[] = {
+    {"sim:gtx560ti", UINT64_C(1) << 30, 512 << 10, false},
+    {"sim:gtx780", UINT64_C(3) << 30, 1536 << 10, true},
+    {"sim:gtx980", UINT64_C(4) << 30, 2048 << 10, true},
+};
+
+static struct fth_device *open_card(const struct card *card, struct fth_prober *prober,
+                                    struct fth_tlbs *tlbs)
+{
+    struct fth_error error = NO_ERROR;
+    struct fth_device *device = NULL;
+    assert_int_equal(fth_device_open(card->id, NULL, &device, &error), FTH_OK);
+    *prober = (struct fth_prober){.device = device, .sms = 8};
+    assert_int_equal(fth_probe_tlbs(prober, card->memory / 10 * 7, card->l2, tlbs, &error), FTH_OK);
+    assert_int_equal(tlbs->count, 2);
+    return device;
+}
+
+/* Table 5's columns of TLBs, and Fig. 8: nothing misses up to 65 pages, then the set of 17, and
+ * with each page more a set of 8. */
+static void table_5(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FTH_COUNT(cards); i++) {
+        struct fth_prober prober;
+        struct fth_tlbs tlbs;
+        struct fth_tlb_sets sets;
+        struct fth_device *device = open_card(&cards[i], &prober, &tlbs);
+        assert_int_equal(tlbs.levels[0].entries * tlbs.levels[0].page_bytes, 32 << 20);
+        assert_int_equal(tlbs.levels[1].entries * tlbs.levels[1].page_bytes, 130 << 20);
+        struct fth_tlb_sets_plan plan = {&tlbs, 0, cards[i].memory / 10 * 7, cards[i].l2};
+        assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, NULL), FTH_OK);
+        assert_int_equal(sets.kind_count, 1);
+        assert_int_equal(sets.kinds[0].sets, 1);
+        assert_int_equal(sets.kinds[0].ways, 16);
+        fth_tlb_sets_fini(&sets);
+        plan.which = 1;
+        assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, NULL), FTH_OK);
+        assert_int_equal(sets.kind_count, 2);
+        assert_int_equal(sets.kinds[0].sets, 1);
+        assert_int_equal(sets.kinds[0].ways, 17);
+        assert_int_equal(sets.kinds[1].sets, 6);
+        assert_int_equal(sets.kinds[1].ways, 8);
+        assert_int_equal(sets.policy, FTH_TLB_LEAST_RECENT);
+        /* The page of the samples is one more, which the first TLB always has. */
+        size_t seventeen = 0;
+        for (size_t j = 1; j < sets.stair_count; j++) {
+            uint64_t step = sets.stairs[j].missing - sets.stairs[j - 1].missing;
+            assert_true(step == 0 || step == 1 || step == 9 || step == 18);
+            seventeen += step == 18;
+            if (sets.stairs[j].pages <= 66)
+                assert_int_equal(sets.stairs[j].missing, 0);
+        }
+        assert_int_equal(seventeen, 1);
+        fth_tlb_sets_fini(&sets);
+        fth_device_close(device);
+    }
+}
+
+/* Fig. 14: the six patterns through L2, the last one on Kepler and Maxwell only; and none of the
+ * TLB's where L1 has the data, as it does on Maxwell. */
+static void figure_14(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FTH_COUNT(cards); i++) {
+        struct fth_prober prober;
+        struct fth_tlbs tlbs;
+        struct fth_spectrum spectrum;
+        struct fth_device *device = open_card(&cards[i], &prober, &tlbs);
+        struct fth_spectrum_plan plan = {.path = FTH_PATH_CG,
+                                         .carveout_percent = -1,
+                                         .page_bytes = 2 << 20,
+                                         .first_entries = tlbs.levels[0].entries,
+                                         .last_entries = tlbs.levels[1].entries,
+                                         .most_bytes = cards[i].memory / 10 * 7};
+        assert_int_equal(fth_probe_spectrum(&prober, &plan, &spectrum, NULL), FTH_OK);
+        for (int j = FTH_PATTERN_HIT; j < FTH_PATTERN_SWITCH; j++) {
+            assert_int_equal(spectrum.patterns[j].presence, FTH_PRESENT);
+            print_message("# %s P%d %g\n", cards[i].id, j + 1, spectrum.patterns[j].cycles.value);
+        }
+        assert_int_equal(spectrum.patterns[FTH_PATTERN_SWITCH].presence,
+                         cards[i].has_switch ? FTH_PRESENT : FTH_ABSENT);
+        assert_int_equal(spectrum.page_table_bytes, cards[i].has_switch ? 512 << 20 : 0);
+        const double hit = spectrum.patterns[FTH_PATTERN_HIT].cycles.value;
+        assert_true(fabs(spectrum.patterns[FTH_PATTERN_HIT_MISS].cycles.value - hit -
+                         tlbs.levels[0].penalty_cycles) < 2);
+        assert_true(fabs(spectrum.patterns[FTH_PATTERN_HIT_MISS_BOTH].cycles.value - hit -
+                         tlbs.levels[0].penalty_cycles - tlbs.levels[1].penalty_cycles) < 2);
+        if (strcmp(cards[i].id, "sim:gtx980") == 0) {
+            plan.path = FTH_PATH_CA;
+            assert_int_equal(fth_probe_spectrum(&prober, &plan, &spectrum, NULL), FTH_OK);
+            assert_int_equal(spectrum.patterns[FTH_PATTERN_HIT_MISS].presence, FTH_ABSENT);
+            assert_int_equal(spectrum.patterns[FTH_PATTERN_HIT_MISS_BOTH].presence, FTH_ABSENT);
+            assert_int_equal(spectrum.patterns[FTH_PATTERN_COLD].presence, FTH_PRESENT);
+            assert_true(spectrum.patterns[FTH_PATTERN_HIT].cycles.value < hit);
+        }
+        fth_device_close(device);
+    }
+}
+
+/* ---- sets and policies ---- */
+
+static void policies(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *policy;
+        size_t sets;
+        uint64_t ways;
+        enum fth_tlb_policy is;
+    } cases[] = {
+        {"lru", 1, 16, FTH_TLB_LEAST_RECENT}, {"fifo", 1, 16, FTH_TLB_FIRST_IN},
+        {"lru", 4, 8, FTH_TLB_LEAST_RECENT},  {"fifo", 4, 8, FTH_TLB_FIRST_IN},
+        {"random", 1, 16, FTH_TLB_UNSTEADY},
+    };
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct truth truth = {.count = 1, .memory = UINT64_C(8) << 30, .l2 = 8 << 20};
+        struct level *level = &truth.levels[0];
+        *level = (struct level){.page = 2 << 20,
+                                .entries = cases[i].sets * cases[i].ways,
+                                .sets = cases[i].sets,
+                                .policy = cases[i].policy,
+                                .index = "mod",
+                                .penalty = 40};
+        for (size_t j = 0; j < level->sets; j++)
+            level->ways[j] = cases[i].ways;
+        write_gpu(&truth, "gpu.json");
+        struct card card = {"sim:gpu.json", truth.memory, truth.l2, false};
+        struct fth_prober prober;
+        struct fth_tlbs tlbs = {0};
+        struct fth_tlb_sets sets;
+        struct fth_error error = NO_ERROR;
+        struct fth_device *device = NULL;
+        assert_int_equal(fth_device_open(card.id, NULL, &device, &error), FTH_OK);
+        prober = (struct fth_prober){.device = device, .sms = 2};
+        assert_int_equal(fth_probe_tlbs(&prober, card.memory / 2, card.l2, &tlbs, &error), FTH_OK);
+        struct fth_tlb_sets_plan plan = {&tlbs, 0, card.memory / 2, card.l2};
+        assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, &error), FTH_OK);
+        assert_int_equal(sets.policy, cases[i].is);
+        if (cases[i].is == FTH_TLB_UNSTEADY) {
+            assert_int_equal(sets.kind_count, 0);
+            assert_non_null(sets.doubt);
+        } else {
+            assert_int_equal(sets.kind_count, 1);
+            assert_int_equal(sets.kinds[0].sets, cases[i].sets);
+            assert_int_equal(sets.kinds[0].ways, cases[i].ways);
+        }
+        fth_tlb_sets_fini(&sets);
+        fth_device_close(device);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        last_seed = strtoull(argv[2], NULL, 10);
+    }
+    const struct CMUnitTest tests[] = {cmocka_unit_test(table_5), cmocka_unit_test(figure_14),
+                                       cmocka_unit_test(policies), cmocka_unit_test(random_ones)};
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
