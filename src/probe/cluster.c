@@ -28,7 +28,7 @@ static const double steady_part = 0.01;
 
 /* The slopes of all passes of a kind of target. */
 struct pool {
-    double *slopes;
+    double *slopes, *medians; /* each with that of its target */
     size_t count;
 };
 
@@ -76,8 +76,8 @@ static enum fth_status add_target(const struct fth_samples *less, const struct f
     }
     if (status == FTH_OK)
         status = figure_of(slopes, count, more->clock_mhz, figure, error);
-    if (status == FTH_OK)
-        pool->count += count;
+    for (size_t i = 0; i < count && status == FTH_OK; i++)
+        pool->medians[pool->count++] = figure->value;
     return status;
 }
 
@@ -120,10 +120,23 @@ static enum fth_status plateau(const struct pool *pool, const struct fth_cluster
     if (!members)
         return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
     size_t count = 0;
+    double mean = 0;
+    for (size_t i = 0; i < pool->count; i++)
+        if (fth_cluster_of(clusters, pool->slopes[i]) == index) {
+            members[count++] = pool->slopes[i];
+            mean += (pool->slopes[i] - mean) / (double)count;
+        }
+    enum fth_status status = figure_of(members, count, clock_mhz, figure, error);
+    /* Blocks of one plateau are not all equally far: the figure is their mean, and how sure it is
+     * shows in how passes over the same block differ. */
+    count = 0;
     for (size_t i = 0; i < pool->count; i++)
         if (fth_cluster_of(clusters, pool->slopes[i]) == index)
-            members[count++] = pool->slopes[i];
-    enum fth_status status = figure_of(members, count, clock_mhz, figure, error);
+            members[count++] = mean + pool->slopes[i] - pool->medians[i];
+    if (status == FTH_OK) {
+        figure->value = mean;
+        figure->confidence = fth_cycles_agreement(members, count);
+    }
     free(members);
     return status;
 }
@@ -180,10 +193,12 @@ enum fth_status fth_probe_cluster(const struct fth_prober *prober,
 {
     const size_t room = (size_t)FTH_CLUSTER_TARGETS * TIMED_PASSES;
     *latency = (struct fth_cluster_latency){.far_cycles = {.value = NAN}};
-    struct pool own = {.slopes = calloc(room, sizeof *own.slopes)};
-    struct pool others = {.slopes = calloc(room, sizeof *others.slopes)};
+    struct pool own = {.slopes = calloc(room, sizeof *own.slopes),
+                       .medians = calloc(room, sizeof *own.medians)};
+    struct pool others = {.slopes = calloc(room, sizeof *others.slopes),
+                          .medians = calloc(room, sizeof *others.medians)};
     enum fth_status status = FTH_OK;
-    if (!own.slopes || !others.slopes)
+    if (!own.slopes || !others.slopes || !own.medians || !others.medians)
         status = fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
     if (status == FTH_OK)
         status = ask_all(prober, true, latency, &own, &others, error);
@@ -192,6 +207,8 @@ enum fth_status fth_probe_cluster(const struct fth_prober *prober,
     if (status == FTH_OK)
         status = decide(&own, &others, latency, error);
     free(own.slopes);
+    free(own.medians);
     free(others.slopes);
+    free(others.medians);
     return status;
 }

@@ -12,7 +12,7 @@
 
 enum {
     FIRST_WALK_BYTES = 2048, /* not more than the smallest cache */
-    REPEATS = 8,             /* SMs that do the same */
+    REPEATS = 16,            /* SMs that do the same */
     MOST_RUN = 64,           /* hops: a line has no more sectors */
     MOST_COUNTS = FIRST_WALK_BYTES / 4 + 1
 };
@@ -51,11 +51,16 @@ static enum fth_status ask_everywhere(const struct fth_prober *prober,
 static void decide(const unsigned all[MOST_COUNTS], const unsigned counts[REPEATS][MOST_COUNTS],
                    uint64_t unit, struct fth_length *length)
 {
-    unsigned answer = fth_most_frequent(all, MOST_COUNTS), same = 0;
-    for (size_t i = 0; i < REPEATS; i++)
+    unsigned answer = fth_most_frequent(all, MOST_COUNTS), same = 0, silent = 0;
+    for (size_t i = 0; i < REPEATS; i++) {
+        unsigned any = 0;
+        for (size_t j = 1; j < MOST_COUNTS; j++)
+            any += counts[i][j];
+        silent += any == 0; /* nothing was evicted: another line had left before */
         same += answer && fth_most_frequent(counts[i], MOST_COUNTS) == answer;
+    }
     length->bytes = answer * unit;
-    length->confidence = (same + 1.0) / (REPEATS + 2.0);
+    length->confidence = (same + 1.0) / (REPEATS - silent + 2.0);
 }
 
 /* A first walk is the same on all SMs: a hop is slow where it is in most of them. */

@@ -231,7 +231,8 @@ static enum fth_status vote_on_stride(struct study *study, const struct sight *s
     struct fth_page_walk walk = {0};
     *yes = *no = 0;
     struct fth_error fault = FTH_NO_ERROR;
-    enum fth_status status = open_pages(study, stride + SKEW, 4 * sight->over, &pages, &fault);
+    enum fth_status status = open_pages(
+        study, stride + SKEW, (sight->over > MANY_PAGES ? 4 : 8) * sight->over, &pages, &fault);
     if (status == FTH_INCONCLUSIVE)
         return FTH_OK; /* too few loads for this stride */
     if (status == FTH_OK)
@@ -276,21 +277,22 @@ static enum fth_status find_page(struct study *study, struct sight *sight,
             stride = 2 * largest_page;
             continue;
         }
-        if (yes + no == 0 && last_yes == 0)
+        if (yes <= no && last_yes == 0)
             continue; /* not enough loads yet */
         if (yes > no) {
             last_yes = yes;
             last_no = no;
             continue;
         }
-        if (last_yes == 0 || no == 0)
+        if (no == 0)
             return FTH_OK;
         level->page_bytes = 2 * stride;
         level->page_confidence = (last_yes + no + 1.0) / (last_yes + last_no + yes + no + 2.0);
         level->doubt = NULL;
         return FTH_OK;
     }
-    level->doubt = "pages are smaller than any that is looked for";
+    if (last_yes)
+        level->doubt = "pages are smaller than any that is looked for";
     return FTH_OK;
 }
 
