@@ -51,10 +51,10 @@ static enum fth_status ask_everywhere(const struct fth_prober *prober,
 }
 
 /* The index from 1 on that stands for all. */
-typedef unsigned pick(const unsigned *counts, unsigned size);
+typedef unsigned picker(const unsigned *counts, unsigned size);
 
 /* Takes the answer of all together, and how many of the repeats give it alone. */
-static void decide(pick *pick, const unsigned all[MOST_COUNTS],
+static void decide(picker *pick, const unsigned all[MOST_COUNTS],
                    const unsigned counts[REPEATS][MOST_COUNTS], uint64_t unit,
                    struct fth_length *length)
 {
