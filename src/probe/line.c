@@ -106,12 +106,13 @@ enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
     return status;
 }
 
-/* How often so many hops in a row are slow. */
+/* How often so many hops in a row are slow. The first does not count: its code comes from afar, and
+ * it is of the newest line. */
 static void count_runs(const uint32_t *hops, size_t count, double low, double high,
                        unsigned counts[MOST_COUNTS])
 {
     size_t run = 0;
-    for (size_t hop = 0; hop <= count; hop++) {
+    for (size_t hop = 1; hop <= count; hop++) {
         if (hop < count && hops[hop] > low && hops[hop] <= high) {
             run++;
             continue;
