@@ -58,6 +58,13 @@ static enum fth_status reserve_huge(struct fth_layout *layout, uint64_t bytes,
     if (layout->huge)
         layout->ops->free(layout->machine, layout->huge);
     layout->huge = layout->huge_bytes = 0;
+    /* A little more, so that it need not move for a little more: a driver may take a third of a
+     * second to have memory ready again that was freed. */
+    const uint64_t more = (bytes / huge_bytes + 2) * huge_bytes;
+    if (layout->ops->alloc(layout->machine, more, &layout->huge, NULL) == FTH_OK) {
+        layout->huge_bytes = more;
+        return FTH_OK;
+    }
     enum fth_status status = layout->ops->alloc(layout->machine, bytes, &layout->huge, error);
     if (status == FTH_OK)
         layout->huge_bytes = bytes;

@@ -11,6 +11,10 @@ static const double agree_cycles = 1;
 const char fth_pass_method[] =
     "whole passes over two chains of different length, warm; median over passes";
 
+/* What it does where passes differ. */
+static const char disturbed_method[] =
+    "single loads, as whole passes were disturbed, less what reading the clock costs";
+
 enum fth_status fth_note_section(struct fth_gpu *gpu, const char *element,
                                  struct fth_gpu_section **section, struct fth_error *error)
 {
@@ -152,7 +156,7 @@ enum fth_status fth_note_latency(struct fth_gpu *gpu, const char *element, const
                             .high = tenths(figure->high),
                             .confidence = figure->confidence > 0 ? figure->confidence : NAN,
                             .samples = figure->samples,
-                            .method = method,
+                            .method = figure->disturbed ? disturbed_method : method,
                             .note = figure->note};
     enum fth_status status = fth_note_number(gpu, &note, error);
     if (status != FTH_OK || strcmp(attribute, "latency_cycles") != 0 ||

@@ -17,6 +17,9 @@ enum {
     MOST_COUNTS = FIRST_WALK_BYTES / 4 + 1
 };
 
+/* Of the runs of slow hops: fewer of one length are an exception. */
+static const double least_part = 0.2;
+
 unsigned fth_most_frequent(const unsigned *counts, unsigned size)
 {
     unsigned best = 0, total = 0;
@@ -47,17 +50,21 @@ static enum fth_status ask_everywhere(const struct fth_prober *prober,
     return fth_ask(prober, requests, REPEATS, answers, error);
 }
 
+/* The index from 1 on that stands for all. */
+typedef unsigned picker(const unsigned *counts, unsigned size);
+
 /* Takes the answer of all together, and how many of the repeats give it alone. */
-static void decide(const unsigned all[MOST_COUNTS], const unsigned counts[REPEATS][MOST_COUNTS],
-                   uint64_t unit, struct fth_length *length)
+static void decide(picker *pick, const unsigned all[MOST_COUNTS],
+                   const unsigned counts[REPEATS][MOST_COUNTS], uint64_t unit,
+                   struct fth_length *length)
 {
-    unsigned answer = fth_most_frequent(all, MOST_COUNTS), same = 0, silent = 0;
+    unsigned answer = pick(all, MOST_COUNTS), same = 0, silent = 0;
     for (size_t i = 0; i < REPEATS; i++) {
         unsigned any = 0;
         for (size_t j = 1; j < MOST_COUNTS; j++)
             any += counts[i][j];
         silent += any == 0; /* nothing was evicted: another line had left before */
-        same += answer && fth_most_frequent(counts[i], MOST_COUNTS) == answer;
+        same += answer && pick(counts[i], MOST_COUNTS) == answer;
     }
     length->bytes = answer * unit;
     length->confidence = (same + 1.0) / (REPEATS - silent + 2.0);
@@ -97,19 +104,20 @@ enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
         fth_count_distances(&voted, plan->threshold_cycles, all);
     }
     fth_answers_fini(&answers);
-    decide(all, (const unsigned(*)[MOST_COUNTS])counts, stride, length);
+    decide(fth_most_frequent, all, (const unsigned(*)[MOST_COUNTS])counts, stride, length);
     if (status == FTH_OK && length->bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find what a miss fetches", NULL,
                           "the misses of a first walk are not evenly apart");
     return status;
 }
 
-/* How often so many hops in a row are slow. */
+/* How often so many hops in a row are slow. The first does not count: its code comes from afar, and
+ * it is of the newest line. */
 static void count_runs(const uint32_t *hops, size_t count, double low, double high,
                        unsigned counts[MOST_COUNTS])
 {
     size_t run = 0;
-    for (size_t hop = 0; hop <= count; hop++) {
+    for (size_t hop = 1; hop <= count; hop++) {
         if (hop < count && hops[hop] > low && hops[hop] <= high) {
             run++;
             continue;
@@ -118,6 +126,19 @@ static void count_runs(const uint32_t *hops, size_t count, double low, double hi
             counts[run]++;
         run = 0;
     }
+}
+
+/* The shortest run that is no exception. Neighbouring lines may leave together, where they share a
+ * set and one takes the other's place as it comes back; part of a line never leaves alone. */
+static unsigned shortest_frequent(const unsigned *counts, unsigned size)
+{
+    unsigned total = 0;
+    for (unsigned i = 1; i < size; i++)
+        total += counts[i];
+    for (unsigned i = 1; i < size && total; i++)
+        if ((double)counts[i] >= least_part * total)
+            return i;
+    return 0;
 }
 
 /* Takes out what disturbances may have made: where single hops are slow at that rate, so many in a
@@ -174,7 +195,7 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     for (size_t i = 0; i < REPEATS; i++)
         for (size_t run = 1; run <= MOST_RUN; run++)
             all[run] += counts[i][run];
-    decide(all, (const unsigned(*)[MOST_COUNTS])counts, fetch_bytes, length);
+    decide(shortest_frequent, all, (const unsigned(*)[MOST_COUNTS])counts, fetch_bytes, length);
     if (status == FTH_OK && length->bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find the line", NULL,
                           "what is evicted has no one length");

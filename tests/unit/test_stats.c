@@ -619,9 +619,34 @@ static void nothing_and_nonsense_are_refused(void **state)
     assert_string_equal(error.cause, "no values");
 }
 
+/* Up to three quarters of the samples may be longer, and by whatever they like. */
+static void a_clean_mean_leaves_the_disturbed_out(void **state)
+{
+    (void)state;
+    static const double shares[] = {0, 0.3, 0.5, 0.7};
+    for (size_t i = 0; i < FTH_COUNT(shares); i++) {
+        struct fth_rng rng;
+        uint32_t samples[400];
+        double mean = 0;
+        fth_rng_init(&rng, i);
+        for (size_t k = 0; k < FTH_COUNT(samples); k++) {
+            double cycles = 1000 + jitter(&rng, 5);
+            samples[k] = (uint32_t)(fth_rng_unit(&rng) < shares[i] ? cycles + 150 : cycles);
+        }
+        assert_int_equal(fth_clean_mean_u32(samples, FTH_COUNT(samples), &mean, NULL), FTH_OK);
+        assert_near(mean, 1000, 1);
+    }
+    const uint32_t same[] = {7, 7, 7};
+    double mean = 0;
+    assert_int_equal(fth_clean_mean_u32(same, 3, &mean, NULL), FTH_OK);
+    assert_near(mean, 7, 0);
+    assert_int_equal(fth_clean_mean_u32(same, 0, &mean, NULL), FTH_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clean_mean_leaves_the_disturbed_out),
         cmocka_unit_test(sorting_is_sorting),
         cmocka_unit_test(summaries_by_hand),
         cmocka_unit_test(quantiles_by_hand),
