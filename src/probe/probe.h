@@ -408,6 +408,8 @@ struct fth_tlb_level {
     double penalty_cycles, penalty_low, penalty_high; /* the interval is a 90 % one */
     bool steady; /* the same pages miss in every pass, as where the least recent one is replaced */
     bool single; /* single loads tell a miss; otherwise only means over passes do */
+    bool hidden; /* the level before it holds many of the pages that would fill this one */
+    bool unsettled; /* entries were not found that could be, were they looked for again */
     const char *doubt;
 };
 struct fth_tlbs {

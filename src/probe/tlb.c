@@ -161,6 +161,8 @@ static enum fth_status look(struct study *study, struct fth_pages *pages, uint64
         if (status != FTH_OK)
             break;
         status = fth_rung_find(&walk, below, &study->spread, &rung, &is, error);
+        /* Where single loads do not tell, some cost a little more than most: no further level. */
+        is = is && (below == 0 || rung.single || rung.value - below >= below / 2);
         fth_page_walks_fini(&walk, 1);
         if (is && was) {
             /* The lower of the two: with more loads a further level may already be missed. */
@@ -385,6 +387,14 @@ static enum fth_status find_next(struct study *study, struct fth_pages *spread,
     return FTH_OK;
 }
 
+/* Whether what seems to be a level is the one before it once more: its edge is there too, or cannot
+ * be found, and it costs less. Some loads pay more than most for a miss of the same TLB. */
+static bool is_echo(const struct fth_tlb_level *level, const struct fth_tlb_level *before)
+{
+    return (level->hidden || level->page_bytes == 0 || level->entries == before->entries) &&
+           level->penalty_cycles < before->penalty_cycles;
+}
+
 static enum fth_status find_levels(struct study *study, struct fth_pages *spread,
                                    struct fth_tlbs *tlbs, struct fth_error *error)
 {
@@ -398,6 +408,14 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
         status = find_level(study, &sight, tlbs->count ? &last.rung : NULL, level, error);
         if (status != FTH_OK)
             break;
+        if (tlbs->count && is_echo(level, level - 1)) {
+            struct sight louder = last;
+            louder.rung.value = sight.rung.value;
+            status = find_next(study, spread, &louder, level - 1, &sight, error);
+            sight.found = sight.found && sight.rung.value > louder.rung.value;
+            sight.rung.below = last.rung.value;
+            continue;
+        }
         study->known = ++tlbs->count;
         study->steady = study->steady && level->steady;
         last = sight;

@@ -20,7 +20,10 @@ enum {
     HASHED_SETS = 16,
     CUTS = 4,
     REPEATS = 5,
-    STAIRS = 6
+    STAIRS = 6,
+    AGAIN = 3,
+    MOST_TURNS = 5,
+    USUAL_WAYS = 8 /* a first guess */
 };
 /* Of the loads, that must miss an inner level for an outer one to be seen. */
 static const double asked_part = 0.95;
@@ -70,18 +73,20 @@ static enum fth_status try_counts(struct fth_tlb_search *search, const uint64_t 
     return FTH_OK;
 }
 
-static enum fth_status find_edge(struct fth_tlb_search *search, uint64_t most,
+/* From `fits` on, which do: 2 pages more, 4, 8 … */
+static enum fth_status find_edge(struct fth_tlb_search *search, uint64_t fits, uint64_t most,
                                  struct fth_error *error)
 {
     uint64_t counts[CUTS];
     size_t tries = 0;
     enum fth_status status = FTH_OK;
-    search->fits = search->over = 0;
+    search->fits = fits;
+    search->over = 0;
     /* Two at a time: the longest ones may not be needed. */
-    for (uint64_t count = 2; status == FTH_OK && !search->over && count; tries = 0) {
-        for (; tries < 2 && count; tries++) {
-            counts[tries] = count;
-            count = count < most ? least(2 * count, most) : 0;
+    for (uint64_t more = 2; status == FTH_OK && !search->over && more; tries = 0) {
+        for (; tries < 2 && more; tries++) {
+            counts[tries] = least(fits + more, most);
+            more = fits + more < most ? 2 * more : 0;
         }
         status = try_counts(search, counts, tries, error);
     }
@@ -90,6 +95,32 @@ static enum fth_status find_edge(struct fth_tlb_search *search, uint64_t most,
         for (uint64_t i = 0; i < cuts; i++)
             counts[i] = search->fits + width * (i + 1) / (cuts + 1);
         status = try_counts(search, counts, cuts, error);
+    }
+    return status;
+}
+
+/* An edge that is still there when it is looked at again: what else a launch needs takes entries
+ * now and then, so that a few pages miss that would fit. */
+static enum fth_status find_lasting_edge(struct fth_tlb_search *search, uint64_t most,
+                                         struct fth_error *error)
+{
+    enum fth_status status = find_edge(search, 0, most, error);
+    for (unsigned turn = 0; turn < MOST_TURNS && status == FTH_OK && search->over; turn++) {
+        struct fth_page_walk walks[AGAIN];
+        unsigned over = 0;
+        for (size_t i = 0; i < AGAIN; i++)
+            walks[i] = plan_walk(search, search->over);
+        status = fth_pages_walk(search->pages, walks, AGAIN, error);
+        if (status != FTH_OK)
+            break;
+        for (size_t i = 0; i < AGAIN; i++) {
+            struct fth_page_misses misses = misses_of(search, &walks[i]);
+            over += fth_rung_over(&misses, search->over, search->rung);
+        }
+        fth_page_walks_fini(walks, AGAIN);
+        if (2 * over > AGAIN || search->over == most)
+            break;
+        status = find_edge(search, search->over, most, error);
     }
     return status;
 }
@@ -217,18 +248,22 @@ static enum fth_status count_halfway(struct fth_tlb_search *search, uint64_t own
                                      struct fth_error *error)
 {
     uint64_t misses[STAIRS + 1], step = first_step, entries = search->fits, agree = 0, tries = 0;
+    uint64_t last_whole = 0, last_step = 0;
+    bool twice = false;
     /* The first guess is too low, as the first sets overflow early. */
-    for (unsigned turn = 0; turn < 4; turn++) {
-        uint64_t ways = step - 1, middle = entries + entries / (2 * ways);
-        if (step < 3 || middle + STAIRS > most)
+    for (unsigned turn = 0; turn < MOST_TURNS && !twice; turn++) {
+        uint64_t ways = step < 3 ? USUAL_WAYS : step - 1, middle = entries + entries / (2 * ways);
+        if (middle + STAIRS > most)
             break;
         enum fth_status status = climb_stairs(search, middle, misses, STAIRS + 1, error);
         if (status != FTH_OK)
             return status;
         uint64_t seen = usual_step(misses, STAIRS + 1);
         step = seen ? seen : step;
+        if (step < 3)
+            break;
         ways = step - 1;
-        double last = (double)entries, guess = 0;
+        double guess = 0;
         agree = tries = 0;
         for (size_t i = 0; i <= STAIRS; i++)
             guess += ((double)(middle + i - own) - (double)misses[i] / (double)step) / (STAIRS + 1);
@@ -238,12 +273,13 @@ static enum fth_status count_halfway(struct fth_tlb_search *search, uint64_t own
             double one = (double)(middle + i - own) - (double)misses[i] / (double)step;
             agree += fabs(one - (double)whole) < (double)ways / 2;
         }
-        if (fabs((double)entries - last) < (double)ways)
-            break;
+        twice = whole == last_whole && step == last_step;
+        last_whole = whole;
+        last_step = step;
     }
     const uint64_t ways = step > 1 ? step - 1 : 1, whole = (entries + ways / 2) / ways * ways;
     /* The first set overflows when it has one page more than its share, at the earliest. */
-    const bool sound = tries && step > 2 && 4 * agree >= 3 * tries &&
+    const bool sound = twice && step > 2 && 4 * agree >= 3 * tries &&
                        whole + ways >= level->entries &&
                        whole * (ways - 1) <= (level->entries + 1) * ways;
     /* Few sets are taken to be of different sizes rather than hashed: what fits is what counts. */
@@ -251,6 +287,7 @@ static enum fth_status count_halfway(struct fth_tlb_search *search, uint64_t own
         return FTH_OK;
     if (!sound) {
         level->doubt = "pages fall into the sets unevenly";
+        level->unsettled = true;
         level->entries = 0;
         return FTH_OK;
     }
@@ -289,7 +326,7 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search, const struct
 {
     const uint64_t most = search->pages->most;
     level->steady = true;
-    enum fth_status status = find_edge(search, most, error);
+    enum fth_status status = find_lasting_edge(search, most, error);
     if (status == FTH_OK && search->over && search->fits > 2)
         status = fth_rung_learn_rate(search->pages, search->fits / 2, search->rung, error);
     if (status == FTH_OK && search->over && search->rung->single)
@@ -303,7 +340,7 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search, const struct
         }
         search->warm = 4;
         search->passes = MANY_PASSES;
-        status = find_edge(search, least(2 * search->over, most), error);
+        status = find_edge(search, 0, least(2 * search->over, most), error);
     }
     if (status != FTH_OK)
         return status;
@@ -316,6 +353,7 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search, const struct
         status = is_hidden(search, before, &hidden, error);
     if (status == FTH_OK && hidden) {
         level->doubt = "the level before it holds many of the pages that would fill it";
+        level->hidden = true;
         return FTH_OK;
     }
     if (status == FTH_OK && before && search->fits > 1)

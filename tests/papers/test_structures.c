@@ -100,7 +100,7 @@ static void page_tables_are_switched(void **state)
     (void)state;
     for (size_t i = 0; i < FTH_COUNT(spectra); i++) {
         struct fth_gpu *gpu = described(spectra[i].gpu);
-        double reach = fth_gpu_number(gpu, "tlb_l3", "reach_bytes", 0);
+        double reach = fth_gpu_number(gpu, "memory", "page_table_bytes", 0);
         assert_true(reach == (spectra[i].patterns & P6 ? (double)active_page_bytes : 0));
         fth_gpu_destroy(gpu);
     }
