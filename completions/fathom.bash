@@ -83,7 +83,7 @@ _fathom()
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W 'topo bench gpus devices fingerprint run completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo bench gpus devices fingerprint run completion help --device --json --format --output -o --only --record --thorough --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo bench gpus devices fingerprint run completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

@@ -23,6 +23,7 @@ enum {
     STAIRS = 6,
     AGAIN = 3,
     MOST_TURNS = 5,
+    VOTES = 12,
     USUAL_WAYS = 8 /* a first guess */
 };
 /* Of the loads, that must miss an inner level for an outer one to be seen. */
@@ -232,6 +233,45 @@ static uint64_t usual_step(const uint64_t *misses, size_t count)
     return usual;
 }
 
+/* Which pages the chain has decides how unevenly they fall into the sets; so the same number of
+ * them is walked over from several first pages on, and what most of these say counts. */
+static enum fth_status vote(struct fth_tlb_search *search, uint64_t count, uint64_t own,
+                            uint64_t step, uint64_t *entries, double *confidence,
+                            struct fth_error *error)
+{
+    const uint64_t ways = step - 1, room = search->pages->most - count;
+    struct fth_page_walk walks[VOTES];
+    uint64_t said[VOTES];
+    for (size_t i = 0; i < VOTES; i++) {
+        walks[i] = plan_walk(search, count);
+        walks[i].first = room * i / (VOTES - 1);
+    }
+    enum fth_status status = fth_pages_walk(search->pages, walks, VOTES, error);
+    if (status != FTH_OK)
+        return status;
+    for (size_t i = 0; i < VOTES; i++) {
+        const uint64_t missed = misses_of(search, &walks[i]).steady;
+        const double one =
+            (double)(count - (walks[i].first ? 0 : own)) - (double)missed / (double)step;
+        said[i] = ((uint64_t)(one + 0.5) + ways / 2) / ways * ways;
+    }
+    fth_page_walks_fini(walks, VOTES);
+    unsigned most = 0;
+    for (size_t i = 0; i < VOTES; i++) {
+        unsigned same = 0;
+        for (size_t j = 0; j < VOTES; j++)
+            same += said[j] == said[i];
+        if (same > most) {
+            most = same;
+            *entries = said[i];
+        }
+    }
+    *confidence = (most + 1.0) / (VOTES + 2.0);
+    if (2 * most <= VOTES)
+        *entries = 0;
+    return FTH_OK;
+}
+
 /* Where the sets are chosen by a hash, pages in a row fall into them unevenly: a few sets overflow
  * early and as many late, and between the two another page adds no misses, or one. Halfway up the
  * stairs, where half the sets overflow, those that are early and those that are late are as many:
@@ -277,7 +317,9 @@ static enum fth_status count_halfway(struct fth_tlb_search *search, uint64_t own
         last_whole = whole;
         last_step = step;
     }
-    const uint64_t ways = step > 1 ? step - 1 : 1, whole = (entries + ways / 2) / ways * ways;
+    const uint64_t ways = step > 1 ? step - 1 : 1;
+    uint64_t whole = (entries + ways / 2) / ways * ways;
+    double confidence = ((double)agree + 1) / ((double)tries + 2);
     /* The first set overflows when it has one page more than its share, at the earliest. */
     const bool sound = twice && step > 2 && 4 * agree >= 3 * tries &&
                        whole + ways >= level->entries &&
@@ -285,14 +327,20 @@ static enum fth_status count_halfway(struct fth_tlb_search *search, uint64_t own
     /* Few sets are taken to be of different sizes rather than hashed: what fits is what counts. */
     if (even && (!sound || whole <= level->entries || whole < HASHED_SETS * ways))
         return FTH_OK;
-    if (!sound) {
+    const uint64_t halfway = whole + whole / (2 * ways);
+    if (sound && halfway + VOTES <= most) {
+        enum fth_status status = vote(search, halfway, own, step, &whole, &confidence, error);
+        if (status != FTH_OK)
+            return status;
+    }
+    if (!sound || whole == 0) {
         level->doubt = "pages fall into the sets unevenly";
         level->unsettled = true;
         level->entries = 0;
         return FTH_OK;
     }
     level->entries = whole;
-    level->entries_confidence = ((double)agree + 1) / ((double)tries + 2);
+    level->entries_confidence = confidence;
     return FTH_OK;
 }
 
