@@ -3,7 +3,8 @@
  *
  *   main.c     the commands, and which one is meant     options.c  parsing
  *   help.c     help for the terminal                    man.c      the man page
- *   output.c   where results go; errors, exit codes     cmd_*.c    one command each
+ *   output.c   where results go; errors, exit codes     launch.c   what is launched
+ *   cmd_*.c    one command each
  */
 #ifndef FATHOM_CLI_H
 #define FATHOM_CLI_H
@@ -92,6 +93,18 @@ int cli_parse(const struct cli_command *command, int count, char *const words[],
               struct cli_arguments *arguments);
 /* The value of the option ("" for one that takes none), or NULL where it was not given. */
 const char *cli_value(const struct cli_arguments *arguments, const struct cli_option *option);
+
+/* ---- launch.c ---- */
+
+/* The options of the commands that launch. */
+extern const struct cli_option cli_option_entry, cli_option_grid, cli_option_block,
+    cli_option_shared, cli_option_arg, cli_option_seed, cli_option_set;
+/* The launch that the first word and these options ask for, to be destroyed by the caller;
+ * otherwise tells why not and returns the exit code. */
+int cli_open_launch(const struct cli_arguments *arguments, struct fth_launch **launch);
+/* Where the option was given, its value as a whole number; false, and told, where it is none. */
+bool cli_whole(const struct cli_arguments *arguments, const struct cli_option *option,
+               uint64_t *number);
 
 /* ---- help.c, man.c ---- */
 

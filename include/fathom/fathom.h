@@ -274,11 +274,17 @@ FTH_MUST_USE enum fth_status fth_discover(struct fth_device *device,
 
 /* ---- kernels, executed without a GPU --------------------------------------------------------- */
 
+/* Kernels of one PTX file, launched one after the other on buffers that they share. */
 struct fth_launch;
 
-/* Reads a PTX file and chooses a kernel of it; NULL: the only one. `seed` is for random buffers. */
+/* Reads a PTX file and chooses a kernel of it; NULL: the only one. It is launched once, with the
+ * arguments and the shape that follow. `seed` is for random buffers. */
 FTH_MUST_USE enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t seed,
                                                struct fth_launch **launch, struct fth_error *error);
+/* Reads a launch file (docs/launch-files.md). `sizes`, each "NAME=VALUE", go before the file's. */
+FTH_MUST_USE enum fth_status fth_launch_read(const char *path, const char *const *sizes,
+                                             size_t size_count, struct fth_launch **launch,
+                                             struct fth_error *error);
 void fth_launch_destroy(struct fth_launch *launch);
 /* The next argument: "i32:4096", "f32:1.5", "ptr:f32[64*64]=random", "ptr:u32[]=file:data.bin". */
 FTH_MUST_USE enum fth_status fth_launch_argument(struct fth_launch *launch, const char *text,
@@ -287,30 +293,62 @@ FTH_MUST_USE enum fth_status fth_launch_argument(struct fth_launch *launch, cons
 struct fth_launch_shape {
     uint32_t grid[3], block[3]; /* 0 counts as 1 */
     size_t shared_bytes;        /* dynamic */
-    unsigned threads;           /* of the host; 0: all cores */
-    const struct fth_log *log;  /* hears of the progress; may be NULL */
+};
+/* Of what fth_launch_create made; one block of one warp otherwise. */
+void fth_launch_set_shape(struct fth_launch *launch, const struct fth_launch_shape *shape);
+
+size_t fth_launch_step_count(const struct fth_launch *launch);
+/* The kernel of a step; NULL past the last. */
+const char *fth_launch_kernel(const struct fth_launch *launch, size_t step);
+/* A size of the launch file; 0 where there is none of that name. */
+double fth_launch_size(const struct fth_launch *launch, const char *name);
+
+struct fth_run_options {
+    unsigned threads;          /* of the host; 0: all cores */
+    const struct fth_log *log; /* hears of the progress; may be NULL */
 };
 struct fth_launch_totals {
     uint64_t warp_instructions, thread_instructions;
 };
-/* Runs the kernel to its end; an access out of bounds, a barrier that cannot complete and the like
- * are errors that name line, block and thread. `totals` may be NULL. */
+/* Fills the buffers and runs every step to its end; an access out of bounds, a barrier that cannot
+ * complete and the like are errors that name kernel, line, block and thread. `options` and `totals`
+ * may be NULL. Running again begins from the first contents. */
 FTH_MUST_USE enum fth_status fth_launch_run(struct fth_launch *launch,
-                                            const struct fth_launch_shape *shape,
+                                            const struct fth_run_options *options,
                                             struct fth_launch_totals *totals,
                                             struct fth_error *error);
 
-const char *fth_launch_kernel(const struct fth_launch *launch);
-size_t fth_launch_argument_count(const struct fth_launch *launch);
-/* What an argument is, and the first `most` (0: all) of its values as text with spaces between. */
 struct fth_launch_view {
+    const char *name; /* in the launch file, else NULL */
+    size_t number;    /* else: which argument it is, from 1 */
     const char *type;
-    bool is_buffer;
+    size_t element_bytes;
     uint64_t count;
 };
+size_t fth_launch_buffer_count(const struct fth_launch *launch);
+/* What a buffer is, and the first `most` (0: all) of its values as text with spaces between. */
 FTH_MUST_USE enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index,
                                              uint64_t most, struct fth_launch_view *view,
                                              char **values, struct fth_error *error);
+/* A buffer as it is after a run, and as it was before the first; to be freed with fth_free. */
+FTH_MUST_USE enum fth_status fth_launch_values(const struct fth_launch *launch, const char *name,
+                                               struct fth_launch_view *view, void **values,
+                                               struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *name,
+                                                     struct fth_launch_view *view, void **values,
+                                                     struct fth_error *error);
+
+/* Whether a buffer holds what the launch file says it must, and in words how. */
+struct fth_verdict {
+    const char *buffer;
+    bool matches;
+    char text[192];
+};
+/* How many there are at these sizes. */
+size_t fth_launch_expectation_count(const struct fth_launch *launch);
+FTH_MUST_USE enum fth_status fth_launch_verify(const struct fth_launch *launch, size_t index,
+                                               struct fth_verdict *verdict,
+                                               struct fth_error *error);
 
 /* ---- small things that a program around the library needs too -----------------------------------
  */
