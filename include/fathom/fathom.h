@@ -350,6 +350,107 @@ FTH_MUST_USE enum fth_status fth_launch_verify(const struct fth_launch *launch, 
                                                struct fth_verdict *verdict,
                                                struct fth_error *error);
 
+/* ---- traces: what kernels access ------------------------------------------------------------- */
+
+/* Runs a launch and writes every access to global memory that its warps make, in the order in which
+ * the logical model of RDGC has them (docs/traces.md). The launch's buffers can be looked at
+ * afterwards. */
+FTH_MUST_USE enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
+                                              const struct fth_run_options *options,
+                                              struct fth_launch_totals *totals,
+                                              struct fth_error *error);
+/* Writes such a trace from one of another kind: tuples as text, or .traceg of Accel-Sim. Which one
+ * it is, its first line says. */
+FTH_MUST_USE enum fth_status fth_trace_import(const char *from, const char *path,
+                                              struct fth_error *error);
+
+struct fth_trace;
+
+/* What `path` seems to be: the bytes at its beginning. */
+enum fth_trace_kind { FTH_TRACE_NONE, FTH_TRACE_OWN, FTH_TRACE_TEXT, FTH_TRACE_TRACEG };
+enum fth_trace_kind fth_trace_recognise(const char *path);
+
+/* Reads the heads; the accesses stay in the file. One that is cut off is opened as far as it goes.
+ */
+FTH_MUST_USE enum fth_status fth_trace_open(const char *path, struct fth_trace **trace,
+                                            struct fth_error *error);
+void fth_trace_close(struct fth_trace *trace);
+/* Where the file is cut off: in words; NULL where it is whole. */
+const char *fth_trace_truncated(const struct fth_trace *trace);
+/* Of the file. */
+uint64_t fth_trace_bytes(const struct fth_trace *trace);
+
+enum fth_trace_access_kind { FTH_TRACE_READ, FTH_TRACE_WRITE, FTH_TRACE_ATOMIC };
+
+/* One launch. What is not known (of a launch that is cut off, or of another's trace) is counted
+ * from what is there. */
+struct fth_trace_launch {
+    const char *kernel;
+    uint32_t grid[3], block[3];
+    uint64_t longest;  /* L: the most accesses of a warp */
+    uint64_t accesses; /* of warps */
+    /* Requests of warps to other memories, which the trace does not hold. */
+    uint64_t shared, local, constant, texture;
+};
+size_t fth_trace_launch_count(const struct fth_trace *trace);
+const struct fth_trace_launch *fth_trace_launch_at(const struct fth_trace *trace, size_t index);
+
+/* A memory instruction of a kernel. Lines count from 1; 0: not known. */
+struct fth_trace_instruction {
+    uint32_t line; /* in the PTX; of a .traceg, the program counter */
+    uint32_t source_file, source_line;
+    uint32_t index; /* in its function, to tell apart two on one line */
+    enum fth_trace_access_kind kind;
+    uint32_t bytes;    /* a lane */
+    uint32_t cache_op; /* as in the PTX engine: 0 default, 1 .ca, 2 .cg, … */
+};
+size_t fth_trace_instruction_count(const struct fth_trace *trace);
+const struct fth_trace_instruction *fth_trace_instruction_at(const struct fth_trace *trace,
+                                                             size_t index);
+
+/* {AN, BID, WID, S, NT, {ADD}}: one access of one warp. */
+struct fth_trace_access {
+    uint64_t number; /* AN: which one of its warp, from 0 */
+    uint64_t block;  /* BID, linear */
+    uint32_t warp;   /* WID, in the block */
+    uint32_t instruction;
+    uint32_t mask;          /* lanes that take part */
+    uint32_t threads;       /* NT, as many */
+    uint64_t addresses[32]; /* of these, in the order of lanes */
+};
+
+/* The accesses of blocks `first` to `last` of a launch, by number, then block, then warp. */
+struct fth_trace_cursor;
+FTH_MUST_USE enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t launch,
+                                                   uint64_t first, uint64_t last,
+                                                   struct fth_trace_cursor **cursor,
+                                                   struct fth_error *error);
+/* *access lives until the next call; it is NULL at the end. */
+FTH_MUST_USE enum fth_status fth_trace_next(struct fth_trace_cursor *cursor,
+                                            const struct fth_trace_access **access,
+                                            struct fth_error *error);
+void fth_trace_cursor_close(struct fth_trace_cursor *cursor);
+
+/* What the accesses of a kernel, or of one of its instructions, come to over all its launches. */
+struct fth_trace_row {
+    const char *kernel;
+    const struct fth_trace_instruction *instruction; /* NULL: of the whole kernel */
+    uint64_t launches, longest;
+    /* By enum fth_trace_access_kind: requests of warps, accesses of threads, and the sectors of 32
+     * and lines of 128 bytes that the requests touch. */
+    uint64_t requests[3], accesses[3], sectors[3], lines[3];
+    uint64_t footprint_bytes[3]; /* distinct sectors of each kind, in bytes */
+    uint64_t footprint_all_bytes;
+};
+struct fth_trace_stats;
+FTH_MUST_USE enum fth_status fth_trace_stats_create(const struct fth_trace *trace,
+                                                    const struct fth_log *log,
+                                                    struct fth_trace_stats **stats,
+                                                    struct fth_error *error);
+/* NULL past the last: each kernel, and behind it its instructions. */
+const struct fth_trace_row *fth_trace_stats_row(const struct fth_trace_stats *stats, size_t index);
+void fth_trace_stats_destroy(struct fth_trace_stats *stats);
+
 /* ---- small things that a program around the library needs too -----------------------------------
  */
 
