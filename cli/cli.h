@@ -105,6 +105,7 @@ int cli_open_launch(const struct cli_arguments *arguments, struct fth_launch **l
 /* Where the option was given, its value as a whole number; false, and told, where it is none. */
 bool cli_whole(const struct cli_arguments *arguments, const struct cli_option *option,
                uint64_t *number);
+bool cli_ends_with(const char *text, const char *end);
 
 /* ---- help.c, man.c ---- */
 

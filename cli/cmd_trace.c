@@ -84,7 +84,7 @@ static const char *const kinds[] = {"read", "write", "atomic"};
 static void fill_line(const struct fth_trace_row *row, struct fth_cell *cells)
 {
     cells[0].text = row->kernel;
-    cells[1].number = row->instruction->line;
+    cells[1].number = row->instruction->line ? (double)row->instruction->line : (double)NAN;
     cells[2].number =
         row->instruction->source_line ? (double)row->instruction->source_line : (double)NAN;
     cells[3].text = kinds[row->instruction->kind];
@@ -252,12 +252,6 @@ static int trace_launch(const struct cli_arguments *arguments, const char *path)
     return result;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), tail = strlen(end);
-    return size >= tail && strcmp(text + size - tail, end) == 0;
-}
-
 /* A trace for which no file was named: beside those of others, and gone afterwards. */
 static bool make_temporary(char *path, size_t size)
 {
@@ -283,7 +277,7 @@ static int trace(const struct cli_arguments *arguments)
         return CLI_USAGE;
     }
     const char *from = arguments->words[0];
-    bool launch = ends_with(from, ".json") || ends_with(from, ".ptx");
+    bool launch = cli_ends_with(from, ".json") || cli_ends_with(from, ".ptx");
     if (!launch && fth_trace_recognise(from) == FTH_TRACE_OWN) {
         if (!output)
             return look(arguments, from);

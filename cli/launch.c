@@ -57,7 +57,7 @@ bool cli_whole(const struct cli_arguments *arguments, const struct cli_option *o
     return false;
 }
 
-static bool ends_with(const char *text, const char *end)
+bool cli_ends_with(const char *text, const char *end)
 {
     size_t size = strlen(text), tail = strlen(end);
     return size >= tail && strcmp(text + size - tail, end) == 0;
@@ -129,8 +129,8 @@ static int open_kernel(const struct cli_arguments *arguments, struct fth_launch 
 int cli_open_launch(const struct cli_arguments *arguments, struct fth_launch **launch)
 {
     *launch = NULL;
-    int result = ends_with(arguments->words[0], ".json") ? open_file(arguments, launch)
-                                                         : open_kernel(arguments, launch);
+    int result = cli_ends_with(arguments->words[0], ".json") ? open_file(arguments, launch)
+                                                             : open_kernel(arguments, launch);
     if (result != CLI_DONE) {
         fth_launch_destroy(*launch);
         *launch = NULL;

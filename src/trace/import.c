@@ -313,7 +313,7 @@ static enum fth_status read_tuple(struct import *import, char *line)
         return FTH_OK;
     if (count < 5 || !whole(words[0], &tuple.number) || !whole(words[1], &tuple.block) ||
         !whole(words[2], &who))
-        return refuse(import, "neither AN BID TID S ADD nor AN BID WID S NT ADD…");
+        return refuse(import, "neither AN BID TID S ADD nor AN BID WID S NT ADD...");
     if (tuple.block > UINT32_MAX || who >= (count == 5 ? 1024 : 32))
         return refuse(import, "a block or thread that no GPU has");
     enum fth_status status = find_instruction(import, words[3], &tuple.instruction);
@@ -429,11 +429,16 @@ enum fth_trace_kind fth_trace_recognise(const char *path)
 enum fth_status fth_trace_import(const char *from, const char *path, struct fth_error *error)
 {
     struct fth_trace_writer *writer;
+    struct fth_lines *lines;
+    enum fth_status status = fth_lines_open(from, &lines, error);
+    if (status != FTH_OK)
+        return status;
+    fth_lines_close(lines);
     enum fth_trace_kind kind = fth_trace_recognise(from);
     if (kind != FTH_TRACE_TEXT && kind != FTH_TRACE_TRACEG)
         return fth_fail(error, FTH_INVALID, "read trace", from,
                         "it begins neither as tuples do nor as a .traceg");
-    enum fth_status status = fth_trace_writer_create(path, &writer, error);
+    status = fth_trace_writer_create(path, &writer, error);
     if (status != FTH_OK)
         return status;
     status = kind == FTH_TRACE_TEXT ? import_text(from, writer, error)

@@ -176,6 +176,14 @@ FTH_MUST_USE enum fth_status fth_launch_parse_argument(struct fth_launch *launch
 /* A path that is relative to the launch file's folder; NULL without memory. */
 const char *fth_launch_beside(struct fth_launch *launch, const char *path);
 
+/* ---- launch_file.c ---- */
+
+/* fth_launch_read of a text; `path` is where it stands, for messages and the files it names. */
+FTH_MUST_USE enum fth_status fth_launch_read_text(const char *path, const char *text, size_t size,
+                                                  const char *const *sizes, size_t size_count,
+                                                  struct fth_launch **launch,
+                                                  struct fth_error *error);
+
 /* ---- execute.c ---- */
 
 /* Runs everything from the start on an executor, which belongs to the launch from then on. */

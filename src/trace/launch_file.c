@@ -9,7 +9,7 @@
 
 #define LARGEST_BYTES ((size_t)16 * 1024 * 1024)
 
-enum { MOST_STEPS = 1 << 20, MOST_LOOPS = 8 };
+enum { MOST_STEPS = 1 << 16, MOST_LOOPS = 8 };
 
 static const char operation[] = "read launch file";
 
@@ -18,6 +18,7 @@ struct reader {
     const json_t *root;
     struct fth_json_path path;
     unsigned loops;
+    size_t rounds; /* of all loops together: they may hold no launch */
     struct fth_error *error;
 };
 
@@ -322,7 +323,9 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
     reader->loops++;
     for (double t = from; t < to && status == FTH_OK; t++) {
         scope->variables[variable].value = t;
-        status = read_steps(reader, object);
+        status = ++reader->rounds > MOST_STEPS
+                     ? refuse(reader, "loops of more than %d rounds", MOST_STEPS)
+                     : read_steps(reader, object);
     }
     reader->loops--;
     if (status == FTH_OK)
@@ -380,9 +383,7 @@ static enum fth_status read_expectation(struct reader *reader, const json_t *obj
     struct fth_expectation expected = {0};
     bool same = false;
     enum fth_status status = check_keys(reader, object, keys, FTH_COUNT(keys));
-    if (status == FTH_OK)
-        status = has_sizes(reader, object, &same);
-    if (status != FTH_OK || !same)
+    if (status != FTH_OK)
         return status;
     const char *name = json_string_value(json_object_get(object, "buffer"));
     for (expected.buffer = 0; expected.buffer < launch->buffer_count; expected.buffer++)
@@ -390,6 +391,9 @@ static enum fth_status read_expectation(struct reader *reader, const json_t *obj
             break;
     if (expected.buffer == launch->buffer_count)
         return refuse(reader, "\"buffer\" must name one of the buffers");
+    status = has_sizes(reader, object, &same);
+    if (status != FTH_OK || !same)
+        return status;
     const char *file = json_string_value(json_object_get(object, "file"));
     expected.path = file ? fth_launch_beside(launch, file) : NULL;
     if (file && !expected.path)
@@ -469,19 +473,17 @@ static enum fth_status read_document(struct reader *reader, const char *const *s
     return status == FTH_OK ? read_expectations(reader) : status;
 }
 
-enum fth_status fth_launch_read(const char *path, const char *const *sizes, size_t size_count,
-                                struct fth_launch **out, struct fth_error *error)
+enum fth_status fth_launch_read_text(const char *path, const char *text, size_t size,
+                                     const char *const *sizes, size_t size_count,
+                                     struct fth_launch **out, struct fth_error *error)
 {
-    struct fth_buffer content = {0};
     json_t *root = NULL;
     struct fth_launch *launch;
     *out = NULL;
     enum fth_status status = fth_launch_new(path, 1, &launch, error);
     if (status != FTH_OK)
         return status;
-    status = fth_file_read(path, LARGEST_BYTES, &content, error);
-    if (status == FTH_OK)
-        status = fth_json_parse(path, content.data, content.size, &root, error);
+    status = fth_json_parse(path, text, size, &root, error);
     if (status == FTH_OK) {
         struct reader reader = {.launch = launch, .root = root, .error = error};
         status = read_document(&reader, sizes, size_count);
@@ -491,6 +493,18 @@ enum fth_status fth_launch_read(const char *path, const char *const *sizes, size
     else
         fth_launch_destroy(launch);
     json_decref(root);
+    return status;
+}
+
+enum fth_status fth_launch_read(const char *path, const char *const *sizes, size_t size_count,
+                                struct fth_launch **out, struct fth_error *error)
+{
+    struct fth_buffer content = {0};
+    *out = NULL;
+    enum fth_status status = fth_file_read(path, LARGEST_BYTES, &content, error);
+    if (status == FTH_OK)
+        status =
+            fth_launch_read_text(path, content.data, content.size, sizes, size_count, out, error);
     fth_buffer_fini(&content);
     return status;
 }

@@ -101,7 +101,7 @@ static enum fth_status check(const struct fth_launch *launch,
     enum fth_status status = fth_launch_values(launch, buffer->name, &view, &values, error);
     size_t bytes = (size_t)(buffer->count * buffer->element->bytes);
     if (status == FTH_OK && expected->path) {
-        status = fth_file_read(expected->path, bytes + 1, &wanted, error);
+        status = fth_file_read(expected->path, (size_t)1 << 36, &wanted, error);
         if (status == FTH_OK && wanted.size != bytes)
             status = fth_fail(error, FTH_INVALID, "read", expected->path,
                               "it holds %zu bytes, and the buffer '%s' has %zu", wanted.size,
