@@ -37,7 +37,7 @@ static const struct {
 
 /* Every operation puts one value on the stack and takes at most two, so that the stack is never
  * deeper than the row is long. */
-enum { MOST_OPERATIONS = 128, MOST_DEPTH = 32 };
+enum { MOST_OPERATIONS = 64, MOST_DEPTH = 32 };
 
 struct operation_row {
     enum operation operation;
@@ -241,9 +241,8 @@ static bool takes_two(enum operation operation)
 
 double fth_expression_value(const struct fth_expression *expression, const struct fth_scope *scope)
 {
-    double stack[MOST_OPERATIONS];
+    double stack[MOST_OPERATIONS] = {NAN};
     size_t depth = 0;
-    stack[0] = NAN;
     for (size_t i = 0; i < expression->count; i++) {
         const struct operation_row *row = &expression->rows[i];
         if (row->operation == OP_NUMBER) {

@@ -95,6 +95,26 @@ void fth_lines_close(struct fth_lines *lines)
     free(lines);
 }
 
+const char *fth_text_behind(const char *text, const char *beginning)
+{
+    size_t size = strlen(beginning);
+    return strncmp(text, beginning, size) == 0 ? text + size : NULL;
+}
+
+bool fth_text_numbers(const char *text, int base, uint64_t most, size_t count, uint64_t *numbers)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        text += strspn(text, " \t,(");
+        errno = 0;
+        numbers[i] = strtoull(text, &end, base);
+        if (end == text || *text == '-' || errno || numbers[i] > most)
+            return false;
+        text = end;
+    }
+    return true;
+}
+
 /* ---- a launch, until it is complete ---- */
 
 /* One thread's share of an access. */
@@ -333,12 +353,14 @@ static enum fth_status read_tuple(struct import *import, char *line)
 
 static enum fth_status read_shape(struct import *import, const char *text, uint32_t shape[3])
 {
-    uint64_t threads = 1;
-    if (sscanf(text, "%u %u %u", &shape[0], &shape[1], &shape[2]) != 3 || !shape[0] || !shape[1] ||
-        !shape[2])
+    uint64_t threads = 1, numbers[3];
+    if (!fth_text_numbers(text, 10, 0x7fffffff, 3, numbers) || !numbers[0] || !numbers[1] ||
+        !numbers[2])
         return refuse(import, "three numbers expected");
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
+        shape[i] = (uint32_t)numbers[i];
         threads *= shape[i] <= 1024 ? shape[i] : 1025;
+    }
     import->begun = true;
     return shape == import->block && threads > 1024 ? refuse(import, "a block that no GPU takes")
                                                     : FTH_OK;
@@ -346,9 +368,14 @@ static enum fth_status read_shape(struct import *import, const char *text, uint3
 
 static enum fth_status read_instruction(struct import *import, const char *text)
 {
-    unsigned number, bytes, line, source;
-    if (sscanf(text, "%u bytes %u line %u source %u", &number, &bytes, &line, &source) != 4 ||
-        number >= MOST_INSTRUCTIONS || bytes < 1 || bytes > 64)
+    static const char *const names[] = {"bytes ", "line ", "source "};
+    uint64_t facts[3], number;
+    bool fine = fth_text_numbers(text, 10, MOST_INSTRUCTIONS - 1, 1, &number);
+    for (size_t i = 0; i < FTH_COUNT(names) && fine; i++) {
+        const char *at = strstr(text, names[i]);
+        fine = at && fth_text_numbers(at + strlen(names[i]), 10, UINT32_MAX, 1, &facts[i]);
+    }
+    if (!fine || facts[0] < 1 || facts[0] > 64)
         return refuse(import, "not such as 'instruction 3 bytes 4 line 57 source 12'");
     while (import->given_count <= number) {
         if (!fth_grow((void **)&import->given, import->given_count, &import->given_capacity,
@@ -357,8 +384,10 @@ static enum fth_status read_instruction(struct import *import, const char *text)
                             "out of memory");
         import->given[import->given_count++] = (struct fth_trace_instruction){.bytes = 4};
     }
-    import->given[number] = (struct fth_trace_instruction){
-        .bytes = bytes, .line = line, .source_line = source, .index = number};
+    import->given[number] = (struct fth_trace_instruction){.bytes = (uint32_t)facts[0],
+                                                           .line = (uint32_t)facts[1],
+                                                           .source_line = (uint32_t)facts[2],
+                                                           .index = (uint32_t)number};
     return FTH_OK;
 }
 
@@ -366,18 +395,19 @@ static enum fth_status read_comment(struct import *import, char *text)
 {
     text += strspn(text, "# \t");
     text[strcspn(text, "\r")] = '\0';
-    if (strncmp(text, "kernel ", 7) == 0) {
+    const char *behind;
+    if ((behind = fth_text_behind(text, "kernel "))) {
         enum fth_status status = end_launch(import);
-        snprintf(import->kernel, sizeof import->kernel, "%s", text + 7);
+        snprintf(import->kernel, sizeof import->kernel, "%s", behind);
         import->begun = true;
         return status;
     }
-    if (strncmp(text, "grid ", 5) == 0)
-        return read_shape(import, text + 5, import->grid);
-    if (strncmp(text, "block ", 6) == 0)
-        return read_shape(import, text + 6, import->block);
-    if (strncmp(text, "instruction ", 12) == 0)
-        return read_instruction(import, text + 12);
+    if ((behind = fth_text_behind(text, "grid ")))
+        return read_shape(import, behind, import->grid);
+    if ((behind = fth_text_behind(text, "block ")))
+        return read_shape(import, behind, import->block);
+    if ((behind = fth_text_behind(text, "instruction ")))
+        return read_instruction(import, behind);
     return FTH_OK;
 }
 

@@ -107,10 +107,10 @@ enum fth_status fth_launch_new(const char *path, uint64_t seed, struct fth_launc
 enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t seed,
                                   struct fth_launch **out, struct fth_error *error)
 {
-    struct fth_launch *launch;
+    struct fth_launch *launch = NULL;
     *out = NULL;
     enum fth_status status = fth_launch_new(path, seed, &launch, error);
-    if (status != FTH_OK)
+    if (!launch)
         return status;
     status = fth_ptx_read_file(path, &launch->module, error);
     const struct fth_ptx_kernel *found =
@@ -173,6 +173,7 @@ static enum fth_status evaluate(const struct fth_launch *launch, const char *tex
                                 double *value, struct fth_error *error)
 {
     char copy[256];
+    *value = 0;
     if (size >= sizeof copy)
         return fth_fail(error, FTH_INVALID, "read expression", text, "too long");
     memcpy(copy, text, size);
@@ -326,7 +327,7 @@ static enum fth_status parse_scalar(const struct fth_launch *launch, const char 
         return fth_fail(
             error, FTH_INVALID, operation, text,
             "begins with no type; i32:5, f32:1.5 and ptr:f32[1024]=random are arguments");
-    double value;
+    double value = 0;
     if (text[size] == ':' &&
         (fth_element_parse(argument->element, text + size + 1, &argument->bits) ||
          (fth_launch_evaluate(launch, text + size + 1, &value, NULL) == FTH_OK &&

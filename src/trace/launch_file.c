@@ -364,7 +364,7 @@ static enum fth_status has_sizes(struct reader *reader, const json_t *object, bo
     json_object_foreach ((json_t *)sizes, key, value) {
         const struct fth_scope *scope = &reader->launch->scope;
         size_t variable = fth_scope_find(scope, key, strlen(key));
-        double number;
+        double number = 0;
         if (variable == FTH_MOST_VARIABLES)
             return refuse(reader, "there is no size '%s'", key);
         enum fth_status status = read_number(reader, value, &number);
@@ -478,10 +478,10 @@ enum fth_status fth_launch_read_text(const char *path, const char *text, size_t 
                                      struct fth_launch **out, struct fth_error *error)
 {
     json_t *root = NULL;
-    struct fth_launch *launch;
+    struct fth_launch *launch = NULL;
     *out = NULL;
     enum fth_status status = fth_launch_new(path, 1, &launch, error);
-    if (status != FTH_OK)
+    if (!launch)
         return status;
     status = fth_json_parse(path, text, size, &root, error);
     if (status == FTH_OK) {

@@ -448,8 +448,10 @@ enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t laun
     *cursor = (struct fth_trace_cursor){.trace = trace, .first = first, .last = last};
     enum fth_status status = find_runs(cursor, launch, error);
     cursor->heap = calloc(cursor->run_count + 1, sizeof *cursor->heap);
-    if (status == FTH_OK && !cursor->heap)
-        status = no_memory(error);
+    if (!cursor->heap) {
+        fth_trace_cursor_close(cursor);
+        return status == FTH_OK ? no_memory(error) : status;
+    }
     for (size_t i = 0; i < cursor->run_count && status == FTH_OK; i++) {
         status = begin_frame(cursor, &cursor->runs[i], error);
         if (status == FTH_OK && run_next(cursor, &cursor->runs[i], &status, error))

@@ -199,5 +199,9 @@ FTH_MUST_USE enum fth_status fth_lines_next(struct fth_lines *lines, char **line
                                             struct fth_error *error);
 size_t fth_lines_number(const struct fth_lines *lines);
 void fth_lines_close(struct fth_lines *lines);
+/* What stands behind a beginning, or NULL where the text does not begin so. */
+const char *fth_text_behind(const char *text, const char *beginning);
+/* `count` whole numbers up to `most`, with blanks, commas or parentheses between. */
+bool fth_text_numbers(const char *text, int base, uint64_t most, size_t count, uint64_t *numbers);
 
 #endif

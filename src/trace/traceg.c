@@ -19,8 +19,7 @@ struct traceg {
     struct fth_trace_writer *writer;
     char kernel[256];
     uint32_t grid[3], block[3];
-    unsigned version, lineinfo;
-    unsigned long long shared_base, local_base;
+    uint64_t version, lineinfo, shared_base, local_base;
     bool begun;
     uint64_t block_index;
     uint32_t warp;
@@ -39,17 +38,34 @@ static enum fth_status refuse(struct traceg *traceg, const char *cause)
                     fth_lines_number(traceg->lines), cause);
 }
 
+/* Three numbers in parentheses, where the line is about them. */
+static void read_shape(const char *line, const char *what, uint32_t shape[3])
+{
+    const char *text = fth_text_behind(line, what);
+    uint64_t numbers[3];
+    if (text && fth_text_numbers(text, 10, 0x7fffffff, 3, numbers))
+        for (int i = 0; i < 3; i++)
+            shape[i] = (uint32_t)numbers[i];
+}
+
+static void read_fact(const char *line, const char *what, int base, uint64_t *number)
+{
+    const char *text = fth_text_behind(line, what);
+    if (text && !fth_text_numbers(text, base, UINT64_MAX, 1, number))
+        *number = 0;
+}
+
 static void read_head(struct traceg *traceg, const char *line)
 {
-    if (strncmp(line, "-kernel name = ", 15) == 0)
-        snprintf(traceg->kernel, sizeof traceg->kernel, "%s", line + 15);
-    sscanf(line, "-grid dim = (%u,%u,%u)", &traceg->grid[0], &traceg->grid[1], &traceg->grid[2]);
-    sscanf(line, "-block dim = (%u,%u,%u)", &traceg->block[0], &traceg->block[1],
-           &traceg->block[2]);
-    sscanf(line, "-accelsim tracer version = %u", &traceg->version);
-    sscanf(line, "-enable lineinfo = %u", &traceg->lineinfo);
-    sscanf(line, "-shmem base_addr = %llx", &traceg->shared_base);
-    sscanf(line, "-local mem base_addr = %llx", &traceg->local_base);
+    const char *name = fth_text_behind(line, "-kernel name = ");
+    if (name)
+        snprintf(traceg->kernel, sizeof traceg->kernel, "%s", name);
+    read_shape(line, "-grid dim = ", traceg->grid);
+    read_shape(line, "-block dim = ", traceg->block);
+    read_fact(line, "-accelsim tracer version = ", 10, &traceg->version);
+    read_fact(line, "-enable lineinfo = ", 10, &traceg->lineinfo);
+    read_fact(line, "-shmem base_addr = ", 16, &traceg->shared_base);
+    read_fact(line, "-local mem base_addr = ", 16, &traceg->local_base);
 }
 
 static enum fth_status begin(struct traceg *traceg)
@@ -66,11 +82,12 @@ static enum fth_status begin(struct traceg *traceg)
 
 static enum fth_status begin_block(struct traceg *traceg, const char *line)
 {
-    uint32_t at[3];
-    if (sscanf(line, "thread block = %u,%u,%u", &at[0], &at[1], &at[2]) != 3)
+    const char *text = fth_text_behind(line, "thread block = ");
+    uint64_t at[3];
+    if (!text || !fth_text_numbers(text, 10, 0x7fffffff, 3, at))
         return refuse(traceg, "not such as 'thread block = 0,0,0'");
     enum fth_status status = traceg->begun ? FTH_OK : begin(traceg);
-    traceg->block_index = ((uint64_t)at[2] * traceg->grid[1] + at[1]) * traceg->grid[0] + at[0];
+    traceg->block_index = (at[2] * traceg->grid[1] + at[1]) * traceg->grid[0] + at[0];
     memset(traceg->numbers, 0, sizeof traceg->numbers);
     return status;
 }
@@ -130,7 +147,7 @@ static char *next_word(char **at)
     return word;
 }
 
-static bool number(char **at, int base, unsigned long long *value)
+static bool read_number(char **at, int base, unsigned long long *value)
 {
     char *word = next_word(at), *end;
     if (!word)
@@ -143,7 +160,7 @@ static bool number(char **at, int base, unsigned long long *value)
 static bool skip_registers(char **at)
 {
     unsigned long long count;
-    if (!number(at, 10, &count) || count > 16)
+    if (!read_number(at, 10, &count) || count > 16)
         return false;
     for (unsigned long long i = 0; i < count; i++)
         if (!next_word(at))
@@ -154,7 +171,7 @@ static bool skip_registers(char **at)
 static bool read_addresses(char **at, size_t count, uint64_t addresses[32])
 {
     unsigned long long how, first, value;
-    if (!number(at, 10, &how) || how > 2 || !number(at, 16, &first))
+    if (!read_number(at, 10, &how) || how > 2 || !read_number(at, 16, &first))
         return false;
     addresses[0] = first;
     char *word = how == 1 ? next_word(at) : NULL;
@@ -163,7 +180,7 @@ static bool read_addresses(char **at, size_t count, uint64_t addresses[32])
     long long stride = word ? strtoll(word, NULL, 10) : 0;
     for (size_t i = 1; i < count; i++) {
         if (how == 0) {
-            if (!number(at, 16, &value))
+            if (!read_number(at, 16, &value))
                 return false;
             addresses[i] = value;
             continue;
@@ -176,7 +193,7 @@ static bool read_addresses(char **at, size_t count, uint64_t addresses[32])
     return true;
 }
 
-static bool in_window(uint64_t address, unsigned long long base)
+static bool in_window(uint64_t address, uint64_t base)
 {
     return base && address - base < WINDOW_BYTES;
 }
@@ -199,14 +216,14 @@ static enum fth_status read_instruction(struct traceg *traceg, char *line)
 {
     unsigned long long pc, mask, width, source = 0, skipped;
     for (int i = 0; i < 4 && traceg->version < 3; i++)
-        if (!number(&line, 10, &skipped))
+        if (!read_number(&line, 10, &skipped))
             return refuse(traceg, "no block and warp");
-    if (traceg->lineinfo && !number(&line, 10, &source))
+    if (traceg->lineinfo && !read_number(&line, 10, &source))
         return refuse(traceg, "no source line");
     char *opcode = NULL;
-    if (!number(&line, 16, &pc) || !number(&line, 16, &mask) || mask > UINT32_MAX ||
+    if (!read_number(&line, 16, &pc) || !read_number(&line, 16, &mask) || mask > UINT32_MAX ||
         !skip_registers(&line) || !(opcode = next_word(&line)) || !skip_registers(&line) ||
-        !number(&line, 10, &width))
+        !read_number(&line, 10, &width))
         return refuse(traceg, "no instruction as Accel-Sim's tracer writes it");
     struct fth_trace_instruction facts = {.line = (uint32_t)pc, .source_line = (uint32_t)source};
     uint64_t addresses[32] = {0};
@@ -247,11 +264,14 @@ static enum fth_status read_line(struct traceg *traceg, char *line)
     if (strncmp(line, "thread block", 12) == 0)
         return begin_block(traceg, line);
     uint32_t warps = (traceg->block[0] * traceg->block[1] * traceg->block[2] + 31) / 32;
-    if (strncmp(line, "warp", 4) == 0)
-        return sscanf(line, "warp = %u", &traceg->warp) == 1 && traceg->warp < warps &&
-                       traceg->warp < 32
-                   ? FTH_OK
-                   : refuse(traceg, "a warp that the block does not have");
+    const char *warp = fth_text_behind(line, "warp = ");
+    uint64_t number;
+    if (warp) {
+        if (!fth_text_numbers(warp, 10, 31, 1, &number) || number >= warps)
+            return refuse(traceg, "a warp that the block does not have");
+        traceg->warp = (uint32_t)number;
+        return FTH_OK;
+    }
     return traceg->begun ? read_instruction(traceg, line)
                          : refuse(traceg, "an instruction outside of a thread block");
 }

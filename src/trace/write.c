@@ -205,8 +205,8 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
     if (run->count > writer->order_capacity) {
         free(writer->order);
         free(writer->other);
-        writer->order = malloc(run->count * sizeof *writer->order);
-        writer->other = malloc(run->count * sizeof *writer->other);
+        writer->order = calloc(run->count, sizeof *writer->order);
+        writer->other = calloc(run->count, sizeof *writer->other);
         writer->order_capacity = writer->order && writer->other ? run->count : 0;
     }
     uint32_t *counts = malloc((most_values + 1) * sizeof *counts);

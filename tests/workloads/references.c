@@ -152,11 +152,11 @@ static void fdtd(struct values *v)
     for (size_t t = 0; t < steps; t++) {
         for (size_t i = 0; i < n * n; i++)
             ey[i] = i < n ? values_of(v, "source")[t] : ey[i] - 0.5 * (hz[i] - hz[i - n]);
-        for (size_t i = 0; i < n * n; i++)
-            if (i % n)
+        for (size_t y = 0; y < n; y++)
+            for (size_t i = y * n + 1; i < (y + 1) * n; i++)
                 ex[i] -= 0.5 * (hz[i] - hz[i - 1]);
-        for (size_t i = 0; i + n < n * n; i++)
-            if (i % n < n - 1)
+        for (size_t y = 0; y + 1 < n; y++)
+            for (size_t i = y * n; i + 1 < (y + 1) * n; i++)
                 hz[i] -= F(0.7) * (ex[i + 1] - ex[i] + ey[i + n] - ey[i]);
     }
 }

@@ -22,7 +22,7 @@ struct values {
     size_t count;
 };
 
-static void fail(const char *what, const struct fth_error *error)
+_Noreturn static void fail(const char *what, const struct fth_error *error)
 {
     char text[600];
     printf("Bail out! %s: %s\n", what, fth_error_text(error, text, sizeof text));
@@ -125,8 +125,9 @@ static int show_one(const char *name, const char *size)
         struct fth_launch_view view;
         void *raw;
         double sum, moment, magnitude;
-        if (fth_launch_values(values.launch, output->buffer, &view, &raw, NULL) != FTH_OK)
-            return 1;
+        struct fth_error error = FTH_NO_ERROR;
+        if (fth_launch_values(values.launch, output->buffer, &view, &raw, &error) != FTH_OK)
+            fail(output->buffer, &error);
         fth_free(raw);
         fth_values_digest(fth_element_find("f64", 3), values_of(&values, output->buffer),
                           view.count, &sum, &moment, &magnitude);
