@@ -32,9 +32,9 @@ __device__ struct state load(const float *variables, int n, int cell)
 __device__ float flow(const struct state *s, const float *normal, float *flux)
 {
     float pressure = pressure_of(s);
-    float through = (s->momentum[0] * normal[0] + s->momentum[1] * normal[1] +
-                     s->momentum[2] * normal[2]) /
-                    s->density;
+    float through =
+        (s->momentum[0] * normal[0] + s->momentum[1] * normal[1] + s->momentum[2] * normal[2]) /
+        s->density;
     flux[0] = s->density * through;
     for (int i = 0; i < 3; i++)
         flux[1 + i] = s->momentum[i] * through + pressure * normal[i];

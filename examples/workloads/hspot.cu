@@ -1,8 +1,8 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
 /* How a chip heats up: each step a cell gains by its power, and by heat from its neighbours and the
- * air. A block keeps 16 x 16 cells in shared memory and moves the 14 x 14 in the middle; the edge of
- * the chip is its own neighbour. */
+ * air. A block keeps 16 x 16 cells in shared memory and moves the 14 x 14 in the middle; the edge
+ * of the chip is its own neighbour. */
 enum { TILE = 16 };
 
 extern "C" __global__ void heat(const float *power, const float *from, float *to, int n, float step,
@@ -15,8 +15,8 @@ extern "C" __global__ void heat(const float *power, const float *from, float *to
     float here = from[near_y * n + near_x];
     tile[threadIdx.y][threadIdx.x] = here;
     __syncthreads();
-    bool middle = threadIdx.x > 0 && threadIdx.x < TILE - 1 && threadIdx.y > 0 &&
-                  threadIdx.y < TILE - 1;
+    bool middle =
+        threadIdx.x > 0 && threadIdx.x < TILE - 1 && threadIdx.y > 0 && threadIdx.y < TILE - 1;
     if (!middle || x >= n || y >= n)
         return;
     float west = tile[threadIdx.y][threadIdx.x - 1], east = tile[threadIdx.y][threadIdx.x + 1];

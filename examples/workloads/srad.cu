@@ -1,16 +1,17 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* Speckle-reducing anisotropic diffusion (Yu and Acton) of an image. moments: the sum and the sum of
- * squares over it, by a tree in shared memory and an atomic a block. coefficients: how far each
- * pixel may mix with its neighbours, little where the image changes more than its noise. diffuse:
- * they mix. The edge of the image is its own neighbour. */
+/* Speckle-reducing anisotropic diffusion (Yu and Acton) of an image. moments: the sum and the sum
+ * of squares over it, by a tree in shared memory and an atomic a block, in double precision, since
+ * the variance is their small difference. coefficients: how far each pixel may mix with its
+ * neighbours, little where the image changes more than its noise. diffuse: they mix. The edge of
+ * the image is its own neighbour. */
 enum { BLOCK = 256 };
 
-extern "C" __global__ void moments(const float *image, float *sums, int count)
+extern "C" __global__ void moments(const float *image, double *sums, int count)
 {
-    __shared__ float sum[BLOCK], squares[BLOCK];
+    __shared__ double sum[BLOCK], squares[BLOCK];
     int thread = threadIdx.x, here = blockIdx.x * BLOCK + thread;
-    float value = here < count ? image[here] : 0;
+    double value = here < count ? image[here] : 0;
     sum[thread] = value;
     squares[thread] = value * value;
     __syncthreads();
@@ -27,7 +28,7 @@ extern "C" __global__ void moments(const float *image, float *sums, int count)
     }
 }
 
-extern "C" __global__ void coefficients(const float *image, const float *sums, float *north,
+extern "C" __global__ void coefficients(const float *image, const double *sums, float *north,
                                         float *south, float *west, float *east, float *coefficient,
                                         int n)
 {
@@ -36,16 +37,16 @@ extern "C" __global__ void coefficients(const float *image, const float *sums, f
     if (x >= n || y >= n)
         return;
     int at = y * n + x;
-    float mean = sums[0] / ((float)n * n), variance = sums[1] / ((float)n * n) - mean * mean;
-    float noise = variance / (mean * mean);
+    double mean = sums[0] / n / n, variance = sums[1] / n / n - mean * mean;
+    float noise = (float)(variance / (mean * mean));
     float here = image[at];
     float to_north = image[max(y - 1, 0) * n + x] - here;
     float to_south = image[min(y + 1, n - 1) * n + x] - here;
     float to_west = image[y * n + max(x - 1, 0)] - here;
     float to_east = image[y * n + min(x + 1, n - 1)] - here;
-    float gradient = (to_north * to_north + to_south * to_south + to_west * to_west +
-                      to_east * to_east) /
-                     (here * here);
+    float gradient =
+        (to_north * to_north + to_south * to_south + to_west * to_west + to_east * to_east) /
+        (here * here);
     float laplacian = (to_north + to_south + to_west + to_east) / here;
     float spread = 1 + 0.25f * laplacian;
     float change = (0.5f * gradient - laplacian * laplacian / 16) / (spread * spread);

@@ -359,7 +359,7 @@ static const struct workload workloads[] = {
     {"hspot", "N=50", hspot, {{"heat", 1e-6}, {"next", 1e-6}}},
     {"mvt", "N=300", mvt, {{"x1", 5e-6}, {"x2", 5e-6}}},
     {"nw", "N=128", nw, {{"table", 0}}},
-    {"srad", "N=80", srad, {{"image", 2e-6}, {"coefficient", 1e-3}, {"sums", 5e-6}}},
+    {"srad", "N=80", srad, {{"image", 2e-6}, {"coefficient", 5e-6}, {"sums", 1e-12}}},
     {"syr2k", "N=70", syr2k, {{"c", 4e-6}}},
     {"syrk", "N=70", syrk, {{"c", 4e-6}}},
 };
