@@ -178,7 +178,7 @@ static int dump(const struct fth_trace *trace)
         status = fth_trace_cursor_open(trace, i, 0, UINT64_MAX, &cursor, &error);
         if (status == FTH_OK)
             status = fth_trace_next(cursor, &access, &error);
-        while (status == FTH_OK && access && !ferror(stdout)) {
+        while (status == FTH_OK && access && !ferror(stdout) && !cli_log.interrupted(NULL)) {
             print_access(trace, access);
             status = fth_trace_next(cursor, &access, &error);
         }
@@ -243,6 +243,7 @@ static int trace_launch(const struct cli_arguments *arguments, const char *path)
     int result = cli_open_launch(arguments, &launch);
     if (result != CLI_DONE)
         return result;
+    cli_catch_interrupts(); /* what is half written must go */
     if (fth_launch_trace(launch, path, &(struct fth_run_options){.log = &cli_log}, NULL, &error) !=
         FTH_OK)
         result = cli_fail(&error);

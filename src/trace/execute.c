@@ -74,7 +74,10 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
     for (size_t i = 0; i < launch->buffer_count && status == FTH_OK; i++)
         status = place(launch, i, error);
     for (size_t i = 0; i < launch->step_count && status == FTH_OK; i++) {
-        status = run_step(launch, &launch->steps[i], options ? options : &plain, &counted, error);
+        status =
+            fth_log_interrupted(options ? options->log : NULL)
+                ? fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted")
+                : run_step(launch, &launch->steps[i], options ? options : &plain, &counted, error);
         if (status != FTH_OK && launch->step_count > 1)
             fth_error_context(error, "launch %zu of %zu", i + 1, launch->step_count);
     }

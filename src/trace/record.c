@@ -50,6 +50,7 @@ struct recorder {
     struct held *held; /* by index */
     size_t held_bytes;
     uint64_t next; /* the cluster whose turn it is */
+    const struct fth_log *log;
     enum fth_status status;
     struct fth_error error;
 };
@@ -226,7 +227,10 @@ static bool see_done(void *user, uint64_t index)
     struct worker *worker = this_worker(recorder);
     bool fine = worker != NULL;
     pthread_mutex_lock(&recorder->lock);
-    if (!worker) {
+    if (fth_log_interrupted(recorder->log)) {
+        fth_fail(&recorder->error, FTH_INTERRUPTED, "trace launch", NULL, "interrupted");
+        fine = fail(recorder, FTH_INTERRUPTED);
+    } else if (!worker) {
         fail(recorder, FTH_OK);
     } else if (index != recorder->next) {
         fine = hold(recorder, worker, index);
@@ -282,6 +286,7 @@ static enum fth_status traced_run(void *context, const struct fth_step *step, co
     struct fth_error engines = FTH_NO_ERROR;
     recorder->next = 0;
     recorder->held_bytes = 0;
+    recorder->log = options->log;
     enum fth_status status = fth_trace_writer_begin(recorder->writer, step->kernel->name,
                                                     step->grid, step->block, error);
     if (status == FTH_OK)
