@@ -228,7 +228,7 @@ static bool see_done(void *user, uint64_t index)
     bool fine = worker != NULL;
     pthread_mutex_lock(&recorder->lock);
     if (fth_log_interrupted(recorder->log)) {
-        fth_fail(&recorder->error, FTH_INTERRUPTED, "trace launch", NULL, "interrupted");
+        fth_fail(&recorder->error, FTH_INTERRUPTED, "run launches", NULL, "interrupted");
         fine = fail(recorder, FTH_INTERRUPTED);
     } else if (!worker) {
         fail(recorder, FTH_OK);
