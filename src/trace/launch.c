@@ -112,6 +112,7 @@ enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t
     enum fth_status status = fth_launch_new(path, seed, &launch, error);
     if (!launch)
         return status;
+    launch->ptx_path = launch->path;
     status = fth_ptx_read_file(path, &launch->module, error);
     const struct fth_ptx_kernel *found =
         status == FTH_OK ? fth_launch_find(launch, kernel, error) : NULL;

@@ -135,6 +135,7 @@ struct fth_expectation {
 struct fth_launch {
     struct fth_arena arena;
     char *path;
+    const char *ptx_path; /* of the module, for an executor that compiles it itself */
     struct fth_ptx_module *module;
     struct fth_scope scope; /* the sizes, and `i` for contents */
     uint64_t seed;

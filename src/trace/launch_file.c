@@ -443,6 +443,7 @@ static enum fth_status read_module(struct reader *reader)
     if (!path)
         return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->launch->path,
                         "out of memory");
+    reader->launch->ptx_path = path;
     return fth_ptx_read_file(path, &reader->launch->module, reader->error);
 }
 
