@@ -224,6 +224,10 @@ static enum fth_status parse_random(const struct fth_launch *launch, const char 
         status = evaluate(launch, how + low + 1, high - 1, &buffer->high, error);
     if (status == FTH_OK && !(buffer->low <= buffer->high))
         status = fth_fail(error, FTH_INVALID, operation, how, "the second must be the larger");
+    if (status == FTH_OK && !buffer->element->is_float &&
+        (ceil(buffer->low) > floor(buffer->high) || fabs(buffer->low) > FTH_JSON_MAX_NUMBER ||
+         fabs(buffer->high) > FTH_JSON_MAX_NUMBER))
+        status = fth_fail(error, FTH_INVALID, operation, how, "there is no whole number between");
     return status;
 }
 
