@@ -4,6 +4,7 @@
  *   main.c     the commands, and which one is meant     options.c  parsing
  *   help.c     help for the terminal                    man.c      the man page
  *   output.c   where results go; errors, exit codes     device.c   the device that is meant
+ *   launch.c   what is launched
  *   cmd_*.c    one command each
  */
 #ifndef FATHOM_CLI_H
@@ -78,7 +79,7 @@ enum cli_exit {
 /* ---- main.c ---- */
 
 extern const struct cli_command cli_bare, cli_topo, cli_bench, cli_gpus, cli_devices,
-    cli_fingerprint, cli_run, cli_completion, cli_help;
+    cli_fingerprint, cli_run, cli_trace, cli_completion, cli_help;
 /* NULL past the last; the first is fathom itself. */
 const struct cli_command *cli_command_at(size_t index);
 /* NULL, with a message on stderr, where there is none. */
@@ -95,6 +96,19 @@ int cli_parse(const struct cli_command *command, int count, char *const words[],
               struct cli_arguments *arguments);
 /* The value of the option ("" for one that takes none), or NULL where it was not given. */
 const char *cli_value(const struct cli_arguments *arguments, const struct cli_option *option);
+
+/* ---- launch.c ---- */
+
+/* The options of the commands that launch. */
+extern const struct cli_option cli_option_entry, cli_option_grid, cli_option_block,
+    cli_option_shared, cli_option_arg, cli_option_seed, cli_option_set;
+/* The launch that the first word and these options ask for, to be destroyed by the caller;
+ * otherwise tells why not and returns the exit code. */
+int cli_open_launch(const struct cli_arguments *arguments, struct fth_launch **launch);
+/* Where the option was given, its value as a whole number; false, and told, where it is none. */
+bool cli_whole(const struct cli_arguments *arguments, const struct cli_option *option,
+               uint64_t *number);
+bool cli_ends_with(const char *text, const char *end);
 
 /* ---- help.c, man.c ---- */
 

@@ -41,6 +41,7 @@ _fathom()
     --only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers'; return ;;
     --record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
     case $command in
     topo)
@@ -70,7 +71,12 @@ _fathom()
         esac ;;
     run)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --shared --arg -a --seed --show --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --shared --arg -a --seed --set -s --show --verify --json --format --output -o --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+        esac ;;
+    trace)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --shared --arg -a --seed --set -s --json --format --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     completion)
@@ -81,9 +87,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'topo bench gpus devices fingerprint run completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'topo bench gpus devices fingerprint run trace completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo bench gpus devices fingerprint run completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo bench gpus devices fingerprint run trace completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

@@ -405,11 +405,17 @@ FTH_MUST_USE enum fth_status fth_store_import(struct fth_store *store, const cha
 
 /* ---- kernels, executed without a GPU --------------------------------------------------------- */
 
+/* Kernels of one PTX file, launched one after the other on buffers that they share. */
 struct fth_launch;
 
-/* Reads a PTX file and chooses a kernel of it; NULL: the only one. `seed` is for random buffers. */
+/* Reads a PTX file and chooses a kernel of it; NULL: the only one. It is launched once, with the
+ * arguments and the shape that follow. `seed` is for random buffers. */
 FTH_MUST_USE enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t seed,
                                                struct fth_launch **launch, struct fth_error *error);
+/* Reads a launch file (docs/launch-files.md). `sizes`, each "NAME=VALUE", go before the file's. */
+FTH_MUST_USE enum fth_status fth_launch_read(const char *path, const char *const *sizes,
+                                             size_t size_count, struct fth_launch **launch,
+                                             struct fth_error *error);
 void fth_launch_destroy(struct fth_launch *launch);
 /* The next argument: "i32:4096", "f32:1.5", "ptr:f32[64*64]=random", "ptr:u32[]=file:data.bin". */
 FTH_MUST_USE enum fth_status fth_launch_argument(struct fth_launch *launch, const char *text,
@@ -418,30 +424,163 @@ FTH_MUST_USE enum fth_status fth_launch_argument(struct fth_launch *launch, cons
 struct fth_launch_shape {
     uint32_t grid[3], block[3]; /* 0 counts as 1 */
     size_t shared_bytes;        /* dynamic */
-    unsigned threads;           /* of the host; 0: all cores */
-    const struct fth_log *log;  /* hears of the progress; may be NULL */
+};
+/* Of what fth_launch_create made; one block of one warp otherwise. */
+void fth_launch_set_shape(struct fth_launch *launch, const struct fth_launch_shape *shape);
+
+size_t fth_launch_step_count(const struct fth_launch *launch);
+/* The kernel of a step; NULL past the last. */
+const char *fth_launch_kernel(const struct fth_launch *launch, size_t step);
+/* A size of the launch file; 0 where there is none of that name. */
+double fth_launch_size(const struct fth_launch *launch, const char *name);
+
+struct fth_run_options {
+    unsigned threads;          /* of the host; 0: all cores */
+    const struct fth_log *log; /* hears of the progress; may be NULL */
 };
 struct fth_launch_totals {
     uint64_t warp_instructions, thread_instructions;
 };
-/* Runs the kernel to its end; an access out of bounds, a barrier that cannot complete and the like
- * are errors that name line, block and thread. `totals` may be NULL. */
+/* Fills the buffers and runs every step to its end; an access out of bounds, a barrier that cannot
+ * complete and the like are errors that name kernel, line, block and thread. `options` and `totals`
+ * may be NULL. Running again begins from the first contents. */
 FTH_MUST_USE enum fth_status fth_launch_run(struct fth_launch *launch,
-                                            const struct fth_launch_shape *shape,
+                                            const struct fth_run_options *options,
                                             struct fth_launch_totals *totals,
                                             struct fth_error *error);
 
-const char *fth_launch_kernel(const struct fth_launch *launch);
-size_t fth_launch_argument_count(const struct fth_launch *launch);
-/* What an argument is, and the first `most` (0: all) of its values as text with spaces between. */
 struct fth_launch_view {
+    const char *name; /* in the launch file, else NULL */
+    size_t number;    /* else: which argument it is, from 1 */
     const char *type;
-    bool is_buffer;
+    size_t element_bytes;
     uint64_t count;
 };
+size_t fth_launch_buffer_count(const struct fth_launch *launch);
+/* What a buffer is, and the first `most` (0: all) of its values as text with spaces between. */
 FTH_MUST_USE enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index,
                                              uint64_t most, struct fth_launch_view *view,
                                              char **values, struct fth_error *error);
+/* A buffer as it is after a run, and as it was before the first; to be freed with fth_free. */
+FTH_MUST_USE enum fth_status fth_launch_values(const struct fth_launch *launch, const char *name,
+                                               struct fth_launch_view *view, void **values,
+                                               struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *name,
+                                                     struct fth_launch_view *view, void **values,
+                                                     struct fth_error *error);
+
+/* Whether a buffer holds what the launch file says it must, and in words how. */
+struct fth_verdict {
+    const char *buffer;
+    bool matches;
+    char text[192];
+};
+/* How many there are at these sizes. */
+size_t fth_launch_expectation_count(const struct fth_launch *launch);
+FTH_MUST_USE enum fth_status fth_launch_verify(const struct fth_launch *launch, size_t index,
+                                               struct fth_verdict *verdict,
+                                               struct fth_error *error);
+
+/* ---- traces: what kernels access ------------------------------------------------------------- */
+
+/* Runs a launch and writes every access to global memory that its warps make, in the order in which
+ * the logical model of RDGC has them (docs/traces.md). The launch's buffers can be looked at
+ * afterwards. */
+FTH_MUST_USE enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
+                                              const struct fth_run_options *options,
+                                              struct fth_launch_totals *totals,
+                                              struct fth_error *error);
+/* Writes such a trace from one of another kind: tuples as text, or .traceg of Accel-Sim. Which one
+ * it is, its first line says. */
+FTH_MUST_USE enum fth_status fth_trace_import(const char *from, const char *path,
+                                              struct fth_error *error);
+
+struct fth_trace;
+
+/* What `path` seems to be: the bytes at its beginning. */
+enum fth_trace_kind { FTH_TRACE_NONE, FTH_TRACE_OWN, FTH_TRACE_TEXT, FTH_TRACE_TRACEG };
+enum fth_trace_kind fth_trace_recognise(const char *path);
+
+/* Reads the heads; the accesses stay in the file. One that is cut off is opened as far as it goes.
+ */
+FTH_MUST_USE enum fth_status fth_trace_open(const char *path, struct fth_trace **trace,
+                                            struct fth_error *error);
+void fth_trace_close(struct fth_trace *trace);
+/* Where the file is cut off: in words; NULL where it is whole. */
+const char *fth_trace_truncated(const struct fth_trace *trace);
+/* Of the file. */
+uint64_t fth_trace_bytes(const struct fth_trace *trace);
+
+enum fth_trace_access_kind { FTH_TRACE_READ, FTH_TRACE_WRITE, FTH_TRACE_ATOMIC };
+
+/* One launch. What is not known (of a launch that is cut off, or of another's trace) is counted
+ * from what is there. */
+struct fth_trace_launch {
+    const char *kernel;
+    uint32_t grid[3], block[3];
+    uint64_t longest;  /* L: the most accesses of a warp */
+    uint64_t accesses; /* of warps */
+    /* Requests of warps to other memories, which the trace does not hold. */
+    uint64_t shared, local, constant, texture;
+};
+size_t fth_trace_launch_count(const struct fth_trace *trace);
+const struct fth_trace_launch *fth_trace_launch_at(const struct fth_trace *trace, size_t index);
+
+/* A memory instruction of a kernel. Lines count from 1; 0: not known. */
+struct fth_trace_instruction {
+    uint32_t line; /* in the PTX; of a .traceg, the program counter */
+    uint32_t source_file, source_line;
+    uint32_t index; /* in its function, to tell apart two on one line */
+    enum fth_trace_access_kind kind;
+    uint32_t bytes;    /* a lane */
+    uint32_t cache_op; /* as in the PTX engine: 0 default, 1 .ca, 2 .cg, … */
+};
+size_t fth_trace_instruction_count(const struct fth_trace *trace);
+const struct fth_trace_instruction *fth_trace_instruction_at(const struct fth_trace *trace,
+                                                             size_t index);
+
+/* {AN, BID, WID, S, NT, {ADD}}: one access of one warp. */
+struct fth_trace_access {
+    uint64_t number; /* AN: which one of its warp, from 0 */
+    uint64_t block;  /* BID, linear */
+    uint32_t warp;   /* WID, in the block */
+    uint32_t instruction;
+    uint32_t mask;          /* lanes that take part */
+    uint32_t threads;       /* NT, as many */
+    uint64_t addresses[32]; /* of these, in the order of lanes */
+};
+
+/* The accesses of blocks `first` to `last` of a launch, by number, then block, then warp. */
+struct fth_trace_cursor;
+FTH_MUST_USE enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t launch,
+                                                   uint64_t first, uint64_t last,
+                                                   struct fth_trace_cursor **cursor,
+                                                   struct fth_error *error);
+/* *access lives until the next call; it is NULL at the end. */
+FTH_MUST_USE enum fth_status fth_trace_next(struct fth_trace_cursor *cursor,
+                                            const struct fth_trace_access **access,
+                                            struct fth_error *error);
+void fth_trace_cursor_close(struct fth_trace_cursor *cursor);
+
+/* What the accesses of a kernel, or of one of its instructions, come to over all its launches. */
+struct fth_trace_row {
+    const char *kernel;
+    const struct fth_trace_instruction *instruction; /* NULL: of the whole kernel */
+    uint64_t launches, longest;
+    /* By enum fth_trace_access_kind: requests of warps, accesses of threads, and the sectors of 32
+     * and lines of 128 bytes that the requests touch. */
+    uint64_t requests[3], accesses[3], sectors[3], lines[3];
+    uint64_t footprint_bytes[3]; /* distinct sectors of each kind, in bytes */
+    uint64_t footprint_all_bytes;
+};
+struct fth_trace_stats;
+FTH_MUST_USE enum fth_status fth_trace_stats_create(const struct fth_trace *trace,
+                                                    const struct fth_log *log,
+                                                    struct fth_trace_stats **stats,
+                                                    struct fth_error *error);
+/* NULL past the last: each kernel, and behind it its instructions. */
+const struct fth_trace_row *fth_trace_stats_row(const struct fth_trace_stats *stats, size_t index);
+void fth_trace_stats_destroy(struct fth_trace_stats *stats);
 
 /* ---- small things that a program around the library needs too -----------------------------------
  */

@@ -138,7 +138,7 @@ enum fth_status fth_discover_cold(struct fth_discovery *discovery, struct fth_er
 
 /* What was decided, or why it was not. */
 static enum fth_status note_verdict(struct fth_discovery *discovery, const char *attribute,
-                                    const struct fth_verdict *verdict, size_t samples,
+                                    const struct fth_decision *verdict, size_t samples,
                                     const char *method, const char *note, const char *reason,
                                     struct fth_error *error)
 {
@@ -181,7 +181,7 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
                  (double)found->near_full_miss.value / 1048576);
     const struct {
         const char *attribute;
-        const struct fth_verdict *verdict;
+        const struct fth_decision *verdict;
         const char *method, *note, *reason;
     } rows[] = {
         {"size_bytes", &found->size, "the least that was touched after which no line was left",

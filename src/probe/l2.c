@@ -94,10 +94,10 @@ static struct fth_fates draw(struct fth_rng *rng, const struct fth_fates *fates)
 enum { MOST_ROWS = 12 };
 typedef uint64_t decide(const struct fth_fates *fates, size_t count, uint64_t argument);
 
-static struct fth_verdict decide_surely(decide *rule, const struct fth_fates *fates, size_t count,
-                                        uint64_t argument)
+static struct fth_decision decide_surely(decide *rule, const struct fth_fates *fates, size_t count,
+                                         uint64_t argument)
 {
-    struct fth_verdict verdict = {.value = rule(fates, count, argument)};
+    struct fth_decision verdict = {.value = rule(fates, count, argument)};
     struct fth_rng rng;
     fth_rng_init(&rng, 1);
     size_t alike = 0;
@@ -137,7 +137,8 @@ static uint64_t line_of(const struct fth_fates *fates, size_t strides, uint64_t 
     return 0;
 }
 
-struct fth_verdict fth_decide_line(const struct fth_fates *fates, size_t strides, uint64_t smallest)
+struct fth_decision fth_decide_line(const struct fth_fates *fates, size_t strides,
+                                    uint64_t smallest)
 {
     return decide_surely(line_of, fates, strides < MOST_ROWS ? strides : MOST_ROWS, smallest);
 }
@@ -157,8 +158,8 @@ static uint64_t sector_of(const struct fth_fates *fates, size_t widths, uint64_t
     return 0;
 }
 
-struct fth_verdict fth_decide_sector(const struct fth_fates *fates, size_t widths,
-                                     uint64_t smallest)
+struct fth_decision fth_decide_sector(const struct fth_fates *fates, size_t widths,
+                                      uint64_t smallest)
 {
     return decide_surely(sector_of, fates, widths < MOST_ROWS ? widths : MOST_ROWS, smallest);
 }
@@ -175,7 +176,7 @@ static uint64_t partitions_of(const struct fth_fates *fates, size_t count, uint6
     return far < strays ? 1 : far > least && far < most ? 2 : 0;
 }
 
-struct fth_verdict fth_decide_partitions(const struct fth_fates *fates, size_t footprint_count)
+struct fth_decision fth_decide_partitions(const struct fth_fates *fates, size_t footprint_count)
 {
     return decide_surely(partitions_of, fates,
                          footprint_count < MOST_ROWS ? footprint_count : MOST_ROWS, 0);
@@ -200,9 +201,9 @@ static uint64_t end_of(const struct fth_fates *fates, size_t count, uint64_t whi
     return same;
 }
 
-struct fth_verdict fth_decide_period(const uint32_t *cycles, size_t count, double threshold)
+struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, double threshold)
 {
-    struct fth_verdict verdict = {0};
+    struct fth_decision verdict = {0};
     unsigned *counts = calloc(2 * count + 1, sizeof *counts), *drawn = counts + count;
     unsigned *distances = calloc(count + 1, sizeof *distances);
     if (!counts || !distances || count == 0)
@@ -401,8 +402,8 @@ static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
         /* No far lines say something only where lines stay for a while, and leave in the end. */
         if (found->partitions.value == 1 &&
             (!found->line.value || share(fates[0].near_count, &fates[0]) < 0.5))
-            found->partitions = (struct fth_verdict){0};
-        struct fth_verdict *const ends[] = {
+            found->partitions = (struct fth_decision){0};
+        struct fth_decision *const ends[] = {
             [0] = &found->onset,
             [OF_END] = &found->full_miss,
             [OF_NEAR] = &found->near_onset,
@@ -474,7 +475,7 @@ static enum fth_status find_sector(struct l2 *l2, struct fth_error *error)
         l2->found->sector = fth_decide_sector(fates, WIDTHS, BOTH_WAYS);
     /* What is brought in is a sector at least, and a line has one at least. */
     if (l2->found->sector.value > l2->found->fill.value)
-        l2->found->sector = (struct fth_verdict){0};
+        l2->found->sector = (struct fth_decision){0};
     return status;
 }
 
@@ -524,7 +525,7 @@ static enum fth_status measure_size(struct l2 *l2, struct fth_error *error)
                         (unsigned long long)high >> 10);
     l2->size_bytes = high;
     /* Two footprints decide, one on either side: Laplace's rule. */
-    l2->found->size = (struct fth_verdict){high, 0.75};
+    l2->found->size = (struct fth_decision){high, 0.75};
     return status;
 }
 

@@ -219,22 +219,22 @@ struct fth_fates fth_fates_count(const uint32_t *cycles, size_t count, double ne
 
 /* A decision, and the share of 200 draws from the same samples that decide alike (a little less,
  * since none of them knows more than the samples). 0: undecided. */
-struct fth_verdict {
+struct fth_decision {
     uint64_t value;
     double confidence;
 };
 /* The line, from what came from memory after every `smallest` bytes were touched, every second of
  * them, every fourth, and so on: as long as each line is touched, so many lines leave. */
-struct fth_verdict fth_decide_line(const struct fth_fates *fates, size_t strides,
-                                   uint64_t smallest);
+struct fth_decision fth_decide_line(const struct fth_fates *fates, size_t strides,
+                                    uint64_t smallest);
 /* The sector, from what came from memory although `smallest` bytes of it had been written, twice as
  * many, and so on: a hit needs all of it. */
-struct fth_verdict fth_decide_sector(const struct fth_fates *fates, size_t widths,
-                                     uint64_t smallest);
+struct fth_decision fth_decide_sector(const struct fth_fates *fates, size_t widths,
+                                      uint64_t smallest);
 /* One partition or two, from the fates at several footprints that are within two partitions. */
-struct fth_verdict fth_decide_partitions(const struct fth_fates *fates, size_t footprints);
+struct fth_decision fth_decide_partitions(const struct fth_fates *fates, size_t footprints);
 /* How many hops apart those are that memory answers. */
-struct fth_verdict fth_decide_period(const uint32_t *cycles, size_t count, double threshold);
+struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, double threshold);
 
 struct fth_l2_plan {
     uint64_t size_bytes; /* as the driver tells it; 0: it does not */
@@ -244,15 +244,15 @@ struct fth_l2_plan {
     double overhead_cycles; /* of timing a hop */
 };
 struct fth_l2_found {
-    struct fth_verdict fill;       /* what memory brings in */
-    struct fth_verdict line;       /* what leaves together */
-    struct fth_verdict sector;     /* what has to be there in full to be a hit */
-    struct fth_verdict partitions; /* 1 or 2 */
-    struct fth_figure far_latency; /* with two */
-    struct fth_verdict size;       /* where it was not told */
+    struct fth_decision fill;       /* what memory brings in */
+    struct fth_decision line;       /* what leaves together */
+    struct fth_decision sector;     /* what has to be there in full to be a hit */
+    struct fth_decision partitions; /* 1 or 2 */
+    struct fth_figure far_latency;  /* with two */
+    struct fth_decision size;       /* where it was not told */
     /* Of footprints around the size: the largest after which all lines were still in L2, and the
      * smallest after which none was; the same, of lines that are near. */
-    struct fth_verdict onset, full_miss, near_onset, near_full_miss;
+    struct fth_decision onset, full_miss, near_onset, near_full_miss;
     double near_edge,
         memory_edge; /* of a timed hop: near up to the first, memory above the second */
     size_t samples;

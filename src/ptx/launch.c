@@ -248,11 +248,9 @@ static void run_cluster(struct run *run, uint64_t index)
     struct cluster cluster = {.blocks = &only};
     if (run->cluster_blocks > 1)
         cluster.blocks = calloc(run->cluster_blocks, sizeof *cluster.blocks);
-    if (!cluster.blocks) {
+    bool ok = cluster.blocks != NULL;
+    if (!ok)
         out_of_memory(run);
-        return;
-    }
-    bool ok = true;
     for (uint32_t rank = 0; rank < run->cluster_blocks && ok; rank++) {
         ok = block_init(&cluster.blocks[rank], run, &cluster, index, rank);
         cluster.count++;
@@ -274,6 +272,8 @@ static void run_cluster(struct run *run, uint64_t index)
     __atomic_fetch_add(&run->thread_instructions, thread_instructions, __ATOMIC_RELAXED);
     if (cluster.blocks != &only)
         free(cluster.blocks);
+    if (run->observer && run->observer->done && !run->observer->done(run->observer->user, index))
+        stop_run(run);
 }
 
 /* Takes clusters until there are none left. */

@@ -196,6 +196,9 @@ struct fth_ptx_observer {
      * `phase` says how often the barrier was complete before they came. */
     bool (*cluster_barrier)(void *user, const struct fth_ptx_warp_id *who, uint32_t phase,
                             bool waited);
+    /* A cluster, or a block where there are none, has ended; they begin in the order of `index`,
+     * and each that began ends, also after a fault. */
+    bool (*done)(void *user, uint64_t index);
     /* What %clock64 and %globaltimer read; without it they count the block's instructions. */
     uint64_t (*clock)(void *user, const struct fth_ptx_warp_id *who, bool global);
     /* How far the warp is in time, in any unit: the warp that is furthest behind goes first, for a

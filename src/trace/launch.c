@@ -1,246 +1,51 @@
-/* A kernel of a PTX file with typed arguments, as they are given on the command line:
+/* Launches, and their arguments as they are given on the command line and in launch files:
  *
  *   i32:4096  f32:1.5  u64:0x10          a number of that type
  *   ptr:f32[1024]                        a buffer of zeros
  *   ptr:f32[64*64]=random                numbers between 0 and 1; of integer types, any
+ *   ptr:f32[64]=random(-1,1)             between these; of integer types both included
  *   ptr:u32[256]=iota  ptr:f32[16]=1.5   0, 1, 2, …; the same number everywhere
+ *   ptr:f32[64]=(i % 8) / 8              an expression of the index i
  *   ptr:u32[]=file:data.bin              the contents of a file, as many as it holds
  */
-#include "trace/trace.h"
+#include "trace/launch.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name, *alias;
-    unsigned bytes;
-    bool is_signed, is_float;
-} elements[] = {
-    {"u8", "b8", 1, false, false},   {"s8", "i8", 1, true, false},
-    {"u16", "b16", 2, false, false}, {"s16", "i16", 2, true, false},
-    {"u32", "b32", 4, false, false}, {"s32", "i32", 4, true, false},
-    {"u64", "b64", 8, false, false}, {"s64", "i64", 8, true, false},
-    {"f32", "f32", 4, true, true},   {"f64", "f64", 8, true, true},
-};
-
-struct argument {
-    size_t element; /* row of `elements` */
-    bool is_buffer;
-    uint64_t value; /* bits of the number, or address of the buffer */
-    uint64_t count; /* of the buffer */
-};
-
-enum { MOST_ARGUMENTS = 64 };
 #define MOST_ELEMENTS ((uint64_t)1 << 36)
-
-struct fth_launch {
-    struct fth_ptx_module *module;
-    struct fth_ptx_machine *machine;
-    const struct fth_ptx_kernel *kernel;
-    struct argument arguments[MOST_ARGUMENTS];
-    size_t argument_count;
-    struct fth_rng rng;
-};
 
 static const char operation[] = "read argument";
 
-enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t seed,
-                                  struct fth_launch **out, struct fth_error *error)
+/* ---- kernels ---- */
+
+const struct fth_ptx_kernel *fth_launch_find(const struct fth_launch *launch, const char *name,
+                                             struct fth_error *error)
 {
-    *out = NULL;
-    struct fth_launch *launch = calloc(1, sizeof *launch);
-    if (!launch)
-        return fth_fail(error, FTH_NO_MEMORY, "read PTX", path, "out of memory");
-    fth_rng_init(&launch->rng, seed);
-    enum fth_status status = fth_ptx_read_file(path, &launch->module, error);
-    if (status == FTH_OK)
-        status = fth_ptx_machine_create(launch->module, &launch->machine, error);
-    if (status == FTH_OK) {
-        const struct fth_ptx_kernel *first = fth_ptx_kernel_at(launch->module, 0);
-        launch->kernel = kernel ? fth_ptx_kernel(launch->module, kernel) : first;
-        if (!first)
-            status = fth_fail(error, FTH_INVALID, "read PTX", path, "there is no kernel in it");
-        else if (!launch->kernel || (!kernel && fth_ptx_kernel_at(launch->module, 1))) {
-            char names[256] = "";
-            const struct fth_ptx_kernel *each;
-            for (size_t i = 0; (each = fth_ptx_kernel_at(launch->module, i)); i++) {
-                size_t used = strlen(names);
-                snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", each->name);
-            }
-            status = fth_fail(error, FTH_NOT_FOUND, "find kernel", kernel ? kernel : "",
-                              "the file has %s; name one of them", names);
-        }
+    const struct fth_ptx_kernel *first = fth_ptx_kernel_at(launch->module, 0), *each;
+    if (!first) {
+        fth_fail(error, FTH_INVALID, "read PTX", launch->path, "there is no kernel in it");
+        return NULL;
     }
-    if (status != FTH_OK) {
-        fth_launch_destroy(launch);
-        return status;
+    if (!name && !fth_ptx_kernel_at(launch->module, 1))
+        return first;
+    const struct fth_ptx_kernel *found = name ? fth_ptx_kernel(launch->module, name) : NULL;
+    if (found)
+        return found;
+    char names[256] = "";
+    for (size_t i = 0; (each = fth_ptx_kernel_at(launch->module, i)); i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", each->name);
     }
-    *out = launch;
-    return FTH_OK;
+    fth_fail(error, FTH_NOT_FOUND, "find kernel", name ? name : "",
+             "the file has %s; name one of them", names);
+    return NULL;
 }
 
-void fth_launch_destroy(struct fth_launch *launch)
-{
-    if (!launch)
-        return;
-    fth_ptx_machine_destroy(launch->machine);
-    fth_ptx_destroy(launch->module);
-    free(launch);
-}
-
-/* ---- numbers ---- */
-
-static uint64_t float_to_bits(double value, unsigned bytes)
-{
-    float single = (float)value;
-    uint32_t word;
-    uint64_t bits;
-    memcpy(&word, &single, sizeof word);
-    memcpy(&bits, &value, sizeof bits);
-    return bytes == 4 ? word : bits;
-}
-
-/* A whole text as a number of the type; false where it is none or does not fit. */
-static bool parse_number(const char *text, size_t element, uint64_t *bits)
-{
-    char *end;
-    errno = 0;
-    if (elements[element].is_float) {
-        double value = strtod(text, &end);
-        *bits = float_to_bits(value, elements[element].bytes);
-        return end != text && *end == '\0';
-    }
-    bool negative = *text == '-';
-    if (!isdigit((unsigned char)text[negative]))
-        return false;
-    uint64_t magnitude = strtoull(text + negative, &end, 0);
-    if (*end || errno)
-        return false;
-    uint64_t most = UINT64_MAX >> (64 - 8 * elements[element].bytes);
-    bool fits =
-        negative ? elements[element].is_signed && magnitude <= most / 2 + 1 : magnitude <= most;
-    *bits = (negative ? -magnitude : magnitude) & most;
-    return fits;
-}
-
-/* "1024" or "64*64". */
-static bool parse_count(const char **text, uint64_t *count)
-{
-    *count = 1;
-    do {
-        char *end;
-        if (!isdigit((unsigned char)**text))
-            return false;
-        errno = 0;
-        uint64_t factor = strtoull(*text, &end, 0);
-        if (errno || factor == 0 || *count > MOST_ELEMENTS / factor)
-            return false;
-        *count *= factor;
-        *text = end;
-    } while (**text == '*' && (*text)++);
-    return true;
-}
-
-/* ---- buffers ---- */
-
-static void fill(struct fth_launch *launch, const struct argument *argument, uint8_t *host,
-                 const char *how, uint64_t same)
-{
-    unsigned bytes = elements[argument->element].bytes;
-    bool is_float = elements[argument->element].is_float;
-    for (uint64_t i = 0; i < argument->count; i++) {
-        uint64_t bits = same;
-        if (strcmp(how, "random") == 0)
-            bits = is_float ? float_to_bits(fth_rng_unit(&launch->rng), bytes)
-                            : fth_rng_next(&launch->rng);
-        else if (strcmp(how, "iota") == 0)
-            bits = is_float ? float_to_bits((double)i, bytes) : i;
-        memcpy(host + i * bytes, &bits, bytes);
-    }
-}
-
-/* "ptr:" is behind us: TYPE[COUNT]=HOW. */
-static enum fth_status add_buffer(struct fth_launch *launch, const char *text, const char *rest,
-                                  struct argument *argument, struct fth_error *error)
-{
-    unsigned bytes = elements[argument->element].bytes;
-    const char *at = rest;
-    bool open = strncmp(at, "[]", 2) == 0;
-    if (*at++ != '[' || (!open && (!parse_count(&at, &argument->count) || *at != ']')))
-        return fth_fail(error, FTH_INVALID, operation, text,
-                        "a count in brackets expected, such as [1024] or [64*64]");
-    at += 1;
-    const char *how = *at == '=' ? at + 1 : "zero";
-    if (*at && *at != '=')
-        return fth_fail(error, FTH_INVALID, operation, text, "'%s' behind the count", at);
-    struct fth_buffer content = {0};
-    enum fth_status status = FTH_OK;
-    uint64_t same = 0;
-    if (strncmp(how, "file:", 5) == 0) {
-        status = fth_file_read(how + 5, (size_t)1 << 36, &content, error);
-        if (status == FTH_OK && open)
-            argument->count = content.size / bytes;
-        if (status == FTH_OK && (argument->count == 0 || content.size < argument->count * bytes))
-            status = fth_fail(error, FTH_INVALID, operation, text,
-                              "the file holds %zu bytes, which is too few", content.size);
-    } else if (open) {
-        status =
-            fth_fail(error, FTH_INVALID, operation, text, "only a file can say how many there are");
-    } else if (strcmp(how, "zero") != 0 && strcmp(how, "random") != 0 && strcmp(how, "iota") != 0 &&
-               !parse_number(how, argument->element, &same)) {
-        status = fth_fail(error, FTH_INVALID, operation, text,
-                          "'%s' is none of zero, random, iota, file:PATH, or a number", how);
-    }
-    if (status == FTH_OK)
-        status = fth_ptx_alloc(launch->machine, argument->count * bytes, &argument->value, error);
-    if (status == FTH_OK) {
-        uint8_t *host = fth_ptx_host(launch->machine, argument->value, argument->count * bytes);
-        if (content.data)
-            memcpy(host, content.data, argument->count * bytes);
-        else if (strcmp(how, "zero") != 0)
-            fill(launch, argument, host, how, same);
-    }
-    fth_buffer_fini(&content);
-    return status;
-}
-
-enum fth_status fth_launch_argument(struct fth_launch *launch, const char *text,
-                                    struct fth_error *error)
-{
-    const char *type = text;
-    struct argument argument = {.is_buffer = strncmp(text, "ptr:", 4) == 0};
-    if (argument.is_buffer)
-        type += 4;
-    size_t size = strcspn(type, ":["), element = 0;
-    while (element < FTH_COUNT(elements) && (strlen(elements[element].name) != size ||
-                                             (strncmp(elements[element].name, type, size) != 0 &&
-                                              strncmp(elements[element].alias, type, size) != 0)))
-        element++;
-    if (element == FTH_COUNT(elements))
-        return fth_fail(
-            error, FTH_INVALID, operation, text,
-            "begins with no type; i32:5, f32:1.5 and ptr:f32[1024]=random are arguments");
-    if (launch->argument_count == MOST_ARGUMENTS)
-        return fth_fail(error, FTH_INVALID, operation, text, "too many arguments");
-    argument.element = element;
-    enum fth_status status = FTH_OK;
-    if (argument.is_buffer)
-        status = add_buffer(launch, text, type + size, &argument, error);
-    else if (type[size] != ':' || !parse_number(type + size + 1, element, &argument.value))
-        status = fth_fail(error, FTH_INVALID, operation, text, "not a number of type %s",
-                          elements[element].name);
-    if (status == FTH_OK)
-        launch->arguments[launch->argument_count++] = argument;
-    return status;
-}
-
-/* ---- running ---- */
-
-/* What the kernel takes, for a message: "(u64 a, u64 b, u32 n)". */
+/* What the kernel takes, for a message: "u64 of 8 bytes, u32 of 4 bytes". */
 static void describe_parameters(const struct fth_ptx_kernel *kernel, char *text, size_t size)
 {
     text[0] = '\0';
@@ -252,113 +57,346 @@ static void describe_parameters(const struct fth_ptx_kernel *kernel, char *text,
     }
 }
 
-static enum fth_status pack(const struct fth_launch *launch, uint8_t *packed,
-                            struct fth_error *error)
+enum fth_status fth_step_check(const struct fth_step *step, struct fth_error *error)
 {
-    const struct fth_ptx_kernel *kernel = launch->kernel;
+    const struct fth_ptx_kernel *kernel = step->kernel;
     char wanted[256];
     describe_parameters(kernel, wanted, sizeof wanted);
-    if (launch->argument_count != kernel->parameter_count)
+    if (step->argument_count != kernel->parameter_count)
         return fth_fail(error, FTH_INVALID, "launch kernel", kernel->name,
                         "it takes %zu arguments (%s), and %zu were given", kernel->parameter_count,
-                        wanted, launch->argument_count);
-    for (size_t i = 0; i < launch->argument_count; i++) {
-        const struct argument *argument = &launch->arguments[i];
-        const struct fth_ptx_parameter *parameter = &kernel->parameters[i];
-        unsigned bytes = argument->is_buffer ? 8 : elements[argument->element].bytes;
-        if (parameter->bytes != bytes)
+                        wanted, step->argument_count);
+    for (size_t i = 0; i < step->argument_count; i++) {
+        const struct fth_element *element = step->arguments[i].element;
+        unsigned bytes = element ? element->bytes : 8;
+        if (kernel->parameters[i].bytes != bytes)
             return fth_fail(error, FTH_INVALID, "launch kernel", kernel->name,
                             "argument %zu has %u bytes, and the kernel takes %s", i + 1, bytes,
                             wanted);
-        memcpy(packed + parameter->offset, &argument->value, bytes);
     }
     return FTH_OK;
 }
 
-enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_launch_shape *shape,
-                               struct fth_launch_totals *totals, struct fth_error *error)
+/* ---- the handle ---- */
+
+enum fth_status fth_launch_grow(void **items, size_t count, size_t *capacity, size_t size,
+                                struct fth_error *error)
 {
-    struct fth_ptx_totals counted = {0, 0};
-    uint8_t *packed = calloc(1, launch->kernel->parameter_bytes + 8);
-    if (!packed)
-        return fth_fail(error, FTH_NO_MEMORY, "launch kernel", launch->kernel->name,
-                        "out of memory");
-    enum fth_status status = pack(launch, packed, error);
-    if (status == FTH_OK) {
-        const struct fth_ptx_launch run = {
-            .kernel = launch->kernel->name,
-            .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
-            .block = {shape->block[0], shape->block[1], shape->block[2]},
-            .dynamic_shared_bytes = shape->shared_bytes,
-            .arguments = packed,
-            .argument_bytes = launch->kernel->parameter_bytes,
-            .threads = shape->threads,
-            .log = shape->log};
-        status = fth_ptx_run(launch->machine, &run, &counted, error);
+    if (fth_grow(items, count, capacity, size))
+        return FTH_OK;
+    return fth_fail(error, FTH_NO_MEMORY, "read launch", NULL, "out of memory");
+}
+
+enum fth_status fth_launch_new(const char *path, uint64_t seed, struct fth_launch **out,
+                               struct fth_error *error)
+{
+    *out = calloc(1, sizeof **out);
+    if (*out) {
+        (*out)->seed = seed;
+        (*out)->path = strdup(path);
+        (*out)->scope.variables[0] = (struct fth_variable){"i", 0};
+        (*out)->scope.count = 1;
     }
-    free(packed);
-    if (totals)
-        *totals =
-            (struct fth_launch_totals){counted.warp_instructions, counted.thread_instructions};
+    if (*out && (*out)->path)
+        return FTH_OK;
+    free(*out);
+    *out = NULL;
+    return fth_fail(error, FTH_NO_MEMORY, "read launch", path, "out of memory");
+}
+
+enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t seed,
+                                  struct fth_launch **out, struct fth_error *error)
+{
+    struct fth_launch *launch = NULL;
+    *out = NULL;
+    enum fth_status status = fth_launch_new(path, seed, &launch, error);
+    if (!launch)
+        return status;
+    launch->ptx_path = launch->path;
+    status = fth_ptx_read_file(path, &launch->module, error);
+    const struct fth_ptx_kernel *found =
+        status == FTH_OK ? fth_launch_find(launch, kernel, error) : NULL;
+    if (status == FTH_OK && !found)
+        status = fth_ptx_kernel_at(launch->module, 0) ? FTH_NOT_FOUND : FTH_INVALID;
+    if (status == FTH_OK)
+        status = fth_launch_grow((void **)&launch->steps, 0, &launch->step_capacity,
+                                 sizeof *launch->steps, error);
+    if (status != FTH_OK) {
+        fth_launch_destroy(launch);
+        return status;
+    }
+    launch->steps[launch->step_count++] =
+        (struct fth_step){.kernel = found, .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    *out = launch;
+    return FTH_OK;
+}
+
+void fth_launch_destroy(struct fth_launch *launch)
+{
+    if (!launch)
+        return;
+    if (launch->executor.close)
+        launch->executor.close(launch->executor.context);
+    for (size_t i = 0; i < launch->buffer_count; i++)
+        fth_expression_destroy(launch->buffers[i].expression);
+    fth_ptx_destroy(launch->module);
+    fth_arena_fini(&launch->arena);
+    free(launch->buffers);
+    free(launch->steps);
+    free(launch->expectations);
+    free(launch->given);
+    free(launch->path);
+    free(launch);
+}
+
+void fth_launch_set_shape(struct fth_launch *launch, const struct fth_launch_shape *shape)
+{
+    struct fth_step *step = &launch->steps[0];
+    memcpy(step->grid, shape->grid, sizeof step->grid);
+    memcpy(step->block, shape->block, sizeof step->block);
+    step->shared_bytes = shape->shared_bytes;
+}
+
+size_t fth_launch_step_count(const struct fth_launch *launch)
+{
+    return launch->step_count;
+}
+
+const char *fth_launch_kernel(const struct fth_launch *launch, size_t step)
+{
+    return step < launch->step_count ? launch->steps[step].kernel->name : NULL;
+}
+
+/* ---- buffers ---- */
+
+/* The number that a text with sizes in it stands for. */
+static enum fth_status evaluate(const struct fth_launch *launch, const char *text, size_t size,
+                                double *value, struct fth_error *error)
+{
+    char copy[256];
+    *value = 0;
+    if (size >= sizeof copy)
+        return fth_fail(error, FTH_INVALID, "read expression", text, "too long");
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    struct fth_expression *expression;
+    enum fth_status status = fth_expression_create(copy, &launch->scope, &expression, error);
+    if (status == FTH_OK)
+        *value = fth_expression_value(expression, &launch->scope);
+    fth_expression_destroy(expression);
     return status;
 }
 
-/* ---- looking ---- */
-
-size_t fth_launch_argument_count(const struct fth_launch *launch)
+enum fth_status fth_launch_evaluate(const struct fth_launch *launch, const char *text,
+                                    double *value, struct fth_error *error)
 {
-    return launch->argument_count;
+    return evaluate(launch, text, strlen(text), value, error);
 }
 
-const char *fth_launch_kernel(const struct fth_launch *launch)
+/* "1024]" or "N*N]"; false where it is no whole number of elements. */
+static bool parse_count(const struct fth_launch *launch, const char **text, uint64_t *count)
 {
-    return launch->kernel->name;
+    size_t size = strcspn(*text, "]");
+    double value;
+    if ((*text)[size] != ']' || evaluate(launch, *text, size, &value, NULL) != FTH_OK ||
+        !(value >= 1) || value > (double)MOST_ELEMENTS || value != floor(value))
+        return false;
+    *count = (uint64_t)value;
+    *text += size;
+    return true;
 }
 
-static void show_element(struct fth_buffer *out, size_t element, const uint8_t *host)
+/* "random" or "random(LOW,HIGH)". */
+static enum fth_status parse_random(const struct fth_launch *launch, const char *how,
+                                    struct fth_launch_buffer *buffer, struct fth_error *error)
 {
-    uint64_t bits = 0;
-    unsigned bytes = elements[element].bytes;
-    memcpy(&bits, host, bytes);
-    char text[40];
-    if (elements[element].is_float) {
-        double value;
-        float single;
-        uint32_t word = (uint32_t)bits;
-        memcpy(&single, &word, sizeof single);
-        memcpy(&value, &bits, sizeof value);
-        if (bytes == 4)
-            snprintf(text, sizeof text, "%.9g", (double)single);
-        else
-            fth_number_format(value, text, sizeof text);
-    } else if (elements[element].is_signed) {
-        unsigned shift = 64 - 8 * bytes;
-        snprintf(text, sizeof text, "%lld", (long long)((int64_t)(bits << shift) >> shift));
+    buffer->fill = FTH_FILL_RANDOM;
+    buffer->whole_range = !buffer->element->is_float;
+    buffer->high = 1;
+    if (*how == '\0')
+        return FTH_OK;
+    size_t low = strcspn(how, ","), high = strcspn(how + low, ")");
+    if (how[low] != ',' || how[low + high] != ')' || how[low + high + 1] != '\0')
+        return fth_fail(error, FTH_INVALID, operation, how, "not such as random(-1,1)");
+    buffer->whole_range = false;
+    enum fth_status status = evaluate(launch, how + 1, low - 1, &buffer->low, error);
+    if (status == FTH_OK)
+        status = evaluate(launch, how + low + 1, high - 1, &buffer->high, error);
+    if (status == FTH_OK && !(buffer->low <= buffer->high))
+        status = fth_fail(error, FTH_INVALID, operation, how, "the second must be the larger");
+    if (status == FTH_OK && !buffer->element->is_float &&
+        (ceil(buffer->low) > floor(buffer->high) || fabs(buffer->low) > FTH_JSON_MAX_NUMBER ||
+         fabs(buffer->high) > FTH_JSON_MAX_NUMBER))
+        status = fth_fail(error, FTH_INVALID, operation, how, "there is no whole number between");
+    return status;
+}
+
+/* The contents behind "=". */
+static enum fth_status parse_fill(struct fth_launch *launch, const char *text, const char *how,
+                                  struct fth_launch_buffer *buffer, struct fth_error *error)
+{
+    if (strcmp(how, "zero") == 0 || strcmp(how, "iota") == 0) {
+        buffer->fill = *how == 'i' ? FTH_FILL_IOTA : FTH_FILL_ZERO;
+        return FTH_OK;
+    }
+    if (strcmp(how, "random") == 0 || strncmp(how, "random(", 7) == 0)
+        return parse_random(launch, how + 6, buffer, error);
+    if (fth_element_parse(buffer->element, how, &buffer->bits)) {
+        buffer->fill = FTH_FILL_SAME;
+        return FTH_OK;
+    }
+    buffer->fill = FTH_FILL_EXPRESSION;
+    struct fth_error why = FTH_NO_ERROR;
+    if (fth_expression_create(how, &launch->scope, &buffer->expression, &why) == FTH_OK)
+        return FTH_OK;
+    return fth_fail(error, FTH_INVALID, operation, text,
+                    "'%s' is none of zero, random, iota, file:PATH, a number, or an expression of "
+                    "i: %s",
+                    how, why.cause);
+}
+
+/* A path beside the launch file, or as it is on the command line. */
+static const char *resolve_path(struct fth_launch *launch, const char *path, bool beside)
+{
+    const char *slash = beside && *path != '/' ? strrchr(launch->path, '/') : NULL;
+    size_t folder = slash ? (size_t)(slash - launch->path) + 1 : 0;
+    char *whole = fth_arena_alloc(&launch->arena, folder + strlen(path) + 1);
+    if (whole) {
+        memcpy(whole, launch->path, folder);
+        memcpy(whole + folder, path, strlen(path) + 1);
+    }
+    return whole;
+}
+
+const char *fth_launch_beside(struct fth_launch *launch, const char *path)
+{
+    return resolve_path(launch, path, true);
+}
+
+enum fth_status fth_launch_add_buffer(struct fth_launch *launch, const char *name, const char *text,
+                                      struct fth_error *error)
+{
+    const char *type = strncmp(text, "ptr:", 4) == 0 ? text + 4 : text;
+    size_t size = strcspn(type, "[");
+    struct fth_launch_buffer buffer = {.name = name, .element = fth_element_find(type, size)};
+    if (!buffer.element)
+        return fth_fail(error, FTH_INVALID, operation, text,
+                        "begins with no type; f32[1024]=random is a buffer");
+    const char *at = type + size;
+    bool open = strncmp(at, "[]", 2) == 0;
+    if (*at++ != '[' || (!open && !parse_count(launch, &at, &buffer.count)))
+        return fth_fail(error, FTH_INVALID, operation, text,
+                        "a count in brackets expected, such as [1024] or [64*64]");
+    at += 1;
+    if (*at && *at != '=')
+        return fth_fail(error, FTH_INVALID, operation, text, "'%s' behind the count", at);
+    const char *how = *at == '=' ? at + 1 : "zero";
+    enum fth_status status = FTH_OK;
+    if (strncmp(how, "file:", 5) == 0) {
+        uint64_t holds = 0;
+        buffer.fill = FTH_FILL_FILE;
+        buffer.path = resolve_path(launch, how + 5, name != NULL);
+        if (!buffer.path)
+            return fth_fail(error, FTH_NO_MEMORY, operation, text, "out of memory");
+        status = fth_launch_count_file(buffer.path, buffer.element, &holds, error);
+        if (open)
+            buffer.count = holds;
+        if (status == FTH_OK && (holds == 0 || holds < buffer.count))
+            status = fth_fail(error, FTH_INVALID, operation, text,
+                              "the file holds %llu of them, which is too few",
+                              (unsigned long long)holds);
+    } else if (open) {
+        status =
+            fth_fail(error, FTH_INVALID, operation, text, "only a file can say how many there are");
     } else {
-        snprintf(text, sizeof text, "%llu", (unsigned long long)bits);
+        status = parse_fill(launch, text, how, &buffer, error);
     }
-    fth_buffer_text(out, text);
+    if (status == FTH_OK)
+        status = fth_launch_grow((void **)&launch->buffers, launch->buffer_count,
+                                 &launch->buffer_capacity, sizeof *launch->buffers, error);
+    if (status == FTH_OK)
+        launch->buffers[launch->buffer_count++] = buffer;
+    else
+        fth_expression_destroy(buffer.expression);
+    return status;
 }
 
-enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index, uint64_t most,
-                                struct fth_launch_view *view, char **values,
-                                struct fth_error *error)
+/* ---- arguments ---- */
+
+static enum fth_status parse_scalar(const struct fth_launch *launch, const char *text,
+                                    struct fth_launch_argument *argument, struct fth_error *error)
 {
-    const struct argument *argument = &launch->arguments[index];
-    unsigned bytes = elements[argument->element].bytes;
-    uint64_t count = argument->is_buffer ? argument->count : 1;
-    const uint8_t *host = argument->is_buffer
-                              ? fth_ptx_host(launch->machine, argument->value, count * bytes)
-                              : (const uint8_t *)&argument->value;
-    *view = (struct fth_launch_view){elements[argument->element].name, argument->is_buffer, count};
-    struct fth_buffer out = {0};
-    uint64_t shown = most && most < count ? most : count;
-    for (uint64_t i = 0; i < shown; i++) {
-        fth_buffer_text(&out, i ? " " : "");
-        show_element(&out, argument->element, host + i * bytes);
+    size_t size = strcspn(text, ":[");
+    argument->element = fth_element_find(text, size);
+    if (!argument->element)
+        return fth_fail(
+            error, FTH_INVALID, operation, text,
+            "begins with no type; i32:5, f32:1.5 and ptr:f32[1024]=random are arguments");
+    double value = 0;
+    if (text[size] == ':' &&
+        (fth_element_parse(argument->element, text + size + 1, &argument->bits) ||
+         (fth_launch_evaluate(launch, text + size + 1, &value, NULL) == FTH_OK &&
+          fth_element_from_double(argument->element, value, &argument->bits))))
+        return FTH_OK;
+    return fth_fail(error, FTH_INVALID, operation, text, "not a number of type %s",
+                    argument->element->name);
+}
+
+/* The buffer that a launch file's argument begins with, "NAME" or "NAME+OFFSET". */
+static bool find_buffer(const struct fth_launch *launch, const char *text, size_t size,
+                        size_t *index)
+{
+    for (*index = 0; *index < launch->buffer_count; (*index)++) {
+        const char *name = launch->buffers[*index].name;
+        if (name && strlen(name) == size && strncmp(name, text, size) == 0)
+            return true;
     }
-    size_t size;
-    enum fth_status status = fth_buffer_take(&out, values, &size, error);
-    fth_buffer_fini(&out);
+    return false;
+}
+
+enum fth_status fth_launch_parse_argument(struct fth_launch *launch, const char *text,
+                                          struct fth_launch_argument *argument,
+                                          struct fth_error *error)
+{
+    *argument = (struct fth_launch_argument){0};
+    size_t size = strcspn(text, "+:");
+    while (size > 0 && isspace((unsigned char)text[size - 1]))
+        size--;
+    if (!find_buffer(launch, text, size, &argument->buffer))
+        return parse_scalar(launch, text, argument, error);
+    const char *plus = strchr(text, '+');
+    double offset = 0;
+    enum fth_status status = plus ? fth_launch_evaluate(launch, plus + 1, &offset, error) : FTH_OK;
+    if (status != FTH_OK)
+        return status;
+    if (!(offset >= 0) || offset != floor(offset) ||
+        offset > (double)launch->buffers[argument->buffer].count)
+        return fth_fail(error, FTH_INVALID, operation, text, "it leads out of the buffer");
+    argument->offset = (uint64_t)offset;
+    return FTH_OK;
+}
+
+enum fth_status fth_launch_argument(struct fth_launch *launch, const char *text,
+                                    struct fth_error *error)
+{
+    struct fth_launch_argument argument = {0};
+    struct fth_step *step = &launch->steps[0];
+    enum fth_status status = fth_launch_grow((void **)&launch->given, launch->given_count,
+                                             &launch->given_capacity, sizeof *launch->given, error);
+    if (status != FTH_OK)
+        return status;
+    if (strncmp(text, "ptr:", 4) == 0 && fth_element_find(text + 4, strcspn(text + 4, "["))) {
+        status = fth_launch_add_buffer(launch, NULL, text, error);
+        if (status == FTH_OK) {
+            argument.buffer = launch->buffer_count - 1;
+            launch->buffers[argument.buffer].number = launch->given_count + 1;
+        }
+    } else {
+        status = parse_scalar(launch, text, &argument, error);
+    }
+    if (status == FTH_OK)
+        launch->given[launch->given_count++] = argument;
+    step->arguments = launch->given;
+    step->argument_count = launch->given_count;
     return status;
 }

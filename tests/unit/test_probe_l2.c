@@ -50,7 +50,7 @@ static void the_line_is_the_last_stride_that_evicts_as_much(void **state)
         struct fth_fates fates[6];
         for (size_t k = 0; k < rows[i].count; k++)
             fates[k] = lost(rows[i].lost[k]);
-        struct fth_verdict line = fth_decide_line(fates, rows[i].count, rows[i].smallest);
+        struct fth_decision line = fth_decide_line(fates, rows[i].count, rows[i].smallest);
         if (line.value != rows[i].line)
             fail_msg("%s: %llu", rows[i].what, (unsigned long long)line.value);
         if (line.value)
@@ -65,7 +65,7 @@ static void a_line_that_few_samples_show_is_not_sure(void **state)
     const struct fth_fates fates[] = {{.near_count = 20, .memory_count = 80},
                                       {.near_count = 46, .memory_count = 54},
                                       {.near_count = 70, .memory_count = 30}};
-    struct fth_verdict line = fth_decide_line(fates, FTH_COUNT(fates), 32);
+    struct fth_decision line = fth_decide_line(fates, FTH_COUNT(fates), 32);
     assert_true(line.value == 0 || line.confidence < 0.95);
 }
 
@@ -122,7 +122,7 @@ static void fills_are_evenly_apart_in_noise(void **state)
             uint32_t cycles[1024];
             for (size_t i = 0; i < FTH_COUNT(cycles); i++)
                 cycles[i] = latency(&rng, i % period ? 280 : 560);
-            struct fth_verdict fill = fth_decide_period(cycles, FTH_COUNT(cycles), 400);
+            struct fth_decision fill = fth_decide_period(cycles, FTH_COUNT(cycles), 400);
             assert_int_equal(fill.value, period);
             assert_true(fill.confidence > 0.5 && fill.confidence < 1);
         }

@@ -1,0 +1,32 @@
+/* nvcc: -arch=compute_75 -lineinfo */
+
+/* A = Q R by Gram and Schmidt, column by column: the length of column k, the column at length 1,
+ * and its share taken from each column behind it. */
+extern "C" __global__ void length(const float *a, float *r, int n, int k)
+{
+    if (blockIdx.x * blockDim.x + threadIdx.x > 0)
+        return;
+    float sum = 0;
+    for (int row = 0; row < n; row++)
+        sum += a[row * n + k] * a[row * n + k];
+    r[k * n + k] = sqrtf(sum);
+}
+
+extern "C" __global__ void scale(const float *a, const float *r, float *q, int n, int k)
+{
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < n)
+        q[row * n + k] = a[row * n + k] / r[k * n + k];
+}
+
+extern "C" __global__ void subtract(float *a, float *r, const float *q, int n, int k)
+{
+    int column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (column <= k || column >= n)
+        return;
+    r[k * n + column] = 0;
+    for (int row = 0; row < n; row++)
+        r[k * n + column] += q[row * n + k] * a[row * n + column];
+    for (int row = 0; row < n; row++)
+        a[row * n + column] -= q[row * n + k] * r[k * n + column];
+}

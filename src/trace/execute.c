@@ -1,0 +1,205 @@
+/* Running launches: memory with its first contents, one kernel after the other, and a look at what
+ * the buffers hold then. What executes is behind struct fth_executor. */
+#include "trace/launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t buffer_bytes(const struct fth_launch_buffer *buffer)
+{
+    return buffer->count * buffer->element->bytes;
+}
+
+/* Allocates a buffer and puts its first contents there. */
+static enum fth_status place(struct fth_launch *launch, size_t index, struct fth_error *error)
+{
+    const struct fth_executor *executor = &launch->executor;
+    struct fth_launch_buffer *buffer = &launch->buffers[index];
+    uint64_t bytes = buffer_bytes(buffer);
+    enum fth_status status = executor->alloc(executor->context, bytes, &buffer->address, error);
+    if (status != FTH_OK || buffer->fill == FTH_FILL_ZERO)
+        return status;
+    void *data = malloc(bytes);
+    if (!data)
+        return fth_fail(error, FTH_NO_MEMORY, "fill buffer", buffer->name, "out of memory");
+    status = fth_launch_fill(launch, index, data, error);
+    if (status == FTH_OK)
+        status = executor->write(executor->context, buffer->address, data, bytes, error);
+    free(data);
+    return status;
+}
+
+static enum fth_status run_step(struct fth_launch *launch, const struct fth_step *step,
+                                const struct fth_run_options *options,
+                                struct fth_launch_totals *totals, struct fth_error *error)
+{
+    const struct fth_ptx_kernel *kernel = step->kernel;
+    uint8_t *packed = calloc(1, kernel->parameter_bytes + 8);
+    if (!packed)
+        return fth_fail(error, FTH_NO_MEMORY, "launch kernel", kernel->name, "out of memory");
+    enum fth_status status = fth_step_check(step, error);
+    for (size_t i = 0; i < step->argument_count && status == FTH_OK; i++) {
+        const struct fth_launch_argument *argument = &step->arguments[i];
+        uint64_t value = argument->bits;
+        if (!argument->element) {
+            const struct fth_launch_buffer *buffer = &launch->buffers[argument->buffer];
+            value = buffer->address + argument->offset * buffer->element->bytes;
+        }
+        memcpy(packed + kernel->parameters[i].offset, &value,
+               argument->element ? argument->element->bytes : sizeof value);
+    }
+    if (status == FTH_OK)
+        status = launch->executor.run(launch->executor.context, step, packed,
+                                      kernel->parameter_bytes, options, totals, error);
+    free(packed);
+    return status;
+}
+
+static void close_executor(struct fth_launch *launch)
+{
+    if (launch->executor.close)
+        launch->executor.close(launch->executor.context);
+    launch->executor = (struct fth_executor){0};
+}
+
+enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_executor *executor,
+                                  const struct fth_run_options *options,
+                                  struct fth_launch_totals *totals, struct fth_error *error)
+{
+    static const struct fth_run_options plain = {0, NULL};
+    struct fth_launch_totals counted = {0, 0};
+    enum fth_status status = FTH_OK;
+    close_executor(launch);
+    launch->executor = *executor;
+    for (size_t i = 0; i < launch->buffer_count && status == FTH_OK; i++)
+        status = place(launch, i, error);
+    for (size_t i = 0; i < launch->step_count && status == FTH_OK; i++) {
+        status =
+            fth_log_interrupted(options ? options->log : NULL)
+                ? fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted")
+                : run_step(launch, &launch->steps[i], options ? options : &plain, &counted, error);
+        if (status != FTH_OK && launch->step_count > 1)
+            fth_error_context(error, "launch %zu of %zu", i + 1, launch->step_count);
+    }
+    if (totals)
+        *totals = counted;
+    return status;
+}
+
+enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_run_options *options,
+                               struct fth_launch_totals *totals, struct fth_error *error)
+{
+    struct fth_executor engine;
+    enum fth_status status = fth_engine_open(launch->module, NULL, &engine, error);
+    if (status == FTH_OK)
+        status = fth_launch_run_on(launch, &engine, options, totals, error);
+    return status;
+}
+
+/* ---- looking ---- */
+
+size_t fth_launch_buffer_count(const struct fth_launch *launch)
+{
+    return launch->buffer_count;
+}
+
+static enum fth_status fetch(const struct fth_launch *launch,
+                             const struct fth_launch_buffer *buffer, uint64_t count, void **out,
+                             struct fth_error *error)
+{
+    const struct fth_executor *executor = &launch->executor;
+    uint64_t bytes = count * buffer->element->bytes;
+    *out = NULL;
+    if (!executor->read)
+        return fth_fail(error, FTH_UNAVAILABLE, "read buffer", buffer->name, "nothing was run");
+    void *data = malloc(bytes);
+    enum fth_status status =
+        data ? executor->read(executor->context, buffer->address, data, bytes, error)
+             : fth_fail(error, FTH_NO_MEMORY, "read buffer", buffer->name, "out of memory");
+    if (status == FTH_OK)
+        *out = data;
+    else
+        free(data);
+    return status;
+}
+
+static struct fth_launch_view view_of(const struct fth_launch_buffer *buffer)
+{
+    return (struct fth_launch_view){buffer->name, buffer->number, buffer->element->name,
+                                    buffer->element->bytes, buffer->count};
+}
+
+enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index, uint64_t most,
+                                struct fth_launch_view *view, char **values,
+                                struct fth_error *error)
+{
+    const struct fth_launch_buffer *buffer = &launch->buffers[index];
+    *view = view_of(buffer);
+    *values = NULL;
+    void *data;
+    uint64_t shown = most && most < buffer->count ? most : buffer->count;
+    enum fth_status status = fetch(launch, buffer, shown, &data, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_buffer out = {0};
+    for (uint64_t i = 0; i < shown; i++) {
+        fth_buffer_text(&out, i ? " " : "");
+        fth_element_show(buffer->element, (uint8_t *)data + i * buffer->element->bytes, &out);
+    }
+    size_t size;
+    status = fth_buffer_take(&out, values, &size, error);
+    fth_buffer_fini(&out);
+    free(data);
+    return status;
+}
+
+static const struct fth_launch_buffer *find(const struct fth_launch *launch, const char *name,
+                                            size_t *index)
+{
+    for (*index = 0; *index < launch->buffer_count; (*index)++) {
+        const struct fth_launch_buffer *buffer = &launch->buffers[*index];
+        if (buffer->name && strcmp(buffer->name, name) == 0)
+            return buffer;
+    }
+    return NULL;
+}
+
+enum fth_status fth_launch_values(const struct fth_launch *launch, const char *name,
+                                  struct fth_launch_view *view, void **values,
+                                  struct fth_error *error)
+{
+    size_t index;
+    const struct fth_launch_buffer *buffer = find(launch, name, &index);
+    *values = NULL;
+    if (!buffer)
+        return fth_fail(error, FTH_NOT_FOUND, "find buffer", name, "there is none of that name");
+    *view = view_of(buffer);
+    return fetch(launch, buffer, buffer->count, values, error);
+}
+
+enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *name,
+                                        struct fth_launch_view *view, void **values,
+                                        struct fth_error *error)
+{
+    size_t index;
+    const struct fth_launch_buffer *buffer = find(launch, name, &index);
+    *values = NULL;
+    if (!buffer)
+        return fth_fail(error, FTH_NOT_FOUND, "find buffer", name, "there is none of that name");
+    *view = view_of(buffer);
+    void *data = calloc(1, buffer_bytes(buffer));
+    enum fth_status status =
+        data ? fth_launch_fill(launch, index, data, error)
+             : fth_fail(error, FTH_NO_MEMORY, "fill buffer", name, "out of memory");
+    if (status == FTH_OK)
+        *values = data;
+    else
+        free(data);
+    return status;
+}
+
+double fth_launch_size(const struct fth_launch *launch, const char *name)
+{
+    size_t index = fth_scope_find(&launch->scope, name, strlen(name));
+    return index < FTH_MOST_VARIABLES ? launch->scope.variables[index].value : 0;
+}

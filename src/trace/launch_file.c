@@ -1,0 +1,511 @@
+/* Launch files (docs/launch-files.md): JSON with sizes, buffers, launches in their order, and what
+ * the buffers must hold in the end. Loops are unrolled here, so that what runs is a plain list. */
+#include "trace/launch.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LARGEST_BYTES ((size_t)16 * 1024 * 1024)
+
+enum { MOST_STEPS = 1 << 16, MOST_LOOPS = 8 };
+
+static const char operation[] = "read launch file";
+
+struct reader {
+    struct fth_launch *launch;
+    const json_t *root;
+    struct fth_json_path path;
+    unsigned loops;
+    size_t rounds; /* of all loops together: they may hold no launch */
+    struct fth_error *error;
+};
+
+FTH_PRINTF(2, 3) static enum fth_status refuse(struct reader *reader, const char *reason, ...)
+{
+    va_list arguments;
+    char text[256];
+    va_start(arguments, reason);
+    vsnprintf(text, sizeof text, reason, arguments);
+    va_end(arguments);
+    return fth_fail(reader->error, FTH_INVALID, operation, reader->launch->path, "%s: %s",
+                    reader->path.size ? reader->path.text : "the document", text);
+}
+
+/* What went wrong further down is told with the place in the file. */
+static enum fth_status within(struct reader *reader, enum fth_status status)
+{
+    if (status != FTH_OK)
+        fth_error_context(reader->error, "%s: %s", reader->launch->path,
+                          reader->path.size ? reader->path.text : "the document");
+    return status;
+}
+
+/* Every key must be one of those; a slip gets the nearest. */
+static enum fth_status check_keys(struct reader *reader, const json_t *object,
+                                  const char *const *keys, size_t count)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(object))
+        return refuse(reader, "expected an object");
+    json_object_foreach ((json_t *)object, key, value) {
+        bool known = false;
+        for (size_t i = 0; i < count; i++)
+            known = known || strcmp(keys[i], key) == 0;
+        const char *nearest = known ? NULL : fth_suggest(key, keys, count);
+        if (!known)
+            return refuse(reader, "unknown key '%s'%s%s%s", key, nearest ? "; did you mean '" : "",
+                          nearest ? nearest : "", nearest ? "'?" : "");
+    }
+    return FTH_OK;
+}
+
+/* A number, or a text that is an expression. */
+static enum fth_status read_number(struct reader *reader, const json_t *value, double *number)
+{
+    if (json_is_number(value)) {
+        *number = json_number_value(value);
+        return FTH_OK;
+    }
+    if (!json_is_string(value))
+        return refuse(reader, "expected a number or an expression such as \"N/32\"");
+    return within(reader, fth_launch_evaluate(reader->launch, json_string_value(value), number,
+                                              reader->error));
+}
+
+static enum fth_status read_member(struct reader *reader, const json_t *object, const char *key,
+                                   double absent, double *number)
+{
+    const json_t *value = json_object_get(object, key);
+    *number = absent;
+    if (!value)
+        return FTH_OK;
+    size_t back = fth_json_path_key(&reader->path, key);
+    enum fth_status status = read_number(reader, value, number);
+    fth_json_path_back(&reader->path, back);
+    return status;
+}
+
+static enum fth_status read_whole(struct reader *reader, const json_t *value, double least,
+                                  double most, double *number)
+{
+    enum fth_status status = read_number(reader, value, number);
+    if (status == FTH_OK &&
+        (*number != floor(*number) || !(*number >= least) || !(*number <= most)))
+        status = refuse(reader, "%.9g is no whole number from %.9g to %.9g", *number, least, most);
+    return status;
+}
+
+/* ---- sizes ---- */
+
+/* The value of "NAME=VALUE" among those from the command line, or NULL. */
+static const char *setting(const char *const *sizes, size_t count, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = count; i-- > 0;)
+        if (strncmp(sizes[i], name, length) == 0 && sizes[i][length] == '=')
+            return sizes[i] + length + 1;
+    return NULL;
+}
+
+static enum fth_status add_variable(struct reader *reader, const char *name, double value)
+{
+    struct fth_scope *scope = &reader->launch->scope;
+    if (scope->count == FTH_MOST_VARIABLES)
+        return refuse(reader, "too many sizes");
+    char *copy = fth_arena_text(&reader->launch->arena, name);
+    if (!copy)
+        return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->launch->path,
+                        "out of memory");
+    scope->variables[scope->count++] = (struct fth_variable){copy, value};
+    return FTH_OK;
+}
+
+static bool is_name(const char *name)
+{
+    if (!isalpha((unsigned char)*name) && *name != '_')
+        return false;
+    while (isalnum((unsigned char)*name) || *name == '_')
+        name++;
+    return *name == '\0';
+}
+
+/* Each may use those before it, so that "--set N=64" moves what depends on N as well. */
+static enum fth_status read_sizes(struct reader *reader, const char *const *sizes, size_t count)
+{
+    const json_t *object = json_object_get(reader->root, "sizes");
+    const char *key;
+    json_t *value;
+    enum fth_status status = FTH_OK;
+    size_t back = fth_json_path_key(&reader->path, "sizes");
+    if (object && !json_is_object(object))
+        return refuse(reader, "expected an object");
+    json_object_foreach ((json_t *)object, key, value) {
+        const char *given = setting(sizes, count, key);
+        double number = 0;
+        if (!is_name(key) ||
+            fth_scope_find(&reader->launch->scope, key, strlen(key)) != FTH_MOST_VARIABLES)
+            return refuse(reader, "'%s' is no name for a size", key);
+        size_t inner = fth_json_path_key(&reader->path, key);
+        status = given ? within(reader,
+                                fth_launch_evaluate(reader->launch, given, &number, reader->error))
+                       : read_number(reader, value, &number);
+        fth_json_path_back(&reader->path, inner);
+        if (status == FTH_OK)
+            status = add_variable(reader, key, number);
+        if (status != FTH_OK)
+            return status;
+    }
+    fth_json_path_back(&reader->path, back);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strcspn(sizes[i], "=");
+        size_t found = fth_scope_find(&reader->launch->scope, sizes[i], length);
+        /* The first of the scope is the index `i`. */
+        if (sizes[i][length] != '=' || found == 0 || found == FTH_MOST_VARIABLES)
+            return fth_fail(reader->error, FTH_INVALID, "set size", sizes[i],
+                            "'%s' has no such size", reader->launch->path);
+    }
+    return FTH_OK;
+}
+
+/* ---- buffers ---- */
+
+static enum fth_status read_buffers(struct reader *reader)
+{
+    const json_t *object = json_object_get(reader->root, "buffers");
+    const char *key;
+    json_t *value;
+    size_t back = fth_json_path_key(&reader->path, "buffers");
+    if (object && !json_is_object(object))
+        return refuse(reader, "expected an object");
+    json_object_foreach ((json_t *)object, key, value) {
+        size_t inner = fth_json_path_key(&reader->path, key);
+        if (!is_name(key) || fth_element_find(key, strlen(key)))
+            return refuse(reader, "'%s' is no name for a buffer", key);
+        if (!json_is_string(value))
+            return refuse(reader, "expected a text such as \"f32[N*N]=random\"");
+        char *name = fth_arena_text(&reader->launch->arena, key);
+        if (!name)
+            return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->launch->path,
+                            "out of memory");
+        enum fth_status status =
+            fth_launch_add_buffer(reader->launch, name, json_string_value(value), reader->error);
+        if (status != FTH_OK)
+            return within(reader, status);
+        fth_json_path_back(&reader->path, inner);
+    }
+    fth_json_path_back(&reader->path, back);
+    return FTH_OK;
+}
+
+/* ---- launches ---- */
+
+/* A number, or up to three of them. */
+static enum fth_status read_shape(struct reader *reader, const json_t *object, const char *key,
+                                  double most, uint32_t shape[3])
+{
+    const json_t *value = json_object_get(object, key);
+    size_t back = fth_json_path_key(&reader->path, key), count = 1;
+    if (json_is_array(value))
+        count = json_array_size(value);
+    if (!value || count < 1 || count > 3)
+        return refuse(reader, "one to three numbers expected");
+    for (size_t i = 0; i < 3; i++) {
+        double number = 1;
+        enum fth_status status = FTH_OK;
+        if (i < count)
+            status = read_whole(reader, json_is_array(value) ? json_array_get(value, i) : value, 1,
+                                most, &number);
+        if (status != FTH_OK)
+            return status;
+        shape[i] = (uint32_t)number;
+    }
+    fth_json_path_back(&reader->path, back);
+    return FTH_OK;
+}
+
+static enum fth_status read_arguments(struct reader *reader, const json_t *object,
+                                      struct fth_step *step)
+{
+    const json_t *list = json_object_get(object, "args");
+    size_t back = fth_json_path_key(&reader->path, "args");
+    if (list && !json_is_array(list))
+        return refuse(reader, "expected a list");
+    size_t count = json_array_size(list);
+    struct fth_launch_argument *arguments =
+        fth_arena_array(&reader->launch->arena, count ? count : 1, sizeof *arguments);
+    if (!arguments)
+        return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->launch->path,
+                        "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(list, i);
+        size_t inner = fth_json_path_index(&reader->path, i);
+        if (!json_is_string(value))
+            return refuse(reader, "expected a buffer, or a number such as \"i32:N\"");
+        enum fth_status status = fth_launch_parse_argument(reader->launch, json_string_value(value),
+                                                           &arguments[i], reader->error);
+        if (status != FTH_OK)
+            return within(reader, status);
+        fth_json_path_back(&reader->path, inner);
+    }
+    step->arguments = arguments;
+    step->argument_count = count;
+    fth_json_path_back(&reader->path, back);
+    return FTH_OK;
+}
+
+static enum fth_status read_step(struct reader *reader, const json_t *object)
+{
+    static const char *const keys[] = {"kernel", "grid", "block", "shared", "args"};
+    struct fth_launch *launch = reader->launch;
+    struct fth_step step = {0};
+    double shared = 0;
+    enum fth_status status = check_keys(reader, object, keys, FTH_COUNT(keys));
+    if (status != FTH_OK)
+        return status;
+    const json_t *kernel = json_object_get(object, "kernel");
+    if (kernel && !json_is_string(kernel))
+        return refuse(reader, "the kernel's name must be a text");
+    step.kernel = fth_launch_find(launch, kernel ? json_string_value(kernel) : NULL, reader->error);
+    if (!step.kernel)
+        return within(reader, FTH_NOT_FOUND);
+    status = read_shape(reader, object, "grid", 0x7fffffff, step.grid);
+    if (status == FTH_OK)
+        status = read_shape(reader, object, "block", 1024, step.block);
+    if (status == FTH_OK)
+        status = read_member(reader, object, "shared", 0, &shared);
+    if (status == FTH_OK && (!(shared >= 0) || shared > 1 << 30))
+        return refuse(reader, "%.9g bytes of shared memory", shared);
+    step.shared_bytes = (size_t)shared;
+    if (status == FTH_OK)
+        status = read_arguments(reader, object, &step);
+    if (status == FTH_OK)
+        status = within(reader, fth_step_check(&step, reader->error));
+    if (status == FTH_OK && launch->step_count == MOST_STEPS)
+        return refuse(reader, "more than %d launches", MOST_STEPS);
+    if (status == FTH_OK)
+        status = fth_launch_grow((void **)&launch->steps, launch->step_count,
+                                 &launch->step_capacity, sizeof step, reader->error);
+    if (status == FTH_OK)
+        launch->steps[launch->step_count++] = step;
+    return status;
+}
+
+static enum fth_status read_steps(struct reader *reader, const json_t *object);
+
+/* {"for": "t", "from": 0, "to": "T", "launches": […]}: `to` is not reached. */
+static enum fth_status read_loop(struct reader *reader, const json_t *object)
+{
+    static const char *const keys[] = {"for", "from", "to", "launches"};
+    const json_t *name = json_object_get(object, "for");
+    double from, to;
+    enum fth_status status = check_keys(reader, object, keys, FTH_COUNT(keys));
+    if (status != FTH_OK)
+        return status;
+    if (!json_is_string(name) || !is_name(json_string_value(name)) ||
+        fth_scope_find(&reader->launch->scope, json_string_value(name), json_string_length(name)) !=
+            FTH_MOST_VARIABLES)
+        return refuse(reader, "\"for\" takes a new name");
+    if (reader->loops == MOST_LOOPS)
+        return refuse(reader, "loops are nested too deeply");
+    status = read_member(reader, object, "from", 0, &from);
+    if (status == FTH_OK)
+        status = read_member(reader, object, "to", NAN, &to);
+    if (status != FTH_OK)
+        return status;
+    if (isnan(to) || !(to - from <= MOST_STEPS))
+        return refuse(reader, "\"to\" is missing, or too far");
+    status = add_variable(reader, json_string_value(name), from);
+    struct fth_scope *scope = &reader->launch->scope;
+    size_t variable = scope->count - 1;
+    reader->loops++;
+    for (double t = from; t < to && status == FTH_OK; t++) {
+        scope->variables[variable].value = t;
+        status = ++reader->rounds > MOST_STEPS
+                     ? refuse(reader, "loops of more than %d rounds", MOST_STEPS)
+                     : read_steps(reader, object);
+    }
+    reader->loops--;
+    if (status == FTH_OK)
+        scope->count = variable;
+    return status;
+}
+
+static enum fth_status read_steps(struct reader *reader, const json_t *object)
+{
+    const json_t *list = json_object_get(object, "launches");
+    size_t back = fth_json_path_key(&reader->path, "launches");
+    if (!json_is_array(list) || json_array_size(list) == 0)
+        return refuse(reader, "a list of launches expected");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *each = json_array_get(list, i);
+        size_t inner = fth_json_path_index(&reader->path, i);
+        enum fth_status status =
+            json_object_get(each, "for") ? read_loop(reader, each) : read_step(reader, each);
+        if (status != FTH_OK)
+            return status;
+        fth_json_path_back(&reader->path, inner);
+    }
+    fth_json_path_back(&reader->path, back);
+    return FTH_OK;
+}
+
+/* ---- what must come out ---- */
+
+/* Whether an expectation is for the sizes of this run. */
+static enum fth_status has_sizes(struct reader *reader, const json_t *object, bool *same)
+{
+    const json_t *sizes = json_object_get(object, "sizes");
+    const char *key;
+    json_t *value;
+    *same = true;
+    json_object_foreach ((json_t *)sizes, key, value) {
+        const struct fth_scope *scope = &reader->launch->scope;
+        size_t variable = fth_scope_find(scope, key, strlen(key));
+        double number = 0;
+        if (variable == FTH_MOST_VARIABLES)
+            return refuse(reader, "there is no size '%s'", key);
+        enum fth_status status = read_number(reader, value, &number);
+        if (status != FTH_OK)
+            return status;
+        *same = *same && scope->variables[variable].value == number;
+    }
+    return FTH_OK;
+}
+
+static enum fth_status read_expectation(struct reader *reader, const json_t *object)
+{
+    static const char *const keys[] = {"buffer",   "file",     "sum",  "moment",
+                                       "relative", "absolute", "sizes"};
+    struct fth_launch *launch = reader->launch;
+    struct fth_expectation expected = {0};
+    bool same = false;
+    enum fth_status status = check_keys(reader, object, keys, FTH_COUNT(keys));
+    if (status != FTH_OK)
+        return status;
+    const char *name = json_string_value(json_object_get(object, "buffer"));
+    for (expected.buffer = 0; expected.buffer < launch->buffer_count; expected.buffer++)
+        if (name && strcmp(launch->buffers[expected.buffer].name, name) == 0)
+            break;
+    if (expected.buffer == launch->buffer_count)
+        return refuse(reader, "\"buffer\" must name one of the buffers");
+    status = has_sizes(reader, object, &same);
+    if (status != FTH_OK || !same)
+        return status;
+    const char *file = json_string_value(json_object_get(object, "file"));
+    expected.path = file ? fth_launch_beside(launch, file) : NULL;
+    if (file && !expected.path)
+        return fth_fail(reader->error, FTH_NO_MEMORY, operation, launch->path, "out of memory");
+    if (!file && (!json_object_get(object, "sum") || !json_object_get(object, "moment")))
+        return refuse(reader, "either \"file\", or \"sum\" and \"moment\" are needed");
+    status = read_member(reader, object, "sum", 0, &expected.sum);
+    if (status == FTH_OK)
+        status = read_member(reader, object, "moment", 0, &expected.moment);
+    if (status == FTH_OK)
+        status = read_member(reader, object, "relative", 0, &expected.relative);
+    if (status == FTH_OK)
+        status = read_member(reader, object, "absolute", 0, &expected.absolute);
+    if (status == FTH_OK)
+        status = fth_launch_grow((void **)&launch->expectations, launch->expectation_count,
+                                 &launch->expectation_capacity, sizeof expected, reader->error);
+    if (status == FTH_OK)
+        launch->expectations[launch->expectation_count++] = expected;
+    return status;
+}
+
+static enum fth_status read_expectations(struct reader *reader)
+{
+    const json_t *list = json_object_get(reader->root, "expect");
+    size_t back = fth_json_path_key(&reader->path, "expect");
+    if (list && !json_is_array(list))
+        return refuse(reader, "expected a list");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        size_t inner = fth_json_path_index(&reader->path, i);
+        enum fth_status status = read_expectation(reader, json_array_get(list, i));
+        if (status != FTH_OK)
+            return status;
+        fth_json_path_back(&reader->path, inner);
+    }
+    fth_json_path_back(&reader->path, back);
+    return FTH_OK;
+}
+
+/* ---- the document ---- */
+
+static enum fth_status read_module(struct reader *reader)
+{
+    const json_t *ptx = json_object_get(reader->root, "ptx");
+    if (!json_is_string(ptx))
+        return refuse(reader, "\"ptx\" must name a file");
+    const char *path = fth_launch_beside(reader->launch, json_string_value(ptx));
+    if (!path)
+        return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->launch->path,
+                        "out of memory");
+    reader->launch->ptx_path = path;
+    return fth_ptx_read_file(path, &reader->launch->module, reader->error);
+}
+
+static enum fth_status read_document(struct reader *reader, const char *const *sizes, size_t count)
+{
+    static const char *const keys[] = {"schema", "about",   "ptx",      "seed",
+                                       "sizes",  "buffers", "launches", "expect"};
+    static const char schema[] = "fathom-launch/1";
+    enum fth_status status = check_keys(reader, reader->root, keys, FTH_COUNT(keys));
+    if (status != FTH_OK)
+        return status;
+    const char *stated = json_string_value(json_object_get(reader->root, "schema"));
+    if (!stated || strcmp(stated, schema) != 0)
+        return refuse(reader, "\"schema\" must be \"%s\"", schema);
+    double seed = 1;
+    status = read_member(reader, reader->root, "seed", 1, &seed);
+    if (status == FTH_OK && (!(seed >= 0) || seed > FTH_JSON_MAX_NUMBER))
+        return refuse(reader, "\"seed\" must be a whole number");
+    reader->launch->seed = (uint64_t)seed;
+    if (status == FTH_OK)
+        status = read_module(reader);
+    if (status == FTH_OK)
+        status = read_sizes(reader, sizes, count);
+    if (status == FTH_OK)
+        status = read_buffers(reader);
+    if (status == FTH_OK)
+        status = read_steps(reader, reader->root);
+    return status == FTH_OK ? read_expectations(reader) : status;
+}
+
+enum fth_status fth_launch_read_text(const char *path, const char *text, size_t size,
+                                     const char *const *sizes, size_t size_count,
+                                     struct fth_launch **out, struct fth_error *error)
+{
+    json_t *root = NULL;
+    struct fth_launch *launch = NULL;
+    *out = NULL;
+    enum fth_status status = fth_launch_new(path, 1, &launch, error);
+    if (!launch)
+        return status;
+    status = fth_json_parse(path, text, size, &root, error);
+    if (status == FTH_OK) {
+        struct reader reader = {.launch = launch, .root = root, .error = error};
+        status = read_document(&reader, sizes, size_count);
+    }
+    if (status == FTH_OK)
+        *out = launch;
+    else
+        fth_launch_destroy(launch);
+    json_decref(root);
+    return status;
+}
+
+enum fth_status fth_launch_read(const char *path, const char *const *sizes, size_t size_count,
+                                struct fth_launch **out, struct fth_error *error)
+{
+    struct fth_buffer content = {0};
+    *out = NULL;
+    enum fth_status status = fth_file_read(path, LARGEST_BYTES, &content, error);
+    if (status == FTH_OK)
+        status =
+            fth_launch_read_text(path, content.data, content.size, sizes, size_count, out, error);
+    fth_buffer_fini(&content);
+    return status;
+}

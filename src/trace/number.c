@@ -1,0 +1,108 @@
+/* The types that buffers and arguments have, and their numbers as text, bits and doubles. */
+#include "trace/launch.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct fth_element elements[] = {
+    {"u8", "b8", 1, false, false},   {"s8", "i8", 1, true, false},
+    {"u16", "b16", 2, false, false}, {"s16", "i16", 2, true, false},
+    {"u32", "b32", 4, false, false}, {"s32", "i32", 4, true, false},
+    {"u64", "b64", 8, false, false}, {"s64", "i64", 8, true, false},
+    {"f32", "f32", 4, true, true},   {"f64", "f64", 8, true, true},
+};
+
+const struct fth_element *fth_element_find(const char *name, size_t size)
+{
+    for (size_t i = 0; i < FTH_COUNT(elements); i++)
+        if (strlen(elements[i].name) == size && (strncmp(elements[i].name, name, size) == 0 ||
+                                                 strncmp(elements[i].alias, name, size) == 0))
+            return &elements[i];
+    return NULL;
+}
+
+static uint64_t float_to_bits(double value, unsigned bytes)
+{
+    float single = (float)value;
+    uint32_t word;
+    uint64_t bits;
+    memcpy(&word, &single, sizeof word);
+    memcpy(&bits, &value, sizeof bits);
+    return bytes == 4 ? word : bits;
+}
+
+bool fth_element_parse(const struct fth_element *element, const char *text, uint64_t *bits)
+{
+    char *end;
+    errno = 0;
+    if (element->is_float) {
+        double value = strtod(text, &end);
+        *bits = float_to_bits(value, element->bytes);
+        return end != text && *end == '\0';
+    }
+    bool negative = *text == '-';
+    if (!isdigit((unsigned char)text[negative]))
+        return false;
+    uint64_t magnitude = strtoull(text + negative, &end, 0);
+    if (*end || errno)
+        return false;
+    uint64_t most = UINT64_MAX >> (64 - 8 * element->bytes);
+    bool fits = negative ? element->is_signed && magnitude <= most / 2 + 1 : magnitude <= most;
+    *bits = (negative ? -magnitude : magnitude) & most;
+    return fits;
+}
+
+bool fth_element_from_double(const struct fth_element *element, double value, uint64_t *bits)
+{
+    if (element->is_float) {
+        *bits = float_to_bits(value, element->bytes);
+        return true;
+    }
+    /* Both signed and unsigned are taken, as on the command line: -1 only by signed types. */
+    double most = ldexp(1, (int)(8 * element->bytes)), least = element->is_signed ? -most / 2 : 0;
+    if (value != floor(value) || value < least || value >= most)
+        return false;
+    *bits =
+        (value < 0 ? -(uint64_t)-value : (uint64_t)value) & UINT64_MAX >> (64 - 8 * element->bytes);
+    return true;
+}
+
+double fth_element_to_double(const struct fth_element *element, const void *bytes)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, bytes, element->bytes);
+    if (element->is_float && element->bytes == 4) {
+        float single;
+        memcpy(&single, bytes, sizeof single);
+        return (double)single;
+    }
+    if (element->is_float) {
+        double value;
+        memcpy(&value, bytes, sizeof value);
+        return value;
+    }
+    unsigned shift = 64 - 8 * element->bytes;
+    return element->is_signed ? (double)((int64_t)(bits << shift) >> shift) : (double)bits;
+}
+
+void fth_element_show(const struct fth_element *element, const void *bytes, struct fth_buffer *out)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, bytes, element->bytes);
+    char text[40];
+    if (element->is_float && element->bytes == 4) {
+        snprintf(text, sizeof text, "%.9g", fth_element_to_double(element, bytes));
+    } else if (element->is_float) {
+        fth_number_format(fth_element_to_double(element, bytes), text, sizeof text);
+    } else if (element->is_signed) {
+        unsigned shift = 64 - 8 * element->bytes;
+        snprintf(text, sizeof text, "%lld", (long long)((int64_t)(bits << shift) >> shift));
+    } else {
+        snprintf(text, sizeof text, "%llu", (unsigned long long)bits);
+    }
+    fth_buffer_text(out, text);
+}

@@ -1,0 +1,497 @@
+/* Reading a trace: the index, or where the file is cut off a walk over its parts; and cursors,
+ * which merge the sorted runs of a launch into one order. */
+#include "trace/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fth_trace {
+    struct fth_container *container;
+    struct fth_arena arena;
+    struct fth_trace_launch *launches;
+    size_t launch_count, launch_capacity;
+    struct fth_trace_instruction *instructions;
+    size_t instruction_count, instruction_capacity;
+    struct fth_frame *frames; /* by launch, then run, then as they are sorted */
+    size_t frame_count, frame_capacity;
+    char truncated[160];
+};
+
+static enum fth_status refuse(const struct fth_trace *trace, const char *cause,
+                              struct fth_error *error)
+{
+    return fth_fail(error, FTH_INVALID, "read trace", fth_container_path(trace->container), "%s",
+                    cause);
+}
+
+static enum fth_status no_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, "read trace", NULL, "out of memory");
+}
+
+/* ---- heads ---- */
+
+static enum fth_status get_launch(struct fth_trace *trace, struct fth_bytes *bytes,
+                                  struct fth_error *error)
+{
+    struct fth_trace_launch launch = {.kernel = fth_get_text(bytes, &trace->arena)};
+    uint64_t threads = 1;
+    for (int i = 0; i < 3; i++)
+        launch.grid[i] = fth_get_number32(bytes);
+    for (int i = 0; i < 3; i++) {
+        launch.block[i] = fth_get_number32(bytes);
+        threads *= launch.block[i] <= 1024 ? launch.block[i] : 0;
+    }
+    if (bytes->failed || threads == 0 || threads > 1024)
+        return refuse(trace, "a launch without a head, or with a block that no GPU takes", error);
+    if (!fth_grow((void **)&trace->launches, trace->launch_count, &trace->launch_capacity,
+                  sizeof launch))
+        return no_memory(error);
+    trace->launches[trace->launch_count++] = launch;
+    return FTH_OK;
+}
+
+static enum fth_status get_totals(struct fth_trace *trace, struct fth_bytes *bytes,
+                                  struct fth_error *error)
+{
+    if (trace->launch_count == 0)
+        return refuse(trace, "a launch ends that did not begin", error);
+    struct fth_trace_launch *launch = &trace->launches[trace->launch_count - 1];
+    launch->longest = fth_get_number(bytes);
+    launch->accesses = fth_get_number(bytes);
+    launch->shared = fth_get_number(bytes);
+    launch->local = fth_get_number(bytes);
+    launch->constant = fth_get_number(bytes);
+    launch->texture = fth_get_number(bytes);
+    return bytes->failed ? refuse(trace, "the end of a launch is incomplete", error) : FTH_OK;
+}
+
+static enum fth_status get_instruction(struct fth_trace *trace, struct fth_bytes *bytes,
+                                       struct fth_error *error)
+{
+    struct fth_trace_instruction instruction = {.line = fth_get_number32(bytes)};
+    instruction.source_file = fth_get_number32(bytes);
+    instruction.source_line = fth_get_number32(bytes);
+    instruction.index = fth_get_number32(bytes);
+    uint32_t kind = fth_get_number32(bytes);
+    instruction.kind = (enum fth_trace_access_kind)kind;
+    instruction.bytes = fth_get_number32(bytes);
+    instruction.cache_op = fth_get_number32(bytes);
+    if (bytes->failed || kind > FTH_TRACE_ATOMIC || instruction.bytes == 0 ||
+        instruction.bytes > 64)
+        return refuse(trace, "an instruction that no writer makes", error);
+    if (!fth_grow((void **)&trace->instructions, trace->instruction_count,
+                  &trace->instruction_capacity, sizeof instruction))
+        return no_memory(error);
+    trace->instructions[trace->instruction_count++] = instruction;
+    return FTH_OK;
+}
+
+static enum fth_status add_frame(struct fth_trace *trace, const struct fth_frame *frame,
+                                 struct fth_error *error)
+{
+    if (frame->launch >= trace->launch_count || frame->count == 0 ||
+        frame->last_block < frame->first_block || frame->last_number < frame->first_number)
+        return refuse(trace, "a frame that belongs nowhere", error);
+    if (!fth_grow((void **)&trace->frames, trace->frame_count, &trace->frame_capacity,
+                  sizeof *frame))
+        return no_memory(error);
+    trace->frames[trace->frame_count++] = *frame;
+    return FTH_OK;
+}
+
+static enum fth_status read_index(struct fth_trace *trace, struct fth_error *error)
+{
+    struct fth_buffer content = {0};
+    uint32_t type;
+    uint64_t next;
+    enum fth_status status = fth_container_get(
+        trace->container, fth_container_index(trace->container), &type, &content, &next, error);
+    if (status == FTH_UNAVAILABLE || (status == FTH_OK && type != FTH_PART_INDEX))
+        status = refuse(trace, "the index is not where it should be", error);
+    struct fth_bytes bytes = {(const unsigned char *)content.data,
+                              (const unsigned char *)content.data + content.size, false};
+    uint64_t count = status == FTH_OK ? fth_get_number(&bytes) : 0, offset = 0;
+    for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
+        status = get_launch(trace, &bytes, error);
+        if (status == FTH_OK)
+            status = get_totals(trace, &bytes, error);
+    }
+    count = status == FTH_OK ? fth_get_number(&bytes) : 0;
+    for (uint64_t i = 0; i < count && status == FTH_OK; i++)
+        status = get_instruction(trace, &bytes, error);
+    count = status == FTH_OK ? fth_get_number(&bytes) : 0;
+    for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
+        struct fth_frame frame;
+        fth_get_frame_head(&bytes, &frame);
+        offset += fth_get_number(&bytes);
+        frame.offset = offset;
+        status = bytes.failed ? refuse(trace, "the index is incomplete", error)
+                              : add_frame(trace, &frame, error);
+    }
+    if (status == FTH_OK && (bytes.failed || bytes.at != bytes.end))
+        status = refuse(trace, "the index is malformed", error);
+    fth_buffer_fini(&content);
+    return status;
+}
+
+/* What the index repeats must be whole, too, and nothing may lie between the parts: a flipped bit
+ * is noticed wherever it is. Frames are checked when they are read. */
+static enum fth_status check_parts(const struct fth_trace *trace, struct fth_error *error)
+{
+    struct fth_buffer content = {0};
+    uint64_t at = sizeof FTH_TRACE_MAGIC - 1, index = fth_container_index(trace->container);
+    size_t frames = 0;
+    enum fth_status status = FTH_OK;
+    while (at < index && status == FTH_OK) {
+        uint32_t type = 0;
+        uint64_t next = at;
+        status = fth_container_skip(trace->container, at, &type, &next, error);
+        if (status == FTH_OK && type != FTH_PART_FRAME)
+            status = fth_container_get(trace->container, at, &type, &content, &next, error);
+        else if (status == FTH_OK &&
+                 (frames == trace->frame_count || trace->frames[frames++].offset != at))
+            status = refuse(trace, "the index does not know a frame that is there", error);
+        at = next;
+    }
+    if (status == FTH_UNAVAILABLE ||
+        (status == FTH_OK && (at != index || frames != trace->frame_count)))
+        status = refuse(trace, "the parts do not lead to the index", error);
+    fth_buffer_fini(&content);
+    return status;
+}
+
+/* ---- what is cut off ---- */
+
+static enum fth_status take_part(struct fth_trace *trace, uint32_t type, uint64_t offset,
+                                 const struct fth_buffer *content, struct fth_error *error)
+{
+    struct fth_bytes bytes = {(const unsigned char *)content->data,
+                              (const unsigned char *)content->data + content->size, false};
+    struct fth_frame frame;
+    enum fth_status status = FTH_OK;
+    switch (type) {
+    case FTH_PART_LAUNCH: return get_launch(trace, &bytes, error);
+    case FTH_PART_END: return get_totals(trace, &bytes, error);
+    case FTH_PART_INSTRUCTIONS:
+        while (bytes.at < bytes.end && status == FTH_OK)
+            status = get_instruction(trace, &bytes, error);
+        return status;
+    case FTH_PART_FRAME:
+        fth_get_frame_head(&bytes, &frame);
+        frame.offset = offset;
+        if (bytes.failed)
+            return refuse(trace, "a frame without a head", error);
+        return add_frame(trace, &frame, error);
+    case FTH_PART_INDEX: return FTH_OK; /* the same again */
+    default: return refuse(trace, "a part of no known kind", error);
+    }
+}
+
+/* Counts for launches whose end is not there. */
+static void count_frames(struct fth_trace *trace)
+{
+    for (size_t l = 0; l < trace->launch_count; l++) {
+        struct fth_trace_launch *launch = &trace->launches[l];
+        if (launch->longest)
+            continue;
+        for (size_t i = 0; i < trace->frame_count; i++) {
+            const struct fth_frame *frame = &trace->frames[i];
+            if (frame->launch != l)
+                continue;
+            launch->accesses += frame->count;
+            if (frame->last_number >= launch->longest)
+                launch->longest = frame->last_number + 1;
+        }
+    }
+}
+
+static enum fth_status walk_parts(struct fth_trace *trace, struct fth_error *error)
+{
+    struct fth_buffer content = {0};
+    uint64_t at = sizeof FTH_TRACE_MAGIC - 1, next = at;
+    enum fth_status status;
+    uint32_t type = 0;
+    for (;; at = next) {
+        status = fth_container_get(trace->container, at, &type, &content, &next, error);
+        if (status == FTH_OK)
+            status = take_part(trace, type, at, &content, error);
+        if (status != FTH_OK || type == FTH_PART_INDEX)
+            break;
+    }
+    fth_buffer_fini(&content);
+    if (status != FTH_UNAVAILABLE && status != FTH_OK)
+        return status;
+    snprintf(trace->truncated, sizeof trace->truncated,
+             "the trace is cut off: %llu of its %llu bytes are whole parts, with %zu frames",
+             (unsigned long long)(status == FTH_OK ? next : at),
+             (unsigned long long)fth_container_bytes(trace->container), trace->frame_count);
+    count_frames(trace);
+    return FTH_OK;
+}
+
+static enum fth_status read_heads(struct fth_container *container, struct fth_trace **out,
+                                  struct fth_error *error)
+{
+    struct fth_trace *trace = calloc(1, sizeof *trace);
+    if (!trace) {
+        fth_container_close(container);
+        return no_memory(error);
+    }
+    trace->container = container;
+    bool whole = fth_container_index(container) != 0;
+    enum fth_status status = whole ? read_index(trace, error) : walk_parts(trace, error);
+    if (status == FTH_OK && whole)
+        status = check_parts(trace, error);
+    if (status == FTH_OK)
+        *out = trace;
+    else
+        fth_trace_close(trace);
+    return status;
+}
+
+enum fth_status fth_trace_open(const char *path, struct fth_trace **out, struct fth_error *error)
+{
+    struct fth_container *container;
+    *out = NULL;
+    enum fth_status status = fth_container_open(path, &container, error);
+    return status == FTH_OK ? read_heads(container, out, error) : status;
+}
+
+enum fth_status fth_trace_open_memory(const void *data, size_t size, struct fth_trace **out,
+                                      struct fth_error *error)
+{
+    struct fth_container *container;
+    *out = NULL;
+    enum fth_status status = fth_container_open_memory(data, size, &container, error);
+    return status == FTH_OK ? read_heads(container, out, error) : status;
+}
+
+void fth_trace_close(struct fth_trace *trace)
+{
+    if (!trace)
+        return;
+    fth_container_close(trace->container);
+    fth_arena_fini(&trace->arena);
+    free(trace->launches);
+    free(trace->instructions);
+    free(trace->frames);
+    free(trace);
+}
+
+const char *fth_trace_truncated(const struct fth_trace *trace)
+{
+    return trace->truncated[0] ? trace->truncated : NULL;
+}
+
+uint64_t fth_trace_bytes(const struct fth_trace *trace)
+{
+    return fth_container_bytes(trace->container);
+}
+
+size_t fth_trace_launch_count(const struct fth_trace *trace)
+{
+    return trace->launch_count;
+}
+
+const struct fth_trace_launch *fth_trace_launch_at(const struct fth_trace *trace, size_t index)
+{
+    return index < trace->launch_count ? &trace->launches[index] : NULL;
+}
+
+size_t fth_trace_instruction_count(const struct fth_trace *trace)
+{
+    return trace->instruction_count;
+}
+
+const struct fth_trace_instruction *fth_trace_instruction_at(const struct fth_trace *trace,
+                                                             size_t index)
+{
+    return index < trace->instruction_count ? &trace->instructions[index] : NULL;
+}
+
+/* ---- cursors ---- */
+
+/* One run: where it is, and the access that is next. */
+struct run {
+    size_t frame, last_frame; /* in trace->frames */
+    struct fth_frame_decoder *decoder;
+    struct fth_buffer content;
+    struct fth_trace_access access;
+};
+
+struct fth_trace_cursor {
+    const struct fth_trace *trace;
+    uint64_t first, last;
+    struct run *runs;
+    size_t run_count, run_capacity;
+    size_t *heap; /* of runs, the earliest access on top */
+    size_t heap_count;
+    bool begun;
+};
+
+static bool earlier(const struct fth_trace_access *a, const struct fth_trace_access *b)
+{
+    if (a->number != b->number)
+        return a->number < b->number;
+    if (a->block != b->block)
+        return a->block < b->block;
+    return a->warp < b->warp;
+}
+
+static void sift_down(struct fth_trace_cursor *cursor, size_t at)
+{
+    for (;;) {
+        size_t least = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++)
+            if (child < cursor->heap_count && earlier(&cursor->runs[cursor->heap[child]].access,
+                                                      &cursor->runs[cursor->heap[least]].access))
+                least = child;
+        if (least == at)
+            return;
+        size_t moved = cursor->heap[at];
+        cursor->heap[at] = cursor->heap[least];
+        cursor->heap[least] = moved;
+        at = least;
+    }
+}
+
+static enum fth_status begin_frame(const struct fth_trace_cursor *cursor, struct run *run,
+                                   struct fth_error *error)
+{
+    const struct fth_frame *expected = &cursor->trace->frames[run->frame];
+    struct fth_frame frame;
+    uint32_t type;
+    uint64_t next;
+    enum fth_status status = fth_container_get(cursor->trace->container, expected->offset, &type,
+                                               &run->content, &next, error);
+    if (status == FTH_UNAVAILABLE || (status == FTH_OK && type != FTH_PART_FRAME))
+        return refuse(cursor->trace, "a frame is not where the index says", error);
+    if (status == FTH_OK)
+        status = fth_frame_decoder_begin(run->decoder, run->content.data, run->content.size, &frame,
+                                         error);
+    if (status == FTH_OK && (frame.launch != expected->launch || frame.run != expected->run ||
+                             frame.count != expected->count))
+        status = refuse(cursor->trace, "a frame is not the one that the index says", error);
+    return status;
+}
+
+/* The next access of a run in the blocks asked for; false at its end or on failure. */
+static bool run_next(const struct fth_trace_cursor *cursor, struct run *run,
+                     enum fth_status *status, struct fth_error *error)
+{
+    for (;;) {
+        if (fth_frame_decoder_next(run->decoder, &run->access, status, error)) {
+            if (run->access.block >= cursor->first && run->access.block <= cursor->last)
+                return true;
+            continue;
+        }
+        if (*status != FTH_OK || run->frame == run->last_frame)
+            return false;
+        run->frame++;
+        *status = begin_frame(cursor, run, error);
+        if (*status != FTH_OK)
+            return false;
+    }
+}
+
+/* Whether the frames from `from` to `to` hold a block that is asked for. */
+static bool meets(const struct fth_trace_cursor *cursor, size_t from, size_t to)
+{
+    for (size_t i = from; i <= to; i++) {
+        const struct fth_frame *frame = &cursor->trace->frames[i];
+        if (frame->first_block <= cursor->last && frame->last_block >= cursor->first)
+            return true;
+    }
+    return false;
+}
+
+/* The runs of the launch that hold blocks that are asked for. */
+static enum fth_status find_runs(struct fth_trace_cursor *cursor, size_t launch,
+                                 struct fth_error *error)
+{
+    const struct fth_trace *trace = cursor->trace;
+    const uint32_t *block = trace->launches[launch].block;
+    uint32_t warps = (block[0] * block[1] * block[2] + 31) / 32;
+    for (size_t i = 0, end; i < trace->frame_count; i = end + 1) {
+        const struct fth_frame *frame = &trace->frames[i];
+        for (end = i; end + 1 < trace->frame_count && trace->frames[end + 1].run == frame->run &&
+                      trace->frames[end + 1].launch == frame->launch;)
+            end++;
+        if (frame->launch != launch || !meets(cursor, i, end))
+            continue;
+        if (!fth_grow((void **)&cursor->runs, cursor->run_count, &cursor->run_capacity,
+                      sizeof *cursor->runs))
+            return no_memory(error);
+        struct run *run = &cursor->runs[cursor->run_count++];
+        *run = (struct run){.frame = i, .last_frame = end};
+        enum fth_status status =
+            fth_frame_decoder_create(trace->instruction_count, warps, &run->decoder, error);
+        if (status != FTH_OK)
+            return status;
+    }
+    return FTH_OK;
+}
+
+enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t launch, uint64_t first,
+                                      uint64_t last, struct fth_trace_cursor **out,
+                                      struct fth_error *error)
+{
+    *out = NULL;
+    if (launch >= trace->launch_count)
+        return fth_fail(error, FTH_NOT_FOUND, "read trace", fth_container_path(trace->container),
+                        "it has %zu launches", trace->launch_count);
+    struct fth_trace_cursor *cursor = calloc(1, sizeof *cursor);
+    if (!cursor)
+        return no_memory(error);
+    *cursor = (struct fth_trace_cursor){.trace = trace, .first = first, .last = last};
+    enum fth_status status = find_runs(cursor, launch, error);
+    cursor->heap = calloc(cursor->run_count + 1, sizeof *cursor->heap);
+    if (!cursor->heap) {
+        fth_trace_cursor_close(cursor);
+        return status == FTH_OK ? no_memory(error) : status;
+    }
+    for (size_t i = 0; i < cursor->run_count && status == FTH_OK; i++) {
+        status = begin_frame(cursor, &cursor->runs[i], error);
+        if (status == FTH_OK && run_next(cursor, &cursor->runs[i], &status, error))
+            cursor->heap[cursor->heap_count++] = i;
+    }
+    for (size_t i = cursor->heap_count; i-- > 0;)
+        sift_down(cursor, i);
+    if (status == FTH_OK)
+        *out = cursor;
+    else
+        fth_trace_cursor_close(cursor);
+    return status;
+}
+
+enum fth_status fth_trace_next(struct fth_trace_cursor *cursor,
+                               const struct fth_trace_access **access, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    *access = NULL;
+    /* The access on top was handed out, and is passed only now. */
+    if (cursor->begun && cursor->heap_count) {
+        if (!run_next(cursor, &cursor->runs[cursor->heap[0]], &status, error))
+            cursor->heap[0] = cursor->heap[--cursor->heap_count];
+        sift_down(cursor, 0);
+    }
+    cursor->begun = true;
+    if (status == FTH_OK && cursor->heap_count)
+        *access = &cursor->runs[cursor->heap[0]].access;
+    return status;
+}
+
+void fth_trace_cursor_close(struct fth_trace_cursor *cursor)
+{
+    if (!cursor)
+        return;
+    for (size_t i = 0; i < cursor->run_count; i++) {
+        fth_frame_decoder_destroy(cursor->runs[i].decoder);
+        fth_buffer_fini(&cursor->runs[i].content);
+    }
+    free(cursor->runs);
+    free(cursor->heap);
+    free(cursor);
+}

@@ -1,0 +1,263 @@
+/* What accesses come to: requests, sectors, lines and footprints, by kernel and by instruction.
+ *
+ * A sector is 32 bytes, a line 128, as on every NVIDIA GPU since Maxwell. A request of a warp
+ * touches each sector once, however many of its threads want something of it: the sectors of a
+ * request are what l1tex__t_sectors_pipe_lsu_mem_global_op_{ld,st} counts. */
+#include "trace/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SECTOR_BITS = 5, LINE_BITS = 7, PAGE_BITS = 11, KINDS = 3 };
+
+/* The sectors that were touched, by kind: pages of 64 sectors in an open hash table. */
+struct page {
+    uint64_t number; /* + 1; 0: free */
+    uint64_t sectors[KINDS];
+};
+
+struct footprint {
+    struct page *pages;
+    size_t count, capacity; /* a power of two */
+};
+
+static struct page *find_page(struct footprint *footprint, uint64_t number)
+{
+    size_t mask = footprint->capacity - 1;
+    size_t at = (size_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 20) & mask;
+    while (footprint->pages[at].number && footprint->pages[at].number != number + 1)
+        at = (at + 1) & mask;
+    return &footprint->pages[at];
+}
+
+static bool enlarge(struct footprint *footprint)
+{
+    struct footprint larger = {.capacity = footprint->capacity ? 2 * footprint->capacity : 256,
+                               .count = footprint->count};
+    larger.pages = calloc(larger.capacity, sizeof *larger.pages);
+    if (!larger.pages)
+        return false;
+    for (size_t i = 0; i < footprint->capacity; i++)
+        if (footprint->pages[i].number)
+            *find_page(&larger, footprint->pages[i].number - 1) = footprint->pages[i];
+    free(footprint->pages);
+    *footprint = larger;
+    return true;
+}
+
+static bool touch(struct footprint *footprint, uint64_t sector, enum fth_trace_access_kind kind)
+{
+    if (2 * footprint->count >= footprint->capacity && !enlarge(footprint))
+        return false;
+    uint64_t number = sector >> (PAGE_BITS - SECTOR_BITS);
+    struct page *page = find_page(footprint, number);
+    if (!page->number) {
+        page->number = number + 1;
+        footprint->count++;
+    }
+    page->sectors[kind] |= UINT64_C(1) << (sector & 63);
+    return true;
+}
+
+/* ---- rows ---- */
+
+struct row {
+    struct fth_trace_row row;
+    struct footprint footprint;
+};
+
+struct kernel {
+    struct row all;
+    struct row *instructions; /* as many as the trace has; those without requests are not shown */
+};
+
+struct fth_trace_stats {
+    struct kernel *kernels;
+    size_t kernel_count, kernel_capacity;
+    size_t instruction_count;
+    const struct fth_trace_row **shown;
+    size_t shown_count;
+};
+
+/* The distinct values of sectors or lines that a request touches: the bits of an address that a
+ * lane's first and last byte have. Sorted insertion: mostly each is the one before, or the next. */
+static size_t distinct(const struct fth_trace_access *access, uint32_t bytes, unsigned shift,
+                       uint64_t *out)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < access->threads; i++) {
+        uint64_t last = (access->addresses[i] + bytes - 1) >> shift;
+        for (uint64_t unit = access->addresses[i] >> shift; unit <= last; unit++) {
+            size_t at = count;
+            while (at > 0 && out[at - 1] > unit)
+                at--;
+            if (at > 0 && out[at - 1] == unit)
+                continue;
+            memmove(out + at + 1, out + at, (count - at) * sizeof *out);
+            out[at] = unit;
+            count++;
+        }
+    }
+    return count;
+}
+
+static bool count_access(struct row *row, enum fth_trace_access_kind kind, uint32_t threads,
+                         const uint64_t *sectors, size_t sector_count, size_t lines)
+{
+    row->row.requests[kind]++;
+    row->row.accesses[kind] += threads;
+    row->row.sectors[kind] += sector_count;
+    row->row.lines[kind] += lines;
+    for (size_t i = 0; i < sector_count; i++)
+        if (!touch(&row->footprint, sectors[i], kind))
+            return false;
+    return true;
+}
+
+static bool add_access(struct kernel *kernel, const struct fth_trace *trace,
+                       const struct fth_trace_access *access)
+{
+    /* 32 lanes of at most 64 bytes, anywhere: three sectors each. */
+    uint64_t sectors[32 * 3], lines[32 * 2];
+    const struct fth_trace_instruction *instruction =
+        fth_trace_instruction_at(trace, access->instruction);
+    size_t sector_count = distinct(access, instruction->bytes, SECTOR_BITS, sectors);
+    size_t line_count = distinct(access, instruction->bytes, LINE_BITS, lines);
+    return count_access(&kernel->all, instruction->kind, access->threads, sectors, sector_count,
+                        line_count) &&
+           count_access(&kernel->instructions[access->instruction], instruction->kind,
+                        access->threads, sectors, sector_count, line_count);
+}
+
+static struct kernel *find_kernel(struct fth_trace_stats *stats, const char *name)
+{
+    for (size_t i = 0; i < stats->kernel_count; i++)
+        if (strcmp(stats->kernels[i].all.row.kernel, name) == 0)
+            return &stats->kernels[i];
+    if (!fth_grow((void **)&stats->kernels, stats->kernel_count, &stats->kernel_capacity,
+                  sizeof *stats->kernels))
+        return NULL;
+    struct kernel *kernel = &stats->kernels[stats->kernel_count];
+    *kernel = (struct kernel){.all = {.row = {.kernel = name}}};
+    kernel->instructions = calloc(stats->instruction_count + 1, sizeof *kernel->instructions);
+    if (!kernel->instructions)
+        return NULL;
+    stats->kernel_count++;
+    return kernel;
+}
+
+static void sum_footprint(struct row *row)
+{
+    for (size_t i = 0; i < row->footprint.capacity; i++) {
+        const struct page *page = &row->footprint.pages[i];
+        uint64_t any = 0;
+        for (int kind = 0; kind < KINDS; kind++) {
+            any |= page->sectors[kind];
+            row->row.footprint_bytes[kind] += (uint64_t)__builtin_popcountll(page->sectors[kind])
+                                              << SECTOR_BITS;
+        }
+        row->row.footprint_all_bytes += (uint64_t)__builtin_popcountll(any) << SECTOR_BITS;
+    }
+    free(row->footprint.pages);
+    row->footprint = (struct footprint){0};
+}
+
+static enum fth_status no_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, "count accesses", NULL, "out of memory");
+}
+
+static enum fth_status count_launch(struct fth_trace_stats *stats, const struct fth_trace *trace,
+                                    size_t index, struct fth_error *error)
+{
+    const struct fth_trace_launch *launch = fth_trace_launch_at(trace, index);
+    struct kernel *kernel = find_kernel(stats, launch->kernel);
+    struct fth_trace_cursor *cursor = NULL;
+    const struct fth_trace_access *access;
+    if (!kernel)
+        return no_memory(error);
+    kernel->all.row.launches++;
+    if (launch->longest > kernel->all.row.longest)
+        kernel->all.row.longest = launch->longest;
+    enum fth_status status = fth_trace_cursor_open(trace, index, 0, UINT64_MAX, &cursor, error);
+    while (status == FTH_OK) {
+        status = fth_trace_next(cursor, &access, error);
+        if (status != FTH_OK || !access)
+            break;
+        if (!add_access(kernel, trace, access))
+            status = no_memory(error);
+    }
+    fth_trace_cursor_close(cursor);
+    return status;
+}
+
+static enum fth_status finish(struct fth_trace_stats *stats, const struct fth_trace *trace,
+                              struct fth_error *error)
+{
+    stats->shown = calloc(stats->kernel_count * (stats->instruction_count + 1) + 1, sizeof(void *));
+    if (!stats->shown)
+        return no_memory(error);
+    for (size_t k = 0; k < stats->kernel_count; k++) {
+        struct kernel *kernel = &stats->kernels[k];
+        sum_footprint(&kernel->all);
+        stats->shown[stats->shown_count++] = &kernel->all.row;
+        for (size_t i = 0; i < stats->instruction_count; i++) {
+            struct row *row = &kernel->instructions[i];
+            if (row->footprint.count == 0)
+                continue;
+            row->row.kernel = kernel->all.row.kernel;
+            row->row.instruction = fth_trace_instruction_at(trace, i);
+            row->row.launches = kernel->all.row.launches;
+            sum_footprint(row);
+            stats->shown[stats->shown_count++] = &row->row;
+        }
+    }
+    return FTH_OK;
+}
+
+enum fth_status fth_trace_stats_create(const struct fth_trace *trace, const struct fth_log *log,
+                                       struct fth_trace_stats **out, struct fth_error *error)
+{
+    *out = NULL;
+    struct fth_trace_stats *stats = calloc(1, sizeof *stats);
+    if (!stats)
+        return no_memory(error);
+    stats->instruction_count = fth_trace_instruction_count(trace);
+    enum fth_status status = FTH_OK;
+    size_t launches = fth_trace_launch_count(trace);
+    for (size_t i = 0; i < launches && status == FTH_OK; i++) {
+        fth_log_progress(log, "count accesses", (double)i / (double)launches);
+        status = fth_log_interrupted(log)
+                     ? fth_fail(error, FTH_INTERRUPTED, "count accesses", NULL, "interrupted")
+                     : count_launch(stats, trace, i, error);
+    }
+    fth_log_progress(log, "count accesses", 1);
+    if (status == FTH_OK)
+        status = finish(stats, trace, error);
+    if (status == FTH_OK)
+        *out = stats;
+    else
+        fth_trace_stats_destroy(stats);
+    return status;
+}
+
+const struct fth_trace_row *fth_trace_stats_row(const struct fth_trace_stats *stats, size_t index)
+{
+    return index < stats->shown_count ? stats->shown[index] : NULL;
+}
+
+void fth_trace_stats_destroy(struct fth_trace_stats *stats)
+{
+    if (!stats)
+        return;
+    for (size_t k = 0; k < stats->kernel_count; k++) {
+        struct kernel *kernel = &stats->kernels[k];
+        free(kernel->all.footprint.pages);
+        for (size_t i = 0; i < stats->instruction_count; i++)
+            free(kernel->instructions[i].footprint.pages);
+        free(kernel->instructions);
+    }
+    free(stats->kernels);
+    free(stats->shown);
+    free(stats);
+}

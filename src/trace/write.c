@@ -1,0 +1,368 @@
+/* Writing a trace: accesses come in any order, are collected into runs, and each run is sorted by
+ * number, block and warp and written in frames. So a launch of any length is traced in the memory
+ * of a run. */
+#include "trace/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A run is large, so that few have to be merged, and a frame small, since a reader holds one of
+ * each: 10^9 accesses are 4,000 runs, and 4,000 frames some hundred megabytes at most. */
+enum { RUN_ACCESSES = 1 << 18, FRAME_ACCESSES = 1 << 13, RUN_POOL = 1 << 22 };
+
+struct launch {
+    struct fth_trace_launch head;
+    uint32_t warps; /* of a block */
+};
+
+struct fth_trace_writer {
+    struct fth_container_writer *file;
+    struct fth_arena arena;
+    struct launch *launches;
+    size_t launch_count, launch_capacity;
+    struct fth_frame *frames;
+    size_t frame_count, frame_capacity;
+    uint32_t run_count;
+    /* Instructions by the numbers that callers have, and in the order of the file. */
+    struct fth_trace_instruction *instructions;
+    size_t instruction_count, instruction_capacity;
+    uint32_t *ids; /* UINT32_MAX: not in the file yet */
+    size_t id_capacity;
+    uint32_t written; /* instructions in the file */
+    uint32_t *in_file;
+    size_t in_file_capacity;
+    struct fth_records run;
+    uint32_t *order, *other; /* of sorting, RUN size */
+    size_t order_capacity;
+    struct fth_buffer scratch;
+};
+
+static enum fth_status no_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, "write trace", NULL, "out of memory");
+}
+
+enum fth_status fth_trace_writer_create(const char *path, struct fth_trace_writer **out,
+                                        struct fth_error *error)
+{
+    *out = NULL;
+    struct fth_trace_writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return no_memory(error);
+    enum fth_status status = fth_container_create(path, &writer->file, error);
+    if (status != FTH_OK)
+        fth_trace_writer_abort(writer);
+    else
+        *out = writer;
+    return status;
+}
+
+void fth_trace_writer_abort(struct fth_trace_writer *writer)
+{
+    if (!writer)
+        return;
+    fth_container_abort(writer->file);
+    fth_arena_fini(&writer->arena);
+    free(writer->launches);
+    free(writer->frames);
+    free(writer->instructions);
+    free(writer->ids);
+    free(writer->in_file);
+    fth_records_fini(&writer->run);
+    free(writer->order);
+    free(writer->other);
+    fth_buffer_fini(&writer->scratch);
+    free(writer);
+}
+
+/* ---- parts ---- */
+
+void fth_put_launch(const struct fth_trace_launch *launch, struct fth_buffer *out)
+{
+    fth_put_text(launch->kernel, out);
+    for (int i = 0; i < 3; i++)
+        fth_put_number(launch->grid[i], out);
+    for (int i = 0; i < 3; i++)
+        fth_put_number(launch->block[i], out);
+}
+
+void fth_put_totals(const struct fth_trace_launch *launch, struct fth_buffer *out)
+{
+    const uint64_t totals[] = {launch->longest, launch->accesses, launch->shared,
+                               launch->local,   launch->constant, launch->texture};
+    for (size_t i = 0; i < FTH_COUNT(totals); i++)
+        fth_put_number(totals[i], out);
+}
+
+void fth_put_instruction(const struct fth_trace_instruction *instruction, struct fth_buffer *out)
+{
+    const uint32_t facts[] = {
+        instruction->line,     instruction->source_file,    instruction->source_line,
+        instruction->index,    (uint32_t)instruction->kind, instruction->bytes,
+        instruction->cache_op,
+    };
+    for (size_t i = 0; i < FTH_COUNT(facts); i++)
+        fth_put_number(facts[i], out);
+}
+
+static enum fth_status put(struct fth_trace_writer *writer, enum fth_part type, uint64_t *offset,
+                           struct fth_error *error)
+{
+    return fth_container_put(writer->file, type, &writer->scratch, offset, error);
+}
+
+enum fth_status fth_trace_writer_begin(struct fth_trace_writer *writer, const char *kernel,
+                                       const uint32_t grid[3], const uint32_t block[3],
+                                       struct fth_error *error)
+{
+    struct launch launch = {.warps = 1};
+    launch.head.kernel = fth_arena_text(&writer->arena, kernel);
+    if (!launch.head.kernel || !fth_grow((void **)&writer->launches, writer->launch_count,
+                                         &writer->launch_capacity, sizeof launch))
+        return no_memory(error);
+    uint64_t threads = 1;
+    for (int i = 0; i < 3; i++) {
+        launch.head.grid[i] = grid[i] ? grid[i] : 1;
+        launch.head.block[i] = block[i] ? block[i] : 1;
+        threads *= launch.head.block[i];
+    }
+    launch.warps = (uint32_t)((threads + 31) / 32);
+    writer->launches[writer->launch_count++] = launch;
+    writer->scratch.size = 0;
+    fth_put_launch(&launch.head, &writer->scratch);
+    return put(writer, FTH_PART_LAUNCH, NULL, error);
+}
+
+size_t fth_trace_writer_instruction(struct fth_trace_writer *writer,
+                                    const struct fth_trace_instruction *instruction)
+{
+    /* The newest first: kernels are launched one after the other. */
+    for (size_t i = writer->instruction_count; i-- > 0;) {
+        const struct fth_trace_instruction *other = &writer->instructions[i];
+        if (other->line == instruction->line && other->index == instruction->index &&
+            other->source_file == instruction->source_file &&
+            other->source_line == instruction->source_line && other->kind == instruction->kind &&
+            other->bytes == instruction->bytes && other->cache_op == instruction->cache_op)
+            return i;
+    }
+    size_t count = writer->instruction_count;
+    if (!fth_grow((void **)&writer->instructions, count, &writer->instruction_capacity,
+                  sizeof *instruction) ||
+        !fth_grow((void **)&writer->ids, count, &writer->id_capacity, sizeof *writer->ids))
+        return SIZE_MAX;
+    writer->instructions[count] = *instruction;
+    writer->ids[count] = UINT32_MAX;
+    return writer->instruction_count++;
+}
+
+/* ---- sorting ---- */
+
+enum key { KEY_NUMBER, KEY_BLOCK, KEY_WARP };
+
+static uint64_t key_of(const struct fth_record *record, enum key key)
+{
+    return key == KEY_NUMBER ? record->number : key == KEY_BLOCK ? record->block : record->warp;
+}
+
+/* One pass of a sort by counting, stable; `counts` has a place for each value. */
+static void count_pass(const struct fth_records *run, enum key key, uint64_t low, uint32_t *counts,
+                       size_t values, const uint32_t *from, uint32_t *to)
+{
+    memset(counts, 0, (values + 1) * sizeof *counts);
+    for (size_t i = 0; i < run->count; i++)
+        counts[key_of(&run->items[i], key) - low + 1]++;
+    for (size_t i = 0; i < values; i++)
+        counts[i + 1] += counts[i];
+    for (size_t i = 0; i < run->count; i++)
+        to[counts[key_of(&run->items[from[i]], key) - low]++] = from[i];
+}
+
+/* Where the values lie too far apart for counting: by merging, stable as well. */
+static void merge_pass(const struct fth_records *run, enum key key, uint32_t *from, uint32_t *to)
+{
+    size_t count = run->count;
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t low = 0; low < count; low += 2 * width) {
+            size_t middle = low + width < count ? low + width : count;
+            size_t high = low + 2 * width < count ? low + 2 * width : count;
+            for (size_t a = low, b = middle, at = low; at < high; at++) {
+                bool first = a < middle && (b >= high || key_of(&run->items[from[a]], key) <=
+                                                             key_of(&run->items[from[b]], key));
+                to[at] = from[first ? a++ : b++];
+            }
+        }
+        memcpy(from, to, count * sizeof *from);
+    }
+    memcpy(to, from, count * sizeof *to);
+}
+
+/* Leaves the order of the run in writer->order. */
+static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_error *error)
+{
+    static const enum key keys[] = {KEY_WARP, KEY_BLOCK, KEY_NUMBER};
+    const struct fth_records *run = &writer->run;
+    size_t most_values = 4 * run->count + 1024;
+    if (run->count > writer->order_capacity) {
+        free(writer->order);
+        free(writer->other);
+        writer->order = calloc(run->count, sizeof *writer->order);
+        writer->other = calloc(run->count, sizeof *writer->other);
+        writer->order_capacity = writer->order && writer->other ? run->count : 0;
+    }
+    uint32_t *counts = malloc((most_values + 1) * sizeof *counts);
+    if (!counts || !writer->order_capacity) {
+        free(counts);
+        return no_memory(error);
+    }
+    for (size_t i = 0; i < run->count; i++)
+        writer->order[i] = (uint32_t)i;
+    for (size_t k = 0; k < FTH_COUNT(keys); k++) {
+        uint64_t low = UINT64_MAX, high = 0;
+        for (size_t i = 0; i < run->count; i++) {
+            uint64_t value = key_of(&run->items[i], keys[k]);
+            low = value < low ? value : low;
+            high = value > high ? value : high;
+        }
+        if (low == high)
+            continue;
+        if (high - low < most_values)
+            count_pass(run, keys[k], low, counts, (size_t)(high - low) + 1, writer->order,
+                       writer->other);
+        else
+            merge_pass(run, keys[k], writer->order, writer->other);
+        uint32_t *sorted = writer->other;
+        writer->other = writer->order;
+        writer->order = sorted;
+    }
+    free(counts);
+    return FTH_OK;
+}
+
+/* ---- runs ---- */
+
+/* Gives the instructions of a frame their numbers in the file, and writes those that are new. */
+static enum fth_status number_instructions(struct fth_trace_writer *writer, const uint32_t *order,
+                                           size_t count, struct fth_error *error)
+{
+    uint32_t before = writer->written;
+    writer->scratch.size = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t instruction = writer->run.items[order[i]].instruction;
+        if (writer->ids[instruction] != UINT32_MAX)
+            continue;
+        if (!fth_grow((void **)&writer->in_file, writer->written, &writer->in_file_capacity,
+                      sizeof *writer->in_file))
+            return no_memory(error);
+        writer->in_file[writer->written] = instruction;
+        writer->ids[instruction] = writer->written++;
+        fth_put_instruction(&writer->instructions[instruction], &writer->scratch);
+    }
+    return writer->written == before ? FTH_OK : put(writer, FTH_PART_INSTRUCTIONS, NULL, error);
+}
+
+static enum fth_status write_frame(struct fth_trace_writer *writer, const uint32_t *order,
+                                   uint32_t count, struct fth_error *error)
+{
+    const struct fth_records *run = &writer->run;
+    struct launch *launch = &writer->launches[writer->launch_count - 1];
+    struct fth_frame frame = {.count = count,
+                              .run = writer->run_count,
+                              .launch = writer->launch_count - 1,
+                              .first_block = UINT64_MAX,
+                              .first_number = run->items[order[0]].number,
+                              .last_number = run->items[order[count - 1]].number};
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t block = run->items[order[i]].block;
+        frame.first_block = block < frame.first_block ? block : frame.first_block;
+        frame.last_block = block > frame.last_block ? block : frame.last_block;
+    }
+    if (frame.last_number >= launch->head.longest)
+        launch->head.longest = frame.last_number + 1;
+    launch->head.accesses += count;
+    enum fth_status status = number_instructions(writer, order, count, error);
+    writer->scratch.size = 0;
+    if (status == FTH_OK)
+        status = fth_frame_encode(run, order, &frame, launch->warps, writer->ids,
+                                  writer->instruction_count, &writer->scratch, error);
+    if (status == FTH_OK)
+        status = put(writer, FTH_PART_FRAME, &frame.offset, error);
+    if (status == FTH_OK && !fth_grow((void **)&writer->frames, writer->frame_count,
+                                      &writer->frame_capacity, sizeof frame))
+        status = no_memory(error);
+    if (status == FTH_OK)
+        writer->frames[writer->frame_count++] = frame;
+    return status;
+}
+
+static enum fth_status flush_run(struct fth_trace_writer *writer, struct fth_error *error)
+{
+    size_t count = writer->run.count;
+    if (count == 0)
+        return FTH_OK;
+    enum fth_status status = sort_run(writer, error);
+    for (size_t at = 0; at < count && status == FTH_OK; at += FRAME_ACCESSES) {
+        size_t left = count - at;
+        status = write_frame(writer, writer->order + at,
+                             (uint32_t)(left < FRAME_ACCESSES ? left : FRAME_ACCESSES), error);
+    }
+    writer->run_count++;
+    fth_records_clear(&writer->run);
+    return status;
+}
+
+enum fth_status fth_trace_writer_add(struct fth_trace_writer *writer,
+                                     const struct fth_records *records, struct fth_error *error)
+{
+    if (writer->run.count + records->count > RUN_ACCESSES) {
+        enum fth_status status = flush_run(writer, error);
+        if (status != FTH_OK)
+            return status;
+    }
+    if (!fth_records_append(&writer->run, records))
+        return no_memory(error);
+    return writer->run.count >= RUN_ACCESSES || writer->run.pool_count >= RUN_POOL
+               ? flush_run(writer, error)
+               : FTH_OK;
+}
+
+enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
+                                     const struct fth_trace_launch *totals, struct fth_error *error)
+{
+    enum fth_status status = flush_run(writer, error);
+    struct fth_trace_launch *launch = &writer->launches[writer->launch_count - 1].head;
+    launch->shared = totals->shared;
+    launch->local = totals->local;
+    launch->constant = totals->constant;
+    launch->texture = totals->texture;
+    writer->scratch.size = 0;
+    fth_put_totals(launch, &writer->scratch);
+    return status == FTH_OK ? put(writer, FTH_PART_END, NULL, error) : status;
+}
+
+enum fth_status fth_trace_writer_commit(struct fth_trace_writer *writer, struct fth_error *error)
+{
+    struct fth_buffer *out = &writer->scratch;
+    uint64_t index, before = 0;
+    out->size = 0;
+    fth_put_number(writer->launch_count, out);
+    for (size_t i = 0; i < writer->launch_count; i++) {
+        fth_put_launch(&writer->launches[i].head, out);
+        fth_put_totals(&writer->launches[i].head, out);
+    }
+    fth_put_number(writer->written, out);
+    for (uint32_t i = 0; i < writer->written; i++)
+        fth_put_instruction(&writer->instructions[writer->in_file[i]], out);
+    fth_put_number(writer->frame_count, out);
+    for (size_t i = 0; i < writer->frame_count; i++) {
+        fth_put_frame_head(&writer->frames[i], out);
+        fth_put_number(writer->frames[i].offset - before, out);
+        before = writer->frames[i].offset;
+    }
+    enum fth_status status = put(writer, FTH_PART_INDEX, &index, error);
+    if (status == FTH_OK) {
+        status = fth_container_commit(writer->file, index, error);
+        writer->file = NULL;
+    }
+    fth_trace_writer_abort(writer);
+    return status;
+}

@@ -1,0 +1,43 @@
+/* Any text, as a launch file with kernels of k.ptx beside it. Refused with a message, or its
+ * buffers are filled; nothing is run. */
+#include "trace/launch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char module[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                             ".visible .entry k(.param .u64 a, .param .u32 n)\n{\n    ret;\n}\n"
+                             ".visible .entry l(.param .u64 a, .param .f32 x)\n{\n    ret;\n}\n";
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static bool ready;
+    struct fth_launch *launch = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    if (!ready) {
+        mkdir("/tmp/fathom-fuzz", 0777);
+        FILE *file = fopen("/tmp/fathom-fuzz/k.ptx", "w");
+        if (!file || fputs(module, file) < 0 || fclose(file) != 0)
+            abort();
+        ready = true;
+    }
+    enum fth_status status = fth_launch_read_text(
+        "/tmp/fathom-fuzz/launch.json", (const char *)data, size, NULL, 0, &launch, &error);
+    if ((status == FTH_OK) != (launch != NULL) || (status != FTH_OK && !error.cause[0]))
+        abort();
+    for (size_t i = 0; launch && i < launch->buffer_count; i++) {
+        const struct fth_launch_buffer *buffer = &launch->buffers[i];
+        if (buffer->count > 1 << 16 || buffer->fill == FTH_FILL_FILE)
+            continue;
+        void *values = malloc(buffer->count * buffer->element->bytes);
+        if (fth_launch_fill(launch, i, values, &error) != FTH_OK && !error.cause[0])
+            abort();
+        free(values);
+    }
+    fth_launch_destroy(launch);
+    return 0;
+}

@@ -1,0 +1,160 @@
+/* Every workload of examples/workloads/ on the PTX engine against plain C, at small sizes; and, by
+ * hand, what launch files expect at their own sizes.
+ *
+ * usage: test_workloads                     TAP
+ *        test_workloads NAME [SIZE=VALUE]   compares one at these sizes, and prints sum and moment
+ *                                           of what the reference gives, for "expect" */
+#include "references.h"
+
+#include "trace/launch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BUFFERS = 16 };
+
+struct values {
+    struct fth_launch *launch;
+    const char *names[MOST_BUFFERS];
+    double *doubles[MOST_BUFFERS];
+    size_t count;
+};
+
+_Noreturn static void fail(const char *what, const struct fth_error *error)
+{
+    char text[600];
+    printf("Bail out! %s: %s\n", what, fth_error_text(error, text, sizeof text));
+    exit(1);
+}
+
+static double *as_doubles(const struct fth_launch_view *view, void *values)
+{
+    const struct fth_element *element = fth_element_find(view->type, strlen(view->type));
+    double *doubles = malloc(view->count * sizeof *doubles);
+    for (uint64_t i = 0; i < view->count; i++)
+        doubles[i] =
+            fth_element_to_double(element, (const uint8_t *)values + i * view->element_bytes);
+    fth_free(values);
+    return doubles;
+}
+
+double *values_of(struct values *values, const char *buffer)
+{
+    for (size_t i = 0; i < values->count; i++)
+        if (strcmp(values->names[i], buffer) == 0)
+            return values->doubles[i];
+    struct fth_launch_view view;
+    struct fth_error error = FTH_NO_ERROR;
+    void *first;
+    if (values->count == MOST_BUFFERS ||
+        fth_launch_first_values(values->launch, buffer, &view, &first, &error) != FTH_OK)
+        fail(buffer, &error);
+    values->names[values->count] = buffer;
+    return values->doubles[values->count++] = as_doubles(&view, first);
+}
+
+size_t size_of(const struct values *values, const char *name)
+{
+    return (size_t)fth_launch_size(values->launch, name);
+}
+
+/* How far the buffer is from what the reference has, by the largest magnitude there. */
+static double distance(struct values *values, const char *buffer)
+{
+    struct fth_launch_view view;
+    struct fth_error error = FTH_NO_ERROR;
+    void *raw;
+    if (fth_launch_values(values->launch, buffer, &view, &raw, &error) != FTH_OK)
+        fail(buffer, &error);
+    double *got = as_doubles(&view, raw), largest = 0, apart = 0;
+    const double *want = values_of(values, buffer);
+    for (uint64_t i = 0; i < view.count; i++) {
+        double difference = fabs(got[i] - want[i]);
+        largest = fmax(largest, fabs(want[i]));
+        apart = !(difference <= apart) ? difference : apart; /* also where it is no number */
+    }
+    free(got);
+    return largest > 0 ? apart / largest : NAN;
+}
+
+static struct values open_workload(const struct workload *workload, const char *size)
+{
+    struct values values = {0};
+    struct fth_error error = FTH_NO_ERROR;
+    char path[512];
+    snprintf(path, sizeof path, "%s/examples/workloads/%s.json", FTH_SOURCE_ROOT, workload->name);
+    if (fth_launch_read(path, &size, size ? 1 : 0, &values.launch, &error) != FTH_OK ||
+        fth_launch_run(values.launch, NULL, NULL, &error) != FTH_OK)
+        fail(workload->name, &error);
+    workload->reference(&values);
+    return values;
+}
+
+static void close_workload(struct values *values)
+{
+    for (size_t i = 0; i < values->count; i++)
+        free(values->doubles[i]);
+    fth_launch_destroy(values->launch);
+}
+
+static bool compare(const struct workload *workload, struct values *values)
+{
+    bool fine = true;
+    for (const struct output *output = workload->outputs; output->buffer; output++) {
+        double apart = distance(values, output->buffer);
+        if (!(apart <= output->tolerance)) {
+            printf("# %s is off by %g of its largest value, and %g is allowed\n", output->buffer,
+                   apart, output->tolerance);
+            fine = false;
+        }
+    }
+    return fine;
+}
+
+static int show_one(const char *name, const char *size)
+{
+    const struct workload *workload;
+    for (size_t i = 0; (workload = workload_at(i)) && strcmp(workload->name, name) != 0;)
+        i++;
+    if (!workload)
+        return 2;
+    struct values values = open_workload(workload, size);
+    for (const struct output *output = workload->outputs; output->buffer; output++) {
+        struct fth_launch_view view;
+        void *raw;
+        double sum, moment, magnitude;
+        struct fth_error error = FTH_NO_ERROR;
+        if (fth_launch_values(values.launch, output->buffer, &view, &raw, &error) != FTH_OK)
+            fail(output->buffer, &error);
+        fth_free(raw);
+        fth_values_digest(fth_element_find("f64", 3), values_of(&values, output->buffer),
+                          view.count, &sum, &moment, &magnitude);
+        printf("%s sum %.15g moment %.15g magnitude %.6g off by %.3g of the largest\n",
+               output->buffer, sum, moment, magnitude, distance(&values, output->buffer));
+    }
+    close_workload(&values);
+    return 0;
+}
+
+int main(int count, char **words)
+{
+    size_t workloads = 0;
+    bool all = true;
+    if (count > 1)
+        return show_one(words[1], count > 2 ? words[2] : NULL);
+    while (workload_at(workloads))
+        workloads++;
+    printf("1..%zu\n", workloads);
+    for (size_t i = 0; i < workloads; i++) {
+        const struct workload *workload = workload_at(i);
+        struct values values = open_workload(workload, workload->small);
+        bool fine = compare(workload, &values);
+        printf("%s %zu - %s at %s\n", fine ? "ok" : "not ok", i + 1, workload->name,
+               workload->small);
+        close_workload(&values);
+        all = all && fine;
+    }
+    return all ? 0 : 1;
+}
