@@ -1,0 +1,601 @@
+/* Sets and ways of a cache, and which lines share a set.
+ *
+ * After Mei and Chu (2017, Fig. 6): a cache that is filled to the last line takes one line more,
+ * and what it loses for that lies in the same set. They let the footprint grow by a line at a time;
+ * here each further line x is loaded alone after the lines [0, C) that fit, so that the sets do not
+ * get mixed up, and x may be far away, which shows the part of high address bits:
+ *
+ *     walk [0, C)    walk x    time [0, C)      slow: lines of the set of x
+ *
+ * With LRU all lines of the set go in turn, with a random policy one or a few; either will do to
+ * find the mapping (mapping.c). It is then put to the test, whatever the policy: of a chain that
+ * stays in one set, by the mapping, as many lines as the set has ways must fit, and not one more. A
+ * mapping that is too coarse or too fine fails this. */
+#include "probe/probe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WINDOW = 24,         /* lines right behind those that fit, each tried */
+    FAR = 24,            /* lines anywhere */
+    ROUNDS = 3,          /* of these, where few of them evict anything */
+    LEAST_PAIRS = 40,    /* a mapping twice too fine would explain so many by chance in 1 of 10^12 */
+    CONTROLS = 4,        /* the same without another line */
+    VOTES = 3,           /* where hits are slow now and then */
+    LOOK_PASSES = 8,     /* over one line more than fits */
+    MOST_SETS = 64,      /* that are tested one by one */
+    LEAST_TESTS = 24,    /* chains in one set */
+    MOST_LINES = 1 << 14 /* that fit: beyond, it takes too long */
+};
+/* Arrays up to this size lie at a multiple of their size. */
+static const uint64_t most_span_bytes = 2 << 20, bank_bytes = 64 << 10;
+/* Loads that finding out whether one set is all there is may take. */
+static const uint64_t most_look_hops = 400000;
+
+struct work {
+    const struct fth_prober *prober;
+    const struct fth_cache_plan *plan;
+    uint64_t fits, limit; /* lines */
+    unsigned votes;
+    struct fth_evictions evictions;
+    bool *members; /* [fits + 1] seen to miss where one line more than fits is walked */
+    uint64_t member_count;
+    struct fth_structure *structure;
+    struct fth_rng rng;
+};
+
+static enum fth_status out_of_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, "find sets", NULL, "out of memory");
+}
+
+static struct fth_chain lines_from(const struct work *work, uint64_t line, uint64_t stride,
+                                   uint64_t count)
+{
+    return (struct fth_chain){.start_bytes = line * work->plan->line_bytes,
+                              .stride_bytes = stride * work->plan->line_bytes,
+                              .count = count};
+}
+
+static bool is_slow(const struct work *work, uint32_t cycles)
+{
+    return cycles > work->plan->threshold_cycles;
+}
+
+/* ---- stage one: one line more than fits ---- */
+
+/* Walks it and notes which lines ever miss. True in *same where all of them do in every pass. */
+static enum fth_status look(struct work *work, uint64_t passes, bool *same, struct fth_error *error)
+{
+    uint64_t count = work->fits + 1;
+    struct fth_request request = fth_request_make(work->plan->carveout_percent);
+    struct fth_chain chain = lines_from(work, 0, 1, count);
+    fth_request_add(&request, FTH_STEP_WALK, work->plan->path, chain, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, chain, 1 + passes);
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
+    if (status != FTH_OK)
+        return status;
+    *same = true;
+    for (uint64_t line = 0; line < count; line++) {
+        uint64_t misses = 0;
+        for (uint64_t pass = 1; pass <= passes; pass++)
+            misses += is_slow(work, answers.items[0].cycles[pass * count + line]);
+        if (misses && misses < passes)
+            *same = false;
+        if (misses && !work->members[line]) {
+            work->members[line] = true;
+            work->member_count++;
+        }
+    }
+    work->structure->samples += answers.items[0].count;
+    fth_answers_fini(&answers);
+    if (work->member_count == 0)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                        "one line more than fits has no miss");
+    return FTH_OK;
+}
+
+/* ---- stage two: which lines evict which ---- */
+
+/* `other` UINT64_MAX: none, for comparison. */
+static struct fth_request try_line(const struct work *work, uint64_t other)
+{
+    struct fth_chain all = lines_from(work, 0, 1, work->fits);
+    struct fth_request request = fth_request_make(work->plan->carveout_percent);
+    fth_request_add(&request, FTH_STEP_WALK, work->plan->path, all, 1);
+    if (other != UINT64_MAX)
+        fth_request_add(&request, FTH_STEP_WALK, work->plan->path, lines_from(work, other, 1, 1),
+                        1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, all, 1);
+    return request;
+}
+
+/* What is slow without another line: always (these lines are not looked at), or now and then (then
+ * a majority decides). The first hop is slow for other reasons. */
+static enum fth_status compare(struct work *work, struct fth_error *error)
+{
+    struct fth_request requests[CONTROLS];
+    for (size_t i = 0; i < CONTROLS; i++)
+        requests[i] = try_line(work, UINT64_MAX);
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(work->prober, requests, CONTROLS, &answers, error);
+    uint64_t ignored = 0, now_and_then = 0;
+    for (uint64_t line = 0; line < work->fits && status == FTH_OK; line++) {
+        unsigned slow = 0;
+        for (size_t i = 0; i < CONTROLS; i++)
+            slow += is_slow(work, answers.items[i].cycles[line]);
+        work->evictions.ignored[line] = slow > CONTROLS / 2;
+        ignored += slow > CONTROLS / 2;
+        now_and_then += slow && slow < CONTROLS;
+    }
+    fth_answers_fini(&answers);
+    work->votes = now_and_then ? VOTES : 1;
+    if (status == FTH_OK && 4 * now_and_then > work->fits / 4 + 8)
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                          "of the lines that fit, %llu of %llu are now and then gone before "
+                          "anything else was loaded",
+                          (unsigned long long)now_and_then, (unsigned long long)work->fits);
+    if (status == FTH_OK && ignored > work->fits / 2)
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                          "most of the lines that fit are gone when the timing begins");
+    return status;
+}
+
+/* Lines that were evicted, in most of the votes. */
+static enum fth_status keep_victims(struct work *work, uint64_t line,
+                                    const struct fth_samples *answers, struct fth_error *error)
+{
+    struct fth_evictions *all = &work->evictions;
+    void *items = all->items;
+    if (!fth_grow(&items, all->count, &all->capacity, sizeof *all->items))
+        return out_of_memory(error);
+    all->items = items;
+    struct fth_eviction *eviction = &all->items[all->count];
+    *eviction = (struct fth_eviction){
+        .line = line, .victims = calloc(work->fits, sizeof *eviction->victims)};
+    if (!eviction->victims)
+        return out_of_memory(error);
+    all->count++;
+    for (uint64_t at = 0; at < work->fits; at++) {
+        unsigned slow = 0;
+        for (unsigned vote = 0; vote < work->votes; vote++)
+            slow += is_slow(work, answers[vote].cycles[at]);
+        if (slow > work->votes / 2 && !all->ignored[at])
+            eviction->victims[eviction->count++] = (uint32_t)at;
+    }
+    return FTH_OK;
+}
+
+static enum fth_status try_lines(struct work *work, const uint64_t *lines, size_t count,
+                                 struct fth_error *error)
+{
+    struct fth_request *requests = calloc(count * work->votes, sizeof *requests);
+    if (!requests)
+        return out_of_memory(error);
+    for (size_t i = 0; i < count * work->votes; i++)
+        requests[i] = try_line(work, lines[i / work->votes]);
+    struct fth_answers answers = {0};
+    enum fth_status status =
+        fth_ask(work->prober, requests, count * work->votes, &answers, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++)
+        status = keep_victims(work, lines[i], &answers.items[i * work->votes], error);
+    for (size_t i = 0; i < answers.count; i++)
+        work->structure->samples += answers.items[i].count;
+    fth_answers_fini(&answers);
+    free(requests);
+    return status;
+}
+
+/* So many lines anywhere behind those that fit. */
+static size_t choose_far(struct work *work, uint64_t *lines, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        lines[i] = work->fits + fth_rng_below(&work->rng, work->limit - work->fits);
+    return work->limit > work->fits ? count : 0;
+}
+
+static size_t count_pairs(const struct work *work)
+{
+    size_t pairs = 0;
+    for (size_t i = 0; i < work->evictions.count; i++)
+        pairs += work->evictions.items[i].count;
+    return pairs;
+}
+
+static enum fth_status find_evictions(struct work *work, struct fth_error *error)
+{
+    uint64_t lines[WINDOW + FAR + 64];
+    size_t count = 0;
+    for (uint64_t line = work->fits; line < work->fits + WINDOW && line < work->limit; line++)
+        lines[count++] = line;
+    for (uint64_t line = 1; line < work->limit; line *= 2)
+        if (line >= work->fits + WINDOW)
+            lines[count++] = line;
+    count += choose_far(work, lines + count, FAR);
+    enum fth_status status = try_lines(work, lines, count, error);
+    for (int round = 1; round < ROUNDS && status == FTH_OK; round++)
+        if (count_pairs(work) < LEAST_PAIRS) {
+            count = choose_far(work, lines, WINDOW + FAR);
+            status = try_lines(work, lines, count, error);
+        }
+    return status;
+}
+
+/* Whether all lines of a set go in turn: where the line behind those that fit evicts the very lines
+ * that miss when it is walked together with them. */
+static bool is_whole(const struct work *work, bool same)
+{
+    const struct fth_eviction *first = &work->evictions.items[0];
+    uint64_t expected = 0;
+    for (uint64_t line = 0; line < work->fits; line++)
+        expected += work->members[line] && !work->evictions.ignored[line];
+    return same && first->count == expected;
+}
+
+/* ---- the test ---- */
+
+/* A chain in one set that must fit with `ways` lines and not with one more. */
+struct test {
+    uint64_t set, line, stride, ways;
+    bool fits, overflows; /* as seen */
+};
+
+static struct fth_request walk_set(const struct work *work, const struct test *test, uint64_t count)
+{
+    struct fth_chain chain = lines_from(work, test->line, test->stride, count);
+    struct fth_request request = fth_request_make(work->plan->carveout_percent);
+    fth_request_add(&request, FTH_STEP_WALK, work->plan->path, chain, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, chain, 1 + work->votes);
+    return request;
+}
+
+/* A set that overflows has a miss in every pass, whatever it replaces. */
+static bool overflows(const struct work *work, const struct fth_samples *samples, uint64_t count)
+{
+    unsigned with = 0;
+    for (uint64_t pass = 1; pass <= work->votes; pass++) {
+        bool any = false;
+        for (uint64_t hop = 0; hop < count; hop++)
+            any = any || is_slow(work, samples->cycles[pass * count + hop]);
+        with += any;
+    }
+    return with > work->votes / 2;
+}
+
+static enum fth_status run_tests(struct work *work, struct test *tests, size_t count,
+                                 struct fth_error *error)
+{
+    struct fth_request *requests = calloc(2 * count, sizeof *requests);
+    if (!requests)
+        return out_of_memory(error);
+    for (size_t i = 0; i < 2 * count; i++)
+        requests[i] = walk_set(work, &tests[i / 2], tests[i / 2].ways + i % 2);
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(work->prober, requests, 2 * count, &answers, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        tests[i].fits = !overflows(work, &answers.items[2 * i], tests[i].ways);
+        tests[i].overflows = overflows(work, &answers.items[2 * i + 1], tests[i].ways + 1);
+        work->structure->samples += answers.items[2 * i].count + answers.items[2 * i + 1].count;
+    }
+    fth_answers_fini(&answers);
+    free(requests);
+    return status;
+}
+
+/* How many lines of each set are among those that fit. */
+static uint64_t *occupancy(const struct work *work)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    uint64_t *lines = calloc(fth_mapping_sets(mapping), sizeof *lines);
+    for (uint64_t line = 0; lines && line < work->fits; line++)
+        lines[fth_mapping_set(mapping, line)]++;
+    return lines;
+}
+
+/* The ways of a set that was seen to be full: as many as it had lines. 0 where there is none; where
+ * they differ, those of the first. */
+static uint64_t full_ways(const struct work *work, const uint64_t *lines)
+{
+    for (size_t i = 0; i < work->evictions.count; i++)
+        if (work->evictions.items[i].count)
+            return lines[fth_mapping_set(&work->structure->mapping, work->evictions.items[i].line)];
+    return 0;
+}
+
+/* Chains in one set each, over all sets where they are few, and several a set where they are very
+ * few. */
+static size_t plan_tests(const struct work *work, const uint64_t *ways, struct test *tests)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    uint64_t sets = fth_mapping_sets(mapping);
+    size_t count = 0;
+    for (unsigned skip = 0; skip < LEAST_TESTS && count < LEAST_TESTS; skip++)
+        for (uint64_t i = 0; i < (sets < MOST_SETS ? sets : MOST_SETS) && count < MOST_SETS; i++) {
+            uint64_t set = sets < MOST_SETS ? i : i * sets / MOST_SETS, line = 0;
+            /* Another beginning each time, as far as there are lines. */
+            unsigned left = skip;
+            while (line < work->fits && (fth_mapping_set(mapping, line) != set || left-- > 0))
+                line++;
+            uint64_t stride = line < work->fits && ways[set]
+                                  ? fth_mapping_stride(mapping, line, ways[set] + 1, work->limit,
+                                                       skip % 3)
+                                  : 0;
+            if (stride == 0)
+                stride = line < work->fits && ways[set]
+                             ? fth_mapping_stride(mapping, line, ways[set] + 1, work->limit, 0)
+                             : 0;
+            if (stride)
+                tests[count++] = (struct test){set, line, stride, ways[set], false, false};
+        }
+    return count;
+}
+
+/* The ways of each set, by bisection; for sets that are not all alike. */
+static enum fth_status measure_ways(struct work *work, uint64_t most, uint64_t *ways,
+                                    struct fth_error *error)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    uint64_t sets = fth_mapping_sets(mapping), low[MOST_SETS], high[MOST_SETS];
+    struct test tests[MOST_SETS];
+    if (sets > MOST_SETS)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
+                        "sets differ in size, and there are more than %d", MOST_SETS);
+    for (uint64_t set = 0; set < sets; set++) {
+        uint64_t line = 0;
+        while (line < work->limit && fth_mapping_set(mapping, line) != set)
+            line++;
+        uint64_t stride = fth_mapping_stride(mapping, line, most + 1, work->limit, 0);
+        if (stride == 0)
+            return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
+                            "sets differ in size, and no chain of lines stays in one");
+        tests[set] = (struct test){set, line, stride, 0, false, false};
+        low[set] = 0;
+        high[set] = most; /* does not fit, or so it is hoped */
+    }
+    for (bool open = true; open;) {
+        open = false;
+        for (uint64_t set = 0; set < sets; set++)
+            tests[set].ways = high[set] - low[set] > 1 ? (low[set] + high[set]) / 2 : low[set] + 1;
+        enum fth_status status = run_tests(work, tests, sets, error);
+        if (status != FTH_OK)
+            return status;
+        for (uint64_t set = 0; set < sets; set++) {
+            if (high[set] - low[set] <= 1)
+                continue;
+            if (tests[set].fits)
+                low[set] = tests[set].ways;
+            else
+                high[set] = tests[set].ways;
+            open = open || high[set] - low[set] > 1;
+        }
+    }
+    for (uint64_t set = 0; set < sets; set++) {
+        if (low[set] + 1 >= most || low[set] == 0)
+            return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
+                            "a chain that should stay in one set does not overflow it");
+        ways[set] = low[set];
+    }
+    return FTH_OK;
+}
+
+/* Sets that were seen full have as many ways as lines; the others more. */
+static bool agrees(const struct work *work, const uint64_t *lines, const uint64_t *ways)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    for (uint64_t set = 0; set < fth_mapping_sets(mapping); set++)
+        if (lines[set] > ways[set])
+            return false;
+    for (size_t i = 0; i < work->evictions.count; i++) {
+        const struct fth_eviction *eviction = &work->evictions.items[i];
+        uint64_t set = fth_mapping_set(mapping, eviction->line);
+        if (eviction->count ? lines[set] != ways[set]
+                            : lines[set] >= ways[set] && !work->evictions.ignored[0])
+            return false;
+    }
+    return true;
+}
+
+/* How many of the tests came out as they should. */
+static size_t count_passed(const struct test *tests, size_t count)
+{
+    size_t passed = 0;
+    for (size_t i = 0; i < count; i++)
+        passed += tests[i].fits && tests[i].overflows;
+    return passed;
+}
+
+/* Where no chain of even strides stays in one set: further lines evict what they should, and more
+ * than half of a set was seen to go, so that it is no smaller. */
+static enum fth_status test_by_evictions(struct work *work, uint64_t ways, struct fth_error *error)
+{
+    uint64_t lines[FAR];
+    size_t before = work->evictions.count, right = 0;
+    size_t count = choose_far(work, lines, FAR);
+    bool same = false;
+    uint64_t hops = (work->fits + 1) * ways;
+    enum fth_status status = FTH_OK;
+    if (2 * work->member_count <= ways + 1 && hops <= most_look_hops)
+        status = look(work, ways, &same, error);
+    if (status == FTH_OK && 2 * work->member_count <= ways + 1)
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                          "what one line evicts was not seen often enough to tell how many others "
+                          "it shares its set with");
+    if (status == FTH_OK)
+        status = try_lines(work, lines, count, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_evictions all = work->evictions;
+    all.count = before;
+    for (size_t i = before; i < work->evictions.count; i++)
+        right += fth_mapping_explains(&work->structure->mapping, &all, &work->evictions.items[i]);
+    if (right < count)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                        "the mapping that was found does not hold for %zu of %zu further lines",
+                        count - right, count);
+    work->structure->confidence = ((double)count + 1) / ((double)count + 2);
+    return FTH_OK;
+}
+
+static enum fth_status keep_ways(struct work *work, const uint64_t *ways, struct fth_error *error)
+{
+    struct fth_structure *structure = work->structure;
+    structure->sets = fth_mapping_sets(&structure->mapping);
+    structure->ways = ways[0];
+    for (uint64_t set = 1; set < structure->sets; set++)
+        if (ways[set] != ways[0])
+            structure->ways = 0;
+    if (structure->ways)
+        return FTH_OK;
+    structure->set_ways = calloc(structure->sets, sizeof *structure->set_ways);
+    if (!structure->set_ways)
+        return out_of_memory(error);
+    memcpy(structure->set_ways, ways, structure->sets * sizeof *ways);
+    return FTH_OK;
+}
+
+/* A set that was tested, for those who want to overflow one. */
+static void keep_chain(struct work *work, const struct test *tests, size_t count)
+{
+    for (size_t i = count; i-- > 0;)
+        if (tests[i].fits && tests[i].overflows)
+            work->structure->one_set =
+                lines_from(work, tests[i].line, tests[i].stride, tests[i].ways);
+}
+
+static enum fth_status test_mapping(struct work *work, struct fth_error *error)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    uint64_t sets = fth_mapping_sets(mapping);
+    uint64_t *lines = occupancy(work), *ways = calloc(sets, sizeof *ways);
+    struct test *tests = calloc((size_t)2 * MOST_SETS, sizeof *tests);
+    enum fth_status status = lines && ways && tests ? FTH_OK : out_of_memory(error);
+    uint64_t common = status == FTH_OK ? full_ways(work, lines) : 0;
+    for (uint64_t set = 0; status == FTH_OK && set < sets; set++)
+        ways[set] = mapping->kind == FTH_MAPPING_DEAL ? lines[set] : common;
+    size_t count = status == FTH_OK ? plan_tests(work, ways, tests) : 0;
+    if (status == FTH_OK && count)
+        status = run_tests(work, tests, count, error);
+    if (status == FTH_OK && count && count_passed(tests, count) < count &&
+        mapping->kind != FTH_MAPPING_DEAL) {
+        /* Are the sets of different sizes? */
+        status = measure_ways(work, 4 * common + 8, ways, error);
+        if (status == FTH_OK) {
+            count = plan_tests(work, ways, tests);
+            status = run_tests(work, tests, count, error);
+        }
+    }
+    if (status == FTH_OK && count < LEAST_TESTS) {
+        status = test_by_evictions(work, common, error);
+    } else if (status == FTH_OK) {
+        size_t passed = count_passed(tests, count);
+        if (passed < count)
+            status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                              "a mapping to %llu sets was found, but in %zu of %zu of them another "
+                              "number of lines fits than it says",
+                              (unsigned long long)sets, count - passed, count);
+        work->structure->confidence = ((double)passed + 1) / ((double)count + 2);
+    }
+    if (status == FTH_OK && !agrees(work, lines, ways))
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                          "the ways of the sets contradict which lines evict which");
+    if (status == FTH_OK)
+        status = keep_ways(work, ways, error);
+    if (status == FTH_OK)
+        keep_chain(work, tests, count);
+    free(lines);
+    free(ways);
+    free(tests);
+    return status;
+}
+
+/* One set explains every eviction. That it is one shows only where more than half of all lines were
+ * seen to go. */
+static enum fth_status check_single(struct work *work, struct fth_error *error)
+{
+    if (fth_mapping_sets(&work->structure->mapping) > 1)
+        return FTH_OK;
+    bool same = false;
+    enum fth_status status = FTH_OK;
+    for (uint64_t passes = work->fits / 2;
+         status == FTH_OK && 2 * work->member_count <= work->fits + 1 &&
+         passes * work->fits <= most_look_hops && passes <= 4 * work->fits;
+         passes *= 2)
+        status = look(work, passes ? passes : 1, &same, error);
+    if (status == FTH_OK && 2 * work->member_count <= work->fits + 1)
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                          "no mapping of lines to sets explains which lines evict which");
+    return status;
+}
+
+void fth_structure_fini(struct fth_structure *structure)
+{
+    fth_mapping_fini(&structure->mapping);
+    free(structure->set_ways);
+    *structure = (struct fth_structure){.confidence = NAN};
+}
+
+static enum fth_status dissect(struct work *work, struct fth_error *error)
+{
+    bool same = false;
+    work->members = calloc(work->fits + 1, sizeof *work->members);
+    work->evictions.ignored = calloc(work->fits, sizeof *work->evictions.ignored);
+    if (!work->members || !work->evictions.ignored)
+        return out_of_memory(error);
+    enum fth_status status = look(work, LOOK_PASSES, &same, error);
+    if (status == FTH_OK)
+        status = compare(work, error);
+    if (status == FTH_OK && work->votes > 1 && !same)
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                          "hits are slow now and then, and what is replaced differs from time to "
+                          "time: the two cannot be told apart");
+    if (status == FTH_OK)
+        status = find_evictions(work, error);
+    if (status != FTH_OK)
+        return status;
+    work->evictions.whole = work->structure->whole = is_whole(work, same);
+    if (count_pairs(work) < LEAST_PAIRS && !work->evictions.whole)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                        "%zu further lines evicted only %zu others", work->evictions.count,
+                        count_pairs(work));
+    status = fth_mapping_fit(&work->evictions, &work->structure->mapping, error);
+    if (status == FTH_OK)
+        status = check_single(work, error);
+    if (status == FTH_OK)
+        status = test_mapping(work, error);
+    return status;
+}
+
+enum fth_status fth_probe_sets(const struct fth_prober *prober, const struct fth_cache_plan *plan,
+                               struct fth_structure *structure, struct fth_error *error)
+{
+    struct work work = {.prober = prober,
+                        .plan = plan,
+                        .fits = plan->fits_bytes / plan->line_bytes,
+                        .structure = structure};
+    work.evictions.fits = work.fits;
+    work.limit =
+        (plan->path == FTH_PATH_CONSTANT ? bank_bytes : most_span_bytes) / plan->line_bytes;
+    *structure = (struct fth_structure){.mapping = {.modulus = 1}, .confidence = NAN};
+    fth_rng_init(&work.rng, 1);
+    if (work.fits == 0 || work.fits > MOST_LINES || work.fits + 2 > work.limit)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                        "%llu lines fit, which is %s for this method",
+                        (unsigned long long)work.fits, work.fits ? "too many" : "too few");
+    enum fth_status status = dissect(&work, error);
+    if (status == FTH_OK) {
+        bool named = fth_mapping_name(&structure->mapping, plan->line_bytes, structure->ways != 0,
+                                      structure->hash, sizeof structure->hash);
+        if (named)
+            snprintf(structure->index, sizeof structure->index, "%.*s",
+                     (int)sizeof structure->index - 1, structure->hash);
+    }
+    fth_evictions_fini(&work.evictions);
+    free(work.members);
+    if (status != FTH_OK)
+        fth_structure_fini(structure);
+    return status;
+}
