@@ -132,10 +132,11 @@ bool fth_mapping_explains(const struct fth_mapping *mapping, const struct fth_ev
     return explains;
 }
 
-/* How many sets have lines among those that fit, or 0 where the mapping does not explain it all. */
+/* How many sets there are, or 0 where the mapping does not explain it all. */
 static uint64_t judge(const struct fth_mapping *mapping, const struct fth_evictions *evictions)
 {
-    if (fth_mapping_sets(mapping) > evictions->fits)
+    /* Lines that fit may fill one set first, but with so many sets it would be chance. */
+    if (fth_mapping_sets(mapping) > 64 * evictions->fits + 64)
         return 0;
     for (size_t i = 0; i < evictions->count; i++)
         if (!is_same_set(mapping, &evictions->items[i]))
@@ -144,11 +145,8 @@ static uint64_t judge(const struct fth_mapping *mapping, const struct fth_evicti
     bool explains = tallies != NULL;
     for (size_t i = 0; explains && i < evictions->count; i++)
         explains = fits_tally(mapping, evictions, &evictions->items[i], tallies);
-    uint64_t used = 0;
-    for (uint64_t set = 0; explains && set < fth_mapping_sets(mapping); set++)
-        used += tallies[set].lines > 0;
     free(tallies);
-    return used;
+    return explains ? fth_mapping_sets(mapping) : 0;
 }
 
 /* ---- candidates ---- */
@@ -205,9 +203,9 @@ static struct fth_mapping guess_folded(const struct fth_evictions *evictions, ui
             for (uint64_t offset = 0; offset < (uint64_t)1 << bits; offset++) {
                 struct fth_mapping mapping = {
                     .kind = FTH_MAPPING_FOLD, .shift = bits, .modulus = sets, .offset = offset};
-                uint64_t used = sets > most ? judge(&mapping, evictions) : 0;
-                if (used > most) {
-                    most = used;
+                uint64_t count = sets > most ? judge(&mapping, evictions) : 0;
+                if (count > most) {
+                    most = count;
                     best = mapping;
                 }
             }
@@ -304,11 +302,11 @@ static void consider(const struct fth_evictions *evictions, struct fth_mapping c
 {
     bool possible = candidate.kind != FTH_MAPPING_LINEAR ||
                     fth_gf2_rank(&candidate.hash) <= MOST_HASH_BITS;
-    uint64_t used = possible ? judge(&candidate, evictions) : 0;
-    if (used > *most) {
+    uint64_t sets = possible ? judge(&candidate, evictions) : 0;
+    if (sets > *most) {
         fth_mapping_fini(best);
         *best = candidate;
-        *most = used;
+        *most = sets;
     } else {
         fth_mapping_fini(&candidate);
     }
@@ -445,9 +443,13 @@ static bool stays(const struct fth_mapping *mapping, uint64_t line, uint64_t str
 {
     if (stride == 0 || line + (count - 1) * stride >= limit)
         return false;
-    uint64_t set = fth_mapping_set(mapping, line);
+    /* What is folded to the same stays together wherever the array lies. */
+    struct fth_mapping whole = *mapping;
+    if (mapping->kind == FTH_MAPPING_FOLD)
+        whole.modulus = (uint64_t)1 << mapping->shift;
+    uint64_t set = fth_mapping_set(&whole, line);
     for (uint64_t i = 1; i < count; i++)
-        if (fth_mapping_set(mapping, line + i * stride) != set)
+        if (fth_mapping_set(&whole, line + i * stride) != set)
             return false;
     return true;
 }

@@ -20,14 +20,18 @@
 
 enum {
     WINDOW = 24,         /* lines right behind those that fit, each tried */
-    FAR = 24,            /* lines anywhere */
-    ROUNDS = 3,          /* of these, where few of them evict anything */
-    LEAST_PAIRS = 40,    /* a mapping twice too fine would explain so many by chance in 1 of 10^12 */
+    FAR = 48,            /* lines anywhere, at a time */
+    FAR_HOPS = 120000,   /* and in all as many as make so many loads */
+    LEAST_PAIRS = 24,    /* a mapping twice too fine would explain so many by chance in 1 of 10^7 */
+    LEAST_EVICTING = 24, /* lines that evict something: more than a hash has address bits */
+    FEW_EVICTING = 6,    /* the least that will do */
     CONTROLS = 4,        /* the same without another line */
     VOTES = 3,           /* where hits are slow now and then */
     LOOK_PASSES = 8,     /* over one line more than fits */
     MOST_SETS = 64,      /* that are tested one by one */
     LEAST_TESTS = 24,    /* chains in one set */
+    CHAINS = 12,         /* over many sets */
+    LEAST_LINES = 768,   /* that are tried to overflow it */
     MOST_LINES = 1 << 14 /* that fit: beyond, it takes too long */
 };
 /* Arrays up to this size lie at a multiple of their size. */
@@ -41,6 +45,7 @@ struct work {
     uint64_t fits, limit; /* lines */
     unsigned votes;
     struct fth_evictions evictions;
+    size_t far_evicting; /* lines anywhere that evicted something */
     bool *members; /* [fits + 1] seen to miss where one line more than fits is walked */
     uint64_t member_count;
     struct fth_structure *structure;
@@ -66,6 +71,43 @@ static bool is_slow(const struct work *work, uint32_t cycles)
 }
 
 /* ---- stage one: one line more than fits ---- */
+
+/* The lines that fit, counted anew. Which lines come together in a set may depend on where the
+ * array lies, so that it is laid out at its full length first, and stays there. */
+static enum fth_status count_fitting(struct work *work, struct fth_error *error)
+{
+    const struct fth_cache_plan *plan = work->plan;
+    struct fth_request request = fth_request_make(plan->carveout_percent);
+    fth_request_add(&request, FTH_STEP_WALK, plan->path, lines_from(work, work->limit - 1, 1, 1),
+                    1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, lines_from(work, 0, 1, 1), 1);
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
+    fth_answers_fini(&answers);
+    struct fth_capacity capacity = {0};
+    uint64_t largest = 4 * plan->fits_bytes / plan->line_bytes + LEAST_LINES;
+    largest = largest < work->limit / 2 ? largest : work->limit / 2;
+    const struct fth_capacity_plan size = {.path = plan->path,
+                                           .carveout_percent = plan->carveout_percent,
+                                           .stride_bytes = plan->line_bytes,
+                                           .smallest_bytes = plan->line_bytes,
+                                           .largest_bytes = largest * plan->line_bytes,
+                                           .hit_cycles = plan->threshold_cycles,
+                                           .miss_cycles = plan->threshold_cycles};
+    if (status == FTH_OK)
+        status = fth_probe_capacity(work->prober, &size, &capacity, error);
+    if (status == FTH_OK && capacity.misses_bytes == 0)
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                          "no footprint that can be tried overflows it");
+    work->fits = capacity.fits_bytes / plan->line_bytes;
+    work->evictions.fits = work->fits;
+    work->structure->samples += capacity.samples;
+    if (status == FTH_OK && work->fits > MOST_LINES)
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                          "%llu lines fit, which are too many for this method",
+                          (unsigned long long)work->fits);
+    return status;
+}
 
 /* Walks it and notes which lines ever miss. True in *same where all of them do in every pass. */
 static enum fth_status look(struct work *work, uint64_t passes, bool *same, struct fth_error *error)
@@ -206,6 +248,17 @@ static size_t count_pairs(const struct work *work)
     return pairs;
 }
 
+/* Lines anywhere that evicted something: those from `first` on. */
+static size_t count_evicting(const struct work *work, size_t first)
+{
+    size_t evicting = 0;
+    for (size_t i = first; i < work->evictions.count; i++)
+        evicting += work->evictions.items[i].count > 0;
+    return evicting;
+}
+
+/* First the lines right behind those that fit, and those with one high bit; then lines anywhere, until
+ * enough of them evicted something: of a cache whose sets are not filled evenly, few do. */
 static enum fth_status find_evictions(struct work *work, struct fth_error *error)
 {
     uint64_t lines[WINDOW + FAR + 64];
@@ -215,14 +268,34 @@ static enum fth_status find_evictions(struct work *work, struct fth_error *error
     for (uint64_t line = 1; line < work->limit; line *= 2)
         if (line >= work->fits + WINDOW)
             lines[count++] = line;
-    count += choose_far(work, lines + count, FAR);
     enum fth_status status = try_lines(work, lines, count, error);
-    for (int round = 1; round < ROUNDS && status == FTH_OK; round++)
-        if (count_pairs(work) < LEAST_PAIRS) {
-            count = choose_far(work, lines, WINDOW + FAR);
-            status = try_lines(work, lines, count, error);
-        }
+    size_t far = FAR_HOPS / (work->fits + 1), near = work->evictions.count;
+    far = far < FAR ? FAR : far;
+    for (size_t tried = 0;
+         status == FTH_OK && tried < far &&
+         (count_evicting(work, near) < LEAST_EVICTING || count_pairs(work) < LEAST_PAIRS);
+         tried += FAR) {
+        count = choose_far(work, lines, FAR);
+        status = try_lines(work, lines, count, error);
+    }
+    work->far_evicting = status == FTH_OK ? count_evicting(work, near) : 0;
     return status;
+}
+
+/* A hash could have any of the address bits in it, each of which must have been seen; a modulo is
+ * known from few lines. */
+static enum fth_status check_evictions(const struct work *work, struct fth_error *error)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    size_t needed = FEW_EVICTING;
+    for (uint64_t bit = work->fits; mapping->kind == FTH_MAPPING_LINEAR && bit < work->limit;
+         bit *= 2)
+        needed++;
+    if (work->far_evicting >= needed || fth_mapping_sets(mapping) == 1)
+        return FTH_OK;
+    return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                    "of %zu further lines only %zu evicted others: the sets are filled too unevenly",
+                    work->evictions.count, count_evicting(work, 0));
 }
 
 /* Whether all lines of a set go in turn: where the line behind those that fit evicts the very lines
@@ -266,6 +339,33 @@ static bool overflows(const struct work *work, const struct fth_samples *samples
     return with > work->votes / 2;
 }
 
+/* An array of each stride is laid out at its full length first: then it lies at a multiple of it, and
+ * lines of the same number fall into the same set in all of them. */
+static enum fth_status lay_out(const struct work *work, const struct test *tests, size_t count,
+                               struct fth_error *error)
+{
+    struct fth_request *requests = calloc(count, sizeof *requests);
+    struct fth_answers answers = {0};
+    size_t strides = 0;
+    if (!requests)
+        return out_of_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        bool first = true;
+        for (size_t k = 0; k < i; k++)
+            first = first && tests[k].stride != tests[i].stride;
+        if (!first)
+            continue;
+        requests[strides] = fth_request_make(work->plan->carveout_percent);
+        uint64_t last = (work->limit - 1) / tests[i].stride * tests[i].stride;
+        fth_request_add(&requests[strides++], FTH_STEP_TIME_HOPS, work->plan->path,
+                        lines_from(work, last - tests[i].stride, tests[i].stride, 1), 1);
+    }
+    enum fth_status status = fth_ask(work->prober, requests, strides, &answers, error);
+    fth_answers_fini(&answers);
+    free(requests);
+    return status;
+}
+
 static enum fth_status run_tests(struct work *work, struct test *tests, size_t count,
                                  struct fth_error *error)
 {
@@ -275,7 +375,9 @@ static enum fth_status run_tests(struct work *work, struct test *tests, size_t c
     for (size_t i = 0; i < 2 * count; i++)
         requests[i] = walk_set(work, &tests[i / 2], tests[i / 2].ways + i % 2);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(work->prober, requests, 2 * count, &answers, error);
+    enum fth_status status = lay_out(work, tests, count, error);
+    if (status == FTH_OK)
+        status = fth_ask(work->prober, requests, 2 * count, &answers, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         tests[i].fits = !overflows(work, &answers.items[2 * i], tests[i].ways);
         tests[i].overflows = overflows(work, &answers.items[2 * i + 1], tests[i].ways + 1);
@@ -318,14 +420,14 @@ static size_t plan_tests(const struct work *work, const uint64_t *ways, struct t
             uint64_t set = sets < MOST_SETS ? i : i * sets / MOST_SETS, line = 0;
             /* Another beginning each time, as far as there are lines. */
             unsigned left = skip;
-            while (line < work->fits && (fth_mapping_set(mapping, line) != set || left-- > 0))
+            while (line < work->limit && (fth_mapping_set(mapping, line) != set || left-- > 0))
                 line++;
-            uint64_t stride = line < work->fits && ways[set]
+            uint64_t stride = line < work->limit && ways[set]
                                   ? fth_mapping_stride(mapping, line, ways[set] + 1, work->limit,
                                                        skip % 3)
                                   : 0;
             if (stride == 0)
-                stride = line < work->fits && ways[set]
+                stride = line < work->limit && ways[set]
                              ? fth_mapping_stride(mapping, line, ways[set] + 1, work->limit, 0)
                              : 0;
             if (stride)
@@ -339,22 +441,33 @@ static enum fth_status measure_ways(struct work *work, uint64_t most, uint64_t *
                                     struct fth_error *error)
 {
     const struct fth_mapping *mapping = &work->structure->mapping;
-    uint64_t sets = fth_mapping_sets(mapping), low[MOST_SETS], high[MOST_SETS];
+    uint64_t sets = fth_mapping_sets(mapping);
+    uint64_t low[MOST_SETS], high[MOST_SETS], longest[MOST_SETS];
     struct test tests[MOST_SETS];
     if (sets > MOST_SETS)
         return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
                         "sets differ in size, and there are more than %d", MOST_SETS);
+    /* Which of the sets of one array is which of another's is then not known. */
+    if (mapping->kind == FTH_MAPPING_FOLD || (mapping->kind == FTH_MAPPING_MOD && sets & (sets - 1)))
+        return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
+                        "%llu sets that differ in size, and which of them is larger depends on "
+                        "where an array lies",
+                        (unsigned long long)sets);
     for (uint64_t set = 0; set < sets; set++) {
         uint64_t line = 0;
         while (line < work->limit && fth_mapping_set(mapping, line) != set)
             line++;
-        uint64_t stride = fth_mapping_stride(mapping, line, most + 1, work->limit, 0);
+        uint64_t stride = 0;
+        low[set] = 0;
+        high[set] = most; /* does not fit, or so it is hoped */
+        while (high[set] > 2 &&
+               !(stride = fth_mapping_stride(mapping, line, high[set] + 1, work->limit, 0)))
+            high[set] = high[set] * 3 / 4;
         if (stride == 0)
             return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
                             "sets differ in size, and no chain of lines stays in one");
+        longest[set] = high[set];
         tests[set] = (struct test){set, line, stride, 0, false, false};
-        low[set] = 0;
-        high[set] = most; /* does not fit, or so it is hoped */
     }
     for (bool open = true; open;) {
         open = false;
@@ -374,7 +487,7 @@ static enum fth_status measure_ways(struct work *work, uint64_t most, uint64_t *
         }
     }
     for (uint64_t set = 0; set < sets; set++) {
-        if (low[set] + 1 >= most || low[set] == 0)
+        if (low[set] + 1 >= longest[set] || low[set] == 0)
             return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
                             "a chain that should stay in one set does not overflow it");
         ways[set] = low[set];
@@ -412,9 +525,9 @@ static size_t count_passed(const struct test *tests, size_t count)
  * than half of a set was seen to go, so that it is no smaller. */
 static enum fth_status test_by_evictions(struct work *work, uint64_t ways, struct fth_error *error)
 {
-    uint64_t lines[FAR];
+    uint64_t lines[LEAST_EVICTING];
     size_t before = work->evictions.count, right = 0;
-    size_t count = choose_far(work, lines, FAR);
+    size_t count = choose_far(work, lines, LEAST_EVICTING);
     bool same = false;
     uint64_t hops = (work->fits + 1) * ways;
     enum fth_status status = FTH_OK;
@@ -438,6 +551,52 @@ static enum fth_status test_by_evictions(struct work *work, uint64_t ways, struc
                         count - right, count);
     work->structure->confidence = ((double)count + 1) / ((double)count + 2);
     return FTH_OK;
+}
+
+/* The longest chain of that stride from that line on that fits, by the mapping and the ways; 0 where
+ * it is longer than can be tried. */
+static uint64_t longest_chain(const struct work *work, const uint64_t *ways, uint64_t line,
+                              uint64_t stride)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    uint64_t limit = work->limit, count = 0;
+    if (mapping->kind == FTH_MAPPING_LINEAR && limit > (uint64_t)1 << mapping->bits)
+        limit = (uint64_t)1 << mapping->bits;
+    uint64_t *lines = calloc(fth_mapping_sets(mapping), sizeof *lines);
+    while (lines && line + (count + 1) * stride < limit) {
+        uint64_t set = fth_mapping_set(mapping, line + count * stride);
+        if (lines[set]++ == ways[set])
+            break;
+        count++;
+    }
+    bool ends = line + (count + 1) * stride < limit;
+    free(lines);
+    return ends ? count : 0;
+}
+
+/* Chains over many sets: with each stride another number of lines fits. A mapping with too many
+ * sets, or too few, foretells another number for one of them. Where the mapping has a constant from
+ * the array's place, or deals lines out, this would depend on where another array lies. */
+static size_t plan_chains(struct work *work, const uint64_t *ways, struct test *tests)
+{
+    static const uint64_t strides[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 32, 33, 64, 128, 256};
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    uint64_t sets = fth_mapping_sets(mapping), line = 0;
+    size_t count = 0;
+    bool equal = true;
+    for (uint64_t set = 1; set < sets; set++)
+        equal = equal && ways[set] == ways[0];
+    if (mapping->kind == FTH_MAPPING_FOLD || mapping->kind == FTH_MAPPING_DEAL)
+        return 0;
+    /* Where they differ, from every set on, as the smallest would always be the first to overflow. */
+    for (size_t i = 0; i < FTH_COUNT(strides) * (equal ? 1 : sets) && count < CHAINS; i++) {
+        line = equal ? 0 : fth_rng_below(&work->rng, work->limit / 4);
+        uint64_t stride = strides[i % FTH_COUNT(strides)];
+        uint64_t longest = longest_chain(work, ways, line, stride);
+        if (longest)
+            tests[count++] = (struct test){0, line, stride, longest, false, false};
+    }
+    return count;
 }
 
 static enum fth_status keep_ways(struct work *work, const uint64_t *ways, struct fth_error *error)
@@ -482,7 +641,7 @@ static enum fth_status test_mapping(struct work *work, struct fth_error *error)
     if (status == FTH_OK && count && count_passed(tests, count) < count &&
         mapping->kind != FTH_MAPPING_DEAL) {
         /* Are the sets of different sizes? */
-        status = measure_ways(work, 4 * common + 8, ways, error);
+        status = measure_ways(work, 8 * common + 16, ways, error);
         if (status == FTH_OK) {
             count = plan_tests(work, ways, tests);
             status = run_tests(work, tests, count, error);
@@ -498,6 +657,17 @@ static enum fth_status test_mapping(struct work *work, struct fth_error *error)
                               "number of lines fits than it says",
                               (unsigned long long)sets, count - passed, count);
         work->structure->confidence = ((double)passed + 1) / ((double)count + 2);
+    }
+    if (status == FTH_OK) {
+        struct test chains[CHAINS];
+        size_t chain_count = plan_chains(work, ways, chains);
+        status = chain_count ? run_tests(work, chains, chain_count, error) : FTH_OK;
+        size_t passed = status == FTH_OK ? count_passed(chains, chain_count) : chain_count;
+        if (passed < chain_count)
+            status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                              "a mapping to %llu sets was found, but of %zu strides %zu let "
+                              "another number of lines fit than it says",
+                              (unsigned long long)sets, chain_count, chain_count - passed);
     }
     if (status == FTH_OK && !agrees(work, lines, ways))
         status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
@@ -541,11 +711,14 @@ void fth_structure_fini(struct fth_structure *structure)
 static enum fth_status dissect(struct work *work, struct fth_error *error)
 {
     bool same = false;
+    enum fth_status status = count_fitting(work, error);
+    if (status != FTH_OK)
+        return status;
     work->members = calloc(work->fits + 1, sizeof *work->members);
     work->evictions.ignored = calloc(work->fits, sizeof *work->evictions.ignored);
     if (!work->members || !work->evictions.ignored)
         return out_of_memory(error);
-    enum fth_status status = look(work, LOOK_PASSES, &same, error);
+    status = look(work, LOOK_PASSES, &same, error);
     if (status == FTH_OK)
         status = compare(work, error);
     if (status == FTH_OK && work->votes > 1 && !same)
@@ -563,6 +736,8 @@ static enum fth_status dissect(struct work *work, struct fth_error *error)
                         count_pairs(work));
     status = fth_mapping_fit(&work->evictions, &work->structure->mapping, error);
     if (status == FTH_OK)
+        status = check_evictions(work, error);
+    if (status == FTH_OK)
         status = check_single(work, error);
     if (status == FTH_OK)
         status = test_mapping(work, error);
@@ -572,19 +747,11 @@ static enum fth_status dissect(struct work *work, struct fth_error *error)
 enum fth_status fth_probe_sets(const struct fth_prober *prober, const struct fth_cache_plan *plan,
                                struct fth_structure *structure, struct fth_error *error)
 {
-    struct work work = {.prober = prober,
-                        .plan = plan,
-                        .fits = plan->fits_bytes / plan->line_bytes,
-                        .structure = structure};
-    work.evictions.fits = work.fits;
+    struct work work = {.prober = prober, .plan = plan, .structure = structure};
     work.limit =
         (plan->path == FTH_PATH_CONSTANT ? bank_bytes : most_span_bytes) / plan->line_bytes;
     *structure = (struct fth_structure){.mapping = {.modulus = 1}, .confidence = NAN};
     fth_rng_init(&work.rng, 1);
-    if (work.fits == 0 || work.fits > MOST_LINES || work.fits + 2 > work.limit)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                        "%llu lines fit, which is %s for this method",
-                        (unsigned long long)work.fits, work.fits ? "too many" : "too few");
     enum fth_status status = dissect(&work, error);
     if (status == FTH_OK) {
         bool named = fth_mapping_name(&structure->mapping, plan->line_bytes, structure->ways != 0,

@@ -243,7 +243,7 @@ static void dissect(uint64_t seed, const char *path, struct score *score)
     struct fth_capacity capacity = {0};
     struct fth_structure structure = {0};
     struct fth_replacement replacement = {0};
-    char what[256] = "";
+    char what[1200] = "";
     enum fth_status status = fth_probe_capacity(&prober, &size, &capacity, &error);
     plan.fits_bytes = capacity.fits_bytes;
     if (status == FTH_OK)
@@ -272,6 +272,9 @@ static void dissect(uint64_t seed, const char *path, struct score *score)
         score->policy_right += status == FTH_OK && same_policy(&truth, &replacement);
         score->policy_wrong += status == FTH_OK && !same_policy(&truth, &replacement);
     }
+    if (getenv("DBG"))
+        for (uint64_t set = 0; set < truth.sets; set++)
+            print_message("%llu/%llu ", (unsigned long long)truth.set_ways[set], structure.set_ways && set < structure.sets ? (unsigned long long)structure.set_ways[set] : 0);
     if (what[0])
         print_message("# seed %llu (%llu sets, %llu ways%s, %s, %s): %s\n",
                       (unsigned long long)seed, (unsigned long long)truth.sets,
