@@ -309,6 +309,29 @@ static bool is_whole(const struct work *work, bool same)
     return same && first->count == expected;
 }
 
+/* Where whole sets go, and some lines that fit never did: those as far behind them as there are lines
+ * that fit. Where lines are dealt to the sets, they are in the same ones. */
+static enum fth_status complete(struct work *work, struct fth_error *error)
+{
+    bool *seen = calloc(work->fits, sizeof *seen);
+    enum fth_status status = seen ? FTH_OK : out_of_memory(error);
+    for (int round = 0; round < MOST_SETS && status == FTH_OK; round++) {
+        for (size_t i = 0; i < work->evictions.count; i++)
+            for (size_t k = 0; k < work->evictions.items[i].count; k++)
+                seen[work->evictions.items[i].victims[k]] = true;
+        uint64_t line = 0;
+        while (line < work->fits && seen[line])
+            line++;
+        uint64_t other = line + work->fits;
+        if (line == work->fits || other >= work->limit)
+            break;
+        seen[line] = true; /* whether or not it goes now */
+        status = try_lines(work, &other, 1, error);
+    }
+    free(seen);
+    return status;
+}
+
 /* ---- the test ---- */
 
 /* A chain in one set that must fit with `ways` lines and not with one more. */
@@ -433,6 +456,23 @@ static size_t plan_tests(const struct work *work, const uint64_t *ways, struct t
             if (stride)
                 tests[count++] = (struct test){set, line, stride, ways[set], false, false};
         }
+    return count;
+}
+
+/* Lines that are dealt stay in one set after a whole round of dealing; in which one depends on where
+ * the array lies. One of the sizes must do. */
+static size_t plan_dealt(const struct work *work, const uint64_t *ways, struct test *tests)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    size_t count = 0;
+    for (uint64_t set = 0; set < fth_mapping_sets(mapping) && count < MOST_SETS; set++) {
+        uint64_t stride = fth_mapping_stride(mapping, 0, ways[set] + 1, work->limit, 0);
+        bool first = stride != 0;
+        for (size_t i = 0; i < count; i++)
+            first = first && tests[i].ways != ways[set];
+        if (first)
+            tests[count++] = (struct test){set, 0, stride, ways[set], false, false};
+    }
     return count;
 }
 
@@ -635,11 +675,13 @@ static enum fth_status test_mapping(struct work *work, struct fth_error *error)
     uint64_t common = status == FTH_OK ? full_ways(work, lines) : 0;
     for (uint64_t set = 0; status == FTH_OK && set < sets; set++)
         ways[set] = mapping->kind == FTH_MAPPING_DEAL ? lines[set] : common;
-    size_t count = status == FTH_OK ? plan_tests(work, ways, tests) : 0;
+    bool dealt = mapping->kind == FTH_MAPPING_DEAL;
+    size_t count = status != FTH_OK ? 0
+                   : dealt          ? plan_dealt(work, ways, tests)
+                                    : plan_tests(work, ways, tests);
     if (status == FTH_OK && count)
         status = run_tests(work, tests, count, error);
-    if (status == FTH_OK && count && count_passed(tests, count) < count &&
-        mapping->kind != FTH_MAPPING_DEAL) {
+    if (status == FTH_OK && !dealt && count && count_passed(tests, count) < count) {
         /* Are the sets of different sizes? */
         status = measure_ways(work, 8 * common + 16, ways, error);
         if (status == FTH_OK) {
@@ -647,7 +689,7 @@ static enum fth_status test_mapping(struct work *work, struct fth_error *error)
             status = run_tests(work, tests, count, error);
         }
     }
-    if (status == FTH_OK && count < LEAST_TESTS) {
+    if (status == FTH_OK && (dealt || count < LEAST_TESTS)) {
         status = test_by_evictions(work, common, error);
     } else if (status == FTH_OK) {
         size_t passed = count_passed(tests, count);
@@ -734,7 +776,12 @@ static enum fth_status dissect(struct work *work, struct fth_error *error)
         return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
                         "%zu further lines evicted only %zu others", work->evictions.count,
                         count_pairs(work));
-    status = fth_mapping_fit(&work->evictions, &work->structure->mapping, error);
+    struct fth_error fault = FTH_NO_ERROR;
+    status = fth_mapping_fit(&work->evictions, &work->structure->mapping, &fault);
+    if (status == FTH_INCONCLUSIVE && work->evictions.whole)
+        status = complete(work, error);
+    if (status != FTH_OK || fault.status != FTH_OK)
+        status = fth_mapping_fit(&work->evictions, &work->structure->mapping, error);
     if (status == FTH_OK)
         status = check_evictions(work, error);
     if (status == FTH_OK)
