@@ -3,7 +3,8 @@
  *
  *   main.c     the commands, and which one is meant     options.c  parsing
  *   help.c     help for the terminal                    man.c      the man page
- *   output.c   where results go; errors, exit codes     cmd_*.c    one command each
+ *   output.c   where results go; errors, exit codes     device.c   the GPU that is meant
+ *   cmd_*.c    one command each
  */
 #ifndef FATHOM_CLI_H
 #define FATHOM_CLI_H
@@ -74,8 +75,8 @@ enum cli_exit {
 
 /* ---- main.c ---- */
 
-extern const struct cli_command cli_bare, cli_topo, cli_gpus, cli_devices, cli_run, cli_completion,
-    cli_help;
+extern const struct cli_command cli_bare, cli_topo, cli_dissect, cli_gpus, cli_devices, cli_run,
+    cli_completion, cli_help;
 /* NULL past the last; the first is fathom itself. */
 const struct cli_command *cli_command_at(size_t index);
 /* NULL, with a message on stderr, where there is none. */
@@ -85,13 +86,21 @@ const struct cli_command *cli_command_find(const char *name);
 
 /* The options that several commands share. */
 extern const struct cli_option cli_option_device, cli_option_json, cli_option_format,
-    cli_option_output, cli_option_help, cli_option_version, cli_option_man;
+    cli_option_output, cli_option_record, cli_option_help, cli_option_version, cli_option_man;
 
 /* Returns CLI_DONE, or CLI_USAGE after a message on stderr. */
 int cli_parse(const struct cli_command *command, int count, char *const words[],
               struct cli_arguments *arguments);
 /* The value of the option ("" for one that takes none), or NULL where it was not given. */
 const char *cli_value(const struct cli_arguments *arguments, const struct cli_option *option);
+
+/* ---- device.c ---- */
+
+/* Opens what --device says, or else the first GPU here or a simulated one. Returns CLI_DONE, or the
+ * exit code after a message. */
+int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device);
+/* CLI_DONE, or CLI_USAGE after a message that says what was perhaps meant. */
+int cli_check_element(const char *name);
 
 /* ---- help.c, man.c ---- */
 
@@ -119,6 +128,10 @@ int cli_check_output(const struct cli_arguments *arguments);
 /* Shows a description, or a table, in the format asked for, and writes it there. */
 int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu, bool replayed);
 int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table);
+/* Writes a text, which is freed with fth_free, where -o says. */
+int cli_put_text(const struct cli_arguments *arguments, char *text, size_t size);
+/* What the terminal behind stdout can show. */
+struct fth_report_options cli_report_options(const struct cli_arguments *arguments);
 /* The end of a command that printed to stdout with stdio: a write error is noticed here. */
 int cli_finish_stdout(void);
 

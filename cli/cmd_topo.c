@@ -6,10 +6,6 @@
 static const struct cli_option option_only = {
     "only", 0, "ELEMENT,...", CLI_WORD_ELEMENTS,
     "measure these elements and what they need, as l1,memory"};
-static const struct cli_option option_record = {
-    "record", 0, "FILE", CLI_WORD_FILE,
-    "keep all samples there, to be looked at again with --device replay:FILE"};
-
 static const struct cli_option option_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE, "what takes long, too: the bandwidth of a simulated GPU"};
 
@@ -24,41 +20,14 @@ static bool next_element(const char **at, char *name, size_t size)
     return true;
 }
 
-/* Says which elements there are, where one was asked for that is none. */
-static void tell_elements(const char *name)
-{
-    char known[512] = "";
-    const char *element;
-    for (size_t i = 0; (element = fth_element_name(i)); i++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", element);
-    }
-    cli_message("there is no element '%s'; there are %s", name, known);
-}
-
 /* Refuses what is no element, before anything is opened. */
 static int check_only(const char *only)
 {
-    enum { MOST = 64 };
-    const char *names[MOST];
-    size_t count = 0;
-    while (count < MOST && (names[count] = fth_element_name(count)))
-        count++;
     char name[64];
-    while (next_element(&only, name, sizeof name)) {
-        bool known = false;
-        for (size_t i = 0; i < count; i++)
-            known = known || strcmp(names[i], name) == 0;
-        if (known)
-            continue;
-        const char *nearest = fth_suggest(name, names, count);
-        if (nearest)
-            cli_message("there is no element '%s'; did you mean '%s'?", name, nearest);
-        else
-            tell_elements(name);
-        return CLI_USAGE;
-    }
-    return CLI_DONE;
+    int result = CLI_DONE;
+    while (result == CLI_DONE && next_element(&only, name, sizeof name))
+        result = cli_check_element(name);
+    return result;
 }
 
 /* Says of which elements that were asked for nothing was found out. */
@@ -74,40 +43,6 @@ static void tell_missing(const char *only, const struct fth_gpu *gpu)
                 attribute->source == FTH_SOURCE_MEASURED || attribute->source == FTH_SOURCE_DERIVED;
         if (!found && !fth_gpu_unknown_at(gpu, name, 0, &unknown))
             cli_message("nothing was measured of '%s'", name);
-    }
-}
-
-static void find_gpu(void *user, const struct fth_device_info *device)
-{
-    bool *found = user;
-    *found = *found || device->id;
-}
-
-/* The first GPU here. A simulated one stands in only where there is none: one that is there and
- * does not work is an error, not to be papered over. */
-static enum fth_status open_default(struct fth_device **device, struct fth_error *error)
-{
-    static const char simulated[] = "sim:h200";
-    enum fth_status status = fth_device_open("cuda:0", &cli_log, device, error);
-    bool found = false;
-    if (status == FTH_OK || status == FTH_NO_MEMORY || status == FTH_INTERRUPTED ||
-        fth_device_list(find_gpu, &found, NULL) != FTH_OK || found)
-        return status;
-    char text[sizeof *error];
-    cli_message("no GPU here (%s)", fth_error_text(error, text, sizeof text));
-    cli_message("instead, this is %s, a simulated one", simulated);
-    *error = FTH_NO_ERROR;
-    return fth_device_open(simulated, &cli_log, device, error);
-}
-
-static int fail_to_open(const struct fth_error *error)
-{
-    int result = cli_fail(error);
-    switch (error->status) {
-    case FTH_NOT_FOUND:
-    case FTH_UNAVAILABLE:
-    case FTH_UNSUPPORTED: return CLI_NO_DEVICE;
-    default: return result;
     }
 }
 
@@ -140,8 +75,7 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
 
 static int topo(const struct cli_arguments *arguments)
 {
-    const char *wanted = cli_value(arguments, &cli_option_device);
-    const char *record = cli_value(arguments, &option_record);
+    const char *record = cli_value(arguments, &cli_option_record);
     struct fth_error error = FTH_NO_ERROR;
     struct fth_device *device = NULL;
     int result = check_only(cli_value(arguments, &option_only));
@@ -150,9 +84,9 @@ static int topo(const struct cli_arguments *arguments)
     if (result != CLI_DONE)
         return result;
     cli_catch_interrupts();
-    if (wanted ? fth_device_open(wanted, &cli_log, &device, &error) != FTH_OK
-               : open_default(&device, &error) != FTH_OK)
-        return fail_to_open(&error);
+    result = cli_open_device(arguments, &device);
+    if (result != CLI_DONE)
+        return result;
     if (record && fth_device_record(device, record, &error) != FTH_OK)
         result = cli_fail(&error);
     else
@@ -172,7 +106,7 @@ static int run(const struct cli_arguments *arguments)
 
 #define SHARED_OPTIONS                                                                             \
     &cli_option_device, &cli_option_json, &cli_option_format, &cli_option_output, &option_only,    \
-        &option_record, &option_thorough
+        &cli_option_record, &option_thorough
 static const struct cli_option *const options[] = {SHARED_OPTIONS, &cli_option_help, NULL};
 static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_option_version,
                                                         &cli_option_help, NULL};

@@ -14,6 +14,9 @@ const struct cli_option cli_option_format = {"format", 0, "FORMAT", CLI_WORD_FOR
 const struct cli_option cli_option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
     "write there instead of to standard output; complete or not at all"};
+const struct cli_option cli_option_record = {
+    "record", 0, "FILE", CLI_WORD_FILE,
+    "keep all samples there, to be looked at again with --device replay:FILE"};
 const struct cli_option cli_option_help = {"help", 'h', NULL, CLI_WORD_NONE, "this help"};
 const struct cli_option cli_option_version = {"version", 'V', NULL, CLI_WORD_NONE, "the version"};
 const struct cli_option cli_option_man = {"man", 0, NULL, CLI_WORD_NONE,

@@ -300,8 +300,8 @@ static struct fth_mapping guess_dealt(const struct fth_evictions *evictions)
 static void consider(const struct fth_evictions *evictions, struct fth_mapping candidate,
                      struct fth_mapping *best, uint64_t *most)
 {
-    bool possible = candidate.kind != FTH_MAPPING_LINEAR ||
-                    fth_gf2_rank(&candidate.hash) <= MOST_HASH_BITS;
+    bool possible =
+        candidate.kind != FTH_MAPPING_LINEAR || fth_gf2_rank(&candidate.hash) <= MOST_HASH_BITS;
     uint64_t sets = possible ? judge(&candidate, evictions) : 0;
     if (sets > *most) {
         fth_mapping_fini(best);
@@ -409,8 +409,7 @@ bool fth_mapping_name(const struct fth_mapping *mapping, uint64_t line_bytes, bo
     switch (mapping->kind) {
     case FTH_MAPPING_FOLD: snprintf(text, size, "xor"); return true;
     case FTH_MAPPING_DEAL: snprintf(text, size, "mod"); return true;
-    case FTH_MAPPING_LINEAR:
-        return name_linear(mapping, bits_of(line_bytes) - 1, text, size);
+    case FTH_MAPPING_LINEAR: return name_linear(mapping, bits_of(line_bytes) - 1, text, size);
     case FTH_MAPPING_MOD: break;
     }
     if (equal_sets) {

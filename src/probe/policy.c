@@ -1,8 +1,8 @@
 /* Which line of a set is replaced.
  *
  * A chain of one line more than the set has ways is walked over and over (Mei and Chu 2017, 4.2 and
- * Fig. 11). One line is missing at any time, so the next miss tells what the last one threw out, and
- * as the ways were filled in turn at the beginning, in which way it stood.
+ * Fig. 11). One line is missing at any time, so the next miss tells what the last one threw out,
+ * and as the ways were filled in turn at the beginning, in which way it stood.
  *
  *   - Every load misses: the oldest goes, by use or by arrival. Scripts in which lines are used
  *     again, some more often than others, are then run on the device and, for each candidate, on a
@@ -112,8 +112,8 @@ static enum fth_status count_wrong(const struct work *work, const char *policy,
     size_t sample = 0;
     for (size_t i = 0; i < script->step_count && status == FTH_OK; i++) {
         const struct fth_step *step = &script->steps[i];
-        uint64_t first = (step->chain.start_bytes - work->chain.start_bytes) /
-                         work->chain.stride_bytes;
+        uint64_t first =
+            (step->chain.start_bytes - work->chain.start_bytes) / work->chain.stride_bytes;
         for (uint64_t hop = 0; hop < step->passes * step->chain.count; hop++) {
             uint64_t line = first + hop % step->chain.count;
             bool hit = fth_cache_access(cache, 4 * line, 4, FTH_CACHE_READ, NULL) == FTH_CACHE_HIT;
@@ -138,8 +138,8 @@ static enum fth_status run_scripts(struct work *work, struct fth_error *error)
     size_t right = 0, best = 0, wrong[FTH_COUNT(policies)] = {0};
     for (size_t p = 0; p < FTH_COUNT(policies) && status == FTH_OK; p++) {
         for (size_t i = 0; i < SCRIPTS && status == FTH_OK; i++)
-            status = count_wrong(work, policies[p], &scripts[i], &answers.items[i], &wrong[p],
-                                 error);
+            status =
+                count_wrong(work, policies[p], &scripts[i], &answers.items[i], &wrong[p], error);
         right += wrong[p] == 0;
         best = wrong[p] < wrong[best] ? p : best;
     }
@@ -287,7 +287,7 @@ static enum fth_status compare_distances(const struct work *work, const struct f
         status = simulate(work, shares, hops, &made, error);
         if (status == FTH_OK)
             status = fth_ks_test(seen->distances, seen->distance_count, made.distances,
-                                       made.distance_count, &test, error);
+                                 made.distance_count, &test, error);
         *alike = status == FTH_OK && test.p > surely_uneven;
         follow_fini(&made);
     }
@@ -332,8 +332,7 @@ static enum fth_status count_ways(struct work *work, uint64_t misses_a_pass,
     size_t parts = passes / 64 < 1 ? 1 : passes / 64 > MOST_PARTS ? MOST_PARTS : passes / 64;
     passes = passes / parts + 1;
     struct follow follow;
-    enum fth_status status =
-        follow_init(&follow, work->ways, passes * count * parts, error);
+    enum fth_status status = follow_init(&follow, work->ways, passes * count * parts, error);
     if (status != FTH_OK)
         return status;
     status = walk_long(work, passes, parts, &follow, error);
@@ -392,7 +391,8 @@ static enum fth_status look(struct work *work, uint64_t *misses_a_pass, bool *al
     for (uint64_t period = 1; period <= LOOK_PASSES / 3 && !work->found->periodic; period++) {
         bool same = true;
         for (uint64_t hop = (1 + period) * count; hop < LOOK_PASSES * count; hop++)
-            same = same && is_slow(work, cycles[hop]) == is_slow(work, cycles[hop - period * count]);
+            same =
+                same && is_slow(work, cycles[hop]) == is_slow(work, cycles[hop - period * count]);
         work->found->periodic = same;
     }
     work->found->samples += answers.items[0].count;

@@ -374,10 +374,10 @@ struct fth_cache_plan {
 struct fth_structure {
     struct fth_mapping mapping;
     uint64_t sets;
-    uint64_t ways;      /* of every set; 0: they differ */
-    uint64_t *set_ways; /* [sets] where they differ; NULL: they do not. Owned. */
-    char index[64];     /* as a description names it; "": it has no name for it */
-    char hash[256];     /* then, what it is */
+    uint64_t ways;            /* of every set; 0: they differ */
+    uint64_t *set_ways;       /* [sets] where they differ; NULL: they do not. Owned. */
+    char index[64];           /* as a description names it; "": it has no name for it */
+    char hash[256];           /* then, what it is */
     struct fth_chain one_set; /* a chain of lines of one set, as many as it has ways; count 0: none
                                */
     bool whole;               /* where a line has to go, all of its set go in turn */

@@ -46,7 +46,7 @@ struct work {
     unsigned votes;
     struct fth_evictions evictions;
     size_t far_evicting; /* lines anywhere that evicted something */
-    bool *members; /* [fits + 1] seen to miss where one line more than fits is walked */
+    bool *members;       /* [fits + 1] seen to miss where one line more than fits is walked */
     uint64_t member_count;
     struct fth_structure *structure;
     struct fth_rng rng;
@@ -86,7 +86,7 @@ static enum fth_status count_fitting(struct work *work, struct fth_error *error)
     fth_answers_fini(&answers);
     struct fth_capacity capacity = {0};
     uint64_t largest = 4 * plan->fits_bytes / plan->line_bytes + LEAST_LINES;
-    largest = largest < work->limit / 2 ? largest : work->limit / 2;
+    largest = largest < work->limit * 3 / 4 ? largest : work->limit * 3 / 4;
     const struct fth_capacity_plan size = {.path = plan->path,
                                            .carveout_percent = plan->carveout_percent,
                                            .stride_bytes = plan->line_bytes,
@@ -197,8 +197,8 @@ static enum fth_status keep_victims(struct work *work, uint64_t line,
         return out_of_memory(error);
     all->items = items;
     struct fth_eviction *eviction = &all->items[all->count];
-    *eviction = (struct fth_eviction){
-        .line = line, .victims = calloc(work->fits, sizeof *eviction->victims)};
+    *eviction = (struct fth_eviction){.line = line,
+                                      .victims = calloc(work->fits, sizeof *eviction->victims)};
     if (!eviction->victims)
         return out_of_memory(error);
     all->count++;
@@ -221,8 +221,7 @@ static enum fth_status try_lines(struct work *work, const uint64_t *lines, size_
     for (size_t i = 0; i < count * work->votes; i++)
         requests[i] = try_line(work, lines[i / work->votes]);
     struct fth_answers answers = {0};
-    enum fth_status status =
-        fth_ask(work->prober, requests, count * work->votes, &answers, error);
+    enum fth_status status = fth_ask(work->prober, requests, count * work->votes, &answers, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++)
         status = keep_victims(work, lines[i], &answers.items[i * work->votes], error);
     for (size_t i = 0; i < answers.count; i++)
@@ -257,8 +256,8 @@ static size_t count_evicting(const struct work *work, size_t first)
     return evicting;
 }
 
-/* First the lines right behind those that fit, and those with one high bit; then lines anywhere, until
- * enough of them evicted something: of a cache whose sets are not filled evenly, few do. */
+/* First the lines right behind those that fit, and those with one high bit; then lines anywhere,
+ * until enough of them evicted something: of a cache whose sets are not filled evenly, few do. */
 static enum fth_status find_evictions(struct work *work, struct fth_error *error)
 {
     uint64_t lines[WINDOW + FAR + 64];
@@ -293,9 +292,10 @@ static enum fth_status check_evictions(const struct work *work, struct fth_error
         needed++;
     if (work->far_evicting >= needed || fth_mapping_sets(mapping) == 1)
         return FTH_OK;
-    return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                    "of %zu further lines only %zu evicted others: the sets are filled too unevenly",
-                    work->evictions.count, count_evicting(work, 0));
+    return fth_fail(
+        error, FTH_INCONCLUSIVE, "find sets", NULL,
+        "of %zu further lines only %zu evicted others: the sets are filled too unevenly",
+        work->evictions.count, count_evicting(work, 0));
 }
 
 /* Whether all lines of a set go in turn: where the line behind those that fit evicts the very lines
@@ -309,8 +309,8 @@ static bool is_whole(const struct work *work, bool same)
     return same && first->count == expected;
 }
 
-/* Where whole sets go, and some lines that fit never did: those as far behind them as there are lines
- * that fit. Where lines are dealt to the sets, they are in the same ones. */
+/* Where whole sets go, and some lines that fit never did: those as far behind them as there are
+ * lines that fit. Where lines are dealt to the sets, they are in the same ones. */
 static enum fth_status complete(struct work *work, struct fth_error *error)
 {
     bool *seen = calloc(work->fits, sizeof *seen);
@@ -362,8 +362,8 @@ static bool overflows(const struct work *work, const struct fth_samples *samples
     return with > work->votes / 2;
 }
 
-/* An array of each stride is laid out at its full length first: then it lies at a multiple of it, and
- * lines of the same number fall into the same set in all of them. */
+/* An array of each stride is laid out at its full length first: then it lies at a multiple of it,
+ * and lines of the same number fall into the same set in all of them. */
 static enum fth_status lay_out(const struct work *work, const struct test *tests, size_t count,
                                struct fth_error *error)
 {
@@ -445,10 +445,10 @@ static size_t plan_tests(const struct work *work, const uint64_t *ways, struct t
             unsigned left = skip;
             while (line < work->limit && (fth_mapping_set(mapping, line) != set || left-- > 0))
                 line++;
-            uint64_t stride = line < work->limit && ways[set]
-                                  ? fth_mapping_stride(mapping, line, ways[set] + 1, work->limit,
-                                                       skip % 3)
-                                  : 0;
+            uint64_t stride =
+                line < work->limit && ways[set]
+                    ? fth_mapping_stride(mapping, line, ways[set] + 1, work->limit, skip % 3)
+                    : 0;
             if (stride == 0)
                 stride = line < work->limit && ways[set]
                              ? fth_mapping_stride(mapping, line, ways[set] + 1, work->limit, 0)
@@ -459,8 +459,8 @@ static size_t plan_tests(const struct work *work, const uint64_t *ways, struct t
     return count;
 }
 
-/* Lines that are dealt stay in one set after a whole round of dealing; in which one depends on where
- * the array lies. One of the sizes must do. */
+/* Lines that are dealt stay in one set after a whole round of dealing; in which one depends on
+ * where the array lies. One of the sizes must do. */
 static size_t plan_dealt(const struct work *work, const uint64_t *ways, struct test *tests)
 {
     const struct fth_mapping *mapping = &work->structure->mapping;
@@ -488,7 +488,8 @@ static enum fth_status measure_ways(struct work *work, uint64_t most, uint64_t *
         return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
                         "sets differ in size, and there are more than %d", MOST_SETS);
     /* Which of the sets of one array is which of another's is then not known. */
-    if (mapping->kind == FTH_MAPPING_FOLD || (mapping->kind == FTH_MAPPING_MOD && sets & (sets - 1)))
+    if (mapping->kind == FTH_MAPPING_FOLD ||
+        (mapping->kind == FTH_MAPPING_MOD && sets & (sets - 1)))
         return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
                         "%llu sets that differ in size, and which of them is larger depends on "
                         "where an array lies",
@@ -593,8 +594,8 @@ static enum fth_status test_by_evictions(struct work *work, uint64_t ways, struc
     return FTH_OK;
 }
 
-/* The longest chain of that stride from that line on that fits, by the mapping and the ways; 0 where
- * it is longer than can be tried. */
+/* The longest chain of that stride from that line on that fits, by the mapping and the ways; 0
+ * where it is longer than can be tried. */
 static uint64_t longest_chain(const struct work *work, const uint64_t *ways, uint64_t line,
                               uint64_t stride)
 {
@@ -628,7 +629,8 @@ static size_t plan_chains(struct work *work, const uint64_t *ways, struct test *
         equal = equal && ways[set] == ways[0];
     if (mapping->kind == FTH_MAPPING_FOLD || mapping->kind == FTH_MAPPING_DEAL)
         return 0;
-    /* Where they differ, from every set on, as the smallest would always be the first to overflow. */
+    /* Where they differ, from every set on, as the smallest would always be the first to overflow.
+     */
     for (size_t i = 0; i < FTH_COUNT(strides) * (equal ? 1 : sets) && count < CHAINS; i++) {
         line = equal ? 0 : fth_rng_below(&work->rng, work->limit / 4);
         uint64_t stride = strides[i % FTH_COUNT(strides)];

@@ -99,15 +99,15 @@ static void write_gpu(const struct truth *truth, uint64_t seed, const char *path
     uint64_t lines = 0;
     for (uint64_t set = 0; set < truth->sets; set++)
         lines += truth->set_ways[set];
-    fth_buffer_format(&text,
-                      "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Random\", \"sms\": 4, "
-                      "\"clock_mhz\": 1000, \"compute_capability\": \"7.0\"}, \"noise\": {\"seed\": "
-                      "%llu}, \"elements\": {\"l1\": {\"size_bytes\": %llu, \"line_bytes\": %llu, "
-                      "\"sector_bytes\": %llu, \"latency_cycles\": 32, \"sets\": %llu, ",
-                      (unsigned long long)seed, (unsigned long long)(lines * truth->line),
-                      (unsigned long long)truth->line,
-                      (unsigned long long)(truth->sectors ? 32 : truth->line),
-                      (unsigned long long)truth->sets);
+    fth_buffer_format(
+        &text,
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Random\", \"sms\": 4, "
+        "\"clock_mhz\": 1000, \"compute_capability\": \"7.0\"}, \"noise\": {\"seed\": "
+        "%llu}, \"elements\": {\"l1\": {\"size_bytes\": %llu, \"line_bytes\": %llu, "
+        "\"sector_bytes\": %llu, \"latency_cycles\": 32, \"sets\": %llu, ",
+        (unsigned long long)seed, (unsigned long long)(lines * truth->line),
+        (unsigned long long)truth->line, (unsigned long long)(truth->sectors ? 32 : truth->line),
+        (unsigned long long)truth->sets);
     if (truth->unequal) {
         fth_buffer_text(&text, "\"set_ways\": [");
         for (uint64_t set = 0; set < truth->sets; set++)
@@ -203,8 +203,8 @@ static bool same_policy(const struct truth *truth, const struct fth_replacement 
         sum += truth->weights[way];
     }
     if (strcmp(truth->policy, "weighted") != 0 || even)
-        return strcmp(found->policy, strcmp(truth->policy, "weighted") ? truth->policy : "random") ==
-               0;
+        return strcmp(found->policy,
+                      strcmp(truth->policy, "weighted") ? truth->policy : "random") == 0;
     if (strcmp(found->policy, "weighted") != 0 || found->ways != truth->ways)
         return false;
     for (uint64_t way = 0; way < truth->ways; way++)
@@ -274,7 +274,10 @@ static void dissect(uint64_t seed, const char *path, struct score *score)
     }
     if (getenv("DBG"))
         for (uint64_t set = 0; set < truth.sets; set++)
-            print_message("%llu/%llu ", (unsigned long long)truth.set_ways[set], structure.set_ways && set < structure.sets ? (unsigned long long)structure.set_ways[set] : 0);
+            print_message("%llu/%llu ", (unsigned long long)truth.set_ways[set],
+                          structure.set_ways && set < structure.sets
+                              ? (unsigned long long)structure.set_ways[set]
+                              : 0);
     if (what[0])
         print_message("# seed %llu (%llu sets, %llu ways%s, %s, %s): %s\n",
                       (unsigned long long)seed, (unsigned long long)truth.sets,
@@ -300,8 +303,8 @@ static void random_structures(void **state)
     unlink(path);
     print_message("# sets: %u right, %u unknown, %u wrong; policies: %u right, %u unknown, %u "
                   "wrong\n",
-                  score.right, score.unknown, score.wrong, score.policy_right,
-                  score.policy_unknown, score.policy_wrong);
+                  score.right, score.unknown, score.wrong, score.policy_right, score.policy_unknown,
+                  score.policy_wrong);
     assert_int_equal(score.wrong, 0);
     assert_int_equal(score.policy_wrong, 0);
     /* To know nothing is never wrong, and not enough. */
