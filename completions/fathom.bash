@@ -40,12 +40,18 @@ _fathom()
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers'; return ;;
     --record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --series) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
     case $command in
     topo)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --record --thorough --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W '' -- "$cur")) ;;
+        esac ;;
+    dissect)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --series --record --help -h' -- "$cur")) ;;
+        *) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers' ;;
         esac ;;
     gpus)
         case $cur in
@@ -70,9 +76,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'topo gpus devices run completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'topo dissect gpus devices run completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo gpus devices run completion help --device --json --format --output -o --only --record --thorough --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo dissect gpus devices run completion help --device --json --format --output -o --only --record --thorough --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

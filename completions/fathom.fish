@@ -18,6 +18,15 @@ complete -c fathom -n '__fish_seen_subcommand_from topo' -l only -r -f -a "(__fi
 complete -c fathom -n '__fish_seen_subcommand_from topo' -l record -r -F -d "keep all samples there, to be looked at again with --device replay:FILE"
 complete -c fathom -n '__fish_seen_subcommand_from topo' -l thorough -d "what takes long, too: the bandwidth of a simulated GPU"
 complete -c fathom -n '__fish_seen_subcommand_from topo' -l help -s h -d "this help"
+complete -c fathom -n '__fish_use_subcommand' -a dissect -d "find sets, ways, mapping and replacement of caches"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -f -a "(__fish_append , l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers)"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "which GPU; otherwise the first one here or, where there is none, sim:h200"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l json -d "the same as --format json"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l series -r -F -d "write every load of one line more than fits there, as CSV: index, cycles, hit or miss"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l record -r -F -d "keep all samples there, to be looked at again with --device replay:FILE"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a gpus -d "the GPUs that fathom has descriptions of, or one of them"
 complete -c fathom -n '__fish_seen_subcommand_from gpus' -F -a "(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')"
 complete -c fathom -n '__fish_seen_subcommand_from gpus' -l json -d "the same as --format json"
@@ -46,6 +55,6 @@ complete -c fathom -n '__fish_use_subcommand' -a completion -d "completions for 
 complete -c fathom -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
 complete -c fathom -n '__fish_seen_subcommand_from completion' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a help -d "the help of a command"
-complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo gpus devices run completion help'
+complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo dissect gpus devices run completion help'
 complete -c fathom -n '__fish_seen_subcommand_from help' -l man -d "the man page, in roff, instead"
 complete -c fathom -n '__fish_seen_subcommand_from help' -l help -s h -d "this help"
