@@ -1,7 +1,7 @@
-/* The trap of Mei and Chu (2017, 4.1, Fig. 4 and 5): two classical methods, both by average latency,
- * on the texture cache of a GTX 780, which has 4 sets of 96 lines of 32 bytes chosen by the bits 7
- * and 8 of the address. They contradict each other, and neither is right; looking at single loads
- * is.
+/* The trap of Mei and Chu (2017, 4.1, Fig. 4 and 5): two classical methods, both by average
+ * latency, on the texture cache of a GTX 780, which has 4 sets of 96 lines of 32 bytes chosen by
+ * the bits 7 and 8 of the address. They contradict each other, and neither is right; looking at
+ * single loads is.
  *
  *   against the stride (Saavedra 1992): the latency stops rising at the line, and falls again where
  *       so few elements are left that they fit: N / s of them, taken for the ways of a set
