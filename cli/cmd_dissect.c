@@ -189,8 +189,8 @@ const struct cli_command cli_dissect = {
     "people there is a table, and of each cache the loads that miss as a strip; of a cache\n"
     "that chooses a way by chance, also how often each way is chosen.\n"
     "\n"
-    "An ELEMENT is l1, texture, readonly, constant_l1 or constant_l15; without one all of them\n"
-    "are dissected. What cannot be found out is said with the reason, and the exit code is 4\n"
+    "An ELEMENT is l1, texture, readonly, constant_l1, constant_l15 or l2; without one all are\n"
+    "dissected. What cannot be found out is said with the reason, and the exit code is 4\n"
     "where it was asked for by name. Ctrl-C ends the measuring and shows what is complete.",
     options,
     examples,

@@ -24,6 +24,8 @@ static const struct {
 
 bool fth_can_dissect(const char *element)
 {
+    if (strcmp(element, "l2") == 0)
+        return true;
     for (size_t i = 0; i < FTH_COUNT(caches); i++)
         if (strcmp(caches[i].element, element) == 0)
             return true;
@@ -304,6 +306,46 @@ static enum fth_status dissect_cache(struct table *table, struct fth_error *erro
     return status;
 }
 
+/* ---- L2 ---- */
+
+static enum fth_status dissect_l2(struct table *table, struct fth_error *error)
+{
+    struct fth_discovery *discovery = table->discovery;
+    double bytes = fth_gpu_number(discovery->gpu, "l2", "size_bytes", NAN);
+    double parts = fth_gpu_number(discovery->gpu, "l2", "partitions", 1);
+    struct fth_error fault = FTH_NO_ERROR;
+    struct fth_structure structure = {.confidence = NAN};
+    struct fth_replacement policy = {.confidence = NAN};
+    if (isnan(bytes) || parts > 1) {
+        const char *reason = isnan(bytes) ? "its size is not known"
+                                          : "it has several parts, and an SM sees lines in its own "
+                                            "that belong to another";
+        enum fth_status status = all_unknown(table, structure_names, reason, error);
+        return status == FTH_OK ? unknown(table, "policy", reason, error) : status;
+    }
+    enum fth_status status =
+        fth_probe_l2_sets(&discovery->prober, (uint64_t)bytes, &table->plan, &structure, &fault);
+    if (status == FTH_OK && isnan(fth_gpu_number(discovery->gpu, "l2", "line_bytes", NAN)))
+        status = note(table, number("line_bytes", (double)table->plan.line_bytes),
+                      structure.confidence, structure.samples,
+                      "the distance at which another line falls into another set", error);
+    if (status == FTH_OK)
+        status = note_structure(table, &structure, error);
+    else if (is_only_unknown(status))
+        status = all_unknown(table, structure_names, fault.cause, error);
+    else if (error)
+        *error = fault;
+    if (status == FTH_OK && structure.ways) {
+        table->repeats = true;
+        status = find_policy(table, &structure, &policy, error);
+    } else if (status == FTH_OK) {
+        status = unknown(table, "policy", "its sets are not known", error);
+    }
+    fth_structure_fini(&structure);
+    fth_replacement_fini(&policy);
+    return status;
+}
+
 /* ---- all of them ---- */
 
 /* The elements to be discovered first: those to be dissected. */
@@ -314,6 +356,8 @@ static const char *wanted(const struct fth_dissect_options *options, char *list,
     size_t used = 0;
     for (size_t i = 0; i < FTH_COUNT(caches) && used < size; i++)
         used += (size_t)snprintf(list + used, size - used, "%s%s", i ? "," : "", caches[i].element);
+    if (used < size)
+        snprintf(list + used, size - used, ",l2");
     return list;
 }
 
@@ -337,6 +381,9 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
         fth_log_progress(options->log, what, (double)(i + 1) / (FTH_COUNT(caches) + 1));
         status = dissect_cache(&table, error);
     }
+    struct table l2 = {.discovery = discovery, .options = options, .element = "l2"};
+    if (status == FTH_OK && fth_discovery_wants(discovery, "l2"))
+        status = dissect_l2(&l2, error);
     return status;
 }
 

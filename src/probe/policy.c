@@ -58,6 +58,13 @@ static struct fth_chain lines_of(const struct work *work, uint64_t first, uint64
     return chain;
 }
 
+static struct fth_request make(const struct work *work)
+{
+    struct fth_request request = fth_request_make(work->plan->carveout_percent);
+    request.alone = work->plan->alone;
+    return request;
+}
+
 static bool is_slow(const struct work *work, uint32_t cycles)
 {
     return cycles > work->plan->threshold_cycles;
@@ -69,7 +76,7 @@ static bool is_slow(const struct work *work, uint32_t cycles)
  * is left. The first two tell the three policies apart; the others are chosen at random. */
 static struct fth_request write_script(const struct work *work, unsigned number)
 {
-    struct fth_request request = fth_request_make(work->plan->carveout_percent);
+    struct fth_request request = make(work);
     const enum fth_path path = work->plan->path;
     uint64_t ways = work->ways, half = (ways + 1) / 2;
     struct fth_rng rng;
@@ -301,7 +308,7 @@ static enum fth_status walk_long(struct work *work, uint64_t passes, size_t part
     struct fth_request requests[MOST_PARTS];
     uint64_t count = (uint64_t)work->ways + 1;
     for (size_t i = 0; i < parts; i++) {
-        requests[i] = fth_request_make(work->plan->carveout_percent);
+        requests[i] = make(work);
         fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, work->plan->path,
                         lines_of(work, 0, count), passes);
     }
@@ -375,7 +382,7 @@ static enum fth_status look(struct work *work, uint64_t *misses_a_pass, bool *al
                             struct fth_error *error)
 {
     uint64_t count = (uint64_t)work->ways + 1, misses = 0;
-    struct fth_request request = fth_request_make(work->plan->carveout_percent);
+    struct fth_request request = make(work);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, lines_of(work, 0, count),
                     LOOK_PASSES);
     struct fth_answers answers = {0};
@@ -424,6 +431,11 @@ enum fth_status fth_probe_policy(const struct fth_prober *prober, const struct f
         status = fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
                           "it repeats itself, but not every load of one line more than fits "
                           "misses: neither LRU, FIFO, LFU nor chance");
+    else if (status == FTH_OK && plan->alone)
+        status =
+            fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
+                     "it does not repeat itself, so that it is neither LRU, FIFO nor LFU; which "
+                     "ways are chosen cannot be followed, as it is never empty");
     else if (status == FTH_OK)
         status = count_ways(&work, misses, error);
     return status;

@@ -8,7 +8,7 @@
  *   fetch.c     instruction caches                 constant.c  constant caches
  *   bandwidth.c how much passes in a time          sets.c      sets and ways of a cache
  *   mapping.c   which lines share a set            policy.c    which line is replaced
- *   series.c    a cache that overflows by one line, load by load
+ *   series.c    a cache that overflows by one line, load by load; l2_sets.c, sets of an L2
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -370,6 +370,7 @@ struct fth_cache_plan {
     uint64_t line_bytes;
     uint64_t fits_bytes;     /* the largest footprint without a miss */
     double threshold_cycles; /* of a timed hop, between a hit and a miss */
+    bool alone;              /* all SMs share it: one walk at a time */
 };
 struct fth_structure {
     struct fth_mapping mapping;
@@ -390,6 +391,16 @@ FTH_MUST_USE enum fth_status fth_probe_sets(const struct fth_prober *prober,
                                             const struct fth_cache_plan *plan,
                                             struct fth_structure *structure,
                                             struct fth_error *error);
+
+/* ---- l2_sets.c ---- */
+
+/* Sets and ways of an L2 of `size_bytes`, and its line, from strides alone: for an L2 that is small
+ * and takes sets in turn. Fills plan->line_bytes and plan->threshold_cycles. FTH_INCONCLUSIVE where
+ * the strides show something else. */
+FTH_MUST_USE enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size_bytes,
+                                               struct fth_cache_plan *plan,
+                                               struct fth_structure *structure,
+                                               struct fth_error *error);
 
 /* ---- policy.c ---- */
 

@@ -4,3 +4,4 @@ fathom dissect --device sim:gtx560ti l1 --series loads.csv | sed -n 1,3p
 head -n 2 loads.csv
 awk -F, 'NR > 1 { loads[$5]++ } END { print loads["hit"] + loads["miss"], "loads" }' loads.csv
 fathom dissect --device sim:p100 readonly --json | sed -n '/"sets"/,/value/p; /"index"/,/value/p' | grep -o '"[a-z]*": {\|"value": [^,]*'
+fathom dissect --device sim:gtx980 l2
