@@ -346,6 +346,23 @@ static enum fth_status dissect_l2(struct table *table, struct fth_error *error)
     return status;
 }
 
+/* ---- what timing costs ---- */
+
+static enum fth_status find_timing(struct fth_discovery *discovery, struct fth_error *error)
+{
+    struct fth_figure clock, sink;
+    enum fth_status status = fth_probe_timing(&discovery->prober, &clock, &sink, error);
+    if (status == FTH_OK)
+        status = fth_note_latency(discovery->gpu, "device", "clock_read_cycles", &clock,
+                                  "the clock read twice, nothing between", error);
+    if (status == FTH_OK)
+        status = fth_note_latency(discovery->gpu, "device", "timing_cycles", &sink,
+                                  "the clock read twice, a sample sent and a value waited for "
+                                  "between, no load",
+                                  error);
+    return status;
+}
+
 /* ---- all of them ---- */
 
 /* The elements to be discovered first: those to be dissected. */
@@ -365,7 +382,7 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
                                    const struct fth_dissect_options *options,
                                    struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
+    enum fth_status status = find_timing(discovery, error);
     for (size_t i = 0; i < FTH_COUNT(caches) && status == FTH_OK; i++) {
         struct table table = {
             .discovery = discovery,

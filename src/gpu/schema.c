@@ -107,6 +107,8 @@ static const struct fth_attribute_def attributes[] = {
     {"power_limit_w", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"temperature_c", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"throttling", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"clock_read_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"timing_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
 
     {"seed", NOISE, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
     {"jitter_cycles", NOISE, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},

@@ -438,6 +438,12 @@ FTH_MUST_USE enum fth_status fth_probe_hit_and_miss(const struct fth_prober *pro
                                                     const struct fth_cache_plan *plan,
                                                     double *hit_cycles, double *miss_cycles,
                                                     struct fth_error *error);
+/* What timing costs, without a load: two readings of the clock, and those with what a timed hop does
+ * between them besides the load. */
+FTH_MUST_USE enum fth_status fth_probe_timing(const struct fth_prober *prober,
+                                              struct fth_figure *clock_cycles,
+                                              struct fth_figure *sink_cycles,
+                                              struct fth_error *error);
 /* A cache that overflows by one line, from the first load on. */
 struct fth_overflow {
     uint64_t lines;   /* a pass */

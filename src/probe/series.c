@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TIMINGS = 256 };
 /* A miss takes at least so much longer than a hit, or the two cannot be told apart. */
 static const double least_ratio = 1.15;
 
@@ -46,6 +47,43 @@ enum fth_status fth_probe_hit_and_miss(const struct fth_prober *prober,
                         "loads of twice as much as fits take %.0f cycles, of half as much %.0f",
                         *miss_cycles, *hit_cycles);
     return FTH_OK;
+}
+
+static enum fth_status summarise(const struct fth_samples *samples, struct fth_figure *figure,
+                                 struct fth_error *error)
+{
+    struct fth_summary summary;
+    /* The first ones find cold code. */
+    const size_t skipped = TIMINGS / 2;
+    enum fth_status status =
+        fth_summary_u32(samples->cycles + skipped, samples->count - skipped, &summary, error);
+    if (status == FTH_OK)
+        *figure = (struct fth_figure){.value = summary.median,
+                                      .low = summary.p05,
+                                      .high = summary.p95,
+                                      .samples = samples->count - skipped,
+                                      .clock_mhz = samples->clock_mhz};
+    return status;
+}
+
+enum fth_status fth_probe_timing(const struct fth_prober *prober, struct fth_figure *clock_cycles,
+                                 struct fth_figure *sink_cycles, struct fth_error *error)
+{
+    static const enum fth_step_kind kinds[] = {FTH_STEP_TIME_CLOCK, FTH_STEP_TIME_SINK};
+    struct fth_request requests[2];
+    for (size_t i = 0; i < 2; i++) {
+        struct fth_chain chain = {.stride_bytes = 8, .count = TIMINGS};
+        requests[i] = fth_request_make(-1);
+        fth_request_add(&requests[i], kinds[i], FTH_PATH_CG, chain, 1);
+    }
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(prober, requests, 2, &answers, error);
+    if (status == FTH_OK)
+        status = summarise(&answers.items[0], clock_cycles, error);
+    if (status == FTH_OK)
+        status = summarise(&answers.items[1], sink_cycles, error);
+    fth_answers_fini(&answers);
+    return status;
 }
 
 void fth_overflow_fini(struct fth_overflow *overflow)

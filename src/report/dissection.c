@@ -114,6 +114,14 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
     fth_buffer_format(&out, "%s\n", name ? name : "GPU");
     if (rows)
         fth_text_table(&table, options, &out);
+    double clock = fth_gpu_number(gpu, "device", "clock_read_cycles", NAN);
+    double timing = fth_gpu_number(gpu, "device", "timing_cycles", NAN);
+    if (!isnan(clock) && !isnan(timing))
+        fth_buffer_format(
+            &out,
+            "Reading the clock takes %g cycles, timing nothing %g: with a sample sent "
+            "off and a value waited for.\n",
+            clock, timing);
     if (reasons.size) {
         fth_buffer_text(&out, "\n");
         fth_buffer_append(&out, reasons.data, reasons.size);
