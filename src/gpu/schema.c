@@ -41,7 +41,7 @@ static const struct fth_element_def sections[] = {
 enum { NOT_ELEMENTS = 2 };
 
 static const char *const scopes[] = {"sm", "gpc", "gpu", NULL};
-static const char *const policies[] = {"lru", "fifo", "lfu", "random", "weighted", NULL};
+static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted", NULL};
 static const char *const cached[] = {"global", "local", NULL};
 static const char *const flags[] = {"yes", "no", NULL};
 

@@ -4,9 +4,10 @@
  * Fig. 11). One line is missing at any time, so the next miss tells what the last one threw out,
  * and as the ways were filled in turn at the beginning, in which way it stood.
  *
- *   - Every load misses: the oldest goes, by use or by arrival. Scripts in which lines are used
- *     again, some more often than others, are then run on the device and, for each candidate, on a
- *     simulated set (cache/). The candidate must foretell every single hit and miss.
+ *   - It repeats itself: the oldest goes, by use or by arrival, or what a tree of bits takes for
+ * it. Scripts in which lines are used again, some more often than others, are then run on the
+ * device and, for each candidate, on a simulated set (cache/). The candidate must foretell every
+ * single hit and miss.
  *   - Some hit, and it does not repeat: a random choice. How often each way is chosen is counted;
  *     ways that are chosen alike (G-test) are `random`, otherwise `weighted`. That nothing else
  *     plays a part is seen by simulating the choice: the distances between misses must be
@@ -21,7 +22,8 @@
 #include <string.h>
 
 enum {
-    LOOK_PASSES = 12,
+    LOOK_PASSES = 16,
+    SETTLED = 4, /* passes after which it repeats itself, if it ever does */
     SCRIPTS = 24,
     LEAST_REPLACED = 8000, /* a share of 1/2 is then known to 0.006 (one standard deviation) */
     MOST_HOPS = 250000,
@@ -81,7 +83,8 @@ static struct fth_request write_script(const struct work *work, unsigned number)
     uint64_t ways = work->ways, half = (ways + 1) / 2;
     struct fth_rng rng;
     fth_rng_init(&rng, number);
-    fth_request_add(&request, FTH_STEP_WALK, path, lines_of(work, 0, ways), 1);
+    /* Timed, so that code and whatever else timing needs is there when it counts. */
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, path, lines_of(work, 0, ways), 1);
     if (number == 0) { /* FIFO throws out the first line, LRU and LFU the first that is not used */
         fth_request_add(&request, FTH_STEP_WALK, path, lines_of(work, 0, half), 1);
     } else if (number == 1) { /* the first half is used often, the second half last */
@@ -134,7 +137,7 @@ static enum fth_status count_wrong(const struct work *work, const char *policy,
 
 static enum fth_status run_scripts(struct work *work, struct fth_error *error)
 {
-    static const char *const policies[] = {"lru", "fifo", "lfu"};
+    static const char *const policies[] = {"lru", "fifo", "lfu", "plru"};
     struct fth_request *scripts = calloc(SCRIPTS, sizeof *scripts);
     struct fth_answers answers = {0};
     if (!scripts)
@@ -143,7 +146,9 @@ static enum fth_status run_scripts(struct work *work, struct fth_error *error)
         scripts[i] = write_script(work, i);
     enum fth_status status = fth_ask(work->prober, scripts, SCRIPTS, &answers, error);
     size_t right = 0, best = 0, wrong[FTH_COUNT(policies)] = {0};
-    for (size_t p = 0; p < FTH_COUNT(policies) && status == FTH_OK; p++) {
+    /* With two ways a tree is LRU, and with others than powers of two there is none. */
+    bool tree = work->ways > 2 && (work->ways & (work->ways - 1)) == 0;
+    for (size_t p = 0; p < FTH_COUNT(policies) - !tree && status == FTH_OK; p++) {
         for (size_t i = 0; i < SCRIPTS && status == FTH_OK; i++)
             status =
                 count_wrong(work, policies[p], &scripts[i], &answers.items[i], &wrong[p], error);
@@ -158,7 +163,8 @@ static enum fth_status run_scripts(struct work *work, struct fth_error *error)
         return status;
     if (right == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
-                        "the same loads miss every time, but not those of LRU, FIFO or LFU: the "
+                        "the same loads miss every time, but not those of LRU, FIFO, LFU or a "
+                        "tree of LRU bits: the "
                         "nearest, %s, foretells %zu of %zu loads wrongly",
                         policies[best], wrong[best], work->found->samples);
     if (right > 1)
@@ -377,9 +383,8 @@ static enum fth_status count_ways(struct work *work, uint64_t misses_a_pass,
 
 /* ---- both ---- */
 
-/* A few passes over one line more than there are ways: does every load miss, does it repeat? */
-static enum fth_status look(struct work *work, uint64_t *misses_a_pass, bool *all,
-                            struct fth_error *error)
+/* A few passes over one line more than there are ways: does it repeat itself? */
+static enum fth_status look(struct work *work, uint64_t *misses_a_pass, struct fth_error *error)
 {
     uint64_t count = (uint64_t)work->ways + 1, misses = 0;
     struct fth_request request = make(work);
@@ -397,7 +402,7 @@ static enum fth_status look(struct work *work, uint64_t *misses_a_pass, bool *al
     work->found->periodic = false;
     for (uint64_t period = 1; period <= LOOK_PASSES / 3 && !work->found->periodic; period++) {
         bool same = true;
-        for (uint64_t hop = (1 + period) * count; hop < LOOK_PASSES * count; hop++)
+        for (uint64_t hop = (SETTLED + period) * count; hop < LOOK_PASSES * count; hop++)
             same =
                 same && is_slow(work, cycles[hop]) == is_slow(work, cycles[hop - period * count]);
         work->found->periodic = same;
@@ -405,7 +410,6 @@ static enum fth_status look(struct work *work, uint64_t *misses_a_pass, bool *al
     work->found->samples += answers.items[0].count;
     fth_answers_fini(&answers);
     *misses_a_pass = misses / (LOOK_PASSES - 1);
-    *all = misses == (LOOK_PASSES - 1) * count;
     return FTH_OK;
 }
 
@@ -420,17 +424,12 @@ enum fth_status fth_probe_policy(const struct fth_prober *prober, const struct f
                         .ways = (uint32_t)one_set->count,
                         .found = replacement};
     uint64_t misses = 0;
-    bool all = false;
     if (work.ways < 2)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
                         "a set has one way: there is nothing to choose");
-    enum fth_status status = look(&work, &misses, &all, error);
-    if (status == FTH_OK && all)
+    enum fth_status status = look(&work, &misses, error);
+    if (status == FTH_OK && replacement->periodic)
         status = run_scripts(&work, error);
-    else if (status == FTH_OK && replacement->periodic)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
-                          "it repeats itself, but not every load of one line more than fits "
-                          "misses: neither LRU, FIFO, LFU nor chance");
     else if (status == FTH_OK && plan->alone)
         status =
             fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,

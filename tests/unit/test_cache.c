@@ -211,7 +211,7 @@ static void policies_throw_out_the_right_line(void **state)
 static void free_ways_are_filled_first_from_the_lowest(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"lru", "fifo", "lfu", "random", "weighted"};
+    static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted"};
     static const double weights[] = {1, 1, 1, 1};
     for (size_t i = 0; i < FTH_COUNT(policies); i++) {
         struct fth_cache *cache = make(&(struct fth_cache_config){
