@@ -428,14 +428,18 @@ enum fth_status fth_probe_policy(const struct fth_prober *prober, const struct f
         return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
                         "a set has one way: there is nothing to choose");
     enum fth_status status = look(&work, &misses, error);
-    if (status == FTH_OK && replacement->periodic)
-        status = run_scripts(&work, error);
-    else if (status == FTH_OK && plan->alone)
-        status =
-            fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
-                     "it does not repeat itself, so that it is neither LRU, FIFO nor LFU; which "
-                     "ways are chosen cannot be followed, as it is never empty");
-    else if (status == FTH_OK)
-        status = count_ways(&work, misses, error);
+    if (status != FTH_OK)
+        return status;
+    /* A tree may take long until it repeats itself; so this is tried first in any case. */
+    struct fth_error fault = FTH_NO_ERROR;
+    status = run_scripts(&work, &fault);
+    if (status == FTH_INCONCLUSIVE && !replacement->periodic && plan->alone)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
+                        "it does not repeat itself, and is neither LRU, FIFO nor LFU; which ways "
+                        "are chosen cannot be followed, as it is never empty");
+    if (status == FTH_INCONCLUSIVE && !replacement->periodic)
+        return count_ways(&work, misses, error);
+    if (status != FTH_OK && error)
+        *error = fault;
     return status;
 }

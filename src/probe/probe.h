@@ -371,6 +371,7 @@ struct fth_cache_plan {
     uint64_t fits_bytes;     /* the largest footprint without a miss */
     double threshold_cycles; /* of a timed hop, between a hit and a miss */
     bool alone;              /* all SMs share it: one walk at a time */
+    bool one_step;           /* beginning another step disturbs it: this is also found out */
 };
 struct fth_structure {
     struct fth_mapping mapping;
@@ -438,8 +439,8 @@ FTH_MUST_USE enum fth_status fth_probe_hit_and_miss(const struct fth_prober *pro
                                                     const struct fth_cache_plan *plan,
                                                     double *hit_cycles, double *miss_cycles,
                                                     struct fth_error *error);
-/* What timing costs, without a load: two readings of the clock, and those with what a timed hop does
- * between them besides the load. */
+/* What timing costs, without a load: two readings of the clock, and those with what a timed hop
+ * does between them besides the load. */
 FTH_MUST_USE enum fth_status fth_probe_timing(const struct fth_prober *prober,
                                               struct fth_figure *clock_cycles,
                                               struct fth_figure *sink_cycles,

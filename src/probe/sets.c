@@ -25,6 +25,8 @@ enum {
     LEAST_PAIRS = 24,    /* a mapping twice too fine would explain so many by chance in 1 of 10^7 */
     LEAST_EVICTING = 24, /* lines that evict something: more than a hash has address bits */
     FEW_EVICTING = 6,    /* the least that will do */
+    WINDOWS = 24,        /* places from which one line more than fits is walked */
+    WINDOW_PASSES = 24,
     CONTROLS = 4,        /* the same without another line */
     VOTES = 3,           /* where hits are slow now and then */
     LOOK_PASSES = 8,     /* over one line more than fits */
@@ -37,13 +39,14 @@ enum {
 /* Arrays up to this size lie at a multiple of their size. */
 static const uint64_t most_span_bytes = 2 << 20, bank_bytes = 64 << 10;
 /* Loads that finding out whether one set is all there is may take. */
-static const uint64_t most_look_hops = 400000;
+static const uint64_t most_look_hops = 1000000;
 
 struct work {
     const struct fth_prober *prober;
     const struct fth_cache_plan *plan;
     uint64_t fits, limit; /* lines */
     unsigned votes;
+    bool windows; /* lines are lost whenever a step begins: one step must do */
     struct fth_evictions evictions;
     size_t far_evicting; /* lines anywhere that evicted something */
     bool *members;       /* [fits + 1] seen to miss where one line more than fits is walked */
@@ -176,14 +179,80 @@ static enum fth_status compare(struct work *work, struct fth_error *error)
     }
     fth_answers_fini(&answers);
     work->votes = now_and_then ? VOTES : 1;
-    if (status == FTH_OK && 4 * now_and_then > work->fits / 4 + 8)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                          "of the lines that fit, %llu of %llu are now and then gone before "
-                          "anything else was loaded",
-                          (unsigned long long)now_and_then, (unsigned long long)work->fits);
-    if (status == FTH_OK && ignored > work->fits / 2)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                          "most of the lines that fit are gone when the timing begins");
+    /* Where many lines are gone whenever a step begins, as on an H200, steps are of no use. */
+    work->windows =
+        work->plan->one_step || now_and_then > work->fits / 16 + 8 || ignored > work->fits / 2;
+    if (work->windows)
+        work->votes = 1;
+    return status;
+}
+
+/* ---- the same without another step ---- */
+
+/* One line more than fits is walked from several places on. What ever misses is in one set (Mei and
+ * Chu 2017, Fig. 11). A window that lies across a power of two shows the part of that address bit.
+ */
+static enum fth_status try_windows(struct work *work, const uint64_t *starts, size_t count,
+                                   struct fth_error *error)
+{
+    struct fth_request requests[WINDOWS] = {{0}};
+    const uint64_t lines = work->fits + 1;
+    for (size_t i = 0; i < count; i++) {
+        requests[i] = fth_request_make(work->plan->carveout_percent);
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, work->plan->path,
+                        lines_from(work, starts[i], 1, lines), WINDOW_PASSES);
+    }
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(work->prober, requests, count, &answers, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        struct fth_evictions *all = &work->evictions;
+        void *items = all->items;
+        uint32_t *victims = calloc(lines, sizeof *victims);
+        if (!victims || !fth_grow(&items, all->count, &all->capacity, sizeof *all->items)) {
+            free(victims);
+            status = out_of_memory(error);
+            break;
+        }
+        all->items = items;
+        size_t missed = 0;
+        for (uint64_t line = 0; line < lines; line++) {
+            bool ever = false;
+            for (uint64_t pass = 2; pass < WINDOW_PASSES; pass++)
+                ever = ever || is_slow(work, answers.items[i].cycles[pass * lines + line]);
+            if (ever)
+                victims[missed++] = (uint32_t)(starts[i] + line);
+        }
+        /* The first of them stands for the line that evicts the others. */
+        uint64_t first = missed ? victims[0] : starts[i];
+        missed -= missed > 0;
+        memmove(victims, victims + 1, missed * sizeof *victims);
+        all->items[all->count++] = (struct fth_eviction){first, victims, missed};
+        work->structure->samples += answers.items[i].count;
+    }
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* A place for a window; a multiple of 64 lines, so that the lines in it are spread as evenly as
+ * those from 0 on. */
+static uint64_t any_start(struct work *work)
+{
+    uint64_t room = (work->limit - work->fits - 1) / 64;
+    return room ? 64 * fth_rng_below(&work->rng, room) : 0;
+}
+
+static enum fth_status find_windows(struct work *work, struct fth_error *error)
+{
+    uint64_t starts[WINDOWS];
+    size_t count = 0;
+    for (uint64_t border = 64; border < work->limit && count < WINDOWS / 2; border *= 2)
+        if (border > work->fits / 2 && border + work->fits + 65 < work->limit)
+            starts[count++] = (border - work->fits / 2) / 64 * 64;
+    while (count < WINDOWS)
+        starts[count++] = any_start(work);
+    enum fth_status status = try_windows(work, starts, count, error);
+    for (size_t i = 0; i < work->evictions.count; i++)
+        work->far_evicting += work->evictions.items[i].count > 0;
     return status;
 }
 
@@ -567,8 +636,7 @@ static size_t count_passed(const struct test *tests, size_t count)
 static enum fth_status test_by_evictions(struct work *work, uint64_t ways, struct fth_error *error)
 {
     uint64_t lines[LEAST_EVICTING];
-    size_t before = work->evictions.count, right = 0;
-    size_t count = choose_far(work, lines, LEAST_EVICTING);
+    size_t before = work->evictions.count, right = 0, count = LEAST_EVICTING;
     bool same = false;
     uint64_t hops = (work->fits + 1) * ways;
     enum fth_status status = FTH_OK;
@@ -578,8 +646,14 @@ static enum fth_status test_by_evictions(struct work *work, uint64_t ways, struc
         status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
                           "what one line evicts was not seen often enough to tell how many others "
                           "it shares its set with");
+    if (work->windows)
+        for (size_t i = 0; i < count; i++)
+            lines[i] = any_start(work);
+    else
+        count = choose_far(work, lines, LEAST_EVICTING);
     if (status == FTH_OK)
-        status = try_lines(work, lines, count, error);
+        status = work->windows ? try_windows(work, lines, count, error)
+                               : try_lines(work, lines, count, error);
     if (status != FTH_OK)
         return status;
     struct fth_evictions all = work->evictions;
@@ -765,15 +839,15 @@ static enum fth_status dissect(struct work *work, struct fth_error *error)
     status = look(work, LOOK_PASSES, &same, error);
     if (status == FTH_OK)
         status = compare(work, error);
-    if (status == FTH_OK && work->votes > 1 && !same)
+    if (status == FTH_OK && !work->windows && work->votes > 1 && !same)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
                           "hits are slow now and then, and what is replaced differs from time to "
                           "time: the two cannot be told apart");
     if (status == FTH_OK)
-        status = find_evictions(work, error);
+        status = work->windows ? find_windows(work, error) : find_evictions(work, error);
     if (status != FTH_OK)
         return status;
-    work->evictions.whole = work->structure->whole = is_whole(work, same);
+    work->evictions.whole = work->structure->whole = !work->windows && is_whole(work, same);
     if (count_pairs(work) < LEAST_PAIRS && !work->evictions.whole)
         return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
                         "%zu further lines evicted only %zu others", work->evictions.count,
