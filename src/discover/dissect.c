@@ -111,11 +111,46 @@ static enum fth_status note_size(const struct table *table, const struct fth_str
     return note(table, size, found->confidence, found->samples, "sets x ways x line", error);
 }
 
+static const char structure_method[] =
+    "which lines one more than fit evicts; then chains that stay in one set";
+
+/* Or, where a description has no name for it, what it is. */
+static enum fth_status note_index(const struct table *table, const struct fth_structure *found,
+                                  struct fth_error *error)
+{
+    if (found->index[0])
+        return note(table, text("index", found->index), found->confidence, found->samples,
+                    structure_method, error);
+    char reason[320];
+    snprintf(reason, sizeof reason, "the set is chosen by XORs of address bits (%s)", found->hash);
+    return unknown(table, "index", reason, error);
+}
+
+/* What was found where the cache has only as much as is left beside shared memory: the sets are
+ * taken to stay, and to have more ways otherwise. */
+static enum fth_status note_smaller(const struct table *table, const struct fth_structure *found,
+                                    uint64_t size_bytes, struct fth_error *error)
+{
+    char where[96];
+    snprintf(where, sizeof where, "under the largest carve-out, with %llu ways",
+             (unsigned long long)found->ways);
+    struct fth_attribute sets = number("sets", (double)found->sets);
+    sets.note = where;
+    enum fth_status status =
+        note(table, sets, found->confidence, found->samples, structure_method, error);
+    uint64_t lines = size_bytes / table->plan.line_bytes;
+    if (status == FTH_OK && lines % found->sets)
+        status = unknown(table, "ways", "what fits in all does not divide among the sets", error);
+    else if (status == FTH_OK)
+        status = note(table, number("ways", (double)(lines / found->sets)), found->confidence,
+                      found->samples, "what fits in all / sets / line", error);
+    return status == FTH_OK ? note_index(table, found, error) : status;
+}
+
 static enum fth_status note_structure(const struct table *table, const struct fth_structure *found,
                                       struct fth_error *error)
 {
-    static const char method[] = "which lines one more than fit evicts; then chains that stay in "
-                                 "one set";
+    const char *method = structure_method;
     double sure = found->confidence;
     enum fth_status status =
         note(table, number("sets", (double)found->sets), sure, found->samples, method, error);
@@ -133,14 +168,8 @@ static enum fth_status note_structure(const struct table *table, const struct ft
                       : fth_fail(error, FTH_NO_MEMORY, "dissect", NULL, "out of memory");
         free(ways);
     }
-    if (status == FTH_OK && found->index[0])
-        status = note(table, text("index", found->index), sure, found->samples, method, error);
-    if (status == FTH_OK && !found->index[0]) {
-        char reason[320];
-        snprintf(reason, sizeof reason, "the set is chosen by XORs of address bits (%s)",
-                 found->hash);
-        status = unknown(table, "index", reason, error);
-    }
+    if (status == FTH_OK)
+        status = note_index(table, found, error);
     return status == FTH_OK ? note_size(table, found, error) : status;
 }
 
@@ -277,6 +306,26 @@ static enum fth_status find_policy(struct table *table, const struct fth_structu
     return status;
 }
 
+/* The same where shared memory takes as much as it can, and fewer lines are in the way. From then
+ * on the table is about that. False where it does not help. */
+static bool try_smaller(struct table *table, struct fth_structure *structure)
+{
+    double bytes = fth_gpu_number(table->discovery->gpu, table->element, "default_size_bytes", NAN);
+    struct fth_cache_plan plan = table->plan;
+    if (isnan(bytes) || plan.carveout_percent != 0)
+        return false;
+    plan.carveout_percent = 100;
+    plan.fits_bytes = (uint64_t)bytes / plan.line_bytes * plan.line_bytes;
+    if (fth_probe_sets(&table->discovery->prober, &plan, structure, NULL) != FTH_OK)
+        return false;
+    if (structure->ways) {
+        table->plan = plan;
+        return true;
+    }
+    fth_structure_fini(structure);
+    return false;
+}
+
 static enum fth_status dissect_cache(struct table *table, struct fth_error *error)
 {
     char reason[400];
@@ -287,10 +336,14 @@ static enum fth_status dissect_cache(struct table *table, struct fth_error *erro
     struct fth_error fault = FTH_NO_ERROR;
     struct fth_structure structure = {.confidence = NAN};
     struct fth_replacement policy = {.confidence = NAN};
+    const uint64_t size_bytes = table->plan.fits_bytes;
     enum fth_status status = find_series(table, &fault);
     if (status == FTH_OK)
         status = fth_probe_sets(&table->discovery->prober, &table->plan, &structure, &fault);
-    if (status == FTH_OK)
+    bool smaller = status == FTH_INCONCLUSIVE && try_smaller(table, &structure);
+    if (smaller)
+        status = note_smaller(table, &structure, size_bytes, error);
+    else if (status == FTH_OK)
         status = note_structure(table, &structure, error);
     else if (is_only_unknown(status))
         status = all_unknown(table, structure_names, fault.cause, error);
