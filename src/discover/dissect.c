@@ -21,12 +21,13 @@ static const struct {
     {"constant_l1", FTH_PATH_CONSTANT, -1},
     {"constant_l15", FTH_PATH_CONSTANT, -1},
 };
+enum { CACHES = sizeof caches / sizeof caches[0] };
 
 bool fth_can_dissect(const char *element)
 {
     if (strcmp(element, "l2") == 0)
         return true;
-    for (size_t i = 0; i < FTH_COUNT(caches); i++)
+    for (size_t i = 0; i < CACHES; i++)
         if (strcmp(caches[i].element, element) == 0)
             return true;
     return false;
@@ -142,7 +143,7 @@ static enum fth_status note_smaller(const struct table *table, const struct fth_
     if (status == FTH_OK && lines % found->sets)
         status = unknown(table, "ways", "what fits in all does not divide among the sets", error);
     else if (status == FTH_OK)
-        status = note(table, number("ways", (double)(lines / found->sets)), found->confidence,
+        status = note(table, number("ways", (double)lines / (double)found->sets), found->confidence,
                       found->samples, "what fits in all / sets / line", error);
     return status == FTH_OK ? note_index(table, found, error) : status;
 }
@@ -186,7 +187,8 @@ static enum fth_status note_policy(const struct table *table, const struct fth_r
         return status;
     struct fth_attribute list = fth_attribute_make("way_weights", FTH_NUMBERS);
     double *shares = calloc(found->ways, sizeof *shares);
-    for (uint64_t way = 0; shares && way < found->ways; way++) /* to what so many can tell */
+    for (uint64_t way = 0; shares && found->way_shares && way < found->ways; way++)
+        /* to what so many can tell */
         shares[way] = fmax(round(found->way_shares[way] * 1e3) / 1e3, 1e-3);
     list.numbers = shares;
     list.count = found->ways;
@@ -424,7 +426,7 @@ static const char *wanted(const struct fth_dissect_options *options, char *list,
     if (options->only)
         return options->only;
     size_t used = 0;
-    for (size_t i = 0; i < FTH_COUNT(caches) && used < size; i++)
+    for (size_t i = 0; i < CACHES && used < size; i++)
         used += (size_t)snprintf(list + used, size - used, "%s%s", i ? "," : "", caches[i].element);
     if (used < size)
         snprintf(list + used, size - used, ",l2");
@@ -436,7 +438,7 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
                                    struct fth_error *error)
 {
     enum fth_status status = find_timing(discovery, error);
-    for (size_t i = 0; i < FTH_COUNT(caches) && status == FTH_OK; i++) {
+    for (size_t i = 0; i < CACHES && status == FTH_OK; i++) {
         struct table table = {
             .discovery = discovery,
             .options = options,
@@ -448,7 +450,7 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
             continue;
         char what[64];
         snprintf(what, sizeof what, "dissect %s", caches[i].element);
-        fth_log_progress(options->log, what, (double)(i + 1) / (FTH_COUNT(caches) + 1));
+        fth_log_progress(options->log, what, (double)(i + 1) / (CACHES + 1));
         status = dissect_cache(&table, error);
     }
     struct table l2 = {.discovery = discovery, .options = options, .element = "l2"};

@@ -115,12 +115,13 @@ static enum fth_status find_line(const struct fth_prober *prober, struct fth_cac
     struct fth_request requests[DISTANCES];
     for (size_t i = 0; i < DISTANCES; i++) {
         struct fth_chain set = {.stride_bytes = round_bytes, .count = ways};
-        struct fth_chain other = {.start_bytes = ways * round_bytes + (i ? LEAST << (i - 1) : 0),
+        struct fth_chain other = {.start_bytes =
+                                      ways * round_bytes + (i ? (uint64_t)LEAST << (i - 1) : 0),
                                   .stride_bytes = round_bytes,
                                   .count = 1};
         requests[i] = fth_request_make(plan->carveout_percent);
         requests[i].alone = true;
-        fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, set, 2);
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, set, 2);
         fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, other, 1);
         fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, set, 1);
     }
@@ -129,7 +130,7 @@ static enum fth_status find_line(const struct fth_prober *prober, struct fth_cac
     bool same = true, broken = false;
     plan->line_bytes = 0;
     for (size_t i = 0; i < DISTANCES && status == FTH_OK; i++) {
-        bool evicts = has_miss(plan, answers.items[i].cycles, ways);
+        bool evicts = has_miss(plan, answers.items[i].cycles + 2 * ways, ways);
         *samples += answers.items[i].count;
         broken = broken || (evicts && !same) || (i == 0 && !evicts);
         if (same && !evicts && i)

@@ -89,7 +89,7 @@ struct tally {
 static struct tally *count_lines(const struct fth_mapping *mapping,
                                  const struct fth_evictions *evictions)
 {
-    struct tally *tallies = calloc(fth_mapping_sets(mapping), sizeof *tallies);
+    struct tally *tallies = calloc(fth_mapping_sets(mapping) + 1, sizeof *tallies);
     for (uint64_t line = 0; tallies && line < evictions->fits; line++) {
         struct tally *tally = &tallies[fth_mapping_set(mapping, line)];
         tally->lines++;
@@ -296,20 +296,18 @@ static struct fth_mapping guess_dealt(const struct fth_evictions *evictions)
     return one;
 }
 
-/* Keeps the better of two mappings. */
-static void consider(const struct fth_evictions *evictions, struct fth_mapping candidate,
+/* Keeps the better of two mappings: true where it is the new one. */
+static bool consider(const struct fth_evictions *evictions, struct fth_mapping candidate,
                      struct fth_mapping *best, uint64_t *most)
 {
     bool possible =
         candidate.kind != FTH_MAPPING_LINEAR || fth_gf2_rank(&candidate.hash) <= MOST_HASH_BITS;
     uint64_t sets = possible ? judge(&candidate, evictions) : 0;
-    if (sets > *most) {
-        fth_mapping_fini(best);
-        *best = candidate;
-        *most = sets;
-    } else {
-        fth_mapping_fini(&candidate);
-    }
+    if (sets <= *most)
+        return false;
+    *best = candidate;
+    *most = sets;
+    return true;
 }
 
 enum fth_status fth_mapping_fit(const struct fth_evictions *evictions, struct fth_mapping *mapping,
@@ -323,8 +321,11 @@ enum fth_status fth_mapping_fit(const struct fth_evictions *evictions, struct ft
         consider(evictions, guess_modulo(evictions, shift), mapping, &most);
     consider(evictions, guess_folded(evictions, most), mapping, &most);
     /* Pairs alone would be taken for sets of their own. */
-    if (evictions->whole)
-        consider(evictions, guess_dealt(evictions), mapping, &most);
+    if (evictions->whole) {
+        struct fth_mapping dealt = guess_dealt(evictions);
+        if (!consider(evictions, dealt, mapping, &most))
+            free(dealt.table);
+    }
     if (most == 0)
         consider(evictions, (struct fth_mapping){.modulus = 1}, mapping, &most);
     if (most == 0)
@@ -395,14 +396,6 @@ static bool name_linear(const struct fth_mapping *mapping, unsigned line_bits, c
     return used < size;
 }
 
-static bool is_prime(uint64_t number)
-{
-    for (uint64_t i = 2; i * i <= number; i++)
-        if (number % i == 0)
-            return false;
-    return number >= 2;
-}
-
 bool fth_mapping_name(const struct fth_mapping *mapping, uint64_t line_bytes, bool equal_sets,
                       char *text, size_t size)
 {
@@ -419,11 +412,7 @@ bool fth_mapping_name(const struct fth_mapping *mapping, uint64_t line_bytes, bo
             snprintf(text, size, "mod");
         return true;
     }
-    /* With sets of different sizes `mod` means to deal; the others choose whatever the size. */
-    if (mapping->shift == 0 && is_prime(mapping->modulus)) {
-        snprintf(text, size, "prime");
-        return true;
-    }
+    /* With sets of different sizes `mod` means to deal; bits choose whatever the size. */
     unsigned set_bits = bits_of(mapping->modulus) - 1, line_bits = bits_of(line_bytes) - 1;
     if ((mapping->modulus & (mapping->modulus - 1)) == 0) {
         struct fth_mapping same = {.kind = FTH_MAPPING_LINEAR, .bits = 63};

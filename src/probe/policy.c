@@ -25,7 +25,7 @@ enum {
     LOOK_PASSES = 16,
     SETTLED = 4, /* passes after which it repeats itself, if it ever does */
     SCRIPTS = 24,
-    LEAST_REPLACED = 8000, /* a share of 1/2 is then known to 0.006 (one standard deviation) */
+    LEAST_REPLACED = 12000, /* a share of 1/2 is then known to 0.005 (one standard deviation) */
     MOST_HOPS = 250000,
     MOST_PARTS = 16 /* requests that the long walk is divided into, an SM each */
 };
@@ -34,7 +34,8 @@ static const double surely_uneven = 1e-5, perhaps_uneven = 1e-3;
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
-    return fth_fail(error, FTH_NO_MEMORY, "find the replacement policy", NULL, "out of memory");
+    fth_fail(error, FTH_NO_MEMORY, "find the replacement policy", NULL, "out of memory");
+    return FTH_NO_MEMORY;
 }
 
 void fth_replacement_fini(struct fth_replacement *replacement)
@@ -199,8 +200,8 @@ static enum fth_status follow_init(struct follow *follow, uint32_t ways, uint64_
                                    struct fth_error *error)
 {
     *follow = (struct follow){.way = calloc((size_t)ways + 1, sizeof *follow->way),
-                              .counts = calloc(ways, sizeof *follow->counts),
-                              .distances = calloc(hops, sizeof *follow->distances)};
+                              .counts = calloc((size_t)ways + 1, sizeof *follow->counts),
+                              .distances = calloc(hops + 1, sizeof *follow->distances)};
     if (follow->way && follow->counts && follow->distances)
         return FTH_OK;
     follow_fini(follow);
@@ -289,8 +290,8 @@ static enum fth_status compare_distances(const struct work *work, const struct f
                                          uint64_t hops, bool *alike, struct fth_error *error)
 {
     struct follow made;
-    struct fth_ks test;
-    double *shares = calloc(work->ways, sizeof *shares);
+    struct fth_ks test = {.p = 0};
+    double *shares = calloc((size_t)work->ways + 1, sizeof *shares);
     if (!shares)
         return out_of_memory(error);
     for (uint32_t way = 0; way < work->ways; way++)
@@ -368,7 +369,8 @@ static enum fth_status count_ways(struct work *work, uint64_t misses_a_pass,
                           "a choice by chance, but whether all ways are chosen alike %llu "
                           "replacements do not tell",
                           (unsigned long long)total);
-    if (status == FTH_OK && !(found->way_shares = calloc(work->ways, sizeof *found->way_shares)))
+    if (status == FTH_OK &&
+        !(found->way_shares = calloc((size_t)work->ways + 1, sizeof *found->way_shares)))
         status = out_of_memory(error);
     for (uint32_t way = 0; way < work->ways && status == FTH_OK; way++)
         found->way_shares[way] = (double)follow.counts[way] / (double)total;

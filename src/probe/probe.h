@@ -349,8 +349,7 @@ void fth_evictions_fini(struct fth_evictions *evictions);
  * FTH_INCONCLUSIVE where there is none. */
 FTH_MUST_USE enum fth_status fth_mapping_fit(const struct fth_evictions *evictions,
                                              struct fth_mapping *mapping, struct fth_error *error);
-/* Whether one eviction is what the mapping says. `ways` has those of each set where they are known
- * (0: not). */
+/* Whether the mapping explains one more eviction beside these. */
 bool fth_mapping_explains(const struct fth_mapping *mapping, const struct fth_evictions *evictions,
                           const struct fth_eviction *eviction);
 /* How a description names the mapping: true. What it is in words, where there is no name: false. */

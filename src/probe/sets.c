@@ -5,7 +5,7 @@
  * here each further line x is loaded alone after the lines [0, C) that fit, so that the sets do not
  * get mixed up, and x may be far away, which shows the part of high address bits:
  *
- *     walk [0, C)    walk x    time [0, C)      slow: lines of the set of x
+ *     load [0, C)    load x    time [0, C)      slow: lines of the set of x
  *
  * With LRU all lines of the set go in turn, with a random policy one or a few; either will do to
  * find the mapping (mapping.c). It is then put to the test, whatever the policy: of a chain that
@@ -57,7 +57,8 @@ struct work {
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
-    return fth_fail(error, FTH_NO_MEMORY, "find sets", NULL, "out of memory");
+    fth_fail(error, FTH_NO_MEMORY, "find sets", NULL, "out of memory");
+    return FTH_NO_MEMORY;
 }
 
 static struct fth_chain lines_from(const struct work *work, uint64_t line, uint64_t stride,
@@ -146,12 +147,15 @@ static enum fth_status look(struct work *work, uint64_t passes, bool *same, stru
 
 /* ---- stage two: which lines evict which ---- */
 
-/* `other` UINT64_MAX: none, for comparison. */
+/* `other` UINT64_MAX: none, for comparison. The lines that fit are timed when they are loaded, too,
+ * so that the code of timing is there when it counts; these samples come first and are not looked
+ * at.
+ */
 static struct fth_request try_line(const struct work *work, uint64_t other)
 {
     struct fth_chain all = lines_from(work, 0, 1, work->fits);
     struct fth_request request = fth_request_make(work->plan->carveout_percent);
-    fth_request_add(&request, FTH_STEP_WALK, work->plan->path, all, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, all, 1);
     if (other != UINT64_MAX)
         fth_request_add(&request, FTH_STEP_WALK, work->plan->path, lines_from(work, other, 1, 1),
                         1);
@@ -160,7 +164,7 @@ static struct fth_request try_line(const struct work *work, uint64_t other)
 }
 
 /* What is slow without another line: always (these lines are not looked at), or now and then (then
- * a majority decides). The first hop is slow for other reasons. */
+ * a majority decides). */
 static enum fth_status compare(struct work *work, struct fth_error *error)
 {
     struct fth_request requests[CONTROLS];
@@ -172,7 +176,7 @@ static enum fth_status compare(struct work *work, struct fth_error *error)
     for (uint64_t line = 0; line < work->fits && status == FTH_OK; line++) {
         unsigned slow = 0;
         for (size_t i = 0; i < CONTROLS; i++)
-            slow += is_slow(work, answers.items[i].cycles[line]);
+            slow += is_slow(work, answers.items[i].cycles[work->fits + line]);
         work->evictions.ignored[line] = slow > CONTROLS / 2;
         ignored += slow > CONTROLS / 2;
         now_and_then += slow && slow < CONTROLS;
@@ -274,7 +278,7 @@ static enum fth_status keep_victims(struct work *work, uint64_t line,
     for (uint64_t at = 0; at < work->fits; at++) {
         unsigned slow = 0;
         for (unsigned vote = 0; vote < work->votes; vote++)
-            slow += is_slow(work, answers[vote].cycles[at]);
+            slow += is_slow(work, answers[vote].cycles[work->fits + at]);
         if (slow > work->votes / 2 && !all->ignored[at])
             eviction->victims[eviction->count++] = (uint32_t)at;
     }
@@ -284,7 +288,7 @@ static enum fth_status keep_victims(struct work *work, uint64_t line,
 static enum fth_status try_lines(struct work *work, const uint64_t *lines, size_t count,
                                  struct fth_error *error)
 {
-    struct fth_request *requests = calloc(count * work->votes, sizeof *requests);
+    struct fth_request *requests = calloc(count * work->votes + 1, sizeof *requests);
     if (!requests)
         return out_of_memory(error);
     for (size_t i = 0; i < count * work->votes; i++)

@@ -102,18 +102,17 @@ static struct truth random_truth(uint64_t seed)
 static void write_gpu(const struct truth *truth, uint64_t seed, const char *path)
 {
     struct fth_buffer text = {0};
-    uint64_t lines = 0;
+    uint64_t bytes = 0;
     for (uint64_t set = 0; set < truth->sets; set++)
-        lines += truth->set_ways[set];
+        bytes += truth->set_ways[set] * truth->line;
     fth_buffer_format(
         &text,
         "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Random\", \"sms\": 4, "
         "\"clock_mhz\": 1000, \"compute_capability\": \"7.0\"}, \"noise\": {\"seed\": "
         "%llu}, \"elements\": {\"l1\": {\"size_bytes\": %llu, \"line_bytes\": %llu, "
         "\"sector_bytes\": %llu, \"latency_cycles\": 32, \"sets\": %llu, ",
-        (unsigned long long)seed, (unsigned long long)(lines * truth->line),
-        (unsigned long long)truth->line, (unsigned long long)(truth->sectors ? 32 : truth->line),
-        (unsigned long long)truth->sets);
+        (unsigned long long)seed, (unsigned long long)bytes, (unsigned long long)truth->line,
+        (unsigned long long)(truth->sectors ? 32 : truth->line), (unsigned long long)truth->sets);
     if (truth->unequal) {
         fth_buffer_text(&text, "\"set_ways\": [");
         for (uint64_t set = 0; set < truth->sets; set++)
@@ -310,7 +309,7 @@ static void random_structures(void **state)
     assert_int_equal(score.wrong, 0);
     assert_int_equal(score.policy_wrong, 0);
     /* To know nothing is never wrong, and not enough. */
-    assert_true(100 * score.right >= 85 * (last_seed - first_seed + 1));
+    assert_true((uint64_t)100 * score.right >= 85 * (last_seed - first_seed + 1));
 }
 
 int main(int count, char *words[])

@@ -51,7 +51,7 @@ struct structure {
 static struct structure by_stride(struct fth_device *device, FILE *plot)
 {
     enum { STRIDES = 11 };
-    const uint64_t bytes = 48 * KIB;
+    const uint64_t bytes = (uint64_t)48 * KIB;
     double cycles[STRIDES], most = 0;
     uint64_t line = 0, fall = 0;
     for (unsigned i = 0; i < STRIDES; i++) {
