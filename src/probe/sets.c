@@ -113,6 +113,16 @@ static enum fth_status count_fitting(struct work *work, struct fth_error *error)
     return status;
 }
 
+/* In how many of the passes but the first a line was slow. */
+static uint64_t count_misses(const struct work *work, const uint32_t *cycles, uint64_t count,
+                             uint64_t line, uint64_t passes)
+{
+    uint64_t misses = 0;
+    for (uint64_t pass = 1; pass <= passes; pass++)
+        misses += is_slow(work, cycles[pass * count + line]);
+    return misses;
+}
+
 /* Walks it and notes which lines ever miss. True in *same where all of them do in every pass. */
 static enum fth_status look(struct work *work, uint64_t passes, bool *same, struct fth_error *error)
 {
@@ -125,14 +135,21 @@ static enum fth_status look(struct work *work, uint64_t passes, bool *same, stru
     enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
     if (status != FTH_OK)
         return status;
+    uint64_t always = 0, often = 0, least = 1;
+    for (uint64_t line = 0; line < count; line++) {
+        uint64_t misses = count_misses(work, answers.items[0].cycles, count, line, passes);
+        always += misses == passes;
+        often += misses > passes / 4 && misses < passes;
+    }
+    /* Where some lines miss always and others never or now and then, the latter are disturbed. */
+    if (always > 1 && often == 0 && passes >= LOOK_PASSES)
+        least = passes;
     *same = true;
     for (uint64_t line = 0; line < count; line++) {
-        uint64_t misses = 0;
-        for (uint64_t pass = 1; pass <= passes; pass++)
-            misses += is_slow(work, answers.items[0].cycles[pass * count + line]);
-        if (misses && misses < passes)
+        uint64_t misses = count_misses(work, answers.items[0].cycles, count, line, passes);
+        if (misses >= least && misses < passes)
             *same = false;
-        if (misses && !work->members[line]) {
+        if (misses >= least && !work->members[line]) {
             work->members[line] = true;
             work->member_count++;
         }
@@ -422,17 +439,14 @@ static struct fth_request walk_set(const struct work *work, const struct test *t
     return request;
 }
 
-/* A set that overflows has a miss in every pass, whatever it replaces. */
+/* A set that overflows has a miss in every pass, whatever it replaces. Where disturbances have to
+ * be told apart, it is one that always replaces the same way: then the same hop misses. */
 static bool overflows(const struct work *work, const struct fth_samples *samples, uint64_t count)
 {
-    unsigned with = 0;
-    for (uint64_t pass = 1; pass <= work->votes; pass++) {
-        bool any = false;
-        for (uint64_t hop = 0; hop < count; hop++)
-            any = any || is_slow(work, samples->cycles[pass * count + hop]);
-        with += any;
-    }
-    return with > work->votes / 2;
+    for (uint64_t hop = 0; hop < count; hop++)
+        if (count_misses(work, samples->cycles, count, hop, work->votes) > work->votes / 2)
+            return true;
+    return false;
 }
 
 /* An array of each stride is laid out at its full length first: then it lies at a multiple of it,
@@ -830,6 +844,41 @@ void fth_structure_fini(struct fth_structure *structure)
     *structure = (struct fth_structure){.confidence = NAN};
 }
 
+/* Which lines evict which, and the mapping that explains it. */
+static enum fth_status find_mapping(struct work *work, bool same, struct fth_error *error)
+{
+    struct fth_error fault = FTH_NO_ERROR;
+    enum fth_status status =
+        work->windows ? find_windows(work, error) : find_evictions(work, error);
+    if (status != FTH_OK)
+        return status;
+    work->evictions.whole = work->structure->whole = !work->windows && is_whole(work, same);
+    if (count_pairs(work) < LEAST_PAIRS && !work->evictions.whole)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                        "%zu further lines evicted only %zu others", work->evictions.count,
+                        count_pairs(work));
+    status = fth_mapping_fit(&work->evictions, &work->structure->mapping, &fault);
+    if (status != FTH_INCONCLUSIVE)
+        return status;
+    if (work->evictions.whole)
+        status = complete(work, error);
+    if (status != FTH_OK && status != FTH_INCONCLUSIVE)
+        return status;
+    return fth_mapping_fit(&work->evictions, &work->structure->mapping, error);
+}
+
+/* Begins anew with what evicts what. */
+static void forget(struct work *work, struct fth_error *error)
+{
+    for (size_t i = 0; i < work->evictions.count; i++)
+        free(work->evictions.items[i].victims);
+    work->evictions.count = 0;
+    work->far_evicting = 0;
+    fth_mapping_fini(&work->structure->mapping);
+    if (error)
+        *error = FTH_NO_ERROR;
+}
+
 static enum fth_status dissect(struct work *work, struct fth_error *error)
 {
     bool same = false;
@@ -848,20 +897,13 @@ static enum fth_status dissect(struct work *work, struct fth_error *error)
                           "hits are slow now and then, and what is replaced differs from time to "
                           "time: the two cannot be told apart");
     if (status == FTH_OK)
-        status = work->windows ? find_windows(work, error) : find_evictions(work, error);
-    if (status != FTH_OK)
-        return status;
-    work->evictions.whole = work->structure->whole = !work->windows && is_whole(work, same);
-    if (count_pairs(work) < LEAST_PAIRS && !work->evictions.whole)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                        "%zu further lines evicted only %zu others", work->evictions.count,
-                        count_pairs(work));
-    struct fth_error fault = FTH_NO_ERROR;
-    status = fth_mapping_fit(&work->evictions, &work->structure->mapping, &fault);
-    if (status == FTH_INCONCLUSIVE && work->evictions.whole)
-        status = complete(work, error);
-    if (status != FTH_OK || fault.status != FTH_OK)
-        status = fth_mapping_fit(&work->evictions, &work->structure->mapping, error);
+        status = find_mapping(work, same, error);
+    /* A single disturbance spoils it: then a majority decides, where that is possible. */
+    if (status == FTH_INCONCLUSIVE && same && !work->windows && work->votes == 1) {
+        forget(work, error);
+        work->votes = VOTES;
+        status = find_mapping(work, same, error);
+    }
     if (status == FTH_OK)
         status = check_evictions(work, error);
     if (status == FTH_OK)
