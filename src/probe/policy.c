@@ -151,18 +151,19 @@ static void take_medians(struct fth_samples *a, const struct fth_samples *b,
     }
 }
 
-static enum fth_status run_scripts(struct work *work, struct fth_error *error)
+/* `copies`: 1 or COPIES. */
+static enum fth_status run_scripts(struct work *work, unsigned copies, struct fth_error *error)
 {
     static const char *const policies[] = {"lru", "fifo", "lfu", "plru"};
-    struct fth_request *scripts = calloc((size_t)COPIES * SCRIPTS, sizeof *scripts);
+    struct fth_request *scripts = calloc((size_t)copies * SCRIPTS, sizeof *scripts);
     struct fth_answers answers = {0};
     if (!scripts)
         return out_of_memory(error);
-    for (unsigned i = 0; i < COPIES * SCRIPTS; i++)
+    for (unsigned i = 0; i < copies * SCRIPTS; i++)
         scripts[i] = write_script(work, i % SCRIPTS);
     enum fth_status status =
-        fth_ask(work->prober, scripts, (size_t)COPIES * SCRIPTS, &answers, error);
-    for (size_t i = 0; i < SCRIPTS && status == FTH_OK; i++)
+        fth_ask(work->prober, scripts, (size_t)copies * SCRIPTS, &answers, error);
+    for (size_t i = 0; i < SCRIPTS && copies == COPIES && status == FTH_OK; i++)
         take_medians(&answers.items[i], &answers.items[i + SCRIPTS],
                      &answers.items[i + (size_t)2 * SCRIPTS]);
     size_t right = 0, best = 0, wrong[FTH_COUNT(policies)] = {0};
@@ -453,7 +454,11 @@ enum fth_status fth_probe_policy(const struct fth_prober *prober, const struct f
         return status;
     /* A tree may take long until it repeats itself; so this is tried first in any case. */
     struct fth_error fault = FTH_NO_ERROR;
-    status = run_scripts(&work, &fault);
+    status = run_scripts(&work, 1, &fault);
+    if (status == FTH_INCONCLUSIVE && replacement->periodic) { /* disturbed, perhaps */
+        fault = FTH_NO_ERROR;
+        status = run_scripts(&work, COPIES, &fault);
+    }
     if (status == FTH_INCONCLUSIVE && !replacement->periodic && plan->alone)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
                         "it does not repeat itself, and is neither LRU, FIFO nor LFU; which ways "
