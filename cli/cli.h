@@ -78,7 +78,7 @@ enum cli_exit {
 
 /* ---- main.c ---- */
 
-extern const struct cli_command cli_bare, cli_topo, cli_bench, cli_gpus, cli_devices,
+extern const struct cli_command cli_bare, cli_topo, cli_dissect, cli_bench, cli_gpus, cli_devices,
     cli_fingerprint, cli_run, cli_trace, cli_completion, cli_help;
 /* NULL past the last; the first is fathom itself. */
 const struct cli_command *cli_command_at(size_t index);
@@ -122,6 +122,8 @@ void cli_print_man(void);
 /* Opens what --device names or, without it, the first GPU here; otherwise tells why not and returns
  * the exit code. */
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device);
+/* CLI_DONE, or CLI_USAGE after a message that says what was perhaps meant. */
+int cli_check_element(const char *name);
 
 /* ---- cmd_fingerprint.c ---- */
 
@@ -151,6 +153,10 @@ int cli_check_output(const struct cli_arguments *arguments);
 int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu, bool replayed);
 int cli_put_bench(const struct cli_arguments *arguments, const struct fth_bench *bench);
 int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table);
+/* Writes a text, which is freed with fth_free, where -o says. */
+int cli_put_text(const struct cli_arguments *arguments, char *text, size_t size);
+/* What the terminal behind stdout can show. */
+struct fth_report_options cli_report_options(const struct cli_arguments *arguments);
 /* The end of a command that printed to stdout with stdio: a write error is noticed here. */
 int cli_finish_stdout(void);
 

@@ -25,41 +25,14 @@ static bool next_element(const char **at, char *name, size_t size)
     return true;
 }
 
-/* Says which elements there are, where one was asked for that is none. */
-static void tell_elements(const char *name)
-{
-    char known[512] = "";
-    const char *element;
-    for (size_t i = 0; (element = fth_element_name(i)); i++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", element);
-    }
-    cli_message("there is no element '%s'; there are %s", name, known);
-}
-
 /* Refuses what is no element, before anything is opened. */
 static int check_only(const char *only)
 {
-    enum { MOST = 64 };
-    const char *names[MOST];
-    size_t count = 0;
-    while (count < MOST && (names[count] = fth_element_name(count)))
-        count++;
     char name[64];
-    while (next_element(&only, name, sizeof name)) {
-        bool known = false;
-        for (size_t i = 0; i < count; i++)
-            known = known || strcmp(names[i], name) == 0;
-        if (known)
-            continue;
-        const char *nearest = fth_suggest(name, names, count);
-        if (nearest)
-            cli_message("there is no element '%s'; did you mean '%s'?", name, nearest);
-        else
-            tell_elements(name);
-        return CLI_USAGE;
-    }
-    return CLI_DONE;
+    int result = CLI_DONE;
+    while (result == CLI_DONE && next_element(&only, name, sizeof name))
+        result = cli_check_element(name);
+    return result;
 }
 
 /* Says of which elements that were asked for nothing was found out. */

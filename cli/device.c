@@ -1,5 +1,35 @@
-/* Opening the device that --device names, or the one that is here. */
+/* The GPU that a command is about, and the elements of it that it is asked for. */
 #include "cli.h"
+
+#include <string.h>
+
+/* Says which elements there are, where one was asked for that is none. */
+static void tell_elements(const char *name)
+{
+    char known[512] = "";
+    const char *element;
+    for (size_t i = 0; (element = fth_element_name(i)); i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", element);
+    }
+    cli_message("there is no element '%s'; there are %s", name, known);
+}
+
+int cli_check_element(const char *name)
+{
+    enum { MOST = 64 };
+    const char *names[MOST];
+    size_t count = 0;
+    while (count < MOST && (names[count] = fth_element_name(count)))
+        if (strcmp(names[count++], name) == 0)
+            return CLI_DONE;
+    const char *nearest = fth_suggest(name, names, count);
+    if (nearest)
+        cli_message("there is no element '%s'; did you mean '%s'?", name, nearest);
+    else
+        tell_elements(name);
+    return CLI_USAGE;
+}
 
 static void find_gpu(void *user, const struct fth_device_info *device)
 {
@@ -24,18 +54,22 @@ static enum fth_status open_default(struct fth_device **device, struct fth_error
     return fth_device_open(simulated, &cli_log, device, error);
 }
 
-int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device)
+static int fail_to_open(const struct fth_error *error)
 {
-    const char *wanted = cli_value(arguments, &cli_option_device);
-    struct fth_error error = FTH_NO_ERROR;
-    if (wanted ? fth_device_open(wanted, &cli_log, device, &error) == FTH_OK
-               : open_default(device, &error) == FTH_OK)
-        return CLI_DONE;
-    int result = cli_fail(&error);
-    switch (error.status) {
+    int result = cli_fail(error);
+    switch (error->status) {
     case FTH_NOT_FOUND:
     case FTH_UNAVAILABLE:
     case FTH_UNSUPPORTED: return CLI_NO_DEVICE;
     default: return result;
     }
+}
+
+int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device)
+{
+    const char *wanted = cli_value(arguments, &cli_option_device);
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status =
+        wanted ? fth_device_open(wanted, &cli_log, device, &error) : open_default(device, &error);
+    return status == FTH_OK ? CLI_DONE : fail_to_open(&error);
 }

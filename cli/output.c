@@ -169,8 +169,7 @@ static unsigned terminal_width(void)
     return size.ws_col;
 }
 
-/* What the terminal behind stdout can show. */
-static struct fth_report_options report_options(const struct cli_arguments *arguments)
+struct fth_report_options cli_report_options(const struct cli_arguments *arguments)
 {
     const char *output = cli_value(arguments, &cli_option_output);
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
@@ -182,8 +181,7 @@ static struct fth_report_options report_options(const struct cli_arguments *argu
     };
 }
 
-/* Writes to the file of -o, or to stdout; frees the text. */
-static int put(const struct cli_arguments *arguments, char *text, size_t size)
+int cli_put_text(const struct cli_arguments *arguments, char *text, size_t size)
 {
     const char *output = cli_value(arguments, &cli_option_output);
     struct fth_error error = FTH_NO_ERROR;
@@ -218,36 +216,36 @@ int cli_check_output(const struct cli_arguments *arguments)
 
 int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu, bool replayed)
 {
-    struct fth_report_options options = report_options(arguments);
+    struct fth_report_options options = cli_report_options(arguments);
     options.replayed = replayed;
     struct fth_error error = FTH_NO_ERROR;
     char *text = NULL;
     size_t size = 0;
     if (fth_report_gpu(cli_format(arguments), gpu, &options, &text, &size, &error) != FTH_OK)
         return cli_fail(&error);
-    return put(arguments, text, size);
+    return cli_put_text(arguments, text, size);
 }
 
 int cli_put_bench(const struct cli_arguments *arguments, const struct fth_bench *bench)
 {
-    struct fth_report_options options = report_options(arguments);
+    struct fth_report_options options = cli_report_options(arguments);
     struct fth_error error = FTH_NO_ERROR;
     char *text = NULL;
     size_t size = 0;
     if (fth_report_bench(cli_format(arguments), bench, &options, &text, &size, &error) != FTH_OK)
         return cli_fail(&error);
-    return put(arguments, text, size);
+    return cli_put_text(arguments, text, size);
 }
 
 int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table)
 {
-    struct fth_report_options options = report_options(arguments);
+    struct fth_report_options options = cli_report_options(arguments);
     struct fth_error error = FTH_NO_ERROR;
     char *text = NULL;
     size_t size = 0;
     if (fth_report_table(cli_format(arguments), table, &options, &text, &size, &error) != FTH_OK)
         return cli_fail(&error);
-    return put(arguments, text, size);
+    return cli_put_text(arguments, text, size);
 }
 
 int cli_finish_stdout(void)

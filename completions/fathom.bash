@@ -40,6 +40,7 @@ _fathom()
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers'; return ;;
     --record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --series) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
@@ -48,6 +49,11 @@ _fathom()
         case $cur in
         -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --record --thorough --verbose -v --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W '' -- "$cur")) ;;
+        esac ;;
+    dissect)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --series --record --help -h' -- "$cur")) ;;
+        *) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers' ;;
         esac ;;
     bench)
         case $cur in
@@ -87,9 +93,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'topo bench gpus devices fingerprint run trace completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices fingerprint run trace completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo bench gpus devices fingerprint run trace completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices fingerprint run trace completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

@@ -20,6 +20,15 @@ complete -c fathom -n '__fish_seen_subcommand_from topo' -l record -r -F -d "kee
 complete -c fathom -n '__fish_seen_subcommand_from topo' -l thorough -d "more repeats for bandwidths, and those of a simulated GPU, too"
 complete -c fathom -n '__fish_seen_subcommand_from topo' -l verbose -s v -d "say on stderr how long each part took"
 complete -c fathom -n '__fish_seen_subcommand_from topo' -l help -s h -d "this help"
+complete -c fathom -n '__fish_use_subcommand' -a dissect -d "find sets, ways, mapping and replacement of caches"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -f -a "(__fish_append , l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers)"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "which GPU; otherwise the first one here or, where there is none, sim:h200"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l json -d "the same as --format json"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l series -r -F -d "write every load of one line more than fits there, as CSV: index, cycles, hit or miss"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l record -r -F -d "keep all samples there, to be looked at again with --device replay:FILE"
+complete -c fathom -n '__fish_seen_subcommand_from dissect' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a bench -d "measure throughput and latency, in tables"
 complete -c fathom -n '__fish_seen_subcommand_from bench' -f -a 'all banks arith atomics'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "which GPU; otherwise the first one here or, where there is none, sim:h200"
@@ -87,6 +96,6 @@ complete -c fathom -n '__fish_use_subcommand' -a completion -d "completions for 
 complete -c fathom -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
 complete -c fathom -n '__fish_seen_subcommand_from completion' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a help -d "the help of a command"
-complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo bench gpus devices fingerprint run trace completion help'
+complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo dissect bench gpus devices fingerprint run trace completion help'
 complete -c fathom -n '__fish_seen_subcommand_from help' -l man -d "the man page, in roff, instead"
 complete -c fathom -n '__fish_seen_subcommand_from help' -l help -s h -d "this help"

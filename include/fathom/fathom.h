@@ -402,6 +402,48 @@ FTH_MUST_USE enum fth_status fth_store_export(struct fth_store *store, char **te
                                               struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_store_import(struct fth_store *store, const char *path,
                                               size_t *added, struct fth_error *error);
+/* Loads of a cache that overflows by one line, each timed, from the first on: passes over `lines`
+ * lines `stride_bytes` apart. */
+struct fth_series {
+    const char *element;
+    uint64_t stride_bytes;
+    size_t lines;
+    size_t count; /* of loads */
+    const uint32_t *cycles;
+    double threshold_cycles; /* above: a miss */
+    /* Where the ways that are replaced were followed: loads of one set after its ways were filled
+     * with the lines 0, 1, … in turn. */
+    size_t ways;
+    size_t replay_count;
+    const uint32_t *replay_lines;
+    const int *replay_ways; /* the way that the line went into; -1: it was there */
+};
+
+/* Dissects caches: sets, ways, which address bits choose a set, which line is replaced. */
+struct fth_dissect_options {
+    const char *only;          /* "l1,texture": these elements; NULL: all that can be dissected */
+    const struct fth_log *log; /* may be NULL */
+    /* Hears of the loads of each cache, after it was dissected; may be NULL. */
+    void (*series)(void *user, const struct fth_series *series);
+    void *user;
+};
+/* Whether an element is of a kind that can be dissected. */
+bool fth_can_dissect(const char *element);
+/* Discovers the elements and dissects them. What cannot be found out, and why, is in the unknown of
+ * the element (attribute "sets", "policy", …). With FTH_INTERRUPTED there is a description too. */
+FTH_MUST_USE enum fth_status fth_dissect(struct fth_device *device,
+                                         const struct fth_dissect_options *options,
+                                         struct fth_gpu **gpu, struct fth_error *error);
+
+/* The sets, ways, index functions and policies of a description, as a table for people. */
+FTH_MUST_USE enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
+                                                   const struct fth_report_options *options,
+                                                   char **text, size_t *size,
+                                                   struct fth_error *error);
+/* A series: which loads miss, as a strip, and which ways are replaced. */
+FTH_MUST_USE enum fth_status fth_report_series(const struct fth_series *series,
+                                               const struct fth_report_options *options,
+                                               char **text, size_t *size, struct fth_error *error);
 
 /* ---- kernels, executed without a GPU --------------------------------------------------------- */
 

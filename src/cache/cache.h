@@ -4,7 +4,7 @@
  *   index.c   which set a line falls into           batch.c   long streams of whole-line reads
  *   lookup.c  which way holds a line                order.c   a list of ways for each set
  *   slot.c    one way: fill, fetch, bytes written   policy.c  the policies by name
- *   replacement, one policy a file: lru.c, fifo.c, lfu.c, random.c, weighted.c
+ *   replacement, one policy a file: lru.c, fifo.c, lfu.c, plru.c, random.c, weighted.c
  *   writing, one policy a file: write_evict.c, write_through.c, write_back.c
  *
  * The words. A *line* has one tag; its *sectors* are fetched one by one. A *set* is where a line
@@ -42,7 +42,7 @@ struct fth_cache_config {
     uint64_t ways;            /* of every set, or */
     const uint64_t *set_ways; /* of each of the `sets`, where they differ; NULL: they do not */
     const char *index;        /* as in a GPU description, see index.c; NULL: "mod" */
-    const char *policy;       /* "lru", "fifo", "lfu", "random", "weighted"; NULL: "lru" */
+    const char *policy;       /* "lru", "fifo", "lfu", "plru", "random", "weighted"; NULL: "lru" */
     const double *way_weights;
     size_t way_weight_count; /* the ways, with "weighted"; 0 otherwise */
     enum fth_write write;
@@ -195,8 +195,8 @@ struct fth_policy {
     uint32_t (*victim)(struct fth_cache *cache, uint32_t set);
 };
 
-extern const struct fth_policy fth_policy_lru, fth_policy_fifo, fth_policy_lfu, fth_policy_random,
-    fth_policy_weighted;
+extern const struct fth_policy fth_policy_lru, fth_policy_fifo, fth_policy_lfu, fth_policy_plru,
+    fth_policy_random, fth_policy_weighted;
 /* NULL, and the error, where there is no such policy. */
 const struct fth_policy *fth_policy_find(const char *name, struct fth_error *error);
 

@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const struct fth_policy *const policies[] = {
-    &fth_policy_lru, &fth_policy_fifo, &fth_policy_lfu, &fth_policy_random, &fth_policy_weighted,
+    &fth_policy_lru,  &fth_policy_fifo,   &fth_policy_lfu,
+    &fth_policy_plru, &fth_policy_random, &fth_policy_weighted,
 };
 
 const struct fth_policy *fth_policy_find(const char *name, struct fth_error *error)
@@ -13,6 +14,6 @@ const struct fth_policy *fth_policy_find(const char *name, struct fth_error *err
         if (strcmp(policies[i]->name, name) == 0)
             return policies[i];
     fth_fail(error, FTH_INVALID, "build a cache", "policy",
-             "'%s' is none of lru, fifo, lfu, random, weighted", name);
+             "'%s' is none of lru, fifo, lfu, plru, random, weighted", name);
     return NULL;
 }

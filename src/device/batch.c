@@ -306,10 +306,10 @@ static enum fth_status describe_step(struct fth_batch *batch, const struct fth_r
                                      const struct fth_step *step, struct fth_chase_step *out,
                                      struct fth_error *error)
 {
-    static const uint32_t kinds[] = {[FTH_STEP_WALK] = FTH_CHASE_WALK,
-                                     [FTH_STEP_TIME_PASS] = FTH_CHASE_PASSES,
-                                     [FTH_STEP_TIME_HOPS] = FTH_CHASE_HOPS,
-                                     [FTH_STEP_TOUCH] = FTH_CHASE_TOUCH};
+    static const uint32_t kinds[] = {
+        [FTH_STEP_WALK] = FTH_CHASE_WALK,        [FTH_STEP_TIME_PASS] = FTH_CHASE_PASSES,
+        [FTH_STEP_TIME_HOPS] = FTH_CHASE_HOPS,   [FTH_STEP_TOUCH] = FTH_CHASE_TOUCH,
+        [FTH_STEP_TIME_CLOCK] = FTH_CHASE_CLOCK, [FTH_STEP_TIME_SINK] = FTH_CHASE_SINK};
     uint64_t begin = 0, texture = 0;
     enum fth_status status = FTH_OK;
     if (step->kind == FTH_STEP_TOUCH) {
@@ -361,7 +361,7 @@ static enum fth_status describe_request(struct fth_batch *batch, const struct ft
         chase->samples = *samples;
         if (step->kind == FTH_STEP_TIME_PASS)
             *samples += 4 * step->passes;
-        if (step->kind == FTH_STEP_TIME_HOPS)
+        else if (step->kind != FTH_STEP_WALK && step->kind != FTH_STEP_TOUCH)
             *samples += 4 * step->passes * step->chain.count;
     }
     return status;

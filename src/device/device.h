@@ -55,7 +55,11 @@ enum fth_step_kind {
     /* No samples: the whole block reads the elements past L1 (path CG), many at a time and in no
      * particular order, to fill what lies beyond. Its chain may have another stride than the walks
      * of the same array, of which there must be one. */
-    FTH_STEP_TOUCH
+    FTH_STEP_TOUCH,
+    /* As many samples as the chain has elements, through CG, and no load: reading the clock twice,
+     * and what a timed hop does besides its load (Mei and Chu's separate program). */
+    FTH_STEP_TIME_CLOCK,
+    FTH_STEP_TIME_SINK
 };
 
 /* What one warp does while all others wait. */

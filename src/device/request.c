@@ -27,6 +27,8 @@ static const char *const kind_names[] = {
     [FTH_STEP_TIME_PASS] = "time-pass",
     [FTH_STEP_TIME_HOPS] = "time-hops",
     [FTH_STEP_TOUCH] = "touch",
+    [FTH_STEP_TIME_CLOCK] = "time-clock",
+    [FTH_STEP_TIME_SINK] = "time-sink",
 };
 
 static const char *kind_name(enum fth_step_kind kind)
@@ -130,9 +132,15 @@ static enum fth_status check_chain(const struct fth_step *step, size_t index,
     return FTH_OK;
 }
 
+/* Times what timing costs. */
+static bool is_empty(const struct fth_step *step)
+{
+    return step->kind == FTH_STEP_TIME_CLOCK || step->kind == FTH_STEP_TIME_SINK;
+}
+
 static bool is_timed(const struct fth_step *step)
 {
-    return step->kind == FTH_STEP_TIME_PASS || step->kind == FTH_STEP_TIME_HOPS;
+    return step->kind == FTH_STEP_TIME_PASS || step->kind == FTH_STEP_TIME_HOPS || is_empty(step);
 }
 
 const struct fth_step *fth_request_walk(const struct fth_request *request, unsigned array)
@@ -157,6 +165,9 @@ static enum fth_status check_step(const struct fth_step *step, size_t index,
         return refuse(error, index, "passes", "a step has at least one pass");
     if (step->kind == FTH_STEP_TOUCH && step->path != FTH_PATH_CG)
         return refuse(error, index, "path", "memory is touched past L1, through cg");
+    if (is_empty(step) && (step->path != FTH_PATH_CG || step->passes != 1))
+        return refuse(error, index, step->path != FTH_PATH_CG ? "path" : "passes",
+                      "the clock and the sink are timed through cg, in one pass");
     return check_chain(step, index, error);
 }
 
@@ -252,7 +263,7 @@ static uint64_t step_samples(const struct fth_step *step)
 {
     if (step->kind == FTH_STEP_TIME_PASS)
         return step->passes;
-    if (step->kind != FTH_STEP_TIME_HOPS)
+    if (step->kind != FTH_STEP_TIME_HOPS && !is_empty(step))
         return 0;
     uint64_t count = step->chain.count;
     return count && step->passes > UINT64_MAX / count ? UINT64_MAX : step->passes * count;

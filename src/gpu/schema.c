@@ -41,7 +41,7 @@ static const struct fth_element_def sections[] = {
 enum { NOT_ELEMENTS = 2 };
 
 static const char *const scopes[] = {"sm", "gpc", "gpu", NULL};
-static const char *const policies[] = {"lru", "fifo", "lfu", "random", "weighted", NULL};
+static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted", NULL};
 static const char *const cached[] = {"global", "local", NULL};
 static const char *const flags[] = {"yes", "no", NULL};
 
@@ -107,6 +107,8 @@ static const struct fth_attribute_def attributes[] = {
     {"power_limit_w", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"temperature_c", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"throttling", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
+    {"clock_read_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"timing_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
 
     {"seed", NOISE, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
     {"jitter_cycles", NOISE, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},

@@ -31,7 +31,15 @@ struct fth_chase_request {
     struct fth_chase_step step[FTH_CHASE_STEPS];
 };
 /* The kinds of a step. */
-enum { FTH_CHASE_WALK, FTH_CHASE_PASSES, FTH_CHASE_HOPS, FTH_CHASE_BUILD_SHARED, FTH_CHASE_TOUCH };
+enum {
+    FTH_CHASE_WALK,
+    FTH_CHASE_PASSES,
+    FTH_CHASE_HOPS,
+    FTH_CHASE_BUILD_SHARED,
+    FTH_CHASE_TOUCH,
+    FTH_CHASE_CLOCK,
+    FTH_CHASE_SINK
+};
 
 /* Fills in a template: every {{name}} by its value. A name without a value is an error. */
 struct fth_kernel_value {

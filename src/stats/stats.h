@@ -6,7 +6,7 @@
  *   summary.c   median, quantiles, spread       change.c    where a series jumps
  *   reduce.c    a row of samples, one number    ks.c        do two samples differ
  *   bootstrap.c how sure a number is            period.c    does a sequence repeat itself
- *   nearest.c   which of the known it is like
+ *   nearest.c   which of the known it is like   gf2.c       hashes that are XORs of bits
  *
  * What holds for every function here:
  *   - The caller's arrays are only read.
@@ -341,5 +341,24 @@ FTH_MUST_USE enum fth_status fth_nearest_classify(const struct fth_nearest *near
                                                   const double *features,
                                                   struct fth_nearest_match *match,
                                                   struct fth_error *error);
+
+/* ---- gf2.c ---- */
+
+/* A space of bit vectors, empty where all is 0. */
+struct fth_gf2 {
+    uint64_t rows[64]; /* by highest bit, where `pivots` has it */
+    uint64_t pivots;
+};
+
+/* Adds a vector; false where the space had it already. */
+bool fth_gf2_add(struct fth_gf2 *space, uint64_t vector);
+/* What is left of a vector without its part in the space: the same for two vectors that differ by
+ * one of the space, and 0 for those in it. */
+uint64_t fth_gf2_reduce(const struct fth_gf2 *space, uint64_t vector);
+unsigned fth_gf2_rank(const struct fth_gf2 *space);
+/* The vectors of so many bits that have an even number of ones in common with every one of the
+ * space. */
+void fth_gf2_orthogonal(const struct fth_gf2 *space, unsigned bits, struct fth_gf2 *orthogonal);
+bool fth_gf2_equal(const struct fth_gf2 *a, const struct fth_gf2 *b);
 
 #endif

@@ -26,6 +26,7 @@ ask fathom topo --device = r
 ask fathom topo --device replay : run
 ask fathom topo --record r
 ask fathom topo --only l
+ask fathom dissect te
 ask fathom topo --only l1,instruction_l1
 ask fathom topo --only ''
 COMP_WORDBREAKS=${COMP_WORDBREAKS//:/}

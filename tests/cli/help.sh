@@ -3,6 +3,7 @@ fathom help | cmp - "$(fathom --help >h; echo h)"
 fathom help gpus
 fathom gpus --help | cmp - "$(fathom help gpus >h; echo h)"
 fathom help topo
+fathom help dissect
 fathom help devices
 fathom help fingerprint
 fathom help completion

@@ -187,6 +187,26 @@ static bool comes_before(const struct oracle *oracle, const struct entry *a, con
     return a->last_use < b->last_use;
 }
 
+/* When one of so many ways was last used. */
+static uint64_t last_of(const struct entry *entries, uint64_t count)
+{
+    uint64_t last = 0;
+    for (uint64_t i = 0; i < count; i++)
+        last = entries[i].last_use > last ? entries[i].last_use : last;
+    return last;
+}
+
+/* The half that was not used last, and of it the half … */
+static uint64_t less_recent(const struct entry *entries, uint64_t count)
+{
+    if (count == 1)
+        return 0;
+    uint64_t half = count / 2;
+    if (last_of(entries, half) < last_of(entries + half, half))
+        return less_recent(entries, half);
+    return half + less_recent(entries + half, half);
+}
+
 static uint64_t victim(struct oracle *oracle, uint64_t set)
 {
     uint64_t ways = oracle->ways[set];
@@ -201,6 +221,8 @@ static uint64_t victim(struct oracle *oracle, uint64_t set)
             if ((part += oracle->weights[way]) > u)
                 return way;
     }
+    if (strcmp(oracle->policy, "plru") == 0)
+        return less_recent(oracle->entries[set], ways);
     uint64_t first = 0;
     for (uint64_t way = 1; way < ways; way++)
         if (comes_before(oracle, &oracle->entries[set][way], &oracle->entries[set][first]))

@@ -55,7 +55,7 @@ static void draw_index(struct draw *draw, struct fth_rng *rng)
 
 static void draw_config(struct draw *draw, struct fth_rng *rng)
 {
-    static const char *const policies[] = {"lru", "fifo", "lfu", "random", "weighted"};
+    static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted"};
     struct fth_cache_config *config = &draw->config;
     *config = (struct fth_cache_config){.line_bytes = 16u << fth_rng_below(rng, 5)};
     uint64_t sector = config->line_bytes >> fth_rng_below(rng, 7);
@@ -70,13 +70,16 @@ static void draw_config(struct draw *draw, struct fth_rng *rng)
     while (most > 4 && most * config->sets > 1000)
         most /= 2;
     config->ways = 1 + fth_rng_below(rng, most);
+    const bool tree = strcmp(config->policy, "plru") == 0;
+    while (tree && (config->ways & (config->ways - 1)))
+        config->ways &= config->ways - 1;
     draw->slots = config->sets * config->ways;
     if (strcmp(config->policy, "weighted") == 0) {
         for (uint64_t way = 0; way < config->ways; way++)
             draw->weights[way] = 0.01 + fth_rng_unit(rng);
         config->way_weights = draw->weights;
         config->way_weight_count = config->ways;
-    } else if (fth_rng_below(rng, 3) == 0) {
+    } else if (!tree && fth_rng_below(rng, 3) == 0) {
         draw->slots = 0;
         for (uint64_t set = 0; set < config->sets; set++)
             draw->slots += draw->set_ways[set] = 1 + fth_rng_below(rng, most);

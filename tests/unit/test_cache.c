@@ -179,7 +179,8 @@ static void tlb_overflows_in_a_staircase(void **state)
 
 /* ---- replacement ---- */
 
-/* Reads letters as lines of one set of three ways, and writes down what each read threw out. */
+/* Reads letters as lines of one set of three ways (a tree has four), and writes down what each read
+ * threw out. */
 static void policies_throw_out_the_right_line(void **state)
 {
     (void)state;
@@ -193,10 +194,14 @@ static void policies_throw_out_the_right_line(void **state)
         {"fifo", "abcaaadbcaa", "......a..b."},
         {"lfu", "aabbcdecdb", ".....cdec."}, /* a and b were used twice */
         {"lfu", "aabbccdae", "......ada"},   /* of equals the least recent; what returns is new */
+        {"plru", "abcdeabcd", "....ac.de"},  /* of four ways, as an H200's constant L1 does */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_cache *cache = make(&(struct fth_cache_config){
-            .line_bytes = 32, .sets = 1, .ways = 3, .policy = rows[i].policy});
+            .line_bytes = 32,
+            .sets = 1,
+            .ways = rows[i].policy && strcmp(rows[i].policy, "plru") == 0 ? 4 : 3,
+            .policy = rows[i].policy});
         char evicted[16] = "";
         for (size_t j = 0; rows[i].reads[j]; j++) {
             struct fth_cache_result result;
@@ -211,7 +216,7 @@ static void policies_throw_out_the_right_line(void **state)
 static void free_ways_are_filled_first_from_the_lowest(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"lru", "fifo", "lfu", "random", "weighted"};
+    static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted"};
     static const double weights[] = {1, 1, 1, 1};
     for (size_t i = 0; i < FTH_COUNT(policies); i++) {
         struct fth_cache *cache = make(&(struct fth_cache_config){
@@ -474,7 +479,7 @@ static void absurd_caches_are_refused(void **state)
         {{.line_bytes = 32, .sets = 1 << 20, .ways = 1 << 20}, "ways", "more than 67108864 lines"},
         {{.line_bytes = 32, .sets = 1, .ways = 1, .policy = "mru"},
          "policy",
-         "'mru' is none of lru, fifo, lfu, random, weighted"},
+         "'mru' is none of lru, fifo, lfu, plru, random, weighted"},
         {{.line_bytes = 32, .sets = 1, .ways = 1, .index = "hash"},
          "index",
          "'hash' is none of mod"},
@@ -484,6 +489,9 @@ static void absurd_caches_are_refused(void **state)
         {{.line_bytes = 256, .sets = 4, .ways = 1, .index = "bits:[7,8]"},
          "index",
          "bit 7 of bits:[7,8] lies within a line of 256 bytes"},
+        {{.line_bytes = 32, .sets = 1, .ways = 3, .policy = "plru"},
+         "policy",
+         "plru, but 3 ways are no power of two"},
         {{.line_bytes = 32, .sets = 1, .ways = 2, .policy = "weighted"},
          "way_weights",
          "0 of them, but there are 2 ways"},

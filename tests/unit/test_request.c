@@ -52,6 +52,10 @@ static void a_request_has_as_many_samples_as_are_timed(void **state)
     assert_int_equal(fth_request_samples(&r), 3 * 2048 + 5);
     r.steps[1].passes = UINT64_MAX;
     assert_int_equal(fth_request_samples(&r), UINT64_MAX);
+    r = request_of(2, step(FTH_STEP_TIME_CLOCK, FTH_PATH_CG, 0, 8, 64),
+                   step(FTH_STEP_TIME_SINK, FTH_PATH_CG, 0, 8, 32));
+    assert_int_equal(fth_request_samples(&r), 96);
+    assert_string_equal(text_of(&r), "time-clock cg 0:8x64; time-sink cg 0:8x32");
 }
 
 /* Each is a fault put into a request that is fine, and the member that the error names. */
@@ -141,7 +145,9 @@ static void wrong_members_are_refused(void **state)
                                           "steps",
                                           "steps[1].chain.step",
                                           "steps[1].chain.start_bytes",
-                                          "steps[1].chain.start_bytes"};
+                                          "steps[1].chain.start_bytes",
+                                          "steps[0].path",
+                                          "steps[0].passes"};
     for (size_t i = 0; i < FTH_COUNT(members); i++) {
         struct fth_request r = simple(16);
         r.steps[1] = r.steps[0];
@@ -168,6 +174,12 @@ static void wrong_members_are_refused(void **state)
             r.step_count = 2;
             r.steps[1].reverse = true;
             r.steps[0].chain.start_bytes = 8;
+            break;
+        case 11: r.steps[0].kind = FTH_STEP_TIME_CLOCK; break; /* through L1 */
+        case 12:
+            r.steps[0].kind = FTH_STEP_TIME_SINK;
+            r.steps[0].path = FTH_PATH_CG;
+            r.steps[0].passes = 2;
             break;
         }
         struct fth_error error = NO_ERROR;

@@ -1,0 +1,185 @@
+/* Sets and ways of a small L2. It is too large to be filled and overflowed by a line, and the
+ * samples themselves go through it. So only chains of few lines are walked, at strides that are the
+ * size divided by powers of two. Where sets are taken in turn (line % sets),
+ *
+ *     stride  size / 2^k     fit  max(ways, 2^k)
+ *
+ * lines, since at strides of size / ways and above all of them fall into one set. That law must
+ * hold for every k; a hashed L2 breaks it. The line is then the distance at which another line no
+ * longer falls into a set that is full. Each chain is walked alone, from several beginnings: now
+ * and then a sample falls into the same set, which can only make it seem smaller. */
+#include "probe/probe.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum {
+    FIRST_POWER = 2,
+    LAST_POWER = 6,
+    POWERS = LAST_POWER - FIRST_POWER + 1,
+    BEGINNINGS = 4,
+    MOST_FIT = 96,
+    LARGEST = 8 << 20, /* bytes of an L2 that this is tried on */
+    HOPS = 256
+};
+static const uint64_t beginning_bytes = 34816; /* between them: 17 times 2 KiB */
+
+static enum fth_status find_threshold(const struct fth_prober *prober, struct fth_cache_plan *plan,
+                                      struct fth_error *error)
+{
+    /* The same lines, from memory and then from L2; array 1 lies elsewhere. */
+    struct fth_chain chain = {.array = 1, .stride_bytes = 512, .count = HOPS};
+    struct fth_request request = fth_request_make(-1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 2);
+    request.cold = true;
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_summary miss, hit;
+    status = fth_summary_u32(answers.items[0].cycles, HOPS, &miss, error);
+    if (status == FTH_OK)
+        status = fth_summary_u32(answers.items[0].cycles + HOPS, HOPS, &hit, error);
+    fth_answers_fini(&answers);
+    if (status == FTH_OK && !(miss.median > 1.2 * hit.median))
+        status =
+            fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                     "loads from memory take %.0f cycles, from L2 %.0f", miss.median, hit.median);
+    if (status == FTH_OK)
+        plan->threshold_cycles = sqrt(miss.median * hit.median);
+    return status;
+}
+
+static bool has_miss(const struct fth_cache_plan *plan, const uint32_t *cycles, uint64_t count)
+{
+    for (uint64_t hop = 0; hop < count; hop++)
+        if (cycles[hop] > plan->threshold_cycles)
+            return true;
+    return false;
+}
+
+/* The most lines that fit at each stride, from whichever beginning: bisection, all at a time. */
+static enum fth_status find_fits(const struct fth_prober *prober, const struct fth_cache_plan *plan,
+                                 uint64_t size_bytes, uint64_t *fits, size_t *samples,
+                                 struct fth_error *error)
+{
+    enum { CHAINS = POWERS * BEGINNINGS };
+    struct fth_request requests[CHAINS];
+    uint64_t low[CHAINS], high[CHAINS];
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < CHAINS; i++) {
+        low[i] = 1;
+        high[i] = MOST_FIT;
+    }
+    for (bool open = true; open && status == FTH_OK;) {
+        open = false;
+        for (size_t i = 0; i < CHAINS; i++) {
+            struct fth_chain chain = {.start_bytes = (i % BEGINNINGS) * beginning_bytes,
+                                      .stride_bytes = size_bytes >> (FIRST_POWER + i / BEGINNINGS),
+                                      .count = (low[i] + high[i] + 1) / 2};
+            requests[i] = fth_request_make(plan->carveout_percent);
+            requests[i].alone = true;
+            fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, 2);
+            fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, 2);
+        }
+        struct fth_answers answers = {0};
+        status = fth_ask(prober, requests, CHAINS, &answers, error);
+        for (size_t i = 0; i < CHAINS && status == FTH_OK; i++) {
+            uint64_t count = requests[i].steps[0].chain.count;
+            *samples += answers.items[i].count;
+            if (low[i] >= high[i])
+                continue;
+            if (has_miss(plan, answers.items[i].cycles + count, count))
+                high[i] = count - 1;
+            else
+                low[i] = count;
+            open = open || low[i] < high[i];
+        }
+        fth_answers_fini(&answers);
+    }
+    for (size_t i = 0; i < POWERS; i++) {
+        fits[i] = 0;
+        for (size_t k = 0; k < BEGINNINGS; k++)
+            fits[i] = low[i * BEGINNINGS + k] > fits[i] ? low[i * BEGINNINGS + k] : fits[i];
+    }
+    return status;
+}
+
+/* A full set, and one line more, so many bytes into the next round: is something evicted? The least
+ * distance at which nothing is. */
+static enum fth_status find_line(const struct fth_prober *prober, struct fth_cache_plan *plan,
+                                 uint64_t round_bytes, uint64_t ways, size_t *samples,
+                                 struct fth_error *error)
+{
+    enum { DISTANCES = 5, LEAST = 32 };
+    struct fth_request requests[DISTANCES];
+    for (size_t i = 0; i < DISTANCES; i++) {
+        struct fth_chain set = {.stride_bytes = round_bytes, .count = ways};
+        struct fth_chain other = {.start_bytes =
+                                      ways * round_bytes + (i ? (uint64_t)LEAST << (i - 1) : 0),
+                                  .stride_bytes = round_bytes,
+                                  .count = 1};
+        requests[i] = fth_request_make(plan->carveout_percent);
+        requests[i].alone = true;
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, set, 2);
+        fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, other, 1);
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, set, 1);
+    }
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(prober, requests, DISTANCES, &answers, error);
+    bool same = true, broken = false;
+    plan->line_bytes = 0;
+    for (size_t i = 0; i < DISTANCES && status == FTH_OK; i++) {
+        bool evicts = has_miss(plan, answers.items[i].cycles + 2 * ways, ways);
+        *samples += answers.items[i].count;
+        broken = broken || (evicts && !same) || (i == 0 && !evicts);
+        if (same && !evicts && i)
+            plan->line_bytes = (uint64_t)LEAST << (i - 1);
+        same = same && evicts;
+    }
+    fth_answers_fini(&answers);
+    if (status == FTH_OK && (broken || plan->line_bytes == 0))
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find the line of the L2", NULL,
+                          "which lines fall into a full set does not show where one ends");
+    return status;
+}
+
+enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size_bytes,
+                                  struct fth_cache_plan *plan, struct fth_structure *structure,
+                                  struct fth_error *error)
+{
+    uint64_t fits[POWERS];
+    *structure = (struct fth_structure){.mapping = {.modulus = 1}, .confidence = NAN};
+    *plan = (struct fth_cache_plan){
+        .path = FTH_PATH_CG, .carveout_percent = -1, .fits_bytes = size_bytes, .alone = true};
+    if (size_bytes > LARGEST || size_bytes % ((uint64_t)128 << LAST_POWER))
+        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                        "it is too large, or of a size too odd, for a look at single sets");
+    enum fth_status status = find_threshold(prober, plan, error);
+    if (status == FTH_OK)
+        status = find_fits(prober, plan, size_bytes, fits, &structure->samples, error);
+    if (status != FTH_OK)
+        return status;
+    uint64_t ways = fits[0];
+    for (unsigned i = 0; i < POWERS; i++) {
+        uint64_t lines = (uint64_t)1 << (FIRST_POWER + i);
+        if (fits[i] != (lines > ways ? lines : ways) || size_bytes % ways)
+            return fth_fail(
+                error, FTH_INCONCLUSIVE, "find sets", NULL,
+                "at a stride of %llu bytes %llu lines fit, at %llu bytes %llu: sets are "
+                "not taken in turn",
+                (unsigned long long)size_bytes >> FIRST_POWER, (unsigned long long)ways,
+                (unsigned long long)size_bytes >> (FIRST_POWER + i), (unsigned long long)fits[i]);
+    }
+    status = find_line(prober, plan, size_bytes / ways, ways, &structure->samples, error);
+    if (status != FTH_OK)
+        return status;
+    structure->ways = ways;
+    structure->sets = size_bytes / ways / plan->line_bytes;
+    structure->mapping.modulus = structure->sets;
+    snprintf(structure->index, sizeof structure->index, "mod");
+    structure->one_set = (struct fth_chain){.stride_bytes = size_bytes / ways, .count = ways};
+    /* A law that held for every stride and beginning, and for each distance. */
+    structure->confidence = (POWERS * BEGINNINGS + 5 + 1.0) / (POWERS * BEGINNINGS + 5 + 2.0);
+    return FTH_OK;
+}

@@ -1,0 +1,112 @@
+/* A cache, load by load: what a hit and a miss take, and the series of loads of a cache that
+ * overflows by one line (Mei and Chu 2017, 4.2, stage one with s = b). */
+#include "probe/probe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMINGS = 256 };
+/* A miss takes at least so much longer than a hit, or the two cannot be told apart. */
+static const double least_ratio = 1.15;
+
+/* The quantile of the hops of a walk. */
+static double quantile(const uint32_t *cycles, size_t count, double p)
+{
+    double *sorted = NULL;
+    if (count == 0 || fth_sorted_u32(cycles, count, "sort hops", &sorted, NULL) != FTH_OK)
+        return NAN;
+    double value = fth_quantile_sorted(sorted, count, p);
+    free(sorted);
+    return value;
+}
+
+enum fth_status fth_probe_hit_and_miss(const struct fth_prober *prober,
+                                       const struct fth_cache_plan *plan, double *hit_cycles,
+                                       double *miss_cycles, struct fth_error *error)
+{
+    const uint64_t lines = plan->fits_bytes / plan->line_bytes;
+    const uint64_t counts[] = {(lines + 1) / 2, 2 * lines};
+    struct fth_request requests[2];
+    for (size_t i = 0; i < 2; i++) {
+        struct fth_chain chain = {.stride_bytes = plan->line_bytes, .count = counts[i]};
+        requests[i] = fth_request_make(plan->carveout_percent);
+        fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, 1);
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, 2);
+    }
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(prober, requests, 2, &answers, error);
+    if (status != FTH_OK)
+        return status;
+    /* Of twice as much as fits most loads miss, whatever is replaced. */
+    *hit_cycles = quantile(answers.items[0].cycles + counts[0], counts[0], 0.25);
+    *miss_cycles = quantile(answers.items[1].cycles + counts[1], counts[1], 0.75);
+    fth_answers_fini(&answers);
+    if (!(*miss_cycles >= least_ratio * *hit_cycles))
+        return fth_fail(error, FTH_INCONCLUSIVE, "tell hits from misses", NULL,
+                        "loads of twice as much as fits take %.0f cycles, of half as much %.0f",
+                        *miss_cycles, *hit_cycles);
+    return FTH_OK;
+}
+
+static enum fth_status summarise(const struct fth_samples *samples, struct fth_figure *figure,
+                                 struct fth_error *error)
+{
+    struct fth_summary summary;
+    /* The first ones find cold code. */
+    const size_t skipped = TIMINGS / 2;
+    enum fth_status status =
+        fth_summary_u32(samples->cycles + skipped, samples->count - skipped, &summary, error);
+    if (status == FTH_OK)
+        *figure = (struct fth_figure){.value = summary.median,
+                                      .low = summary.p05,
+                                      .high = summary.p95,
+                                      .samples = samples->count - skipped,
+                                      .clock_mhz = samples->clock_mhz};
+    return status;
+}
+
+enum fth_status fth_probe_timing(const struct fth_prober *prober, struct fth_figure *clock_cycles,
+                                 struct fth_figure *sink_cycles, struct fth_error *error)
+{
+    static const enum fth_step_kind kinds[] = {FTH_STEP_TIME_CLOCK, FTH_STEP_TIME_SINK};
+    struct fth_request requests[2];
+    for (size_t i = 0; i < 2; i++) {
+        struct fth_chain chain = {.stride_bytes = 8, .count = TIMINGS};
+        requests[i] = fth_request_make(-1);
+        fth_request_add(&requests[i], kinds[i], FTH_PATH_CG, chain, 1);
+    }
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(prober, requests, 2, &answers, error);
+    if (status == FTH_OK)
+        status = summarise(&answers.items[0], clock_cycles, error);
+    if (status == FTH_OK)
+        status = summarise(&answers.items[1], sink_cycles, error);
+    fth_answers_fini(&answers);
+    return status;
+}
+
+void fth_overflow_fini(struct fth_overflow *overflow)
+{
+    free(overflow->cycles);
+    *overflow = (struct fth_overflow){0};
+}
+
+enum fth_status fth_probe_overflow(const struct fth_prober *prober,
+                                   const struct fth_cache_plan *plan, uint64_t passes,
+                                   struct fth_overflow *overflow, struct fth_error *error)
+{
+    *overflow = (struct fth_overflow){.lines = plan->fits_bytes / plan->line_bytes + 1};
+    struct fth_request request = fth_request_make(plan->carveout_percent);
+    struct fth_chain chain = {.stride_bytes = plan->line_bytes, .count = overflow->lines};
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, passes);
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
+    if (status != FTH_OK)
+        return status;
+    overflow->cycles = answers.items[0].cycles;
+    overflow->count = answers.items[0].count;
+    answers.items[0].cycles = NULL;
+    fth_answers_fini(&answers);
+    return FTH_OK;
+}

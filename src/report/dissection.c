@@ -1,0 +1,201 @@
+/* What dissecting found, for people: a table of sets, ways, index and policy, the reasons for what
+ * is not known, strips of hits and misses, and the ways that are replaced (Mei and Chu 2017, Fig.
+ * 11).
+ */
+#include "report/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMNS = 7, MOST_ROWS = 24, MOST_CELL = 96, STRIP = 64, MOST_PASSES = 4 };
+
+static const struct fth_report_options plain = {.utf8 = false};
+
+/* ---- the table ---- */
+
+static void write_ways(const struct fth_gpu *gpu, const char *element, char *text)
+{
+    const struct fth_attribute *list = fth_gpu_attribute(gpu, element, "set_ways");
+    double ways = fth_gpu_number(gpu, element, "ways", NAN);
+    size_t used = 0;
+    text[0] = '\0';
+    if (!isnan(ways))
+        snprintf(text, MOST_CELL, "%.0f", ways);
+    else if (list)
+        for (size_t i = 0; i < list->count && used < MOST_CELL; i++)
+            used += (size_t)snprintf(text + used, MOST_CELL - used, "%s%.0f", i ? "," : "",
+                                     list->numbers[i]);
+    else
+        snprintf(text, MOST_CELL, "?");
+}
+
+static void write_policy(const struct fth_gpu *gpu, const char *element, char *text)
+{
+    const char *policy = fth_gpu_text(gpu, element, "policy");
+    const struct fth_attribute *weights = fth_gpu_attribute(gpu, element, "way_weights");
+    size_t used = (size_t)snprintf(text, MOST_CELL, "%s", policy ? policy : "?");
+    for (size_t i = 0; weights && i < weights->count && used < MOST_CELL; i++)
+        used += (size_t)snprintf(text + used, MOST_CELL - used, "%s%.3g", i ? "," : " ",
+                                 weights->numbers[i]);
+}
+
+/* The least of those of what was found. */
+static double confidence(const struct fth_gpu *gpu, const char *element)
+{
+    static const char *const names[] = {"sets", "policy"};
+    double least = NAN;
+    for (size_t i = 0; i < FTH_COUNT(names); i++) {
+        const struct fth_attribute *attribute = fth_gpu_attribute(gpu, element, names[i]);
+        if (attribute && !isnan(attribute->confidence))
+            least = fmin(isnan(least) ? 1 : least, attribute->confidence);
+    }
+    return isnan(least) ? NAN : floor(least * 1e3) / 1e3;
+}
+
+static bool was_dissected(const struct fth_gpu *gpu, const char *element)
+{
+    return fth_gpu_attribute(gpu, element, "sets") || fth_gpu_attribute(gpu, element, "policy") ||
+           fth_gpu_unknown(gpu, element, "sets") || fth_gpu_unknown(gpu, element, "policy");
+}
+
+static void write_reasons(const struct fth_gpu *gpu, const char *element, struct fth_buffer *out)
+{
+    static const char *const names[] = {"sets", "index", "policy"};
+    const char *last = "";
+    for (size_t i = 0; i < FTH_COUNT(names); i++) {
+        const char *reason = fth_gpu_unknown(gpu, element, names[i]);
+        if (reason && strcmp(reason, last) != 0)
+            fth_buffer_format(out, "%s: %s not known: %s\n", element, names[i], reason);
+        last = reason ? reason : last;
+    }
+}
+
+enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
+                                      const struct fth_report_options *options, char **text,
+                                      size_t *size, struct fth_error *error)
+{
+    static const struct fth_column columns[COLUMNS] = {
+        {"element", "Cache", FTH_COLUMN_TEXT},     {"size_bytes", "Size", FTH_COLUMN_BYTES},
+        {"line_bytes", "Line", FTH_COLUMN_BYTES},  {"sets", "Sets", FTH_COLUMN_NUMBER},
+        {"ways", "Ways", FTH_COLUMN_TEXT},         {"index", "Index", FTH_COLUMN_TEXT},
+        {"policy", "Replacement", FTH_COLUMN_TEXT}};
+    struct fth_cell cells[MOST_ROWS * COLUMNS] = {{0}};
+    char ways[MOST_ROWS][MOST_CELL], policies[MOST_ROWS][MOST_CELL];
+    struct fth_buffer out = {0}, reasons = {0};
+    size_t rows = 0;
+    *text = NULL;
+    *size = 0;
+    options = options ? options : &plain;
+    const char *element;
+    for (size_t i = 0; (element = fth_element_name(i)) && rows < MOST_ROWS; i++) {
+        if (!was_dissected(gpu, element))
+            continue;
+        struct fth_cell *cell = &cells[rows * COLUMNS];
+        const char *index = fth_gpu_text(gpu, element, "index");
+        write_ways(gpu, element, ways[rows]);
+        write_policy(gpu, element, policies[rows]);
+        double sure = confidence(gpu, element);
+        size_t used = strlen(policies[rows]);
+        if (!isnan(sure) && used < MOST_CELL)
+            snprintf(policies[rows] + used, MOST_CELL - used, "  (confidence %.3g)", sure);
+        cell[0].text = element;
+        cell[1].number = fth_gpu_number(gpu, element, "size_bytes", NAN);
+        cell[2].number = fth_gpu_number(gpu, element, "line_bytes", NAN);
+        cell[3].number = fth_gpu_number(gpu, element, "sets", NAN);
+        cell[4].text = ways[rows];
+        cell[5].text = index ? index : "?";
+        cell[6].text = policies[rows];
+        rows++;
+        write_reasons(gpu, element, &reasons);
+    }
+    const struct fth_table table = {columns, COLUMNS, cells, rows};
+    const char *name = fth_gpu_text(gpu, "device", "name");
+    fth_buffer_format(&out, "%s\n", name ? name : "GPU");
+    if (rows)
+        fth_text_table(&table, options, &out);
+    double clock = fth_gpu_number(gpu, "device", "clock_read_cycles", NAN);
+    double timing = fth_gpu_number(gpu, "device", "timing_cycles", NAN);
+    if (!isnan(clock) && !isnan(timing))
+        fth_buffer_format(
+            &out,
+            "Reading the clock takes %g cycles, timing nothing %g: with a sample sent "
+            "off and a value waited for.\n",
+            clock, timing);
+    if (reasons.size) {
+        fth_buffer_text(&out, "\n");
+        fth_buffer_append(&out, reasons.data, reasons.size);
+    }
+    enum fth_status status = fth_buffer_take(&out, text, size, error);
+    fth_buffer_fini(&out);
+    fth_buffer_fini(&reasons);
+    return status;
+}
+
+/* ---- a series ---- */
+
+/* One pass as a strip: a place for each line, or for a few of them. */
+static void write_strip(const struct fth_series *series, size_t pass,
+                        const struct fth_report_options *options, struct fth_buffer *out)
+{
+    static const char *const utf8[] = {"·", "▒", "█"}, *const ascii[] = {".", "+", "#"};
+    size_t places = series->lines < STRIP ? series->lines : STRIP;
+    for (size_t place = 0; place < places; place++) {
+        size_t from = place * series->lines / places, to = (place + 1) * series->lines / places;
+        size_t misses = 0;
+        for (size_t line = from; line < to; line++)
+            misses += series->cycles[pass * series->lines + line] > series->threshold_cycles;
+        size_t shade = misses == 0 ? 0 : misses < to - from ? 1 : 2;
+        fth_buffer_text(out, (options->utf8 ? utf8 : ascii)[shade]);
+    }
+}
+
+/* What stands in the ways of a set, load by load. */
+static void write_replay(const struct fth_series *series, struct fth_buffer *out)
+{
+    enum { MOST_WAYS = 8 };
+    if (series->replay_count == 0 || series->ways > MOST_WAYS)
+        return;
+    uint32_t held[MOST_WAYS];
+    fth_buffer_text(out, "  one set, load by load\n  load    ");
+    for (uint32_t way = 0; way < series->ways; way++) {
+        held[way] = way;
+        fth_buffer_format(out, "  way %-2u", way + 1);
+    }
+    fth_buffer_text(out, "\n");
+    for (size_t i = 0; i < series->replay_count; i++) {
+        int into = series->replay_ways[i];
+        if (into >= 0 && (size_t)into < series->ways)
+            held[into] = series->replay_lines[i];
+        fth_buffer_format(out, "  line %-3u", series->replay_lines[i] + 1);
+        for (size_t way = 0; way < series->ways; way++)
+            fth_buffer_format(out, "  %3u%s  ", held[way] + 1, into == (int)way ? "*" : " ");
+        fth_buffer_format(out, " %s\n", into >= 0 ? "miss" : "hit");
+    }
+}
+
+enum fth_status fth_report_series(const struct fth_series *series,
+                                  const struct fth_report_options *options, char **text,
+                                  size_t *size, struct fth_error *error)
+{
+    struct fth_buffer out = {0};
+    *text = NULL;
+    *size = 0;
+    options = options ? options : &plain;
+    size_t passes = series->lines ? series->count / series->lines : 0;
+    fth_buffer_format(&out, "%s: misses of %zu lines of %llu bytes, one more than fit\n",
+                      series->element, series->lines, (unsigned long long)series->stride_bytes);
+    /* The first pass is cold. */
+    for (size_t pass = 1; pass < passes && pass <= MOST_PASSES; pass++) {
+        size_t misses = 0;
+        for (size_t line = 0; line < series->lines; line++)
+            misses += series->cycles[pass * series->lines + line] > series->threshold_cycles;
+        fth_buffer_format(&out, "  pass %zu  ", pass + 1);
+        write_strip(series, pass, options, &out);
+        fth_buffer_format(&out, "  %zu\n", misses);
+    }
+    write_replay(series, &out);
+    enum fth_status status = fth_buffer_take(&out, text, size, error);
+    fth_buffer_fini(&out);
+    return status;
+}

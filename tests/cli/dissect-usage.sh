@@ -1,0 +1,12 @@
+# What is no cache is refused; one that the GPU lacks, or that cannot be overflowed, is told, and the rest is
+# done.
+try() { fathom dissect "$@"; echo "$?: $*"; }
+try l9
+try tlb_l1
+try memory l1
+try --device sim:v10 l1
+try --format xml
+try --device sim:gtx560ti readonly constant_l1 --format csv -o out.csv
+grep -c constant_l1,sets out.csv
+try --device sim:h200 constant_l15 --json -o out.json
+try --device sim:gtx780 constant_l1 --series no/such/folder/loads.csv -o out.txt

@@ -1,0 +1,323 @@
+/* Caches of random structure are dissected: every policy, index function and shape of sets. What is
+ * found is what there is, or is said not to be known; never wrong, and sure of it.
+ *
+ *   test_dissect [FIRST LAST]      seeds of random caches; otherwise 1 to 300
+ *
+ * Most of what stays unknown are sets of different sizes that are chosen other than by turns or
+ * bits, and sets that fill so unevenly that hardly any line evicts another. */
+#include "cache/cache.h"
+#include "check.h"
+#include "probe/probe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST_RANDOM_SETS = 128, MOST_RANDOM_WAYS = 256 };
+
+/* The truth. */
+struct truth {
+    uint64_t line, sets, ways;
+    uint64_t set_ways[MOST_RANDOM_SETS];
+    bool unequal;
+    char index[64];
+    const char *policy;
+    double weights[MOST_RANDOM_WAYS];
+    bool sectors;
+};
+
+static uint64_t between(struct fth_rng *rng, uint64_t low, uint64_t high)
+{
+    return low + fth_rng_below(rng, high - low + 1);
+}
+
+static unsigned log2_of(uint64_t number)
+{
+    return 63 - (unsigned)__builtin_clzll(number);
+}
+
+/* So many bits of the address, from the line's on, ascending. */
+static void random_bits(struct fth_rng *rng, struct truth *truth)
+{
+    unsigned bit = log2_of(truth->line) + (unsigned)between(rng, 0, 3);
+    size_t used = (size_t)snprintf(truth->index, sizeof truth->index, "bits:[");
+    for (uint64_t left = truth->sets; left > 1; left /= 2) {
+        used += (size_t)snprintf(truth->index + used, sizeof truth->index - used, "%u%s", bit,
+                                 left > 2 ? "," : "]");
+        bit += (unsigned)between(rng, 1, 2);
+    }
+}
+
+static void random_index(struct fth_rng *rng, struct truth *truth)
+{
+    static const uint64_t odd[] = {3, 5, 6, 7, 10, 12, 13, 24, 31, 48, 96};
+    unsigned kind = (unsigned)fth_rng_below(rng, 7);
+    truth->sets = (uint64_t)1 << between(rng, 0, 6);
+    snprintf(truth->index, sizeof truth->index, "mod");
+    if (kind == 1 && truth->sets > 1)
+        snprintf(truth->index, sizeof truth->index, "xor");
+    if (kind == 2)
+        snprintf(truth->index, sizeof truth->index, "shift:%u", (unsigned)between(rng, 1, 4));
+    if (kind == 3 && truth->sets > 1)
+        random_bits(rng, truth);
+    if (kind >= 4)
+        truth->sets = odd[fth_rng_below(rng, FTH_COUNT(odd))];
+    if (kind == 5)
+        snprintf(truth->index, sizeof truth->index, "prime");
+    if (kind == 6)
+        snprintf(truth->index, sizeof truth->index, fth_rng_below(rng, 2) ? "xor" : "shift:%u",
+                 (unsigned)between(rng, 1, 3));
+}
+
+static struct truth random_truth(uint64_t seed)
+{
+    static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted"};
+    struct fth_rng rng;
+    struct truth truth = {.line = 0};
+    fth_rng_init(&rng, seed);
+    truth.line = (uint64_t)32 << fth_rng_below(&rng, 3);
+    truth.sectors = truth.line > 32 && fth_rng_below(&rng, 3) == 0;
+    random_index(&rng, &truth);
+    uint64_t most = 640 / truth.sets;
+    truth.ways = between(&rng, 1, fth_rng_below(&rng, 2) && most > 16 ? 16 : most);
+    truth.policy = policies[fth_rng_below(&rng, FTH_COUNT(policies))];
+    bool tree = strcmp(truth.policy, "plru") == 0;
+    while (tree && (truth.ways & (truth.ways - 1)))
+        truth.ways &= truth.ways - 1;
+    truth.unequal = !tree && truth.sets > 1 && truth.ways > 1 &&
+                    strcmp(truth.policy, "weighted") != 0 && fth_rng_below(&rng, 5) == 0;
+    for (uint64_t set = 0; set < truth.sets; set++)
+        truth.set_ways[set] = truth.unequal && fth_rng_below(&rng, 3) == 0
+                                  ? between(&rng, 1, 2 * truth.ways)
+                                  : truth.ways;
+    for (uint64_t way = 0; way < truth.ways && way < MOST_RANDOM_WAYS; way++)
+        truth.weights[way] = (double)between(&rng, 1, 4);
+    if (truth.ways > MOST_RANDOM_WAYS && strcmp(truth.policy, "weighted") == 0)
+        truth.policy = "random";
+    return truth;
+}
+
+/* A GPU with such an L1. */
+static void write_gpu(const struct truth *truth, uint64_t seed, const char *path)
+{
+    struct fth_buffer text = {0};
+    uint64_t bytes = 0;
+    for (uint64_t set = 0; set < truth->sets; set++)
+        bytes += truth->set_ways[set] * truth->line;
+    fth_buffer_format(
+        &text,
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Random\", \"sms\": 4, "
+        "\"clock_mhz\": 1000, \"compute_capability\": \"7.0\"}, \"noise\": {\"seed\": "
+        "%llu}, \"elements\": {\"l1\": {\"size_bytes\": %llu, \"line_bytes\": %llu, "
+        "\"sector_bytes\": %llu, \"latency_cycles\": 32, \"sets\": %llu, ",
+        (unsigned long long)seed, (unsigned long long)bytes, (unsigned long long)truth->line,
+        (unsigned long long)(truth->sectors ? 32 : truth->line), (unsigned long long)truth->sets);
+    if (truth->unequal) {
+        fth_buffer_text(&text, "\"set_ways\": [");
+        for (uint64_t set = 0; set < truth->sets; set++)
+            fth_buffer_format(&text, "%s%llu", set ? "," : "",
+                              (unsigned long long)truth->set_ways[set]);
+        fth_buffer_text(&text, "], ");
+    } else {
+        fth_buffer_format(&text, "\"ways\": %llu, ", (unsigned long long)truth->ways);
+    }
+    if (strcmp(truth->policy, "weighted") == 0) {
+        fth_buffer_text(&text, "\"way_weights\": [");
+        for (uint64_t way = 0; way < truth->ways; way++)
+            fth_buffer_format(&text, "%s%g", way ? "," : "", truth->weights[way]);
+        fth_buffer_text(&text, "], ");
+    }
+    fth_buffer_format(&text,
+                      "\"index\": \"%s\", \"policy\": \"%s\"}, \"l2\": {\"size_bytes\": 8388608, "
+                      "\"latency_cycles\": 220}, \"memory\": {\"latency_cycles\": 500}}}",
+                      truth->index, truth->policy);
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_gpu *gpu = NULL;
+    if (fth_gpu_read_text("random", text.data, text.size, NULL, &gpu, &error) != FTH_OK)
+        fail_msg("seed %llu: %s\n%s", (unsigned long long)seed, error.cause, text.data);
+    fth_gpu_destroy(gpu);
+    assert_int_equal(fth_file_write(path, text.data, text.size, NULL), FTH_OK);
+    fth_buffer_fini(&text);
+}
+
+/* ---- what is the same ---- */
+
+static struct fth_cache *make_cache(uint64_t line, uint64_t sets, uint64_t ways,
+                                    const uint64_t *set_ways, const char *index)
+{
+    const struct fth_cache_config config = {.line_bytes = line,
+                                            .sets = sets,
+                                            .ways = ways,
+                                            .set_ways = set_ways,
+                                            .index = index,
+                                            .policy = "lru"};
+    struct fth_cache *cache = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    if (fth_cache_create(&config, &cache, &error) != FTH_OK)
+        fail_msg("%s %s: %s", index, error.argument, error.cause);
+    return cache;
+}
+
+enum { COMPARED = 2048 };
+
+/* Whether two caches put the same lines together and have the same room for them: for each line the
+ * first line of its set, and how many fit. Where lines are numbered from does not matter: that is
+ * where the array lies, which nobody was told. */
+static bool same_sets(const struct fth_cache *a, const struct fth_cache *b, uint64_t line,
+                      uint64_t offset)
+{
+    static uint32_t first_a[1 << 16], first_b[1 << 16];
+    memset(first_a, 0xff, sizeof first_a);
+    memset(first_b, 0xff, sizeof first_b);
+    for (uint32_t i = 0; i < COMPARED; i++) {
+        uint32_t set_a = fth_cache_set(a, (offset + i) * line), set_b = fth_cache_set(b, i * line);
+        if (first_a[set_a] == UINT32_MAX)
+            first_a[set_a] = i;
+        if (first_b[set_b] == UINT32_MAX)
+            first_b[set_b] = i;
+        if (first_a[set_a] != first_b[set_b])
+            return false;
+        if (a->first[set_a + 1] - a->first[set_a] != b->first[set_b + 1] - b->first[set_b])
+            return false;
+    }
+    return true;
+}
+
+static bool same_structure(const struct truth *truth, const struct fth_structure *found)
+{
+    struct fth_cache *a = make_cache(truth->line, truth->sets, truth->ways,
+                                     truth->unequal ? truth->set_ways : NULL, truth->index);
+    struct fth_cache *b = make_cache(truth->line, found->sets, found->ways ? found->ways : 1,
+                                     found->set_ways, found->index);
+    /* Powers of two, as arrays lie at a multiple of their size; and others for the modulo. */
+    bool same = same_sets(a, b, truth->line, 0);
+    for (uint64_t offset = 1; offset < 4096 && !same; offset++)
+        same = same_sets(a, b, truth->line, offset);
+    fth_cache_destroy(a);
+    fth_cache_destroy(b);
+    return same;
+}
+
+static bool same_policy(const struct truth *truth, const struct fth_replacement *found)
+{
+    bool even = true;
+    double sum = 0;
+    if (strcmp(truth->policy, "plru") == 0 && truth->ways == 2)
+        return strcmp(found->policy, "lru") == 0; /* they are the same */
+    for (uint64_t way = 0; way < truth->ways; way++) {
+        even = even && truth->weights[way] == truth->weights[0];
+        sum += truth->weights[way];
+    }
+    if (strcmp(truth->policy, "weighted") != 0 || even)
+        return strcmp(found->policy,
+                      strcmp(truth->policy, "weighted") ? truth->policy : "random") == 0;
+    if (strcmp(found->policy, "weighted") != 0 || found->ways != truth->ways)
+        return false;
+    for (uint64_t way = 0; way < truth->ways; way++)
+        if (fabs(found->way_shares[way] - truth->weights[way] / sum) > 0.025)
+            return false;
+    return true;
+}
+
+/* ---- the loop ---- */
+
+struct score {
+    unsigned right, unknown, wrong, policy_right, policy_unknown, policy_wrong;
+};
+
+static void dissect(uint64_t seed, const char *path, struct score *score)
+{
+    const struct truth truth = random_truth(seed);
+    struct fth_device *device = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    char id[300];
+    write_gpu(&truth, seed, path);
+    snprintf(id, sizeof id, "sim:%s", path);
+    assert_int_equal(fth_device_open(id, NULL, &device, &error), FTH_OK);
+    const struct fth_prober prober = {.device = device, .sms = 4};
+    struct fth_cache_plan plan = {.path = FTH_PATH_CA,
+                                  .carveout_percent = 0,
+                                  .line_bytes = truth.line,
+                                  .threshold_cycles = 110};
+    const struct fth_capacity_plan size = {.path = FTH_PATH_CA,
+                                           .carveout_percent = 0,
+                                           .stride_bytes = truth.line,
+                                           .smallest_bytes = truth.line,
+                                           .largest_bytes = 512 << 10,
+                                           .hit_cycles = 40,
+                                           .miss_cycles = 240};
+    struct fth_capacity capacity = {0};
+    struct fth_structure structure = {0};
+    struct fth_replacement replacement = {0};
+    char what[1200] = "";
+    enum fth_status status = fth_probe_capacity(&prober, &size, &capacity, &error);
+    plan.fits_bytes = capacity.fits_bytes;
+    if (status == FTH_OK)
+        status = fth_probe_sets(&prober, &plan, &structure, &error);
+    bool named = status == FTH_OK && structure.index[0];
+    if (named && !same_structure(&truth, &structure)) {
+        score->wrong++;
+        snprintf(what, sizeof what, "found %llu sets, %llu ways, %s, sure by %.3f;",
+                 (unsigned long long)structure.sets, (unsigned long long)structure.ways,
+                 structure.index, structure.confidence);
+    } else if (named) {
+        score->right++;
+    } else {
+        score->unknown++;
+        snprintf(what, sizeof what, "sets: %s;", status == FTH_OK ? structure.hash : error.cause);
+    }
+    if (status == FTH_OK && structure.one_set.count) {
+        error = FTH_NO_ERROR;
+        status = fth_probe_policy(&prober, &plan, &structure.one_set, &replacement, &error);
+        size_t used = strlen(what);
+        if (status != FTH_OK)
+            snprintf(what + used, sizeof what - used, " policy: %s", error.cause);
+        else if (!same_policy(&truth, &replacement))
+            snprintf(what + used, sizeof what - used, " found %s", replacement.policy);
+        score->policy_unknown += status != FTH_OK;
+        score->policy_right += status == FTH_OK && same_policy(&truth, &replacement);
+        score->policy_wrong += status == FTH_OK && !same_policy(&truth, &replacement);
+    }
+    if (what[0])
+        print_message("# seed %llu (%llu sets, %llu ways%s, %s, %s): %s\n",
+                      (unsigned long long)seed, (unsigned long long)truth.sets,
+                      (unsigned long long)truth.ways, truth.unequal ? " and others" : "",
+                      truth.index, truth.policy, what);
+    fth_structure_fini(&structure);
+    fth_replacement_fini(&replacement);
+    fth_device_close(device);
+}
+
+static uint64_t first_seed = 1, last_seed = 300;
+
+static void random_structures(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/fathom-dissect-XXXXXX";
+    int file = mkstemp(path);
+    struct score score = {0};
+    assert_true(file >= 0);
+    close(file);
+    for (uint64_t seed = first_seed; seed <= last_seed; seed++)
+        dissect(seed, path, &score);
+    unlink(path);
+    print_message("# sets: %u right, %u unknown, %u wrong; policies: %u right, %u unknown, %u "
+                  "wrong\n",
+                  score.right, score.unknown, score.wrong, score.policy_right, score.policy_unknown,
+                  score.policy_wrong);
+    assert_int_equal(score.wrong, 0);
+    assert_int_equal(score.policy_wrong, 0);
+    /* To know nothing is never wrong, and not enough. */
+    assert_true((uint64_t)100 * score.right >= 85 * (last_seed - first_seed + 1));
+}
+
+int main(int count, char *words[])
+{
+    if (count > 2) {
+        first_seed = strtoull(words[1], NULL, 10);
+        last_seed = strtoull(words[2], NULL, 10);
+    }
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_structures)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
