@@ -433,6 +433,44 @@ static const char *wanted(const struct fth_dissect_options *options, char *list,
     return list;
 }
 
+/* The cache before this one in the table that it is one with, and that was dissected; NULL: none.
+ */
+static const char *same_cache(const struct fth_discovery *discovery, size_t index)
+{
+    const struct fth_attribute *with =
+        fth_gpu_attribute(discovery->gpu, caches[index].element, "shared_with");
+    for (size_t i = 0; with && i < index; i++)
+        for (size_t j = 0; j < with->count; j++)
+            if (strcmp(with->texts[j], caches[i].element) == 0 &&
+                fth_discovery_wants(discovery, caches[i].element))
+                return caches[i].element;
+    return NULL;
+}
+
+/* One piece of silicon has one structure, by whatever path it is reached. */
+static enum fth_status repeat_structure(const struct table *table, const char *from,
+                                        struct fth_error *error)
+{
+    static const char *const names[] = {"size_bytes", "sets",   "ways",       "set_ways",
+                                        "index",      "policy", "way_weights"};
+    struct fth_gpu *gpu = table->discovery->gpu;
+    char method[80];
+    snprintf(method, sizeof method, "one cache with %s", from);
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < FTH_COUNT(names) && status == FTH_OK; i++) {
+        const struct fth_attribute *known = fth_gpu_attribute(gpu, from, names[i]);
+        const char *reason = fth_gpu_unknown(gpu, from, names[i]);
+        if (known && i > 0)
+            status = note(table, *known, known->confidence, (size_t)known->samples, method, error);
+        else if (known &&
+                 known->number != fth_gpu_number(gpu, table->element, names[i], known->number))
+            status = note(table, *known, known->confidence, (size_t)known->samples, method, error);
+        else if (!known && reason)
+            status = unknown(table, names[i], reason, error);
+    }
+    return status;
+}
+
 static enum fth_status dissect_all(struct fth_discovery *discovery,
                                    const struct fth_dissect_options *options,
                                    struct fth_error *error)
@@ -451,7 +489,8 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
         char what[64];
         snprintf(what, sizeof what, "dissect %s", caches[i].element);
         fth_log_progress(options->log, what, (double)(i + 1) / (CACHES + 1));
-        status = dissect_cache(&table, error);
+        const char *same = same_cache(discovery, i);
+        status = same ? repeat_structure(&table, same, error) : dissect_cache(&table, error);
     }
     struct table l2 = {.discovery = discovery, .options = options, .element = "l2"};
     if (status == FTH_OK && fth_discovery_wants(discovery, "l2"))

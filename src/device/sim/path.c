@@ -240,8 +240,10 @@ static int64_t shared_latency(struct sim_timing *timing, const struct fth_ptx_ac
     int64_t wait = sim_slots_take(&sm->banks, time, rows > ways ? rows : ways);
     /* What goes to another SM passes between the two; what it takes there is not counted. */
     const bool own = access->target == access->who.rank;
-    wait += sim_port_move(own ? &sm->shared : &sm->cluster, own ? rates : &plan->cluster_rates, 1,
-                          time + wait, written ? 0 : bytes, written ? bytes : 0);
+    const bool whole = own && (rates->pair == 0) && exact > rows - 0.02 && exact < rows + 0.02;
+    if (!whole)
+        wait += sim_port_move(own ? &sm->shared : &sm->cluster, own ? rates : &plan->cluster_rates,
+                              1, time + wait, written ? 0 : bytes, written ? bytes : 0);
     return block_latency(plan, access->who.rank, access->target) + (ways - 1) * plan->conflict +
            wait;
 }
