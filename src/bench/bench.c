@@ -231,11 +231,12 @@ enum fth_status fth_bench_create(struct fth_device *device, const struct fth_ben
 {
     *out = NULL;
     enum fth_status status = check_names(options, error);
-    struct fth_bench *bench = status == FTH_OK ? calloc(1, sizeof *bench) : NULL;
-    if (status == FTH_OK && !bench)
-        status = no_memory(error);
-    if (status == FTH_OK)
-        status = fth_gpu_create(&bench->gpu, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_bench *bench = calloc(1, sizeof *bench);
+    if (!bench)
+        return no_memory(error);
+    status = fth_gpu_create(&bench->gpu, error);
     if (status == FTH_OK)
         status = fth_device_describe(device, bench->gpu, error);
     if (status == FTH_OK) {
@@ -250,7 +251,7 @@ enum fth_status fth_bench_create(struct fth_device *device, const struct fth_ben
         };
         status = run_wanted(&run, options, error);
     }
-    if (status == FTH_OK || (status == FTH_INTERRUPTED && bench))
+    if (status == FTH_OK || status == FTH_INTERRUPTED)
         *out = bench;
     else
         fth_bench_destroy(bench);

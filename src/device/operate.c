@@ -172,9 +172,13 @@ static enum fth_status collect(struct fth_batch *batch, uint64_t from, uint32_t 
                                uint64_t passes, uint32_t *cycles, struct fth_error *error)
 {
     uint32_t *all = malloc(blocks * passes * 4), *one = malloc((size_t)blocks * 4);
+    if (!all || !one) {
+        free(all);
+        free(one);
+        return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+    }
     enum fth_status status =
-        all && one ? batch->ops->download(batch->machine, all, from, blocks * passes * 4, error)
-                   : fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+        batch->ops->download(batch->machine, all, from, blocks * passes * 4, error);
     for (uint64_t pass = 0; pass < passes && status == FTH_OK; pass++) {
         for (uint32_t i = 0; i < blocks; i++)
             one[i] = all[i * passes + pass];

@@ -460,10 +460,10 @@ static enum fth_status repeat_structure(const struct table *table, const char *f
     for (size_t i = 0; i < FTH_COUNT(names) && status == FTH_OK; i++) {
         const struct fth_attribute *known = fth_gpu_attribute(gpu, from, names[i]);
         const char *reason = fth_gpu_unknown(gpu, from, names[i]);
-        if (known && i > 0)
-            status = note(table, *known, known->confidence, (size_t)known->samples, method, error);
-        else if (known &&
-                 known->number != fth_gpu_number(gpu, table->element, names[i], known->number))
+        /* A size that is the same stays as it was found. */
+        const bool same =
+            known && i == 0 && known->number == fth_gpu_number(gpu, table->element, names[i], NAN);
+        if (known && !same)
             status = note(table, *known, known->confidence, (size_t)known->samples, method, error);
         else if (!known && reason)
             status = unknown(table, names[i], reason, error);

@@ -96,14 +96,11 @@ enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_er
     const struct fth_attribute *l2 = fth_gpu_attribute(discovery->gpu, "l2", "size_bytes");
     struct fth_tlbs tlbs = {.count = 0};
     struct fth_gpu *gpu = discovery->gpu;
-    enum { MOST_TIMES = 3 };
-    enum fth_status status = FTH_OK;
-    for (unsigned time = 0; status == FTH_OK && time < MOST_TIMES; time++) {
-        status = fth_probe_tlbs(&discovery->prober, (uint64_t)(memory->number * tlb_part),
-                                l2 ? (uint64_t)l2->number : 1 << 20, &tlbs, error);
-        if (is_settled(&tlbs))
-            break;
-    }
+    const uint64_t l2_bytes = l2 ? (uint64_t)l2->number : 1 << 20;
+    const uint64_t most_bytes = (uint64_t)(memory->number * tlb_part);
+    enum fth_status status = fth_probe_tlbs(&discovery->prober, most_bytes, l2_bytes, &tlbs, error);
+    if (status == FTH_OK && !is_settled(&tlbs))
+        status = fth_probe_tlbs(&discovery->prober, most_bytes, l2_bytes, &tlbs, error);
     if (status != FTH_OK)
         status = fth_note_failure(gpu, names[tlbs.count < FTH_MOST_TLBS ? tlbs.count : 0],
                                   "reach_bytes", status, error);

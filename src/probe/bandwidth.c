@@ -230,7 +230,7 @@ static enum fth_status find_shape(struct search *search, size_t tries,
                                   struct fth_error *error)
 {
     struct fth_request requests[MOST_SHAPES * TRIES];
-    double ns[MOST_SHAPES * TRIES];
+    double ns[MOST_SHAPES * TRIES] = {0};
     const size_t count = search->shape_count;
     for (size_t i = 0; i < count * tries; i++)
         requests[i] = make_request(search, &search->shapes[i % count], search->sm_bytes);

@@ -21,6 +21,7 @@
 
 enum {
     BANK_BYTES = 65536,
+    CODE_AND_CHAIN = 16384, /* bytes */
     WORD_BYTES = 8,
     WORDS = BANK_BYTES / WORD_BYTES,
     REPEATS = 3, /* of everything: a hop counts as the median of them */
@@ -349,7 +350,9 @@ static enum fth_status find_l15_latency(const struct study *study, struct fth_er
                                           .short_count = less / stride,
                                           .long_count = 2 * (less / stride)};
     bool fine = false;
-    if (study->disturbed || less < 2 * l1->capacity.fits_bytes)
+    /* The code of the walk may lie in the same cache, and must have room beside them. */
+    if (study->disturbed || less < 2 * l1->capacity.fits_bytes ||
+        l15->capacity.fits_bytes < CODE_AND_CHAIN)
         return FTH_OK;
     enum fth_status status = passes_by_l1(study, less, &fine, error);
     if (status == FTH_OK && fine)

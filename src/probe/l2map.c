@@ -141,7 +141,7 @@ enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
     }
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, requests, count, &answers, error);
-    uint8_t without[PAIRS], with[PAIRS];
+    uint8_t without[PAIRS] = {0}, with[PAIRS] = {0};
     *found = (struct fth_home_mask){0};
     if (status == FTH_OK)
         find_homes(plan, &answers.items[count - 1], without);
@@ -172,7 +172,7 @@ enum fth_status fth_probe_sm_sides(const struct fth_prober *prober,
     for (size_t i = 0; i < prober->sms; i++)
         requests[i] = make_request(plan, lines, (uint32_t)i, part_touched);
     enum fth_status status = fth_ask(prober, requests, prober->sms, &answers, error);
-    uint8_t first[SIDE_LINES], each[SIDE_LINES];
+    uint8_t first[SIDE_LINES] = {0}, each[SIDE_LINES] = {0};
     for (size_t i = 0; i < prober->sms && status == FTH_OK; i++) {
         find_homes(plan, &answers.items[i], each);
         if (i == 0)

@@ -32,7 +32,7 @@ static const double same_part = 0.005, same_cycles = 0.5;
 
 double fth_agreement(const double *values, size_t count, double tolerance)
 {
-    double median, *drawn = calloc(count, sizeof *drawn);
+    double median, *drawn = count ? calloc(count, sizeof *drawn) : NULL;
     struct fth_rng rng;
     size_t same = 0;
     fth_rng_init(&rng, count);
@@ -193,13 +193,15 @@ enum fth_status fth_probe_latency(const struct fth_prober *prober,
     size_t count = 0;
     bool steady = true;
     *cycles = (struct fth_figure){.value = NAN};
-    if (!requests || !values)
-        status = fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
-    for (size_t i = 0; i < 2 * pairs && status == FTH_OK; i++)
+    if (!requests || !values) {
+        free(requests);
+        free(values);
+        return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
+    }
+    for (size_t i = 0; i < 2 * pairs; i++)
         requests[i] = warm_request(plan, i % 2 ? plan->long_count : plan->short_count,
                                    FTH_STEP_TIME_PASS, TIMED_PASSES, (uint32_t)(i / 2));
-    if (status == FTH_OK)
-        status = fth_ask(prober, requests, 2 * pairs, &answers, error);
+    status = fth_ask(prober, requests, 2 * pairs, &answers, error);
     if (status == FTH_OK)
         status = slopes(plan, &answers, values, &count, &steady, error);
     for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
@@ -210,7 +212,7 @@ enum fth_status fth_probe_latency(const struct fth_prober *prober,
         status = single_loads(prober, plan, values, &count, cycles, error);
     if (status == FTH_OK)
         status = figure_of(values, count, cycles, error);
-    for (size_t i = 0; i < pairs && plan->by_sm; i++)
+    for (size_t i = 0; i < pairs && plan->by_sm && status == FTH_OK; i++)
         plan->by_sm[i] = pairs > 1 ? values[i] : cycles->value;
     cycles->disturbed = !steady;
     fth_answers_fini(&answers);
@@ -255,10 +257,11 @@ enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count, double 
     enum fth_status status = fth_summary_u32(cycles, count, &summary, error);
     if (status == FTH_OK)
         status = fth_core_mean_u32(cycles, count, &mean, error);
-    if (status == FTH_OK && !(core = calloc(count, sizeof *core)))
-        status = fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
     if (status != FTH_OK)
         return status;
+    core = calloc(count + 1, sizeof *core);
+    if (!core)
+        return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
         if (fabs(cycles[i] - summary.median) <= fmax(2, 3 * summary.mad))

@@ -74,7 +74,7 @@ static void decide(picker *pick, const unsigned all[MOST_COUNTS],
 static void vote(const struct fth_answers *answers, double threshold, uint32_t *hops)
 {
     for (size_t hop = 0; hop < answers->items[0].count; hop++) {
-        unsigned slow = 0;
+        size_t slow = 0;
         for (size_t i = 0; i < answers->count; i++)
             slow += answers->items[i].cycles[hop] > threshold;
         hops[hop] = 2 * slow > answers->count ? UINT32_MAX : 0;

@@ -229,7 +229,7 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
     many = many > twice ? many : twice;
     struct study study = {.plan = plan, .counts = {many, many, twice, few, few}};
     const uint64_t stride = choose_stride(plan, many);
-    if (few < 2 || stride < 2 * OTHER_LINE)
+    if (few < 2 || stride < (uint64_t)2 * OTHER_LINE)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the latency spectrum", NULL,
                         few < 2 ? "the first TLB is not known" : "too little memory");
     study.stride = stride + SKEW;

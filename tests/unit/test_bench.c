@@ -44,17 +44,18 @@ static double figure_of(const struct fth_bench_series *series, const char *key)
 static void turns_are_taken_in_time(void **state)
 {
     (void)state;
+    const int64_t cycle = SIM_CYCLE;
     struct sim_slots slots = {0};
-    assert_int_equal(sim_slots_take(&slots, 10 * SIM_CYCLE, 1), 0);
-    assert_int_equal(sim_slots_take(&slots, 10 * SIM_CYCLE, 1), SIM_CYCLE);
-    assert_int_equal(sim_slots_take(&slots, 10 * SIM_CYCLE + 500, 2), SIM_CYCLE * 3 / 2);
-    assert_int_equal(sim_slots_take(&slots, 9 * SIM_CYCLE, 1), 0);
-    assert_int_equal(sim_slots_take(&slots, 9 * SIM_CYCLE, 1), 5 * SIM_CYCLE);
+    assert_int_equal(sim_slots_take(&slots, 10 * cycle, 1), 0);
+    assert_int_equal(sim_slots_take(&slots, 10 * cycle, 1), cycle);
+    assert_int_equal(sim_slots_take(&slots, 10 * cycle + 500, 2), cycle * 3 / 2);
+    assert_int_equal(sim_slots_take(&slots, 9 * cycle, 1), 0);
+    assert_int_equal(sim_slots_take(&slots, 9 * cycle, 1), 5 * cycle);
     /* Across words of 64, and so far that the ring has come round. */
-    assert_int_equal(sim_slots_take(&slots, 60 * SIM_CYCLE, 100), 0);
-    assert_int_equal(sim_slots_take(&slots, 61 * SIM_CYCLE, 1), 99 * SIM_CYCLE);
-    assert_int_equal(sim_slots_take(&slots, (int64_t)SIM_CYCLE << 20, 1), 0);
-    assert_int_equal(sim_slots_take(&slots, 10 * SIM_CYCLE, 1), 0);
+    assert_int_equal(sim_slots_take(&slots, 60 * cycle, 100), 0);
+    assert_int_equal(sim_slots_take(&slots, 61 * cycle, 1), 99 * cycle);
+    assert_int_equal(sim_slots_take(&slots, cycle << 20, 1), 0);
+    assert_int_equal(sim_slots_take(&slots, 10 * cycle, 1), 0);
     sim_slots_fini(&slots);
 }
 

@@ -83,7 +83,7 @@ void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t b
     timing->resident = resident < 1                   ? 1
                        : resident > SIM_MOST_RESIDENT ? SIM_MOST_RESIDENT
                                                       : (uint32_t)resident;
-    const uint32_t there = (blocks + plan->sms - 1) / plan->sms;
+    const uint32_t there = plan->sms ? (blocks + plan->sms - 1) / plan->sms : blocks;
     timing->crowded =
         timing->warp_count * (there < timing->resident ? there : timing->resident) > SIM_SCHEDULERS;
     for (size_t i = 0; i < (size_t)plan->sms * SIM_MOST_RESIDENT; i++)
