@@ -13,7 +13,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SECONDS ?= 60
 
-.PHONY: all tests run test bench lint sanitize fuzz dist docs install clean
+.PHONY: all tests run test bench lint sanitize fuzz dist docs install clean closure
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -58,6 +58,12 @@ fuzz:
 dist:
 	@scripts/install-deps dist
 	@scripts/dist
+
+# Random simulated GPUs, more of them than 'make test' has; ten minutes.
+closure: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) tests/test_closure
+	$(BUILD)/tests/test_closure 1 500
+	$(BUILD)/tests/test_closure noisy 1 200
 
 docs: all
 	$(BUILD)/fathom help --man > man/fathom.1

@@ -106,18 +106,16 @@ enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path
     uint64_t align = 512;
     while (align < bytes && align < MOST_ALIGN)
         align *= 2;
-    if (chain->array >= FTH_FAR_ARRAY)
-        bytes += FTH_FRONT_ROOM;
+    const uint64_t front = chain->array >= FTH_FAR_ARRAY ? FTH_FRONT_ROOM : 0;
+    const uint64_t room = front + bytes + align;
     region->huge = bytes >= huge_bytes && !region->texels;
     enum fth_status status =
-        region->huge ? reserve_huge(layout, bytes + align, error)
-                     : layout->ops->alloc(layout->machine, bytes + align, &region->memory, error);
+        region->huge ? reserve_huge(layout, room, error)
+                     : layout->ops->alloc(layout->machine, room, &region->memory, error);
     if (region->huge)
         region->memory = layout->huge;
     if (status == FTH_OK) {
-        region->address = (region->memory + align - 1) / align * align;
-        if (region->array >= FTH_FAR_ARRAY)
-            region->address += FTH_FRONT_ROOM;
+        region->address = (region->memory + align - 1) / align * align + front;
         region->bytes = bytes;
     }
     if (status == FTH_OK && region->texels)

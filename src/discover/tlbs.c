@@ -104,7 +104,7 @@ enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_er
     if (status != FTH_OK)
         status = fth_note_failure(gpu, names[tlbs.count < FTH_MOST_TLBS ? tlbs.count : 0],
                                   "reach_bytes", status, error);
-    for (size_t i = 0; i < tlbs.count && status == FTH_OK; i++)
+    for (size_t i = 0; i < tlbs.count && i < FTH_MOST_TLBS && status == FTH_OK; i++)
         status = note_level(gpu, names[i], &tlbs.levels[i], tlbs.samples, error);
     return status;
 }

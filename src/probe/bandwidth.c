@@ -229,7 +229,7 @@ static enum fth_status find_shape(struct search *search, size_t tries,
                                   struct fth_bandwidth *bandwidth, double *bytes_per_ns,
                                   struct fth_error *error)
 {
-    struct fth_request requests[MOST_SHAPES * TRIES];
+    struct fth_request requests[MOST_SHAPES * TRIES] = {{0}};
     double ns[MOST_SHAPES * TRIES] = {0};
     const size_t count = search->shape_count;
     for (size_t i = 0; i < count * tries; i++)
