@@ -235,7 +235,7 @@ static int64_t shared_latency(struct sim_timing *timing, const struct fth_ptx_ac
     /* Whole rows are taken in turns, and what a row is off from whole cycles is in the long run. */
     const struct sim_rates *rates = &plan->shared_rates;
     const double exact = (double)bytes * (written ? rates->write : rates->read) / 1e6;
-    const unsigned rows = (unsigned)(exact + 0.5);
+    const unsigned rows = (unsigned)(exact + 0.02);
     struct sim_sm *sm = &timing->sms[access->who.sm];
     int64_t wait = sim_slots_take(&sm->banks, time, rows > ways ? rows : ways);
     /* What goes to another SM passes between the two; what it takes there is not counted. */
