@@ -140,7 +140,7 @@ static void check_clock(const struct fth_gpu *gpu, struct failures *failures)
     size_t count = 0;
     for (size_t i = 0; i < FTH_COUNT(measured_by); i++) {
         clocks[count] = clock_of(gpu, measured_by[i].element, &part);
-        count += isfinite(clocks[count]);
+        count += isfinite(clocks[count]) ? 1 : 0;
     }
     if (count == 0 || fth_quantile_f64(clocks, count, 0.5, &usual, NULL) != FTH_OK)
         return;
