@@ -237,7 +237,8 @@ static enum fth_status confirm(const struct fth_prober *prober, const struct lin
     enum fth_status status = measure(prober, lengths, FTH_COUNT(lengths), &again, error);
     for (size_t i = 0; i < again.count; i++)
         same += is_fast(line, &again.points[i]) == (i % 2 == 0);
-    level->confidence = (same + 1.0) / (double)(FTH_COUNT(lengths) + 2);
+    const size_t tries = FTH_COUNT(lengths);
+    level->confidence = (same + 1.0) / ((double)tries + 2);
     return status;
 }
 

@@ -195,7 +195,8 @@ static enum fth_status confirm(struct fth_tlb_search *search, bool at_hand, doub
     }
     const unsigned here = FTH_COUNT(walks) - elsewhere;
     fth_page_walks_fini(walks, FTH_COUNT(walks));
-    *confidence = (same + 1.0) / (double)(FTH_COUNT(walks) + 2);
+    const size_t tries = FTH_COUNT(walks);
+    *confidence = (same + 1.0) / ((double)tries + 2);
     *even = same_there == elsewhere || same - same_there < here;
     return FTH_OK;
 }

@@ -271,7 +271,7 @@ static const char *code_caches(struct fth_rng *rng, struct fth_gpu *gpu)
     size_t count = fth_rng_below(rng, 4);
     uint64_t kib = between(rng, 6, 20);
     double pace = 1 + (double)fth_rng_below(rng, 10) / 10;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && i < FTH_COUNT(names); i++) {
         const char *name = names[count == 1 ? 1 : i];
         even(rng, gpu, name, kib, 32, 256);
         number(gpu, name, "cycles_per_instruction", pace);
@@ -359,7 +359,7 @@ static void tlbs(struct fth_rng *rng, struct fth_gpu *gpu)
     static const char *const names[] = {"tlb_l1", "tlb_l2"};
     size_t count = fth_rng_below(rng, 3);
     uint64_t page = (uint64_t)131072 << fth_rng_below(rng, 5), entries = between(rng, 16, 48);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && i < FTH_COUNT(names); i++) {
         text(gpu, names[i], "scope", "gpu");
         number(gpu, names[i], "page_bytes", (double)page);
         number(gpu, names[i], "entries", (double)entries);

@@ -41,8 +41,10 @@ static void assert_list(const struct fth_gpu *gpu, const char *element, const ch
                         const double *expected, size_t count)
 {
     const struct fth_attribute *list = fth_gpu_attribute(gpu, element, name);
-    if (!list)
+    if (!list) {
         fail_msg("%s.%s was not found", element, name);
+        return;
+    }
     assert_int_equal(list->count, count);
     for (size_t i = 0; i < count; i++)
         if (list->numbers[i] != expected[i])

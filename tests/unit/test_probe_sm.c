@@ -130,7 +130,7 @@ static void capacity_is_found(void **state)
     } rows[] = {
         {{.size_bytes = 24 << 10, .sector_bytes = 32, .line_bytes = 128}, false},
         {{.size_bytes = 4096, .sector_bytes = 32, .line_bytes = 32}, false},
-        {{.size_bytes = 100000 / 32 * 32, .sector_bytes = 32, .line_bytes = 32}, false},
+        {{.size_bytes = 100000, .sector_bytes = 32, .line_bytes = 32}, false},
         {{.size_bytes = 24 << 10, .sector_bytes = 32, .line_bytes = 128, .outlier_rate = 0.01},
          true},
         {{.size_bytes = 24 << 10, .sector_bytes = 32, .line_bytes = 128, .outlier_rate = 0.01},
