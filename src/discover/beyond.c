@@ -122,7 +122,7 @@ enum fth_status fth_discover_cold(struct fth_discovery *discovery, struct fth_er
     if (!choose_cold_walk(discovery->gpu, &stride, &count, &reason))
         return fth_note_unknown(discovery->gpu, "memory", "cold_latency_cycles", reason, error);
     fth_log_progress(discovery->prober.log, "memory latency with cold TLBs", 0.85);
-    struct fth_figure cold;
+    struct fth_figure cold = {.value = NAN};
     enum fth_status status = fth_probe_cold_latency(
         &discovery->prober, discovery->l2_overhead_cycles, stride, count, &cold, error);
     if (status != FTH_OK)

@@ -110,7 +110,7 @@ static int compare_counts(const void *a, const void *b)
  * program had the SM in between, nothing is left, and one pass is slow from end to end. */
 static uint64_t tame_sum(const uint64_t *counts, unsigned passes)
 {
-    uint64_t sorted[MOST_PASSES], sum = 0;
+    uint64_t sorted[MOST_PASSES] = {0}, sum = 0;
     for (unsigned i = 0; i < passes; i++)
         sorted[i] = counts[i];
     qsort(sorted, passes, sizeof *sorted, compare_counts);
