@@ -412,7 +412,8 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
     struct edge edge = {.disturbed = plan->disturbed, .low = search.threshold, .high = INFINITY};
     enum fth_status status = search_once(&search, &edge, error);
     /* A stray slow hop ends a search too early where nothing seemed to disturb. */
-    if (status == FTH_OK && capacity->confidence < least_confidence) {
+    for (unsigned more = 0; more < 2 && status == FTH_OK && capacity->confidence < least_confidence;
+         more++) {
         edge.disturbed = true;
         status = search_once(&search, &edge, error);
     }
