@@ -12,7 +12,7 @@
 
 enum {
     FIRST_WALK_BYTES = 2048, /* not more than the smallest cache */
-    REPEATS = 16,            /* SMs that do the same */
+    REPEATS = 8,             /* SMs that do the same */
     MOST_RUN = 64,           /* hops: a line has no more sectors */
     MOST_COUNTS = FIRST_WALK_BYTES / 4 + 1
 };
