@@ -119,8 +119,8 @@ void cli_print_man(void);
 
 /* ---- device.c ---- */
 
-/* Opens what --device names or, without it, the first GPU here; otherwise tells why not and returns
- * the exit code. */
+/* Opens what --device names or, without it, the first GPU here, and has what it answers recorded
+ * where --record says so; otherwise tells why not and returns the exit code. */
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device);
 /* CLI_DONE, or CLI_USAGE after a message that says what was perhaps meant. */
 int cli_check_element(const char *name);
@@ -136,6 +136,9 @@ const char *cli_fingerprint_action(size_t index);
 void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Tells the error and returns the exit code for it. */
 int cli_fail(const struct fth_error *error);
+/* Tells how measuring ended that did not end well, and returns the exit code for it; otherwise
+ * `result`. `some`: there are figures, as far as it came. */
+int cli_end_measuring(int result, enum fth_status status, const struct fth_error *error, bool some);
 /* From now on Ctrl-C, and SIGTERM, end what is under way in order; a second one ends the program.
  */
 void cli_catch_interrupts(void);

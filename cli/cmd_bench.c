@@ -21,12 +21,7 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
     int result = bench ? cli_put_bench(arguments, bench) : CLI_DONE;
     if (!kept)
         result = cli_fail(&fault);
-    if (status == FTH_INTERRUPTED && bench) {
-        cli_message("interrupted: this is what was measured until then");
-        result = CLI_INTERRUPTED;
-    } else if (status != FTH_OK) {
-        result = cli_fail(&error);
-    }
+    result = cli_end_measuring(result, status, &error, bench != NULL);
     fth_bench_destroy(bench);
     return result;
 }
@@ -56,8 +51,6 @@ static int check_names(const struct cli_arguments *arguments)
 
 static int bench(const struct cli_arguments *arguments)
 {
-    const char *record = cli_value(arguments, &cli_option_record);
-    struct fth_error error = FTH_NO_ERROR;
     struct fth_device *device = NULL;
     int result = check_names(arguments);
     if (result == CLI_DONE)
@@ -68,10 +61,7 @@ static int bench(const struct cli_arguments *arguments)
     result = cli_open_device(arguments, &device);
     if (result != CLI_DONE)
         return result;
-    if (record && fth_device_record(device, record, &error) != FTH_OK)
-        result = cli_fail(&error);
-    else
-        result = measure(arguments, device);
+    result = measure(arguments, device);
     fth_device_close(device);
     return result;
 }

@@ -114,12 +114,7 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
     }
     if (!kept)
         result = cli_fail(&fault);
-    if (status == FTH_INTERRUPTED && gpu) {
-        cli_message("interrupted: this is what was measured until then");
-        result = CLI_INTERRUPTED;
-    } else if (status != FTH_OK) {
-        result = cli_fail(&error);
-    }
+    result = cli_end_measuring(result, status, &error, gpu != NULL);
     free(texts.views);
     free(texts.rows);
     fth_gpu_destroy(gpu);
@@ -147,8 +142,6 @@ static int list_elements(const struct cli_arguments *arguments, char *list, size
 
 static int run(const struct cli_arguments *arguments)
 {
-    const char *record = cli_value(arguments, &cli_option_record);
-    struct fth_error error = FTH_NO_ERROR;
     struct fth_device *device = NULL;
     char list[CLI_MOST_ARGUMENTS * 64] = "";
     int result = list_elements(arguments, list, sizeof list);
@@ -160,10 +153,7 @@ static int run(const struct cli_arguments *arguments)
     result = cli_open_device(arguments, &device);
     if (result != CLI_DONE)
         return result;
-    if (record && fth_device_record(device, record, &error) != FTH_OK)
-        result = cli_fail(&error);
-    else
-        result = measure(arguments, device, list[0] ? list : NULL);
+    result = measure(arguments, device, list[0] ? list : NULL);
     fth_device_close(device);
     return result;
 }

@@ -56,9 +56,7 @@ static int measure(const struct cli_arguments *arguments, size_t runs,
     int result = cli_open_device(arguments, &device);
     if (result != CLI_DONE)
         return result;
-    const char *record = cli_value(arguments, &cli_option_record);
-    if ((record && fth_device_record(device, record, &error) != FTH_OK) ||
-        fth_fingerprint_measure(device, runs, &cli_log, fingerprint, &error) != FTH_OK ||
+    if (fth_fingerprint_measure(device, runs, &cli_log, fingerprint, &error) != FTH_OK ||
         fth_device_finish(device, &error) != FTH_OK)
         result = cli_fail(&error);
     fth_device_close(device);

@@ -68,20 +68,13 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
         tell_missing(only, gpu);
     if (!kept)
         result = cli_fail(&fault);
-    if (status == FTH_INTERRUPTED && gpu) {
-        cli_message("interrupted: this is what was measured until then");
-        result = CLI_INTERRUPTED;
-    } else if (status != FTH_OK) {
-        result = cli_fail(&error);
-    }
+    result = cli_end_measuring(result, status, &error, gpu != NULL);
     fth_gpu_destroy(gpu);
     return result;
 }
 
 static int topo(const struct cli_arguments *arguments)
 {
-    const char *record = cli_value(arguments, &cli_option_record);
-    struct fth_error error = FTH_NO_ERROR;
     struct fth_device *device = NULL;
     int result = check_only(cli_value(arguments, &option_only));
     if (result == CLI_DONE)
@@ -94,10 +87,7 @@ static int topo(const struct cli_arguments *arguments)
     result = cli_open_device(arguments, &device);
     if (result != CLI_DONE)
         return result;
-    if (record && fth_device_record(device, record, &error) != FTH_OK)
-        result = cli_fail(&error);
-    else
-        result = measure(arguments, device);
+    result = measure(arguments, device);
     fth_device_close(device);
     return result;
 }

@@ -68,8 +68,15 @@ static int fail_to_open(const struct fth_error *error)
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device)
 {
     const char *wanted = cli_value(arguments, &cli_option_device);
+    const char *record = cli_value(arguments, &cli_option_record);
     struct fth_error error = FTH_NO_ERROR;
     enum fth_status status =
         wanted ? fth_device_open(wanted, &cli_log, device, &error) : open_default(device, &error);
-    return status == FTH_OK ? CLI_DONE : fail_to_open(&error);
+    if (status != FTH_OK)
+        return fail_to_open(&error);
+    if (!record || fth_device_record(*device, record, &error) == FTH_OK)
+        return CLI_DONE;
+    fth_device_close(*device);
+    *device = NULL;
+    return cli_fail(&error);
 }

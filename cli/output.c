@@ -152,6 +152,15 @@ void cli_catch_interrupts(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
+int cli_end_measuring(int result, enum fth_status status, const struct fth_error *error, bool some)
+{
+    if (status == FTH_INTERRUPTED && some) {
+        cli_message("interrupted: this is what was measured until then");
+        return CLI_INTERRUPTED;
+    }
+    return status == FTH_OK ? result : cli_fail(error);
+}
+
 const struct fth_log cli_log = {tell, show_progress, is_interrupted, NULL};
 
 const char *cli_format(const struct cli_arguments *arguments)
