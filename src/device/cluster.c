@@ -19,16 +19,6 @@ static const char operation[] = "check request";
 /* No hop takes longer, with the clock at its lowest; a launch that takes longer hangs. */
 static const double slowest_hop_s = 10e-6, shortest_limit_s = 3;
 
-static uint64_t common_factor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static enum fth_status check_chain(const struct fth_chain *chain, struct fth_error *error)
 {
     if (chain->stride_bytes == 0 || chain->stride_bytes % ELEMENT_BYTES)
@@ -48,7 +38,7 @@ static enum fth_status check_chain(const struct fth_chain *chain, struct fth_err
                         "%" PRIu64 " elements %" PRIu64 " bytes apart from %" PRIu64
                         " on end beyond the %" PRIu64 " bytes of shared memory",
                         chain->count, chain->stride_bytes, chain->start_bytes, SHARED_BYTES);
-    if (common_factor(fth_chain_step(chain), chain->count) != 1)
+    if (fth_common_factor(fth_chain_step(chain), chain->count) != 1)
         return fth_fail(error, FTH_INVALID, operation, "cluster.chain.step",
                         "%" PRIu64 " and the %" PRIu64 " elements have a common factor",
                         chain->step, chain->count);
@@ -72,10 +62,8 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
     if (request->sm != FTH_ANY_SM)
         return fth_fail(error, FTH_INVALID, operation, "sm",
                         "the GPU chooses where a cluster runs");
-    if (request->carveout_percent < -1 || request->carveout_percent > 100)
-        return fth_fail(error, FTH_INVALID, operation, "carveout_percent",
-                        "%d is neither -1 nor within 0 to 100", request->carveout_percent);
-    return check_chain(&cluster->chain, error);
+    enum fth_status status = fth_check_carveout(request, error);
+    return status == FTH_OK ? check_chain(&cluster->chain, error) : status;
 }
 
 static void write(const struct fth_request *request, struct fth_buffer *text)

@@ -46,6 +46,8 @@ struct fth_chain {
 
 /* Its step, 1 where it is not said. */
 uint64_t fth_chain_step(const struct fth_chain *chain);
+/* The largest common factor, by which a step and a count go together or not. */
+uint64_t fth_common_factor(uint64_t a, uint64_t b);
 
 enum fth_step_kind {
     FTH_STEP_WALK,      /* no samples */

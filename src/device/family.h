@@ -73,6 +73,9 @@ void fth_stream_disturb(struct fth_batch *batch);
 /* Frees what streams hold of the machine. */
 void fth_stream_release(struct fth_batch *batch);
 void fth_operate_release(struct fth_batch *batch);
+/* What every request is held to: a carve-out that there is. */
+FTH_MUST_USE enum fth_status fth_check_carveout(const struct fth_request *request,
+                                                struct fth_error *error);
 /* NULL for the chase. */
 const struct fth_family_ops *fth_family_of(enum fth_family family);
 

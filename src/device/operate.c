@@ -74,12 +74,10 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
                         "%" PRIu32 " is not within 1 to 1024", operate->threads);
     if (request->sm != FTH_ANY_SM)
         return fth_fail(error, FTH_INVALID, operation, "sm", "the GPU chooses where blocks run");
-    if (request->carveout_percent < -1 || request->carveout_percent > 100)
-        return fth_fail(error, FTH_INVALID, operation, "carveout_percent",
-                        "%d is neither -1 nor within 0 to 100", request->carveout_percent);
     if (request->cold)
         return fth_fail(error, FTH_INVALID, operation, "cold", "the operations meet what is there");
-    return check_places(operate, error);
+    enum fth_status status = fth_check_carveout(request, error);
+    return status == FTH_OK ? check_places(operate, error) : status;
 }
 
 static void write(const struct fth_request *request, struct fth_buffer *text)

@@ -43,6 +43,14 @@ uint64_t fth_chain_step(const struct fth_chain *chain)
 
 /* ---- check ---- */
 
+enum fth_status fth_check_carveout(const struct fth_request *request, struct fth_error *error)
+{
+    if (request->carveout_percent >= -1 && request->carveout_percent <= 100)
+        return FTH_OK;
+    return fth_fail(error, FTH_INVALID, operation, "carveout_percent",
+                    "%d is neither -1 nor within 0 to 100", request->carveout_percent);
+}
+
 /* An array belongs to one kind of memory. */
 enum memory { MEMORY_GLOBAL, MEMORY_TEXTURE, MEMORY_CONSTANT, MEMORY_SHARED };
 
@@ -73,7 +81,7 @@ static uint64_t element_bytes(const struct fth_step *step)
     return memories[memory_of(step->path)].element_bytes * (step->reverse ? 2 : 1);
 }
 
-static uint64_t common_factor(uint64_t a, uint64_t b)
+uint64_t fth_common_factor(uint64_t a, uint64_t b)
 {
     while (b) {
         uint64_t rest = a % b;
@@ -123,7 +131,7 @@ static enum fth_status check_chain(const struct fth_step *step, size_t index,
                       " on end beyond the %" PRIu64 " bytes of %s",
                       chain->count, chain->stride_bytes, chain->start_bytes, most,
                       memories[memory].name);
-    if (common_factor(fth_chain_step(chain), chain->count) != 1)
+    if (fth_common_factor(fth_chain_step(chain), chain->count) != 1)
         return refuse(error, index, "chain.step",
                       "%" PRIu64 " and the %" PRIu64 " elements have a common factor", chain->step,
                       chain->count);
@@ -252,10 +260,7 @@ enum fth_status fth_request_check(const struct fth_request *request, struct fth_
     if (samples > MOST_SAMPLES)
         return fth_fail(error, FTH_INVALID, operation, "steps",
                         "%" PRIu64 " samples are more than %" PRIu64, samples, MOST_SAMPLES);
-    if (request->carveout_percent < -1 || request->carveout_percent > 100)
-        return fth_fail(error, FTH_INVALID, operation, "carveout_percent",
-                        "%d is neither -1 nor within 0 to 100", request->carveout_percent);
-    return FTH_OK;
+    return fth_check_carveout(request, error);
 }
 
 /* UINT64_MAX where it does not fit. */

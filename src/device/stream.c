@@ -131,10 +131,7 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
                         "only one pass over an array in global memory for all blocks can be cold");
     if (request->sm != FTH_ANY_SM)
         return fth_fail(error, FTH_INVALID, operation, "sm", "a stream has no SM of its own");
-    if (request->carveout_percent < -1 || request->carveout_percent > 100)
-        return fth_fail(error, FTH_INVALID, operation, "carveout_percent",
-                        "%d is neither -1 nor within 0 to 100", request->carveout_percent);
-    return FTH_OK;
+    return fth_check_carveout(request, error);
 }
 
 static void write_text(const struct fth_request *request, struct fth_buffer *text)

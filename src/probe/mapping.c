@@ -151,16 +151,6 @@ static uint64_t judge(const struct fth_mapping *mapping, const struct fth_evicti
 
 /* ---- candidates ---- */
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static struct fth_mapping guess_modulo(const struct fth_evictions *evictions, unsigned shift)
 {
     struct fth_mapping mapping = {.kind = FTH_MAPPING_MOD, .shift = shift, .modulus = 0};
@@ -168,7 +158,7 @@ static struct fth_mapping guess_modulo(const struct fth_evictions *evictions, un
         for (size_t k = 0; k < evictions->items[i].count; k++) {
             uint64_t x = evictions->items[i].line >> shift;
             uint64_t y = (uint64_t)evictions->items[i].victims[k] >> shift;
-            mapping.modulus = common_divisor(mapping.modulus, x > y ? x - y : y - x);
+            mapping.modulus = fth_common_factor(mapping.modulus, x > y ? x - y : y - x);
         }
     mapping.modulus = mapping.modulus ? mapping.modulus : 1;
     return mapping;
