@@ -57,7 +57,8 @@ static enum fth_status median_of(const struct fth_samples *samples, double *medi
 }
 
 /* One target: the slopes of the longer chain's passes against the shorter one's median; of short
- * chains, those in which nothing happened, as many for each target. */
+ * chains, those in which nothing happened. A slope far from its target's median met a disturbance,
+ * and stays out of the pool. */
 static enum fth_status add_target(const struct fth_samples *less, const struct fth_samples *more,
                                   bool steady, struct pool *pool, struct fth_figure *figure,
                                   struct fth_error *error)
@@ -77,7 +78,10 @@ static enum fth_status add_target(const struct fth_samples *less, const struct f
     if (status == FTH_OK)
         status = figure_of(slopes, count, more->clock_mhz, figure, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++)
-        pool->medians[pool->count++] = figure->value;
+        if (fabs(slopes[i] - figure->value) <= steady_part * figure->value) {
+            pool->slopes[pool->count] = slopes[i];
+            pool->medians[pool->count++] = figure->value;
+        }
     return status;
 }
 
