@@ -174,6 +174,8 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
                                   struct fth_error *error)
 {
     char room[128] = "";
+    if (found->unsettled)
+        snprintf(room, sizeof room, "lines leave before anything else is touched");
     if (found->partitions.value > 1 && found->near_onset.value && found->near_full_miss.value)
         snprintf(room, sizeof room,
                  "lines stay near up to %.1f MiB, and none does from %.1f MiB on",

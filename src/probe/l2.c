@@ -46,6 +46,9 @@ static const double line_footprint = 1.6;
 static const double footprints[] = {0.3, 0.45, 0.6, 0.75, 0.9, 1.1, 1.25};
 enum { FOOTPRINTS = FTH_COUNT(footprints), FIRST_WITHIN = 2, LAST_WITHIN = 4 };
 
+/* Of loads that are a plateau at least, and what a near one may be off from L2's latency. */
+static const double least_plateau = 0.1, near_part = 0.05;
+
 /* ---- decisions ---- */
 
 enum { DRAWS = 200 };
@@ -279,6 +282,24 @@ static struct fth_request make_request(struct l2 *l2, uint64_t bytes, uint64_t s
     return request;
 }
 
+/* The latency of those that are neither near nor from memory. */
+static enum fth_status find_far(struct l2 *l2, const struct fth_samples *samples,
+                                struct fth_error *error)
+{
+    uint32_t *between = calloc(samples->count, sizeof *between);
+    if (!between)
+        return fth_fail(error, FTH_NO_MEMORY, "find partitions", NULL, "out of memory");
+    size_t count = 0;
+    for (size_t i = 0; i < samples->count; i++)
+        if (samples->cycles[i] > l2->near_edge && samples->cycles[i] <= l2->memory_edge)
+            between[count++] = samples->cycles[i];
+    enum fth_status status = fth_plateau_figure(between, count, l2->plan->overhead_cycles,
+                                                &l2->found->far_latency, error);
+    l2->found->far_latency.clock_mhz = samples->clock_mhz;
+    free(between);
+    return status;
+}
+
 /* What near hits take at most: some quartiles' distances above the upper quartile, which a few
  * slow ones do not move. */
 static enum fth_status find_near_edge(struct l2 *l2, const struct fth_samples *samples,
@@ -293,10 +314,33 @@ static enum fth_status find_near_edge(struct l2 *l2, const struct fth_samples *s
         l2->near_edge = high + 2.5 * (high - low) + 4;
     }
     free(sorted);
-    if (status == FTH_OK && l2->near_edge >= l2->memory_edge)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find partitions", NULL,
-                          "L2 and memory take about as long");
     return status;
+}
+
+/* Lines that leave before anything is touched, as new ones do where what was used most often stays:
+ * their plateaus tell what is near, and of how many partitions they are. */
+static enum fth_status find_unsettled(struct l2 *l2, const struct fth_samples *samples,
+                                      struct fth_error *error)
+{
+    const double near = l2->plan->overhead_cycles + l2->plan->l2_cycles;
+    struct fth_clusters plateaus;
+    enum fth_status status =
+        fth_modes_u32(samples->cycles, samples->count, least_plateau, &plateaus, error);
+    if (status != FTH_OK)
+        return status;
+    if (plateaus.count < 2 || fabs(plateaus.items[0].median - near) > near_part * near ||
+        plateaus.thresholds[0] >= l2->memory_edge)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find partitions", NULL,
+                        "L2 and memory take about as long");
+    l2->near_edge = plateaus.thresholds[0];
+    const struct fth_fates fates =
+        fth_fates_count(samples->cycles, samples->count, l2->near_edge, l2->memory_edge);
+    const struct fth_decision partitions = fth_decide_partitions(&fates, 1);
+    if (partitions.value < 2)
+        return FTH_OK;
+    l2->found->partitions = partitions;
+    l2->found->unsettled = true;
+    return find_far(l2, samples, error);
 }
 
 static enum fth_status ask_fates(struct l2 *l2, const struct fth_request *requests, size_t count,
@@ -362,27 +406,10 @@ static enum fth_status find_line(struct l2 *l2, struct fth_error *error)
     return status;
 }
 
-/* The latency of those that are neither near nor from memory. */
-static enum fth_status find_far(struct l2 *l2, const struct fth_samples *samples,
-                                struct fth_error *error)
-{
-    uint32_t *between = calloc(samples->count, sizeof *between);
-    if (!between)
-        return fth_fail(error, FTH_NO_MEMORY, "find partitions", NULL, "out of memory");
-    size_t count = 0;
-    for (size_t i = 0; i < samples->count; i++)
-        if (samples->cycles[i] > l2->near_edge && samples->cycles[i] <= l2->memory_edge)
-            between[count++] = samples->cycles[i];
-    enum fth_status status = fth_plateau_figure(between, count, l2->plan->overhead_cycles,
-                                                &l2->found->far_latency, error);
-    l2->found->far_latency.clock_mhz = samples->clock_mhz;
-    free(between);
-    return status;
-}
-
 static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
 {
     struct fth_l2_found *found = l2->found;
+    struct fth_decision partitions = {0};
     uint64_t wholes[FOOTPRINTS], bytes[FOOTPRINTS], strides[FOOTPRINTS];
     struct fth_fates fates[FOOTPRINTS];
     struct fth_answers answers = {0};
@@ -397,12 +424,13 @@ static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
     }
     enum fth_status status = find_fates(l2, bytes, strides, FOOTPRINTS, &answers, fates, error);
     if (status == FTH_OK) {
-        found->partitions =
-            fth_decide_partitions(&fates[FIRST_WITHIN], LAST_WITHIN - FIRST_WITHIN + 1);
+        partitions = fth_decide_partitions(&fates[FIRST_WITHIN], LAST_WITHIN - FIRST_WITHIN + 1);
         /* No far lines say something only where lines stay for a while, and leave in the end. */
-        if (found->partitions.value == 1 &&
+        if (partitions.value == 1 &&
             (!found->line.value || share(fates[0].near_count, &fates[0]) < 0.5))
-            found->partitions = (struct fth_decision){0};
+            partitions = (struct fth_decision){0};
+        if (partitions.value)
+            found->partitions = partitions;
         struct fth_decision *const ends[] = {
             [0] = &found->onset,
             [OF_END] = &found->full_miss,
@@ -418,7 +446,7 @@ static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
     size_t most = FIRST_WITHIN;
     for (size_t i = FIRST_WITHIN; i <= LAST_WITHIN && status == FTH_OK; i++)
         most = fates[i].far_count > fates[most].far_count ? i : most;
-    if (status == FTH_OK && found->partitions.value > 1)
+    if (status == FTH_OK && partitions.value > 1)
         status = find_far(l2, &answers.items[most], error);
     fth_answers_fini(&answers);
     return status;
@@ -538,6 +566,8 @@ static enum fth_status calibrate(struct l2 *l2, struct fth_error *error)
     if (status == FTH_OK) {
         l2->found->samples += answers.items[1].count;
         status = find_near_edge(l2, &answers.items[1], error);
+        if (status == FTH_OK && l2->near_edge >= l2->memory_edge)
+            status = find_unsettled(l2, &answers.items[1], error);
     }
     fth_answers_fini(&answers);
     return status;

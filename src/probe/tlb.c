@@ -46,6 +46,7 @@ struct study {
     size_t known;          /* levels */
     bool steady;           /* the same pages miss them in every pass */
     double first_extra;    /* cycles of the first load of a walk */
+    struct fth_crowd crowd;
     size_t samples;
 };
 
@@ -71,6 +72,7 @@ static enum fth_status open_pages(const struct study *study, uint64_t stride, ui
         most = least(most, study->most_bytes / stride - 1);
     enum fth_status status = fth_pages_open(study->prober, stride, most, pages, error);
     pages->first_extra = study->first_extra;
+    pages->crowd = study->crowd;
     return status;
 }
 
@@ -87,6 +89,17 @@ static enum fth_status walk_once(struct fth_pages *pages, uint64_t count,
     *walk = (struct fth_page_walk){
         .count = count, .passes = fth_page_passes(count, count > MANY_PAGES ? FEW_PASSES : PASSES)};
     return fth_pages_walk(pages, walk, 1, error);
+}
+
+/* Leaves out what pages pay that never fit. */
+static void excuse_crowd(const struct fth_pages *pages, struct fth_page_walk *walk)
+{
+    for (uint64_t i = 0; i < walk->count; i++)
+        if (fth_pages_is_crowded(pages, &pages->crowd, walk->first + i)) {
+            walk->mean[i] = 0;
+            for (unsigned pass = 0; pass < walk->passes; pass++)
+                walk->excess[pass * walk->count + i] = 0;
+        }
 }
 
 /* Finds how many neighbours fit into the first level at this stride, wherever they begin: groups
@@ -108,6 +121,7 @@ static enum fth_status settle(const struct study *study, struct fth_pages *pages
         if (status != FTH_OK)
             break;
         for (size_t i = 0; i < FTH_COUNT(walks); i++) {
+            excuse_crowd(pages, &walks[i]);
             struct fth_page_misses misses = fth_rung_misses(&walks[i], &study->first);
             over = over || fth_rung_over(&misses, walks[i].count, &study->first);
         }
@@ -300,9 +314,32 @@ static enum fth_status find_page(struct study *study, struct sight *sight,
 
 /* ---- the whole level ---- */
 
+/* Where the page of the samples is alone in its set, a page more that falls there is never at hand,
+ * and seems to cost nothing. With twice as many pages as fit all miss but it and the next such one:
+ * the entries are one less, then. */
+static void find_crowd(const struct fth_tlb_search *search, const struct fth_page_walk *walk,
+                       struct fth_tlb_level *level, struct fth_crowd *crowd)
+{
+    const struct fth_crowd one = {.page_bytes = level->page_bytes, .entries = level->entries - 1};
+    unsigned spared = 0;
+    if (level->entries < 2 || !level->steady)
+        return;
+    for (uint64_t i = 1; i < walk->count; i++) {
+        const bool crowded = fth_pages_is_crowded(search->pages, &one, i);
+        if (fth_rung_missed(walk, search->rung, i) == crowded)
+            return;
+        spared += crowded;
+    }
+    if (spared < 2)
+        return;
+    level->entries--;
+    *crowd = one;
+}
+
 /* What those that miss pay beyond those that do not, from a walk over twice what fits. */
 static enum fth_status find_penalty(struct fth_tlb_search *search, uint64_t count,
-                                    struct fth_tlb_level *level, struct fth_error *error)
+                                    struct fth_tlb_level *level, struct fth_crowd *crowd,
+                                    struct fth_error *error)
 {
     const struct fth_rung *rung = search->rung;
     const unsigned passes = fth_page_passes(count, PASSES);
@@ -324,6 +361,10 @@ static enum fth_status find_penalty(struct fth_tlb_search *search, uint64_t coun
     level->penalty_cycles = interval.estimate;
     level->penalty_low = interval.low;
     level->penalty_high = interval.high;
+    if (status == FTH_OK && rung->below == 0) {
+        find_crowd(search, &walk, level, crowd);
+        crowd->cycles = level->penalty_cycles;
+    }
     free(paid);
     fth_page_walks_fini(&walk, 1);
     return status;
@@ -351,7 +392,8 @@ static enum fth_status find_level(struct study *study, struct sight *sight,
     if (status == FTH_OK)
         status = fth_tlb_find_entries(&search, before, level, error);
     if (status == FTH_OK && search.over)
-        status = find_penalty(&search, least(2 * search.over, pages.most), level, error);
+        status =
+            find_penalty(&search, least(2 * search.over, pages.most), level, &study->crowd, error);
     close_pages(study, &pages);
     return status;
 }
@@ -418,6 +460,8 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
         }
         study->known = ++tlbs->count;
         study->steady = study->steady && level->steady;
+        if (study->known == 1)
+            fth_pages_crowd(spread, &study->crowd);
         last = sight;
         last.rung.value = last.rung.below + level->penalty_cycles;
         status = find_next(study, spread, &last, level, &sight, error);
