@@ -7,11 +7,7 @@
  * Neighbours are walked in groups that overlap by one: the first load of a walk takes a little more
  * or less than the others, so each line's figure comes from a place that is not the first. Only
  * until it is known how many neighbours fit, each line is walked by itself, and the difference is
- * taken off.
- *
- * The samples are written all the time, so that their page is always in use. Where a set of the
- * first TLB has one way, a page that falls into the samples' set is never at hand: these are known
- * once the TLB is (tlb.c), and what they pay is taken off. */
+ * taken off. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -124,24 +120,6 @@ void fth_pages_pay(struct fth_pages *pages, uint64_t count, double cycles)
     pages->paid = cycles;
 }
 
-/* In pages of the first TLB, as that deals them out to its sets; the samples are in page 0. */
-bool fth_pages_is_crowded(const struct fth_pages *pages, const struct fth_crowd *crowd,
-                          uint64_t place)
-{
-    if (crowd->entries == 0)
-        return false;
-    uint64_t page = (FTH_FRONT_ROOM + place * pages->stride_bytes) / crowd->page_bytes;
-    return page && page % crowd->entries == 0;
-}
-
-void fth_pages_crowd(struct fth_pages *pages, const struct fth_crowd *crowd)
-{
-    pages->crowd = *crowd;
-    for (uint64_t i = 0; i < pages->known && pages->paid == 0; i++)
-        if (fth_pages_is_crowded(pages, crowd, i))
-            pages->alone[i] -= crowd->cycles;
-}
-
 void fth_page_walks_fini(struct fth_page_walk *walks, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -198,8 +176,6 @@ static enum fth_status take_alone(struct fth_pages *pages, const struct fth_requ
                 pages->alone[first + i] -= pages->paid;
             if (first && pages->group == 1)
                 pages->alone[first + i] -= pages->first_extra;
-            if (pages->paid == 0 && fth_pages_is_crowded(pages, &pages->crowd, first + i))
-                pages->alone[first + i] -= pages->crowd.cycles;
         }
         cycles += chain->count * (1 + alone_passes(pages));
     }

@@ -318,12 +318,6 @@ double fth_same_fates(const uint32_t *a, const uint32_t *b, size_t count, double
 /* ---- pages.c ---- */
 
 /* A chain of loads far apart, one line each, and what each line costs while its page is at hand. */
-/* Pages that have to share their one entry of the first level with the page of the samples, and are
- * never found there: one of so many, in its own order. */
-struct fth_crowd {
-    uint64_t page_bytes, entries; /* 0: there are none */
-    double cycles;                /* that each load from them pays */
-};
 struct fth_pages {
     const struct fth_prober *prober;
     uint64_t stride_bytes;
@@ -332,7 +326,6 @@ struct fth_pages {
     double first_extra;     /* what the first load of a walk takes more; the caller's to set */
     uint64_t by_themselves; /* lines that were walked so before larger groups were known to fit */
     double paid;            /* cycles that each load of a group pays for its page all the same */
-    struct fth_crowd crowd; /* what some pay even by themselves */
     double *alone;          /* [most] cycles of a load with its page at hand; of `known` of them */
     uint64_t known;
     size_t samples;
@@ -360,11 +353,6 @@ void fth_pages_close(struct fth_pages *pages);
 void fth_pages_fit(struct fth_pages *pages, uint64_t count);
 /* In a walk over so many every load pays so much, and no more, so that they make a group, too. */
 void fth_pages_pay(struct fth_pages *pages, uint64_t count, double cycles);
-/* What was walked before it was known is put right, too. */
-void fth_pages_crowd(struct fth_pages *pages, const struct fth_crowd *crowd);
-/* Whether that load's page is one of them. */
-bool fth_pages_is_crowded(const struct fth_pages *pages, const struct fth_crowd *crowd,
-                          uint64_t place);
 /* Walks, each with `count`, `warm` and `passes` set; all of them are to be finished. */
 FTH_MUST_USE enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *walks,
                                             size_t count, struct fth_error *error);

@@ -46,7 +46,7 @@ struct study {
     size_t known;          /* levels */
     bool steady;           /* the same pages miss them in every pass */
     double first_extra;    /* cycles of the first load of a walk */
-    struct fth_crowd crowd;
+    size_t paying;         /* loads that paid what the level that was looked at last costs */
     size_t samples;
 };
 
@@ -72,7 +72,6 @@ static enum fth_status open_pages(const struct study *study, uint64_t stride, ui
         most = least(most, study->most_bytes / stride - 1);
     enum fth_status status = fth_pages_open(study->prober, stride, most, pages, error);
     pages->first_extra = study->first_extra;
-    pages->crowd = study->crowd;
     return status;
 }
 
@@ -89,17 +88,6 @@ static enum fth_status walk_once(struct fth_pages *pages, uint64_t count,
     *walk = (struct fth_page_walk){
         .count = count, .passes = fth_page_passes(count, count > MANY_PAGES ? FEW_PASSES : PASSES)};
     return fth_pages_walk(pages, walk, 1, error);
-}
-
-/* Leaves out what pages pay that never fit. */
-static void excuse_crowd(const struct fth_pages *pages, struct fth_page_walk *walk)
-{
-    for (uint64_t i = 0; i < walk->count; i++)
-        if (fth_pages_is_crowded(pages, &pages->crowd, walk->first + i)) {
-            walk->mean[i] = 0;
-            for (unsigned pass = 0; pass < walk->passes; pass++)
-                walk->excess[pass * walk->count + i] = 0;
-        }
 }
 
 /* Finds how many neighbours fit into the first level at this stride, wherever they begin: groups
@@ -121,7 +109,6 @@ static enum fth_status settle(const struct study *study, struct fth_pages *pages
         if (status != FTH_OK)
             break;
         for (size_t i = 0; i < FTH_COUNT(walks); i++) {
-            excuse_crowd(pages, &walks[i]);
             struct fth_page_misses misses = fth_rung_misses(&walks[i], &study->first);
             over = over || fth_rung_over(&misses, walks[i].count, &study->first);
         }
@@ -314,31 +301,56 @@ static enum fth_status find_page(struct study *study, struct sight *sight,
 
 /* ---- the whole level ---- */
 
-/* Where the page of the samples is alone in its set, a page more that falls there is never at hand,
- * and seems to cost nothing. With twice as many pages as fit all miss but it and the next such one:
- * the entries are one less, then. */
-static void find_crowd(const struct fth_tlb_search *search, const struct fth_page_walk *walk,
-                       struct fth_tlb_level *level, struct fth_crowd *crowd)
+/* The samples are written all the time, so that their page is always in use. Where it is alone in
+ * its set of the first level, another page that falls there is never at hand, so that it seems to
+ * cost nothing and to fit. Then of twice as many pages as fit all miss but it and the next such
+ * one, and the entries are one less. */
+static bool is_crowded(const struct fth_tlb_search *search, const struct fth_page_walk *walk,
+                       const struct fth_tlb_level *level)
 {
-    const struct fth_crowd one = {.page_bytes = level->page_bytes, .entries = level->entries - 1};
     unsigned spared = 0;
     if (level->entries < 2 || !level->steady)
-        return;
+        return false;
     for (uint64_t i = 1; i < walk->count; i++) {
-        const bool crowded = fth_pages_is_crowded(search->pages, &one, i);
-        if (fth_rung_missed(walk, search->rung, i) == crowded)
-            return;
-        spared += crowded;
+        /* The samples are in page 0. */
+        uint64_t page = (FTH_FRONT_ROOM + i * search->pages->stride_bytes) / level->page_bytes;
+        const bool spare = page % (level->entries - 1) == 0;
+        if (fth_rung_missed(walk, search->rung, i) == spare)
+            return false;
+        spared += spare;
     }
-    if (spared < 2)
-        return;
-    level->entries--;
-    *crowd = one;
+    return spared >= 2;
+}
+
+/* Whether a place pays about as much as most do. Of an outer level, one that is never at hand in
+ * the first pays less by what that costs. */
+static bool is_usual(const struct study *study, const struct fth_page_walk *walk, uint64_t place,
+                     double usual)
+{
+    return usual <= 0 || fabs(walk->mean[place] - usual) < study->first.value / 2;
+}
+
+/* The median over the places that paid between the two; 0: all count. */
+static enum fth_status find_usual(const struct fth_page_walk *walk, double low, double high,
+                                  double *usual, struct fth_error *error)
+{
+    double *means = calloc(walk->count, sizeof *means);
+    size_t count = 0;
+    struct fth_summary summary = {.median = 0};
+    if (!means)
+        return fth_fail(error, FTH_NO_MEMORY, "find TLBs", NULL, "out of memory");
+    for (uint64_t i = 1; i < walk->count; i++)
+        if (walk->mean[i] > low && walk->mean[i] < high)
+            means[count++] = walk->mean[i];
+    enum fth_status status = count ? fth_summary_f64(means, count, &summary, error) : FTH_OK;
+    *usual = summary.median;
+    free(means);
+    return status;
 }
 
 /* What those that miss pay beyond those that do not, from a walk over twice what fits. */
-static enum fth_status find_penalty(struct fth_tlb_search *search, uint64_t count,
-                                    struct fth_tlb_level *level, struct fth_crowd *crowd,
+static enum fth_status find_penalty(struct study *study, struct fth_tlb_search *search,
+                                    uint64_t count, struct fth_tlb_level *level,
                                     struct fth_error *error)
 {
     const struct fth_rung *rung = search->rung;
@@ -351,8 +363,12 @@ static enum fth_status find_penalty(struct fth_tlb_search *search, uint64_t coun
     size_t found = 0;
     const double low = fth_rung_threshold(rung), high = 2 * rung->value - low;
     const double *values = rung->single ? walk.excess : walk.mean;
+    double usual = 0;
+    if (status == FTH_OK && rung->below > 0)
+        status = find_usual(&walk, low, high, &usual, error);
     for (uint64_t i = 0; paid && i < (rung->single ? passes : 1) * count; i++)
-        if (i % count && values[i] > low && values[i] < high)
+        if (i % count && values[i] > low && values[i] < high &&
+            is_usual(study, &walk, i % count, usual))
             paid[found++] = values[i] - rung->below;
     struct fth_interval interval = {rung->value - rung->below, NAN, NAN};
     if (status == FTH_OK && found >= 2)
@@ -361,10 +377,9 @@ static enum fth_status find_penalty(struct fth_tlb_search *search, uint64_t coun
     level->penalty_cycles = interval.estimate;
     level->penalty_low = interval.low;
     level->penalty_high = interval.high;
-    if (status == FTH_OK && rung->below == 0) {
-        find_crowd(search, &walk, level, crowd);
-        crowd->cycles = level->penalty_cycles;
-    }
+    study->paying = found;
+    if (status == FTH_OK && rung->below == 0 && is_crowded(search, &walk, level))
+        level->entries--;
     free(paid);
     fth_page_walks_fini(&walk, 1);
     return status;
@@ -374,6 +389,7 @@ static enum fth_status find_level(struct study *study, struct sight *sight,
                                   const struct fth_rung *before, struct fth_tlb_level *level,
                                   struct fth_error *error)
 {
+    study->paying = 0;
     *level = (struct fth_tlb_level){.penalty_cycles = sight->rung.value - sight->rung.below,
                                     .penalty_low = NAN,
                                     .penalty_high = NAN};
@@ -392,8 +408,7 @@ static enum fth_status find_level(struct study *study, struct sight *sight,
     if (status == FTH_OK)
         status = fth_tlb_find_entries(&search, before, level, error);
     if (status == FTH_OK && search.over)
-        status =
-            find_penalty(&search, least(2 * search.over, pages.most), level, &study->crowd, error);
+        status = find_penalty(study, &search, least(2 * search.over, pages.most), level, error);
     close_pages(study, &pages);
     return status;
 }
@@ -430,17 +445,29 @@ static enum fth_status find_next(struct study *study, struct fth_pages *spread,
 }
 
 /* Whether what seems to be a level is the one before it once more: its edge is there too, or cannot
- * be found, and it costs less. Some loads pay more than most for a miss of the same TLB. */
+ * be found, and it costs less. Some loads pay more than most for a miss of the same TLB, or less.
+ */
 static bool is_echo(const struct fth_tlb_level *level, const struct fth_tlb_level *before)
 {
-    return (level->hidden || level->page_bytes == 0 || level->entries == before->entries) &&
-           level->penalty_cycles < before->penalty_cycles;
+    const bool same = level->entries && level->entries == before->entries;
+    return (same && level->page_bytes == before->page_bytes) ||
+           ((level->hidden || level->page_bytes == 0 || level->entries == before->entries) &&
+            level->penalty_cycles < before->penalty_cycles);
+}
+
+/* The level costs what it seemed to at first, and as much more. */
+static void add_penalty(struct fth_tlb_level *level, const struct fth_tlb_level *more)
+{
+    level->penalty_low = level->penalty_cycles + more->penalty_low;
+    level->penalty_high = level->penalty_cycles + more->penalty_high;
+    level->penalty_cycles += more->penalty_cycles;
 }
 
 static enum fth_status find_levels(struct study *study, struct fth_pages *spread,
                                    struct fth_tlbs *tlbs, struct fth_error *error)
 {
     struct sight sight, last = {0};
+    size_t paying = 0;
     enum fth_status status = look(study, spread, FIRST_COUNT, 0, &sight, error);
     study->first = sight.rung;
     study->first_fits = sight.over;
@@ -451,6 +478,12 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
         if (status != FTH_OK)
             break;
         if (tlbs->count && is_echo(level, level - 1)) {
+            /* What most pay counts. */
+            if (level->entries && study->paying > paying) {
+                add_penalty(level - 1, level);
+                last.rung.value = last.rung.below + level[-1].penalty_cycles;
+                paying = study->paying;
+            }
             struct sight louder = last;
             louder.rung.value = sight.rung.value;
             status = find_next(study, spread, &louder, level - 1, &sight, error);
@@ -458,10 +491,9 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
             sight.rung.below = last.rung.value;
             continue;
         }
+        paying = study->paying;
         study->known = ++tlbs->count;
         study->steady = study->steady && level->steady;
-        if (study->known == 1)
-            fth_pages_crowd(spread, &study->crowd);
         last = sight;
         last.rung.value = last.rung.below + level->penalty_cycles;
         status = find_next(study, spread, &last, level, &sight, error);
