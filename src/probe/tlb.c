@@ -26,6 +26,7 @@ enum {
     FEW_PASSES = 3,   /* over so many pages that few passes have as many loads */
     MANY_PAGES = 512,
     WINDOWS = 5,
+    LEAST_RISE = 3,  /* cycles that steps are apart, at least */
     GROUP_PART = 6,  /* a group is so much less than what fits: some sets may overflow early */
     NEAR_LOADS = 40, /* for each entry: pages 16 times as large, and 2.5 times as many */
 };
@@ -37,16 +38,23 @@ static const uint64_t largest_page = 64 << 20, least_page = 64 << 10;
 /* The golden section of 64 MiB: multiples of it fall evenly into any number of sets. */
 static const uint64_t spread_stride = 41473536;
 
+/* Where a level ends: so many pages are too many, and of twice as many loads so many pay for it. */
+struct edge {
+    uint64_t over;
+    size_t paying;
+};
+
 struct study {
     const struct fth_prober *prober;
     uint64_t most_bytes, most_hops;
     struct fth_page_spread spread;
     struct fth_rung first; /* the first level's; value 0: not yet known */
     uint64_t first_fits;   /* loads that fit into it, wherever they lie */
-    size_t known;          /* levels */
-    bool steady;           /* the same pages miss them in every pass */
-    double first_extra;    /* cycles of the first load of a walk */
-    size_t paying;         /* loads that paid what the level that was looked at last costs */
+    uint64_t first_page, first_entries;
+    size_t known;       /* levels */
+    bool steady;        /* the same pages miss them in every pass */
+    double first_extra; /* cycles of the first load of a walk */
+    struct edge edge;   /* of the level that was looked at last */
     size_t samples;
 };
 
@@ -301,6 +309,14 @@ static enum fth_status find_page(struct study *study, struct sight *sight,
 
 /* ---- the whole level ---- */
 
+/* Whether a load's page falls into the set of the samples', which is page 0, where pages are dealt
+ * to the sets one after the other. */
+static bool is_with_samples(const struct fth_pages *pages, uint64_t place, uint64_t page_bytes,
+                            uint64_t entries)
+{
+    return entries && (FTH_FRONT_ROOM + place * pages->stride_bytes) / page_bytes % entries == 0;
+}
+
 /* The samples are written all the time, so that their page is always in use. Where it is alone in
  * its set of the first level, another page that falls there is never at hand, so that it seems to
  * cost nothing and to fit. Then of twice as many pages as fit all miss but it and the next such
@@ -312,9 +328,7 @@ static bool is_crowded(const struct fth_tlb_search *search, const struct fth_pag
     if (level->entries < 2 || !level->steady)
         return false;
     for (uint64_t i = 1; i < walk->count; i++) {
-        /* The samples are in page 0. */
-        uint64_t page = (FTH_FRONT_ROOM + i * search->pages->stride_bytes) / level->page_bytes;
-        const bool spare = page % (level->entries - 1) == 0;
+        const bool spare = is_with_samples(search->pages, i, level->page_bytes, level->entries - 1);
         if (fth_rung_missed(walk, search->rung, i) == spare)
             return false;
         spared += spare;
@@ -322,12 +336,14 @@ static bool is_crowded(const struct fth_tlb_search *search, const struct fth_pag
     return spared >= 2;
 }
 
-/* Whether a place pays about as much as most do. Of an outer level, one that is never at hand in
- * the first pays less by what that costs. */
-static bool is_usual(const struct study *study, const struct fth_page_walk *walk, uint64_t place,
-                     double usual)
+/* Whether a place pays less than most do by what the first level costs: of an outer level, one
+ * whose page is never at hand in the first seems to. */
+static bool is_spared(const struct study *study, const struct fth_tlb_search *search,
+                      const struct fth_page_walk *walk, uint64_t place, double usual)
 {
-    return usual <= 0 || fabs(walk->mean[place] - usual) < study->first.value / 2;
+    const double less = usual - walk->mean[place], first = study->first.value;
+    return usual > 0 && fabs(less - first) < fmin(LEAST_RISE, first / 4) &&
+           is_with_samples(search->pages, place, study->first_page, study->first_entries);
 }
 
 /* The median over the places that paid between the two; 0: all count. */
@@ -368,7 +384,7 @@ static enum fth_status find_penalty(struct study *study, struct fth_tlb_search *
         status = find_usual(&walk, low, high, &usual, error);
     for (uint64_t i = 0; paid && i < (rung->single ? passes : 1) * count; i++)
         if (i % count && values[i] > low && values[i] < high &&
-            is_usual(study, &walk, i % count, usual))
+            !is_spared(study, search, &walk, i % count, usual))
             paid[found++] = values[i] - rung->below;
     struct fth_interval interval = {rung->value - rung->below, NAN, NAN};
     if (status == FTH_OK && found >= 2)
@@ -377,7 +393,7 @@ static enum fth_status find_penalty(struct study *study, struct fth_tlb_search *
     level->penalty_cycles = interval.estimate;
     level->penalty_low = interval.low;
     level->penalty_high = interval.high;
-    study->paying = found;
+    study->edge = (struct edge){search->over, found};
     if (status == FTH_OK && rung->below == 0 && is_crowded(search, &walk, level))
         level->entries--;
     free(paid);
@@ -389,7 +405,7 @@ static enum fth_status find_level(struct study *study, struct sight *sight,
                                   const struct fth_rung *before, struct fth_tlb_level *level,
                                   struct fth_error *error)
 {
-    study->paying = 0;
+    study->edge = (struct edge){0};
     *level = (struct fth_tlb_level){.penalty_cycles = sight->rung.value - sight->rung.below,
                                     .penalty_low = NAN,
                                     .penalty_high = NAN};
@@ -447,10 +463,10 @@ static enum fth_status find_next(struct study *study, struct fth_pages *spread,
 /* Whether what seems to be a level is the one before it once more: its edge is there too, or cannot
  * be found, and it costs less. Some loads pay more than most for a miss of the same TLB, or less.
  */
-static bool is_echo(const struct fth_tlb_level *level, const struct fth_tlb_level *before)
+static bool is_echo(const struct fth_tlb_level *level, const struct fth_tlb_level *before,
+                    bool same)
 {
-    const bool same = level->entries && level->entries == before->entries;
-    return (same && level->page_bytes == before->page_bytes) ||
+    return same ||
            ((level->hidden || level->page_bytes == 0 || level->entries == before->entries) &&
             level->penalty_cycles < before->penalty_cycles);
 }
@@ -467,7 +483,7 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
                                    struct fth_tlbs *tlbs, struct fth_error *error)
 {
     struct sight sight, last = {0};
-    size_t paying = 0;
+    struct edge edge = {0};
     enum fth_status status = look(study, spread, FIRST_COUNT, 0, &sight, error);
     study->first = sight.rung;
     study->first_fits = sight.over;
@@ -477,12 +493,14 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
         status = find_level(study, &sight, tlbs->count ? &last.rung : NULL, level, error);
         if (status != FTH_OK)
             break;
-        if (tlbs->count && is_echo(level, level - 1)) {
+        const bool same = tlbs->count && level->page_bytes == level[-1].page_bytes &&
+                          study->edge.over && study->edge.over == edge.over;
+        if (tlbs->count && is_echo(level, level - 1, same)) {
             /* What most pay counts. */
-            if (level->entries && study->paying > paying) {
+            if (same && study->edge.paying > edge.paying) {
                 add_penalty(level - 1, level);
                 last.rung.value = last.rung.below + level[-1].penalty_cycles;
-                paying = study->paying;
+                edge = study->edge;
             }
             struct sight louder = last;
             louder.rung.value = sight.rung.value;
@@ -491,8 +509,10 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
             sight.rung.below = last.rung.value;
             continue;
         }
-        paying = study->paying;
+        edge = study->edge;
         study->known = ++tlbs->count;
+        study->first_page = tlbs->levels[0].page_bytes;
+        study->first_entries = tlbs->levels[0].entries;
         study->steady = study->steady && level->steady;
         last = sight;
         last.rung.value = last.rung.below + level->penalty_cycles;
