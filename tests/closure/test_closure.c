@@ -15,64 +15,59 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Whose figure it is. Beyond the SM random ones are not all exact yet: there differences are shown
- * and do not count. */
-enum area { SM, BEYOND };
-
 /* What is compared, where the truth has it: what is not found is allowed only where it is marked.
  * Those without a tolerance are structure. */
 static const struct figure {
     const char *element, *attribute;
     double tolerance;
     bool may_be_missing;
-    enum area area;
 } figures[] = {
-    {"l1", "size_bytes", 0, false, SM},
-    {"l1", "default_size_bytes", 0, false, SM},
-    {"l1", "line_bytes", 0, false, SM},
-    {"l1", "sector_bytes", 0, false, SM},
-    {"l1", "latency_cycles", 0.05, false, SM},
-    {"l1", "per_sm", 0, false, SM},
-    {"texture", "size_bytes", 0, false, SM},
-    {"texture", "line_bytes", 0, false, SM},
-    {"texture", "sector_bytes", 0, false, SM},
-    {"texture", "latency_cycles", 0.05, false, SM},
-    {"texture", "per_sm", 0, false, SM},
-    {"readonly", "size_bytes", 0, false, SM},
-    {"readonly", "line_bytes", 0, false, SM},
-    {"readonly", "sector_bytes", 0, false, SM},
-    {"readonly", "latency_cycles", 0.05, false, SM},
-    {"readonly", "per_sm", 0, false, SM},
-    {"constant_l1", "size_bytes", 0, false, SM},
-    {"constant_l1", "line_bytes", 0, false, SM},
-    {"constant_l1", "latency_cycles", 0.05, false, SM},
-    {"constant_l1", "per_sm", 0, false, SM},
-    {"constant_l15", "size_bytes", 0, false, SM},
-    {"constant_l15", "line_bytes", 0, false, SM},
-    {"constant_l15", "latency_cycles", 0.05, false, SM},
-    {"instruction_l0", "size_bytes", 0, true, SM}, /* one cache alone is taken for the L1 */
-    {"instruction_l1", "size_bytes", 0, false, SM},
-    {"instruction_l15", "size_bytes", 0, false, SM},
-    {"instruction_l0", "cycles_per_instruction", 0.05, true, SM},
-    {"instruction_l1", "cycles_per_instruction", 0.05, false, SM},
-    {"instruction_l15", "cycles_per_instruction", 0.05, false, SM},
-    {"shared", "latency_cycles", 0.05, false, SM},
-    {"cluster_shared", "latency_cycles", 0.05, false, SM},
-    {"cluster_shared", "far_latency_cycles", 0.05, false, SM},
-    {"l2", "latency_cycles", 0.05, false, SM},
-    {"l2", "partitions", 0, false, BEYOND},
-    {"l2", "far_latency_cycles", 0.5, false, BEYOND}, /* single loads are as fine as the clock */
-    {"l2", "fill_bytes", 0, false, BEYOND},
-    {"memory", "latency_cycles", 0.5, false, BEYOND},
-    {"memory", "far_latency_cycles", 0.5, false, BEYOND},
-    {"tlb_l1", "reach_bytes", 0, false, BEYOND},
-    {"tlb_l1", "page_bytes", 0, false, BEYOND},
-    {"tlb_l1", "entries", 0, false, BEYOND},
-    {"tlb_l1", "miss_penalty_cycles", 0.6, false, BEYOND},
-    {"tlb_l2", "reach_bytes", 0, true, BEYOND}, /* may be beyond the memory that there is */
-    {"tlb_l2", "page_bytes", 0, true, BEYOND},
-    {"tlb_l2", "entries", 0, true, BEYOND},
-    {"tlb_l2", "miss_penalty_cycles", 0.6, true, BEYOND},
+    {"l1", "size_bytes", 0, false},
+    {"l1", "default_size_bytes", 0, false},
+    {"l1", "line_bytes", 0, false},
+    {"l1", "sector_bytes", 0, false},
+    {"l1", "latency_cycles", 0.05, false},
+    {"l1", "per_sm", 0, false},
+    {"texture", "size_bytes", 0, false},
+    {"texture", "line_bytes", 0, false},
+    {"texture", "sector_bytes", 0, false},
+    {"texture", "latency_cycles", 0.05, false},
+    {"texture", "per_sm", 0, false},
+    {"readonly", "size_bytes", 0, false},
+    {"readonly", "line_bytes", 0, false},
+    {"readonly", "sector_bytes", 0, false},
+    {"readonly", "latency_cycles", 0.05, false},
+    {"readonly", "per_sm", 0, false},
+    {"constant_l1", "size_bytes", 0, false},
+    {"constant_l1", "line_bytes", 0, false},
+    {"constant_l1", "latency_cycles", 0.05, false},
+    {"constant_l1", "per_sm", 0, false},
+    {"constant_l15", "size_bytes", 0, false},
+    {"constant_l15", "line_bytes", 0, false},
+    {"constant_l15", "latency_cycles", 0.05, false},
+    {"instruction_l0", "size_bytes", 0, true}, /* one cache alone is taken for the L1 */
+    {"instruction_l1", "size_bytes", 0, false},
+    {"instruction_l15", "size_bytes", 0, false},
+    {"instruction_l0", "cycles_per_instruction", 0.05, true},
+    {"instruction_l1", "cycles_per_instruction", 0.05, false},
+    {"instruction_l15", "cycles_per_instruction", 0.05, false},
+    {"shared", "latency_cycles", 0.05, false},
+    {"cluster_shared", "latency_cycles", 0.05, false},
+    {"cluster_shared", "far_latency_cycles", 0.05, false},
+    {"l2", "latency_cycles", 0.05, false},
+    {"l2", "partitions", 0, false},
+    {"l2", "far_latency_cycles", 0.5, false}, /* single loads are as fine as the clock */
+    {"l2", "fill_bytes", 0, false},
+    {"memory", "latency_cycles", 0.5, false},
+    {"memory", "far_latency_cycles", 0.5, false},
+    {"tlb_l1", "reach_bytes", 0, false},
+    {"tlb_l1", "page_bytes", 0, false},
+    {"tlb_l1", "entries", 0, false},
+    {"tlb_l1", "miss_penalty_cycles", 0.6, false},
+    {"tlb_l2", "reach_bytes", 0, true}, /* may be beyond the memory that there is */
+    {"tlb_l2", "page_bytes", 0, true},
+    {"tlb_l2", "entries", 0, true},
+    {"tlb_l2", "miss_penalty_cycles", 0.6, true},
 };
 static const char *const sharing[] = {"l1", "texture", "readonly", "constant_l15"};
 
@@ -83,31 +78,26 @@ static const double confident = 0.95;
 
 /* What one loop came to. */
 struct outcome {
-    bool noisy, random;
-    struct fth_buffer why;    /* what differs */
-    struct fth_buffer beyond; /* the same of what lies beyond the SM */
-    bool structure;           /* something of it differs */
-    bool brazen;              /* something wrong was told with confidence */
+    bool noisy;
+    struct fth_buffer why; /* what differs */
+    bool structure;        /* something of it differs */
+    bool brazen;           /* something wrong was told with confidence */
 };
 
-FTH_PRINTF(3, 4)
-static void complain(struct outcome *outcome, enum area area, const char *format, ...)
+FTH_PRINTF(2, 3)
+static void complain(struct outcome *outcome, const char *format, ...)
 {
     char text[300];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fth_buffer_format(area == SM || !outcome->random ? &outcome->why : &outcome->beyond, " %s;",
-                      text);
+    fth_buffer_format(&outcome->why, " %s;", text);
 }
 
 /* Whether what was found goes for the truth: where it had a confidence, none is brazen. */
-static void judge(struct outcome *outcome, enum area area, bool structure,
-                  const struct fth_attribute *seen)
+static void judge(struct outcome *outcome, bool structure, const struct fth_attribute *seen)
 {
-    if (area != SM && outcome->random)
-        return;
     outcome->structure = outcome->structure || structure;
     /* A figure without a confidence is told as it is. */
     outcome->brazen = outcome->brazen || (seen && !(seen->confidence <= confident));
@@ -152,9 +142,8 @@ static void compare_figure(const struct fth_gpu *truth, const struct fth_gpu *fo
         snprintf(text, sizeof text, "found %g (%g)", seen->number, seen->confidence);
     else
         snprintf(text, sizeof text, "not found: %s", unknown ? unknown : "no reason");
-    complain(outcome, figure->area, "%s.%s is %g, %s", figure->element, figure->attribute,
-             is->number, text);
-    judge(outcome, figure->area, figure->tolerance == 0, seen);
+    complain(outcome, "%s.%s is %g, %s", figure->element, figure->attribute, is->number, text);
+    judge(outcome, figure->tolerance == 0, seen);
 }
 
 /* Both must name the same others, of those that are compared. */
@@ -165,9 +154,9 @@ static void compare_sharing(const struct fth_gpu *truth, const struct fth_gpu *f
     const struct fth_attribute *seen = fth_gpu_attribute(found, element, "shared_with");
     for (size_t i = 0; i < FTH_COUNT(sharing); i++)
         if (lists(is, sharing[i]) != lists(seen, sharing[i])) {
-            complain(outcome, SM, "%s shared with %s: %s", element, sharing[i],
+            complain(outcome, "%s shared with %s: %s", element, sharing[i],
                      lists(is, sharing[i]) ? "not found" : "found, and is not");
-            judge(outcome, SM, true, seen);
+            judge(outcome, true, seen);
         }
 }
 
@@ -179,7 +168,7 @@ static void compare_ways(const struct fth_gpu *found, struct outcome *outcome)
         const struct fth_attribute *cycles =
             fth_gpu_attribute(found, elements[i], "latency_cycles");
         if (cycles && cycles->note && strstr(cycles->note, "load by load"))
-            complain(outcome, SM, "%s: %s", elements[i], cycles->note);
+            complain(outcome, "%s: %s", elements[i], cycles->note);
     }
 }
 
@@ -196,29 +185,27 @@ static unsigned count_code(const struct fth_gpu *gpu)
 static void find_inventions(const struct fth_gpu *truth, const struct fth_gpu *found,
                             struct outcome *outcome)
 {
-    static const struct {
-        const char *element;
-        enum area area;
-    } rows[] = {{"texture", SM},      {"readonly", SM},       {"constant_l1", SM},
-                {"constant_l15", SM}, {"cluster_shared", SM}, {"tlb_l1", BEYOND},
-                {"tlb_l2", BEYOND},   {"tlb_l3", BEYOND}};
-    for (size_t i = 0; i < FTH_COUNT(rows); i++)
-        if (fth_gpu_attribute_count(found, rows[i].element) &&
-            !fth_gpu_attribute_count(truth, rows[i].element)) {
-            complain(outcome, rows[i].area, "there is no %s", rows[i].element);
-            judge(outcome, rows[i].area, true, NULL);
+    static const char *const elements[] = {"texture", "readonly", "constant_l1",    "constant_l15",
+                                           "tlb_l1",  "tlb_l2",   "cluster_shared", "tlb_l3"};
+    for (size_t i = 0; i < FTH_COUNT(elements); i++)
+        if (fth_gpu_attribute_count(found, elements[i]) &&
+            !fth_gpu_attribute_count(truth, elements[i])) {
+            const bool tlb = strncmp(elements[i], "tlb", 3) == 0;
+            complain(outcome, "there is no %s", elements[i]);
+            judge(outcome, true,
+                  fth_gpu_attribute(found, elements[i], tlb ? "reach_bytes" : "size_bytes"));
         }
     /* Which of three names two have is a matter of taste. */
     if (count_code(found) > count_code(truth)) {
-        complain(outcome, SM, "%u instruction caches, and not %u", count_code(found),
+        complain(outcome, "%u instruction caches, and not %u", count_code(found),
                  count_code(truth));
-        judge(outcome, SM, true, NULL);
+        judge(outcome, true, NULL);
     }
     if (fth_gpu_attribute(found, "l1", "default_size_bytes") &&
         !fth_gpu_attribute(truth, "l1", "default_size_bytes") &&
         !fth_gpu_attribute(truth, "l1", "unified_bytes")) {
-        complain(outcome, SM, "L1 does not shrink");
-        judge(outcome, SM, true, fth_gpu_attribute(found, "l1", "default_size_bytes"));
+        complain(outcome, "L1 does not shrink");
+        judge(outcome, true, fth_gpu_attribute(found, "l1", "default_size_bytes"));
     }
 }
 
@@ -237,8 +224,8 @@ static void compare(const struct fth_gpu *truth, const struct fth_gpu *found,
     const bool global = caches_global(truth);
     const struct fth_attribute *l1 = fth_gpu_attribute(found, "l1", "size_bytes");
     if (!global && l1) {
-        complain(outcome, SM, "an L1 was found that does not cache global loads");
-        judge(outcome, SM, true, l1);
+        complain(outcome, "an L1 was found that does not cache global loads");
+        judge(outcome, true, l1);
     }
     for (size_t i = 0; i < FTH_COUNT(figures); i++)
         if (global || strcmp(figures[i].element, "l1") != 0)
@@ -252,7 +239,7 @@ static void compare(const struct fth_gpu *truth, const struct fth_gpu *found,
 
 /* How many loops there were, and what they came to. */
 struct tally {
-    unsigned all, wrong, structure, brazen, beyond;
+    unsigned all, wrong, structure, brazen;
 };
 
 /* Discovers the simulated GPU of a description; `path` is a file to put it in. */
@@ -272,22 +259,18 @@ static void close_loop(const char *path, const char *name, const struct fth_gpu 
     snprintf(id, sizeof id, "sim:%s", path);
     if (fth_device_open(id, NULL, &device, &error) != FTH_OK ||
         fth_discover(device, &options, &found, &error) != FTH_OK) {
-        complain(&outcome, SM, "%s", error.cause);
+        complain(&outcome, "%s", error.cause);
         outcome.structure = true;
     } else {
         compare(truth, found, &outcome);
     }
     if (outcome.why.size)
         print_message("# %s:%s%s\n", name, outcome.why.data, outcome.brazen ? " BRAZEN" : "");
-    if (outcome.beyond.size)
-        print_message("# %s, beyond the SM:%s\n", name, outcome.beyond.data);
     tally->all++;
     tally->wrong += outcome.why.size > 0;
     tally->structure += outcome.structure;
     tally->brazen += outcome.brazen;
-    tally->beyond += outcome.beyond.size > 0;
     fth_buffer_fini(&outcome.why);
-    fth_buffer_fini(&outcome.beyond);
     fth_gpu_destroy(found);
     fth_gpu_destroy(again);
     fth_free(written);
@@ -299,8 +282,8 @@ static uint64_t first_seed, last_seed;
 
 static void check_tally(const struct tally *tally)
 {
-    print_message("# %u: %u wrong, %u in structure, %u with confidence; beyond the SM %u\n",
-                  tally->all, tally->wrong, tally->structure, tally->brazen, tally->beyond);
+    print_message("# %u: %u wrong, %u in structure, %u with confidence\n", tally->all, tally->wrong,
+                  tally->structure, tally->brazen);
     if (!noisy)
         assert_int_equal(tally->wrong, 0);
     assert_int_equal(tally->brazen, 0);
@@ -354,7 +337,7 @@ static void invented(void **state)
         snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
         if (noisy)
             make_noisy(truth, seed);
-        close_loop(path, name, truth, (struct outcome){.noisy = noisy, .random = true}, &tally);
+        close_loop(path, name, truth, (struct outcome){.noisy = noisy}, &tally);
         fth_gpu_destroy(truth);
     }
     unlink(path);
