@@ -73,7 +73,7 @@ static enum fth_status warm_up(struct fth_batch *batch, struct fth_error *error)
         enum fth_status status = pace(batch, WARM_UP_CYCLES, &mhz, error);
         if (status != FTH_OK)
             return status;
-        if (fabs(mhz - last) <= warm_tolerance * mhz)
+        if (batch->facts.steady_clock || fabs(mhz - last) <= warm_tolerance * mhz)
             break;
         last = mhz;
         if (i == WARM_UP_ROUNDS - 1)
@@ -696,7 +696,7 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
     if (status == FTH_OK)
         status = run_all(batch, requests, count, samples, &group, done, error);
     double before = batch->clock_mhz;
-    if (status == FTH_OK)
+    if (status == FTH_OK && !batch->facts.steady_clock)
         status = pace(batch, PACE_CYCLES, &batch->clock_mhz, error);
     if (status == FTH_OK && fabs(batch->clock_mhz - before) > clock_tolerance * before)
         fth_log_message(batch->log, FTH_LOG_WARNING,

@@ -15,8 +15,9 @@ struct fth_machine_facts {
     uint64_t memory_bytes;
     uint64_t block_shared_bytes; /* the most that a block can have */
     uint64_t texels;             /* of the longest linear texture */
-    bool concurrent; /* blocks that are resident at the same time can wait for each other; a
-                        simulated GPU runs them one after the other, each in its own time */
+    bool concurrent;   /* blocks that are resident at the same time can wait for each other; a
+                          simulated GPU runs them one after the other, each in its own time */
+    bool steady_clock; /* it never moves, as that of a simulated GPU: measured once it is known */
 };
 
 struct fth_machine_launch {

@@ -88,7 +88,8 @@ static bool choose_cold_walk(const struct fth_gpu *gpu, uint64_t *stride, uint64
                              const char **reason)
 {
     static const char *const names[FTH_MOST_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
-    const uint64_t skew = 256, most_count = 1 << 16; /* not all lines in one set of the L2 */
+    const uint64_t skew = 256; /* not all lines in one set of the L2 */
+    const uint64_t least_count = 512, most_count = 1 << 16;
     double page = 0, reach = 0;
     for (size_t i = 0; i < FTH_MOST_TLBS; i++) {
         const struct fth_attribute *covered = fth_gpu_attribute(gpu, names[i], "reach_bytes");
@@ -106,6 +107,9 @@ static bool choose_cold_walk(const struct fth_gpu *gpu, uint64_t *stride, uint64
     const struct fth_attribute *memory = fth_gpu_attribute(gpu, "memory", "size_bytes");
     *stride = (uint64_t)page + skew;
     *count = (uint64_t)(memory ? 0.7 * memory->number : 0) / *stride;
+    /* A few times what fits is as good as all of the memory. */
+    const uint64_t enough = least_count + (uint64_t)(4 * reach / page);
+    *count = *count < enough ? *count : enough;
     *count = *count < most_count ? *count : most_count;
     *reason = "memory is not large enough to leave a TLB";
     return (double)*count * page > 1.2 * reach && *count >= 64;

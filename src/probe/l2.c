@@ -30,6 +30,7 @@ enum {
     FILL_HOPS = 1024,
     MOST_STRIDES = 6, /* from what a miss brings in on */
     LONGEST_STRIDE = 1024,
+    HOME_LINES = 256,  /* that are written */
     LEAST_LINES = 64,  /* that are timed; one for each KiB of the L2, */
     MOST_LINES = 1024, /* and not more */
     MOST_SLOTS = 4,
@@ -317,32 +318,6 @@ static enum fth_status find_near_edge(struct l2 *l2, const struct fth_samples *s
     return status;
 }
 
-/* Lines that leave before anything is touched, as new ones do where what was used most often stays:
- * their plateaus tell what is near, and of how many partitions they are. */
-static enum fth_status find_unsettled(struct l2 *l2, const struct fth_samples *samples,
-                                      struct fth_error *error)
-{
-    const double near = l2->plan->overhead_cycles + l2->plan->l2_cycles;
-    struct fth_clusters plateaus;
-    enum fth_status status =
-        fth_modes_u32(samples->cycles, samples->count, least_plateau, &plateaus, error);
-    if (status != FTH_OK)
-        return status;
-    if (plateaus.count < 2 || fabs(plateaus.items[0].median - near) > near_part * near ||
-        plateaus.thresholds[0] >= l2->memory_edge)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find partitions", NULL,
-                        "L2 and memory take about as long");
-    l2->near_edge = plateaus.thresholds[0];
-    const struct fth_fates fates =
-        fth_fates_count(samples->cycles, samples->count, l2->near_edge, l2->memory_edge);
-    const struct fth_decision partitions = fth_decide_partitions(&fates, 1);
-    if (partitions.value < 2)
-        return FTH_OK;
-    l2->found->partitions = partitions;
-    l2->found->unsettled = true;
-    return find_far(l2, samples, error);
-}
-
 static enum fth_status ask_fates(struct l2 *l2, const struct fth_request *requests, size_t count,
                                  struct fth_answers *answers, struct fth_fates *fates,
                                  struct fth_error *error)
@@ -507,6 +482,50 @@ static enum fth_status find_sector(struct l2 *l2, struct fth_error *error)
     return status;
 }
 
+/* ---- lines that do not stay ---- */
+
+/* The plateaus of lines that were written just before, and so are at home only. */
+static enum fth_status tell_homes(struct l2 *l2, const struct fth_samples *samples,
+                                  struct fth_error *error)
+{
+    const double near = l2->plan->overhead_cycles + l2->plan->l2_cycles;
+    struct fth_clusters plateaus;
+    enum fth_status status =
+        fth_modes_u32(samples->cycles, samples->count, least_plateau, &plateaus, error);
+    if (status != FTH_OK)
+        return status;
+    if (plateaus.count < 2 || fabs(plateaus.items[0].median - near) > near_part * near ||
+        plateaus.thresholds[0] >= l2->memory_edge)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find partitions", NULL,
+                        "L2 and memory take about as long");
+    l2->near_edge = plateaus.thresholds[0];
+    const struct fth_fates fates =
+        fth_fates_count(samples->cycles, samples->count, l2->near_edge, l2->memory_edge);
+    const struct fth_decision partitions = fth_decide_partitions(&fates, 1);
+    if (partitions.value < 2)
+        return FTH_OK;
+    l2->found->partitions = partitions;
+    l2->found->unsettled = true;
+    return find_far(l2, samples, error);
+}
+
+/* Where what was used most often stays, new lines push out each other before anything is touched. A
+ * few that were written are still at home, near or far. */
+static enum fth_status find_homes(struct l2 *l2, struct fth_error *error)
+{
+    struct fth_request request = make_written(l2, WIDTHS - 1);
+    for (size_t i = 0; i < request.step_count; i++)
+        request.steps[i].chain.count = HOME_LINES;
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(l2->prober, &request, 1, &answers, error);
+    if (status == FTH_OK) {
+        l2->found->samples += answers.items[0].count;
+        status = tell_homes(l2, &answers.items[0], error);
+    }
+    fth_answers_fini(&answers);
+    return status;
+}
+
 /* ---- the size, where the driver does not tell it ---- */
 
 /* The share of lines that a touch of so many bytes sends to memory. */
@@ -567,7 +586,7 @@ static enum fth_status calibrate(struct l2 *l2, struct fth_error *error)
         l2->found->samples += answers.items[1].count;
         status = find_near_edge(l2, &answers.items[1], error);
         if (status == FTH_OK && l2->near_edge >= l2->memory_edge)
-            status = find_unsettled(l2, &answers.items[1], error);
+            status = find_homes(l2, error);
     }
     fth_answers_fini(&answers);
     return status;

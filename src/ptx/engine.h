@@ -391,8 +391,6 @@ void warp_fault(struct warp *warp, const struct inst *inst, int lane, const char
 void out_of_memory(struct run *run);
 /* No block begins or goes on any more. */
 void stop_run(struct run *run);
-/* What a special register (enum special in execute_warp.c) reads, for every lane. */
-void read_special(struct warp *warp, unsigned special, uint64_t *out);
 
 /* ---- flow.c ---- */
 

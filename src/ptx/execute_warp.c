@@ -175,34 +175,40 @@ static uint64_t uniform_special(const struct warp *warp, unsigned special)
     }
 }
 
-void read_special(struct warp *warp, unsigned special, uint64_t *out)
+static bool is_uniform(unsigned special)
+{
+    return special > TID_Z && special != LANEID &&
+           !(special >= LANEMASK_EQ && special <= LANEMASK_GT);
+}
+
+/* What each lane has of its own. */
+static uint64_t lane_special(const struct warp *warp, unsigned special, unsigned lane)
 {
     const struct run *run = warp->block->run;
-    uint64_t uniform = special > TID_Z && special != LANEID ? uniform_special(warp, special) : 0;
-    for (unsigned lane = 0; lane < LANES; lane++) {
-        uint64_t thread = (uint64_t)warp->index * LANES + lane;
-        uint64_t below = ((uint64_t)1 << lane) - 1, self = (uint64_t)1 << lane;
-        switch (special) {
-        case TID_X: out[lane] = thread % run->threads[0]; break;
-        case TID_Y: out[lane] = thread / run->threads[0] % run->threads[1]; break;
-        case TID_Z: out[lane] = thread / run->threads[0] / run->threads[1]; break;
-        case LANEID: out[lane] = lane; break;
-        case LANEMASK_EQ: out[lane] = self; break;
-        case LANEMASK_LT: out[lane] = below; break;
-        case LANEMASK_LE: out[lane] = below | self; break;
-        case LANEMASK_GE: out[lane] = FULL_MASK & ~below; break;
-        case LANEMASK_GT: out[lane] = FULL_MASK & ~(below | self); break;
-        default: out[lane] = uniform;
-        }
+    const uint64_t thread = (uint64_t)warp->index * LANES + lane;
+    const uint64_t below = ((uint64_t)1 << lane) - 1, self = (uint64_t)1 << lane;
+    switch (special) {
+    case TID_X: return thread % run->threads[0];
+    case TID_Y: return thread / run->threads[0] % run->threads[1];
+    case TID_Z: return thread / run->threads[0] / run->threads[1];
+    case LANEMASK_EQ: return self;
+    case LANEMASK_LT: return below;
+    case LANEMASK_LE: return below | self;
+    case LANEMASK_GE: return FULL_MASK & ~below;
+    case LANEMASK_GT: return FULL_MASK & ~(below | self);
+    default: return lane; /* LANEID */
     }
 }
 
 void run_special(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
-    uint64_t values[LANES];
-    read_special(warp, inst->mode, values);
     uint64_t *rd = out_row(warp, inst->d[0]);
-    FOR_LANES(mask, rd[lane] = values[lane];);
+    if (is_uniform(inst->mode)) {
+        const uint64_t value = uniform_special(warp, inst->mode);
+        FOR_LANES(mask, rd[lane] = value;);
+    } else {
+        FOR_LANES(mask, rd[lane] = lane_special(warp, inst->mode, (unsigned)lane););
+    }
 }
 
 /* ---- shuffles ---- */

@@ -53,7 +53,8 @@ static void get_facts(void *machine, struct fth_machine_facts *facts)
         .l2_bytes = (uint64_t)fth_gpu_number(sim->facts, "l2", "size_bytes", 0),
         .memory_bytes = sim->plan.memory_bytes,
         .block_shared_bytes = sim->plan.shared_block_bytes,
-        .texels = MOST_TEXELS};
+        .texels = MOST_TEXELS,
+        .steady_clock = true};
 }
 
 static enum fth_status describe(void *machine, struct fth_gpu *gpu, struct fth_error *error)
