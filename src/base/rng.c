@@ -38,12 +38,12 @@ uint64_t fth_rng_next(struct fth_rng *rng)
 
 uint64_t fth_rng_below(struct fth_rng *rng, uint64_t bound)
 {
-    /* The numbers below `reject` would make the small results more likely: draw again. */
-    uint64_t reject = -bound % bound;
-    uint64_t number;
-    do
-        number = fth_rng_next(rng);
-    while (number < reject);
+    uint64_t number = fth_rng_next(rng);
+    /* The numbers below `reject` would make the small results more likely: draw again. It is less
+     * than the bound, so that it is hardly ever needed. */
+    if (number < bound)
+        for (const uint64_t reject = -bound % bound; number < reject;)
+            number = fth_rng_next(rng);
     return number % bound;
 }
 

@@ -81,17 +81,15 @@ struct fth_fates fth_fates_count(const uint32_t *cycles, size_t count, double ne
 /* As many samples, drawn from those that there are. */
 static struct fth_fates draw(struct fth_rng *rng, const struct fth_fates *fates)
 {
-    struct fth_fates drawn = {0};
-    for (size_t i = 0; i < total(fates); i++) {
-        uint64_t which = fth_rng_below(rng, total(fates));
-        if (which < fates->near_count)
-            drawn.near_count++;
-        else if (which < fates->near_count + fates->far_count)
-            drawn.far_count++;
-        else
-            drawn.memory_count++;
+    const size_t all = total(fates), not_memory = fates->near_count + fates->far_count;
+    size_t near = 0, in_l2 = 0;
+    for (size_t i = 0; i < all; i++) {
+        const uint64_t which = fth_rng_below(rng, all);
+        near += which < fates->near_count;
+        in_l2 += which < not_memory;
     }
-    return drawn;
+    return (struct fth_fates){
+        .near_count = near, .far_count = in_l2 - near, .memory_count = all - in_l2};
 }
 
 /* What is decided, again for draws of the same samples. */
