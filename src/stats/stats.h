@@ -73,7 +73,7 @@ FTH_MUST_USE enum fth_status fth_core_mean_u32(const uint32_t *samples, size_t c
 
 /* The mean of the samples that nothing disturbed, where disturbances only make longer and leave at
  * least a quarter alone: those up to as far above the lower quartile as a spread like that below it
- * goes (four times the distance of the 5 % quantile, and 1). */
+ * goes (four times the distance of the 5 % quantile, and 1), and up to a gap of once that. */
 FTH_MUST_USE enum fth_status fth_clean_mean_u32(const uint32_t *samples, size_t count, double *mean,
                                                 struct fth_error *error);
 

@@ -168,7 +168,9 @@ enum fth_status fth_clean_mean_u32(const uint32_t *samples, size_t count, double
     const double quartile = fth_quantile_sorted(sorted, count, 0.25);
     const double below = quartile - fth_quantile_sorted(sorted, count, 0.05);
     size_t kept = 0;
-    while (kept < count && sorted[kept] <= quartile + 4 * below + 1)
+    /* Where few are clean the quartile is at their upper end: a gap ends them, too. */
+    while (kept < count && sorted[kept] <= quartile + 4 * below + 1 &&
+           (sorted[kept] <= quartile || sorted[kept] - sorted[kept - 1] <= below + 1))
         sum += sorted[kept++];
     *mean = sum / (double)kept;
     free(sorted);

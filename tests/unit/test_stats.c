@@ -636,8 +636,18 @@ static void a_clean_mean_leaves_the_disturbed_out(void **state)
         assert_int_equal(fth_clean_mean_u32(samples, FTH_COUNT(samples), &mean, NULL), FTH_OK);
         assert_near(mean, 1000, 1);
     }
+    /* 64 loads of 12 cycles and 11 around them, of which 61 % had one slow load or more. */
+    static const uint32_t mostly_slow[] = {
+        755, 757, 762, 763, 763, 767, 767, 769,  771,  771,  773,  778,  781,  783,  783,  784, 785,
+        785, 786, 787, 787, 788, 788, 789, 789,  792,  793,  794,  794,  796,  798,  798,  798, 799,
+        800, 800, 802, 803, 803, 851, 855, 859,  862,  863,  869,  871,  871,  872,  873,  874, 874,
+        874, 877, 877, 878, 879, 881, 881, 882,  883,  884,  884,  885,  887,  887,  888,  890, 892,
+        892, 894, 894, 898, 899, 904, 905, 908,  909,  910,  912,  914,  918,  919,  919,  920, 923,
+        927, 961, 973, 989, 994, 997, 999, 1002, 1002, 1005, 1011, 1016, 1024, 1026, 1032, 1097};
     const uint32_t same[] = {7, 7, 7};
     double mean = 0;
+    assert_int_equal(fth_clean_mean_u32(mostly_slow, FTH_COUNT(mostly_slow), &mean, NULL), FTH_OK);
+    assert_near(mean, 785, 3);
     assert_int_equal(fth_clean_mean_u32(same, 3, &mean, NULL), FTH_OK);
     assert_near(mean, 7, 0);
     assert_int_equal(fth_clean_mean_u32(same, 0, &mean, NULL), FTH_INVALID);
