@@ -165,7 +165,7 @@ static bool reach_next(struct warp *warp, const struct inst *inst, uint32_t *mas
     for (uint32_t left = reach->mask; left; left &= left - 1) {
         int lane = first_lane(left);
         uint64_t address = reach->addresses[lane];
-        if (address % bytes) {
+        if (address & (bytes - 1)) { /* a power of two */
             warp_fault(warp, inst, lane, "%s of %u bytes at 0x%llx, which is not aligned to %u",
                        write ? "write" : "read", bytes, (unsigned long long)address, bytes);
             return false;

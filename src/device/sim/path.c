@@ -23,6 +23,7 @@ struct request {
 struct requests {
     struct request list[MOST_REQUESTS];
     unsigned count;
+    uint64_t last_segment; /* the highest of them */
 };
 
 /* Local memory of a warp: words of the lanes side by side. Far from what is allocated. */
@@ -33,19 +34,22 @@ struct requests {
 
 static void add_request(struct requests *requests, uint64_t address, uint64_t bytes)
 {
-    uint64_t end = address + bytes;
-    /* The last ones first: neighbouring lanes mostly read neighbouring addresses. */
-    for (unsigned i = requests->count; i-- > 0;) {
+    const uint64_t end = address + bytes, segment = address / SEGMENT_BYTES;
+    /* The last ones first: neighbouring lanes mostly read neighbouring addresses. Where they are
+     * further apart they mostly ascend, and there is none to join. */
+    unsigned i = requests->count && segment <= requests->last_segment ? requests->count : 0;
+    while (i-- > 0) {
         struct request *each = &requests->list[i];
         uint64_t each_end = each->address + each->bytes;
-        if (each->address / SEGMENT_BYTES != address / SEGMENT_BYTES || address > each_end ||
-            end < each->address)
+        if (each->address / SEGMENT_BYTES != segment || address > each_end || end < each->address)
             continue;
         uint64_t from = address < each->address ? address : each->address;
         each->bytes = (end > each_end ? end : each_end) - from;
         each->address = from;
         return;
     }
+    if (requests->count == 0 || segment > requests->last_segment)
+        requests->last_segment = segment;
     if (requests->count < MOST_REQUESTS)
         requests->list[requests->count++] = (struct request){address, bytes};
 }
@@ -74,6 +78,16 @@ static bool is_contiguous(const struct fth_ptx_access *access)
     return differs == 0;
 }
 
+/* Whether all lanes want the same, as where they read what they are to do. */
+static bool is_one(const struct fth_ptx_access *access)
+{
+    const uint64_t first = access->addresses[__builtin_ctz(access->mask)];
+    uint64_t differs = 0;
+    for (uint32_t left = access->mask; left; left &= left - 1)
+        differs |= access->addresses[__builtin_ctz(left)] ^ first;
+    return differs == 0;
+}
+
 static void gather(const struct sim_timing *timing, const struct fth_ptx_access *access,
                    struct requests *requests)
 {
@@ -89,6 +103,12 @@ static void gather(const struct sim_timing *timing, const struct fth_ptx_access 
             next = next < end ? next : end;
             requests->list[requests->count++] = (struct request){at, next - at};
         }
+        return;
+    }
+    if (!local && access->mask && is_one(access)) {
+        requests->list[0] =
+            (struct request){access->addresses[__builtin_ctz(access->mask)], access->bytes};
+        requests->count = 1;
         return;
     }
     for (uint32_t left = access->mask; left; left &= left - 1) {
