@@ -207,6 +207,52 @@ static void random_ones(void **state)
     assert_true(missing * 50 <= levels);
 }
 
+/* Sets of one way: the page of the samples, which is always in use, has one for itself, and pages
+ * that fall into it are never found. */
+static void sets_of_one_way(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t page;
+        size_t sets;
+        double penalty, outer_penalty; /* of 4 times as many entries; 0: there is none */
+        bool noise;
+    } cases[] = {
+        {256 << 10, 20, 45, 109, false}, {512 << 10, 17, 70, 0, true},
+        {128 << 10, 18, 40, 0, false},   {256 << 10, 26, 85, 107.4, false},
+        {2 << 20, 24, 20, 130, true},    {1 << 20, 32, 60, 64, false},
+    };
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct truth truth = {.count = cases[i].outer_penalty > 0 ? 2 : 1,
+                              .memory = UINT64_C(8) << 30,
+                              .l2 = 8 << 20,
+                              .noise = cases[i].noise,
+                              .seed = i + 1};
+        struct fth_tlbs tlbs;
+        struct verdict verdict;
+        truth.levels[0] = (struct level){.page = cases[i].page,
+                                         .entries = cases[i].sets,
+                                         .sets = cases[i].sets,
+                                         .policy = "lru",
+                                         .index = "mod",
+                                         .penalty = cases[i].penalty};
+        for (size_t k = 0; k < cases[i].sets; k++)
+            truth.levels[0].ways[k] = 1;
+        truth.levels[1] = (struct level){.page = cases[i].page,
+                                         .entries = 4 * cases[i].sets,
+                                         .ways = {4 * cases[i].sets},
+                                         .sets = 1,
+                                         .policy = "lru",
+                                         .index = "mod",
+                                         .penalty = cases[i].outer_penalty};
+        write_gpu(&truth, "gpu.json");
+        find("sim:gpu.json", truth.memory, truth.l2, &tlbs);
+        compare(&truth, &tlbs, &verdict);
+        if (verdict.wrong || verdict.missing)
+            fail_msg("%zu:%s", i, verdict.why);
+    }
+}
+
 /* ---- Mei and Chu's GPUs ---- */
 
 struct card {
@@ -372,7 +418,8 @@ int main(int argc, char **argv)
         first_seed = strtoull(argv[1], NULL, 10);
         last_seed = strtoull(argv[2], NULL, 10);
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(table_5), cmocka_unit_test(figure_14),
-                                       cmocka_unit_test(policies), cmocka_unit_test(random_ones)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_5), cmocka_unit_test(figure_14), cmocka_unit_test(policies),
+        cmocka_unit_test(sets_of_one_way), cmocka_unit_test(random_ones)};
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
