@@ -227,7 +227,7 @@ static enum fth_status read_shape(struct reader *reader, const json_t *object, c
 }
 
 static enum fth_status read_arguments(struct reader *reader, const json_t *object,
-                                      struct fth_step *step)
+                                      struct fth_launch_step *step)
 {
     const json_t *list = json_object_get(object, "args");
     size_t back = fth_json_path_key(&reader->path, "args");
@@ -260,7 +260,7 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
 {
     static const char *const keys[] = {"kernel", "grid", "block", "shared", "args"};
     struct fth_launch *launch = reader->launch;
-    struct fth_step step = {0};
+    struct fth_launch_step step = {0};
     double shared = 0;
     enum fth_status status = check_keys(reader, object, keys, FTH_COUNT(keys));
     if (status != FTH_OK)

@@ -36,6 +36,10 @@ static const struct fth_dl_symbol symbols[] = {
     {{"cuTexObjectCreate"}, offsetof(struct fth_cuda, texture_create), true},
     {{"cuTexObjectDestroy"}, offsetof(struct fth_cuda, texture_destroy), true},
     {{"cuLaunchKernel"}, offsetof(struct fth_cuda, launch), true},
+    {{"cuEventCreate"}, offsetof(struct fth_cuda, event_create), true},
+    {{"cuEventDestroy_v2"}, offsetof(struct fth_cuda, event_destroy), true},
+    {{"cuEventRecord"}, offsetof(struct fth_cuda, event_record), true},
+    {{"cuEventElapsedTime"}, offsetof(struct fth_cuda, event_elapsed), true},
     {{"cuLaunchKernelEx"}, offsetof(struct fth_cuda, launch_with), true},
 };
 
