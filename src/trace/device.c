@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A launch that takes longer counts as hung: many times what the longest workload takes, and no one
  * would wait much longer at a screen. */
@@ -80,7 +81,9 @@ static enum fth_status device_run(void *context, const struct fth_launch_step *s
             status = device->ops->wait(device->machine, LIMIT_S, error);
     }
     if (status != FTH_OK)
-        fth_error_context(error, "kernel '%s'", step->kernel->name);
+        fth_error_context(error, "kernel '%s', grid %ux%ux%u, block %ux%ux%u", step->kernel->name,
+                          step->grid[0], step->grid[1], step->grid[2], step->block[0],
+                          step->block[1], step->block[2]);
     return status;
 }
 
@@ -117,6 +120,9 @@ enum fth_status fth_device_executor_open(const char *id, const char *ptx_path,
                                          const struct fth_log *log, struct fth_executor *executor,
                                          struct fth_error *error)
 {
+    if (strcmp(ptx_path, "-") == 0)
+        return fth_fail(error, FTH_UNSUPPORTED, "load module", ptx_path,
+                        "a device needs the PTX in a file: standard input is read once");
     struct device *device = calloc(1, sizeof *device);
     if (!device)
         return fth_fail(error, FTH_NO_MEMORY, "load module", ptx_path, "out of memory");
