@@ -132,8 +132,9 @@ static void tell_kernel(const char *kernel, const char *device, double *seconds,
     else if (count == 1)
         cli_message("%s on %s: %.4g us", kernel, device, all * 1e6);
     else
-        cli_message("%s on %s: %zu launches of %.4g to %.4g us, %.4g us in all", kernel, device,
-                    count, seconds[0] * 1e6, seconds[count - 1] * 1e6, all * 1e6);
+        cli_message("%s on %s: %zu launches, %.4g us in all, %.4g (%.4g to %.4g) us each", kernel,
+                    device, count, all * 1e6, seconds[count / 2] * 1e6, seconds[0] * 1e6,
+                    seconds[count - 1] * 1e6);
 }
 
 /* Each kernel once, where it first occurs. */
