@@ -1,7 +1,8 @@
-/* Requests and sectors of the workloads' traces against what an H200 counted when it ran the same
- * PTX (h200-counters.txt, where they come from and what a line means).
+/* Requests and sectors of the workloads' traces against what an H200 counted while it ran the same
+ * PTX: they must be equal. h200-counters.txt says where its figures come from and what they are.
  *
- * usage: test_counters FILE [large]     large: also at the sizes that take a while */
+ * usage: test_counters FILE [large]     large: at the sizes of the launch files, which takes a
+ *                                       minute; otherwise at small ones */
 #include "fathom/fathom.h"
 
 #include <inttypes.h>
@@ -11,30 +12,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME = 24, MOST_COUNTERS = 128, MOST_CHANGES = 64, COUNTS = 6 };
+enum { NAME = 24, MOST_ROWS = 128, COUNTS = 6 };
 
 static const char *const count_names[COUNTS] = {"read requests",   "read sectors",
                                                 "write requests",  "write sectors",
                                                 "atomic requests", "atomic sectors"};
 
-/* What the GPU counted in all launches of a kernel. */
-struct counter {
-    char workload[NAME], size[NAME], kernel[NAME];
+/* What was counted in all launches of a kernel. */
+struct row {
+    char workload[NAME], size[NAME], kernel[NAME]; /* size: "-", the launch file's own */
     uint64_t launches, counts[COUNTS];
-};
-
-/* A memory instruction that the driver's compiler leaves away, or makes a different number of. */
-struct change {
-    char workload[NAME], kernel[NAME];
-    uint32_t line; /* of the PTX */
-    uint64_t times;
-};
-
-struct file {
-    struct counter counters[MOST_COUNTERS];
-    size_t counter_count;
-    struct change changes[MOST_CHANGES];
-    size_t change_count;
 };
 
 static void fail(const char *what, const struct fth_error *error)
@@ -44,24 +31,114 @@ static void fail(const char *what, const struct fth_error *error)
     exit(1);
 }
 
-static void read_line(struct file *file, const char *line)
+static size_t read_rows(const char *path, struct row rows[MOST_ROWS])
 {
-    struct counter *counter = &file->counters[file->counter_count];
-    struct change *change = &file->changes[file->change_count];
-    if (line[0] == '#' || line[0] == '\n')
-        return;
-    if (file->counter_count == MOST_COUNTERS || file->change_count == MOST_CHANGES)
-        fail("too many lines", NULL);
-    if (sscanf(line, "without %23s %23s %" SCNu32, change->workload, change->kernel,
-               &change->line) == 3)
-        file->change_count++;
-    else if (sscanf(line,
-                    "%23s %23s %23s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                    " %" SCNu64 " %" SCNu64,
-                    counter->workload, counter->size, counter->kernel, &counter->launches,
-                    &counter->counts[0], &counter->counts[1], &counter->counts[2],
-                    &counter->counts[3], &counter->counts[4], &counter->counts[5]) == 10)
-        file->counter_count++;
-    else
-        fail(line, NULL);
+    FILE *file = fopen(path, "r");
+    char line[256];
+    size_t count = 0;
+    if (!file)
+        fail(path, NULL);
+    while (fgets(line, sizeof line, file)) {
+        struct row *row = &rows[count];
+        if (line[0] == '#' || line[0] == '\n')
+            continue;
+        uint64_t *counts = row->counts;
+        if (++count == MOST_ROWS ||
+            sscanf(line,
+                   "%23s %23s %23s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                   " %" SCNu64 " %" SCNu64,
+                   row->workload, row->size, row->kernel, &row->launches, &counts[0], &counts[1],
+                   &counts[2], &counts[3], &counts[4], &counts[5]) != 10)
+            fail(line, NULL);
+    }
+    fclose(file);
+    return count;
+}
+
+static struct fth_trace_stats *trace_workload(const struct row *row, const char *path)
+{
+    struct fth_launch *launch;
+    struct fth_trace *trace;
+    struct fth_trace_stats *stats;
+    struct fth_error error = FTH_NO_ERROR;
+    const char *size = row->size;
+    char file[512];
+    snprintf(file, sizeof file, "%s/examples/workloads/%s.json", FTH_SOURCE_ROOT, row->workload);
+    if (fth_launch_read(file, &size, strcmp(size, "-") ? 1 : 0, &launch, &error) != FTH_OK ||
+        fth_launch_trace(launch, path, NULL, NULL, &error) != FTH_OK ||
+        fth_trace_open(path, &trace, &error) != FTH_OK ||
+        fth_trace_stats_create(trace, NULL, &stats, &error) != FTH_OK)
+        fail(row->workload, &error);
+    fth_trace_close(trace);
+    fth_launch_destroy(launch);
+    return stats;
+}
+
+static bool compare(const struct row *row, const struct fth_trace_row *traced)
+{
+    bool equal = row->launches == traced->launches;
+    if (!equal)
+        printf("# %s: %" PRIu64 " launches, and the GPU had %" PRIu64 "\n", row->kernel,
+               traced->launches, row->launches);
+    for (size_t i = 0; i < COUNTS; i++) {
+        uint64_t count = i % 2 ? traced->sectors[i / 2] : traced->requests[i / 2];
+        if (count == row->counts[i])
+            continue;
+        printf("# %s: %" PRIu64 " %s, and the GPU had %" PRIu64 "\n", row->kernel, count,
+               count_names[i], row->counts[i]);
+        equal = false;
+    }
+    return equal;
+}
+
+/* The rows of one workload, which follow each other: every kernel has one. */
+static bool compare_workload(const struct row *rows, size_t count, const char *path)
+{
+    struct fth_trace_stats *stats = trace_workload(rows, path);
+    const struct fth_trace_row *traced;
+    bool fine = true;
+    size_t kernels = 0, found = 0;
+    for (size_t i = 0; (traced = fth_trace_stats_row(stats, i)); i++) {
+        kernels += !traced->instruction;
+        for (size_t k = 0; k < count && !traced->instruction; k++)
+            if (strcmp(rows[k].kernel, traced->kernel) == 0) {
+                fine = compare(&rows[k], traced) && fine;
+                found++;
+            }
+    }
+    fth_trace_stats_destroy(stats);
+    if (kernels != count || found != count)
+        printf("# %zu kernels, and the GPU had %zu\n", kernels, count);
+    return fine && kernels == count && found == count;
+}
+
+static bool belongs(const struct row *a, const struct row *b)
+{
+    return strcmp(a->workload, b->workload) == 0 && strcmp(a->size, b->size) == 0;
+}
+
+int main(int count, char **words)
+{
+    static struct row rows[MOST_ROWS];
+    char path[] = "/tmp/fathom-counters-XXXXXX";
+    const bool large = count == 3;
+    int file = mkstemp(path), number = 0;
+    bool all = true;
+    if (count < 2 || file < 0)
+        return 2;
+    close(file);
+    size_t row_count = read_rows(words[1], rows);
+    for (size_t i = 0, next; i < row_count; i = next) {
+        for (next = i + 1; next < row_count && belongs(&rows[i], &rows[next]);)
+            next++;
+        if (large != (strcmp(rows[i].size, "-") == 0))
+            continue;
+        bool fine = compare_workload(rows + i, next - i, path);
+        printf("%s %d - %s %s\n", fine ? "ok" : "not ok", ++number, rows[i].workload, rows[i].size);
+        fflush(stdout);
+        all = all && fine;
+    }
+    printf("1..%d\n", number);
+    unlink(path);
+    return all ? 0 : 1;
 }
