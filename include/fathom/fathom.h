@@ -625,7 +625,8 @@ FTH_MUST_USE enum fth_status fth_trace_stats_create(const struct fth_trace *trac
                                                     const struct fth_log *log,
                                                     struct fth_trace_stats **stats,
                                                     struct fth_error *error);
-/* NULL past the last: each kernel, and behind it its instructions. */
+/* NULL past the last: each kernel, and behind it its instructions. Names are the trace's, which
+ * must be open as long. */
 const struct fth_trace_row *fth_trace_stats_row(const struct fth_trace_stats *stats, size_t index);
 void fth_trace_stats_destroy(struct fth_trace_stats *stats);
 

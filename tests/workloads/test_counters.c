@@ -55,23 +55,20 @@ static size_t read_rows(const char *path, struct row rows[MOST_ROWS])
     return count;
 }
 
-static struct fth_trace_stats *trace_workload(const struct row *row, const char *path)
+static struct fth_trace *trace_workload(const struct row *row, const char *path)
 {
     struct fth_launch *launch;
     struct fth_trace *trace;
-    struct fth_trace_stats *stats;
     struct fth_error error = FTH_NO_ERROR;
     const char *size = row->size;
     char file[512];
     snprintf(file, sizeof file, "%s/examples/workloads/%s.json", FTH_SOURCE_ROOT, row->workload);
     if (fth_launch_read(file, &size, strcmp(size, "-") ? 1 : 0, &launch, &error) != FTH_OK ||
         fth_launch_trace(launch, path, NULL, NULL, &error) != FTH_OK ||
-        fth_trace_open(path, &trace, &error) != FTH_OK ||
-        fth_trace_stats_create(trace, NULL, &stats, &error) != FTH_OK)
+        fth_trace_open(path, &trace, &error) != FTH_OK)
         fail(row->workload, &error);
-    fth_trace_close(trace);
     fth_launch_destroy(launch);
-    return stats;
+    return trace;
 }
 
 static bool compare(const struct row *row, const struct fth_trace_row *traced)
@@ -94,10 +91,14 @@ static bool compare(const struct row *row, const struct fth_trace_row *traced)
 /* The rows of one workload, which follow each other: every kernel has one. */
 static bool compare_workload(const struct row *rows, size_t count, const char *path)
 {
-    struct fth_trace_stats *stats = trace_workload(rows, path);
+    struct fth_trace *trace = trace_workload(rows, path);
+    struct fth_trace_stats *stats;
     const struct fth_trace_row *traced;
+    struct fth_error error = FTH_NO_ERROR;
     bool fine = true;
     size_t kernels = 0, found = 0;
+    if (fth_trace_stats_create(trace, NULL, &stats, &error) != FTH_OK)
+        fail(rows->workload, &error);
     for (size_t i = 0; (traced = fth_trace_stats_row(stats, i)); i++) {
         kernels += !traced->instruction;
         for (size_t k = 0; k < count && !traced->instruction; k++)
@@ -107,6 +108,7 @@ static bool compare_workload(const struct row *rows, size_t count, const char *p
             }
     }
     fth_trace_stats_destroy(stats);
+    fth_trace_close(trace);
     if (kernels != count || found != count)
         printf("# %zu kernels, and the GPU had %zu\n", kernels, count);
     return fine && kernels == count && found == count;
