@@ -13,7 +13,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SECONDS ?= 60
 
-.PHONY: all tests run test bench lint sanitize fuzz dist docs install clean closure
+.PHONY: all tests run test bench lint sanitize fuzz dist docs install clean closure counters
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -64,6 +64,11 @@ closure: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) tests/test_closure
 	$(BUILD)/tests/test_closure 1 500
 	$(BUILD)/tests/test_closure noisy 1 200
+
+# Traces of the workloads at the sizes of their launch files against the counters of an H200; a minute.
+counters: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) tests/workloads/test_counters
+	$(BUILD)/tests/workloads/test_counters tests/workloads/h200-counters.txt large
 
 docs: all
 	$(BUILD)/fathom help --man > man/fathom.1

@@ -1,13 +1,20 @@
-/* fathom run: executes a kernel without a GPU and shows what it left in its buffers. */
+/* fathom run: executes kernels, without a GPU or on one, and shows what they left in their buffers.
+ */
 #include "cli.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct cli_option option_show = {"show", 0, "N", CLI_WORD_NONE,
                                               "so many values of each buffer; 8, and 0 for all"};
 static const struct cli_option option_verify = {
     "verify", 0, NULL, CLI_WORD_NONE,
     "of a launch file: compare with what it expects instead; exit code 5 where it differs"};
+
+static const struct cli_option option_on = {
+    "on", 0, "DEVICE", CLI_WORD_DEVICE,
+    "a device that launches them, such as cuda:0, which is timed; the PTX engine otherwise"};
 
 /* The first column is the name of a launch file's buffer, or which argument it is. */
 static const struct fth_column argument_columns[] = {
@@ -106,6 +113,50 @@ static void tell_totals(const struct fth_launch *launch, const struct fth_launch
                 (unsigned long long)totals->thread_instructions);
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const double *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+/* How long the launches of a kernel took, in words. */
+static void tell_kernel(const char *kernel, const char *device, double *seconds, size_t count)
+{
+    double all = 0;
+    qsort(seconds, count, sizeof *seconds, by_size);
+    for (size_t i = 0; i < count; i++)
+        all += seconds[i];
+    if (isnan(all))
+        cli_message("%s on %s: %zu launch%s, not timed", kernel, device, count,
+                    count == 1 ? "" : "es");
+    else if (count == 1)
+        cli_message("%s on %s: %.4g us", kernel, device, all * 1e6);
+    else
+        cli_message("%s on %s: %zu launches, %.4g us in all, %.4g (%.4g to %.4g) us each", kernel,
+                    device, count, all * 1e6, seconds[count / 2] * 1e6, seconds[0] * 1e6,
+                    seconds[count - 1] * 1e6);
+}
+
+/* Each kernel once, where it first occurs. */
+static void tell_times(const struct fth_launch *launch, const char *device)
+{
+    size_t steps = fth_launch_step_count(launch);
+    double *seconds = calloc(steps + 1, sizeof *seconds);
+    for (size_t i = 0; i < steps && seconds; i++) {
+        const char *kernel = fth_launch_kernel(launch, i);
+        size_t count = 0, before = 0;
+        while (before < i && strcmp(fth_launch_kernel(launch, before), kernel) != 0)
+            before++;
+        if (before < i)
+            continue;
+        for (size_t k = i; k < steps; k++)
+            if (strcmp(fth_launch_kernel(launch, k), kernel) == 0)
+                seconds[count++] = fth_launch_seconds(launch, k);
+        tell_kernel(kernel, device, seconds, count);
+    }
+    free(seconds);
+}
+
 static int run(const struct cli_arguments *arguments)
 {
     uint64_t most = 8;
@@ -121,26 +172,25 @@ static int run(const struct cli_arguments *arguments)
     int result = cli_open_launch(arguments, &launch);
     if (result != CLI_DONE)
         return result;
-    if (fth_launch_run(launch, &(struct fth_run_options){.log = &cli_log}, &totals, &error) !=
-        FTH_OK)
+    const char *device = cli_value(arguments, &option_on);
+    const struct fth_run_options options = {.log = &cli_log, .device = device};
+    if (fth_launch_run(launch, &options, &totals, &error) != FTH_OK)
         result = cli_fail(&error);
     else
         result = cli_value(arguments, &option_verify) ? verify(arguments, launch)
                                                       : show(arguments, launch, most);
-    if (result == CLI_DONE)
+    if (result == CLI_DONE && device)
+        tell_times(launch, device);
+    else if (result == CLI_DONE)
         tell_totals(launch, &totals);
     fth_launch_destroy(launch);
     return result;
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_entry,  &cli_option_grid,
-    &cli_option_block,  &cli_option_shared,
-    &cli_option_arg,    &cli_option_seed,
-    &cli_option_set,    &option_show,
-    &option_verify,     &cli_option_json,
-    &cli_option_format, &cli_option_output,
-    &cli_option_help,   NULL,
+    &cli_option_entry, &cli_option_grid,   &cli_option_block,  &cli_option_shared, &cli_option_arg,
+    &cli_option_seed,  &cli_option_set,    &option_on,         &option_show,       &option_verify,
+    &cli_option_json,  &cli_option_format, &cli_option_output, &cli_option_help,   NULL,
 };
 
 static const struct cli_example examples[] = {
@@ -151,18 +201,20 @@ static const struct cli_example examples[] = {
     {"fathom run examples/workloads/2mm.json --verify",
      "the launches of a launch file, and whether they give what they must"},
     {"fathom run examples/workloads/2mm.json --set N=64", "the same, smaller"},
+    {"fathom run examples/workloads/2mm.json --on cuda:0 --verify",
+     "the same on a GPU, whose driver compiles the PTX, with the time of each kernel"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_run = {
     "run",
-    "execute kernels without a GPU and show their buffers",
+    "execute kernels, with or without a GPU, and show their buffers",
     "KERNEL.ptx | LAUNCH.json [OPTION]...",
     "Executes a kernel of a PTX file, warp by warp, on the cores of this machine, with the\n"
     "arguments given in order, and shows what the buffers hold afterwards; or the launches of a\n"
     "launch file, one after the other (docs/launch-files.md). An access outside the buffers, a\n"
     "misaligned one, a barrier that cannot complete or an instruction that is not supported is\n"
-    "told with its line, block and thread.",
+    "told with its line, block and thread. With --on a GPU runs them instead.",
     options,
     examples,
     CLI_WORD_FILE,

@@ -42,6 +42,7 @@ _fathom()
     --record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --series) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --on) _fathom_device; return ;;
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
     case $command in
@@ -77,7 +78,7 @@ _fathom()
         esac ;;
     run)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --shared --arg -a --seed --set -s --show --verify --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --shared --arg -a --seed --set -s --on --show --verify --json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     trace)

@@ -60,7 +60,7 @@ complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l json -d "the 
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l help -s h -d "this help"
-complete -c fathom -n '__fish_use_subcommand' -a run -d "execute kernels without a GPU and show their buffers"
+complete -c fathom -n '__fish_use_subcommand' -a run -d "execute kernels, with or without a GPU, and show their buffers"
 complete -c fathom -n '__fish_seen_subcommand_from run' -F
 complete -c fathom -n '__fish_seen_subcommand_from run' -l entry -s e -r -f -d "the kernel, where the file has several"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l grid -s g -r -f -d "blocks of the grid; 1 where it is not given"
@@ -69,6 +69,7 @@ complete -c fathom -n '__fish_seen_subcommand_from run' -l shared -r -f -d "dyna
 complete -c fathom -n '__fish_seen_subcommand_from run' -l arg -s a -r -f -d "the next argument: i32:5, f32:1.5, ptr:f32[64*64]=random, ptr:u32[]=file:a.bin"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l seed -r -f -d "for random buffers; 1 where it is not given"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l set -s s -r -f -d "of a launch file: another size, such as N=256; may be given again"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l on -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "a device that launches them, such as cuda:0, which is timed; the PTX engine otherwise"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l show -r -f -d "so many values of each buffer; 8, and 0 for all"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l verify -d "of a launch file: compare with what it expects instead; exit code 5 where it differs"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l json -d "the same as --format json"

@@ -479,7 +479,9 @@ double fth_launch_size(const struct fth_launch *launch, const char *name);
 struct fth_run_options {
     unsigned threads;          /* of the host; 0: all cores */
     const struct fth_log *log; /* hears of the progress; may be NULL */
+    const char *device;        /* of fth_launch_run: "cuda:0"; NULL: the PTX engine */
 };
+/* What the PTX engine counts; a device does not. */
 struct fth_launch_totals {
     uint64_t warp_instructions, thread_instructions;
 };
@@ -490,6 +492,9 @@ FTH_MUST_USE enum fth_status fth_launch_run(struct fth_launch *launch,
                                             const struct fth_run_options *options,
                                             struct fth_launch_totals *totals,
                                             struct fth_error *error);
+
+/* How long a step took in the last run, where a GPU ran and timed it; NAN otherwise. */
+double fth_launch_seconds(const struct fth_launch *launch, size_t step);
 
 struct fth_launch_view {
     const char *name; /* in the launch file, else NULL */
@@ -620,7 +625,8 @@ FTH_MUST_USE enum fth_status fth_trace_stats_create(const struct fth_trace *trac
                                                     const struct fth_log *log,
                                                     struct fth_trace_stats **stats,
                                                     struct fth_error *error);
-/* NULL past the last: each kernel, and behind it its instructions. */
+/* NULL past the last: each kernel, and behind it its instructions. Names are the trace's, which
+ * must be open as long. */
 const struct fth_trace_row *fth_trace_stats_row(const struct fth_trace_stats *stats, size_t index);
 void fth_trace_stats_destroy(struct fth_trace_stats *stats);
 

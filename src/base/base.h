@@ -126,6 +126,12 @@ struct fth_json_path {
 size_t fth_json_path_key(struct fth_json_path *path, const char *key);
 size_t fth_json_path_index(struct fth_json_path *path, size_t index);
 void fth_json_path_back(struct fth_json_path *path, size_t size);
+/* Where it leads, in words. */
+const char *fth_json_place(const struct fth_json_path *path);
+/* Fails with what is wrong at that place of document `name`. */
+FTH_PRINTF(5, 6)
+enum fth_status fth_json_refuse(struct fth_error *error, const char *operation, const char *name,
+                                const struct fth_json_path *path, const char *reason, ...);
 
 /* Parses a whole document; repeated keys are refused. The error carries line, column and path. */
 FTH_MUST_USE enum fth_status fth_json_parse(const char *name, const char *text, size_t size,

@@ -35,6 +35,22 @@ void fth_json_path_back(struct fth_json_path *path, size_t size)
     path->text[size] = '\0';
 }
 
+const char *fth_json_place(const struct fth_json_path *path)
+{
+    return path->size ? path->text : "the document";
+}
+
+enum fth_status fth_json_refuse(struct fth_error *error, const char *operation, const char *name,
+                                const struct fth_json_path *path, const char *reason, ...)
+{
+    va_list arguments;
+    char text[256];
+    va_start(arguments, reason);
+    vsnprintf(text, sizeof text, reason, arguments);
+    va_end(arguments);
+    return fth_fail(error, FTH_INVALID, operation, name, "%s: %s", fth_json_place(path), text);
+}
+
 /* jansson tells where in the text a fault is, not where in the document. So the text is walked
  * again up to there, with a stack of the containers that are open. Only well-formed text lies
  * before the fault, so the walk needs no checks of its own. */

@@ -1,6 +1,6 @@
 /* The registry of backends, and devices as seen from above: whichever backend is behind one, its
  * requests are checked here. */
-#include "device/device.h"
+#include "device/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,26 +39,54 @@ static enum fth_status open_default(const struct fth_log *log, struct fth_device
     return fth_device_open(default_id, log, device, error);
 }
 
-enum fth_status fth_device_open(const char *id, const struct fth_log *log,
-                                struct fth_device **device, struct fth_error *error)
+/* The backend that an id begins with, and what stands behind the colon. */
+static const struct fth_backend *find_backend(const char *id, const char **what,
+                                              struct fth_error *error)
 {
-    *device = NULL;
-    if (!id)
-        return open_default(log, device, error);
     const char *names[FTH_COUNT(backends)];
     const char *colon = strchr(id, ':');
     size_t size = colon ? (size_t)(colon - id) : strlen(id);
     for (size_t i = 0; i < FTH_COUNT(backends); i++) {
         names[i] = backends[i]->name;
-        if (strlen(names[i]) == size && strncmp(id, names[i], size) == 0 && colon && colon[1])
-            return backends[i]->open(colon + 1, log, device, error);
+        if (strlen(names[i]) == size && strncmp(id, names[i], size) == 0 && colon && colon[1]) {
+            *what = colon + 1;
+            return backends[i];
+        }
     }
     char word[32];
     snprintf(word, sizeof word, "%.*s", (int)(size < sizeof word ? size : sizeof word - 1), id);
     const char *near = fth_suggest(word, names, FTH_COUNT(names));
-    return fth_fail(error, FTH_NOT_FOUND, "open device", id,
-                    "a device is cuda:NUMBER, sim:GPU or replay:FILE%s%s%s",
-                    near ? " (did you mean '" : "", near ? near : "", near ? ":'?)" : "");
+    fth_fail(error, FTH_NOT_FOUND, "open device", id,
+             "a device is cuda:NUMBER, sim:GPU or replay:FILE%s%s%s",
+             near ? " (did you mean '" : "", near ? near : "", near ? ":'?)" : "");
+    return NULL;
+}
+
+enum fth_status fth_device_open(const char *id, const struct fth_log *log,
+                                struct fth_device **device, struct fth_error *error)
+{
+    const char *what;
+    *device = NULL;
+    if (!id)
+        return open_default(log, device, error);
+    const struct fth_backend *backend = find_backend(id, &what, error);
+    return backend ? backend->open(what, log, device, error) : FTH_NOT_FOUND;
+}
+
+enum fth_status fth_machine_open(const char *id, const struct fth_log *log,
+                                 const struct fth_machine_ops **ops, void **machine,
+                                 struct fth_error *error)
+{
+    const char *what;
+    *ops = NULL;
+    *machine = NULL;
+    const struct fth_backend *backend = find_backend(id, &what, error);
+    if (!backend)
+        return FTH_NOT_FOUND;
+    if (!backend->machine)
+        return fth_fail(error, FTH_UNSUPPORTED, "launch kernels", id,
+                        "it cannot; cuda:NUMBER and sim:GPU can");
+    return backend->machine(what, log, ops, machine, error);
 }
 
 enum fth_status fth_device_create(const char *id, const struct fth_device_ops *ops, void *state,

@@ -207,6 +207,8 @@ FTH_MUST_USE enum fth_status fth_device_measure(struct fth_device *device,
 
 /* ---- backends ---- */
 
+struct fth_machine_ops; /* machine.h */
+
 struct fth_backend {
     const char *name; /* the part of an id before the colon */
     const char *summary;
@@ -217,6 +219,10 @@ struct fth_backend {
     /* `what` is the part of the id after the colon. */
     enum fth_status (*open)(const char *what, const struct fth_log *log, struct fth_device **device,
                             struct fth_error *error);
+    /* What launches, without a device around it; NULL: it cannot launch. */
+    enum fth_status (*machine)(const char *what, const struct fth_log *log,
+                               const struct fth_machine_ops **ops, void **machine,
+                               struct fth_error *error);
 };
 
 extern const struct fth_backend fth_backend_cuda, fth_backend_sim, fth_backend_replay;

@@ -23,12 +23,13 @@ struct fth_machine_facts {
 struct fth_machine_launch {
     struct fth_machine_module *module;
     const char *kernel;
-    uint32_t blocks, threads; /* one dimension each */
+    uint32_t blocks, threads;                 /* along x */
+    uint32_t more_blocks[2], more_threads[2]; /* along y and z; 0 counts as 1 */
     uint32_t cluster;      /* so many blocks are one; 0 or 1: none. FTH_UNSUPPORTED where there are
                               no clusters, or none of that size */
     uint64_t shared_bytes; /* dynamic */
     int carveout_percent;  /* -1: the driver's choice */
-    const void *arguments; /* laid out as the kernel's parameters are, 8 bytes each */
+    const void *arguments; /* laid out as the kernel's parameters are */
     size_t argument_bytes;
 };
 
@@ -66,8 +67,17 @@ struct fth_machine_ops {
     enum fth_status (*launch)(void *machine, const struct fth_machine_launch *launch,
                               struct fth_error *error);
     enum fth_status (*wait)(void *machine, double limit_s, struct fth_error *error);
+    /* A launch and its end, and how long the GPU was at it; NULL where no one knows. */
+    enum fth_status (*time)(void *machine, const struct fth_machine_launch *launch, double limit_s,
+                            double *seconds, struct fth_error *error);
     void (*close)(void *machine);
 };
+
+/* The machine of a device that can launch, by the device's name; closed with ops->close.
+ * FTH_UNSUPPORTED where the device has none, as a recording. */
+FTH_MUST_USE enum fth_status fth_machine_open(const char *id, const struct fth_log *log,
+                                              const struct fth_machine_ops **ops, void **machine,
+                                              struct fth_error *error);
 
 /* A device over a machine, which it takes over also when it fails. */
 FTH_MUST_USE enum fth_status fth_batch_device(const char *id, const struct fth_machine_ops *ops,

@@ -147,5 +147,5 @@ static enum fth_status open_replay(const char *what, const struct fth_log *log,
     return fth_device_create(id, &replay_ops, replay, device, error);
 }
 
-const struct fth_backend fth_backend_replay = {"replay", "answers from a recording: replay:FILE",
-                                               NULL, open_replay};
+const struct fth_backend fth_backend_replay = {
+    .name = "replay", .summary = "answers from a recording: replay:FILE", .open = open_replay};

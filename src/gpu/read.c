@@ -19,16 +19,8 @@ struct reader {
     struct fth_error *error;
 };
 
-FTH_PRINTF(2, 3) static enum fth_status refuse(struct reader *reader, const char *reason, ...)
-{
-    va_list arguments;
-    char text[256];
-    va_start(arguments, reason);
-    vsnprintf(text, sizeof text, reason, arguments);
-    va_end(arguments);
-    return fth_fail(reader->error, FTH_INVALID, operation, reader->name, "%s: %s",
-                    reader->path.size ? reader->path.text : "the document", text);
-}
+#define refuse(reader, ...)                                                                        \
+    fth_json_refuse((reader)->error, operation, (reader)->name, &(reader)->path, __VA_ARGS__)
 
 static void warn_unknown(struct reader *reader, const char *what, const char *fate,
                          const char *nearest)

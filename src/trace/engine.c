@@ -46,8 +46,9 @@ static enum fth_status engine_read(void *context, uint64_t address, void *data, 
     return FTH_OK;
 }
 
-static enum fth_status engine_run(void *context, const struct fth_step *step, const void *arguments,
-                                  size_t argument_bytes, const struct fth_run_options *options,
+static enum fth_status engine_run(void *context, const struct fth_launch_step *step,
+                                  const void *arguments, size_t argument_bytes,
+                                  const struct fth_run_options *options,
                                   struct fth_launch_totals *totals, struct fth_error *error)
 {
     struct engine *engine = context;
@@ -88,7 +89,12 @@ enum fth_status fth_engine_open(const struct fth_ptx_module *module,
         return status;
     }
     *executor = (struct fth_executor){
-        engine, engine_alloc, engine_write, engine_read, engine_run, engine_close,
+        .context = engine,
+        .alloc = engine_alloc,
+        .write = engine_write,
+        .read = engine_read,
+        .run = engine_run,
+        .close = engine_close,
     };
     return FTH_OK;
 }

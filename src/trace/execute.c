@@ -2,6 +2,7 @@
  * the buffers hold then. What executes is behind struct fth_executor. */
 #include "trace/launch.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,26 +11,40 @@ static uint64_t buffer_bytes(const struct fth_launch_buffer *buffer)
     return buffer->count * buffer->element->bytes;
 }
 
+static enum fth_status first_contents(struct fth_launch *launch, size_t index, void **out,
+                                      struct fth_error *error)
+{
+    const struct fth_launch_buffer *buffer = &launch->buffers[index];
+    void *data = calloc(1, buffer_bytes(buffer));
+    enum fth_status status =
+        data ? fth_launch_fill(launch, index, data, error)
+             : fth_fail(error, FTH_NO_MEMORY, "fill buffer", buffer->name, "out of memory");
+    *out = status == FTH_OK ? data : NULL;
+    if (status != FTH_OK)
+        free(data);
+    return status;
+}
+
 /* Allocates a buffer and puts its first contents there. */
 static enum fth_status place(struct fth_launch *launch, size_t index, struct fth_error *error)
 {
     const struct fth_executor *executor = &launch->executor;
     struct fth_launch_buffer *buffer = &launch->buffers[index];
     uint64_t bytes = buffer_bytes(buffer);
+    void *data = NULL;
     enum fth_status status = executor->alloc(executor->context, bytes, &buffer->address, error);
+    if (status != FTH_OK && buffer->name)
+        fth_error_context(error, "buffer '%s'", buffer->name);
     if (status != FTH_OK || buffer->fill == FTH_FILL_ZERO)
         return status;
-    void *data = malloc(bytes);
-    if (!data)
-        return fth_fail(error, FTH_NO_MEMORY, "fill buffer", buffer->name, "out of memory");
-    status = fth_launch_fill(launch, index, data, error);
+    status = first_contents(launch, index, &data, error);
     if (status == FTH_OK)
         status = executor->write(executor->context, buffer->address, data, bytes, error);
     free(data);
     return status;
 }
 
-static enum fth_status run_step(struct fth_launch *launch, const struct fth_step *step,
+static enum fth_status run_step(struct fth_launch *launch, const struct fth_launch_step *step,
                                 const struct fth_run_options *options,
                                 struct fth_launch_totals *totals, struct fth_error *error)
 {
@@ -66,7 +81,7 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
                                   const struct fth_run_options *options,
                                   struct fth_launch_totals *totals, struct fth_error *error)
 {
-    static const struct fth_run_options plain = {0, NULL};
+    static const struct fth_run_options plain = {0};
     struct fth_launch_totals counted = {0, 0};
     enum fth_status status = FTH_OK;
     close_executor(launch);
@@ -78,6 +93,8 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
             fth_log_interrupted(options ? options->log : NULL)
                 ? fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted")
                 : run_step(launch, &launch->steps[i], options ? options : &plain, &counted, error);
+        launch->steps[i].seconds =
+            status == FTH_OK && executor->seconds ? executor->seconds(executor->context) : NAN;
         if (status != FTH_OK && launch->step_count > 1)
             fth_error_context(error, "launch %zu of %zu", i + 1, launch->step_count);
     }
@@ -89,11 +106,19 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
 enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_run_options *options,
                                struct fth_launch_totals *totals, struct fth_error *error)
 {
-    struct fth_executor engine;
-    enum fth_status status = fth_engine_open(launch->module, NULL, &engine, error);
+    struct fth_executor executor;
+    const char *device = options ? options->device : NULL;
+    enum fth_status status =
+        device ? fth_device_executor_open(device, launch->ptx_path, options->log, &executor, error)
+               : fth_engine_open(launch->module, NULL, &executor, error);
     if (status == FTH_OK)
-        status = fth_launch_run_on(launch, &engine, options, totals, error);
+        status = fth_launch_run_on(launch, &executor, options, totals, error);
     return status;
+}
+
+double fth_launch_seconds(const struct fth_launch *launch, size_t step)
+{
+    return launch->executor.close && step < launch->step_count ? launch->steps[step].seconds : NAN;
 }
 
 /* ---- looking ---- */
@@ -153,15 +178,17 @@ enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index, u
     return status;
 }
 
-static const struct fth_launch_buffer *find(const struct fth_launch *launch, const char *name,
-                                            size_t *index)
+/* A buffer by its name, and what it is. */
+static enum fth_status find(const struct fth_launch *launch, const char *name, size_t *index,
+                            struct fth_launch_view *view, struct fth_error *error)
 {
     for (*index = 0; *index < launch->buffer_count; (*index)++) {
         const struct fth_launch_buffer *buffer = &launch->buffers[*index];
+        *view = view_of(buffer);
         if (buffer->name && strcmp(buffer->name, name) == 0)
-            return buffer;
+            return FTH_OK;
     }
-    return NULL;
+    return fth_fail(error, FTH_NOT_FOUND, "find buffer", name, "there is none of that name");
 }
 
 enum fth_status fth_launch_values(const struct fth_launch *launch, const char *name,
@@ -169,12 +196,11 @@ enum fth_status fth_launch_values(const struct fth_launch *launch, const char *n
                                   struct fth_error *error)
 {
     size_t index;
-    const struct fth_launch_buffer *buffer = find(launch, name, &index);
     *values = NULL;
-    if (!buffer)
-        return fth_fail(error, FTH_NOT_FOUND, "find buffer", name, "there is none of that name");
-    *view = view_of(buffer);
-    return fetch(launch, buffer, buffer->count, values, error);
+    enum fth_status status = find(launch, name, &index, view, error);
+    if (status == FTH_OK)
+        status = fetch(launch, &launch->buffers[index], view->count, values, error);
+    return status;
 }
 
 enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *name,
@@ -182,19 +208,10 @@ enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *n
                                         struct fth_error *error)
 {
     size_t index;
-    const struct fth_launch_buffer *buffer = find(launch, name, &index);
     *values = NULL;
-    if (!buffer)
-        return fth_fail(error, FTH_NOT_FOUND, "find buffer", name, "there is none of that name");
-    *view = view_of(buffer);
-    void *data = calloc(1, buffer_bytes(buffer));
-    enum fth_status status =
-        data ? fth_launch_fill(launch, index, data, error)
-             : fth_fail(error, FTH_NO_MEMORY, "fill buffer", name, "out of memory");
+    enum fth_status status = find(launch, name, &index, view, error);
     if (status == FTH_OK)
-        *values = data;
-    else
-        free(data);
+        status = first_contents(launch, index, values, error);
     return status;
 }
 

@@ -57,7 +57,7 @@ static void describe_parameters(const struct fth_ptx_kernel *kernel, char *text,
     }
 }
 
-enum fth_status fth_step_check(const struct fth_step *step, struct fth_error *error)
+enum fth_status fth_step_check(const struct fth_launch_step *step, struct fth_error *error)
 {
     const struct fth_ptx_kernel *kernel = step->kernel;
     char wanted[256];
@@ -126,7 +126,7 @@ enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t
         return status;
     }
     launch->steps[launch->step_count++] =
-        (struct fth_step){.kernel = found, .grid = {1, 1, 1}, .block = {32, 1, 1}};
+        (struct fth_launch_step){.kernel = found, .grid = {1, 1, 1}, .block = {32, 1, 1}};
     *out = launch;
     return FTH_OK;
 }
@@ -151,7 +151,7 @@ void fth_launch_destroy(struct fth_launch *launch)
 
 void fth_launch_set_shape(struct fth_launch *launch, const struct fth_launch_shape *shape)
 {
-    struct fth_step *step = &launch->steps[0];
+    struct fth_launch_step *step = &launch->steps[0];
     memcpy(step->grid, shape->grid, sizeof step->grid);
     memcpy(step->block, shape->block, sizeof step->block);
     step->shared_bytes = shape->shared_bytes;
@@ -380,7 +380,7 @@ enum fth_status fth_launch_argument(struct fth_launch *launch, const char *text,
                                     struct fth_error *error)
 {
     struct fth_launch_argument argument = {0};
-    struct fth_step *step = &launch->steps[0];
+    struct fth_launch_step *step = &launch->steps[0];
     enum fth_status status = fth_launch_grow((void **)&launch->given, launch->given_count,
                                              &launch->given_capacity, sizeof *launch->given, error);
     if (status != FTH_OK)

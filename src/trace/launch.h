@@ -5,6 +5,7 @@
  *   launch.c    launches and their arguments               launch_file.c  the same from JSON
  *   fill.c      what buffers hold at first                 execute.c      running them, in order
  *   engine.c    the PTX engine as what executes            verify.c       what they must hold then
+ *   device.c    a GPU, or a simulated one, as that
  */
 #ifndef FTH_TRACE_LAUNCH_H
 #define FTH_TRACE_LAUNCH_H
@@ -57,7 +58,7 @@ double fth_expression_value(const struct fth_expression *expression, const struc
 
 /* ---- what executes launches ---- */
 
-struct fth_step;
+struct fth_launch_step;
 
 /* Memory and kernels of one PTX module: the engine's, or a GPU's. Addresses are what kernels are
  * given; memory is zeroed. */
@@ -69,10 +70,12 @@ struct fth_executor {
                              struct fth_error *error);
     enum fth_status (*read)(void *context, uint64_t address, void *data, uint64_t bytes,
                             struct fth_error *error);
-    enum fth_status (*run)(void *context, const struct fth_step *step, const void *arguments,
+    enum fth_status (*run)(void *context, const struct fth_launch_step *step, const void *arguments,
                            size_t argument_bytes, const struct fth_run_options *options,
                            struct fth_launch_totals *totals, struct fth_error *error);
     void (*close)(void *context);
+    /* How long the last run took; NULL: it is not timed. */
+    double (*seconds)(void *context);
 };
 
 /* ---- engine.c ---- */
@@ -82,6 +85,14 @@ FTH_MUST_USE enum fth_status fth_engine_open(const struct fth_ptx_module *module
                                              const struct fth_ptx_observer *observer,
                                              struct fth_executor *executor,
                                              struct fth_error *error);
+
+/* ---- device.c ---- */
+
+/* A device that can launch, by its name; it compiles the PTX file itself. */
+FTH_MUST_USE enum fth_status fth_device_executor_open(const char *id, const char *ptx_path,
+                                                      const struct fth_log *log,
+                                                      struct fth_executor *executor,
+                                                      struct fth_error *error);
 
 /* ---- launch.c ---- */
 
@@ -116,12 +127,13 @@ struct fth_launch_argument {
     uint64_t bits;
 };
 
-struct fth_step {
+struct fth_launch_step {
     const struct fth_ptx_kernel *kernel;
     uint32_t grid[3], block[3];
     size_t shared_bytes;
     const struct fth_launch_argument *arguments;
     size_t argument_count;
+    double seconds; /* that it took when it was run; NAN: not known */
 };
 
 /* What a buffer must hold in the end. */
@@ -141,7 +153,7 @@ struct fth_launch {
     uint64_t seed;
     struct fth_launch_buffer *buffers;
     size_t buffer_count, buffer_capacity;
-    struct fth_step *steps;
+    struct fth_launch_step *steps;
     size_t step_count, step_capacity;
     struct fth_expectation *expectations;
     size_t expectation_count, expectation_capacity;
@@ -158,7 +170,8 @@ FTH_MUST_USE enum fth_status fth_launch_new(const char *path, uint64_t seed,
 const struct fth_ptx_kernel *fth_launch_find(const struct fth_launch *launch, const char *name,
                                              struct fth_error *error);
 /* Whether the arguments are what the kernel takes. */
-FTH_MUST_USE enum fth_status fth_step_check(const struct fth_step *step, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_step_check(const struct fth_launch_step *step,
+                                            struct fth_error *error);
 /* Room for one more in an array that doubles. */
 FTH_MUST_USE enum fth_status fth_launch_grow(void **items, size_t count, size_t *capacity,
                                              size_t size, struct fth_error *error);

@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define LARGEST_BYTES ((size_t)16 * 1024 * 1024)
@@ -22,23 +21,16 @@ struct reader {
     struct fth_error *error;
 };
 
-FTH_PRINTF(2, 3) static enum fth_status refuse(struct reader *reader, const char *reason, ...)
-{
-    va_list arguments;
-    char text[256];
-    va_start(arguments, reason);
-    vsnprintf(text, sizeof text, reason, arguments);
-    va_end(arguments);
-    return fth_fail(reader->error, FTH_INVALID, operation, reader->launch->path, "%s: %s",
-                    reader->path.size ? reader->path.text : "the document", text);
-}
+#define refuse(reader, ...)                                                                        \
+    fth_json_refuse((reader)->error, operation, (reader)->launch->path, &(reader)->path,           \
+                    __VA_ARGS__)
 
 /* What went wrong further down is told with the place in the file. */
 static enum fth_status within(struct reader *reader, enum fth_status status)
 {
     if (status != FTH_OK)
         fth_error_context(reader->error, "%s: %s", reader->launch->path,
-                          reader->path.size ? reader->path.text : "the document");
+                          fth_json_place(&reader->path));
     return status;
 }
 
@@ -227,7 +219,7 @@ static enum fth_status read_shape(struct reader *reader, const json_t *object, c
 }
 
 static enum fth_status read_arguments(struct reader *reader, const json_t *object,
-                                      struct fth_step *step)
+                                      struct fth_launch_step *step)
 {
     const json_t *list = json_object_get(object, "args");
     size_t back = fth_json_path_key(&reader->path, "args");
@@ -260,7 +252,7 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
 {
     static const char *const keys[] = {"kernel", "grid", "block", "shared", "args"};
     struct fth_launch *launch = reader->launch;
-    struct fth_step step = {0};
+    struct fth_launch_step step = {0};
     double shared = 0;
     enum fth_status status = check_keys(reader, object, keys, FTH_COUNT(keys));
     if (status != FTH_OK)

@@ -276,8 +276,9 @@ static void free_workers(struct recorder *recorder, struct fth_trace_launch *tot
     }
 }
 
-static enum fth_status traced_run(void *context, const struct fth_step *step, const void *arguments,
-                                  size_t argument_bytes, const struct fth_run_options *options,
+static enum fth_status traced_run(void *context, const struct fth_launch_step *step,
+                                  const void *arguments, size_t argument_bytes,
+                                  const struct fth_run_options *options,
                                   struct fth_launch_totals *totals, struct fth_error *error)
 {
     struct tracing *tracing = context;
@@ -355,7 +356,12 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
         return status;
     }
     *executor = (struct fth_executor){
-        tracing, traced_alloc, traced_write, traced_read, traced_run, traced_close,
+        .context = tracing,
+        .alloc = traced_alloc,
+        .write = traced_write,
+        .read = traced_read,
+        .run = traced_run,
+        .close = traced_close,
     };
     return FTH_OK;
 }

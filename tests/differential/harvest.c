@@ -84,10 +84,11 @@ static enum fth_status run_case(struct run *run, fth_cu_module module, const str
     if (!output)
         return fth_fail(error, FTH_NO_MEMORY, "run", c->name, "out of memory");
     fth_cu_function function;
-    void *arguments[] = {&run->input, &run->output};
+    const uint64_t arguments[] = {run->input, run->output};
     const struct fth_cuda_launch launch = {.grid = {c->grid[0], c->grid[1], c->grid[2]},
                                            .block = {c->block[0], c->block[1], c->block[2]},
-                                           .arguments = arguments};
+                                           .arguments = arguments,
+                                           .argument_bytes = sizeof arguments};
     enum fth_status status = fth_cuda_function(&run->cuda, module, c->entry, &function, error);
     if (status == FTH_OK && c->input_bytes)
         status = fth_cuda_upload(&run->cuda, run->input, c->input, c->input_bytes, error);

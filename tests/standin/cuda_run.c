@@ -269,6 +269,13 @@ int cuModuleGetFunction(struct function **function, struct module *module, const
     return SUCCESS;
 }
 
+EXPORT int cuFuncLoad(struct function *function);
+int cuFuncLoad(struct function *function)
+{
+    int result = check();
+    return result == SUCCESS && function->module->context != current ? INVALID_HANDLE : result;
+}
+
 EXPORT int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, struct module *module,
                                 const char *name);
 int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, struct module *module, const char *name)
@@ -301,18 +308,36 @@ int cuFuncSetAttribute(struct function *function, int attribute, int value)
     return SUCCESS;
 }
 
+/* The arguments, which come in one piece: {1, where, 2, how many bytes, 0}; NULL where they do not,
+ * or are not as many as the kernel has. */
+static const void *arguments_of(const struct fth_ptx_kernel *kernel, void **extra)
+{
+    if (!kernel->parameter_bytes)
+        return extra ? NULL : "";
+    if (!extra || (uintptr_t)extra[0] != 1 || (uintptr_t)extra[2] != 2 || extra[4] ||
+        *(const size_t *)extra[3] != kernel->parameter_bytes)
+        return NULL;
+    return extra[1];
+}
+
 static int launch(struct function *function, const unsigned grid[3], const unsigned block[3],
-                  unsigned cluster, unsigned shared_bytes, void **arguments)
+                  unsigned cluster, unsigned shared_bytes, void **extra)
 {
     unsigned long long last = 3;
     int result = check();
     if (result != SUCCESS)
         return result;
-    if (shared_bytes > function->allowed_shared_bytes || grid[0] == 0 || block[0] == 0 ||
-        block[0] > standin_attribute(1) || function->module->context != current)
+    const struct fth_ptx_kernel *kernel = function->kernel;
+    const void *arguments = arguments_of(kernel, extra);
+    if (shared_bytes > function->allowed_shared_bytes || !arguments ||
+        function->module->context != current)
         return INVALID_VALUE;
-    if (grid[1] != 1 || grid[2] != 1 || block[1] != 1 || block[2] != 1)
-        return NOT_SUPPORTED; /* by a machine, not by GPUs */
+    for (int i = 0; i < 3; i++)
+        if (grid[i] == 0 || block[i] == 0 || grid[i] > standin_attribute(5 + i) ||
+            block[i] > standin_attribute(2 + i))
+            return INVALID_VALUE;
+    if ((double)block[0] * block[1] * block[2] > standin_attribute(1))
+        return INVALID_VALUE;
     if (mode_is("hang", NULL)) {
         current->hung = true;
         return SUCCESS;
@@ -323,12 +348,6 @@ static int launch(struct function *function, const unsigned grid[3], const unsig
         current->sticky = LAUNCH_FAILED;
         return SUCCESS;
     }
-    const struct fth_ptx_kernel *kernel = function->kernel;
-    unsigned char *packed = calloc(1, kernel->parameter_bytes + 1);
-    if (!packed)
-        abort();
-    for (size_t i = 0; i < kernel->parameter_count; i++)
-        memcpy(packed + kernel->parameters[i].offset, arguments[i], kernel->parameters[i].bytes);
     struct fth_error error = FTH_NO_ERROR;
     enum fth_status status =
         current->ops->launch(current->machine,
@@ -337,14 +356,15 @@ static int launch(struct function *function, const unsigned grid[3], const unsig
                                  .kernel = kernel->name,
                                  .blocks = grid[0],
                                  .threads = block[0],
+                                 .more_blocks = {grid[1], grid[2]},
+                                 .more_threads = {block[1], block[2]},
                                  .cluster = cluster,
                                  .shared_bytes = shared_bytes,
                                  .carveout_percent = function->carveout_percent,
-                                 .arguments = packed,
+                                 .arguments = arguments,
                                  .argument_bytes = kernel->parameter_bytes,
                              },
                              &error);
-    free(packed);
     if (status == FTH_UNSUPPORTED)
         return INVALID_CLUSTER_SIZE;
     current->pending = 2;
@@ -363,10 +383,70 @@ int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, 
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                    void *stream, void **arguments, void **extra)
 {
-    if (stream || extra)
+    if (stream || arguments)
         return INVALID_VALUE;
     return launch(function, (unsigned[]){grid_x, grid_y, grid_z},
-                  (unsigned[]){block_x, block_y, block_z}, 0, shared_bytes, arguments);
+                  (unsigned[]){block_x, block_y, block_z}, 0, shared_bytes, extra);
+}
+
+/* ---- events: a launch takes a microsecond of their time ---- */
+
+struct event {
+    struct context *context;
+    unsigned long long passed; /* launches before it */
+    bool recorded;
+};
+
+EXPORT int cuEventCreate(struct event **event, unsigned flags);
+int cuEventCreate(struct event **event, unsigned flags)
+{
+    int result = check();
+    if (result != SUCCESS)
+        return result;
+    if (flags)
+        return INVALID_VALUE;
+    *event = calloc(1, sizeof **event);
+    if (!*event)
+        abort();
+    (*event)->context = current;
+    live++;
+    return SUCCESS;
+}
+
+EXPORT int cuEventDestroy_v2(struct event *event);
+int cuEventDestroy_v2(struct event *event)
+{
+    /* It goes also when the context is beyond help. */
+    free(event);
+    live--;
+    return check();
+}
+
+EXPORT int cuEventRecord(struct event *event, void *stream);
+int cuEventRecord(struct event *event, void *stream)
+{
+    int result = check();
+    if (result != SUCCESS)
+        return result;
+    if (stream || event->context != current)
+        return INVALID_HANDLE;
+    event->passed = current->launches;
+    event->recorded = true;
+    return SUCCESS;
+}
+
+EXPORT int cuEventElapsedTime(float *milliseconds, struct event *from, struct event *to);
+int cuEventElapsedTime(float *milliseconds, struct event *from, struct event *to)
+{
+    int result = check();
+    if (result != SUCCESS)
+        return result;
+    if (!from->recorded || !to->recorded)
+        return INVALID_HANDLE;
+    if (current->hung || current->pending)
+        return NOT_READY;
+    *milliseconds = (float)(to->passed - from->passed) * 1e-3F;
+    return SUCCESS;
 }
 
 /* ---- descriptors are taken apart by offset, as the driver's documentation lays them out, not by
@@ -388,7 +468,7 @@ int cuLaunchKernelEx(const void *config, struct function *function, void **argum
     memcpy(shape, config, sizeof shape);
     const unsigned char *attribute;
     memcpy(&attribute, (const char *)config + 40, sizeof attribute);
-    if (extra || field(config, 32, 8) != 0 || field(config, 48, 4) != 1 ||
+    if (arguments || field(config, 32, 8) != 0 || field(config, 48, 4) != 1 ||
         field(attribute, 0, 4) != CLUSTER_DIMENSION || field(attribute, 12, 4) != 1 ||
         field(attribute, 16, 4) != 1)
         return INVALID_VALUE;
@@ -397,7 +477,7 @@ int cuLaunchKernelEx(const void *config, struct function *function, void **argum
         return INVALID_VALUE;
     if (standin_attribute(75) < 9 || cluster > 16 || (cluster > 8 && !function->any_cluster))
         return INVALID_CLUSTER_SIZE;
-    return launch(function, shape, shape + 3, cluster, (unsigned)field(config, 24, 4), arguments);
+    return launch(function, shape, shape + 3, cluster, (unsigned)field(config, 24, 4), extra);
 }
 
 /* ---- memory ---- */

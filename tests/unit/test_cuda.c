@@ -41,6 +41,21 @@ static const char ptx[] =
     "  st.global.u32 [%a0], %r1;\n"
     "  ret;\n"
     "}\n"
+    /* out[its number in the grid] = value, with parameters of different size */
+    ".visible .entry number(.param .u32 value, .param .u64 out, .param .u8 small)\n"
+    "{\n"
+    "  .reg .u64 %a<4>; .reg .u32 %r<16>;\n"
+    "  ld.param.u32 %r0, [value]; ld.param.u64 %a0, [out]; ld.param.u8 %r10, [small];\n"
+    "  mov.u32 %r1, %ctaid.z; mov.u32 %r2, %nctaid.y; mov.u32 %r3, %ctaid.y;\n"
+    "  mad.lo.u32 %r1, %r1, %r2, %r3;\n"
+    "  mov.u32 %r2, %nctaid.x; mov.u32 %r3, %ctaid.x; mad.lo.u32 %r1, %r1, %r2, %r3;\n"
+    "  mov.u32 %r2, %ntid.z; mov.u32 %r3, %tid.z; mad.lo.u32 %r1, %r1, %r2, %r3;\n"
+    "  mov.u32 %r2, %ntid.y; mov.u32 %r3, %tid.y; mad.lo.u32 %r1, %r1, %r2, %r3;\n"
+    "  mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r1, %r1, %r2, %r3;\n"
+    "  mul.wide.u32 %a1, %r1, 4; add.u64 %a0, %a0, %a1;\n"
+    "  add.u32 %r0, %r0, %r10; add.u32 %r0, %r0, %r1; st.global.u32 [%a0], %r0;\n"
+    "  ret;\n"
+    "}\n"
     /* The last word of the dynamic shared memory, there and back. */
     ".visible .entry keep(.param .u64 out, .param .u64 at)\n"
     "{\n"
@@ -257,6 +272,48 @@ static void kernels_run(void **state)
     ops->unload(machine, module);
     ops->unload(machine, second);
     ops->unload(machine, NULL);
+    close_machine(machine);
+}
+
+static void launches_have_three_dimensions_and_a_time(void **state)
+{
+    (void)state;
+    set_mode("one");
+    void *machine = open_machine("0");
+    struct fth_machine_module *module = load(machine);
+    enum { COUNT = 2 * 3 * 4 * 5 * 6 * 7 };
+    uint32_t out[COUNT];
+    double seconds = 0;
+    struct {
+        uint32_t value;
+        uint64_t out;
+        uint8_t small;
+    } arguments = {1000, alloc(machine, sizeof out), 7};
+    struct fth_machine_launch timed = {.module = module,
+                                       .kernel = "number",
+                                       .blocks = 2,
+                                       .more_blocks = {3, 4},
+                                       .threads = 5,
+                                       .more_threads = {6, 7},
+                                       .carveout_percent = -1,
+                                       .arguments = &arguments,
+                                       .argument_bytes = 17};
+    assert_int_equal(ops->time(machine, &timed, 60, &seconds, NULL), FTH_OK);
+    assert_float_equal(seconds, 1e-6, 1e-12);
+    assert_int_equal(ops->download(machine, out, arguments.out, sizeof out, NULL), FTH_OK);
+    for (uint32_t i = 0; i < COUNT; i++)
+        assert_int_equal(out[i], 1007 + i);
+    /* What a GPU does not take is told, and does no harm. */
+    timed.more_threads[1] = 65;
+    assert_int_equal(ops->time(machine, &timed, 60, &seconds, NULL), FTH_UNAVAILABLE);
+    timed.more_threads[1] = 0;
+    timed.argument_bytes = 24;
+    assert_int_equal(ops->time(machine, &timed, 60, &seconds, NULL), FTH_UNAVAILABLE);
+    timed.argument_bytes = 17;
+    timed.more_blocks[0] = timed.more_blocks[1] = timed.more_threads[0] = 0;
+    assert_int_equal(ops->time(machine, &timed, 60, &seconds, NULL), FTH_OK);
+    ops->free(machine, arguments.out);
+    ops->unload(machine, module);
     close_machine(machine);
 }
 
@@ -717,6 +774,7 @@ static void a_driver_without_kernels_lists_only(void **state)
     fth_cu_context context;
     fth_cu_module module;
     fth_cu_function function;
+    struct fth_cuda_watch watch;
     char data[8];
     const enum fth_status statuses[] = {
         fth_cuda_context_open(&cuda, 0, &context, NULL),
@@ -731,6 +789,7 @@ static void a_driver_without_kernels_lists_only(void **state)
         fth_cuda_fill(&cuda, 0, 0, 8, NULL),
         fth_cuda_texture(&cuda, 0, 8, &number, NULL),
         fth_cuda_launch(&cuda, NULL, &(struct fth_cuda_launch){.arguments = NULL}, NULL),
+        fth_cuda_watch_open(&cuda, &watch, NULL),
         fth_cuda_synchronize(&cuda, NULL),
     };
     for (size_t i = 0; i < FTH_COUNT(statuses); i++)
@@ -747,6 +806,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(facts_are_told),
         cmocka_unit_test(memory_holds_what_is_put_into_it),
         cmocka_unit_test(kernels_run),
+        cmocka_unit_test(launches_have_three_dimensions_and_a_time),
         cmocka_unit_test(textures_are_fetched_from),
         cmocka_unit_test(blocks_get_the_shared_memory_they_ask_for),
         cmocka_unit_test(the_driver_tells_what_it_knows),

@@ -20,6 +20,7 @@ typedef int fth_cu_device;
 typedef struct fth_cu_context *fth_cu_context; /* CUcontext and so on: only ever handed back */
 typedef struct fth_cu_module *fth_cu_module;
 typedef struct fth_cu_function *fth_cu_function;
+typedef struct fth_cu_event *fth_cu_event;
 
 /* CUDA_RESOURCE_DESC for linear memory: 144 bytes. */
 struct fth_cu_resource {
@@ -88,6 +89,9 @@ struct fth_cuda {
     fth_cu_result (*module_unload)(fth_cu_module module);
     fth_cu_result (*module_function)(fth_cu_function *function, fth_cu_module module,
                                      const char *name);
+    /* Since CUDA 12.4. A function is otherwise loaded by its first launch, which takes some 50 us
+     * more. */
+    fth_cu_result (*function_load)(fth_cu_function function);
     fth_cu_result (*module_symbol)(uint64_t *address, size_t *bytes, fth_cu_module module,
                                    const char *name);
     fth_cu_result (*function_set)(fth_cu_function function, int attribute, int value);
@@ -103,6 +107,10 @@ struct fth_cuda {
     fth_cu_result (*launch)(fth_cu_function function, unsigned grid_x, unsigned grid_y,
                             unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                             unsigned shared_bytes, void *stream, void **arguments, void **extra);
+    fth_cu_result (*event_create)(fth_cu_event *event, unsigned flags);
+    fth_cu_result (*event_destroy)(fth_cu_event event);
+    fth_cu_result (*event_record)(fth_cu_event event, void *stream);
+    fth_cu_result (*event_elapsed)(float *milliseconds, fth_cu_event from, fth_cu_event to);
     /* Since CUDA 11.8; for clusters only. */
     fth_cu_result (*launch_with)(const struct fth_cu_launch_config *config,
                                  fth_cu_function function, void **arguments, void **extra);
@@ -279,13 +287,29 @@ struct fth_cuda_launch {
     unsigned grid[3], block[3]; /* 0 counts as 1 */
     unsigned cluster;           /* blocks of a cluster, along x; 0 or 1: no clusters */
     unsigned dynamic_shared_bytes;
-    void **arguments; /* a pointer to each of the kernel's parameters */
+    const void *arguments; /* laid out as the kernel's parameters are */
+    size_t argument_bytes;
 };
 
 /* Starts a kernel; an error in it comes to light when one waits. */
 FTH_MUST_USE enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function function,
                                              const struct fth_cuda_launch *launch,
                                              struct fth_error *error);
+/* Two marks between what is started, and the time from the first to the second when both were
+ * passed. Closing takes one that was not opened. */
+struct fth_cuda_watch {
+    fth_cu_event marks[2];
+};
+FTH_MUST_USE enum fth_status fth_cuda_watch_open(const struct fth_cuda *cuda,
+                                                 struct fth_cuda_watch *watch,
+                                                 struct fth_error *error);
+void fth_cuda_watch_close(const struct fth_cuda *cuda, struct fth_cuda_watch *watch);
+FTH_MUST_USE enum fth_status fth_cuda_watch_mark(const struct fth_cuda *cuda,
+                                                 const struct fth_cuda_watch *watch, int which,
+                                                 struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_cuda_watch_read(const struct fth_cuda *cuda,
+                                                 const struct fth_cuda_watch *watch,
+                                                 double *seconds, struct fth_error *error);
 /* Waits for all that was started. */
 FTH_MUST_USE enum fth_status fth_cuda_synchronize(const struct fth_cuda *cuda,
                                                   struct fth_error *error);

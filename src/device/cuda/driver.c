@@ -25,6 +25,7 @@ static const struct fth_dl_symbol symbols[] = {
     {{"cuModuleLoadDataEx"}, offsetof(struct fth_cuda, module_load), true},
     {{"cuModuleUnload"}, offsetof(struct fth_cuda, module_unload), true},
     {{"cuModuleGetFunction"}, offsetof(struct fth_cuda, module_function), true},
+    {{"cuFuncLoad"}, offsetof(struct fth_cuda, function_load), true},
     {{"cuModuleGetGlobal_v2"}, offsetof(struct fth_cuda, module_symbol), true},
     {{"cuFuncSetAttribute"}, offsetof(struct fth_cuda, function_set), true},
     {{"cuMemAlloc_v2"}, offsetof(struct fth_cuda, memory_alloc), true},
@@ -36,6 +37,10 @@ static const struct fth_dl_symbol symbols[] = {
     {{"cuTexObjectCreate"}, offsetof(struct fth_cuda, texture_create), true},
     {{"cuTexObjectDestroy"}, offsetof(struct fth_cuda, texture_destroy), true},
     {{"cuLaunchKernel"}, offsetof(struct fth_cuda, launch), true},
+    {{"cuEventCreate"}, offsetof(struct fth_cuda, event_create), true},
+    {{"cuEventDestroy_v2"}, offsetof(struct fth_cuda, event_destroy), true},
+    {{"cuEventRecord"}, offsetof(struct fth_cuda, event_record), true},
+    {{"cuEventElapsedTime"}, offsetof(struct fth_cuda, event_elapsed), true},
     {{"cuLaunchKernelEx"}, offsetof(struct fth_cuda, launch_with), true},
 };
 

@@ -20,10 +20,6 @@
 #define FIRST_SLEEP_S 20e-6
 #define LONGEST_SLEEP_S 2e-3
 
-/* Most parameters of a kernel: 4 KiB of 8 bytes each (CUDA C++ Programming Guide, "Function
- * Parameters"). */
-enum { MOST_ARGUMENTS = 512 };
-
 struct machine {
     struct fth_cuda cuda;
     struct fth_nvml nvml;
@@ -317,10 +313,6 @@ static enum fth_status launch_kernel(struct machine *machine,
                                      const struct fth_machine_launch *launch,
                                      struct fth_error *error)
 {
-    const size_t count = launch->argument_bytes / sizeof(uint64_t);
-    if (count > MOST_ARGUMENTS || launch->argument_bytes % sizeof(uint64_t))
-        return fth_fail(error, FTH_INVALID, "launch", launch->kernel, "%zu bytes of arguments",
-                        launch->argument_bytes);
     if (launch->shared_bytes > UINT32_MAX)
         return fth_fail(error, FTH_INVALID, "launch", launch->kernel, "too much shared memory");
     enum fth_status status = FTH_OK;
@@ -335,23 +327,18 @@ static enum fth_status launch_kernel(struct machine *machine,
     }
     if (status != FTH_OK)
         return status;
-    /* The driver takes a pointer to each argument and only reads through it. */
-    uint64_t values[MOST_ARGUMENTS];
-    void *pointers[MOST_ARGUMENTS];
-    if (count)
-        memcpy(values, launch->arguments, launch->argument_bytes);
-    for (size_t i = 0; i < count; i++)
-        pointers[i] = &values[i];
     snprintf(machine->kernel, sizeof machine->kernel, "%s", launch->kernel);
-    status = fth_cuda_launch(&machine->cuda, kernel->function,
-                             &(struct fth_cuda_launch){
-                                 .grid = {launch->blocks, 1, 1},
-                                 .block = {launch->threads, 1, 1},
-                                 .cluster = launch->cluster,
-                                 .dynamic_shared_bytes = (unsigned)launch->shared_bytes,
-                                 .arguments = pointers,
-                             },
-                             error);
+    status = fth_cuda_launch(
+        &machine->cuda, kernel->function,
+        &(struct fth_cuda_launch){
+            .grid = {launch->blocks, launch->more_blocks[0], launch->more_blocks[1]},
+            .block = {launch->threads, launch->more_threads[0], launch->more_threads[1]},
+            .cluster = launch->cluster,
+            .dynamic_shared_bytes = (unsigned)launch->shared_bytes,
+            .arguments = launch->arguments,
+            .argument_bytes = launch->argument_bytes,
+        },
+        error);
     machine->queued = machine->queued || status == FTH_OK;
     return status;
 }
@@ -363,6 +350,32 @@ static enum fth_status launch(void *user, const struct fth_machine_launch *launc
     enum fth_status status = ready(machine, error);
     if (status == FTH_OK)
         status = after(machine, launch_kernel(machine, launch, error));
+    return status;
+}
+
+static enum fth_status time_launch(void *user, const struct fth_machine_launch *timed,
+                                   double limit_s, double *seconds, struct fth_error *error)
+{
+    struct machine *machine = user;
+    const struct fth_cuda *cuda = &machine->cuda;
+    struct fth_cuda_watch watch;
+    *seconds = 0;
+    enum fth_status status = settle(machine, error);
+    if (status == FTH_OK)
+        status = after(machine, fth_cuda_watch_open(cuda, &watch, error));
+    if (status != FTH_OK)
+        return status;
+    status = after(machine, fth_cuda_watch_mark(cuda, &watch, 0, error));
+    if (status == FTH_OK)
+        status = launch(machine, timed, error);
+    if (status == FTH_OK)
+        status = after(machine, fth_cuda_watch_mark(cuda, &watch, 1, error));
+    if (status == FTH_OK)
+        status = wait_queue(machine, limit_s, error);
+    if (status == FTH_OK)
+        status = after(machine, fth_cuda_watch_read(cuda, &watch, seconds, error));
+    if (!machine->hung)
+        fth_cuda_watch_close(cuda, &watch);
     return status;
 }
 
@@ -454,5 +467,6 @@ const struct fth_machine_ops fth_cuda_machine_ops = {
     .texture_free = texture_free,
     .launch = launch,
     .wait = wait_queue,
+    .time = time_launch,
     .close = close_machine,
 };

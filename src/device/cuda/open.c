@@ -112,22 +112,36 @@ enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda, int
     return status;
 }
 
-static enum fth_status open_device(const char *what, const struct fth_log *log,
-                                   struct fth_device **device, struct fth_error *error)
+static enum fth_status open_machine(const char *what, const struct fth_log *log,
+                                    const struct fth_machine_ops **ops, void **machine,
+                                    struct fth_error *error)
 {
+    (void)log;
     struct fth_cuda cuda;
     int ordinal = 0;
     char id[sizeof((struct fth_device *)0)->id];
-    void *machine = NULL;
-    *device = NULL;
+    *ops = &fth_cuda_machine_ops;
+    *machine = NULL;
     snprintf(id, sizeof id, "cuda:%s", what);
     enum fth_status status = fth_cuda_open_named(what, &cuda, &ordinal, error);
     if (status == FTH_OK)
-        status = fth_cuda_machine_create(&cuda, ordinal, id, &machine, error);
+        status = fth_cuda_machine_create(&cuda, ordinal, id, machine, error);
+    return status;
+}
+
+static enum fth_status open_device(const char *what, const struct fth_log *log,
+                                   struct fth_device **device, struct fth_error *error)
+{
+    const struct fth_machine_ops *ops;
+    void *machine;
+    char id[sizeof((struct fth_device *)0)->id];
+    *device = NULL;
+    snprintf(id, sizeof id, "cuda:%s", what);
+    enum fth_status status = open_machine(what, log, &ops, &machine, error);
     if (status == FTH_OK)
-        status = fth_batch_device(id, &fth_cuda_machine_ops, machine, log, device, error);
+        status = fth_batch_device(id, ops, machine, log, device, error);
     return status;
 }
 
 const struct fth_backend fth_backend_cuda = {"cuda", "NVIDIA GPUs, through their driver",
-                                             fth_cuda_list, open_device};
+                                             fth_cuda_list, open_device, open_machine};

@@ -112,6 +112,8 @@ enum fth_status fth_cuda_function(const struct fth_cuda *cuda, fth_cu_module mod
         return missing("cuModuleGetFunction", error);
     enum fth_status status =
         check(cuda, cuda->module_function(function, module, name), "cuModuleGetFunction", error);
+    if (status == FTH_OK && cuda->function_load)
+        status = check(cuda, cuda->function_load(*function), "cuFuncLoad", error);
     if (status != FTH_OK)
         fth_error_context(error, "%s", name);
     return status;
@@ -226,6 +228,26 @@ void fth_cuda_texture_destroy(const struct fth_cuda *cuda, uint64_t texture)
         cuda->texture_destroy(texture);
 }
 
+/* The arguments in one piece, as `extra` of a launch takes them (CU_LAUNCH_PARAM_BUFFER_POINTER,
+ * CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END). */
+struct extra {
+    size_t bytes;
+    void *words[5];
+};
+
+static void **extra_of(const struct fth_cuda_launch *launch, struct extra *extra)
+{
+    static const uintptr_t pointer = 1, size = 2;
+    if (!launch->argument_bytes)
+        return NULL;
+    *extra = (struct extra){.bytes = launch->argument_bytes};
+    memcpy(&extra->words[0], &pointer, sizeof pointer);
+    memcpy(&extra->words[1], &launch->arguments, sizeof launch->arguments);
+    memcpy(&extra->words[2], &size, sizeof size);
+    extra->words[3] = &extra->bytes;
+    return extra->words;
+}
+
 static enum fth_status launch_clusters(const struct fth_cuda *cuda, fth_cu_function function,
                                        const struct fth_cuda_launch *launch,
                                        const unsigned shape[6], struct fth_error *error)
@@ -252,7 +274,8 @@ static enum fth_status launch_clusters(const struct fth_cuda *cuda, fth_cu_funct
                                                 .shared_bytes = launch->dynamic_shared_bytes,
                                                 .attributes = &attribute,
                                                 .attribute_count = 1};
-    return check(cuda, cuda->launch_with(&config, function, launch->arguments, NULL),
+    struct extra extra;
+    return check(cuda, cuda->launch_with(&config, function, NULL, extra_of(launch, &extra)),
                  "cuLaunchKernelEx", error);
 }
 
@@ -278,9 +301,10 @@ enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function fun
     }
     if (launch->cluster > 1)
         return launch_clusters(cuda, function, launch, shape, error);
+    struct extra extra;
     return check(cuda,
                  cuda->launch(function, shape[0], shape[1], shape[2], shape[3], shape[4], shape[5],
-                              launch->dynamic_shared_bytes, NULL, launch->arguments, NULL),
+                              launch->dynamic_shared_bytes, NULL, NULL, extra_of(launch, &extra)),
                  "cuLaunchKernel", error);
 }
 
@@ -289,4 +313,45 @@ enum fth_status fth_cuda_synchronize(const struct fth_cuda *cuda, struct fth_err
     if (!cuda->synchronize)
         return missing("cuCtxSynchronize", error);
     return check(cuda, cuda->synchronize(), "cuCtxSynchronize", error);
+}
+
+/* ---- time ---- */
+
+enum fth_status fth_cuda_watch_open(const struct fth_cuda *cuda, struct fth_cuda_watch *watch,
+                                    struct fth_error *error)
+{
+    *watch = (struct fth_cuda_watch){{NULL, NULL}};
+    if (!cuda->event_create || !cuda->event_destroy || !cuda->event_record || !cuda->event_elapsed)
+        return missing("cuEventCreate", error);
+    enum fth_status status = FTH_OK;
+    for (int i = 0; i < 2 && status == FTH_OK; i++)
+        status = check(cuda, cuda->event_create(&watch->marks[i], 0), "cuEventCreate", error);
+    if (status != FTH_OK)
+        fth_cuda_watch_close(cuda, watch);
+    return status;
+}
+
+void fth_cuda_watch_close(const struct fth_cuda *cuda, struct fth_cuda_watch *watch)
+{
+    for (int i = 0; i < 2; i++)
+        if (watch->marks[i])
+            cuda->event_destroy(watch->marks[i]);
+    *watch = (struct fth_cuda_watch){{NULL, NULL}};
+}
+
+enum fth_status fth_cuda_watch_mark(const struct fth_cuda *cuda, const struct fth_cuda_watch *watch,
+                                    int which, struct fth_error *error)
+{
+    return check(cuda, cuda->event_record(watch->marks[which], NULL), "cuEventRecord", error);
+}
+
+enum fth_status fth_cuda_watch_read(const struct fth_cuda *cuda, const struct fth_cuda_watch *watch,
+                                    double *seconds, struct fth_error *error)
+{
+    float milliseconds = 0;
+    enum fth_status status =
+        check(cuda, cuda->event_elapsed(&milliseconds, watch->marks[0], watch->marks[1]),
+              "cuEventElapsedTime", error);
+    *seconds = (double)milliseconds / 1e3;
+    return status;
 }

@@ -224,6 +224,13 @@ static enum fth_status tell_fault(const struct sim *sim, struct fth_error *error
     return fth_fail(error, fault->status, fault->operation, fault->argument, "%s", fault->cause);
 }
 
+/* Of a grid or a block, UINT64_MAX where it does not fit. */
+static uint64_t volume(uint32_t x, const uint32_t more[2])
+{
+    uint64_t plane = (uint64_t)(x ? x : 1) * (more[0] ? more[0] : 1), z = more[1] ? more[1] : 1;
+    return plane > UINT64_MAX / z ? UINT64_MAX : plane * z;
+}
+
 /* Runs at once. */
 static enum fth_status launch(void *machine, const struct fth_machine_launch *launch,
                               struct fth_error *error)
@@ -249,24 +256,28 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
                         "the GPU has no clusters of %llu blocks", (unsigned long long)cluster);
     struct fth_ptx_observer observer = sim_observer;
     observer.user = &sim->timing;
-    const struct fth_ptx_launch run = {.kernel = launch->kernel,
-                                       .grid = {launch->blocks, 1, 1},
-                                       .block = {launch->threads, 1, 1},
-                                       .cluster = {launch->cluster},
-                                       .dynamic_shared_bytes = (size_t)launch->shared_bytes,
-                                       .arguments = launch->arguments,
-                                       .argument_bytes = launch->argument_bytes,
-                                       .threads = 1,
-                                       .sms = sim->plan.sms,
-                                       .most_instructions = sim->most_instructions,
-                                       .observer = &observer};
-    if (launch->threads > SIM_MOST_WARPS * 32)
+    const struct fth_ptx_launch run = {
+        .kernel = launch->kernel,
+        .grid = {launch->blocks, launch->more_blocks[0], launch->more_blocks[1]},
+        .block = {launch->threads, launch->more_threads[0], launch->more_threads[1]},
+        .cluster = {launch->cluster},
+        .dynamic_shared_bytes = (size_t)launch->shared_bytes,
+        .arguments = launch->arguments,
+        .argument_bytes = launch->argument_bytes,
+        .threads = 1,
+        .sms = sim->plan.sms,
+        .most_instructions = sim->most_instructions,
+        .observer = &observer};
+    const uint64_t threads = volume(launch->threads, launch->more_threads);
+    const uint64_t blocks = volume(launch->blocks, launch->more_blocks);
+    if (threads > (uint64_t)SIM_MOST_WARPS * 32)
         return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel,
-                        "%u threads a block, and %d are the most", launch->threads,
+                        "%llu threads a block, and %d are the most", (unsigned long long)threads,
                         SIM_MOST_WARPS * 32);
-    sim_timing_launch(&sim->timing, launch->module->code_base, launch->blocks,
-                      launch->threads ? launch->threads : 1, (uint32_t)cluster, shared_bytes,
-                      launch->carveout_percent);
+    if (blocks > UINT32_MAX)
+        return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel, "too many blocks");
+    sim_timing_launch(&sim->timing, launch->module->code_base, (uint32_t)blocks, (uint32_t)threads,
+                      (uint32_t)cluster, shared_bytes, launch->carveout_percent);
     enum fth_status status = fth_ptx_run(launch->module->machine, &run, NULL, &sim->fault);
     sim_timing_finish(&sim->timing);
     if (sim->timing.failed) {

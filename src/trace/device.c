@@ -1,0 +1,146 @@
+/* A device as what executes launches: a GPU through its driver, which compiles the very PTX file,
+ * or a simulated one. Every launch is waited for before the next, so that what fails is known by
+ * its place, and timed where the device can. */
+#include "device/machine.h"
+#include "trace/launch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A launch that takes longer counts as hung: many times what the longest workload takes, and no one
+ * would wait much longer at a screen. */
+#define LIMIT_S 600.0
+/* PTX that nvcc makes of the largest sources has some megabytes. */
+#define MOST_PTX_BYTES ((size_t)256 << 20)
+
+struct device {
+    const struct fth_machine_ops *ops;
+    void *machine;
+    struct fth_machine_module *module;
+    uint64_t *memory; /* what was allocated */
+    size_t count, capacity;
+    double seconds; /* of the last launch */
+};
+
+static enum fth_status device_alloc(void *context, uint64_t bytes, uint64_t *address,
+                                    struct fth_error *error)
+{
+    struct device *device = context;
+    void *memory = device->memory;
+    *address = 0;
+    if (!fth_grow(&memory, device->count, &device->capacity, sizeof *device->memory))
+        return fth_fail(error, FTH_NO_MEMORY, "allocate memory", NULL, "out of memory");
+    device->memory = memory;
+    enum fth_status status = device->ops->alloc(device->machine, bytes, address, error);
+    if (status != FTH_OK)
+        return status;
+    device->memory[device->count++] = *address;
+    return device->ops->fill(device->machine, *address, 0, bytes, error);
+}
+
+static enum fth_status device_write(void *context, uint64_t address, const void *data,
+                                    uint64_t bytes, struct fth_error *error)
+{
+    struct device *device = context;
+    return device->ops->upload(device->machine, address, data, bytes, error);
+}
+
+static enum fth_status device_read(void *context, uint64_t address, void *data, uint64_t bytes,
+                                   struct fth_error *error)
+{
+    struct device *device = context;
+    return device->ops->download(device->machine, data, address, bytes, error);
+}
+
+static enum fth_status device_run(void *context, const struct fth_launch_step *step,
+                                  const void *arguments, size_t argument_bytes,
+                                  const struct fth_run_options *options,
+                                  struct fth_launch_totals *totals, struct fth_error *error)
+{
+    (void)options;
+    (void)totals; /* a device does not count them */
+    struct device *device = context;
+    const struct fth_machine_launch launch = {.module = device->module,
+                                              .kernel = step->kernel->name,
+                                              .blocks = step->grid[0],
+                                              .threads = step->block[0],
+                                              .more_blocks = {step->grid[1], step->grid[2]},
+                                              .more_threads = {step->block[1], step->block[2]},
+                                              .shared_bytes = step->shared_bytes,
+                                              .carveout_percent = -1,
+                                              .arguments = arguments,
+                                              .argument_bytes = argument_bytes};
+    device->seconds = NAN;
+    enum fth_status status;
+    if (device->ops->time) {
+        status = device->ops->time(device->machine, &launch, LIMIT_S, &device->seconds, error);
+    } else {
+        status = device->ops->launch(device->machine, &launch, error);
+        if (status == FTH_OK)
+            status = device->ops->wait(device->machine, LIMIT_S, error);
+    }
+    if (status != FTH_OK)
+        fth_error_context(error, "kernel '%s', grid %ux%ux%u, block %ux%ux%u", step->kernel->name,
+                          step->grid[0], step->grid[1], step->grid[2], step->block[0],
+                          step->block[1], step->block[2]);
+    return status;
+}
+
+static double device_seconds(void *context)
+{
+    return ((const struct device *)context)->seconds;
+}
+
+static void device_close(void *context)
+{
+    struct device *device = context;
+    for (size_t i = 0; i < device->count; i++)
+        device->ops->free(device->machine, device->memory[i]);
+    if (device->module)
+        device->ops->unload(device->machine, device->module);
+    if (device->machine)
+        device->ops->close(device->machine);
+    free(device->memory);
+    free(device);
+}
+
+static enum fth_status load(struct device *device, const char *path, struct fth_error *error)
+{
+    struct fth_buffer ptx = {0};
+    enum fth_status status = fth_file_read(path, MOST_PTX_BYTES, &ptx, error);
+    if (status == FTH_OK)
+        status =
+            device->ops->load(device->machine, path, ptx.data, ptx.size, &device->module, error);
+    fth_buffer_fini(&ptx);
+    return status;
+}
+
+enum fth_status fth_device_executor_open(const char *id, const char *ptx_path,
+                                         const struct fth_log *log, struct fth_executor *executor,
+                                         struct fth_error *error)
+{
+    if (strcmp(ptx_path, "-") == 0)
+        return fth_fail(error, FTH_UNSUPPORTED, "load module", ptx_path,
+                        "a device needs the PTX in a file: standard input is read once");
+    struct device *device = calloc(1, sizeof *device);
+    if (!device)
+        return fth_fail(error, FTH_NO_MEMORY, "load module", ptx_path, "out of memory");
+    enum fth_status status = fth_machine_open(id, log, &device->ops, &device->machine, error);
+    if (status == FTH_OK)
+        status = load(device, ptx_path, error);
+    if (status != FTH_OK) {
+        device_close(device);
+        return status;
+    }
+    *executor = (struct fth_executor){
+        .context = device,
+        .alloc = device_alloc,
+        .write = device_write,
+        .read = device_read,
+        .run = device_run,
+        .close = device_close,
+        .seconds = device_seconds,
+    };
+    return FTH_OK;
+}

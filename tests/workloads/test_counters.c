@@ -1,0 +1,146 @@
+/* Requests and sectors of the workloads' traces against what an H200 counted while it ran the same
+ * PTX: they must be equal. h200-counters.txt says where its figures come from and what they are.
+ *
+ * usage: test_counters FILE [large]     large: at the sizes of the launch files, which takes a
+ *                                       minute; otherwise at small ones */
+#include "fathom/fathom.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAME = 24, MOST_ROWS = 128, COUNTS = 6 };
+
+static const char *const count_names[COUNTS] = {"read requests",   "read sectors",
+                                                "write requests",  "write sectors",
+                                                "atomic requests", "atomic sectors"};
+
+/* What was counted in all launches of a kernel. */
+struct row {
+    char workload[NAME], size[NAME], kernel[NAME]; /* size: "-", the launch file's own */
+    uint64_t launches, counts[COUNTS];
+};
+
+static void fail(const char *what, const struct fth_error *error)
+{
+    char text[600];
+    printf("Bail out! %s: %s\n", what, error ? fth_error_text(error, text, sizeof text) : "");
+    exit(1);
+}
+
+static size_t read_rows(const char *path, struct row rows[MOST_ROWS])
+{
+    FILE *file = fopen(path, "r");
+    char line[256];
+    size_t count = 0;
+    if (!file)
+        fail(path, NULL);
+    while (fgets(line, sizeof line, file)) {
+        struct row *row = &rows[count];
+        if (line[0] == '#' || line[0] == '\n')
+            continue;
+        uint64_t *counts = row->counts;
+        if (++count == MOST_ROWS ||
+            sscanf(line,
+                   "%23s %23s %23s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                   " %" SCNu64 " %" SCNu64,
+                   row->workload, row->size, row->kernel, &row->launches, &counts[0], &counts[1],
+                   &counts[2], &counts[3], &counts[4], &counts[5]) != 10)
+            fail(line, NULL);
+    }
+    fclose(file);
+    return count;
+}
+
+static struct fth_trace *trace_workload(const struct row *row, const char *path)
+{
+    struct fth_launch *launch;
+    struct fth_trace *trace;
+    struct fth_error error = FTH_NO_ERROR;
+    const char *size = row->size;
+    char file[512];
+    snprintf(file, sizeof file, "%s/examples/workloads/%s.json", FTH_SOURCE_ROOT, row->workload);
+    if (fth_launch_read(file, &size, strcmp(size, "-") ? 1 : 0, &launch, &error) != FTH_OK ||
+        fth_launch_trace(launch, path, NULL, NULL, &error) != FTH_OK ||
+        fth_trace_open(path, &trace, &error) != FTH_OK)
+        fail(row->workload, &error);
+    fth_launch_destroy(launch);
+    return trace;
+}
+
+static bool compare(const struct row *row, const struct fth_trace_row *traced)
+{
+    bool equal = row->launches == traced->launches;
+    if (!equal)
+        printf("# %s: %" PRIu64 " launches, and the GPU had %" PRIu64 "\n", row->kernel,
+               traced->launches, row->launches);
+    for (size_t i = 0; i < COUNTS; i++) {
+        uint64_t count = i % 2 ? traced->sectors[i / 2] : traced->requests[i / 2];
+        if (count == row->counts[i])
+            continue;
+        printf("# %s: %" PRIu64 " %s, and the GPU had %" PRIu64 "\n", row->kernel, count,
+               count_names[i], row->counts[i]);
+        equal = false;
+    }
+    return equal;
+}
+
+/* The rows of one workload, which follow each other: every kernel has one. */
+static bool compare_workload(const struct row *rows, size_t count, const char *path)
+{
+    struct fth_trace *trace = trace_workload(rows, path);
+    struct fth_trace_stats *stats;
+    const struct fth_trace_row *traced;
+    struct fth_error error = FTH_NO_ERROR;
+    bool fine = true;
+    size_t kernels = 0, found = 0;
+    if (fth_trace_stats_create(trace, NULL, &stats, &error) != FTH_OK)
+        fail(rows->workload, &error);
+    for (size_t i = 0; (traced = fth_trace_stats_row(stats, i)); i++) {
+        kernels += !traced->instruction;
+        for (size_t k = 0; k < count && !traced->instruction; k++)
+            if (strcmp(rows[k].kernel, traced->kernel) == 0) {
+                fine = compare(&rows[k], traced) && fine;
+                found++;
+            }
+    }
+    fth_trace_stats_destroy(stats);
+    fth_trace_close(trace);
+    if (kernels != count || found != count)
+        printf("# %zu kernels, and the GPU had %zu\n", kernels, count);
+    return fine && kernels == count && found == count;
+}
+
+static bool belongs(const struct row *a, const struct row *b)
+{
+    return strcmp(a->workload, b->workload) == 0 && strcmp(a->size, b->size) == 0;
+}
+
+int main(int count, char **words)
+{
+    static struct row rows[MOST_ROWS];
+    char path[] = "/tmp/fathom-counters-XXXXXX";
+    const bool large = count == 3;
+    int file = mkstemp(path), number = 0;
+    bool all = true;
+    if (count < 2 || file < 0)
+        return 2;
+    close(file);
+    size_t row_count = read_rows(words[1], rows);
+    for (size_t i = 0, next; i < row_count; i = next) {
+        for (next = i + 1; next < row_count && belongs(&rows[i], &rows[next]);)
+            next++;
+        if (large != (strcmp(rows[i].size, "-") == 0))
+            continue;
+        bool fine = compare_workload(rows + i, next - i, path);
+        printf("%s %d - %s %s\n", fine ? "ok" : "not ok", ++number, rows[i].workload, rows[i].size);
+        fflush(stdout);
+        all = all && fine;
+    }
+    printf("1..%d\n", number);
+    unlink(path);
+    return all ? 0 : 1;
+}
