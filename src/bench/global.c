@@ -57,7 +57,8 @@ struct work {
     double limit, latency_ns;
     uint64_t l2_bytes;
     struct point points[MOST_POINTS];
-    size_t count;
+    size_t count, failures;
+    char reason[sizeof((struct fth_error *)0)->cause + 100]; /* of the first */
 };
 
 /* ---- measuring ---- */
@@ -114,10 +115,13 @@ static enum fth_status measure(struct work *work, uint32_t ctas, uint32_t thread
                           work->limit / 1e9);
     if (status == FTH_OK)
         work->points[work->count++] = point;
-    char title[80];
-    snprintf(title, sizeof title, "%u CTAs of %u threads, %s", (unsigned)ctas, (unsigned)threads,
-             ilps[ilp].title);
-    return status == FTH_OK ? FTH_OK : fth_bench_failure(work->run->bench, title, status, error);
+    if (status != FTH_UNSUPPORTED && status != FTH_UNAVAILABLE && status != FTH_INCONCLUSIVE)
+        return status;
+    if (work->failures++ == 0)
+        snprintf(work->reason, sizeof work->reason, "%u CTAs of %u threads, %s: %s", (unsigned)ctas,
+                 (unsigned)threads, ilps[ilp].title, error->cause);
+    *error = FTH_NO_ERROR;
+    return FTH_OK;
 }
 
 /* One warp that copies a line at a time waits for each: what a turn takes, from chains of two
@@ -263,6 +267,14 @@ static enum fth_status note_ilp(const struct work *work, uint32_t ilp, struct ft
     return status;
 }
 
+/* What could not be measured, with the reason of the first. */
+static enum fth_status note_failures(const struct work *work, struct fth_error *error)
+{
+    char text[sizeof work->reason + 60];
+    snprintf(text, sizeof text, "%zu points are missing; %s", work->failures, work->reason);
+    return work->failures ? fth_bench_missing(work->run->bench, text, error) : FTH_OK;
+}
+
 static enum fth_status measure_all(struct work *work, struct fth_error *error)
 {
     struct fth_bench *bench = work->run->bench;
@@ -275,6 +287,8 @@ static enum fth_status measure_all(struct work *work, struct fth_error *error)
         status = find_latency(work, error);
     if (status == FTH_OK)
         status = note_summary(work, error);
+    if (status == FTH_OK)
+        status = note_failures(work, error);
     if (status == FTH_OK && work->run->quick)
         status = fth_bench_missing(bench,
                                    "simulated: fewer CTAs, sizes and ILPs, and copies of 1 to 8 "

@@ -84,6 +84,7 @@ static const struct fth_column driver_columns[] = {
 struct point {
     uint64_t bytes;
     double best, median, worst; /* bytes a second; NAN: not measured */
+    uint32_t blocks;
 };
 enum { MOST_SIZES = 40 };
 
@@ -106,10 +107,8 @@ static double rounded(double value, double parts)
     return round(value * parts) / parts;
 }
 
-static uint32_t blocks_of(const struct work *work, const struct kernel *kernel,
-                          const struct shape *shape, uint64_t bytes)
+static uint32_t blocks_of(const struct work *work, const struct shape *shape, uint64_t bytes)
 {
-    (void)kernel;
     const uint64_t tile = (uint64_t)shape->threads * shape->unroll * VECTOR;
     const uint64_t tiles = bytes > tile ? bytes / tile : 1;
     const uint64_t most = shape->blocks_per_sm * (uint64_t)work->run->prober.sms;
@@ -122,7 +121,7 @@ static struct point make_point(const struct fth_durations *durations, uint64_t b
 {
     const double moved = (double)bytes * arrays * 1e9;
     return (struct point){bytes, moved / durations->best_ns, moved / durations->median_ns,
-                          moved / durations->worst_ns};
+                          moved / durations->worst_ns, 0};
 }
 
 static bool is_cold(const struct work *work)
@@ -142,15 +141,16 @@ static enum fth_status measure(const struct work *work, const struct kernel *ker
                                        .wide = kernel->wide,
                                        .hinted = shape->hinted,
                                        .bytes = bytes,
-                                       .blocks = blocks_of(work, kernel, shape, bytes),
+                                       .blocks = blocks_of(work, shape, bytes),
                                        .threads = shape->threads,
                                        .vector_bytes = VECTOR,
                                        .unroll = shape->unroll,
                                        .repeats = work->run->quick ? 1 : repeats};
-    *point = (struct point){bytes, NAN, NAN, NAN};
+    *point = (struct point){bytes, NAN, NAN, NAN, 0};
     enum fth_status status = fth_probe_durations(&work->run->prober, &request, &durations, error);
     if (status == FTH_OK)
         *point = make_point(&durations, bytes, fth_sweep_arrays(kernel->kind));
+    point->blocks = request.sweep.blocks;
     return status;
 }
 
@@ -271,7 +271,7 @@ static enum fth_status try_threads(struct work *work, size_t kernel, struct fth_
     for (uint32_t i = 0; i < FTH_COUNT(work->threads) && status == FTH_OK; i++) {
         const uint32_t threads = 1u << i;
         struct shape shape = {(uint32_t)fmax(fmin(blocks, per_sm / threads), 1), threads, 4, false};
-        work->threads[i][kernel] = (struct point){0, NAN, NAN, NAN};
+        work->threads[i][kernel] = (struct point){0, NAN, NAN, NAN, 0};
         if (threads > most || (work->run->quick && kernel != 0))
             continue;
         uint64_t bytes = search_size(work);
@@ -315,7 +315,7 @@ static enum fth_status note_kernel(struct work *work, size_t kernel, struct fth_
         {.number = rounded(100 * (best->best - best->worst) / best->best, 100)},
         {.number = rounded(100 * best->best / work->limit, 100)},
         {.number = (double)best->bytes / (1 << 20)},
-        {.number = blocks_of(work, &kernels[kernel], shape, best->bytes)},
+        {.number = best->blocks},
         {.number = shape->threads},
         {.number = shape->unroll},
         {.text = shape->hinted ? "yes" : "no", .number = NAN},
@@ -383,7 +383,7 @@ static enum fth_status note_threads(struct work *work, struct fth_error *error)
                 {.number = (double)(1u << i)},
                 {.text = kernels[kernel].title, .number = (double)kernel},
                 {.number = rounded(point->best / 1e9, 10)},
-                {.number = NAN},
+                {.number = point->blocks},
             };
             if (!isnan(point->best))
                 status = fth_bench_row(bench, cells, error);
@@ -434,7 +434,7 @@ static enum fth_status measure_driver(struct work *work, size_t size, struct fth
     request.family = FTH_FAMILY_TRANSFER;
     request.transfer = (struct fth_transfer){
         .kind = FTH_TRANSFER_WITHIN, .repeats = work->run->quick ? 1 : REPEATS, .bytes = bytes};
-    work->points[size][DRIVER] = (struct point){bytes, NAN, NAN, NAN};
+    work->points[size][DRIVER] = (struct point){bytes, NAN, NAN, NAN, 0};
     enum fth_status status = fth_probe_durations(&work->run->prober, &request, &durations, error);
     if (status == FTH_OK)
         work->points[size][DRIVER] = make_point(&durations, bytes, 2);
@@ -452,7 +452,7 @@ static enum fth_status measure_sizes(struct work *work, struct fth_error *error)
         if (status == FTH_OK)
             status = measure_driver(work, size, error);
         for (size_t i = 0; i < KERNELS && status == FTH_OK; i++) {
-            work->points[size][i] = (struct point){work->sizes[size], NAN, NAN, NAN};
+            work->points[size][i] = (struct point){work->sizes[size], NAN, NAN, NAN, 0};
             if (work->missing[i])
                 continue;
             status = measure(work, &kernels[i], &work->best[i], work->sizes[size], REPEATS,
@@ -463,10 +463,25 @@ static enum fth_status measure_sizes(struct work *work, struct fth_error *error)
     return status;
 }
 
+/* Where not even the smallest arrays fit. */
+static enum fth_status give_up(struct work *work, enum fth_status status, struct fth_error *error)
+{
+    struct fth_error fault = *error;
+    *error = FTH_NO_ERROR;
+    enum fth_status added =
+        fth_bench_add(work->run->bench, "stream", "STREAM", columns, FTH_COUNT(columns), error);
+    if (added != FTH_OK)
+        return added;
+    *error = fault;
+    return fth_bench_failure(work->run->bench, "arrays of 1 MiB", status, error);
+}
+
 static enum fth_status measure_all(struct work *work, struct fth_error *error)
 {
     find_sizes(work);
     enum fth_status status = fit(work, error);
+    if (status != FTH_OK)
+        return give_up(work, status, error);
     for (size_t i = 0; i < KERNELS && status == FTH_OK; i++) {
         status = fth_bench_progress(work->run, kernels[i].title, 0.5 * (double)i / KERNELS, error);
         if (status == FTH_OK)

@@ -17,6 +17,7 @@ struct fth_machine_facts {
     uint64_t texels;             /* of the longest linear texture */
     bool concurrent;   /* blocks that are resident at the same time can wait for each other; a
                           simulated GPU runs them one after the other, each in its own time */
+    bool hints;        /* kernels can tell what L2 is to keep */
     bool host_is_near; /* what is uploaded and downloaded costs nothing and passes no cache */
 };
 

@@ -417,6 +417,10 @@ static enum fth_status run_sweep(struct fth_batch *batch, struct fth_machine_mod
     const struct fth_sweep *sweep = &request->sweep;
     const struct fth_sweep_code code = code_of(sweep);
     struct run run = {.sweep = sweep};
+    if (sweep->hinted && !batch->facts.hints)
+        return fth_fail(error, FTH_UNSUPPORTED, "sweep", NULL,
+                        "L2 cannot be told what to keep before compute capability 8.0, nor a "
+                        "simulated one");
     enum fth_status status = load(batch, &code, &run.module, error);
     fth_stream_disturb(batch);
     /* What was timed is in L2 from then on: a cold one takes another place each time. */

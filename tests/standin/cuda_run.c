@@ -67,6 +67,23 @@ static int check(void)
     return !standin_initialised() ? NOT_INITIALIZED : !current ? INVALID_CONTEXT : current->sticky;
 }
 
+int standin_check(void)
+{
+    return check();
+}
+
+void standin_count(long more)
+{
+    live += more;
+}
+
+const struct fth_machine_ops *standin_ops(struct context *context, void **machine)
+{
+    context = context ? context : current;
+    *machine = context ? context->machine : NULL;
+    return context ? context->ops : NULL;
+}
+
 static int fault(int result)
 {
     current->sticky = result;

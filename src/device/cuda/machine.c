@@ -24,6 +24,9 @@
  * Parameters"). */
 enum { MOST_ARGUMENTS = 512 };
 
+/* Hints to L2 came with compute capability 8.0 (PTX ISA, createpolicy). */
+enum { HINTS_CAPABILITY = 80 };
+
 struct machine {
     struct fth_cuda cuda;
     struct fth_nvml nvml;
@@ -473,6 +476,7 @@ static void find_facts(struct machine *machine)
         .texels = fth_cuda_texels(cuda, device),
         .concurrent = true,
     };
+    machine->facts.hints = machine->facts.capability >= HINTS_CAPABILITY;
 }
 
 enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal, const char *id,
