@@ -36,12 +36,15 @@ static struct {
     const struct fth_machine_ops *under;
     const char *from, *to; /* replaced in kernels, once in each; NULL: nothing */
     bool far;              /* the host is not near */
+    const char *refused;   /* kernels that have this do not compile */
 } bent;
 
 static enum fth_status bent_load(void *machine, const char *name, const char *ptx, size_t size,
                                  struct fth_machine_module **module, struct fth_error *error)
 {
     const char *at = bent.from ? strstr(ptx, bent.from) : NULL;
+    if (bent.refused && strstr(ptx, bent.refused))
+        return fth_fail(error, FTH_UNSUPPORTED, "load kernels", name, "no %s here", bent.refused);
     if (!at || strcmp(name, "sweep") != 0)
         return bent.under->load(machine, name, ptx, size, module, error);
     struct fth_buffer text = {0};
@@ -369,6 +372,18 @@ static void a_broken_kernel_is_no_row(void **state)
     fth_bench_destroy(made);
 }
 
+static void without_fp64_the_reason_is_told(void **state)
+{
+    (void)state;
+    bent.refused = ".f64";
+    struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY(GIB)), "stream", false);
+    const struct fth_bench_series *stream = series_of(made, "stream");
+    assert_int_equal(stream->table.row_count, 6);
+    assert_int_equal(stream->missing_count, 5);
+    assert_string_equal(stream->missing[0], "COPY fp64: no .f64 here");
+    fth_bench_destroy(made);
+}
+
 static void without_room_the_reason_is_told(void **state)
 {
     (void)state;
@@ -551,6 +566,7 @@ int main(void)
         TEST(a_broken_kernel_is_noticed),
         TEST(streams_follow_from_the_description),
         TEST(a_broken_kernel_is_no_row),
+        TEST(without_fp64_the_reason_is_told),
         TEST(without_room_the_reason_is_told),
         TEST(all_of_a_small_gpu),
         TEST(global_memory_follows_from_the_description),
