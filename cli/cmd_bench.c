@@ -75,6 +75,7 @@ static const struct cli_example examples[] = {
     {"fathom bench banks", "what bank conflicts of shared memory cost"},
     {"fathom bench arith atomics --json -o bench.json", "two of them, every point in a file"},
     {"fathom bench banks --device sim:rtx2060", "of a simulated GPU"},
+    {"fathom bench stream global", "device memory"},
     {NULL, NULL},
 };
 
@@ -89,6 +90,12 @@ const struct cli_command cli_bench = {
     "  arith    latency and throughput of adding, multiplying and both, by type, and of the\n"
     "           special functions\n"
     "  atomics  latency and throughput of atomic operations, contended and not\n"
+    "  global   throughput of memory over the number of CTAs, their size and what a thread\n"
+    "           copies at a time; what clock and bus allow, and what Little's law asks for\n"
+    "  link     copies from the host's memory and to it, pinned and pageable, one way and\n"
+    "           both, and from GPU to GPU; the latency of a small one\n"
+    "  stream   STREAM's COPY, MUL, ADD and TRIAD in fp32 and fp64, reading and writing, by\n"
+    "           size and threads, with their results checked; beside the driver's copy\n"
     "  all      all of them, as without a name\n"
     "\n"
     "Of a simulated GPU less is measured, since every operation is simulated one by one;\n"

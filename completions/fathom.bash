@@ -59,7 +59,7 @@ _fathom()
     bench)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --record --thorough --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'all banks arith atomics' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'all banks arith atomics global link stream' -- "$cur")) ;;
         esac ;;
     gpus)
         case $cur in

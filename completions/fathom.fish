@@ -30,7 +30,7 @@ complete -c fathom -n '__fish_seen_subcommand_from dissect' -l series -r -F -d "
 complete -c fathom -n '__fish_seen_subcommand_from dissect' -l record -r -F -d "keep all samples there, to be looked at again with --device replay:FILE"
 complete -c fathom -n '__fish_seen_subcommand_from dissect' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a bench -d "measure throughput and latency, in tables"
-complete -c fathom -n '__fish_seen_subcommand_from bench' -f -a 'all banks arith atomics'
+complete -c fathom -n '__fish_seen_subcommand_from bench' -f -a 'all banks arith atomics global link stream'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "which GPU; otherwise the first one here or, where there is none, sim:h200"
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l json -d "the same as --format json"
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"

@@ -26,6 +26,10 @@ static const struct {
     {"arith", "latency and throughput of arithmetic, by type", fth_bench_arith, 3},
     {"atomics", "latency and throughput of atomic operations, contended and not", fth_bench_atomics,
      1},
+    {"global", "throughput of memory by CTAs, their size and ILP", fth_bench_global, 2},
+    {"link", "copies from the host's memory and to it, and between GPUs", fth_bench_link, 1},
+    /* The last, as it takes all of the memory that there is. */
+    {"stream", "STREAM's kernels, checked, by size and threads", fth_bench_stream, 3},
 };
 
 const char *fth_bench_name(size_t index, const char **summary)

@@ -3,7 +3,8 @@
  *
  *   bench.c    the benches, and what holds their results
  *   arith.c    arithmetic             banks.c    shared memory under bank conflicts
- *   atomics.c  atomic operations
+ *   atomics.c  atomic operations      global.c   memory by CTAs, their size and ILP
+ *   stream.c   STREAM's kernels       link.c     copies from and to the host
  */
 #ifndef FTH_BENCH_H
 #define FTH_BENCH_H
@@ -51,5 +52,6 @@ FTH_MUST_USE enum fth_status fth_bench_failure(struct fth_bench *bench, const ch
 typedef enum fth_status fth_bench_function(const struct fth_bench_run *run,
                                            struct fth_error *error);
 fth_bench_function fth_bench_arith, fth_bench_banks, fth_bench_atomics;
+fth_bench_function fth_bench_global, fth_bench_link, fth_bench_stream;
 
 #endif

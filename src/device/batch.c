@@ -15,6 +15,7 @@ enum {
     MOST_LAUNCHES = 8,       /* of the same requests, before an SM counts as not reachable */
     BANK_BYTES = 65536,      /* of constants */
     PACE_CYCLES = 50000,     /* 25 us at 2 GHz; both ends are at a tick of the timer */
+    LEAD_CYCLES = 40000,     /* 20 us; a call of the driver takes 2 to 5 */
     WARM_UP_CYCLES = 200000, /* 100 us at 2 GHz */
     WARM_UP_ROUNDS = 1000    /* 0.1 s */
 };
@@ -63,6 +64,12 @@ static enum fth_status pace(struct fth_batch *batch, uint64_t cycles, double *mh
                ? (double)(stamps[2] - stamps[0]) * 1e3 / (double)(stamps[3] - stamps[1])
                : NAN;
     return status;
+}
+
+enum fth_status fth_batch_lead(struct fth_batch *batch, struct fth_error *error)
+{
+    const uint64_t arguments[] = {batch->small, LEAD_CYCLES};
+    return batch->facts.host_is_near ? FTH_OK : launch(batch, "pace", 1, 1, arguments, 2, error);
 }
 
 /* An idle GPU clocks down; it takes a while under load until it is up. */
@@ -369,7 +376,7 @@ static enum fth_status describe_request(struct fth_batch *batch, const struct ft
 
 /* Evicts all but everything from L2 by reading four times as much as it holds: where it replaces at
  * random, one line in 55 stays. */
-static enum fth_status flush(struct fth_batch *batch, struct fth_error *error)
+enum fth_status fth_batch_flush(struct fth_batch *batch, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     if (!batch->flush) {
@@ -410,7 +417,7 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
         status = batch->ops->upload(batch->machine, addresses[0], tables,
                                     (size_t)2 * MOST_SMS * sizeof *tables, error);
         if (status == FTH_OK && first->cold)
-            status = flush(batch, error);
+            status = fth_batch_flush(batch, error);
         if (status == FTH_OK)
             status = batch->ops->launch(
                 batch->machine,
@@ -726,6 +733,7 @@ static void close_batch(void *state)
         batch->ops->free(batch->machine, batch->flush);
     fth_stream_release(batch);
     fth_operate_release(batch);
+    fth_sweep_release(batch);
     if (batch->control)
         batch->ops->free(batch->machine, batch->control);
     if (batch->small)

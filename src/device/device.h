@@ -6,7 +6,7 @@
  *   batch.c     requests into launches: memory, chains, one request an SM (over machine.h)
  *   layout.c    where the chains of a batch lie
  *   family.h    other families of experiments than the chase: fetch.c, stream.c, cluster.c,
- *               operate.c
+ *               operate.c, sweep.c, transfer.c
  *   record.c    writes down what another device answers      replay.c  answers from such a file
  *   recording.c the file format of the two
  *   cuda/       NVIDIA GPUs through their driver             sim/      simulated GPUs
@@ -21,11 +21,13 @@
 
 /* What kind of experiment it is. */
 enum fth_family {
-    FTH_FAMILY_CHASE,   /* `steps`: pointer chains, one warp at work */
-    FTH_FAMILY_FETCH,   /* `fetch`: straight-line code of a certain length */
-    FTH_FAMILY_STREAM,  /* `stream`: as many bytes as can be had */
-    FTH_FAMILY_CLUSTER, /* `cluster`: shared memory of another SM */
-    FTH_FAMILY_OPERATE, /* `operate`: one operation over and over */
+    FTH_FAMILY_CHASE,    /* `steps`: pointer chains, one warp at work */
+    FTH_FAMILY_FETCH,    /* `fetch`: straight-line code of a certain length */
+    FTH_FAMILY_STREAM,   /* `stream`: as many bytes as can be had */
+    FTH_FAMILY_CLUSTER,  /* `cluster`: shared memory of another SM */
+    FTH_FAMILY_OPERATE,  /* `operate`: one operation over and over */
+    FTH_FAMILY_SWEEP,    /* `sweep`: STREAM's kernels, timed from without */
+    FTH_FAMILY_TRANSFER, /* `transfer`: what the driver copies */
     FTH_FAMILY_COUNT
 };
 
@@ -128,6 +130,47 @@ struct fth_operate {
     uint64_t stride_bytes, block_stride_bytes;
 };
 
+/* One of STREAM's kernels, by `blocks` of `threads` (a power of two) over arrays of `bytes`, which
+ * are a multiple of what min(threads, 32) of them take at a time. Its code is as struct
+ * fth_sweep_code has it, but for the lanes. What a launch leaves in L2 the next finds there, and
+ * one goes before those that are timed; with `cold`, arrays are in no cache at each begin.
+ *
+ * Samples: the nanoseconds of each launch as a whole, `repeats` of them; then the number of
+ * elements that are wrong after the last one (of a read: whether their sum is). */
+struct fth_sweep {
+    enum fth_sweep_kind kind;
+    bool wide, hinted;
+    uint64_t bytes;
+    uint32_t blocks, threads, vector_bytes, unroll;
+    uint32_t repeats;
+};
+
+/* Copies by the driver, of `bytes` at a time: from the host's memory to the GPU's or back, both at
+ * the same time, from one place of the GPU's memory to another, and to the memory of another GPU,
+ * the how-many-eth `peer` of the others, and both ways. Of the host's memory it is told whether it
+ * is `pinned`.
+ *
+ * Samples: the nanoseconds of each, `repeats` of them, after one that is not timed: of those within
+ * a GPU as of sweeps, of the others from the call to its end as the host sees it; then how many
+ * bytes are not as they should be; then 1 where another GPU is reached directly. */
+enum fth_transfer_kind {
+    FTH_TRANSFER_TO_DEVICE,
+    FTH_TRANSFER_FROM_DEVICE,
+    FTH_TRANSFER_BOTH,
+    FTH_TRANSFER_WITHIN,
+    FTH_TRANSFER_TO_PEER,
+    FTH_TRANSFER_PEERS, /* both ways */
+    FTH_TRANSFER_KINDS
+};
+struct fth_transfer {
+    enum fth_transfer_kind kind;
+    bool pinned;
+    uint32_t peer, repeats;
+    uint64_t bytes;
+};
+/* "to-device" */
+const char *fth_transfer_kind_name(enum fth_transfer_kind kind);
+
 enum { FTH_MOST_STEPS = 8, FTH_MOST_WARPS = 32 };
 #define FTH_ANY_SM UINT32_MAX
 
@@ -142,6 +185,8 @@ struct fth_request {
     struct fth_stream stream;
     struct fth_cluster_chase cluster;
     struct fth_operate operate;
+    struct fth_sweep sweep;
+    struct fth_transfer transfer;
     uint32_t sm;          /* the how-many-eth of the SMs there are, or FTH_ANY_SM */
     int carveout_percent; /* shared memory's part of what it shares with L1; -1: the driver's choice
                            */

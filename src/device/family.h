@@ -23,6 +23,22 @@ struct fth_stream_memory {
     struct fth_machine_module *modules[FTH_STREAM_KINDS][FTH_PATH_COUNT + 1][3];
 };
 
+/* The memory of sweeps, and which pattern is in it; cold ones take one piece after the other, as of
+ * streams. */
+struct fth_sweep_memory {
+    uint64_t address, bytes, next;
+    uint64_t control; /* sums and faults */
+    uint64_t pattern_bytes;
+    unsigned pattern_arrays;
+    bool pattern_wide;
+    struct fth_machine_module *patterns[2];
+    struct fth_sweep_module {
+        struct fth_sweep_code code;
+        struct fth_machine_module *module;
+    } * modules; /* those that were asked for */
+    size_t module_count, module_capacity;
+};
+
 /* What batch.c keeps of an open machine, as far as families need it. */
 struct fth_batch {
     const struct fth_machine_ops *ops;
@@ -35,6 +51,7 @@ struct fth_batch {
     uint64_t bank, bank_origin; /* the constant bank: for the host, and as kernels see it */
     double clock_mhz;
     struct fth_stream_memory stream;
+    struct fth_sweep_memory sweep;
     /* Of the operations, by the binary logarithm of the chains; once they were asked. */
     struct fth_machine_module *operate[FTH_OPERATIONS][4];
     struct fth_machine_module
@@ -67,12 +84,21 @@ struct fth_family_ops {
 };
 
 extern const struct fth_family_ops fth_family_fetch, fth_family_stream, fth_family_cluster,
-    fth_family_operate;
+    fth_family_operate, fth_family_sweep, fth_family_transfer;
 /* Something else runs: L2 does not hold any more what a stream left there. */
 void fth_stream_disturb(struct fth_batch *batch);
 /* Frees what streams hold of the machine. */
 void fth_stream_release(struct fth_batch *batch);
 void fth_operate_release(struct fth_batch *batch);
+void fth_sweep_release(struct fth_batch *batch);
+/* So much of the memory of sweeps, for something else. */
+FTH_MUST_USE enum fth_status fth_sweep_reserve(struct fth_batch *batch, uint64_t bytes,
+                                               uint64_t *address, struct fth_error *error);
+/* Keeps the GPU busy for as long as it takes to queue what comes next, so that what is timed from
+ * without begins when the one before it ends, not when the host has asked for it. */
+FTH_MUST_USE enum fth_status fth_batch_lead(struct fth_batch *batch, struct fth_error *error);
+/* Evicts all but everything from L2. */
+FTH_MUST_USE enum fth_status fth_batch_flush(struct fth_batch *batch, struct fth_error *error);
 /* What every request is held to: a carve-out that there is. */
 FTH_MUST_USE enum fth_status fth_check_carveout(const struct fth_request *request,
                                                 struct fth_error *error);

@@ -18,6 +18,8 @@ struct fth_machine_facts {
     bool concurrent;   /* blocks that are resident at the same time can wait for each other; a
                           simulated GPU runs them one after the other, each in its own time */
     bool steady_clock; /* it never moves, as that of a simulated GPU: measured once it is known */
+    bool hints;        /* kernels can tell what L2 is to keep */
+    bool host_is_near; /* what is uploaded and downloaded costs nothing and passes no cache */
 };
 
 struct fth_machine_launch {
@@ -67,9 +69,17 @@ struct fth_machine_ops {
     enum fth_status (*launch)(void *machine, const struct fth_machine_launch *launch,
                               struct fth_error *error);
     enum fth_status (*wait)(void *machine, double limit_s, struct fth_error *error);
-    /* A launch and its end, and how long the GPU was at it; NULL where no one knows. */
-    enum fth_status (*time)(void *machine, const struct fth_machine_launch *launch, double limit_s,
-                            double *seconds, struct fth_error *error);
+    /* Marks the begin (false) or the end of what is timed in the queue; and, once all that was
+     * queued has ended, tells the time between the two. */
+    enum fth_status (*mark)(void *machine, bool end, struct fth_error *error);
+    enum fth_status (*marked_ns)(void *machine, double *ns, struct fth_error *error);
+    /* Queues a copy from one place of its memory to another, as launches are queued. */
+    enum fth_status (*copy)(void *machine, uint64_t to, uint64_t from, uint64_t bytes,
+                            struct fth_error *error);
+    /* All of a request of the transfer family but those within the GPU, with its samples. What
+     * cannot be done here is FTH_UNSUPPORTED, what there is no memory for FTH_UNAVAILABLE. */
+    enum fth_status (*transfer)(void *machine, const struct fth_transfer *transfer,
+                                uint32_t *samples, struct fth_error *error);
     void (*close)(void *machine);
 };
 

@@ -228,6 +228,8 @@ const struct fth_family_ops *fth_family_of(enum fth_family family)
     case FTH_FAMILY_STREAM: return &fth_family_stream;
     case FTH_FAMILY_CLUSTER: return &fth_family_cluster;
     case FTH_FAMILY_OPERATE: return &fth_family_operate;
+    case FTH_FAMILY_SWEEP: return &fth_family_sweep;
+    case FTH_FAMILY_TRANSFER: return &fth_family_transfer;
     default: return NULL;
     }
 }

@@ -153,6 +153,45 @@ enum { FTH_OPERATE_ROUND = 512, FTH_MOST_CHAINS = 8 };
 FTH_MUST_USE enum fth_status fth_kernels_operate(enum fth_operation operation, unsigned chains,
                                                  struct fth_buffer *out, struct fth_error *error);
 
+/* ---- sweep.c ---- */
+
+/* STREAM's kernels (McCalpin): z = x, z = s x, z = x + y, z = x + s y; and x only read, or z only
+ * written with s. */
+enum fth_sweep_kind {
+    FTH_SWEEP_READ,
+    FTH_SWEEP_WRITE,
+    FTH_SWEEP_COPY,
+    FTH_SWEEP_MUL,
+    FTH_SWEEP_ADD,
+    FTH_SWEEP_TRIAD,
+    FTH_SWEEP_KINDS
+};
+enum { FTH_SWEEP_SCALAR = 3, FTH_SWEEP_SUMS = 256 * 32 };
+const char *fth_sweep_kind_name(enum fth_sweep_kind kind);
+/* How many arrays it goes over. */
+unsigned fth_sweep_arrays(enum fth_sweep_kind kind);
+/* What is in an element of z, or of x where it is only read: so many of x, of y, and so much. */
+void fth_sweep_coefficients(enum fth_sweep_kind kind, uint64_t coefficients[3]);
+
+/* The code of one: a thread has `unroll` vectors of each array under way (1 to 8; 4 where two
+ * arrays are read), `lanes` threads go side by side. `hinted`: L2 is asked to keep what is read and
+ * not what is written. Reads and writes are of 4-byte words. */
+struct fth_sweep_code {
+    enum fth_sweep_kind kind;
+    bool wide; /* fp64, not fp32 */
+    uint32_t vector_bytes, unroll, lanes;
+    bool hinted;
+};
+bool fth_kernels_has_sweep(const struct fth_sweep_code *code);
+/* Appends the module of one, with the kernel `sweep`. */
+FTH_MUST_USE enum fth_status fth_kernels_sweep(const struct fth_sweep_code *code,
+                                               struct fth_buffer *out, struct fth_error *error);
+/* Appends the module that writes and checks their arrays: `write`, `check`, `total`. */
+FTH_MUST_USE enum fth_status fth_kernels_pattern(bool wide, struct fth_buffer *out,
+                                                 struct fth_error *error);
+/* The bits of an element, as that module has it. */
+uint64_t fth_sweep_element(uint64_t index, bool wide, const uint64_t coefficients[3]);
+
 extern const struct fth_embedded fth_embedded_kernels[];
 extern const size_t fth_embedded_kernel_count;
 

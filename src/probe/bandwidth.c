@@ -343,15 +343,19 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
     return status;
 }
 
-/* What cannot be more: memory moves two words a clock over its bus (the driver's clock is that of
- * GDDR and HBM alike, half of the rate of data); an SM loads or stores 32 words of 4 bytes a clock,
+double fth_memory_limit(const struct fth_gpu *known)
+{
+    return fth_gpu_number(known, "device", "memory_bus_bits", NAN) / 8 * 2 *
+           fth_gpu_number(known, "device", "memory_clock_mhz", NAN) * 1e6;
+}
+
+/* What cannot be more: an SM loads or stores 32 words of 4 bytes a clock,
  * from wherever (of 8 bytes on Kepler, in shared memory). NAN: not known. */
 static double find_limit(const struct search *search, double clock_mhz)
 {
     const struct fth_gpu *known = search->known;
     if (targets[search->target].place == IN_MEMORY)
-        return fth_gpu_number(known, "device", "memory_bus_bits", NAN) / 8 * 2 *
-               fth_gpu_number(known, "device", "memory_clock_mhz", NAN) * 1e6;
+        return fth_memory_limit(known);
     const char *capability = fth_gpu_text(known, "device", "compute_capability");
     const bool kepler = capability && strncmp(capability, "3.", 2) == 0;
     if (!isfinite(clock_mhz))

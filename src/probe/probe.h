@@ -674,6 +674,9 @@ struct fth_bandwidth {
  * Fails with FTH_INCONCLUSIVE where the result is not possible, or differs too much from one time
  * to the next; `bandwidth` has it all the same. FTH_UNSUPPORTED: the GPU has no such thing.
  * `thorough`: more shapes are tried, and the best is measured more often. */
+/* What cannot be more: memory moves two words a clock over its bus (the driver's clock is that of
+ * GDDR and HBM alike, half of the rate of data). NAN: not known. */
+double fth_memory_limit(const struct fth_gpu *known);
 FTH_MUST_USE enum fth_status fth_probe_bandwidth(const struct fth_prober *prober,
                                                  const struct fth_gpu *known,
                                                  enum fth_bandwidth_target target, bool thorough,
@@ -867,5 +870,19 @@ FTH_MUST_USE enum fth_status fth_probe_overflow(const struct fth_prober *prober,
                                                 const struct fth_cache_plan *plan, uint64_t passes,
                                                 struct fth_overflow *overflow,
                                                 struct fth_error *error);
+
+/* ---- sweep.c ---- */
+
+/* Times of a sweep or a transfer, all of one request. FTH_INCONCLUSIVE where what it leaves is not
+ * what it should. */
+struct fth_durations {
+    double best_ns, median_ns, worst_ns;
+    size_t count;
+    bool direct; /* from GPU to GPU */
+};
+FTH_MUST_USE enum fth_status fth_probe_durations(const struct fth_prober *prober,
+                                                 const struct fth_request *request,
+                                                 struct fth_durations *durations,
+                                                 struct fth_error *error);
 
 #endif

@@ -43,7 +43,10 @@ static void write_grid(const struct fth_bench_series *series,
     heads[0].head = texts[0];
     for (size_t i = 0; i < columns; i++) {
         const size_t at = across[i] * table->column_count + series->across;
-        fth_number_format(table->cells[at].number, texts[i + 1], sizeof texts[i + 1]);
+        if (table->cells[at].text)
+            snprintf(texts[i + 1], sizeof texts[i + 1], "%s", table->cells[at].text);
+        else
+            fth_number_format(table->cells[at].number, texts[i + 1], sizeof texts[i + 1]);
         heads[i + 1] = (struct fth_column){.head = texts[i + 1], .kind = FTH_COLUMN_NUMBER};
     }
     out->failed = out->failed || !cells || !down || !across;

@@ -71,15 +71,17 @@ static enum fth_status device_run(void *context, const struct fth_launch_step *s
                                               .carveout_percent = -1,
                                               .arguments = arguments,
                                               .argument_bytes = argument_bytes};
-    device->seconds = NAN;
-    enum fth_status status;
-    if (device->ops->time) {
-        status = device->ops->time(device->machine, &launch, LIMIT_S, &device->seconds, error);
-    } else {
+    double ns = NAN;
+    enum fth_status status = device->ops->mark(device->machine, false, error);
+    if (status == FTH_OK)
         status = device->ops->launch(device->machine, &launch, error);
-        if (status == FTH_OK)
-            status = device->ops->wait(device->machine, LIMIT_S, error);
-    }
+    if (status == FTH_OK)
+        status = device->ops->mark(device->machine, true, error);
+    if (status == FTH_OK)
+        status = device->ops->wait(device->machine, LIMIT_S, error);
+    if (status == FTH_OK)
+        status = device->ops->marked_ns(device->machine, &ns, error);
+    device->seconds = ns / 1e9;
     if (status != FTH_OK)
         fth_error_context(error, "kernel '%s', grid %ux%ux%u, block %ux%ux%u", step->kernel->name,
                           step->grid[0], step->grid[1], step->grid[2], step->block[0],

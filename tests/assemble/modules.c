@@ -8,11 +8,13 @@
 
 struct module {
     const char *name;
-    enum fth_status (*text)(struct fth_buffer *ptx, struct fth_error *error); /* or an operation */
+    enum fth_status (*text)(struct fth_buffer *ptx, struct fth_error *error); /* or a sweep, */
+    struct fth_sweep_code sweep;                                              /* or an operation */
     enum fth_operation operation;
+    char own_name[40];
 };
 
-static const struct module experiments = {"experiments", fth_kernels_experiments, 0};
+static const struct module experiments = {.name = "experiments", .text = fth_kernels_experiments};
 static const char *const family_names[FTH_FAMILY_COUNT] = {
     [FTH_FAMILY_FETCH] = "fetch",
     [FTH_FAMILY_STREAM] = "stream",
@@ -27,7 +29,9 @@ static int print(const struct module *module)
     int result = 0;
     enum fth_status status =
         module->text ? module->text(&ptx, &error)
-                     : fth_kernels_operate(module->operation, FTH_MOST_CHAINS, &ptx, &error);
+        : module->sweep.unroll
+            ? fth_kernels_sweep(&module->sweep, &ptx, &error)
+            : fth_kernels_operate(module->operation, FTH_MOST_CHAINS, &ptx, &error);
     if (status != FTH_OK) {
         fprintf(stderr, "%s: %s\n", module->name, fth_error_text(&error, text, sizeof text));
         result = 1;
@@ -38,14 +42,54 @@ static int print(const struct module *module)
     return result;
 }
 
+static enum fth_status narrow_text(struct fth_buffer *ptx, struct fth_error *error)
+{
+    return fth_kernels_pattern(false, ptx, error);
+}
+
+static enum fth_status wide_text(struct fth_buffer *ptx, struct fth_error *error)
+{
+    return fth_kernels_pattern(true, ptx, error);
+}
+
+static const struct module narrow_pattern = {.name = "pattern.f32", .text = narrow_text},
+                           wide_pattern = {.name = "pattern.f64", .text = wide_text};
+
+/* Those with most under way, with and without hints. */
+static size_t add_sweeps(struct module *modules)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < 4 * FTH_SWEEP_KINDS; i++) {
+        struct fth_sweep_code code = {.kind = (enum fth_sweep_kind)(i / 4),
+                                      .wide = i & 1,
+                                      .vector_bytes = 16,
+                                      .unroll = 8,
+                                      .lanes = 32,
+                                      .hinted = i & 2};
+        while (code.unroll && !fth_kernels_has_sweep(&code))
+            code.unroll /= 2;
+        if (!code.unroll)
+            continue;
+        struct module *module = &modules[count++];
+        *module = (struct module){.sweep = code};
+        snprintf(module->own_name, sizeof module->own_name, "sweep.%s.%s%s",
+                 fth_sweep_kind_name(code.kind), code.wide ? "f64" : "f32",
+                 code.hinted ? ".hinted" : "");
+        module->name = module->own_name;
+    }
+    return count;
+}
+
 int main(int count, char *words[])
 {
-    struct module modules[1 + FTH_FAMILY_COUNT + FTH_OPERATIONS] = {experiments};
-    size_t modules_count = 1;
+    enum { MOST = 3 + FTH_FAMILY_COUNT + 4 * FTH_SWEEP_KINDS + FTH_OPERATIONS };
+    struct module modules[MOST] = {experiments, narrow_pattern, wide_pattern};
+    size_t modules_count = 3 + add_sweeps(&modules[3]);
     for (size_t i = 0; i < FTH_FAMILY_COUNT; i++) {
         const struct fth_family_ops *family = fth_family_of((enum fth_family)i);
         if (family && family->text)
-            modules[modules_count++] = (struct module){family_names[i], family->text, 0};
+            modules[modules_count++] =
+                (struct module){.name = family_names[i], .text = family->text};
     }
     for (enum fth_operation i = 0; i < FTH_OPERATIONS; i++)
         modules[modules_count++] = (struct module){.name = fth_operation_name(i), .operation = i};

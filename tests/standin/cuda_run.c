@@ -67,6 +67,23 @@ static int check(void)
     return !standin_initialised() ? NOT_INITIALIZED : !current ? INVALID_CONTEXT : current->sticky;
 }
 
+int standin_check(void)
+{
+    return check();
+}
+
+void standin_count(long more)
+{
+    live += more;
+}
+
+const struct fth_machine_ops *standin_ops(struct context *context, void **machine)
+{
+    context = context ? context : current;
+    *machine = context ? context->machine : NULL;
+    return context ? context->ops : NULL;
+}
+
 static int fault(int result)
 {
     current->sticky = result;
@@ -387,66 +404,6 @@ int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, 
         return INVALID_VALUE;
     return launch(function, (unsigned[]){grid_x, grid_y, grid_z},
                   (unsigned[]){block_x, block_y, block_z}, 0, shared_bytes, extra);
-}
-
-/* ---- events: a launch takes a microsecond of their time ---- */
-
-struct event {
-    struct context *context;
-    unsigned long long passed; /* launches before it */
-    bool recorded;
-};
-
-EXPORT int cuEventCreate(struct event **event, unsigned flags);
-int cuEventCreate(struct event **event, unsigned flags)
-{
-    int result = check();
-    if (result != SUCCESS)
-        return result;
-    if (flags)
-        return INVALID_VALUE;
-    *event = calloc(1, sizeof **event);
-    if (!*event)
-        abort();
-    (*event)->context = current;
-    live++;
-    return SUCCESS;
-}
-
-EXPORT int cuEventDestroy_v2(struct event *event);
-int cuEventDestroy_v2(struct event *event)
-{
-    /* It goes also when the context is beyond help. */
-    free(event);
-    live--;
-    return check();
-}
-
-EXPORT int cuEventRecord(struct event *event, void *stream);
-int cuEventRecord(struct event *event, void *stream)
-{
-    int result = check();
-    if (result != SUCCESS)
-        return result;
-    if (stream || event->context != current)
-        return INVALID_HANDLE;
-    event->passed = current->launches;
-    event->recorded = true;
-    return SUCCESS;
-}
-
-EXPORT int cuEventElapsedTime(float *milliseconds, struct event *from, struct event *to);
-int cuEventElapsedTime(float *milliseconds, struct event *from, struct event *to)
-{
-    int result = check();
-    if (result != SUCCESS)
-        return result;
-    if (!from->recorded || !to->recorded)
-        return INVALID_HANDLE;
-    if (current->hung || current->pending)
-        return NOT_READY;
-    *milliseconds = (float)(to->passed - from->passed) * 1e-3F;
-    return SUCCESS;
 }
 
 /* ---- descriptors are taken apart by offset, as the driver's documentation lays them out, not by

@@ -1,4 +1,4 @@
-/* What the two files of the stand-in for the driver share. */
+/* What the files of the stand-in for the driver share. */
 #ifndef STANDIN_DRIVER_H
 #define STANDIN_DRIVER_H
 
@@ -31,5 +31,16 @@ const struct fth_gpu *standin_gpu(void);
  */
 double standin_attribute(int attribute);
 size_t standin_memory_bytes(void);
+
+/* ---- of cuda_run.c, for cuda_copy.c ---- */
+
+struct context;
+struct fth_machine_ops;
+/* What is wrong with a call in the current context. */
+int standin_check(void);
+/* What was not given back becomes so many more. */
+void standin_count(long more);
+/* The simulated GPU of a context; NULL: the current one. */
+const struct fth_machine_ops *standin_ops(struct context *context, void **machine);
 
 #endif

@@ -10,6 +10,8 @@
  *   hang                 a kernel never ends; what would wait for it without a limit aborts
  *   lost-later:N         the Nth (3rd) launch faults, and every call from then on fails
  *   mig                  the GPU is parted into two slices, of which CUDA_VISIBLE_DEVICES shows one
+ *   no-pinned            there is no pinned memory
+ *   corrupt              the last byte of a copy on a stream does not arrive
  *   no-nvml              the management library does not start
  */
 #ifndef STANDIN_H

@@ -4,7 +4,7 @@
  *   driver.c      the driver's functions               nvml.c     the management library's
  *   list.c        which GPUs are here                  open.c     one of them by its name
  *   run.c         contexts, modules, memory, launches  machine.c  what batch.c needs, over run.c
- *   attributes.c  what the driver tells of a GPU
+ *   attributes.c  what the driver tells of a GPU       transfer.c copies from and to the host
  */
 #ifndef FTH_CUDA_H
 #define FTH_CUDA_H
@@ -20,7 +20,6 @@ typedef int fth_cu_device;
 typedef struct fth_cu_context *fth_cu_context; /* CUcontext and so on: only ever handed back */
 typedef struct fth_cu_module *fth_cu_module;
 typedef struct fth_cu_function *fth_cu_function;
-typedef struct fth_cu_event *fth_cu_event;
 
 /* CUDA_RESOURCE_DESC for linear memory: 144 bytes. */
 struct fth_cu_resource {
@@ -107,10 +106,23 @@ struct fth_cuda {
     fth_cu_result (*launch)(fth_cu_function function, unsigned grid_x, unsigned grid_y,
                             unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                             unsigned shared_bytes, void *stream, void **arguments, void **extra);
-    fth_cu_result (*event_create)(fth_cu_event *event, unsigned flags);
-    fth_cu_result (*event_destroy)(fth_cu_event event);
-    fth_cu_result (*event_record)(fth_cu_event event, void *stream);
-    fth_cu_result (*event_elapsed)(float *milliseconds, fth_cu_event from, fth_cu_event to);
+    /* For timing from without, and for copies. */
+    fth_cu_result (*event_create)(void **event, unsigned flags);
+    fth_cu_result (*event_destroy)(void *event);
+    fth_cu_result (*event_record)(void *event, void *stream);
+    fth_cu_result (*event_elapsed)(float *ms, void *begin, void *end);
+    fth_cu_result (*stream_create)(void **stream, unsigned flags);
+    fth_cu_result (*stream_destroy)(void *stream);
+    fth_cu_result (*stream_wait)(void *stream);
+    fth_cu_result (*host_alloc)(void **memory, size_t bytes);
+    fth_cu_result (*host_free)(void *memory);
+    fth_cu_result (*copy_within)(uint64_t to, uint64_t from, size_t bytes, void *stream);
+    fth_cu_result (*copy_in)(uint64_t to, const void *from, size_t bytes, void *stream);
+    fth_cu_result (*copy_out)(void *to, uint64_t from, size_t bytes, void *stream);
+    fth_cu_result (*copy_peer)(uint64_t to, fth_cu_context to_context, uint64_t from,
+                               fth_cu_context from_context, size_t bytes, void *stream);
+    fth_cu_result (*peer_can)(int *can, fth_cu_device device, fth_cu_device peer);
+    fth_cu_result (*peer_enable)(fth_cu_context peer, unsigned flags);
     /* Since CUDA 11.8; for clusters only. */
     fth_cu_result (*launch_with)(const struct fth_cu_launch_config *config,
                                  fth_cu_function function, void **arguments, void **extra);
@@ -226,6 +238,14 @@ FTH_MUST_USE enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int 
                                                      struct fth_error *error);
 extern const struct fth_machine_ops fth_cuda_machine_ops;
 
+/* ---- transfer.c ---- */
+
+/* As struct fth_machine_ops has it, in the current context, which is that of the GPU. */
+FTH_MUST_USE enum fth_status fth_cuda_transfer(const struct fth_cuda *cuda, int ordinal,
+                                               fth_cu_context context,
+                                               const struct fth_transfer *transfer,
+                                               uint32_t *samples, struct fth_error *error);
+
 /* ---- open.c ---- */
 
 /* Finds the GPU that "0", "GPU-…" or "MIG-…" names, and opens the driver for it. */
@@ -295,21 +315,6 @@ struct fth_cuda_launch {
 FTH_MUST_USE enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function function,
                                              const struct fth_cuda_launch *launch,
                                              struct fth_error *error);
-/* Two marks between what is started, and the time from the first to the second when both were
- * passed. Closing takes one that was not opened. */
-struct fth_cuda_watch {
-    fth_cu_event marks[2];
-};
-FTH_MUST_USE enum fth_status fth_cuda_watch_open(const struct fth_cuda *cuda,
-                                                 struct fth_cuda_watch *watch,
-                                                 struct fth_error *error);
-void fth_cuda_watch_close(const struct fth_cuda *cuda, struct fth_cuda_watch *watch);
-FTH_MUST_USE enum fth_status fth_cuda_watch_mark(const struct fth_cuda *cuda,
-                                                 const struct fth_cuda_watch *watch, int which,
-                                                 struct fth_error *error);
-FTH_MUST_USE enum fth_status fth_cuda_watch_read(const struct fth_cuda *cuda,
-                                                 const struct fth_cuda_watch *watch,
-                                                 double *seconds, struct fth_error *error);
 /* Waits for all that was started. */
 FTH_MUST_USE enum fth_status fth_cuda_synchronize(const struct fth_cuda *cuda,
                                                   struct fth_error *error);

@@ -37,11 +37,22 @@ static const struct fth_dl_symbol symbols[] = {
     {{"cuTexObjectCreate"}, offsetof(struct fth_cuda, texture_create), true},
     {{"cuTexObjectDestroy"}, offsetof(struct fth_cuda, texture_destroy), true},
     {{"cuLaunchKernel"}, offsetof(struct fth_cuda, launch), true},
+    {{"cuLaunchKernelEx"}, offsetof(struct fth_cuda, launch_with), true},
     {{"cuEventCreate"}, offsetof(struct fth_cuda, event_create), true},
     {{"cuEventDestroy_v2"}, offsetof(struct fth_cuda, event_destroy), true},
     {{"cuEventRecord"}, offsetof(struct fth_cuda, event_record), true},
     {{"cuEventElapsedTime"}, offsetof(struct fth_cuda, event_elapsed), true},
-    {{"cuLaunchKernelEx"}, offsetof(struct fth_cuda, launch_with), true},
+    {{"cuStreamCreate"}, offsetof(struct fth_cuda, stream_create), true},
+    {{"cuStreamDestroy_v2"}, offsetof(struct fth_cuda, stream_destroy), true},
+    {{"cuStreamSynchronize"}, offsetof(struct fth_cuda, stream_wait), true},
+    {{"cuMemAllocHost_v2"}, offsetof(struct fth_cuda, host_alloc), true},
+    {{"cuMemFreeHost"}, offsetof(struct fth_cuda, host_free), true},
+    {{"cuMemcpyDtoDAsync_v2"}, offsetof(struct fth_cuda, copy_within), true},
+    {{"cuMemcpyHtoDAsync_v2"}, offsetof(struct fth_cuda, copy_in), true},
+    {{"cuMemcpyDtoHAsync_v2"}, offsetof(struct fth_cuda, copy_out), true},
+    {{"cuMemcpyPeerAsync"}, offsetof(struct fth_cuda, copy_peer), true},
+    {{"cuDeviceCanAccessPeer"}, offsetof(struct fth_cuda, peer_can), true},
+    {{"cuCtxEnablePeerAccess"}, offsetof(struct fth_cuda, peer_enable), true},
 };
 
 const char *fth_cuda_text(const struct fth_cuda *cuda, fth_cu_result result)

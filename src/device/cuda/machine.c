@@ -20,6 +20,9 @@
 #define FIRST_SLEEP_S 20e-6
 #define LONGEST_SLEEP_S 2e-3
 
+/* Hints to L2 came with compute capability 8.0 (PTX ISA, createpolicy). */
+enum { HINTS_CAPABILITY = 80 };
+
 struct machine {
     struct fth_cuda cuda;
     struct fth_nvml nvml;
@@ -29,6 +32,7 @@ struct machine {
     struct fth_machine_facts facts;
     char id[64];
     char kernel[64]; /* launched last */
+    void *events[2]; /* the marks, once they were asked for */
     bool queued;     /* something may not have ended */
     bool hung;
     char lost[256]; /* why; empty: it is not */
@@ -353,29 +357,67 @@ static enum fth_status launch(void *user, const struct fth_machine_launch *launc
     return status;
 }
 
-static enum fth_status time_launch(void *user, const struct fth_machine_launch *timed,
-                                   double limit_s, double *seconds, struct fth_error *error)
+/* ---- what is timed from without, and copies ---- */
+
+static enum fth_status mark(void *user, bool end, struct fth_error *error)
 {
     struct machine *machine = user;
     const struct fth_cuda *cuda = &machine->cuda;
-    struct fth_cuda_watch watch;
-    *seconds = 0;
+    enum fth_status status = ready(machine, error);
+    if (status == FTH_OK && (!cuda->event_create || !cuda->event_destroy || !cuda->event_record ||
+                             !cuda->event_elapsed))
+        status = fth_fail(error, FTH_UNSUPPORTED, "time", machine->id,
+                          "the driver has no cuEventRecord: too old");
+    fth_cu_result result = 0;
+    if (status == FTH_OK && !machine->events[end])
+        result = cuda->event_create(&machine->events[end], 0);
+    if (status == FTH_OK && result == 0)
+        result = cuda->event_record(machine->events[end], NULL);
+    machine->queued = true;
+    return status == FTH_OK && result != 0
+               ? after(machine, fth_cuda_fail(cuda, result, "cuEventRecord", error))
+               : status;
+}
+
+static enum fth_status marked_ns(void *user, double *ns, struct fth_error *error)
+{
+    struct machine *machine = user;
+    enum fth_status status = settle(machine, error);
+    float ms = 0;
+    fth_cu_result result = 0;
+    if (status == FTH_OK)
+        result = machine->cuda.event_elapsed(&ms, machine->events[0], machine->events[1]);
+    *ns = 1e6 * (double)ms;
+    return status == FTH_OK && result != 0
+               ? after(machine, fth_cuda_fail(&machine->cuda, result, "cuEventElapsedTime", error))
+               : status;
+}
+
+static enum fth_status copy(void *user, uint64_t to, uint64_t from, uint64_t bytes,
+                            struct fth_error *error)
+{
+    struct machine *machine = user;
+    enum fth_status status = ready(machine, error);
+    if (status == FTH_OK && !machine->cuda.copy_within)
+        return fth_fail(error, FTH_UNSUPPORTED, "copy", machine->id,
+                        "the driver has no cuMemcpyDtoDAsync: too old");
+    fth_cu_result result = 0;
+    if (status == FTH_OK)
+        result = machine->cuda.copy_within(to, from, (size_t)bytes, NULL);
+    machine->queued = true;
+    return status == FTH_OK && result != 0
+               ? after(machine, fth_cuda_fail(&machine->cuda, result, "cuMemcpyDtoDAsync", error))
+               : status;
+}
+
+static enum fth_status transfer(void *user, const struct fth_transfer *transfer, uint32_t *samples,
+                                struct fth_error *error)
+{
+    struct machine *machine = user;
     enum fth_status status = settle(machine, error);
     if (status == FTH_OK)
-        status = after(machine, fth_cuda_watch_open(cuda, &watch, error));
-    if (status != FTH_OK)
-        return status;
-    status = after(machine, fth_cuda_watch_mark(cuda, &watch, 0, error));
-    if (status == FTH_OK)
-        status = launch(machine, timed, error);
-    if (status == FTH_OK)
-        status = after(machine, fth_cuda_watch_mark(cuda, &watch, 1, error));
-    if (status == FTH_OK)
-        status = wait_queue(machine, limit_s, error);
-    if (status == FTH_OK)
-        status = after(machine, fth_cuda_watch_read(cuda, &watch, seconds, error));
-    if (!machine->hung)
-        fth_cuda_watch_close(cuda, &watch);
+        status = after(machine, fth_cuda_transfer(&machine->cuda, machine->ordinal,
+                                                  machine->context, transfer, samples, error));
     return status;
 }
 
@@ -392,6 +434,9 @@ static void close_machine(void *user)
     /* With a kernel that does not end, whatever we called would wait for it; the end of the process
      * takes all of it away. */
     if (!machine->hung) {
+        for (size_t i = 0; i < FTH_COUNT(machine->events); i++)
+            if (machine->events[i] && ready(machine, NULL) == FTH_OK)
+                machine->cuda.event_destroy(machine->events[i]);
         fth_cuda_context_close(&machine->cuda, machine->ordinal, machine->context);
         fth_cuda_close(&machine->cuda);
     }
@@ -418,6 +463,7 @@ static void find_facts(struct machine *machine)
         .texels = fth_cuda_texels(cuda, device),
         .concurrent = true,
     };
+    machine->facts.hints = machine->facts.capability >= HINTS_CAPABILITY;
 }
 
 enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal, const char *id,
@@ -467,6 +513,9 @@ const struct fth_machine_ops fth_cuda_machine_ops = {
     .texture_free = texture_free,
     .launch = launch,
     .wait = wait_queue,
-    .time = time_launch,
+    .mark = mark,
+    .marked_ns = marked_ns,
+    .copy = copy,
+    .transfer = transfer,
     .close = close_machine,
 };

@@ -523,6 +523,7 @@ enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
         fth_gpu_number(gpu, "device", "cores_per_sm", 32 * SIM_SCHEDULERS) / SIM_SCHEDULERS;
     plan->issue_cycles = lanes >= 32 ? 1 : (unsigned)(32 / lanes);
     plan->code = fth_gpu_code_size(gpu);
+    sim_link_init(&plan->link, gpu);
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
     plan->jitter = (int64_t)fmin(fth_gpu_number(gpu, "noise", "jitter_cycles", 0), 1e9);
     plan->outlier_rate = fth_gpu_number(gpu, "noise", "outlier_rate", 0);

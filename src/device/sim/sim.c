@@ -36,6 +36,7 @@ struct sim {
     struct piece *pieces; /* what is allocated */
     size_t piece_count, piece_capacity;
     uint64_t used_bytes, next_code, most_instructions;
+    int64_t marks[2];       /* in thousandths of a cycle */
     struct fth_error fault; /* of a launch; from then on the machine is of no use */
 };
 
@@ -54,7 +55,8 @@ static void get_facts(void *machine, struct fth_machine_facts *facts)
         .memory_bytes = sim->plan.memory_bytes,
         .block_shared_bytes = sim->plan.shared_block_bytes,
         .texels = MOST_TEXELS,
-        .steady_clock = true};
+        .steady_clock = true,
+        .host_is_near = true};
 }
 
 static enum fth_status describe(void *machine, struct fth_gpu *gpu, struct fth_error *error)
@@ -294,6 +296,47 @@ static enum fth_status wait_for_all(void *machine, double limit_s, struct fth_er
     return sim->fault.status == FTH_OK ? FTH_OK : tell_fault(sim, error);
 }
 
+/* ---- what is timed from without ---- */
+
+/* From the begin of the next launch, to the end of the last. */
+static enum fth_status mark(void *machine, bool end, struct fth_error *error)
+{
+    (void)error;
+    struct sim *sim = machine;
+    sim->marks[end] = end ? sim->timing.end : sim->timing.start;
+    return FTH_OK;
+}
+
+static enum fth_status marked_ns(void *machine, double *ns, struct fth_error *error)
+{
+    (void)error;
+    const struct sim *sim = machine;
+    const int64_t passed = sim->marks[1] - sim->marks[0];
+    *ns = passed > 0 ? (double)passed / SIM_CYCLE / sim->plan.clock_mhz * 1e3 : 0;
+    return FTH_OK;
+}
+
+static enum fth_status copy(void *machine, uint64_t to, uint64_t from, uint64_t bytes,
+                            struct fth_error *error)
+{
+    struct sim *sim = machine;
+    void *target = fth_ptx_host(sim->memory, to, bytes);
+    const void *source = fth_ptx_host(sim->memory, from, bytes);
+    if (!target || !source)
+        return outside(target ? from : to, bytes, error);
+    if (!sim_timing_copy(&sim->timing, bytes))
+        return fth_fail(error, FTH_UNSUPPORTED, "copy within device memory", NULL,
+                        "the description does not say how fast memory is");
+    memmove(target, source, (size_t)bytes);
+    return FTH_OK;
+}
+
+static enum fth_status transfer(void *machine, const struct fth_transfer *transfer,
+                                uint32_t *samples, struct fth_error *error)
+{
+    return sim_transfer(&((const struct sim *)machine)->plan.link, transfer, samples, error);
+}
+
 /* ---- beginning and end ---- */
 
 static void close_machine(void *machine)
@@ -326,6 +369,10 @@ static const struct fth_machine_ops sim_ops = {.facts = get_facts,
                                                .texture_free = free_texture,
                                                .launch = launch,
                                                .wait = wait_for_all,
+                                               .mark = mark,
+                                               .marked_ns = marked_ns,
+                                               .copy = copy,
+                                               .transfer = transfer,
                                                .close = close_machine};
 
 enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,

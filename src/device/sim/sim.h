@@ -75,6 +75,12 @@ struct sim_level {
 
 enum { SIM_TLBS = 3 };
 
+/* The link to the host, NAN where it is not described; see transfer.c. */
+struct sim_host_link {
+    double bytes_per_s[FTH_TRANSFER_BOTH + 1][2]; /* by kind, and whether the memory is pinned */
+    double latency_ns;
+};
+
 struct sim_plan {
     struct fth_arena arena; /* every list and text */
     uint32_t sms, warps_per_sm;
@@ -106,6 +112,7 @@ struct sim_plan {
     int64_t l2_latency, l2_far_latency, memory_latency, memory_far_latency;
     struct sim_rates l2_rates, memory_rates; /* of the whole GPU */
     uint64_t memory_bytes;
+    struct sim_host_link link;
 
     struct {
         bool present;
@@ -127,6 +134,14 @@ void sim_plan_fini(struct sim_plan *plan);
 /* The size of L1 under a launch's carve-out and shared memory. */
 uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent,
                            uint64_t shared_bytes);
+
+/* ---- transfer.c ---- */
+
+void sim_link_init(struct sim_host_link *link, const struct fth_gpu *gpu);
+/* See struct fth_machine_ops; nothing is copied. */
+FTH_MUST_USE enum fth_status sim_transfer(const struct sim_host_link *link,
+                                          const struct fth_transfer *transfer, uint32_t *samples,
+                                          struct fth_error *error);
 
 /* ---- port.c ---- */
 
@@ -318,6 +333,9 @@ void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t b
                        int carveout_percent);
 /* The launch is over; the next one begins some time later. */
 void sim_timing_finish(struct sim_timing *timing);
+/* As if a launch had copied so much from memory to memory; false where the description does not
+ * tell how long that takes. */
+bool sim_timing_copy(struct sim_timing *timing, uint64_t bytes);
 extern const struct fth_ptx_observer sim_observer; /* its user is the timing */
 
 /* ---- fetch.c ---- */

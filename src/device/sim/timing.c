@@ -149,6 +149,18 @@ void sim_timing_finish(struct sim_timing *timing)
     timing->start = start / SIM_BUCKET_CYCLES * SIM_BUCKET_CYCLES * SIM_CYCLE;
 }
 
+bool sim_timing_copy(struct sim_timing *timing, uint64_t bytes)
+{
+    const struct sim_rates *rates = &timing->plan->memory_rates;
+    const double microcycles = (double)bytes * (rates->read + rates->write + rates->pair);
+    if (!(microcycles > 0))
+        return false;
+    sim_timing_launch(timing, 0, 0, 1, 1, 0, -1);
+    timing->end = timing->start + (int64_t)(microcycles / 1e6 * SIM_CYCLE);
+    sim_timing_finish(timing);
+    return true;
+}
+
 /* ---- instructions ---- */
 
 static bool make_room(struct sim_timing *timing, struct sim_warp *warp, uint32_t count)

@@ -1,0 +1,188 @@
+/* The link to the host: copies by the driver from pinned and pageable memory and to it, one way and
+ * both, and from GPU to GPU; and how long the smallest takes. */
+#include "bench/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { REPEATS = 5, SMALL_REPEATS = 200, SMALL_BYTES = 4, MOST_PEERS = 16 };
+static const uint64_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20};
+
+struct direction {
+    const char *title;
+    enum fth_transfer_kind kind;
+    bool pinned;
+    unsigned ways;
+};
+static const struct direction directions[] = {
+    {"to device, pinned", FTH_TRANSFER_TO_DEVICE, true, 1},
+    {"from device, pinned", FTH_TRANSFER_FROM_DEVICE, true, 1},
+    {"both, pinned", FTH_TRANSFER_BOTH, true, 2},
+    {"to device, pageable", FTH_TRANSFER_TO_DEVICE, false, 1},
+    {"from device, pageable", FTH_TRANSFER_FROM_DEVICE, false, 1},
+    {"both, pageable", FTH_TRANSFER_BOTH, false, 2},
+};
+static const struct direction peers[] = {
+    {"to GPU", FTH_TRANSFER_TO_PEER, false, 1},
+    {"to GPU and back", FTH_TRANSFER_PEERS, false, 2},
+};
+
+static const struct fth_column columns[] = {
+    {"direction", "Copy", FTH_COLUMN_TEXT},
+    {"best_gb_per_s", "Best GB/s", FTH_COLUMN_NUMBER},
+    {"median_gb_per_s", "Median", FTH_COLUMN_NUMBER},
+    {"spread_percent", "Spread %", FTH_COLUMN_NUMBER},
+    {"of_link_percent", "of PCIe %", FTH_COLUMN_NUMBER},
+    {"small_us", "4 B, us", FTH_COLUMN_NUMBER},
+    {"small_median_us", "Median", FTH_COLUMN_NUMBER},
+    {"route", "Route", FTH_COLUMN_TEXT},
+};
+static const struct fth_column size_columns[] = {
+    {"kib", "KiB", FTH_COLUMN_NUMBER},
+    {"direction", "copy", FTH_COLUMN_TEXT},
+    {"best_gb_per_s", "Best GB/s", FTH_COLUMN_NUMBER},
+    {"median_gb_per_s", "Median", FTH_COLUMN_NUMBER},
+};
+
+struct point {
+    char title[48];
+    double number; /* of the direction */
+    uint64_t bytes;
+    double best, median;
+};
+
+struct work {
+    const struct fth_bench_run *run;
+    struct point points[(FTH_COUNT(directions) + 2 * MOST_PEERS) * FTH_COUNT(sizes)];
+    size_t point_count, direction_count;
+};
+
+/* What PCI Express passes one way: transfers a second and lane, less their coding (8b/10b,
+ * 128b/130b from the third generation on; the sixth sends 236 of 256 bytes). NAN: not known. */
+static double link_limit(const struct fth_gpu *gpu)
+{
+    static const double lane_bytes_per_s[] = {NAN,
+                                              250e6,
+                                              500e6,
+                                              8e9 / 8 * 128 / 130,
+                                              16e9 / 8 * 128 / 130,
+                                              32e9 / 8 * 128 / 130,
+                                              64e9 / 8 * 236 / 256};
+    const double generation = fth_gpu_number(gpu, "device", "max_pcie_generation", 0);
+    const double lanes = fth_gpu_number(gpu, "device", "max_pcie_lanes", NAN);
+    return generation >= 1 && generation < (double)FTH_COUNT(lane_bytes_per_s)
+               ? lanes * lane_bytes_per_s[(size_t)generation]
+               : NAN;
+}
+
+static enum fth_status ask(const struct fth_bench_run *run, const struct direction *direction,
+                           uint32_t peer, uint64_t bytes, uint32_t repeats,
+                           struct fth_durations *durations, struct fth_error *error)
+{
+    struct fth_request request = fth_request_make(-1);
+    request.family = FTH_FAMILY_TRANSFER;
+    request.transfer = (struct fth_transfer){.kind = direction->kind,
+                                             .pinned = direction->pinned,
+                                             .peer = peer,
+                                             .repeats = repeats,
+                                             .bytes = bytes};
+    return fth_probe_durations(&run->prober, &request, durations, error);
+}
+
+/* One direction, over all sizes. `gone` where the device cannot. */
+static enum fth_status measure(struct work *work, const struct direction *direction, uint32_t peer,
+                               bool *gone, struct fth_error *error)
+{
+    const struct fth_bench_run *run = work->run;
+    const bool host = direction->kind <= FTH_TRANSFER_BOTH;
+    const double limit = host ? link_limit(run->gpu) * direction->ways : NAN;
+    struct fth_durations small, large = {.best_ns = NAN};
+    char title[48];
+    snprintf(title, sizeof title, host ? "%s" : "%s %u", direction->title, (unsigned)peer + 1);
+    enum fth_status status = ask(run, direction, peer, SMALL_BYTES, SMALL_REPEATS, &small, error);
+    for (size_t i = 0; i < FTH_COUNT(sizes) && status == FTH_OK; i++) {
+        status = ask(run, direction, peer, sizes[i], REPEATS, &large, error);
+        const double moved = (double)sizes[i] * direction->ways;
+        struct point *point = &work->points[work->point_count];
+        *point = (struct point){.number = (double)work->direction_count,
+                                .bytes = sizes[i],
+                                .best = moved / large.best_ns,
+                                .median = moved / large.median_ns};
+        snprintf(point->title, sizeof point->title, "%s", title);
+        work->point_count += status == FTH_OK;
+    }
+    *gone = status != FTH_OK;
+    if (status == FTH_UNSUPPORTED && peer > 0) { /* those before it were all that there are */
+        *error = FTH_NO_ERROR;
+        return FTH_OK;
+    }
+    if (status != FTH_OK)
+        return fth_bench_failure(run->bench, title, status, error);
+    work->direction_count++;
+    const struct point *last = &work->points[work->point_count - 1];
+    const struct fth_cell cells[] = {
+        {.text = title, .number = NAN},
+        {.number = round(100 * last->best) / 100},
+        {.number = round(100 * last->median) / 100},
+        {.number = round(1e4 * (1 - large.best_ns / large.worst_ns)) / 100},
+        {.number = round(1e4 * last->best * 1e9 / limit) / 100},
+        {.number = round(small.best_ns / 10) / 100},
+        {.number = round(small.median_ns / 10) / 100},
+        {.text = host           ? "host"
+                 : large.direct ? "direct"
+                                : "through the host",
+         .number = NAN},
+    };
+    return fth_bench_row(run->bench, cells, error);
+}
+
+static enum fth_status note_sizes(const struct work *work, struct fth_error *error)
+{
+    if (!work->point_count)
+        return FTH_OK;
+    enum fth_status status =
+        fth_bench_add(work->run->bench, "link.sizes", "Link: GB/s by the size of a copy (KiB)",
+                      size_columns, FTH_COUNT(size_columns), error);
+    if (status == FTH_OK)
+        fth_bench_grid(work->run->bench, 0, 1, 2);
+    for (size_t i = 0; i < work->point_count && status == FTH_OK; i++) {
+        const struct point *point = &work->points[i];
+        const struct fth_cell cells[] = {
+            {.number = (double)point->bytes / 1024},
+            {.text = point->title, .number = point->number},
+            {.number = round(1000 * point->best) / 1000},
+            {.number = round(1000 * point->median) / 1000},
+        };
+        status = fth_bench_row(work->run->bench, cells, error);
+    }
+    return status;
+}
+
+enum fth_status fth_bench_link(const struct fth_bench_run *run, struct fth_error *error)
+{
+    static const struct work none;
+    struct work work = none;
+    work.run = run;
+    bool gone = false;
+    enum fth_status status = fth_bench_add(
+        run->bench, "link", "Link: copies of 256 MiB by the driver, and the latency of 4 bytes",
+        columns, FTH_COUNT(columns), error);
+    const size_t all = FTH_COUNT(directions) + 1;
+    for (size_t i = 0; i < FTH_COUNT(directions) && status == FTH_OK; i++) {
+        status = fth_bench_progress(run, directions[i].title, (double)i / (double)all, error);
+        if (status == FTH_OK)
+            status = measure(&work, &directions[i], 0, &gone, error);
+    }
+    gone = false;
+    for (uint32_t peer = 0; peer < MOST_PEERS && !gone && status == FTH_OK; peer++)
+        for (size_t i = 0; i < FTH_COUNT(peers) && !gone && status == FTH_OK; i++) {
+            status = fth_bench_progress(run, peers[i].title, 1 - 1.0 / (double)all, error);
+            if (status == FTH_OK)
+                status = measure(&work, &peers[i], peer, &gone, error);
+        }
+    const double limit = link_limit(run->gpu);
+    if (status == FTH_OK && !isnan(limit))
+        status = fth_bench_figure(run->bench, "pcie_gb_per_s", round(limit / 1e7) / 100, "GB/s",
+                                  "generation and lanes of PCI Express, one way", error);
+    return status == FTH_OK ? note_sizes(&work, error) : status;
+}

@@ -1,0 +1,155 @@
+/* The transfer family: what the driver copies. Within a GPU it is timed as sweeps are, so that the
+ * two can be compared; the rest each machine does itself. Its canonical text:
+ *
+ *   transfer to-device pinned 268435456 repeats 5
+ *   transfer to-peer 268435456 peer 1
+ *
+ * with `pageable` or `pinned` where the host's memory takes part, and `repeats 1` and `peer 0` left
+ * out. */
+#include "device/family.h"
+
+#include <inttypes.h>
+
+static const char operation[] = "check request";
+
+#define MOST_BYTES (UINT64_C(1) << 40)
+enum { MOST_REPEATS = 1 << 16, MOST_PEERS = 1024 };
+
+static const char *const names[FTH_TRANSFER_KINDS] = {
+    [FTH_TRANSFER_TO_DEVICE] = "to-device", [FTH_TRANSFER_FROM_DEVICE] = "from-device",
+    [FTH_TRANSFER_BOTH] = "both",           [FTH_TRANSFER_WITHIN] = "within",
+    [FTH_TRANSFER_TO_PEER] = "to-peer",     [FTH_TRANSFER_PEERS] = "peers"};
+
+const char *fth_transfer_kind_name(enum fth_transfer_kind kind)
+{
+    return names[kind];
+}
+
+static bool has_host(const struct fth_transfer *transfer)
+{
+    return transfer->kind <= FTH_TRANSFER_BOTH;
+}
+
+static bool has_peer(const struct fth_transfer *transfer)
+{
+    return transfer->kind == FTH_TRANSFER_TO_PEER || transfer->kind == FTH_TRANSFER_PEERS;
+}
+
+static enum fth_status check(const struct fth_request *request, struct fth_error *error)
+{
+    const struct fth_transfer *transfer = &request->transfer;
+    if ((unsigned)transfer->kind >= FTH_TRANSFER_KINDS)
+        return fth_fail(error, FTH_INVALID, operation, "transfer.kind", "%u is none",
+                        (unsigned)transfer->kind);
+    if (transfer->bytes == 0 || transfer->bytes > MOST_BYTES)
+        return fth_fail(error, FTH_INVALID, operation, "transfer.bytes",
+                        "%" PRIu64 " is not within 1 to %" PRIu64, transfer->bytes, MOST_BYTES);
+    if (transfer->repeats == 0 || transfer->repeats > MOST_REPEATS)
+        return fth_fail(error, FTH_INVALID, operation, "transfer.repeats",
+                        "%" PRIu32 " is not within 1 to %d", transfer->repeats, MOST_REPEATS);
+    if (transfer->pinned && !has_host(transfer))
+        return fth_fail(error, FTH_INVALID, operation, "transfer.pinned",
+                        "no memory of the host takes part");
+    if (transfer->peer >= MOST_PEERS || (transfer->peer && !has_peer(transfer)))
+        return fth_fail(error, FTH_INVALID, operation, "transfer.peer",
+                        "%" PRIu32 " is no other GPU, or none takes part", transfer->peer);
+    if (request->sm != FTH_ANY_SM || request->carveout_percent != -1 || request->cold)
+        return fth_fail(error, FTH_INVALID, operation, request->cold ? "cold" : "sm",
+                        "the driver copies, no kernel");
+    return FTH_OK;
+}
+
+static void write(const struct fth_request *request, struct fth_buffer *text)
+{
+    const struct fth_transfer *transfer = &request->transfer;
+    fth_buffer_format(text, "transfer %s%s %" PRIu64, names[transfer->kind],
+                      !has_host(transfer) ? ""
+                      : transfer->pinned  ? " pinned"
+                                          : " pageable",
+                      transfer->bytes);
+    if (transfer->peer)
+        fth_buffer_format(text, " peer %" PRIu32, transfer->peer);
+    if (transfer->repeats != 1)
+        fth_buffer_format(text, " repeats %" PRIu32, transfer->repeats);
+}
+
+static uint64_t samples(const struct fth_request *request)
+{
+    return (uint64_t)request->transfer.repeats + 2;
+}
+
+/* ---- within the GPU ---- */
+
+/* What is copied, and how much of it is looked at. */
+enum { SENT = 0x5a, BEFORE = 0xa5, LOOKED_AT = 1 << 16 };
+static const double shortest_limit_s = 3, slowest_bytes_per_s = 1e8;
+
+static enum fth_status time_copy(struct fth_batch *batch, uint64_t memory, uint64_t bytes,
+                                 double *ns, struct fth_error *error)
+{
+    enum fth_status status = fth_batch_lead(batch, error);
+    if (status == FTH_OK)
+        status = batch->ops->mark(batch->machine, false, error);
+    if (status == FTH_OK)
+        status = batch->ops->copy(batch->machine, memory + bytes, memory, bytes, error);
+    if (status == FTH_OK)
+        status = batch->ops->mark(batch->machine, true, error);
+    if (status == FTH_OK)
+        status = batch->ops->wait(batch->machine,
+                                  shortest_limit_s + (double)bytes / slowest_bytes_per_s, error);
+    return status == FTH_OK ? batch->ops->marked_ns(batch->machine, ns, error) : status;
+}
+
+/* Counts the bytes at the begin and at the end of the copy that did not arrive. */
+static enum fth_status look(struct fth_batch *batch, uint64_t copy, uint64_t bytes, uint32_t *wrong,
+                            struct fth_error *error)
+{
+    unsigned char part[LOOKED_AT];
+    const uint64_t size = bytes < LOOKED_AT ? bytes : (uint64_t)LOOKED_AT;
+    enum fth_status status = FTH_OK;
+    for (int end = 0; end < 2 && status == FTH_OK; end++) {
+        status = batch->ops->download(batch->machine, part, copy + (end ? bytes - size : 0), size,
+                                      error);
+        for (uint64_t i = 0; i < size && status == FTH_OK; i++)
+            *wrong += part[i] != SENT;
+    }
+    return status;
+}
+
+static enum fth_status copy_within(struct fth_batch *batch, const struct fth_transfer *transfer,
+                                   uint32_t *cycles, struct fth_error *error)
+{
+    const uint64_t bytes = (transfer->bytes + 255) / 256 * 256;
+    uint64_t memory = 0;
+    double ns = 0;
+    enum fth_status status = fth_sweep_reserve(batch, 2 * bytes, &memory, error);
+    if (status == FTH_OK)
+        status = batch->ops->fill(batch->machine, memory, SENT, bytes, error);
+    if (status == FTH_OK)
+        status = batch->ops->fill(batch->machine, memory + bytes, BEFORE, bytes, error);
+    if (status == FTH_OK)
+        status = time_copy(batch, memory, bytes, &ns, error);
+    for (uint32_t i = 0; i < transfer->repeats && status == FTH_OK; i++) {
+        status = time_copy(batch, memory, bytes, &ns, error);
+        cycles[i] = ns < UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX;
+    }
+    if (status == FTH_OK)
+        status = look(batch, memory + bytes, bytes, &cycles[transfer->repeats], error);
+    return status;
+}
+
+static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *unused,
+                           const struct fth_request *request, uint32_t *cycles,
+                           struct fth_error *error)
+{
+    (void)unused;
+    fth_stream_disturb(batch);
+    enum fth_status status =
+        request->transfer.kind == FTH_TRANSFER_WITHIN
+            ? copy_within(batch, &request->transfer, cycles, error)
+            : batch->ops->transfer(batch->machine, &request->transfer, cycles, error);
+    return status == FTH_NO_MEMORY ? FTH_UNAVAILABLE : status;
+}
+
+const struct fth_family_ops fth_family_transfer = {
+    .check = check, .write = write, .samples = samples, .run = run};

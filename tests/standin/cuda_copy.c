@@ -1,0 +1,261 @@
+/* The stand-in for NVIDIA's driver, the part that copies: streams, events, pinned memory, other
+ * GPUs. What is queued on a stream is done when one waits for it, no sooner, so that who does not
+ * wait finds nothing. */
+#include "device/machine.h"
+#include "driver.h"
+
+enum { MOST_QUEUED = 4 };
+
+struct place {
+    const struct fth_machine_ops *ops; /* NULL: memory of the host */
+    void *machine;
+    uint64_t address;
+    void *host;
+};
+
+struct copy {
+    struct place to, from;
+    size_t bytes;
+};
+
+struct stream {
+    struct copy queue[MOST_QUEUED];
+    size_t count;
+};
+
+/* ---- streams ---- */
+
+EXPORT int cuStreamCreate(struct stream **stream, unsigned flags);
+int cuStreamCreate(struct stream **stream, unsigned flags)
+{
+    int result = standin_check();
+    if (result != SUCCESS)
+        return result;
+    if (flags != 1)
+        return INVALID_VALUE;
+    *stream = calloc(1, sizeof **stream);
+    if (!*stream)
+        abort();
+    standin_count(1);
+    return SUCCESS;
+}
+
+static int perform(const struct copy *copy)
+{
+    unsigned char *bytes = calloc(1, copy->bytes);
+    enum fth_status status = FTH_OK;
+    if (!bytes)
+        abort();
+    if (copy->from.ops)
+        status = copy->from.ops->download(copy->from.machine, bytes, copy->from.address,
+                                          copy->bytes, NULL);
+    else
+        memcpy(bytes, copy->from.host, copy->bytes);
+    if (mode_is("corrupt", NULL))
+        bytes[copy->bytes - 1] ^= 1;
+    if (status == FTH_OK && copy->to.ops)
+        status = copy->to.ops->upload(copy->to.machine, copy->to.address, bytes, copy->bytes, NULL);
+    else if (status == FTH_OK)
+        memcpy(copy->to.host, bytes, copy->bytes);
+    free(bytes);
+    return status == FTH_OK ? SUCCESS : INVALID_VALUE;
+}
+
+EXPORT int cuStreamSynchronize(struct stream *stream);
+int cuStreamSynchronize(struct stream *stream)
+{
+    int result = standin_check();
+    for (size_t i = 0; i < stream->count && result == SUCCESS; i++)
+        result = perform(&stream->queue[i]);
+    stream->count = 0;
+    return result;
+}
+
+EXPORT int cuStreamDestroy_v2(struct stream *stream);
+int cuStreamDestroy_v2(struct stream *stream)
+{
+    int result = standin_check();
+    if (result != SUCCESS)
+        return result;
+    free(stream);
+    standin_count(-1);
+    return SUCCESS;
+}
+
+/* ---- events: a first and a second by turns, as one times with them ---- */
+
+struct event {
+    bool second;
+};
+
+EXPORT int cuEventCreate(struct event **event, unsigned flags);
+int cuEventCreate(struct event **event, unsigned flags)
+{
+    static bool second;
+    int result = standin_check();
+    if (result != SUCCESS)
+        return result;
+    if (flags)
+        return INVALID_VALUE;
+    *event = calloc(1, sizeof **event);
+    if (!*event)
+        abort();
+    (*event)->second = second;
+    second = !second;
+    standin_count(1);
+    return SUCCESS;
+}
+
+EXPORT int cuEventDestroy_v2(struct event *event);
+int cuEventDestroy_v2(struct event *event)
+{
+    int result = standin_check();
+    if (result != SUCCESS)
+        return result;
+    free(event);
+    standin_count(-1);
+    return SUCCESS;
+}
+
+EXPORT int cuEventRecord(struct event *event, struct stream *stream);
+int cuEventRecord(struct event *event, struct stream *stream)
+{
+    int result = standin_check();
+    void *machine;
+    if (result != SUCCESS)
+        return result;
+    if (stream)
+        return INVALID_VALUE;
+    return standin_ops(NULL, &machine)->mark(machine, event->second, NULL) == FTH_OK
+               ? SUCCESS
+               : INVALID_VALUE;
+}
+
+EXPORT int cuEventElapsedTime(float *ms, struct event *begin, struct event *end);
+int cuEventElapsedTime(float *ms, struct event *begin, struct event *end)
+{
+    double ns = 0;
+    void *machine;
+    int result = standin_check();
+    if (result != SUCCESS)
+        return result;
+    if (begin->second || !end->second ||
+        standin_ops(NULL, &machine)->marked_ns(machine, &ns, NULL) != FTH_OK)
+        return INVALID_VALUE;
+    *ms = (float)(ns / 1e6);
+    return SUCCESS;
+}
+
+/* ---- memory of the host ---- */
+
+EXPORT int cuMemAllocHost_v2(void **memory, size_t bytes);
+int cuMemAllocHost_v2(void **memory, size_t bytes)
+{
+    int result = standin_check();
+    if (result != SUCCESS)
+        return result;
+    if (mode_is("no-pinned", NULL))
+        return NOT_SUPPORTED;
+    *memory = malloc(bytes);
+    if (!*memory)
+        return OUT_OF_MEMORY;
+    standin_count(1);
+    return SUCCESS;
+}
+
+EXPORT int cuMemFreeHost(void *memory);
+int cuMemFreeHost(void *memory)
+{
+    free(memory);
+    standin_count(-1);
+    return standin_check();
+}
+
+/* ---- copies ---- */
+
+static struct place on_device(struct context *context, uint64_t address)
+{
+    struct place place = {.address = address};
+    place.ops = standin_ops(context, &place.machine);
+    return place;
+}
+
+static int queue(struct stream *stream, struct place to, struct place from, size_t bytes)
+{
+    int result = standin_check();
+    if (result != SUCCESS)
+        return result;
+    if (!stream || stream->count == MOST_QUEUED || bytes == 0)
+        return INVALID_VALUE;
+    stream->queue[stream->count++] = (struct copy){to, from, bytes};
+    return SUCCESS;
+}
+
+EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, void *from, size_t bytes, struct stream *stream);
+int cuMemcpyHtoDAsync_v2(uint64_t to, void *from, size_t bytes, struct stream *stream)
+{
+    return queue(stream, on_device(NULL, to), (struct place){.host = from}, bytes);
+}
+
+EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, struct stream *stream);
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, struct stream *stream)
+{
+    return queue(stream, (struct place){.host = to}, on_device(NULL, from), bytes);
+}
+
+EXPORT int cuMemcpyPeerAsync(uint64_t to, struct context *to_context, uint64_t from,
+                             struct context *from_context, size_t bytes, struct stream *stream);
+int cuMemcpyPeerAsync(uint64_t to, struct context *to_context, uint64_t from,
+                      struct context *from_context, size_t bytes, struct stream *stream)
+{
+    if (!to_context || !from_context || to_context == from_context)
+        return INVALID_CONTEXT;
+    return queue(stream, on_device(to_context, to), on_device(from_context, from), bytes);
+}
+
+EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct stream *stream);
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct stream *stream)
+{
+    int result = standin_check();
+    void *machine;
+    if (result != SUCCESS)
+        return result;
+    if (stream)
+        return INVALID_VALUE;
+    return standin_ops(NULL, &machine)->copy(machine, to, from, bytes, NULL) == FTH_OK
+               ? SUCCESS
+               : NOT_SUPPORTED;
+}
+
+/* ---- other GPUs ---- */
+
+EXPORT int cuDeviceCanAccessPeer(int *can, int device, int peer);
+int cuDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    int result = standin_device(device);
+    if (result == SUCCESS)
+        result = standin_device(peer);
+    *can = result == SUCCESS && device != peer;
+    return result;
+}
+
+EXPORT int cuCtxEnablePeerAccess(struct context *peer, unsigned flags);
+int cuCtxEnablePeerAccess(struct context *peer, unsigned flags)
+{
+    enum { ALREADY_ENABLED = 704 };
+    static struct context *enabled[4];
+    int result = standin_check();
+    if (result != SUCCESS)
+        return result;
+    if (!peer || flags)
+        return INVALID_VALUE;
+    for (size_t i = 0; i < FTH_COUNT(enabled); i++) {
+        if (enabled[i] == peer)
+            return ALREADY_ENABLED;
+        if (enabled[i])
+            continue;
+        enabled[i] = peer;
+        return SUCCESS;
+    }
+    return INVALID_VALUE;
+}

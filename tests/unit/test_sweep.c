@@ -1,0 +1,578 @@
+/* Sweeps and transfers, on simulated GPUs whose bandwidths are known and through the stand-in
+ * driver, and the benches that are made of them: stream, global, link. */
+#include "bench/bench.h"
+#include "check.h"
+#include "device/cuda/cuda.h"
+#include "device/sim/sim.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* 4 SMs of 1 GHz; memory of 128 GB/s by clock and bus, and of less as it is measured. */
+#define READ_BYTES_PER_S 110e9
+#define WRITE_BYTES_PER_S 100e9
+#define COPY_BYTES_PER_S 90e9
+#define LIMIT_BYTES_PER_S 128e9
+#define DEVICE                                                                                     \
+    "\"name\": \"Test\", \"compute_capability\": \"9.0\", \"sms\": 4, \"clock_mhz\": 1000, "       \
+    "\"max_threads_per_sm\": 2048, \"memory_clock_mhz\": 1000, \"memory_bus_bits\": 512"
+#define LINK                                                                                       \
+    ", \"link_to_device_bytes_per_s\": 50e9, \"link_from_device_bytes_per_s\": 40e9, "             \
+    "\"link_both_bytes_per_s\": 60e9, \"link_pageable_to_device_bytes_per_s\": 10e9, "             \
+    "\"link_pageable_from_device_bytes_per_s\": 8e9, \"link_latency_ns\": 9000"
+#define L2                                                                                         \
+    "\"l2\": {\"size_bytes\": 1048576, \"line_bytes\": 128, \"sector_bytes\": 32, "                \
+    "\"latency_cycles\": 200}"
+#define MEMORY(BYTES)                                                                              \
+    "\"memory\": {\"size_bytes\": " BYTES ", \"latency_cycles\": 500, "                            \
+    "\"read_bytes_per_s\": 110e9, \"write_bytes_per_s\": 100e9, \"copy_bytes_per_s\": 90e9}"
+#define GIB "1073741824"
+
+/* ---- GPUs ---- */
+
+/* What a test does to the machine under it. */
+static struct {
+    const struct fth_machine_ops *under;
+    const char *from, *to; /* replaced in kernels, once in each; NULL: nothing */
+    bool far;              /* the host is not near */
+    const char *refused;   /* kernels that have this do not compile */
+} bent;
+
+static enum fth_status bent_load(void *machine, const char *name, const char *ptx, size_t size,
+                                 struct fth_machine_module **module, struct fth_error *error)
+{
+    const char *at = bent.from ? strstr(ptx, bent.from) : NULL;
+    if (bent.refused && strstr(ptx, bent.refused))
+        return fth_fail(error, FTH_UNSUPPORTED, "load kernels", name, "no %s here", bent.refused);
+    if (!at || strcmp(name, "sweep") != 0)
+        return bent.under->load(machine, name, ptx, size, module, error);
+    struct fth_buffer text = {0};
+    fth_buffer_append(&text, ptx, (size_t)(at - ptx));
+    fth_buffer_text(&text, bent.to);
+    fth_buffer_text(&text, at + strlen(bent.from));
+    enum fth_status status = bent.under->load(machine, name, text.data, text.size, module, error);
+    fth_buffer_fini(&text);
+    return status;
+}
+
+static void bent_facts(void *machine, struct fth_machine_facts *facts)
+{
+    bent.under->facts(machine, facts);
+    facts->host_is_near = facts->host_is_near && !bent.far;
+}
+
+static struct fth_device *open_gpu(const char *device, const char *memory)
+{
+    static struct fth_machine_ops ops;
+    char text[4096];
+    struct fth_error error = NO_ERROR;
+    struct fth_gpu *description = NULL;
+    struct fth_device *opened = NULL;
+    void *machine = NULL;
+    snprintf(text, sizeof text,
+             "{\"schema\": \"fathom-gpu/1\", \"device\": {%s}, \"elements\": {%s, %s}}", device, L2,
+             memory);
+    if (fth_gpu_read_text("test.json", text, strlen(text), NULL, &description, &error) != FTH_OK ||
+        fth_sim_machine_create(description, &bent.under, &machine, &error) != FTH_OK)
+        fail_msg("%s: %s", error.cause, text);
+    ops = *bent.under;
+    ops.load = bent_load;
+    ops.facts = bent_facts;
+    if (fth_batch_device("sim:test", &ops, machine, NULL, &opened, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    fth_gpu_destroy(description);
+    return opened;
+}
+
+static int straighten(void **state)
+{
+    (void)state;
+    memset(&bent, 0, sizeof bent);
+    setenv("FATHOM_STANDIN", "one", 1);
+    return 0;
+}
+
+/* ---- requests ---- */
+
+static struct fth_request sweep(enum fth_sweep_kind kind, bool wide, uint64_t bytes,
+                                uint32_t blocks, uint32_t threads, uint32_t vector, uint32_t unroll)
+{
+    struct fth_request request = fth_request_make(-1);
+    request.family = FTH_FAMILY_SWEEP;
+    request.sweep = (struct fth_sweep){.kind = kind,
+                                       .wide = wide,
+                                       .bytes = bytes,
+                                       .blocks = blocks,
+                                       .threads = threads,
+                                       .vector_bytes = vector,
+                                       .unroll = unroll,
+                                       .repeats = 1};
+    return request;
+}
+
+static struct fth_request transfer(enum fth_transfer_kind kind, bool pinned, uint64_t bytes)
+{
+    struct fth_request request = fth_request_make(-1);
+    request.family = FTH_FAMILY_TRANSFER;
+    request.transfer =
+        (struct fth_transfer){.kind = kind, .pinned = pinned, .bytes = bytes, .repeats = 1};
+    return request;
+}
+
+static void assert_text(const struct fth_request *request, const char *expected, uint64_t samples)
+{
+    struct fth_buffer text = {0};
+    struct fth_error error = NO_ERROR;
+    if (fth_request_check(request, &error) != FTH_OK)
+        fail_msg("%s: %s", error.argument, error.cause);
+    fth_request_write(request, &text);
+    assert_string_equal(text.data, expected);
+    assert_int_equal(fth_request_samples(request), samples);
+    fth_buffer_fini(&text);
+}
+
+static void the_text_is_canonical(void **state)
+{
+    (void)state;
+    struct fth_request request = sweep(FTH_SWEEP_TRIAD, true, 1 << 20, 264, 1024, 16, 4);
+    assert_text(&request, "sweep triad f64 1048576 264x1024 vector 16 unroll 4", 2);
+    request.sweep.hinted = request.cold = true;
+    request.sweep.repeats = 5;
+    assert_text(&request,
+                "sweep triad f64 1048576 264x1024 vector 16 unroll 4 hinted repeats 5; cold", 6);
+    request = transfer(FTH_TRANSFER_TO_DEVICE, true, 4096);
+    assert_text(&request, "transfer to-device pinned 4096", 3);
+    request = transfer(FTH_TRANSFER_FROM_DEVICE, false, 4096);
+    request.transfer.repeats = 9;
+    assert_text(&request, "transfer from-device pageable 4096 repeats 9", 11);
+    request = transfer(FTH_TRANSFER_PEERS, false, 4096);
+    request.transfer.peer = 2;
+    assert_text(&request, "transfer peers 4096 peer 2", 3);
+    request = transfer(FTH_TRANSFER_WITHIN, false, 1);
+    assert_text(&request, "transfer within 1", 3);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    const struct fth_request good = sweep(FTH_SWEEP_COPY, false, 65536, 4, 256, 16, 4);
+    const struct fth_request copy = transfer(FTH_TRANSFER_WITHIN, false, 65536);
+    struct {
+        struct fth_request request;
+        const char *member;
+    } bad[24];
+    size_t count = 0;
+#define BAD(REQUEST, MEMBER, VALUE, NAME)                                                          \
+    do {                                                                                           \
+        bad[count].request = REQUEST;                                                              \
+        bad[count].request.MEMBER = (VALUE);                                                       \
+        bad[count++].member = NAME;                                                                \
+    } while (0)
+    BAD(good, sweep.kind, FTH_SWEEP_KINDS, "sweep.kind");
+    BAD(good, sweep.threads, 0, "sweep.threads");
+    BAD(good, sweep.threads, 96, "sweep.threads");
+    BAD(good, sweep.threads, 2048, "sweep.threads");
+    BAD(good, sweep.blocks, 0, "sweep.blocks");
+    BAD(good, sweep.vector_bytes, 12, "sweep.unroll");
+    BAD(good, sweep.vector_bytes, 32, "sweep.unroll");
+    BAD(good, sweep.unroll, 0, "sweep.unroll");
+    BAD(good, sweep.unroll, 16, "sweep.unroll");
+    BAD(good, sweep.bytes, 0, "sweep.bytes");
+    BAD(good, sweep.bytes, 1024, "sweep.bytes");
+    BAD(good, sweep.repeats, 0, "sweep.repeats");
+    BAD(good, sm, 0, "sm");
+    BAD(good, carveout_percent, 0, "carveout_percent");
+    BAD(copy, transfer.kind, FTH_TRANSFER_KINDS, "transfer.kind");
+    BAD(copy, transfer.bytes, 0, "transfer.bytes");
+    BAD(copy, transfer.repeats, 0, "transfer.repeats");
+    BAD(copy, transfer.pinned, true, "transfer.pinned");
+    BAD(copy, transfer.peer, 1, "transfer.peer");
+    BAD(copy, cold, true, "cold");
+    bad[count].request = good; /* fp64 in words of 4 bytes */
+    bad[count].request.sweep.wide = true;
+    bad[count].request.sweep.vector_bytes = 4;
+    bad[count++].member = "sweep.unroll";
+    bad[count].request = good; /* too many registers */
+    bad[count].request.sweep.kind = FTH_SWEEP_ADD;
+    bad[count].request.sweep.unroll = 8;
+    bad[count++].member = "sweep.unroll";
+#undef BAD
+    for (size_t i = 0; i < count; i++) {
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_request_check(&bad[i].request, &error), FTH_INVALID);
+        assert_string_equal(error.argument, bad[i].member);
+    }
+}
+
+/* ---- what sweeps leave ---- */
+
+/* How much is wrong after a sweep. */
+static uint32_t faults_of(struct fth_device *device, const struct fth_request *request)
+{
+    struct fth_samples samples = {0};
+    struct fth_error error = NO_ERROR;
+    if (fth_device_measure(device, request, 1, &samples, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    if (samples.status != FTH_OK)
+        fail_msg("%s", samples.cause);
+    assert_true(samples.cycles[0] > 0);
+    const uint32_t faults = samples.cycles[samples.count - 1];
+    fth_samples_fini(&samples);
+    return faults;
+}
+
+/* Of every kind, width and number of threads, looked at from here and by the GPU. */
+static void every_sweep_is_right(void **state)
+{
+    (void)state;
+    static const uint32_t threads[] = {1, 8, 32, 256};
+    for (int far = 0; far < 2; far++) {
+        bent.far = far;
+        struct fth_device *device = open_gpu(DEVICE, MEMORY(GIB));
+        for (unsigned i = 0; i < FTH_SWEEP_KINDS * 2 * 3 * 4; i++) {
+            const uint32_t unroll = 1u << i % 4, vector = 4u << i / 4 % 3;
+            struct fth_request request = sweep((enum fth_sweep_kind)(i / 24), i / 12 % 2, 65536, 3,
+                                               threads[i % 4], vector, unroll);
+            const struct fth_sweep_code code = {.kind = request.sweep.kind,
+                                                .wide = request.sweep.wide,
+                                                .vector_bytes = vector,
+                                                .unroll = unroll,
+                                                .lanes = 32};
+            if (!fth_kernels_has_sweep(&code))
+                continue;
+            request.cold = i & 1 && !far;
+            assert_int_equal(faults_of(device, &request), 0);
+        }
+        fth_device_close(device);
+    }
+}
+
+static void a_broken_kernel_is_noticed(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fth_sweep_kind kind;
+        const char *from, *to;
+    } breaks[] = {
+        {FTH_SWEEP_COPY, "    st.global", "    //"},
+        {FTH_SWEEP_COPY, "[%from + 512]", "[%from + 0]"},
+        {FTH_SWEEP_COPY, "[%to + 512]", "[%to + 0]"},
+        {FTH_SWEEP_COPY, "add.u64 %at, %at, %span", "add.u64 %at, %bytes, 0"},
+        {FTH_SWEEP_MUL, "mul.rn.f32", "add.rn.f32"},
+        {FTH_SWEEP_ADD, "add.rn.f32", "sub.rn.f32"},
+        {FTH_SWEEP_TRIAD, "[%other + 0]", "[%from + 0]"},
+        {FTH_SWEEP_WRITE, "    st.global", "    //"},
+        {FTH_SWEEP_READ, "    add.u32 %sum, %sum, %a0", "    //"},
+        {FTH_SWEEP_READ, "[%from + 512]", "[%from + 0]"},
+    };
+    for (size_t i = 0; i < 2 * FTH_COUNT(breaks); i++) {
+        const size_t which = i / 2;
+        struct fth_durations durations;
+        struct fth_error error = NO_ERROR;
+        bent.far = i % 2;
+        bent.from = breaks[which].from;
+        bent.to = breaks[which].to;
+        struct fth_device *device = open_gpu(DEVICE, MEMORY(GIB));
+        const struct fth_prober prober = {.device = device, .sms = 4};
+        const struct fth_request request = sweep(breaks[which].kind, false, 65536, 2, 256, 16, 2);
+        assert_int_not_equal(faults_of(device, &request), 0);
+        assert_int_equal(fth_probe_durations(&prober, &request, &durations, &error),
+                         FTH_INCONCLUSIVE);
+        assert_true(isnan(durations.best_ns));
+        fth_device_close(device);
+    }
+}
+
+/* ---- the benches ---- */
+
+static struct fth_bench *bench(struct fth_device *device, const char *name, bool thorough)
+{
+    struct fth_error error = NO_ERROR;
+    struct fth_bench *made = NULL;
+    const struct fth_bench_options options = {.names = &name, .count = 1, .thorough = thorough};
+    if (fth_bench_create(device, &options, &made, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    fth_device_close(device);
+    return made;
+}
+
+static const struct fth_bench_series *series_of(const struct fth_bench *bench, const char *name)
+{
+    for (size_t i = 0; i < fth_bench_series_count(bench); i++)
+        if (strcmp(fth_bench_series_at(bench, i)->name, name) == 0)
+            return fth_bench_series_at(bench, i);
+    fail_msg("no series %s", name);
+    return NULL;
+}
+
+static const struct fth_cell *row_of(const struct fth_bench_series *series, const char *text)
+{
+    for (size_t i = 0; i < series->table.row_count; i++) {
+        const struct fth_cell *cells = &series->table.cells[i * series->table.column_count];
+        if (strcmp(cells[0].text, text) == 0)
+            return cells;
+    }
+    fail_msg("no row %s", text);
+    return NULL;
+}
+
+/* What a kernel with so many arrays that are read, and one that is written or none, would give. */
+static double expected(unsigned reads, unsigned writes)
+{
+    const double pair = 2 / COPY_BYTES_PER_S - 1 / READ_BYTES_PER_S - 1 / WRITE_BYTES_PER_S;
+    return (reads + writes) /
+           (reads / READ_BYTES_PER_S + writes / WRITE_BYTES_PER_S + (reads && writes ? pair : 0));
+}
+
+static void streams_follow_from_the_description(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *title;
+        unsigned reads, writes;
+    } kernels[] = {{"COPY fp32", 1, 1},  {"MUL fp32", 1, 1},   {"ADD fp32", 2, 1},
+                   {"TRIAD fp32", 2, 1}, {"COPY fp64", 1, 1},  {"MUL fp64", 1, 1},
+                   {"ADD fp64", 2, 1},   {"TRIAD fp64", 2, 1}, {"read", 1, 0},
+                   {"write", 0, 1}};
+    struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY(GIB)), "stream", false);
+    const struct fth_bench_series *stream = series_of(made, "stream");
+    assert_int_equal(stream->table.row_count, FTH_COUNT(kernels));
+    for (size_t i = 0; i < FTH_COUNT(kernels); i++) {
+        const struct fth_cell *cells = row_of(stream, kernels[i].title);
+        const double rate = cells[1].number * 1e9,
+                     told = expected(kernels[i].reads, kernels[i].writes);
+        /* What begins and ends costs some, and the calendar gives 256 cycles in advance. */
+        if (!(rate > 0.95 * told && rate < 1.01 * told))
+            fail_msg("%s: %g, not %g", kernels[i].title, rate, told);
+        assert_true(fabs(cells[4].number - 100 * rate / LIMIT_BYTES_PER_S) < 0.1);
+    }
+    const struct fth_bench_series *driver = series_of(made, "stream.driver");
+    assert_true(fabs(driver->table.cells[2].number * 1e9 / COPY_BYTES_PER_S - 1) < 0.001);
+    assert_true(driver->figure_count == 1 && driver->figures[0].value > 0.95);
+    /* More threads, more bytes; nothing above what there is. */
+    const struct fth_bench_series *threads = series_of(made, "stream.threads");
+    assert_int_equal(threads->table.row_count, 11);
+    const struct fth_cell *first = threads->table.cells;
+    assert_true(first[2].number < first[5 * threads->table.column_count + 2].number);
+    fth_bench_destroy(made);
+}
+
+static void a_broken_kernel_is_no_row(void **state)
+{
+    (void)state;
+    bent.from = "mul.rn.f32";
+    bent.to = "add.rn.f32";
+    struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY(GIB)), "stream", false);
+    const struct fth_bench_series *stream = series_of(made, "stream");
+    assert_int_equal(stream->table.row_count, 9);
+    assert_int_equal(stream->missing_count, 2); /* and what is said of a simulated one */
+    assert_non_null(strstr(stream->missing[0], "MUL fp32: "));
+    assert_non_null(strstr(stream->missing[0], "results are wrong"));
+    fth_bench_destroy(made);
+}
+
+static void without_fp64_the_reason_is_told(void **state)
+{
+    (void)state;
+    bent.refused = ".f64";
+    struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY(GIB)), "stream", false);
+    const struct fth_bench_series *stream = series_of(made, "stream");
+    assert_int_equal(stream->table.row_count, 6);
+    assert_int_equal(stream->missing_count, 5);
+    assert_string_equal(stream->missing[0], "COPY fp64: no .f64 here");
+    fth_bench_destroy(made);
+}
+
+static void without_room_the_reason_is_told(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"stream", "global"};
+    for (size_t i = 0; i < FTH_COUNT(names); i++) {
+        struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY("2097152")), names[i], false);
+        const struct fth_bench_series *series = series_of(made, names[i]);
+        assert_int_equal(series->table.row_count, 0);
+        assert_true(series->missing_count > 0);
+        assert_non_null(strstr(series->missing[0], "asked for, "));
+        fth_bench_destroy(made);
+    }
+}
+
+/* As of a real GPU: all shapes and sizes, up to what fits. */
+static void all_of_a_small_gpu(void **state)
+{
+    (void)state;
+    struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY("4718592")), "stream", true);
+    const struct fth_bench_series *stream = series_of(made, "stream"),
+                                  *sizes = series_of(made, "stream.sizes");
+    /* L2 is a quarter of ADD's arrays at best: what is less is not told for memory's. */
+    assert_int_equal(sizes->table.row_count, 10);
+    assert_int_equal(stream->table.row_count + stream->missing_count, 10);
+    for (size_t i = 0; i < stream->missing_count; i++)
+        assert_non_null(strstr(stream->missing[i], "no room for arrays of four times L2"));
+    assert_int_equal(series_of(made, "stream.threads")->table.row_count, 110);
+    fth_bench_destroy(made);
+}
+
+static double summary_of(const struct fth_bench_series *series, const char *quantity)
+{
+    return row_of(series, quantity)[1].number;
+}
+
+static void global_memory_follows_from_the_description(void **state)
+{
+    (void)state;
+    struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY(GIB)), "global", false);
+    const struct fth_bench_series *global = series_of(made, "global");
+    assert_true(summary_of(global, "Theoretical bandwidth (GB/s)") == 128);
+    const double most = summary_of(global, "Maximum throughput (GB/s)") * 1e9;
+    assert_true(most > 0.93 * COPY_BYTES_PER_S && most < 1.01 * COPY_BYTES_PER_S);
+    assert_true(fabs(summary_of(global, "Efficiency (%)") - 100 * most / 128e9) < 0.1);
+    /* A load of 500 cycles, and some instructions. */
+    const double latency = summary_of(global, "Latency of a copied line (ns)");
+    assert_true(latency > 500 && latency < 530);
+    assert_true(summary_of(global, "under way where 95 % pass (KiB)") * 1024 >=
+                0.9 * most / 2 * latency * 1e-9);
+    /* Little's law where too little is under way: bytes a latency. */
+    const struct fth_bench_series *words = series_of(made, "global.ilp1");
+    const struct fth_cell *first = words->table.cells;
+    assert_true(first[0].number == 2 && first[1].number == 64);
+    const double law = 2 * first[4].number / (latency * 1e-9);
+    assert_true(first[4].number == 2 * 64 * 4);
+    assert_true(first[2].number * 1e9 > 0.9 * law && first[2].number * 1e9 < 1.1 * law);
+    fth_bench_destroy(made);
+}
+
+static void the_link_follows_from_the_description(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *title;
+        double gb_per_s;
+    } rows[] = {{"to device, pinned", 50},
+                {"from device, pinned", 40},
+                {"both, pinned", 60},
+                {"to device, pageable", 10},
+                {"from device, pageable", 8}};
+    struct fth_bench *made = bench(open_gpu(DEVICE LINK, MEMORY(GIB)), "link", false);
+    const struct fth_bench_series *link = series_of(made, "link");
+    assert_int_equal(link->table.row_count, FTH_COUNT(rows));
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const struct fth_cell *cells = row_of(link, rows[i].title);
+        assert_true(cells[1].number <= rows[i].gb_per_s &&
+                    cells[1].number > 0.99 * rows[i].gb_per_s);
+        assert_true(cells[5].number == 9);
+    }
+    assert_int_equal(link->missing_count, 2);
+    assert_non_null(strstr(link->missing[0], "both, pageable: "));
+    assert_non_null(strstr(link->missing[1], "there is no other GPU"));
+    assert_int_equal(series_of(made, "link.sizes")->table.row_count, 5 * FTH_COUNT(rows));
+    fth_bench_destroy(made);
+
+    made = bench(open_gpu(DEVICE, MEMORY(GIB)), "link", false);
+    link = series_of(made, "link");
+    assert_int_equal(link->table.row_count, 0);
+    assert_int_equal(link->missing_count, 7);
+    assert_non_null(strstr(link->missing[0], "the description does not say"));
+    fth_bench_destroy(made);
+}
+
+/* ---- through the driver ---- */
+
+static void ask_driver(const char *mode, const struct fth_request *request,
+                       struct fth_samples *samples)
+{
+    struct fth_error error = NO_ERROR;
+    struct fth_device *device = NULL;
+    setenv("FATHOM_STANDIN", mode, 1);
+    setenv("FATHOM_STANDIN_GPU", "gtx980", 1);
+    *samples = (struct fth_samples){0};
+    if (fth_device_open("cuda:0", NULL, &device, &error) != FTH_OK ||
+        fth_device_measure(device, request, 1, samples, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    fth_device_close(device);
+}
+
+static void the_driver_copies(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fth_transfer_kind kind;
+        bool pinned;
+        const char *mode, *cause; /* NULL: it works */
+        bool corrupt;
+    } rows[] = {
+        {FTH_TRANSFER_TO_DEVICE, true, "one", NULL, false},
+        {FTH_TRANSFER_FROM_DEVICE, true, "one", NULL, false},
+        {FTH_TRANSFER_BOTH, true, "one", NULL, false},
+        {FTH_TRANSFER_TO_DEVICE, false, "one", NULL, false},
+        {FTH_TRANSFER_FROM_DEVICE, false, "one", NULL, false},
+        {FTH_TRANSFER_WITHIN, false, "one", NULL, false},
+        {FTH_TRANSFER_TO_PEER, false, "two", NULL, false},
+        {FTH_TRANSFER_PEERS, false, "two", NULL, false},
+        {FTH_TRANSFER_TO_DEVICE, true, "corrupt", NULL, true},
+        {FTH_TRANSFER_FROM_DEVICE, true, "corrupt", NULL, true},
+        {FTH_TRANSFER_BOTH, false, "one", "ends before the next one begins", false},
+        {FTH_TRANSFER_TO_DEVICE, true, "no-pinned", "operation not supported", false},
+        {FTH_TRANSFER_TO_DEVICE, true, "no-memory:1048576", "asked for", false},
+        {FTH_TRANSFER_TO_PEER, false, "one", "there is no other GPU", false},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_request request = transfer(rows[i].kind, rows[i].pinned, 3 << 20);
+        request.transfer.repeats = 3;
+        struct fth_samples samples;
+        ask_driver(rows[i].mode, &request, &samples);
+        if (rows[i].cause) {
+            assert_true(samples.status == FTH_UNSUPPORTED || samples.status == FTH_UNAVAILABLE);
+            assert_contains(samples.cause, rows[i].cause);
+        } else {
+            assert_int_equal(samples.status, FTH_OK);
+            assert_int_equal(samples.count, 5);
+            assert_true(samples.cycles[0] > 0 && samples.cycles[2] > 0);
+            assert_int_equal(samples.cycles[3] != 0, rows[i].corrupt);
+            assert_int_equal(samples.cycles[4], strcmp(rows[i].mode, "two") == 0);
+        }
+        fth_samples_fini(&samples);
+    }
+}
+
+/* The same time as without the driver, whose own copy takes what memory does. */
+static void the_driver_times_sweeps(void **state)
+{
+    (void)state;
+    const struct fth_request request = sweep(FTH_SWEEP_ADD, true, 1 << 20, 16, 1024, 16, 2);
+    struct fth_samples samples;
+    struct fth_device *device = NULL;
+    ask_driver("one", &request, &samples);
+    assert_int_equal(samples.status, FTH_OK);
+    assert_int_equal(samples.cycles[1], 0);
+    const double driven = samples.cycles[0];
+    fth_samples_fini(&samples);
+    assert_int_equal(fth_device_open("sim:gtx980", NULL, &device, NULL), FTH_OK);
+    samples = (struct fth_samples){0};
+    assert_int_equal(fth_device_measure(device, &request, 1, &samples, NULL), FTH_OK);
+    assert_true(fabs(driven / samples.cycles[0] - 1) < 0.05);
+    fth_samples_fini(&samples);
+    fth_device_close(device);
+}
+
+int main(void)
+{
+#define TEST(NAME) cmocka_unit_test_setup(NAME, straighten)
+    const struct CMUnitTest tests[] = {
+        TEST(the_text_is_canonical),
+        TEST(what_cannot_be_is_refused),
+        TEST(every_sweep_is_right),
+        TEST(a_broken_kernel_is_noticed),
+        TEST(streams_follow_from_the_description),
+        TEST(a_broken_kernel_is_no_row),
+        TEST(without_fp64_the_reason_is_told),
+        TEST(without_room_the_reason_is_told),
+        TEST(all_of_a_small_gpu),
+        TEST(global_memory_follows_from_the_description),
+        TEST(the_link_follows_from_the_description),
+        TEST(the_driver_copies),
+        TEST(the_driver_times_sweeps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
