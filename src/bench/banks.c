@@ -84,9 +84,10 @@ static enum fth_status by_ways(const struct fth_bench_run *run, struct fth_error
         status = fth_probe_banks(&run->prober, &banks, error);
     if (status != FTH_OK)
         return fth_bench_failure(run->bench, "banks", status, error);
+    const uint32_t words = banks.bank_bytes > 4 ? banks.bank_bytes / 4 : 1; /* of a bank's row */
     for (uint32_t ways = 1; ways <= WARP && status == FTH_OK; ways *= 2) {
         double cycles;
-        status = latency(run, 4, WARP, ways * banks.banks / WARP, &cycles, error);
+        status = latency(run, 4, WARP, ways * banks.banks / WARP * words, &cycles, error);
         const struct fth_cell cells[] = {{.number = ways}, {.number = cycles}};
         if (status == FTH_OK)
             status = fth_bench_row(run->bench, cells, error);

@@ -35,8 +35,8 @@ struct fth_batch {
     uint64_t bank, bank_origin; /* the constant bank: for the host, and as kernels see it */
     double clock_mhz;
     struct fth_stream_memory stream;
-    /* Of the operations, by the binary logarithm of the chains; once they were asked. */
-    struct fth_machine_module *operate[FTH_OPERATIONS][4];
+    /* Of the operations, by the number of chains; once they were asked. */
+    struct fth_machine_module *operate[FTH_OPERATIONS][FTH_MOST_CHAINS + 1];
     struct fth_machine_module
         *modules[FTH_FAMILY_COUNT]; /* of the families, once they were asked */
 
