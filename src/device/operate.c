@@ -287,8 +287,8 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *u
                                   ? chain_bytes(operate) * operate->chains
                                   : operate->block_stride_bytes;
     const uint64_t arguments[] = {
-        operate->rounds, operate->passes, memory, memory + out_bytes,        operate->stride_bytes,
-        distance,        first,           second, crowded ? operate->sms : 0};
+        operate->rounds, operate->passes, memory, memory + out_bytes,         operate->stride_bytes,
+        distance,        first,           second, crowded ? operate->sms : 0, !crowded};
     const struct fth_machine_launch launch = {
         .module = module,
         .kernel = "operate",
