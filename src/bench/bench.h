@@ -62,10 +62,10 @@ FTH_MUST_USE enum fth_status fth_bench_describe(const struct fth_bench_run *run,
                                                 double value, size_t samples, const char *method,
                                                 struct fth_error *error);
 /* Measures a bandwidth for the description, and adds it to the last series: as `key`, and as
- * `key`_of_theory against the 128 bytes that an SM loads or stores in a cycle. */
+ * `key`_of_theory against so many bytes a cycle and SM (NAN: not known). */
 FTH_MUST_USE enum fth_status fth_bench_rate(const struct fth_bench_run *run,
                                             enum fth_bandwidth_target target, const char *key,
-                                            struct fth_error *error);
+                                            double bytes_per_cycle, struct fth_error *error);
 /* How much L1 keeps of global loads, to a power of two or one and a half times that, where shared
  * memory leaves it the most room; 0: nothing. */
 FTH_MUST_USE enum fth_status fth_bench_l1_bytes(const struct fth_bench_run *run, uint64_t *bytes,

@@ -7,9 +7,6 @@
 #include <stdio.h>
 
 enum { LINE = 128, PASSES = 2, LADDER = 8 };
-/* Bytes that an SM loads or stores in a cycle: 32 lanes of 4. Kepler's shared memory gives twice as
- * much, which no kernel of ours asks for. */
-static const double sm_bytes_per_cycle = 128;
 /* A footprint fits where a load takes no longer than in the smallest one, but for so much. */
 static const double same = 1.1;
 
@@ -21,10 +18,10 @@ enum fth_status fth_bench_describe(const struct fth_bench_run *run, const char *
 }
 
 enum fth_status fth_bench_rate(const struct fth_bench_run *run, enum fth_bandwidth_target target,
-                               const char *key, struct fth_error *error)
+                               const char *key, double bytes_per_cycle, struct fth_error *error)
 {
     struct fth_bandwidth found;
-    char name[64];
+    char name[64], method[64];
     enum fth_status status =
         fth_probe_bandwidth(&run->prober, run->gpu, target, false, &found, error);
     if (status != FTH_OK)
@@ -37,11 +34,12 @@ enum fth_status fth_bench_rate(const struct fth_bench_run *run, enum fth_bandwid
     const double clock_mhz = isfinite(found.clock_mhz)
                                  ? found.clock_mhz
                                  : fth_gpu_number(run->gpu, "device", "clock_mhz", NAN);
-    const double theory = sm_bytes_per_cycle * (double)run->prober.sms * clock_mhz * 1e6;
+    const double theory = bytes_per_cycle * (double)run->prober.sms * clock_mhz * 1e6;
     snprintf(name, sizeof name, "%s_of_theory", key);
+    snprintf(method, sizeof method, "over %.4g bytes a cycle and SM", bytes_per_cycle);
     if (status == FTH_OK && isfinite(theory))
         status = fth_bench_figure(run->bench, name, round(1000 * found.bytes_per_s / theory) / 1000,
-                                  "", "over 128 bytes a cycle and SM", error);
+                                  "", method, error);
     return status;
 }
 

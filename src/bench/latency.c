@@ -22,11 +22,11 @@ enum {
     PER_OCTAVE = 4,
     QUICK_PER_OCTAVE = 2,
     MOST_FOOTPRINTS = 200,
+    SHORT_HOPS = 64, /* a multiple of those that stand in a row */
+    OVERHEAD_PASSES = 15,
     WORD = 8
 };
 static const uint64_t first_bytes = 1024;
-/* Footprints that do not disturb each other in L2 when all SMs walk one. */
-static const uint64_t beside_bytes = 64 << 10;
 /* So many times L2 is touched; beyond, L2 is flushed. */
 static const double touched_l2s = 4, quick_touched_l2s = 2;
 /* What is left of memory for others. */
@@ -104,9 +104,34 @@ static struct fth_request make_request(const struct fth_bench_run *run, const st
     } else {
         request.cold = true;
     }
-    request.alone = footprint_bytes > beside_bytes;
+    request.sm = 0; /* one as near to L2 as in the other points */
+    request.alone = !request.cold;
     fth_request_add(&request, FTH_STEP_TIME_PASS, curve->path, chain, 1);
     return request;
+}
+
+/* What a timed pass costs beyond its loads, from two chains in the innermost cache there is: as
+ * much as twice the shorter takes longer than the other. */
+static enum fth_status find_overhead(const struct fth_bench_run *run, enum fth_path path,
+                                     double *cycles, struct fth_error *error)
+{
+    const struct curve curve = {NULL, path, LINE, false};
+    struct fth_request requests[2];
+    for (size_t i = 0; i < 2; i++) {
+        requests[i] = make_request(run, &curve, ((uint64_t)SHORT_HOPS << i) * LINE);
+        requests[i].steps[1].passes = OVERHEAD_PASSES;
+    }
+    struct fth_answers answers = {0};
+    struct fth_summary less, more;
+    enum fth_status status = fth_ask(&run->prober, requests, 2, &answers, error);
+    if (status == FTH_OK)
+        status = fth_summary_u32(answers.items[0].cycles, answers.items[0].count, &less, error);
+    if (status == FTH_OK)
+        status = fth_summary_u32(answers.items[1].cycles, answers.items[1].count, &more, error);
+    if (status == FTH_OK)
+        *cycles = fmax(0, 2 * less.median - more.median);
+    fth_answers_fini(&answers);
+    return status;
 }
 
 /* ---- the curves ---- */
@@ -118,6 +143,9 @@ static size_t choose_footprints(const struct fth_bench_run *run, uint64_t *footp
     const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", 1 << 20);
     const int per_octave = run->quick ? QUICK_PER_OCTAVE : PER_OCTAVE;
     size_t count = 0;
+    const double power = exp2(floor(log2(memory)));
+    if (memory > power * 1.1)
+        footprints[count++] = (uint64_t)memory / LINE * LINE;
     for (int i = (int)floor(log2(memory / (double)first_bytes)) * per_octave;
          i >= 0 && count < MOST_FOOTPRINTS; i--) {
         const double bytes = (double)first_bytes * exp2((double)i / per_octave);
@@ -136,9 +164,10 @@ static size_t choose_footprints(const struct fth_bench_run *run, uint64_t *footp
 
 static enum fth_status note_point(const struct fth_bench_run *run, const struct curve *curve,
                                   uint64_t footprint_bytes, const struct fth_chain *chain,
-                                  const struct fth_samples *samples, struct fth_error *error)
+                                  const struct fth_samples *samples, double overhead_cycles,
+                                  struct fth_error *error)
 {
-    const double cycles = samples->cycles[0] / (double)chain->count;
+    const double cycles = (samples->cycles[0] - overhead_cycles) / (double)chain->count;
     const struct fth_cell cells[] = {
         {.text = curve->name, .number = NAN},
         {.text = fth_path_name(curve->path), .number = NAN},
@@ -155,7 +184,8 @@ static enum fth_status trace_curve(const struct fth_bench_run *run, const struct
                                    const uint64_t *footprints, size_t count, double from, double to,
                                    struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
+    double overhead = 0;
+    enum fth_status status = find_overhead(run, curve->path, &overhead, error);
     bool told = false;
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         if (curve->stride_bytes > footprints[i] / 2 ||
@@ -170,7 +200,7 @@ static enum fth_status trace_curve(const struct fth_bench_run *run, const struct
         if (status == FTH_OK)
             status =
                 note_point(run, curve, footprints[i], &request.steps[request.step_count - 1].chain,
-                           &answers.items[0], error);
+                           &answers.items[0], overhead, error);
         else if (status == FTH_INCONCLUSIVE && !told) {
             told = true;
             status = fth_bench_failure(run->bench, curve->name, status, error);

@@ -11,6 +11,7 @@
  * And how L2 fares where a line is wanted by one SM only, and where it is wanted by many: over
  * footprints that no L1 could serve, and past L1 besides. */
 #include "bench/bench.h"
+#include "discover/discover.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -281,8 +282,8 @@ static enum fth_status sweep_level(const struct fth_bench_run *run, const struct
 
 /* ---- L2, by who wants a line ---- */
 
-/* Every block goes over half of the array from a place of its own on, so that a line is wanted by
- * half of the blocks, and by each at another time. */
+/* Every block goes over a quarter of the array from a place of its own on, so that a line is wanted
+ * by many blocks, and by each at another time. */
 static struct fth_request overlapping(const struct fth_bench_run *run, uint64_t footprint_bytes,
                                       uint32_t threads)
 {
@@ -291,7 +292,7 @@ static struct fth_request overlapping(const struct fth_bench_run *run, uint64_t 
     request.family = FTH_FAMILY_STREAM;
     request.stream = (struct fth_stream){.kind = FTH_STREAM_READ,
                                          .path = FTH_PATH_CG,
-                                         .bytes = round_to(footprint_bytes / 2, group),
+                                         .bytes = round_to(footprint_bytes / 4, group),
                                          .blocks_per_sm = 1,
                                          .threads = threads,
                                          .vector_bytes = 16,
@@ -365,9 +366,9 @@ static enum fth_status tabulate_sharing(const struct fth_bench_run *run, uint64_
         double best = 0;
         status =
             fth_bench_progress(run, "L2, lines that SMs share", 0.75 + 0.02 * (double)i, error);
-        /* Half of it, which is what an SM goes over, is many times its L1. */
+        /* A quarter of it, which is what an SM goes over, is many times its L1. */
         for (size_t k = 0; k < FTH_COUNT(all_threads) && status == FTH_OK; k++)
-            if (footprint / 2 >= 4 * l1_bytes)
+            if (footprint / 4 >= 4 * l1_bytes)
                 status = compare_sharing(run, footprint, all_threads[k], &best, error);
         least = best > 0 ? fmin(least, best) : least;
     }
@@ -379,6 +380,22 @@ static enum fth_status tabulate_sharing(const struct fth_bench_run *run, uint64_
                                   "that no two want a line at "
                                   "a time",
                                   error);
+    return status;
+}
+
+/* With room as large as L1 was found to have, which is no figure for the description. */
+static enum fth_status note_l1_rate(const struct fth_bench_run *run, uint64_t l1_bytes,
+                                    struct fth_error *error)
+{
+    static const double sm_bytes_per_cycle = 128; /* 32 lanes of 4 */
+    const bool told = fth_gpu_attribute(run->gpu, "l1", "size_bytes") != NULL;
+    enum fth_status status =
+        told ? FTH_OK
+             : fth_bench_describe(run, "l1", "size_bytes", (double)l1_bytes, 0, "at least", error);
+    if (status == FTH_OK)
+        status = fth_bench_rate(run, FTH_BANDWIDTH_L1_READ, "l1_read", sm_bytes_per_cycle, error);
+    if (!told)
+        fth_note_forget(run->described, "l1", "size_bytes");
     return status;
 }
 
@@ -395,7 +412,7 @@ enum fth_status fth_bench_scaling(const struct fth_bench_run *run, struct fth_er
                           .vector_bytes = vector_for(run, l1, MOST_PER_SM)};
     status = sweep_level(run, &sweep, error);
     if (status == FTH_OK && l1 && !run->quick)
-        status = fth_bench_rate(run, FTH_BANDWIDTH_L1_READ, "l1_read", error);
+        status = note_l1_rate(run, l1, error);
     /* So little of L2 that it fits into one of two partitions, with copies from the other. */
     sweep = (struct sweep){.level = IN_L2, .footprint_bytes = (uint64_t)(0.3 * l2)};
     sweep.vector_bytes = vector_for(run, sweep.footprint_bytes, most);

@@ -14,7 +14,7 @@
 
 enum {
     LEAST_ROUNDS = 8, /* blocks of an SM begin some thousand cycles after each other */
-    MOST_ROUNDS = 40,
+    MOST_ROUNDS = 136,
     QUICK_ROUNDS = 1,
     QUICK_MOST_ROUNDS = 3,
     MOST_BLOCKS = 6,
@@ -188,18 +188,24 @@ static enum fth_status tabulate_peaks(const struct fth_bench_run *run, const str
     return status;
 }
 
-/* Table 7: what the banks could give, and what was had. A bank of Fermi gives its 4 bytes in two
- * cycles of the core clock. */
-static enum fth_status summarize(const struct fth_bench_run *run, const struct sweep *sweep,
-                                 const struct fth_banks *banks, struct fth_error *error)
+/* What a bank gives in a cycle; NAN: not known. One of Fermi's gives its 4 bytes in two cycles of
+ * the core clock. */
+static double bank_bytes(const struct fth_bench_run *run, const struct fth_banks *banks)
 {
     const char *capability = fth_gpu_text(run->gpu, "device", "compute_capability");
     const bool fermi = capability && strncmp(capability, "2.", 2) == 0;
+    return banks->bank_bytes ? banks->bank_bytes / (fermi ? 2.0 : 1.0) : NAN;
+}
+
+/* Table 7: what the banks could give, and what was had. */
+static enum fth_status summarize(const struct fth_bench_run *run, const struct sweep *sweep,
+                                 const struct fth_banks *banks, struct fth_error *error)
+{
     const struct point *best = best_of(sweep);
     const double clock_mhz = isfinite(sweep->clock_mhz)
                                  ? sweep->clock_mhz
                                  : fth_gpu_number(run->gpu, "device", "clock_mhz", NAN);
-    const double bank = banks->bank_bytes ? banks->bank_bytes / (fermi ? 2.0 : 1.0) : NAN;
+    const double bank = bank_bytes(run, banks);
     const double theory = bank * banks->banks * clock_mhz * 1e6;
     const double part = best ? best->bytes_per_s / theory : NAN;
     const struct {
@@ -237,8 +243,9 @@ static enum fth_status summarize(const struct fth_bench_run *run, const struct s
     return status;
 }
 
-/* Reads and writes alone, in vectors of 16 bytes, against 128 bytes a cycle. */
-static enum fth_status note_rates(const struct fth_bench_run *run, struct fth_error *error)
+/* Reads and writes alone, in vectors of 16 bytes. */
+static enum fth_status note_rates(const struct fth_bench_run *run, const struct fth_banks *banks,
+                                  struct fth_error *error)
 {
     static const struct {
         enum fth_bandwidth_target target;
@@ -246,7 +253,8 @@ static enum fth_status note_rates(const struct fth_bench_run *run, struct fth_er
     } rates[] = {{FTH_BANDWIDTH_SHARED_READ, "read"}, {FTH_BANDWIDTH_SHARED_WRITE, "write"}};
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < FTH_COUNT(rates) && status == FTH_OK; i++)
-        status = fth_bench_rate(run, rates[i].target, rates[i].key, error);
+        status = fth_bench_rate(run, rates[i].target, rates[i].key,
+                                bank_bytes(run, banks) * banks->banks, error);
     return status;
 }
 
@@ -277,7 +285,7 @@ enum fth_status fth_bench_shared(const struct fth_bench_run *run, struct fth_err
     if (status == FTH_OK)
         status = summarize(run, &sweep, &banks, error);
     if (status == FTH_OK)
-        status = note_rates(run, error);
+        status = note_rates(run, &banks, error);
     for (size_t i = 0; i < FTH_COUNT(kinds) && status == FTH_OK; i++)
         status = tabulate_peaks(run, &sweep, fth_operation_bytes(kinds[i].operation), error);
     free(sweep.points);
