@@ -17,6 +17,9 @@
 enum {
     LINE = 128,
     MOST_HOPS = 8192,
+    QUICK_MOST_HOPS = 2048,
+    FEW_HOPS = 1024, /* so few are timed several times */
+    FEW_PASSES = 3,
     WARM_PASSES = 2,
     RANDOM = 0, /* as a stride */
     PER_OCTAVE = 4,
@@ -29,6 +32,8 @@ enum {
 static const uint64_t first_bytes = 1024;
 /* So many times L2 is touched; beyond, L2 is flushed. */
 static const double touched_l2s = 4, quick_touched_l2s = 2;
+/* Of a simulated GPU, further than any L1 reaches. */
+static const double quick_l1_bytes = 1 << 20;
 /* What is left of memory for others. */
 static const double memory_part = 0.9;
 
@@ -73,16 +78,23 @@ static uint64_t random_step(uint64_t count)
     return count > 2 ? step % count : 1;
 }
 
-/* What is timed: all of the footprint, or so many hops of it. */
-static struct fth_chain chain_of(const struct curve *curve, uint64_t footprint_bytes)
+static uint64_t most_hops(const struct fth_bench_run *run)
 {
+    return run->quick ? QUICK_MOST_HOPS : MOST_HOPS;
+}
+
+/* What is timed: all of the footprint, or so many hops of it. */
+static struct fth_chain chain_of(const struct fth_bench_run *run, const struct curve *curve,
+                                 uint64_t footprint_bytes)
+{
+    const uint64_t most = most_hops(run);
     uint64_t stride = curve->stride_bytes ? curve->stride_bytes : LINE;
     struct fth_chain chain = {.stride_bytes = stride, .count = footprint_bytes / stride};
-    if (chain.count > MOST_HOPS) {
-        chain.count = MOST_HOPS;
+    if (chain.count > most) {
+        chain.count = most;
         /* An odd number of lines, lest they all fall into few sets. */
         if (curve->stride_bytes == RANDOM)
-            chain.stride_bytes = (footprint_bytes / MOST_HOPS / LINE - 1) / 2 * 2 * LINE + LINE;
+            chain.stride_bytes = (footprint_bytes / most / LINE - 1) / 2 * 2 * LINE + LINE;
     }
     if (curve->stride_bytes == RANDOM)
         chain.step = random_step(chain.count);
@@ -93,10 +105,10 @@ static struct fth_request make_request(const struct fth_bench_run *run, const st
                                        uint64_t footprint_bytes)
 {
     const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", 1 << 20);
-    const struct fth_chain chain = chain_of(curve, footprint_bytes);
+    const struct fth_chain chain = chain_of(run, curve, footprint_bytes);
     const uint64_t stride = curve->stride_bytes ? curve->stride_bytes : LINE;
     struct fth_request request = fth_request_make(0);
-    if (footprint_bytes / stride <= MOST_HOPS) {
+    if (footprint_bytes / stride <= most_hops(run)) {
         fth_request_add(&request, FTH_STEP_WALK, curve->path, chain, WARM_PASSES);
     } else if ((double)footprint_bytes <= (run->quick ? quick_touched_l2s : touched_l2s) * l2) {
         const struct fth_chain all = {.stride_bytes = LINE, .count = footprint_bytes / LINE};
@@ -106,7 +118,8 @@ static struct fth_request make_request(const struct fth_bench_run *run, const st
     }
     request.sm = 0; /* one as near to L2 as in the other points */
     request.alone = !request.cold;
-    fth_request_add(&request, FTH_STEP_TIME_PASS, curve->path, chain, 1);
+    fth_request_add(&request, FTH_STEP_TIME_PASS, curve->path, chain,
+                    chain.count <= FEW_HOPS ? FEW_PASSES : 1);
     return request;
 }
 
@@ -154,7 +167,7 @@ static size_t choose_footprints(const struct fth_bench_run *run, uint64_t *footp
             continue;
         /* What is simulated line by line: some of the rest. */
         if (run->quick &&
-            ((bytes > MOST_HOPS * LINE && i % per_octave) ||
+            ((bytes > quick_l1_bytes && i % per_octave) ||
              (bytes > 2 * l2 && count && (double)footprints[count - 1] < 256 * bytes)))
             continue;
         footprints[count++] = (uint64_t)bytes / LINE * LINE;
@@ -167,7 +180,11 @@ static enum fth_status note_point(const struct fth_bench_run *run, const struct 
                                   const struct fth_samples *samples, double overhead_cycles,
                                   struct fth_error *error)
 {
-    const double cycles = (samples->cycles[0] - overhead_cycles) / (double)chain->count;
+    struct fth_summary summary;
+    enum fth_status status = fth_summary_u32(samples->cycles, samples->count, &summary, error);
+    if (status != FTH_OK)
+        return status;
+    const double cycles = (summary.median - overhead_cycles) / (double)chain->count;
     const struct fth_cell cells[] = {
         {.text = curve->name, .number = NAN},
         {.text = fth_path_name(curve->path), .number = NAN},
@@ -189,7 +206,7 @@ static enum fth_status trace_curve(const struct fth_bench_run *run, const struct
     bool told = false;
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         if (curve->stride_bytes > footprints[i] / 2 ||
-            (run->quick && curve->path == FTH_PATH_CA && footprints[i] > MOST_HOPS * LINE))
+            (run->quick && curve->path == FTH_PATH_CA && (double)footprints[i] > quick_l1_bytes))
             continue;
         const struct fth_request request = make_request(run, curve, footprints[i]);
         struct fth_answers answers = {0};

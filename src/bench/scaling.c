@@ -411,7 +411,7 @@ enum fth_status fth_bench_scaling(const struct fth_bench_run *run, struct fth_er
                           .footprint_bytes = l1 * 3 / 4,
                           .vector_bytes = vector_for(run, l1, MOST_PER_SM)};
     status = sweep_level(run, &sweep, error);
-    if (status == FTH_OK && l1 && !run->quick)
+    if (status == FTH_OK && l1)
         status = note_l1_rate(run, l1, error);
     /* So little of L2 that it fits into one of two partitions, with copies from the other. */
     sweep = (struct sweep){.level = IN_L2, .footprint_bytes = (uint64_t)(0.3 * l2)};
