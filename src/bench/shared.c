@@ -48,7 +48,7 @@ static const struct fth_column peak_columns[] = {
 };
 static const struct fth_column summary_columns[] = {
     {"quantity", "Per SM", FTH_COLUMN_TEXT},
-    {"value", "", FTH_COLUMN_NUMBER},
+    {"value", "Value", FTH_COLUMN_NUMBER},
 };
 
 /* One launch and what it gave. */
