@@ -1,10 +1,27 @@
 /* fathom bench: throughput and latency, in tables. */
 #include "cli.h"
 
-#include <string.h>
-
+static const struct cli_option option_describe = {
+    "describe", 0, "FILE", CLI_WORD_FILE,
+    "also write a GPU description: what the driver tells, and banks and bandwidths as found"};
 static const struct cli_option option_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE, "of a simulated GPU, too, as much as of a real one"};
+
+/* The description that goes with the results, in a file of its own. */
+static int put_description(const struct cli_arguments *arguments, const struct fth_bench *bench)
+{
+    const char *path = cli_value(arguments, &option_describe);
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    size_t size = 0;
+    if (!path)
+        return CLI_DONE;
+    enum fth_status status = fth_gpu_write_text(fth_bench_gpu(bench), &text, &size, &error);
+    if (status == FTH_OK)
+        status = fth_file_write(path, text, size, &error);
+    fth_free(text);
+    return status == FTH_OK ? CLI_DONE : cli_fail(&error);
+}
 
 /* Measures and shows. What was recorded is kept also where the measuring broke off. */
 static int measure(const struct cli_arguments *arguments, struct fth_device *device)
@@ -19,6 +36,8 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
     enum fth_status status = fth_bench_create(device, &options, &bench, &error);
     bool kept = fth_device_finish(device, &fault) == FTH_OK;
     int result = bench ? cli_put_bench(arguments, bench) : CLI_DONE;
+    if (bench && result == CLI_DONE)
+        result = put_description(arguments, bench);
     if (!kept)
         result = cli_fail(&fault);
     result = cli_end_measuring(result, status, &error, bench != NULL);
@@ -29,23 +48,10 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
 /* Refuses what is no bench, before anything is opened. */
 static int check_names(const struct cli_arguments *arguments)
 {
-    enum { MOST = 32 };
-    const char *names[MOST] = {"all"};
-    size_t count = 1;
-    while (count < MOST && (names[count] = fth_bench_name(count - 1, NULL)))
-        count++;
-    for (size_t i = 0; i < arguments->word_count; i++) {
-        bool known = false;
-        for (size_t j = 0; j < count; j++)
-            known = known || strcmp(arguments->words[i], names[j]) == 0;
-        if (known)
-            continue;
-        const char *nearest = fth_suggest(arguments->words[i], names, count);
-        cli_message(nearest ? "there is no bench '%s'; did you mean '%s'?"
-                            : "there is no bench '%s'; 'fathom bench --help' names them",
-                    arguments->words[i], nearest);
-        return CLI_USAGE;
-    }
+    struct fth_error error = FTH_NO_ERROR;
+    for (size_t i = 0; i < arguments->word_count; i++)
+        if (fth_bench_check_name(arguments->words[i], &error) != FTH_OK)
+            return cli_fail(&error);
     return CLI_DONE;
 }
 
@@ -67,8 +73,9 @@ static int bench(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_device, &cli_option_json, &cli_option_format, &cli_option_output,
-    &cli_option_record, &option_thorough, &cli_option_help,   NULL};
+    &cli_option_device, &cli_option_json,   &cli_option_format,
+    &cli_option_output, &cli_option_record, &option_describe,
+    &option_thorough,   &cli_option_help,   NULL};
 
 static const struct cli_example examples[] = {
     {"fathom bench", "everything"},
@@ -76,6 +83,7 @@ static const struct cli_example examples[] = {
     {"fathom bench arith atomics --json -o bench.json", "two of them, every point in a file"},
     {"fathom bench banks --device sim:rtx2060", "of a simulated GPU"},
     {"fathom bench stream global", "device memory"},
+    {"fathom bench banks shared --describe gpu.json", "banks and bandwidths for 'sim:gpu.json'"},
     {NULL, NULL},
 };
 
@@ -87,6 +95,11 @@ const struct cli_command cli_bench = {
     "\n"
     "  banks    latency of shared memory by threads and stride, and by conflict; the number\n"
     "           of banks, their width and the cost of a conflict follow from it\n"
+    "  shared   throughput of shared memory by size and number of blocks and words under way,\n"
+    "           against what its banks could give\n"
+    "  scaling  bandwidth of L1, L2 and memory by the number of blocks, and how many are enough\n"
+    "  latency  latency by footprint, stride and order, through L1 and past it; and shared\n"
+    "           memory in conflict against L2\n"
     "  arith    latency and throughput of adding, multiplying and both, by type, and of the\n"
     "           special functions\n"
     "  atomics  latency and throughput of atomic operations, contended and not\n"

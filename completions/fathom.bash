@@ -41,6 +41,7 @@ _fathom()
     --only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers'; return ;;
     --record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --series) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --describe) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --on) _fathom_device; return ;;
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -58,8 +59,8 @@ _fathom()
         esac ;;
     bench)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --record --thorough --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'all banks arith atomics global link stream' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --record --describe --thorough --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'all banks shared scaling latency arith atomics global link stream' -- "$cur")) ;;
         esac ;;
     gpus)
         case $cur in

@@ -279,6 +279,8 @@ struct fth_bench;
 
 /* The benches: name and one line about it, for index 0, 1, … until NULL. `summary` may be NULL. */
 const char *fth_bench_name(size_t index, const char **summary);
+/* Refuses a name that is none of them, nor "all", with the one that may have been meant. */
+FTH_MUST_USE enum fth_status fth_bench_check_name(const char *name, struct fth_error *error);
 
 struct fth_bench_options {
     const char *const *names; /* which; "all" stands for all of them, and so does none */
@@ -306,6 +308,9 @@ struct fth_bench_series {
     struct fth_table table;
     bool grid;
     size_t down, across, value;
+    bool plot; /* drawn in text: one column over another, a curve for each text of a third */
+    size_t x, y, by;
+    bool detail; /* no table in text: too long */
     const struct fth_bench_figure *figures;
     size_t figure_count;
     const char *const *missing; /* what is not there, and why */
@@ -313,7 +318,8 @@ struct fth_bench_series {
 };
 size_t fth_bench_series_count(const struct fth_bench *bench);
 const struct fth_bench_series *fth_bench_series_at(const struct fth_bench *bench, size_t index);
-/* What the driver tells of the device. */
+/* What the driver tells of the device, and what of the results belongs into a description: banks,
+ * bandwidths. */
 const struct fth_gpu *fth_bench_gpu(const struct fth_bench *bench);
 /* Shows the results in a format of fth_report_format. */
 FTH_MUST_USE enum fth_status fth_report_bench(const char *format, const struct fth_bench *bench,

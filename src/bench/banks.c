@@ -73,6 +73,38 @@ static enum fth_status tabulate(const struct fth_bench_run *run, unsigned word_b
     return status;
 }
 
+/* What the banks are found to be: to the series, and into the description. */
+static enum fth_status note_banks(const struct fth_bench_run *run, const struct fth_banks *banks,
+                                  struct fth_error *error)
+{
+    static const char fitted[] = "the number of banks and the cost that one warp's latencies at "
+                                 "strides of 1 to 128 words fit";
+    const struct {
+        const char *name, *unit, *method;
+        double value;
+    } rows[] = {
+        {"banks", "", fitted, banks->banks},
+        {"bank_bytes", "B", "whether a warp's words of 8 bytes side by side conflict",
+         banks->bank_bytes},
+        {"conflict_cycles", "cycles", fitted, round(100 * banks->conflict_cycles) / 100},
+        {"latency_cycles", "cycles",
+         "one warp's loads of words side by side, each of which waits "
+         "for the one before",
+         round(100 * banks->first_cycles) / 100},
+    };
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++) {
+        if (rows[i].value == 0) /* not found */
+            continue;
+        status = fth_bench_figure(run->bench, rows[i].name, rows[i].value, rows[i].unit,
+                                  rows[i].method, error);
+        if (status == FTH_OK)
+            status = fth_bench_describe(run, "shared", rows[i].name, rows[i].value, banks->samples,
+                                        rows[i].method, error);
+    }
+    return status;
+}
+
 /* By the number of lanes that meet in a bank: one warp, and what the banks are found to be. */
 static enum fth_status by_ways(const struct fth_bench_run *run, struct fth_error *error)
 {
@@ -84,25 +116,15 @@ static enum fth_status by_ways(const struct fth_bench_run *run, struct fth_error
         status = fth_probe_banks(&run->prober, &banks, error);
     if (status != FTH_OK)
         return fth_bench_failure(run->bench, "banks", status, error);
+    const uint32_t words = banks.bank_bytes > 4 ? banks.bank_bytes / 4 : 1; /* of a bank's row */
     for (uint32_t ways = 1; ways <= WARP && status == FTH_OK; ways *= 2) {
         double cycles;
-        status = latency(run, 4, WARP, ways * banks.banks / WARP, &cycles, error);
+        status = latency(run, 4, WARP, ways * banks.banks / WARP * words, &cycles, error);
         const struct fth_cell cells[] = {{.number = ways}, {.number = cycles}};
         if (status == FTH_OK)
             status = fth_bench_row(run->bench, cells, error);
     }
-    static const char method[] = "the number of banks and the cost that one warp's latencies at "
-                                 "strides of 1 to 128 words fit";
-    if (status == FTH_OK)
-        status = fth_bench_figure(run->bench, "banks", banks.banks, "", method, error);
-    if (status == FTH_OK && banks.bank_bytes)
-        status = fth_bench_figure(run->bench, "bank_bytes", banks.bank_bytes, "B",
-                                  "whether a warp's words of 8 bytes side by side conflict", error);
-    if (status == FTH_OK)
-        status =
-            fth_bench_figure(run->bench, "conflict_cycles",
-                             round(100 * banks.conflict_cycles) / 100, "cycles", method, error);
-    return status;
+    return status == FTH_OK ? note_banks(run, &banks, error) : status;
 }
 
 enum fth_status fth_bench_banks(const struct fth_bench_run *run, struct fth_error *error)

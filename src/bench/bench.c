@@ -23,6 +23,11 @@ static const struct {
 } benches[] = {
     {"banks", "latency of shared memory by threads and stride, and what a conflict costs",
      fth_bench_banks, 1},
+    {"shared", "throughput of shared memory by blocks, threads and words under way",
+     fth_bench_shared, 4},
+    {"scaling", "bandwidth of L1, L2 and memory by the number of blocks", fth_bench_scaling, 4},
+    {"latency", "latency by footprint, stride and path; shared memory in conflict against L2",
+     fth_bench_latency, 4},
     {"arith", "latency and throughput of arithmetic, by type", fth_bench_arith, 3},
     {"atomics", "latency and throughput of atomic operations, contended and not", fth_bench_atomics,
      1},
@@ -76,6 +81,20 @@ void fth_bench_grid(struct fth_bench *bench, size_t down, size_t across, size_t 
     series->down = down;
     series->across = across;
     series->value = value;
+}
+
+void fth_bench_detail(struct fth_bench *bench)
+{
+    last(bench)->public.detail = true;
+}
+
+void fth_bench_plot(struct fth_bench *bench, size_t x, size_t y, size_t by)
+{
+    struct fth_bench_series *series = &last(bench)->public;
+    series->plot = true;
+    series->x = x;
+    series->y = y;
+    series->by = by;
 }
 
 enum fth_status fth_bench_row(struct fth_bench *bench, const struct fth_cell *cells,
@@ -190,24 +209,19 @@ static bool is_wanted(const struct fth_bench_options *options, const char *name)
     return options->count == 0;
 }
 
-/* Refuses what is no bench. */
-static enum fth_status check_names(const struct fth_bench_options *options, struct fth_error *error)
+enum fth_status fth_bench_check_name(const char *name, struct fth_error *error)
 {
     const char *names[FTH_COUNT(benches) + 1] = {"all"};
     for (size_t i = 0; i < FTH_COUNT(benches); i++)
         names[i + 1] = benches[i].name;
-    for (size_t i = 0; i < options->count; i++) {
-        bool known = false;
-        for (size_t j = 0; j < FTH_COUNT(names); j++)
-            known = known || strcmp(options->names[i], names[j]) == 0;
-        if (known)
-            continue;
-        const char *near = fth_suggest(options->names[i], names, FTH_COUNT(names));
-        return fth_fail(
-            error, FTH_INVALID, "choose benches", options->names[i],
-            near ? "there is no such bench (did you mean '%s'?)" : "there is no such bench", near);
-    }
-    return FTH_OK;
+    for (size_t i = 0; i < FTH_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return FTH_OK;
+    const char *near = fth_suggest(name, names, FTH_COUNT(names));
+    return near ? fth_fail(error, FTH_INVALID, "choose bench", name,
+                           "there is no such; did you mean '%s'?", near)
+                : fth_fail(error, FTH_INVALID, "choose bench", name,
+                           "there is no such; 'fathom bench --help' names them");
 }
 
 /* Runs those that are wanted, each with its share of the progress. */
@@ -234,13 +248,15 @@ enum fth_status fth_bench_create(struct fth_device *device, const struct fth_ben
                                  struct fth_bench **out, struct fth_error *error)
 {
     *out = NULL;
-    enum fth_status status = check_names(options, error);
-    if (status != FTH_OK)
-        return status;
+    for (size_t i = 0; i < options->count; i++) {
+        enum fth_status known = fth_bench_check_name(options->names[i], error);
+        if (known != FTH_OK)
+            return known;
+    }
     struct fth_bench *bench = calloc(1, sizeof *bench);
     if (!bench)
         return no_memory(error);
-    status = fth_gpu_create(&bench->gpu, error);
+    enum fth_status status = fth_gpu_create(&bench->gpu, error);
     if (status == FTH_OK)
         status = fth_device_describe(device, bench->gpu, error);
     if (status == FTH_OK) {
@@ -250,6 +266,7 @@ enum fth_status fth_bench_create(struct fth_device *device, const struct fth_ben
                        .log = options->log,
                        .sms = (size_t)fth_gpu_number(bench->gpu, "device", "sms", 1)},
             .gpu = bench->gpu,
+            .described = bench->gpu,
             .bench = bench,
             .quick = backend && strcmp(backend, "simulated") == 0 && !options->thorough,
         };

@@ -5,6 +5,9 @@
  *   arith.c    arithmetic             banks.c    shared memory under bank conflicts
  *   atomics.c  atomic operations      global.c   memory by CTAs, their size and ILP
  *   stream.c   STREAM's kernels       link.c     copies from and to the host
+ *   atomics.c  atomic operations      shared.c   throughput of shared memory
+ *   scaling.c  bandwidth of caches by the number of blocks
+ *   latency.c  latency by footprint   describe.c what of it belongs into the GPU's description
  */
 #ifndef FTH_BENCH_H
 #define FTH_BENCH_H
@@ -14,7 +17,8 @@
 /* What a bench works with. */
 struct fth_bench_run {
     struct fth_prober prober;
-    const struct fth_gpu *gpu; /* what the driver tells */
+    const struct fth_gpu *gpu; /* what the driver tells, and what benches described before */
+    struct fth_gpu *described; /* the same, to be added to (describe.c) */
     struct fth_bench *bench;
     bool quick;      /* a simulated GPU, where every operation is simulated one by one */
     double from, to; /* of the progress */
@@ -32,6 +36,11 @@ FTH_MUST_USE enum fth_status fth_bench_add(struct fth_bench *bench, const char *
                                            size_t column_count, struct fth_error *error);
 /* Has the last series shown as a grid: rows by one column, columns by another. */
 void fth_bench_grid(struct fth_bench *bench, size_t down, size_t across, size_t value);
+/* Has the last series not shown as a table in text, where it would be too long. */
+void fth_bench_detail(struct fth_bench *bench);
+/* Has the last series drawn in text: one column against another, both by their logarithms, a curve
+ * for each text of a third. */
+void fth_bench_plot(struct fth_bench *bench, size_t x, size_t y, size_t by);
 /* Adds a row to the last series; as many cells as it has columns. Texts are copied. */
 FTH_MUST_USE enum fth_status fth_bench_row(struct fth_bench *bench, const struct fth_cell *cells,
                                            struct fth_error *error);
@@ -47,11 +56,29 @@ FTH_MUST_USE enum fth_status fth_bench_missing(struct fth_bench *bench, const ch
 FTH_MUST_USE enum fth_status fth_bench_failure(struct fth_bench *bench, const char *what,
                                                enum fth_status status, struct fth_error *error);
 
+/* ---- describe.c ---- */
+
+/* A number of the GPU's description that was measured. */
+FTH_MUST_USE enum fth_status fth_bench_describe(const struct fth_bench_run *run,
+                                                const char *element, const char *attribute,
+                                                double value, size_t samples, const char *method,
+                                                struct fth_error *error);
+/* Measures a bandwidth for the description, and adds it to the last series: as `key`, and as
+ * `key`_of_theory against so many bytes a cycle and SM (NAN: not known). */
+FTH_MUST_USE enum fth_status fth_bench_rate(const struct fth_bench_run *run,
+                                            enum fth_bandwidth_target target, const char *key,
+                                            double bytes_per_cycle, struct fth_error *error);
+/* How much L1 keeps of global loads, to a power of two or one and a half times that, where shared
+ * memory leaves it the most room; 0: nothing. */
+FTH_MUST_USE enum fth_status fth_bench_l1_bytes(const struct fth_bench_run *run, uint64_t *bytes,
+                                                struct fth_error *error);
+
 /* ---- the benches ---- */
 
 typedef enum fth_status fth_bench_function(const struct fth_bench_run *run,
                                            struct fth_error *error);
 fth_bench_function fth_bench_arith, fth_bench_banks, fth_bench_atomics;
 fth_bench_function fth_bench_global, fth_bench_link, fth_bench_stream;
+fth_bench_function fth_bench_shared, fth_bench_scaling, fth_bench_latency;
 
 #endif

@@ -106,6 +106,9 @@ struct fth_stream {
     uint32_t sms; /* so many; 0: all */
     uint32_t blocks_per_sm, threads, vector_bytes;
     uint32_t cluster; /* so many blocks are one; 0: none */
+    /* Of arrays in global memory that are read, one for each block: so far each begins behind that
+     * of the block before, so that they may overlap; 0: side by side. */
+    uint64_t step_bytes;
     uint64_t passes;
 };
 
@@ -117,15 +120,17 @@ struct fth_cluster_chase {
     uint64_t passes;
 };
 
-/* One operation, `rounds` times FTH_OPERATE_ROUND of them by each thread of a block, in `chains`
- * that do not wait for each other; a block on each of so many SMs (0: all). One sample a pass: the
- * cycles of a block, the median where there are several. Of an operation that goes to memory, every
- * thread has a place of its own, `stride_bytes` after that of the thread before it (0: all have the
- * same), and each block `block_stride_bytes` after the block before it where it is global memory.
+/* One operation, `rounds` times fth_operation_round of them by each thread of a block, in `chains`
+ * that do not wait for each other; `per_sm` blocks (0: 1) on each of so many SMs (0: all). One
+ * sample a pass: the cycles of a block, the median where there are several; where an SM has more
+ * than one, from the first one's begin to the last one's end on an SM, with nothing done before. Of an operation that goes to
+ * memory, every thread has a place of its own, `stride_bytes` after that of the thread before it
+ * (0: all have the same), and each block `block_stride_bytes` after the block before it where it is
+ * global memory.
  */
 struct fth_operate {
     enum fth_operation operation;
-    uint32_t chains, threads, sms;
+    uint32_t chains, threads, sms, per_sm;
     uint64_t rounds, passes;
     uint64_t stride_bytes, block_stride_bytes;
 };

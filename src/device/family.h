@@ -52,8 +52,8 @@ struct fth_batch {
     double clock_mhz;
     struct fth_stream_memory stream;
     struct fth_sweep_memory sweep;
-    /* Of the operations, by the binary logarithm of the chains; once they were asked. */
-    struct fth_machine_module *operate[FTH_OPERATIONS][4];
+    /* Of the operations, by the number of chains; once they were asked. */
+    struct fth_machine_module *operate[FTH_OPERATIONS][FTH_MOST_CHAINS + 1];
     struct fth_machine_module
         *modules[FTH_FAMILY_COUNT]; /* of the families, once they were asked */
 

@@ -1,18 +1,19 @@
 /* The operate family: one operation over and over (kernels/operate.ptx). Its canonical text:
  *
  *   operate fma.f32 chains 8 rounds 64 threads 1024 sms 1 passes 5; stride 4
+ *   operate copy.shared.4 chains 6 rounds 4 threads 256 sms 0 per-sm 2; stride 4
  *
  * and, as in request.c, what is not as usual. */
 #include "device/family.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char operation[] = "check request";
 
 #define MOST_ROUNDS (UINT64_C(1) << 24)
 #define MOST_PASSES (UINT64_C(1) << 16)
+enum { MOST_PER_SM = 32 };
 #define SHARED_BYTES (UINT64_C(1) << 20)
 #define GLOBAL_BYTES (UINT64_C(1) << 32)
 /* No operation takes longer, with every thread of the GPU after the same place. */
@@ -24,16 +25,30 @@ static bool in_memory(const struct fth_operate *operate)
            fth_operation_in_global(operate->operation);
 }
 
-/* What the places of a block extend to. */
+/* What the places of a chain extend to, from the first of one to that of the next. */
+static uint64_t chain_bytes(const struct fth_operate *operate)
+{
+    return operate->stride_bytes * operate->threads;
+}
+
+/* What the places of a block extend to. Of a copy, all chains have some to read and some to write.
+ */
 static uint64_t block_bytes(const struct fth_operate *operate)
 {
+    if (fth_operation_copies(operate->operation))
+        return 2 * chain_bytes(operate) * operate->chains;
     return in_memory(operate) ? operate->stride_bytes * (operate->threads - 1) + 8 : 0;
+}
+
+static uint32_t blocks_per_sm(const struct fth_operate *operate)
+{
+    return operate->per_sm ? operate->per_sm : 1;
 }
 
 static enum fth_status check_places(const struct fth_operate *operate, struct fth_error *error)
 {
-    const uint64_t width =
-        operate->operation == FTH_LOAD_SHARED_4 || operate->operation == FTH_ATOMIC_SHARED ? 4 : 8;
+    const uint64_t width = fth_operation_bytes(operate->operation);
+    const bool copies = fth_operation_copies(operate->operation);
     if (!in_memory(operate))
         return operate->stride_bytes || operate->block_stride_bytes
                    ? fth_fail(error, FTH_INVALID, operation, "operate.stride_bytes",
@@ -45,7 +60,10 @@ static enum fth_status check_places(const struct fth_operate *operate, struct ft
                         " bytes of an element",
                         operate->stride_bytes, operate->block_stride_bytes, width);
     const uint64_t most = fth_operation_in_shared(operate->operation) ? SHARED_BYTES : GLOBAL_BYTES;
-    if (operate->stride_bytes > most / operate->threads ||
+    if (copies && operate->stride_bytes == 0)
+        return fth_fail(error, FTH_INVALID, operation, "operate.stride_bytes",
+                        "threads that copy have places of their own");
+    if (operate->stride_bytes > most / operate->threads / (copies ? 2 * operate->chains : 1) ||
         operate->block_stride_bytes > GLOBAL_BYTES)
         return fth_fail(error, FTH_INVALID, operation, "operate.stride_bytes",
                         "%" PRIu32 " threads %" PRIu64 " bytes apart are beyond %" PRIu64 " bytes",
@@ -58,11 +76,12 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
     const struct fth_operate *operate = &request->operate;
     if ((unsigned)operate->operation >= FTH_OPERATIONS)
         return fth_fail(error, FTH_INVALID, operation, "operate.operation", "there is no such");
-    if (operate->chains < 1 || operate->chains > FTH_MOST_CHAINS ||
-        operate->chains & (operate->chains - 1))
+    if (operate->chains < 1 || operate->chains > FTH_MOST_CHAINS)
         return fth_fail(error, FTH_INVALID, operation, "operate.chains",
-                        "%" PRIu32 " is no power of two within 1 to %d", operate->chains,
-                        FTH_MOST_CHAINS);
+                        "%" PRIu32 " is not within 1 to %d", operate->chains, FTH_MOST_CHAINS);
+    if (operate->per_sm > MOST_PER_SM)
+        return fth_fail(error, FTH_INVALID, operation, "operate.per_sm",
+                        "%" PRIu32 " is not within 1 to %d", operate->per_sm, MOST_PER_SM);
     if (operate->rounds < 1 || operate->rounds > MOST_ROUNDS)
         return fth_fail(error, FTH_INVALID, operation, "operate.rounds",
                         "%" PRIu64 " is not within 1 to %" PRIu64, operate->rounds, MOST_ROUNDS);
@@ -87,6 +106,8 @@ static void write(const struct fth_request *request, struct fth_buffer *text)
         text, "operate %s chains %" PRIu32 " rounds %" PRIu64 " threads %" PRIu32 " sms %" PRIu32,
         fth_operation_name(operate->operation), operate->chains, operate->rounds, operate->threads,
         operate->sms);
+    if (blocks_per_sm(operate) != 1)
+        fth_buffer_format(text, " per-sm %" PRIu32, operate->per_sm);
     if (operate->passes != 1)
         fth_buffer_format(text, " passes %" PRIu64, operate->passes);
     if (in_memory(operate))
@@ -109,8 +130,7 @@ static uint64_t samples(const struct fth_request *request)
 static enum fth_status load(struct fth_batch *batch, const struct fth_operate *operate,
                             struct fth_machine_module **module, struct fth_error *error)
 {
-    const unsigned chains = (unsigned)__builtin_ctz(operate->chains);
-    struct fth_machine_module **kept = &batch->operate[operate->operation][chains];
+    struct fth_machine_module **kept = &batch->operate[operate->operation][operate->chains];
     enum fth_status status = FTH_OK;
     if (!*kept) {
         struct fth_buffer ptx = {0};
@@ -132,58 +152,88 @@ void fth_operate_release(struct fth_batch *batch)
                 batch->ops->unload(batch->machine, batch->operate[i][j]);
 }
 
-/* Operands that keep numbers in range: a factor of 1 and a summand that is small, in every width.
- */
-static void operands(enum fth_operation what, uint64_t *first, uint64_t *second)
-{
-    static const struct {
-        const char *type;
-        uint64_t one, small;
-    } rows[] = {
-        {"bf16x2", 0x3f803f80, 0x3a803a80},
-        {"f16x2", 0x3c003c00, 0x14001400},
-        {"f16", 0x3c00, 0x1400},
-        {"f32", 0x3f800000, 0x3a800000},
-        {"f64", UINT64_C(0x3ff0000000000000), UINT64_C(0x3f50000000000000)},
-        {"s32", 3, 1},
-        {"s64", 3, 1},
-    };
-    const char *name = fth_operation_name(what);
-    *first = *second = 0; /* of memory: what is added changes nothing */
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        const char *dot = strrchr(name, '.');
-        if (dot && strcmp(dot + 1, rows[i].type) == 0) {
-            *first = rows[i].one;
-            *second = rows[i].small;
-        }
-    }
-}
-
 static int compare(const void *a, const void *b)
 {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
 }
 
-/* The median over blocks of each pass. */
-static enum fth_status collect(struct fth_batch *batch, uint64_t from, uint32_t blocks,
-                               uint64_t passes, uint32_t *cycles, struct fth_error *error)
+/* What a block notes, as operate.ptx has it: the number of its SM plus 1, then each pass. */
+struct note {
+    uint32_t sm_or_begin, end;
+};
+
+/* The cycles from the first begin to the last end among the blocks of one SM. `from` is the first
+ * of them; false where they are not so many. */
+static bool span(const struct note *notes, uint32_t blocks, uint64_t passes, uint64_t pass,
+                 uint32_t from, uint32_t wanted, uint32_t *cycles)
 {
-    uint32_t *all = malloc(blocks * passes * 4), *one = malloc((size_t)blocks * 4);
-    if (!all || !one) {
-        free(all);
-        free(one);
-        return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+    const struct note *first = &notes[from * (passes + 1)];
+    const uint32_t origin = first[pass + 1].sm_or_begin;
+    int32_t begin = 0, end = 0;
+    uint32_t count = 0;
+    for (uint32_t i = from; i < blocks; i++) {
+        const struct note *block = &notes[i * (passes + 1)];
+        if (block->sm_or_begin != first->sm_or_begin)
+            continue;
+        const int32_t begun = (int32_t)(block[pass + 1].sm_or_begin - origin);
+        const int32_t ended = (int32_t)(block[pass + 1].end - origin);
+        begin = begun < begin ? begun : begin;
+        end = ended > end ? ended : end;
+        count++;
     }
+    *cycles = (uint32_t)(end - begin);
+    return first->sm_or_begin != 0 && count == wanted;
+}
+
+/* Whether a block before that one is on the same SM. */
+static bool is_counted(const struct note *notes, uint64_t passes, uint32_t block)
+{
+    for (uint32_t i = 0; i < block; i++)
+        if (notes[i * (passes + 1)].sm_or_begin == notes[block * (passes + 1)].sm_or_begin)
+            return true;
+    return false;
+}
+
+/* The median over blocks of each pass, or over SMs where these have several. */
+static enum fth_status reduce(const struct note *notes, const struct fth_operate *operate,
+                              uint32_t blocks, uint32_t *one, uint32_t *cycles,
+                              struct fth_error *error)
+{
+    const uint32_t wanted = blocks_per_sm(operate);
+    const uint64_t passes = operate->passes;
+    for (uint64_t pass = 0; pass < passes; pass++) {
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < blocks; i++) {
+            const struct note *block = &notes[i * (passes + 1)];
+            if (wanted == 1)
+                one[count++] = block[pass + 1].end - block[pass + 1].sm_or_begin;
+            else if (!is_counted(notes, passes, i) &&
+                     span(notes, blocks, passes, pass, i, wanted, &one[count]))
+                count++;
+        }
+        if (count == 0)
+            return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
+                            "no SM was given %" PRIu32 " blocks", wanted);
+        qsort(one, count, sizeof *one, compare);
+        cycles[pass] = one[count / 2];
+    }
+    return FTH_OK;
+}
+
+static enum fth_status collect(struct fth_batch *batch, uint64_t from,
+                               const struct fth_operate *operate, uint32_t blocks, uint32_t *cycles,
+                               struct fth_error *error)
+{
+    const size_t bytes = blocks * (operate->passes + 1) * sizeof(struct note);
+    struct note *notes = malloc(bytes);
+    uint32_t *one = malloc((size_t)blocks * sizeof *one);
     enum fth_status status =
-        batch->ops->download(batch->machine, all, from, blocks * passes * 4, error);
-    for (uint64_t pass = 0; pass < passes && status == FTH_OK; pass++) {
-        for (uint32_t i = 0; i < blocks; i++)
-            one[i] = all[i * passes + pass];
-        qsort(one, blocks, sizeof *one, compare);
-        cycles[pass] = one[blocks / 2];
-    }
-    free(all);
+        notes && one ? batch->ops->download(batch->machine, notes, from, bytes, error)
+                     : fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+    if (status == FTH_OK)
+        status = reduce(notes, operate, blocks, one, cycles, error);
+    free(notes);
     free(one);
     return status;
 }
@@ -212,8 +262,12 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *u
     (void)unused;
     const struct fth_machine_ops *ops = batch->ops;
     const struct fth_operate *operate = &request->operate;
-    const uint32_t blocks = operate->sms ? operate->sms : batch->facts.sms;
-    const uint64_t out_bytes = (blocks * operate->passes * 4 + 255) / 256 * 256;
+    /* Blocks go to all SMs in turn, so that each has as many. */
+    const bool crowded = blocks_per_sm(operate) > 1;
+    const uint32_t blocks =
+        (operate->sms && !crowded ? operate->sms : batch->facts.sms) * blocks_per_sm(operate);
+    const uint64_t out_bytes =
+        (blocks * (operate->passes + 1) * sizeof(struct note) + 255) / 256 * 256;
     const uint64_t places = fth_operation_in_global(operate->operation)
                                 ? block_bytes(operate) + operate->block_stride_bytes * (blocks - 1)
                                 : 0;
@@ -228,15 +282,13 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *u
         return FTH_UNAVAILABLE;
     if (status == FTH_OK)
         status = ops->fill(batch->machine, memory, 0, out_bytes, error);
-    operands(operate->operation, &first, &second);
-    const uint64_t arguments[] = {operate->rounds,
-                                  operate->passes,
-                                  memory,
-                                  memory + out_bytes,
-                                  operate->stride_bytes,
-                                  operate->block_stride_bytes,
-                                  first,
-                                  second};
+    fth_operation_operands(operate->operation, &first, &second);
+    const uint64_t distance = fth_operation_copies(operate->operation)
+                                  ? chain_bytes(operate) * operate->chains
+                                  : operate->block_stride_bytes;
+    const uint64_t arguments[] = {
+        operate->rounds, operate->passes, memory, memory + out_bytes,         operate->stride_bytes,
+        distance,        first,           second, crowded ? operate->sms : 0, !crowded};
     const struct fth_machine_launch launch = {
         .module = module,
         .kernel = "operate",
@@ -248,12 +300,12 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *u
         .argument_bytes = sizeof arguments};
     if (status == FTH_OK)
         status = ops->launch(batch->machine, &launch, error);
-    const double operations =
-        (double)operate->rounds * FTH_OPERATE_ROUND * (double)(operate->passes + 1);
+    const double operations = (double)operate->rounds * FTH_OPERATE_ROUND *
+                              (double)(operate->passes + 1) * blocks_per_sm(operate);
     if (status == FTH_OK)
         status = ops->wait(batch->machine, shortest_limit_s + operations * slowest_s, error);
     if (status == FTH_OK)
-        status = collect(batch, memory, blocks, operate->passes, cycles, error);
+        status = collect(batch, memory, operate, blocks, cycles, error);
     if (memory)
         ops->free(batch->machine, memory);
     return status;

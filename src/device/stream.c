@@ -6,7 +6,8 @@
  *
  *   stream read shared 65536 each 1x1024x16 cluster 2 passes 64; carveout 100
  *
- * "KIND PATH BYTES", "each" where every block has its own array, BLOCKSxTHREADSxVECTOR, and what is
+ * "KIND PATH BYTES", "each" where every block has its own array, "each N" where it begins N bytes
+ * behind that of the block before, BLOCKSxTHREADSxVECTOR, and what is
  * not as usual ("sms 4", "cluster 2", "passes 2", "carveout 0", "cold").
  *
  * What an experiment begins with: arrays that blocks have for themselves are gone over once by the
@@ -18,6 +19,7 @@
 #include "device/family.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char operation[] = "check request";
@@ -131,16 +133,28 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
                         "only one pass over an array in global memory for all blocks can be cold");
     if (request->sm != FTH_ANY_SM)
         return fth_fail(error, FTH_INVALID, operation, "sm", "a stream has no SM of its own");
+    if (stream->step_bytes &&
+        (stream->shared_by_all || !is_global(stream) || stream->path == FTH_PATH_TEXTURE ||
+         stream->step_bytes % 128 || stream->kind != FTH_STREAM_READ ||
+         stream->step_bytes > GLOBAL_BYTES))
+        return fth_fail(
+            error, FTH_INVALID, operation, "stream.step_bytes",
+            "what each block reads of global memory can be a multiple of 128 bytes apart");
     return fth_check_carveout(request, error);
 }
 
 static void write_text(const struct fth_request *request, struct fth_buffer *text)
 {
     const struct fth_stream *stream = &request->stream;
+    char each[32] = "";
+    if (stream->step_bytes)
+        snprintf(each, sizeof each, " each %" PRIu64, stream->step_bytes);
+    else if (!stream->shared_by_all)
+        snprintf(each, sizeof each, " each");
     fth_buffer_format(text, "stream %s %s %" PRIu64 "%s %" PRIu32 "x%" PRIu32 "x%" PRIu32,
                       fth_stream_kind_name(stream->kind), fth_path_name(stream->path),
-                      stream->bytes, stream->shared_by_all ? "" : " each", stream->blocks_per_sm,
-                      stream->threads, stream->vector_bytes);
+                      stream->bytes, each, stream->blocks_per_sm, stream->threads,
+                      stream->vector_bytes);
     if (stream->sms)
         fth_buffer_format(text, " sms %" PRIu32, stream->sms);
     if (stream->cluster)
@@ -268,7 +282,9 @@ static enum fth_status launch(struct fth_batch *batch, const struct run *run, ui
     const uint64_t arguments[] = {
         stream->path == FTH_PATH_TEXTURE ? 0 : source,
         target,
-        all || !is_global(stream) ? 0 : bytes,
+        all || !is_global(stream) ? 0
+        : stream->step_bytes      ? stream->step_bytes
+                                  : bytes,
         all ? groups : 0,
         bytes,
         all ? groups * run->blocks : groups,
@@ -460,7 +476,9 @@ static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_mo
                       .blocks =
                           (stream->sms ? stream->sms : batch->facts.sms) * stream->blocks_per_sm,
                       .carveout_percent = request->carveout_percent};
-    run.arrays_bytes = stream->bytes * (stream->shared_by_all ? 1 : run.blocks);
+    run.arrays_bytes = stream->step_bytes
+                           ? stream->step_bytes * (run.blocks - 1) + stream->bytes
+                           : stream->bytes * (stream->shared_by_all ? 1 : run.blocks);
     run.piece_bytes = run.arrays_bytes * (stream->kind == FTH_STREAM_COPY ? 2 : 1);
     enum fth_status status = refuse(batch, &run, error);
     if (status == FTH_OK)

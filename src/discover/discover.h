@@ -56,6 +56,10 @@ struct fth_note {
 };
 FTH_MUST_USE enum fth_status fth_note_number(struct fth_gpu *gpu, const struct fth_note *note,
                                              struct fth_error *error);
+/* A bandwidth, with the launch that it was had with. */
+FTH_MUST_USE enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target target,
+                                           const struct fth_bandwidth *found,
+                                           struct fth_error *error);
 /* A whole number that is sure as far as it goes. */
 FTH_MUST_USE enum fth_status fth_note_count(struct fth_gpu *gpu, const char *element,
                                             const char *attribute, double value, size_t samples,

@@ -33,22 +33,28 @@ static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandw
     }
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, element, attribute, status, error);
+    return fth_note_rate(discovery->gpu, target, &found, error);
+}
+
+enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target target,
+                              const struct fth_bandwidth *found, struct fth_error *error)
+{
     char note[128];
     snprintf(note, sizeof note, "%u blocks of %u threads an SM, %u bytes at a time%s",
-             (unsigned)found.shape.blocks_per_sm, (unsigned)found.shape.threads,
-             (unsigned)found.shape.vector_bytes, more_about(target));
+             (unsigned)found->shape.blocks_per_sm, (unsigned)found->shape.threads,
+             (unsigned)found->shape.vector_bytes, more_about(target));
     /* Four digits are more than two runs agree in. */
-    const double unit = pow(10, floor(log10(found.bytes_per_s)) - 3);
-    const double best = round(found.bytes_per_s / unit) * unit;
-    const double median = round(found.median_bytes_per_s / unit) * unit;
-    return fth_note_number(discovery->gpu,
-                           &(struct fth_note){.element = element,
-                                              .attribute = attribute,
+    const double unit = pow(10, floor(log10(found->bytes_per_s)) - 3);
+    const double best = round(found->bytes_per_s / unit) * unit;
+    const double median = round(found->median_bytes_per_s / unit) * unit;
+    return fth_note_number(gpu,
+                           &(struct fth_note){.element = fth_bandwidth_element(target),
+                                              .attribute = fth_bandwidth_attribute(target),
                                               .value = best,
                                               .low = fmin(best, median),
                                               .high = fmax(best, median),
                                               .confidence = NAN,
-                                              .samples = found.samples,
+                                              .samples = found->samples,
                                               .method = "all SMs at once, the best of several "
                                                         "launch shapes and of its repeats, whose "
                                                         "median is the other end of the interval",

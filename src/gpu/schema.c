@@ -166,7 +166,7 @@ static const struct fth_attribute_def attributes[] = {
     {"read_bytes_per_s", CACHE | SHARED | MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
     {"write_bytes_per_s", CACHE | SHARED | MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
     {"copy_bytes_per_s", CACHE | SHARED | MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
-    {"peak_bytes_per_s", MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
+    {"peak_bytes_per_s", SHARED | MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
     {"page_table_bytes", MEMORY, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"page_table_switch_cycles", MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
     {"ecc", MEMORY, FTH_TEXT, FTH_RULE_CHOICE, flags},

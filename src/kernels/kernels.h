@@ -132,6 +132,9 @@ enum fth_operation {
     FTH_LG2_F32,
     FTH_LOAD_SHARED_4,
     FTH_LOAD_SHARED_8,
+    FTH_LOAD_L2,
+    FTH_COPY_SHARED_4,
+    FTH_COPY_SHARED_16,
     FTH_ATOMIC_SHARED,
     FTH_ATOMIC_GLOBAL,
     FTH_ATOMIC_CAS,
@@ -141,14 +144,21 @@ const char *fth_operation_name(enum fth_operation operation);  /* "fma.f32" */
 const char *fth_operation_title(enum fth_operation operation); /* "fma fp32" */
 /* Results of one instruction: 2 where it works on pairs. */
 unsigned fth_operation_results(enum fth_operation operation);
-/* The oldest GPU that has it, 53 for 5.3. */
+/* The oldest GPU that has it, 53 for 5.3; 0: every one that kernels are compiled for. */
 unsigned fth_operation_capability(enum fth_operation operation);
 /* Whether it goes to shared or to global memory, and how wide it is there. */
 bool fth_operation_in_shared(enum fth_operation operation);
 bool fth_operation_in_global(enum fth_operation operation);
+unsigned fth_operation_bytes(enum fth_operation operation);
+/* Whether it loads and stores; each chain then has two places for every thread. */
+bool fth_operation_copies(enum fth_operation operation);
+/* What the kernel is given to operate with: a factor of 1, and a summand that is small. */
+void fth_operation_operands(enum fth_operation operation, uint64_t *first, uint64_t *second);
 
-/* Operations of a round, over all chains of a thread. */
 enum { FTH_OPERATE_ROUND = 512, FTH_MOST_CHAINS = 8 };
+/* Operations of a round, over all chains of a thread: FTH_OPERATE_ROUND, or half as many copies and
+ * as many for each chain. */
+unsigned fth_operation_round(enum fth_operation operation, unsigned chains);
 /* Appends the module of one operation in so many chains that do not depend on each other. */
 FTH_MUST_USE enum fth_status fth_kernels_operate(enum fth_operation operation, unsigned chains,
                                                  struct fth_buffer *out, struct fth_error *error);

@@ -10,79 +10,127 @@ enum place { NOWHERE, SHARED, GLOBAL };
 
 /* In `text`, $a stands for the chain's register and $d for a second one of it. An operation may be
  * several instructions, `steps` of them, that wait for each other. Integer sums would be joined by
- * the compiler to sums of three, were not every one of them used twice. */
+ * the compiler to sums of three, were not every one of them used twice. A copy goes from $f to $g;
+ * how far these are apart only the host knows, so that no load or store can be left out. */
 struct row {
     const char *name, *title;
-    const char *type; /* of the registers */
+    struct {
+        const char *type;     /* of the registers */
+        uint64_t one, little; /* operands that keep numbers in range: a factor, a summand */
+    } operands;
     const char *text;
     unsigned steps;
-    unsigned each; /* results of one instruction: 2 where it works on pairs */
+    unsigned each; /* results of one instruction: 2 where it works on pairs, 4 of vectors */
     enum place place;
     unsigned capability; /* 53 for 5.3 */
     const char *version;
+    const char *store; /* of a copy: all chains load, then all of them store; otherwise NULL */
 };
 
-#define OLD 50, "5.0"
-#define HALF 53, "5.0"
-#define AMPERE 80, "7.0"
-#define HOPPER 90, "7.8"
+/* Of memory: what is added changes nothing. */
+#define WORD                                                                                       \
+    {                                                                                              \
+        "u32", 0, 0                                                                                \
+    }
+#define LONG                                                                                       \
+    {                                                                                              \
+        "u64", 0, 0                                                                                \
+    }
+#define F16                                                                                        \
+    {                                                                                              \
+        "b16", 0x3c00, 0x1400                                                                      \
+    }
+#define F16X2                                                                                      \
+    {                                                                                              \
+        "b32", 0x3c003c00, 0x14001400                                                              \
+    }
+#define BF16X2                                                                                     \
+    {                                                                                              \
+        "b32", 0x3f803f80, 0x3a803a80                                                              \
+    }
+#define F32                                                                                        \
+    {                                                                                              \
+        "f32", 0x3f800000, 0x3a800000                                                              \
+    }
+#define F64                                                                                        \
+    {                                                                                              \
+        "f64", UINT64_C(0x3ff0000000000000), UINT64_C(0x3f50000000000000)                          \
+    }
+#define S32                                                                                        \
+    {                                                                                              \
+        "s32", 3, 1                                                                                \
+    }
+#define S64                                                                                        \
+    {                                                                                              \
+        "s64", 3, 1                                                                                \
+    }
+
+/* What every kernel is compiled for. */
+enum { OLDEST = 50 };
+#define OLD OLDEST, "5.0", NULL
+#define HALF 53, "5.0", NULL
+#define AMPERE 80, "7.0", NULL
+#define HOPPER 90, "7.8", NULL
 
 static const struct row rows[] = {
-    [FTH_ADD_F16] = {"add.f16", "add fp16", "b16", "add.rn.f16 $a, $a, %b;", 1, 1, NOWHERE, HALF},
-    [FTH_MUL_F16] = {"mul.f16", "mul fp16", "b16", "mul.rn.f16 $a, $a, %b;", 1, 1, NOWHERE, HALF},
-    [FTH_FMA_F16] = {"fma.f16", "fma fp16", "b16", "fma.rn.f16 $a, $a, %b, %c;", 1, 1, NOWHERE,
-                     HALF},
-    [FTH_ADD_F16X2] = {"add.f16x2", "add fp16 pairs", "b32", "add.rn.f16x2 $a, $a, %b;", 1, 2,
+    [FTH_ADD_F16] = {"add.f16", "add fp16", F16, "add.rn.f16 $a, $a, %b;", 1, 1, NOWHERE, HALF},
+    [FTH_MUL_F16] = {"mul.f16", "mul fp16", F16, "mul.rn.f16 $a, $a, %b;", 1, 1, NOWHERE, HALF},
+    [FTH_FMA_F16] = {"fma.f16", "fma fp16", F16, "fma.rn.f16 $a, $a, %b, %c;", 1, 1, NOWHERE, HALF},
+    [FTH_ADD_F16X2] = {"add.f16x2", "add fp16 pairs", F16X2, "add.rn.f16x2 $a, $a, %b;", 1, 2,
                        NOWHERE, HALF},
-    [FTH_MUL_F16X2] = {"mul.f16x2", "mul fp16 pairs", "b32", "mul.rn.f16x2 $a, $a, %b;", 1, 2,
+    [FTH_MUL_F16X2] = {"mul.f16x2", "mul fp16 pairs", F16X2, "mul.rn.f16x2 $a, $a, %b;", 1, 2,
                        NOWHERE, HALF},
-    [FTH_FMA_F16X2] = {"fma.f16x2", "fma fp16 pairs", "b32", "fma.rn.f16x2 $a, $a, %b, %c;", 1, 2,
+    [FTH_FMA_F16X2] = {"fma.f16x2", "fma fp16 pairs", F16X2, "fma.rn.f16x2 $a, $a, %b, %c;", 1, 2,
                        NOWHERE, HALF},
-    [FTH_ADD_BF16X2] = {"add.bf16x2", "add bf16 pairs", "b32", "add.rn.bf16x2 $a, $a, %b;", 1, 2,
+    [FTH_ADD_BF16X2] = {"add.bf16x2", "add bf16 pairs", BF16X2, "add.rn.bf16x2 $a, $a, %b;", 1, 2,
                         NOWHERE, HOPPER},
-    [FTH_MUL_BF16X2] = {"mul.bf16x2", "mul bf16 pairs", "b32", "mul.rn.bf16x2 $a, $a, %b;", 1, 2,
+    [FTH_MUL_BF16X2] = {"mul.bf16x2", "mul bf16 pairs", BF16X2, "mul.rn.bf16x2 $a, $a, %b;", 1, 2,
                         NOWHERE, HOPPER},
-    [FTH_FMA_BF16X2] = {"fma.bf16x2", "fma bf16 pairs", "b32", "fma.rn.bf16x2 $a, $a, %b, %c;", 1,
+    [FTH_FMA_BF16X2] = {"fma.bf16x2", "fma bf16 pairs", BF16X2, "fma.rn.bf16x2 $a, $a, %b, %c;", 1,
                         2, NOWHERE, AMPERE},
-    [FTH_ADD_F32] = {"add.f32", "add fp32", "f32", "add.rn.f32 $a, $a, %b;", 1, 1, NOWHERE, OLD},
-    [FTH_MUL_F32] = {"mul.f32", "mul fp32", "f32", "mul.rn.f32 $a, $a, %b;", 1, 1, NOWHERE, OLD},
-    [FTH_FMA_F32] = {"fma.f32", "fma fp32", "f32", "fma.rn.f32 $a, $a, %b, %c;", 1, 1, NOWHERE,
-                     OLD},
-    [FTH_ADD_F64] = {"add.f64", "add fp64", "f64", "add.rn.f64 $a, $a, %b;", 1, 1, NOWHERE, OLD},
-    [FTH_MUL_F64] = {"mul.f64", "mul fp64", "f64", "mul.rn.f64 $a, $a, %b;", 1, 1, NOWHERE, OLD},
-    [FTH_FMA_F64] = {"fma.f64", "fma fp64", "f64", "fma.rn.f64 $a, $a, %b, %c;", 1, 1, NOWHERE,
-                     OLD},
-    [FTH_ADD_S32] = {"add.s32", "add int32", "s32", "add.s32 $a, $a, $d;\n    add.s32 $d, $d, $a;",
-                     2, 1, NOWHERE, OLD},
-    [FTH_MUL_S32] = {"mul.s32", "mul int32", "s32", "mul.lo.s32 $a, $a, %b;", 1, 1, NOWHERE, OLD},
-    [FTH_MAD_S32] = {"mad.s32", "mad int32", "s32", "mad.lo.s32 $a, $a, %b, %c;", 1, 1, NOWHERE,
-                     OLD},
-    [FTH_ADD_S64] = {"add.s64", "add int64", "s64", "add.s64 $a, $a, $d;\n    add.s64 $d, $d, $a;",
-                     2, 1, NOWHERE, OLD},
-    [FTH_MUL_S64] = {"mul.s64", "mul int64", "s64", "mul.lo.s64 $a, $a, %b;", 1, 1, NOWHERE, OLD},
-    [FTH_MAD_S64] = {"mad.s64", "mad int64", "s64", "mad.lo.s64 $a, $a, %b, %c;", 1, 1, NOWHERE,
-                     OLD},
-    [FTH_RSQRT_F32] = {"rsqrt.f32", "1/sqrt fp32, approximate", "f32",
-                       "rsqrt.approx.ftz.f32 $a, $a;", 1, 1, NOWHERE, OLD},
-    [FTH_SQRT_F32] = {"sqrt.f32", "sqrt fp32, approximate", "f32", "sqrt.approx.ftz.f32 $a, $a;", 1,
+    [FTH_ADD_F32] = {"add.f32", "add fp32", F32, "add.rn.f32 $a, $a, %b;", 1, 1, NOWHERE, OLD},
+    [FTH_MUL_F32] = {"mul.f32", "mul fp32", F32, "mul.rn.f32 $a, $a, %b;", 1, 1, NOWHERE, OLD},
+    [FTH_FMA_F32] = {"fma.f32", "fma fp32", F32, "fma.rn.f32 $a, $a, %b, %c;", 1, 1, NOWHERE, OLD},
+    [FTH_ADD_F64] = {"add.f64", "add fp64", F64, "add.rn.f64 $a, $a, %b;", 1, 1, NOWHERE, OLD},
+    [FTH_MUL_F64] = {"mul.f64", "mul fp64", F64, "mul.rn.f64 $a, $a, %b;", 1, 1, NOWHERE, OLD},
+    [FTH_FMA_F64] = {"fma.f64", "fma fp64", F64, "fma.rn.f64 $a, $a, %b, %c;", 1, 1, NOWHERE, OLD},
+    [FTH_ADD_S32] = {"add.s32", "add int32", S32, "add.s32 $a, $a, $d;\n    add.s32 $d, $d, $a;", 2,
+                     1, NOWHERE, OLD},
+    [FTH_MUL_S32] = {"mul.s32", "mul int32", S32, "mul.lo.s32 $a, $a, %b;", 1, 1, NOWHERE, OLD},
+    [FTH_MAD_S32] = {"mad.s32", "mad int32", S32, "mad.lo.s32 $a, $a, %b, %c;", 1, 1, NOWHERE, OLD},
+    [FTH_ADD_S64] = {"add.s64", "add int64", S64, "add.s64 $a, $a, $d;\n    add.s64 $d, $d, $a;", 2,
+                     1, NOWHERE, OLD},
+    [FTH_MUL_S64] = {"mul.s64", "mul int64", S64, "mul.lo.s64 $a, $a, %b;", 1, 1, NOWHERE, OLD},
+    [FTH_MAD_S64] = {"mad.s64", "mad int64", S64, "mad.lo.s64 $a, $a, %b, %c;", 1, 1, NOWHERE, OLD},
+    [FTH_RSQRT_F32] = {"rsqrt.f32", "1/sqrt fp32, approximate", F32, "rsqrt.approx.ftz.f32 $a, $a;",
+                       1, 1, NOWHERE, OLD},
+    [FTH_SQRT_F32] = {"sqrt.f32", "sqrt fp32, approximate", F32, "sqrt.approx.ftz.f32 $a, $a;", 1,
                       1, NOWHERE, OLD},
-    [FTH_SIN_F32] = {"sin.f32", "sin fp32, approximate", "f32", "sin.approx.ftz.f32 $a, $a;", 1, 1,
+    [FTH_SIN_F32] = {"sin.f32", "sin fp32, approximate", F32, "sin.approx.ftz.f32 $a, $a;", 1, 1,
                      NOWHERE, OLD},
-    [FTH_COS_F32] = {"cos.f32", "cos fp32, approximate", "f32", "cos.approx.ftz.f32 $a, $a;", 1, 1,
+    [FTH_COS_F32] = {"cos.f32", "cos fp32, approximate", F32, "cos.approx.ftz.f32 $a, $a;", 1, 1,
                      NOWHERE, OLD},
-    [FTH_EX2_F32] = {"ex2.f32", "2^x fp32, approximate", "f32", "ex2.approx.ftz.f32 $a, $a;", 1, 1,
+    [FTH_EX2_F32] = {"ex2.f32", "2^x fp32, approximate", F32, "ex2.approx.ftz.f32 $a, $a;", 1, 1,
                      NOWHERE, OLD},
-    [FTH_LG2_F32] = {"lg2.f32", "log2 fp32, approximate", "f32", "lg2.approx.ftz.f32 $a, $a;", 1, 1,
+    [FTH_LG2_F32] = {"lg2.f32", "log2 fp32, approximate", F32, "lg2.approx.ftz.f32 $a, $a;", 1, 1,
                      NOWHERE, OLD},
-    [FTH_LOAD_SHARED_4] = {"load.shared.4", "load 4 B of shared memory", "u32",
+    [FTH_LOAD_SHARED_4] = {"load.shared.4", "load 4 B of shared memory", WORD,
                            "ld.shared.u32 $a, [$a];", 1, 1, SHARED, OLD},
-    [FTH_LOAD_SHARED_8] = {"load.shared.8", "load 8 B of shared memory", "u64",
+    [FTH_LOAD_SHARED_8] = {"load.shared.8", "load 8 B of shared memory", LONG,
                            "ld.shared.u64 $a, [$a];", 1, 1, SHARED, OLD},
-    [FTH_ATOMIC_SHARED] = {"atomic.shared", "atomic add, shared memory", "u32",
+    [FTH_LOAD_L2] = {"load.l2", "load 8 B past L1", LONG, "ld.global.cg.u64 $a, [$a];", 1, 1,
+                     GLOBAL, OLD},
+    [FTH_COPY_SHARED_4] = {"copy.shared.4", "copy 4 B within shared memory", WORD,
+                           "ld.shared.u32 $a, [$f];", 1, 1, SHARED, OLDEST, "5.0",
+                           "st.shared.u32 [$g], $a;"},
+    [FTH_COPY_SHARED_16] = {"copy.shared.16", "copy 16 B within shared memory", WORD,
+                            "ld.shared.v4.u32 {$a, $x, $y, $z}, [$f];", 1, 4, SHARED, OLDEST, "5.0",
+                            "st.shared.v4.u32 [$g], {$a, $x, $y, $z};"},
+    [FTH_ATOMIC_SHARED] = {"atomic.shared", "atomic add, shared memory", WORD,
                            "atom.shared.add.u32 $a, [$a], %b;", 1, 1, SHARED, OLD},
-    [FTH_ATOMIC_GLOBAL] = {"atomic.global", "atomic add, global memory", "u64",
+    [FTH_ATOMIC_GLOBAL] = {"atomic.global", "atomic add, global memory", LONG,
                            "atom.global.add.u64 $a, [$a], %b;", 1, 1, GLOBAL, OLD},
-    [FTH_ATOMIC_CAS] = {"cas.global", "compare and swap, global memory", "u64",
+    [FTH_ATOMIC_CAS] = {"cas.global", "compare and swap, global memory", LONG,
                         "atom.global.cas.b64 $a, [$a], $a, $a;", 1, 1, GLOBAL, OLD},
 };
 _Static_assert(FTH_COUNT(rows) == FTH_OPERATIONS, "a row for every operation");
@@ -104,7 +152,7 @@ unsigned fth_operation_results(enum fth_operation operation)
 
 unsigned fth_operation_capability(enum fth_operation operation)
 {
-    return rows[operation].capability;
+    return rows[operation].capability > OLDEST ? rows[operation].capability : 0;
 }
 
 bool fth_operation_in_shared(enum fth_operation operation)
@@ -117,11 +165,39 @@ bool fth_operation_in_global(enum fth_operation operation)
     return rows[operation].place == GLOBAL;
 }
 
-/* One operation on that chain. */
-static void append_operation(struct fth_buffer *out, const struct row *row, unsigned chain)
+/* The width of a row's registers. */
+static const char *bits_of(const struct row *row)
+{
+    return strstr(row->operands.type, "64") ? "64" : strstr(row->operands.type, "16") ? "16" : "32";
+}
+
+unsigned fth_operation_bytes(enum fth_operation operation)
+{
+    const struct row *row = &rows[operation];
+    return (*bits_of(row) == '6' ? 8 : 4) * row->each;
+}
+
+bool fth_operation_copies(enum fth_operation operation)
+{
+    return rows[operation].store != NULL;
+}
+
+void fth_operation_operands(enum fth_operation operation, uint64_t *first, uint64_t *second)
+{
+    *first = rows[operation].operands.one;
+    *second = rows[operation].operands.little;
+}
+
+unsigned fth_operation_round(enum fth_operation operation, unsigned chains)
+{
+    return rows[operation].store ? FTH_OPERATE_ROUND / 2 / chains * chains : FTH_OPERATE_ROUND;
+}
+
+/* One operation, or a part of it, on that chain. */
+static void append_operation(struct fth_buffer *out, const char *text, unsigned chain)
 {
     fth_buffer_text(out, "    ");
-    for (const char *at = row->text; *at; at++)
+    for (const char *at = text; *at; at++)
         if (*at == '$' && at[1])
             fth_buffer_format(out, "%%%c%u", *++at, chain);
         else
@@ -129,10 +205,47 @@ static void append_operation(struct fth_buffer *out, const struct row *row, unsi
     fth_buffer_text(out, "\n");
 }
 
-/* The width of a row's registers. */
-static const char *bits_of(const struct row *row)
+/* All operations of a round. */
+static void append_round(struct fth_buffer *out, enum fth_operation operation, unsigned chains)
 {
-    return strstr(row->type, "64") ? "64" : strstr(row->type, "16") ? "16" : "32";
+    const struct row *row = &rows[operation];
+    if (!row->store) {
+        for (unsigned i = 0; i < FTH_OPERATE_ROUND / row->steps; i++)
+            append_operation(out, row->text, i % chains);
+        return;
+    }
+    for (unsigned i = 0; i < fth_operation_round(operation, chains) / chains; i++) {
+        for (unsigned chain = 0; chain < chains; chain++)
+            append_operation(out, row->text, chain);
+        for (unsigned chain = 0; chain < chains; chain++)
+            append_operation(out, row->store, chain);
+    }
+}
+
+/* The places of a copy: of each chain, one for every thread of the block, and as much again
+ * block_stride further on. They begin as 0. */
+static void append_copy_places(struct fth_buffer *out, const struct row *row, unsigned chains)
+{
+    fth_buffer_format(out,
+                      "    .reg .u32 %%f<%u>, %%g<%u>, %%x<%u>, %%y<%u>, %%z<%u>;\n"
+                      "    .reg .u32 %%threads, %%step, %%distance;\n"
+                      "    ld.param.u32 %%distance, [block_stride];\n"
+                      "    cvt.u32.u64 %%step, %%apart;\n"
+                      "    mov.u32 %%f0, arena;\n"
+                      "    mad.lo.u32 %%f0, %%thread, %%step, %%f0;\n"
+                      "    mov.u32 %%threads, %%ntid.x;\n"
+                      "    mul.lo.u32 %%step, %%step, %%threads;\n"
+                      "    mov.u32 %%threads, 0;\n",
+                      chains, chains, chains, chains, chains);
+    for (unsigned i = 0; i < chains; i++) {
+        if (i)
+            fth_buffer_format(out, "    add.u32 %%f%u, %%f%u, %%step;\n", i, i - 1);
+        fth_buffer_format(out, "    add.u32 %%g%u, %%f%u, %%distance;\n    mov.u32 %%a%u, 0;\n", i,
+                          i, i);
+        for (unsigned word = 0; word < row->each; word++)
+            fth_buffer_format(out, "    st.shared.u32 [%%f%u + %u], %%threads;\n", i, 4 * word);
+    }
+    fth_buffer_text(out, "    bar.sync 0;\n");
 }
 
 /* The thread's place, which holds its own address. An address of shared memory has 32 bits. */
@@ -174,6 +287,10 @@ static void append_begin(struct fth_buffer *out, const struct row *row, unsigned
                       "    ld.param.b%s %%bits, [first];\n    mov.b%s %%b, %%bits;\n"
                       "    ld.param.b%s %%c, [second];\n",
                       bits, bits, bits);
+    if (row->store) {
+        append_copy_places(out, row, chains);
+        return;
+    }
     if (row->place != NOWHERE)
         append_place(out, row);
     for (unsigned i = 0; i < chains; i++) {
@@ -206,15 +323,14 @@ enum fth_status fth_kernels_operate(enum fth_operation operation, unsigned chain
     snprintf(round, sizeof round, "%d", FTH_OPERATE_ROUND);
     snprintf(chain_count, sizeof chain_count, "%u", chains);
     append_begin(&begin, row, chains);
-    for (unsigned i = 0; i < FTH_OPERATE_ROUND / row->steps; i++)
-        append_operation(&operations, row, i % chains);
+    append_round(&operations, operation, chains);
     append_wait(&wait, row, chains);
     const struct fth_kernel_value values[] = {
-        {"version", row->version}, {"target", target},
-        {"type", row->type},       {"round", round},
-        {"chains", chain_count},   {"begin", begin.data},
-        {"wait", wait.data},       {"operations", operations.data},
-        {"bits", bits_of(row)},    {"ones", "-1"},
+        {"version", row->version},    {"target", target},
+        {"type", row->operands.type}, {"round", round},
+        {"chains", chain_count},      {"begin", begin.data},
+        {"wait", wait.data},          {"operations", operations.data},
+        {"bits", bits_of(row)},       {"ones", "-1"},
     };
     enum fth_status status =
         begin.failed || operations.failed || wait.failed

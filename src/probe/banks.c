@@ -89,6 +89,7 @@ enum fth_status fth_probe_banks(const struct fth_prober *prober, struct fth_bank
         return status;
     found->samples += narrow.samples + wide.samples + apart.samples;
     fit(cycles, found);
+    found->first_cycles = cycles[0];
     if (found->conflict_cycles <= 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find banks", NULL,
                         "no stride is slower than another");

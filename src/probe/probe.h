@@ -702,6 +702,7 @@ FTH_MUST_USE enum fth_status fth_probe_operate(const struct fth_prober *prober,
 struct fth_banks {
     unsigned banks;
     unsigned bank_bytes;    /* 0: not found */
+    double first_cycles;    /* of a load without conflict */
     double conflict_cycles; /* of every further word of the same bank */
     double residual_cycles; /* that the latencies are off the line, root mean square */
     size_t samples;

@@ -84,7 +84,12 @@ static void write_text(const struct fth_bench *bench, const struct fth_report_op
         const struct fth_bench_series *series = fth_bench_series_at(bench, i);
         fth_buffer_format(out, "\n%s%s%s\n", options->colour ? "\033[1m" : "", series->title,
                           options->colour ? "\033[0m" : "");
-        if (series->grid)
+        if (series->plot)
+            fth_text_plot(series, options, out);
+        if (series->detail)
+            fth_buffer_format(out, "%zu points, which JSON and CSV have\n",
+                              series->table.row_count);
+        else if (series->grid)
             write_grid(series, options, out);
         else if (series->table.row_count)
             fth_text_table(&series->table, options, out);

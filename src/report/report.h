@@ -32,6 +32,12 @@ void fth_csv_cell(struct fth_buffer *out, const char *text, bool last);
 void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
                     struct fth_buffer *out);
 
+/* ---- plot.c ---- */
+
+/* A series drawn as it says, with a legend. */
+void fth_text_plot(const struct fth_bench_series *series, const struct fth_report_options *options,
+                   struct fth_buffer *out);
+
 /* ---- draw.c: blocks of text that are put side by side, on top of each other, and framed ---- */
 
 /* Lines of `width` columns each. A block lives in the arena it was made from. */

@@ -1,41 +1,14 @@
 /* Benches, on simulated GPUs: the tables of the RTX 2060 report, arithmetic that is not above what
  * the cores can do, and the results in every format. */
 #include "bench/bench.h"
-#include "check.h"
+#include "benches.h"
 #include "device/sim/sim.h"
 
 #include <jansson.h>
-#include <math.h>
-#include <string.h>
 
 static struct fth_bench *run(const char *device_id, const char *name)
 {
-    struct fth_error error = FTH_NO_ERROR;
-    struct fth_device *device = NULL;
-    struct fth_bench *bench = NULL;
-    const struct fth_bench_options options = {.names = &name, .count = 1};
-    if (fth_device_open(device_id, NULL, &device, &error) != FTH_OK ||
-        fth_bench_create(device, &options, &bench, &error) != FTH_OK)
-        fail_msg("%s", error.cause);
-    fth_device_close(device);
-    return bench;
-}
-
-static const struct fth_bench_series *series_of(const struct fth_bench *bench, const char *name)
-{
-    for (size_t i = 0; i < fth_bench_series_count(bench); i++)
-        if (strcmp(fth_bench_series_at(bench, i)->name, name) == 0)
-            return fth_bench_series_at(bench, i);
-    fail_msg("no series %s", name);
-    return NULL;
-}
-
-static double figure_of(const struct fth_bench_series *series, const char *key)
-{
-    for (size_t i = 0; i < series->figure_count; i++)
-        if (strcmp(series->figures[i].key, key) == 0)
-            return series->figures[i].value;
-    return NAN;
+    return run_bench(device_id, name, false);
 }
 
 /* ---- turns ---- */
@@ -129,6 +102,7 @@ static void every_point_is_in_the_document(void **state)
     (void)state;
     struct fth_bench *bench = run("sim:gtx780", "atomics");
     const size_t rows = series_of(bench, "atomics")->table.row_count;
+    assert_true(rows > 0);
     size_t size, lines = 0;
     char *text = shown(bench, "json", &size);
     json_t *root = json_loadb(text, size, 0, NULL);

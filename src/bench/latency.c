@@ -1,0 +1,337 @@
+/* The classic curve: the average latency of a load over footprints from 1 KiB to what memory there
+ * is, in memory order with several strides and in random order, through L1 and past it.
+ *
+ *   few hops    walked before, then timed: what fits into a cache comes from it
+ *   many hops   all of the footprint is touched, and some hops of it are timed: the first in memory
+ *               order (the longest ago), or some from all over it
+ *   far more    than L2 holds: the same, without caches
+ *
+ * And the RTX 2060 report's comparison: shared memory in conflict against L2 with the same threads
+ * and strides. */
+#include "bench/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    LINE = 128,
+    MOST_HOPS = 8192,
+    QUICK_MOST_HOPS = 2048,
+    FEW_HOPS = 1024, /* so few are timed several times */
+    FEW_PASSES = 3,
+    WARM_PASSES = 2,
+    RANDOM = 0, /* as a stride */
+    PER_OCTAVE = 4,
+    QUICK_PER_OCTAVE = 2,
+    MOST_FOOTPRINTS = 200,
+    SHORT_HOPS = 64, /* a multiple of those that stand in a row */
+    OVERHEAD_PASSES = 15,
+    WORD = 8
+};
+static const uint64_t first_bytes = 1024;
+/* So many times L2 is touched; beyond, L2 is flushed. */
+static const double touched_l2s = 4, quick_touched_l2s = 2;
+/* Of a simulated GPU, further than any L1 reaches. */
+static const double quick_l1_bytes = 1 << 20;
+/* What is left of memory for others. */
+static const double memory_part = 0.9;
+
+static const struct curve {
+    const char *name;
+    enum fth_path path;
+    uint64_t stride_bytes;
+    bool drawn; /* the others only as points */
+} curves[] = {
+    {"L1, stride 128", FTH_PATH_CA, 128, true},
+    {"L1, random", FTH_PATH_CA, RANDOM, true},
+    {"past L1, stride 128", FTH_PATH_CG, 128, true},
+    {"past L1, random", FTH_PATH_CG, RANDOM, true},
+    {"L1, stride 4096", FTH_PATH_CA, 4096, false},
+    {"past L1, stride 32", FTH_PATH_CG, 32, false},
+    {"past L1, stride 4096", FTH_PATH_CG, 4096, false},
+};
+
+static const struct fth_column columns[] = {
+    {"curve", "Curve", FTH_COLUMN_TEXT},
+    {"path", "Path", FTH_COLUMN_TEXT},
+    {"stride_bytes", "Stride", FTH_COLUMN_BYTES}, /* none: random */
+    {"footprint_bytes", "Footprint", FTH_COLUMN_BYTES},
+    {"latency_cycles", "Cycles", FTH_COLUMN_NUMBER},
+    {"latency_ns", "ns", FTH_COLUMN_NUMBER},
+    {"hops", "Hops", FTH_COLUMN_NUMBER},
+};
+static const struct fth_column conflict_columns[] = {
+    {"threads", "Threads", FTH_COLUMN_NUMBER},      {"stride_words", "Stride", FTH_COLUMN_NUMBER},
+    {"shared_cycles", "Shared", FTH_COLUMN_NUMBER}, {"l2_cycles", "L2", FTH_COLUMN_NUMBER},
+    {"ratio", "Shared / L2", FTH_COLUMN_NUMBER},
+};
+
+/* ---- one point ---- */
+
+/* About the golden section of the count, and without a common factor: hops all over it. */
+static uint64_t random_step(uint64_t count)
+{
+    uint64_t step = (uint64_t)((double)count * 0.618) | 1;
+    while (count > 2 && fth_common_factor(step, count) != 1)
+        step += 2;
+    return count > 2 ? step % count : 1;
+}
+
+static uint64_t most_hops(const struct fth_bench_run *run)
+{
+    return run->quick ? QUICK_MOST_HOPS : MOST_HOPS;
+}
+
+/* What is timed: all of the footprint, or so many hops of it. */
+static struct fth_chain chain_of(const struct fth_bench_run *run, const struct curve *curve,
+                                 uint64_t footprint_bytes)
+{
+    const uint64_t most = most_hops(run);
+    uint64_t stride = curve->stride_bytes ? curve->stride_bytes : LINE;
+    struct fth_chain chain = {.stride_bytes = stride, .count = footprint_bytes / stride};
+    if (chain.count > most) {
+        chain.count = most;
+        /* An odd number of lines, lest they all fall into few sets. */
+        if (curve->stride_bytes == RANDOM)
+            chain.stride_bytes = (footprint_bytes / most / LINE - 1) / 2 * 2 * LINE + LINE;
+    }
+    if (curve->stride_bytes == RANDOM)
+        chain.step = random_step(chain.count);
+    return chain;
+}
+
+static struct fth_request make_request(const struct fth_bench_run *run, const struct curve *curve,
+                                       uint64_t footprint_bytes)
+{
+    const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", 1 << 20);
+    const struct fth_chain chain = chain_of(run, curve, footprint_bytes);
+    const uint64_t stride = curve->stride_bytes ? curve->stride_bytes : LINE;
+    struct fth_request request = fth_request_make(0);
+    if (footprint_bytes / stride <= most_hops(run)) {
+        fth_request_add(&request, FTH_STEP_WALK, curve->path, chain, WARM_PASSES);
+    } else if ((double)footprint_bytes <= (run->quick ? quick_touched_l2s : touched_l2s) * l2) {
+        const struct fth_chain all = {.stride_bytes = LINE, .count = footprint_bytes / LINE};
+        fth_request_add(&request, FTH_STEP_TOUCH, FTH_PATH_CG, all, 1);
+    } else {
+        request.cold = true;
+    }
+    request.sm = 0; /* one as near to L2 as in the other points */
+    request.alone = !request.cold;
+    fth_request_add(&request, FTH_STEP_TIME_PASS, curve->path, chain,
+                    chain.count <= FEW_HOPS ? FEW_PASSES : 1);
+    return request;
+}
+
+/* What a timed pass costs beyond its loads, from two chains in the innermost cache there is: as
+ * much as twice the shorter takes longer than the other. */
+static enum fth_status find_overhead(const struct fth_bench_run *run, enum fth_path path,
+                                     double *cycles, struct fth_error *error)
+{
+    const struct curve curve = {NULL, path, LINE, false};
+    struct fth_request requests[2];
+    for (size_t i = 0; i < 2; i++) {
+        requests[i] = make_request(run, &curve, ((uint64_t)SHORT_HOPS << i) * LINE);
+        requests[i].steps[1].passes = OVERHEAD_PASSES;
+    }
+    struct fth_answers answers = {0};
+    struct fth_summary less, more;
+    enum fth_status status = fth_ask(&run->prober, requests, 2, &answers, error);
+    if (status == FTH_OK)
+        status = fth_summary_u32(answers.items[0].cycles, answers.items[0].count, &less, error);
+    if (status == FTH_OK)
+        status = fth_summary_u32(answers.items[1].cycles, answers.items[1].count, &more, error);
+    if (status == FTH_OK)
+        *cycles = fmax(0, 2 * less.median - more.median);
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* ---- the curves ---- */
+
+/* From the largest to the smallest, so that memory is had once. */
+static size_t choose_footprints(const struct fth_bench_run *run, uint64_t *footprints)
+{
+    const double memory = fth_gpu_number(run->gpu, "memory", "size_bytes", 1 << 30) * memory_part;
+    const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", 1 << 20);
+    const int per_octave = run->quick ? QUICK_PER_OCTAVE : PER_OCTAVE;
+    size_t count = 0;
+    const double power = exp2(floor(log2(memory)));
+    if (memory > power * 1.1)
+        footprints[count++] = (uint64_t)memory / LINE * LINE;
+    for (int i = (int)floor(log2(memory / (double)first_bytes)) * per_octave;
+         i >= 0 && count < MOST_FOOTPRINTS; i--) {
+        const double bytes = (double)first_bytes * exp2((double)i / per_octave);
+        /* Far beyond L2 only TLBs are left to be seen. */
+        if (bytes > 8 * l2 && i % per_octave)
+            continue;
+        /* What is simulated line by line: some of the rest. */
+        if (run->quick &&
+            ((bytes > quick_l1_bytes && i % per_octave) ||
+             (bytes > 2 * l2 && count && (double)footprints[count - 1] < 256 * bytes)))
+            continue;
+        footprints[count++] = (uint64_t)bytes / LINE * LINE;
+    }
+    return count;
+}
+
+static enum fth_status note_point(const struct fth_bench_run *run, const struct curve *curve,
+                                  uint64_t footprint_bytes, const struct fth_chain *chain,
+                                  const struct fth_samples *samples, double overhead_cycles,
+                                  struct fth_error *error)
+{
+    struct fth_summary summary;
+    enum fth_status status = fth_summary_u32(samples->cycles, samples->count, &summary, error);
+    if (status != FTH_OK)
+        return status;
+    const double cycles = (summary.median - overhead_cycles) / (double)chain->count;
+    const struct fth_cell cells[] = {
+        {.text = curve->name, .number = NAN},
+        {.text = fth_path_name(curve->path), .number = NAN},
+        {.number = curve->stride_bytes ? (double)curve->stride_bytes : NAN},
+        {.number = (double)footprint_bytes},
+        {.number = round(10 * cycles) / 10},
+        {.number = round(1e4 * cycles / samples->clock_mhz) / 10},
+        {.number = (double)chain->count}};
+    return fth_bench_row(run->bench, cells, error);
+}
+
+/* A curve, the larger footprints one by one. Where one has no answer, the others have. */
+static enum fth_status trace_curve(const struct fth_bench_run *run, const struct curve *curve,
+                                   const uint64_t *footprints, size_t count, double from, double to,
+                                   struct fth_error *error)
+{
+    double overhead = 0;
+    enum fth_status status = find_overhead(run, curve->path, &overhead, error);
+    bool told = false;
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        if (curve->stride_bytes > footprints[i] / 2 ||
+            (run->quick && curve->path == FTH_PATH_CA && (double)footprints[i] > quick_l1_bytes))
+            continue;
+        const struct fth_request request = make_request(run, curve, footprints[i]);
+        struct fth_answers answers = {0};
+        status = fth_bench_progress(run, curve->name,
+                                    from + (to - from) * (double)i / (double)count, error);
+        if (status == FTH_OK)
+            status = fth_ask(&run->prober, &request, 1, &answers, error);
+        if (status == FTH_OK)
+            status =
+                note_point(run, curve, footprints[i], &request.steps[request.step_count - 1].chain,
+                           &answers.items[0], overhead, error);
+        else if (status == FTH_INCONCLUSIVE && !told) {
+            told = true;
+            status = fth_bench_failure(run->bench, curve->name, status, error);
+        } else if (status == FTH_INCONCLUSIVE) {
+            status = FTH_OK;
+            if (error)
+                *error = FTH_NO_ERROR;
+        }
+        fth_answers_fini(&answers);
+    }
+    return status;
+}
+
+static enum fth_status trace_curves(const struct fth_bench_run *run, bool drawn,
+                                    const uint64_t *footprints, size_t count,
+                                    struct fth_error *error)
+{
+    enum fth_status status = fth_bench_add(run->bench, drawn ? "latency" : "latency.strides",
+                                           drawn ? "Latency in cycles by footprint"
+                                                 : "Latency by footprint, other strides",
+                                           columns, FTH_COUNT(columns), error);
+    if (status != FTH_OK)
+        return status;
+    fth_bench_detail(run->bench);
+    if (drawn)
+        fth_bench_plot(run->bench, 3, 4, 0);
+    const double part = 0.9 / FTH_COUNT(curves);
+    for (size_t i = 0; i < FTH_COUNT(curves) && status == FTH_OK; i++)
+        if (curves[i].drawn == drawn && !(run->quick && !drawn))
+            status = trace_curve(run, &curves[i], footprints, count, part * (double)i,
+                                 part * (double)(i + 1), error);
+    if (status == FTH_OK && run->quick)
+        status = fth_bench_missing(run->bench,
+                                   drawn ? "of a simulated GPU, through L1 to 1 MiB only, and some "
+                                           "footprints of the rest; --thorough has all"
+                                         : "of a simulated GPU with --thorough only",
+                                   error);
+    return status;
+}
+
+/* ---- shared memory in conflict against L2 ---- */
+
+/* NAN where the device cannot. */
+static enum fth_status load_cycles(const struct fth_bench_run *run, enum fth_operation operation,
+                                   uint32_t threads, uint32_t stride, double *cycles,
+                                   struct fth_error *error)
+{
+    const struct fth_operate_plan plan = {.operate = {.operation = operation,
+                                                      .chains = 1,
+                                                      .threads = threads,
+                                                      .sms = 1,
+                                                      .passes = run->quick ? 1 : 3,
+                                                      .stride_bytes = (uint64_t)stride * WORD},
+                                          .rounds = 1,
+                                          .more_rounds = 2,
+                                          .carveout_percent = -1};
+    struct fth_figure figure = {.value = NAN};
+    struct fth_error fault = FTH_NO_ERROR;
+    enum fth_status status = fth_probe_operate(&run->prober, &plan, &figure, &fault);
+    *cycles = status == FTH_OK ? figure.value : NAN;
+    if (status == FTH_OK || status == FTH_UNSUPPORTED || status == FTH_INCONCLUSIVE)
+        return FTH_OK;
+    return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+}
+
+static enum fth_status compare_with_l2(const struct fth_bench_run *run, struct fth_error *error)
+{
+    static const uint32_t all_threads[] = {32, 256, 1024};
+    const double most = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
+    enum fth_status status = fth_bench_add(
+        run->bench, "latency.conflict",
+        "Shared memory in conflict against L2: cycles of a load of 8 bytes, by threads and stride",
+        conflict_columns, FTH_COUNT(conflict_columns), error);
+    bool missing = false;
+    double slowest = 0, fastest = INFINITY;
+    for (size_t i = 0; i < FTH_COUNT(all_threads) && status == FTH_OK; i++) {
+        status = fth_bench_progress(run, "shared memory against L2", 0.9 + 0.03 * (double)i, error);
+        for (uint32_t stride = 1; stride <= 32 && status == FTH_OK && all_threads[i] <= most;
+             stride *= 2) {
+            double shared = NAN, l2 = NAN;
+            status = load_cycles(run, FTH_LOAD_SHARED_8, all_threads[i], stride, &shared, error);
+            if (status == FTH_OK)
+                status = load_cycles(run, FTH_LOAD_L2, all_threads[i], stride, &l2, error);
+            const struct fth_cell cells[] = {{.number = all_threads[i]},
+                                             {.number = stride},
+                                             {.number = round(10 * shared) / 10},
+                                             {.number = round(10 * l2) / 10},
+                                             {.number = round(100 * shared / l2) / 100}};
+            missing = missing || isnan(shared);
+            slowest = shared > slowest ? shared : slowest;
+            fastest = l2 < fastest ? l2 : fastest;
+            if (status == FTH_OK)
+                status = fth_bench_row(run->bench, cells, error);
+        }
+    }
+    if (status == FTH_OK && missing)
+        status = fth_bench_missing(
+            run->bench, "cells without a figure: more shared memory than a block has", error);
+    if (status == FTH_OK && slowest > 0 && isfinite(fastest))
+        status = fth_bench_figure(
+            run->bench, "worst_shared_over_best_l2", round(100 * slowest / fastest) / 100, "",
+            "the slowest load of shared memory over the fastest of L2", error);
+    return status;
+}
+
+enum fth_status fth_bench_latency(const struct fth_bench_run *run, struct fth_error *error)
+{
+    uint64_t *footprints = calloc(MOST_FOOTPRINTS, sizeof *footprints);
+    if (!footprints)
+        return fth_fail(error, FTH_NO_MEMORY, "measure", NULL, "out of memory");
+    const size_t count = choose_footprints(run, footprints);
+    enum fth_status status = trace_curves(run, true, footprints, count, error);
+    if (status == FTH_OK)
+        status = trace_curves(run, false, footprints, count, error);
+    free(footprints);
+    return status == FTH_OK ? compare_with_l2(run, error) : status;
+}

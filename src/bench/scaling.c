@@ -1,0 +1,438 @@
+/* Bandwidth by parallelism (Section III of the RTX 2060 report): how many blocks, of how many
+ * threads, it takes to have what L1, L2 and memory can give.
+ *
+ *   L1      an array for each block, small enough for the L1 of its SM together with those of
+ * others L2      one array for all, a part of L2, past L1 memory  one array for all that no cache
+ * holds
+ *
+ * A point is the slope between a stream and one four times as long. The knee is the smallest number
+ * of blocks that has 95 % of the most.
+ *
+ * And how L2 fares where a line is wanted by one SM only, and where it is wanted by many: over
+ * footprints that no L1 could serve, and past L1 besides. What many SMs want may be joined on its
+ * way to L2: on an H200, whose counters tell no hit in L1, 8 to 40 % of it is, though SMs begin
+ * further apart than what they have under way. So these are bytes that SMs get, not that L2 gives.
+ */
+#include "bench/bench.h"
+#include "discover/discover.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_PER_SM = 4,
+    MOST_POINTS = 64,
+    REPEATS = 3, /* an odd number, for the median */
+    LONGER = 4,
+    LINE = 128
+};
+/* The part of the most that counts as all of it. */
+static const double enough = 0.95;
+/* A stream is at least so long, and two differ by so many ticks of the timer. */
+static const double least_ticks = 500;
+static const uint64_t least_bytes = 4 << 20, least_cold_bytes = 32 << 20;
+/* Of a simulated GPU, where time is exact: so often every warp has its turn. */
+static const uint64_t quick_sweeps = 12, quick_cold_sweeps = 2;
+
+enum level { IN_L1, IN_L2, IN_MEMORY, LEVELS };
+static const char *const level_names[LEVELS] = {"l1", "l2", "memory"};
+
+static const struct fth_column columns[] = {
+    {"blocks", "Blocks", FTH_COLUMN_NUMBER},
+    {"threads", "Threads", FTH_COLUMN_NUMBER},
+    {"gb_per_s", "GB/s", FTH_COLUMN_NUMBER},
+};
+static const struct fth_column sharing_columns[] = {
+    {"footprint_bytes", "Footprint", FTH_COLUMN_BYTES},
+    {"threads", "Threads", FTH_COLUMN_NUMBER},
+    {"own_gb_per_s", "one SM a line", FTH_COLUMN_NUMBER},
+    {"shared_gb_per_s", "many SMs", FTH_COLUMN_NUMBER},
+    {"apart_bytes", "apart by", FTH_COLUMN_BYTES},
+    {"at_once_bytes", "at once", FTH_COLUMN_BYTES},
+};
+
+/* ---- one point ---- */
+
+static double moved_bytes(const struct fth_bench_run *run, const struct fth_stream *stream)
+{
+    const uint64_t sms = stream->sms ? stream->sms : run->prober.sms;
+    return (double)stream->bytes * (double)stream->passes *
+           (stream->shared_by_all ? 1 : (double)sms * stream->blocks_per_sm);
+}
+
+/* The stream `times` as long: more passes, or more bytes where they come from memory. */
+static struct fth_request longer(const struct fth_request *request, uint64_t times)
+{
+    struct fth_request more = *request;
+    if (request->cold)
+        more.stream.bytes *= times;
+    else
+        more.stream.passes *= times;
+    return more;
+}
+
+static enum fth_status ask(const struct fth_bench_run *run, const struct fth_request *requests,
+                           size_t count, double *ns, double *tick, struct fth_error *error)
+{
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(&run->prober, requests, count, &answers, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        ns[i] = answers.items[i].cycles[0];
+        *tick = answers.items[i].cycles[2];
+    }
+    fth_answers_fini(&answers);
+    return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Bytes a second of such a stream. */
+static enum fth_status measure(const struct fth_bench_run *run, struct fth_request request,
+                               double *bytes_per_s, struct fth_error *error)
+{
+    struct fth_request pairs[2 * REPEATS];
+    double ns[2 * REPEATS], tick = 1, rates[REPEATS];
+    /* A first look tells how long streams must be, and brings code and data. */
+    enum fth_status status = ask(run, &request, 1, ns, &tick, error);
+    if (status != FTH_OK)
+        return status;
+    const double times = ceil(least_ticks * tick / (LONGER - 1) / fmax(ns[0], 1));
+    if (times > 1)
+        request = longer(&request, (uint64_t)times);
+    const size_t repeats = run->quick ? 1 : REPEATS;
+    for (size_t i = 0; i < 2 * repeats; i++)
+        pairs[i] = i % 2 ? longer(&request, LONGER) : request;
+    status = ask(run, pairs, 2 * repeats, ns, &tick, error);
+    if (status != FTH_OK)
+        return status;
+    const double more = moved_bytes(run, &pairs[1].stream) - moved_bytes(run, &pairs[0].stream);
+    for (size_t i = 0; i < repeats; i++)
+        rates[i] = ns[2 * i + 1] > ns[2 * i] ? more / (ns[2 * i + 1] - ns[2 * i]) * 1e9 : NAN;
+    qsort(rates, repeats, sizeof *rates, compare);
+    *bytes_per_s = rates[repeats / 2];
+    return isfinite(*bytes_per_s)
+               ? FTH_OK
+               : fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL, "more bytes took no longer");
+}
+
+/* ---- by blocks ---- */
+
+struct sweep {
+    enum level level;
+    uint64_t footprint_bytes; /* of an SM in L1, of the GPU otherwise */
+    uint32_t vector_bytes;
+};
+
+static uint64_t round_to(uint64_t bytes, uint64_t unit)
+{
+    return bytes < unit ? unit : bytes / unit * unit;
+}
+
+/* So many blocks: as the GPU places them, over all SMs. */
+static struct fth_request make_request(const struct fth_bench_run *run, const struct sweep *sweep,
+                                       uint32_t blocks, uint32_t threads)
+{
+    const uint32_t sms = (uint32_t)run->prober.sms, per_sm = (blocks + sms - 1) / sms;
+    const uint64_t group = (uint64_t)32 * FTH_STREAM_UNROLL * sweep->vector_bytes;
+    const uint64_t sweep_bytes = (uint64_t)blocks * threads / 32 * group; /* one group a warp */
+    struct fth_request request = fth_request_make(sweep->level == IN_L1 ? 0 : -1);
+    request.family = FTH_FAMILY_STREAM;
+    struct fth_stream *stream = &request.stream;
+    *stream = (struct fth_stream){.kind = FTH_STREAM_READ,
+                                  .path = sweep->level == IN_L1 ? FTH_PATH_CA : FTH_PATH_CG,
+                                  .shared_by_all = sweep->level != IN_L1,
+                                  .sms = blocks / per_sm,
+                                  .blocks_per_sm = per_sm,
+                                  .threads = threads,
+                                  .vector_bytes = sweep->vector_bytes,
+                                  .passes = 1};
+    const uint64_t least = run->quick ? quick_sweeps * sweep_bytes : least_bytes;
+    switch (sweep->level) {
+    case IN_L1:
+        stream->bytes = round_to(sweep->footprint_bytes / MOST_PER_SM, group);
+        stream->passes = 1 + least / stream->bytes / blocks;
+        break;
+    case IN_L2:
+        stream->bytes = round_to(sweep->footprint_bytes, group);
+        stream->passes = run->quick ? 2 : 1 + least / stream->bytes;
+        break;
+    default:
+        stream->bytes = run->quick ? quick_cold_sweeps * sweep_bytes : 0;
+        while (stream->bytes < (run->quick ? 1 : least_cold_bytes))
+            stream->bytes += sweep_bytes;
+        request.cold = true;
+        break;
+    }
+    return request;
+}
+
+/* Which numbers of blocks are tried, in ascending order. */
+static size_t choose_blocks(const struct fth_bench_run *run, uint32_t *blocks)
+{
+    const uint32_t sms = (uint32_t)run->prober.sms;
+    const uint32_t quarters = run->quick ? 4 : 16; /* steps up to as many blocks as SMs */
+    size_t count = 0;
+    for (uint32_t i = 1; i < sms && i < (run->quick ? 2 : 8); i *= 2)
+        blocks[count++] = i;
+    for (uint32_t i = 1; i <= quarters * (run->quick ? 2 : MOST_PER_SM); i++) {
+        uint32_t next = sms * i / quarters, per_sm = (next + sms - 1) / sms;
+        if (i > quarters && i % (quarters / 4))
+            continue; /* fewer beyond */
+        next = per_sm ? next / per_sm * per_sm : 0;
+        if (count < MOST_POINTS && next > (count ? blocks[count - 1] : 0))
+            blocks[count++] = next;
+    }
+    return count;
+}
+
+/* Marks the knee of one curve. */
+static enum fth_status note_knee(const struct fth_bench_run *run, uint32_t threads,
+                                 const uint32_t *blocks, const double *rates, size_t count,
+                                 struct fth_error *error)
+{
+    double most = 0;
+    size_t knee = 0;
+    for (size_t i = 0; i < count; i++)
+        most = isfinite(rates[i]) ? fmax(most, rates[i]) : most;
+    while (knee < count && !(rates[knee] >= enough * most))
+        knee++;
+    char key[40], method[120];
+    snprintf(key, sizeof key, "knee_%u_threads", threads);
+    snprintf(method, sizeof method, "fewest blocks with 95 %% of the most, which is %.4g GB/s",
+             most / 1e9);
+    return knee == count || most == 0
+               ? FTH_OK
+               : fth_bench_figure(run->bench, key, blocks[knee], "blocks", method, error);
+}
+
+/* One curve: bandwidth over the number of blocks. */
+static enum fth_status sweep_threads(const struct fth_bench_run *run, const struct sweep *sweep,
+                                     uint32_t threads, struct fth_error *error)
+{
+    uint32_t blocks[MOST_POINTS];
+    double rates[MOST_POINTS];
+    const size_t count = choose_blocks(run, blocks);
+    const double room = fth_gpu_number(run->gpu, "device", "max_threads_per_sm", 1024);
+    enum fth_status status = FTH_OK;
+    size_t done = 0;
+    for (; done < count && status == FTH_OK; done++) {
+        const uint64_t per_sm = (blocks[done] + run->prober.sms - 1) / run->prober.sms;
+        if ((double)(per_sm * threads) > room) {
+            char reason[96];
+            snprintf(reason, sizeof reason,
+                     "%u threads, more than %u blocks: an SM holds no more at a time", threads,
+                     blocks[done ? done - 1 : 0]);
+            status = fth_bench_missing(run->bench, reason, error);
+            break;
+        }
+        const struct fth_request request = make_request(run, sweep, blocks[done], threads);
+        status = measure(run, request, &rates[done], error);
+        if (status != FTH_OK)
+            return fth_bench_failure(run->bench, level_names[sweep->level], status, error);
+        const struct fth_cell cells[] = {{.number = blocks[done]},
+                                         {.number = threads},
+                                         {.number = round(rates[done] / 1e7) / 100}};
+        status = fth_bench_row(run->bench, cells, error);
+    }
+    return status == FTH_OK ? note_knee(run, threads, blocks, rates, done, error) : status;
+}
+
+/* The widest loads that feed every block with something to do. */
+static uint32_t vector_for(const struct fth_bench_run *run, uint64_t room_bytes, uint32_t blocks)
+{
+    uint32_t vector = 16;
+    while (vector > 4 && (uint64_t)blocks * 512 * FTH_STREAM_UNROLL * vector > room_bytes)
+        vector /= 2;
+    return run->quick ? 4 : vector;
+}
+
+static enum fth_status sweep_level(const struct fth_bench_run *run, const struct sweep *sweep,
+                                   struct fth_error *error)
+{
+    static const uint32_t all_threads[] = {128, 256, 512};
+    char name[32], title[120], size[40];
+    snprintf(name, sizeof name, "scaling.%s", level_names[sweep->level]);
+    snprintf(title, sizeof title, "Bandwidth of %s in GB/s, by blocks and threads, %s%s",
+             sweep->level == IN_L1   ? "L1"
+             : sweep->level == IN_L2 ? "L2"
+                                     : "memory",
+             sweep->level == IN_MEMORY ? "nothing in caches"
+                                       : fth_size_format((double)sweep->footprint_bytes, size, 40),
+             sweep->level == IN_L1 ? " an SM" : "");
+    enum fth_status status =
+        fth_bench_add(run->bench, name, title, columns, FTH_COUNT(columns), error);
+    if (status == FTH_OK)
+        fth_bench_grid(run->bench, 0, 1, 2);
+    if (status == FTH_OK && sweep->footprint_bytes == 0)
+        return fth_bench_missing(run->bench, "global loads are not cached in L1", error);
+    for (size_t i = 0; i < FTH_COUNT(all_threads) && status == FTH_OK; i++) {
+        status = fth_bench_progress(run, title, 0.25 * sweep->level + 0.08 * (double)i, error);
+        if (status == FTH_OK && !(run->quick && all_threads[i] == 256))
+            status = sweep_threads(run, sweep, all_threads[i], error);
+    }
+    if (status == FTH_OK && run->quick)
+        status = fth_bench_missing(
+            run->bench, "of a simulated GPU few points and short streams; --thorough has all",
+            error);
+    return status;
+}
+
+/* ---- L2, by who wants a line ---- */
+
+/* Every block goes over a quarter of the array from a place of its own on, so that a line is wanted
+ * by many blocks, and by each at another time. */
+static struct fth_request overlapping(const struct fth_bench_run *run, uint64_t footprint_bytes,
+                                      uint32_t threads)
+{
+    const uint64_t group = (uint64_t)threads * FTH_STREAM_UNROLL * 16;
+    struct fth_request request = fth_request_make(-1);
+    request.family = FTH_FAMILY_STREAM;
+    request.stream = (struct fth_stream){.kind = FTH_STREAM_READ,
+                                         .path = FTH_PATH_CG,
+                                         .bytes = round_to(footprint_bytes / 4, group),
+                                         .blocks_per_sm = 1,
+                                         .threads = threads,
+                                         .vector_bytes = 16,
+                                         .passes = 1};
+    request.stream.step_bytes =
+        (footprint_bytes - request.stream.bytes) / (run->prober.sms - 1) / LINE * LINE;
+    return request;
+}
+
+static struct fth_request parted(const struct fth_bench_run *run, uint64_t footprint_bytes,
+                                 uint32_t threads)
+{
+    const uint64_t group = (uint64_t)threads * FTH_STREAM_UNROLL * 16 * run->prober.sms;
+    struct fth_request request = fth_request_make(-1);
+    request.family = FTH_FAMILY_STREAM;
+    request.stream = (struct fth_stream){.kind = FTH_STREAM_READ,
+                                         .path = FTH_PATH_CG,
+                                         .bytes = round_to(footprint_bytes, group),
+                                         .shared_by_all = true,
+                                         .blocks_per_sm = 1,
+                                         .threads = threads,
+                                         .vector_bytes = 16,
+                                         .passes = 4};
+    return request;
+}
+
+/* One footprint: both ways. `own_best` and `shared_best` are raised to what was had; of many SMs
+ * only where each begins further from the next than what it has under way. */
+static enum fth_status compare_sharing(const struct fth_bench_run *run, uint64_t footprint_bytes,
+                                       uint32_t threads, double *own_best, double *shared_best,
+                                       struct fth_error *error)
+{
+    const struct fth_request own = parted(run, footprint_bytes, threads);
+    const struct fth_request shared = overlapping(run, footprint_bytes, threads);
+    const uint64_t at_once = (uint64_t)threads * FTH_STREAM_UNROLL * 16;
+    double own_rate = NAN, shared_rate = NAN;
+    enum fth_status status = measure(run, own, &own_rate, error);
+    if (status == FTH_OK)
+        status = measure(run, shared, &shared_rate, error);
+    if (status != FTH_OK)
+        return fth_bench_failure(run->bench, "l2", status, error);
+    *own_best = fmax(*own_best, own_rate);
+    if (shared.stream.step_bytes >= at_once)
+        *shared_best = fmax(*shared_best, shared_rate);
+    const struct fth_cell cells[] = {
+        {.number = (double)footprint_bytes},          {.number = threads},
+        {.number = round(own_rate / 1e8) / 10},       {.number = round(shared_rate / 1e8) / 10},
+        {.number = (double)shared.stream.step_bytes}, {.number = (double)at_once}};
+    return fth_bench_row(run->bench, cells, error);
+}
+
+/* From a tenth of L2 to two thirds of it: 6 to 40 MB of an H200's. */
+static enum fth_status tabulate_sharing(const struct fth_bench_run *run, uint64_t l1_bytes,
+                                        struct fth_error *error)
+{
+    static const double parts[] = {0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.667};
+    static const uint32_t all_threads[] = {256, 512, 1024};
+    const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", NAN);
+    enum fth_status status = fth_bench_add(run->bench, "scaling.sharing",
+                                           "L2 reads in GB/s: lines wanted by one SM, and by many",
+                                           sharing_columns, FTH_COUNT(sharing_columns), error);
+    if (status != FTH_OK)
+        return status;
+    if (run->quick || !isfinite(l2) || run->prober.sms < 2)
+        return fth_bench_missing(run->bench,
+                                 run->quick ? "of a simulated GPU with --thorough only"
+                                            : "the size of L2 is not known, or there is one SM",
+                                 error);
+    double own_least = INFINITY, shared_least = INFINITY;
+    for (size_t i = 0; i < FTH_COUNT(parts) && status == FTH_OK; i++) {
+        const uint64_t footprint = (uint64_t)(parts[i] * l2) / LINE * LINE;
+        double own = 0, shared = 0;
+        status =
+            fth_bench_progress(run, "L2, lines that SMs share", 0.75 + 0.02 * (double)i, error);
+        /* A quarter of it, which is what an SM goes over, is many times its L1. */
+        for (size_t k = 0; k < FTH_COUNT(all_threads) && status == FTH_OK; k++)
+            if (footprint / 4 >= 4 * l1_bytes)
+                status = compare_sharing(run, footprint, all_threads[k], &own, &shared, error);
+        own_least = own > 0 ? fmin(own_least, own) : own_least;
+        shared_least = shared > 0 ? fmin(shared_least, shared) : shared_least;
+    }
+    if (status == FTH_OK && isfinite(own_least))
+        status = fth_bench_figure(run->bench, "own_tb_per_s", round(own_least / 1e9) / 1e3, "TB/s",
+                                  "past L1, each line wanted by one SM; the best launch of each "
+                                  "footprint, the least over footprints",
+                                  error);
+    if (status == FTH_OK && isfinite(shared_least))
+        status =
+            fth_bench_figure(run->bench, "shared_tb_per_s", round(shared_least / 1e9) / 1e3, "TB/s",
+                             "past L1, each line wanted by a quarter of the SMs, which begin "
+                             "further apart than what they have under way; as the SMs see it: "
+                             "some of it may be joined before L2",
+                             error);
+    return status;
+}
+
+/* With room as large as L1 was found to have, which is no figure for the description. */
+static enum fth_status note_l1_rate(const struct fth_bench_run *run, uint64_t l1_bytes,
+                                    struct fth_error *error)
+{
+    static const double sm_bytes_per_cycle = 128; /* 32 lanes of 4 */
+    const bool told = fth_gpu_attribute(run->gpu, "l1", "size_bytes") != NULL;
+    enum fth_status status =
+        told ? FTH_OK
+             : fth_bench_describe(run, "l1", "size_bytes", (double)l1_bytes, 0, "at least", error);
+    if (status == FTH_OK)
+        status = fth_bench_rate(run, FTH_BANDWIDTH_L1_READ, "l1_read", sm_bytes_per_cycle, error);
+    if (!told)
+        fth_note_forget(run->described, "l1", "size_bytes");
+    return status;
+}
+
+enum fth_status fth_bench_scaling(const struct fth_bench_run *run, struct fth_error *error)
+{
+    const uint32_t most = MOST_PER_SM * (uint32_t)run->prober.sms;
+    const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", 1 << 20);
+    uint64_t l1 = 0;
+    enum fth_status status = fth_bench_l1_bytes(run, &l1, error);
+    if (status != FTH_OK)
+        return status;
+    struct sweep sweep = {.level = IN_L1,
+                          .footprint_bytes = l1 * 3 / 4,
+                          .vector_bytes = vector_for(run, l1, MOST_PER_SM)};
+    status = sweep_level(run, &sweep, error);
+    if (status == FTH_OK && l1)
+        status = note_l1_rate(run, l1, error);
+    /* So little of L2 that it fits into one of two partitions, with copies from the other. */
+    sweep = (struct sweep){.level = IN_L2, .footprint_bytes = (uint64_t)(0.3 * l2)};
+    sweep.vector_bytes = vector_for(run, sweep.footprint_bytes, most);
+    if (run->quick)
+        sweep.footprint_bytes =
+            (uint64_t)fmin((double)sweep.footprint_bytes, most / 2.0 * 512 * 16);
+    if (status == FTH_OK)
+        status = sweep_level(run, &sweep, error);
+    sweep = (struct sweep){.level = IN_MEMORY, .footprint_bytes = 1, .vector_bytes = 16};
+    sweep.vector_bytes = vector_for(run, UINT64_MAX, most);
+    if (status == FTH_OK)
+        status = sweep_level(run, &sweep, error);
+    return status == FTH_OK ? tabulate_sharing(run, l1, error) : status;
+}

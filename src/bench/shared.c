@@ -1,0 +1,293 @@
+/* The throughput of shared memory (Mei and Chu, Section 6.1): copies from one region of it to
+ * another, over the size and number of blocks on an SM and the words that each thread has under way
+ * (ILP). Their words are of 4 bytes; vectors of 16 bytes are tried, too, since a GPU may need them
+ * to reach what its banks give.
+ *
+ * Time is that of an SM, from the first block's begin to the last one's end, as the slope between
+ * two numbers of rounds: what comes before and after drops out. */
+#include "bench/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LEAST_ROUNDS = 8, /* blocks of an SM begin some thousand cycles after each other */
+    MOST_ROUNDS = 136,
+    QUICK_ROUNDS = 1,
+    QUICK_MOST_ROUNDS = 3,
+    MOST_BLOCKS = 6,
+    MOST_WARPS = 64,
+    WARP = 32
+};
+/* Clocks are known that well: nothing is above theory by more. */
+static const double tolerance = 1.01;
+
+static const uint32_t word_ilps[] = {1, 2, 4, 6, 8}, vector_ilps[] = {1, 2, 4};
+static const struct kind {
+    enum fth_operation operation;
+    const uint32_t *ilps;
+    size_t ilp_count;
+} kinds[] = {{FTH_COPY_SHARED_4, word_ilps, FTH_COUNT(word_ilps)},
+             {FTH_COPY_SHARED_16, vector_ilps, FTH_COUNT(vector_ilps)}};
+
+static const struct fth_column point_columns[] = {
+    {"word_bytes", "Word", FTH_COLUMN_BYTES},
+    {"threads", "CTA size", FTH_COLUMN_NUMBER},
+    {"blocks_per_sm", "CTAs/SM", FTH_COLUMN_NUMBER},
+    {"ilp", "ILP", FTH_COLUMN_NUMBER},
+    {"warps", "Warps", FTH_COLUMN_NUMBER},
+    {"bytes_per_cycle", "B/cycle", FTH_COLUMN_NUMBER},
+    {"bytes_per_s", "B/s", FTH_COLUMN_NUMBER},
+};
+static const struct fth_column peak_columns[] = {
+    {"warps", "Warps", FTH_COLUMN_NUMBER},
+    {"ilp", "ILP", FTH_COLUMN_NUMBER},
+    {"gb_per_s", "GB/s", FTH_COLUMN_NUMBER},
+};
+static const struct fth_column summary_columns[] = {
+    {"quantity", "Per SM", FTH_COLUMN_TEXT},
+    {"value", "Value", FTH_COLUMN_NUMBER},
+};
+
+/* One launch and what it gave. */
+struct point {
+    unsigned word_bytes;
+    uint32_t threads, blocks, ilp, warps;
+    double bytes_per_cycle, bytes_per_s;
+};
+
+struct sweep {
+    struct point *points;
+    size_t count;
+    double clock_mhz;
+};
+
+/* Of all that are measured: of a simulated GPU, where every copy is simulated, some. */
+static bool is_wanted(const struct fth_bench_run *run, uint32_t threads, uint32_t blocks,
+                      uint32_t ilp)
+{
+    return !run->quick || ((blocks & (blocks - 1)) == 0 && ilp != 6 && threads != 64);
+}
+
+/* Those whose blocks are all there at a time. */
+static bool fits(const struct fth_bench_run *run, const struct point *point)
+{
+    const double threads = fth_gpu_number(run->gpu, "device", "max_threads_per_sm", 1024);
+    const double block = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
+    const double room = fth_gpu_number(run->gpu, "shared", "size_bytes", 16384);
+    const double most = fth_gpu_number(run->gpu, "shared", "max_block_bytes", room);
+    /* What the driver sets aside for each block since Ampere. */
+    const double aside = room > 98304 ? 1024 : 0;
+    const double bytes = 2.0 * point->word_bytes * point->ilp * point->threads;
+    return point->threads <= block && (double)point->threads * point->blocks <= threads &&
+           bytes <= most && (bytes + aside) * point->blocks <= room;
+}
+
+static enum fth_status measure(const struct fth_bench_run *run, enum fth_operation operation,
+                               struct sweep *sweep, struct point *point, struct fth_error *error)
+{
+    const struct fth_operate_plan plan = {.operate = {.operation = operation,
+                                                      .chains = point->ilp,
+                                                      .threads = point->threads,
+                                                      .sms = run->quick ? 1 : 0,
+                                                      .per_sm = point->blocks,
+                                                      .passes = 1,
+                                                      .stride_bytes = point->word_bytes},
+                                          .rounds = run->quick ? QUICK_ROUNDS : LEAST_ROUNDS,
+                                          .more_rounds =
+                                              run->quick ? QUICK_MOST_ROUNDS : MOST_ROUNDS,
+                                          .carveout_percent = 100};
+    struct fth_figure cycles;
+    enum fth_status status = fth_probe_operate(&run->prober, &plan, &cycles, error);
+    if (status != FTH_OK)
+        return status;
+    if (!(cycles.value > 0))
+        return fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL, "more copies took no longer");
+    point->bytes_per_cycle =
+        2.0 * point->word_bytes * point->threads * point->blocks / cycles.value;
+    point->bytes_per_s = point->bytes_per_cycle * cycles.clock_mhz * 1e6;
+    sweep->clock_mhz = cycles.clock_mhz;
+    return FTH_OK;
+}
+
+static enum fth_status note_point(const struct fth_bench_run *run, const struct point *point,
+                                  struct fth_error *error)
+{
+    const struct fth_cell cells[] = {{.number = point->word_bytes},
+                                     {.number = point->threads},
+                                     {.number = point->blocks},
+                                     {.number = point->ilp},
+                                     {.number = point->warps},
+                                     {.number = round(100 * point->bytes_per_cycle) / 100},
+                                     {.number = round(point->bytes_per_s / 1e6) * 1e6}};
+    return fth_bench_row(run->bench, cells, error);
+}
+
+/* All launches of one kind. */
+static enum fth_status sweep_kind(const struct fth_bench_run *run, const struct kind *kind,
+                                  struct sweep *sweep, double from, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    for (uint32_t threads = WARP; threads <= 1024 && status == FTH_OK; threads *= 2) {
+        status = fth_bench_progress(run, "shared memory", from + log2(threads / 32.0) / 12, error);
+        for (uint32_t i = 0; i < MOST_BLOCKS * kind->ilp_count && status == FTH_OK; i++) {
+            struct point point = {.word_bytes = fth_operation_bytes(kind->operation),
+                                  .threads = threads,
+                                  .blocks = i / (uint32_t)kind->ilp_count + 1,
+                                  .ilp = kind->ilps[i % kind->ilp_count]};
+            point.warps = threads / WARP * point.blocks;
+            if (!fits(run, &point) || !is_wanted(run, threads, point.blocks, point.ilp))
+                continue;
+            status = measure(run, kind->operation, sweep, &point, error);
+            if (status != FTH_OK)
+                return fth_bench_failure(run->bench, fth_operation_title(kind->operation), status,
+                                         error);
+            status = note_point(run, &point, error);
+            sweep->points[sweep->count++] = point;
+        }
+    }
+    return status;
+}
+
+static const struct point *best_of(const struct sweep *sweep)
+{
+    const struct point *best = NULL;
+    for (size_t i = 0; i < sweep->count; i++)
+        if (!best || sweep->points[i].bytes_per_cycle > best->bytes_per_cycle)
+            best = &sweep->points[i];
+    return best;
+}
+
+/* The most at each number of warps and ILP (their Fig. 16; the most of a row is Fig. 15). */
+static enum fth_status tabulate_peaks(const struct fth_bench_run *run, const struct sweep *sweep,
+                                      unsigned word_bytes, struct fth_error *error)
+{
+    char name[32], title[80];
+    snprintf(name, sizeof name, "shared.peak%u", word_bytes);
+    snprintf(title, sizeof title,
+             "Shared memory: GB/s of an SM by active warps and ILP, words of %u bytes", word_bytes);
+    enum fth_status status =
+        fth_bench_add(run->bench, name, title, peak_columns, FTH_COUNT(peak_columns), error);
+    if (status == FTH_OK)
+        fth_bench_grid(run->bench, 0, 1, 2);
+    for (uint32_t warps = 1; warps <= MOST_WARPS; warps++)
+        for (uint32_t ilp = 1; ilp <= FTH_MOST_CHAINS && status == FTH_OK; ilp++) {
+            double most = 0;
+            for (size_t i = 0; i < sweep->count; i++) {
+                const struct point *point = &sweep->points[i];
+                if (point->word_bytes == word_bytes && point->warps == warps && point->ilp == ilp)
+                    most = fmax(most, point->bytes_per_s);
+            }
+            const struct fth_cell cells[] = {
+                {.number = warps}, {.number = ilp}, {.number = round(most / 1e7) / 100}};
+            if (most > 0)
+                status = fth_bench_row(run->bench, cells, error);
+        }
+    return status;
+}
+
+/* What a bank gives in a cycle; NAN: not known. One of Fermi's gives its 4 bytes in two cycles of
+ * the core clock. */
+static double bank_bytes(const struct fth_bench_run *run, const struct fth_banks *banks)
+{
+    const char *capability = fth_gpu_text(run->gpu, "device", "compute_capability");
+    const bool fermi = capability && strncmp(capability, "2.", 2) == 0;
+    return banks->bank_bytes ? banks->bank_bytes / (fermi ? 2.0 : 1.0) : NAN;
+}
+
+/* Table 7: what the banks could give, and what was had. */
+static enum fth_status summarize(const struct fth_bench_run *run, const struct sweep *sweep,
+                                 const struct fth_banks *banks, struct fth_error *error)
+{
+    const struct point *best = best_of(sweep);
+    const double clock_mhz = isfinite(sweep->clock_mhz)
+                                 ? sweep->clock_mhz
+                                 : fth_gpu_number(run->gpu, "device", "clock_mhz", NAN);
+    const double bank = bank_bytes(run, banks);
+    const double theory = bank * banks->banks * clock_mhz * 1e6;
+    const double part = best ? best->bytes_per_s / theory : NAN;
+    const struct {
+        const char *quantity;
+        double value;
+    } rows[] = {{"W_bank (byte/cycle)", bank},
+                {"f_core (GHz)", round(clock_mhz) / 1e3},
+                {"W_SM (GB/s)", round(theory / 1e7) / 100},
+                {"W'_SM (GB/s)", best ? round(best->bytes_per_s / 1e7) / 100 : NAN},
+                {"Efficiency (%)", round(1000 * part) / 10},
+                {"  with CTA size", best ? (double)best->threads : NAN},
+                {"  CTAs per SM", best ? (double)best->blocks : NAN},
+                {"  ILP", best ? (double)best->ilp : NAN},
+                {"  words of (byte)", best ? (double)best->word_bytes : NAN}};
+    enum fth_status status = fth_bench_add(run->bench, "shared.theory",
+                                           "Theoretical and achieved throughput of shared memory",
+                                           summary_columns, FTH_COUNT(summary_columns), error);
+    for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++) {
+        const struct fth_cell cells[] = {{.text = rows[i].quantity, .number = NAN},
+                                         {.number = rows[i].value}};
+        status = fth_bench_row(run->bench, cells, error);
+    }
+    if (status == FTH_OK && part > tolerance)
+        return fth_bench_missing(
+            run->bench, "more than the banks can give was measured: do not trust it", error);
+    if (status == FTH_OK && isfinite(part))
+        status = fth_bench_figure(run->bench, "copy_of_theory", round(1000 * part) / 1000, "",
+                                  "the best copy, over banks x width x clock", error);
+    /* Little's law: what must be under way is the latency times the throughput. */
+    if (status == FTH_OK && isfinite(bank))
+        status =
+            fth_bench_figure(run->bench, "warps_needed",
+                             round(banks->first_cycles * bank * banks->banks / (4 * WARP)), "warps",
+                             "with ILP 1, by Little's law: latency x W_SM / 128 B", error);
+    return status;
+}
+
+/* Reads and writes alone, in vectors of 16 bytes. */
+static enum fth_status note_rates(const struct fth_bench_run *run, const struct fth_banks *banks,
+                                  struct fth_error *error)
+{
+    static const struct {
+        enum fth_bandwidth_target target;
+        const char *key;
+    } rates[] = {{FTH_BANDWIDTH_SHARED_READ, "read"}, {FTH_BANDWIDTH_SHARED_WRITE, "write"}};
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < FTH_COUNT(rates) && status == FTH_OK; i++)
+        status = fth_bench_rate(run, rates[i].target, rates[i].key,
+                                bank_bytes(run, banks) * banks->banks, error);
+    return status;
+}
+
+enum fth_status fth_bench_shared(const struct fth_bench_run *run, struct fth_error *error)
+{
+    struct sweep sweep = {.clock_mhz = NAN};
+    struct fth_banks banks = {0};
+    sweep.points = calloc((size_t)MOST_BLOCKS * 6 * 2 * FTH_MOST_CHAINS, sizeof *sweep.points);
+    if (!sweep.points)
+        return fth_fail(error, FTH_NO_MEMORY, "measure", NULL, "out of memory");
+    enum fth_status status =
+        fth_bench_add(run->bench, "shared.points", "Shared memory: copies of every shape",
+                      point_columns, FTH_COUNT(point_columns), error);
+    if (status == FTH_OK)
+        fth_bench_detail(run->bench);
+    for (size_t i = 0; i < FTH_COUNT(kinds) && status == FTH_OK; i++)
+        status = sweep_kind(run, &kinds[i], &sweep, 0.45 * (double)i, error);
+    if (status == FTH_OK && run->quick)
+        status = fth_bench_missing(
+            run->bench, "of a simulated GPU one SM, and not every shape; --thorough has all",
+            error);
+    if (status == FTH_OK) {
+        struct fth_error fault = FTH_NO_ERROR;
+        status = fth_probe_banks(&run->prober, &banks, &fault);
+        if (status != FTH_OK)
+            status = fth_bench_failure(run->bench, "banks", status, &fault);
+    }
+    if (status == FTH_OK)
+        status = summarize(run, &sweep, &banks, error);
+    if (status == FTH_OK)
+        status = note_rates(run, &banks, error);
+    for (size_t i = 0; i < FTH_COUNT(kinds) && status == FTH_OK; i++)
+        status = tabulate_peaks(run, &sweep, fth_operation_bytes(kinds[i].operation), error);
+    free(sweep.points);
+    return status;
+}

@@ -1,0 +1,136 @@
+/* A series drawn with characters: one column over another, both by their logarithms, a letter for
+ * each curve. Where curves meet, the first that has the place keeps it. */
+#include "report/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 66, HEIGHT = 17, MOST_CURVES = 8, MARGIN = 8 };
+static const char marks[MOST_CURVES + 1] = "*o+x#@%&";
+
+struct plot {
+    const struct fth_bench_series *series;
+    const char *names[MOST_CURVES];
+    size_t curves;
+    double low[2], high[2]; /* logarithms */
+    char cells[HEIGHT][WIDTH];
+};
+
+static const struct fth_cell *cell(const struct plot *plot, size_t row, size_t column)
+{
+    return &plot->series->table.cells[row * plot->series->table.column_count + column];
+}
+
+/* The curve of a row, by its text. */
+static size_t curve_of(struct plot *plot, size_t row)
+{
+    const char *name = cell(plot, row, plot->series->by)->text;
+    size_t i = 0;
+    while (i < plot->curves && strcmp(plot->names[i], name ? name : "") != 0)
+        i++;
+    if (i == plot->curves && i < MOST_CURVES)
+        plot->names[plot->curves++] = name ? name : "";
+    return i;
+}
+
+static bool place(const struct plot *plot, size_t row, double at[2])
+{
+    at[0] = cell(plot, row, plot->series->x)->number;
+    at[1] = cell(plot, row, plot->series->y)->number;
+    const bool fine = at[0] > 0 && at[1] > 0 && isfinite(at[0]) && isfinite(at[1]);
+    at[0] = fine ? log2(at[0]) : NAN;
+    at[1] = fine ? log2(at[1]) : NAN;
+    return fine;
+}
+
+static void find_range(struct plot *plot)
+{
+    for (size_t k = 0; k < 2; k++) {
+        plot->low[k] = INFINITY;
+        plot->high[k] = -INFINITY;
+    }
+    for (size_t row = 0; row < plot->series->table.row_count; row++) {
+        double at[2];
+        for (size_t k = 0; place(plot, row, at) && k < 2; k++) {
+            plot->low[k] = fmin(plot->low[k], at[k]);
+            plot->high[k] = fmax(plot->high[k], at[k]);
+        }
+    }
+    for (size_t k = 0; k < 2; k++)
+        plot->high[k] = fmax(plot->high[k], plot->low[k] + 1e-9);
+}
+
+static void draw_points(struct plot *plot)
+{
+    memset(plot->cells, ' ', sizeof plot->cells);
+    for (size_t row = 0; row < plot->series->table.row_count; row++) {
+        double at[2];
+        const size_t curve = curve_of(plot, row);
+        if (!place(plot, row, at) || curve == MOST_CURVES)
+            continue;
+        const double across = (at[0] - plot->low[0]) / (plot->high[0] - plot->low[0]);
+        const double up = (at[1] - plot->low[1]) / (plot->high[1] - plot->low[1]);
+        char *to = &plot->cells[HEIGHT - 1 - (size_t)lround(up * (HEIGHT - 1))]
+                               [(size_t)lround(across * (WIDTH - 1))];
+        if (*to == ' ')
+            *to = marks[curve];
+    }
+}
+
+/* The scale below: the ends and, in between, every few powers of 1024. */
+static void write_scale(const struct plot *plot, struct fth_buffer *out)
+{
+    char line[WIDTH + 24], text[40];
+    memset(line, ' ', sizeof line);
+    size_t free_from = 0;
+    for (double at = ceil(plot->low[0] / 5) * 5; at <= plot->high[0]; at += 5) {
+        const double across = (at - plot->low[0]) / (plot->high[0] - plot->low[0]);
+        const size_t column = (size_t)lround(across * (WIDTH - 1));
+        if (plot->series->table.columns[plot->series->x].kind == FTH_COLUMN_BYTES)
+            fth_size_format(exp2(at), text, sizeof text);
+        else
+            fth_number_format(exp2(at), text, sizeof text);
+        if (column < free_from || column + strlen(text) > sizeof line)
+            continue;
+        memcpy(line + column, text, strlen(text));
+        free_from = column + strlen(text) + 1;
+    }
+    fth_buffer_repeat(out, " ", MARGIN + 2);
+    fth_buffer_append(out, line, free_from ? free_from - 1 : 0);
+    fth_buffer_text(out, "\n");
+}
+
+void fth_text_plot(const struct fth_bench_series *series, const struct fth_report_options *options,
+                   struct fth_buffer *out)
+{
+    struct plot plot = {.series = series};
+    if (series->table.row_count == 0)
+        return;
+    find_range(&plot);
+    if (!isfinite(plot.low[0]))
+        return;
+    draw_points(&plot);
+    for (size_t row = 0; row < HEIGHT; row++) {
+        char number[40] = "";
+        const double share = 1 - (double)row / (HEIGHT - 1);
+        if (row % 4 == 0)
+            snprintf(number, sizeof number, "%.0f",
+                     exp2(plot.low[1] + share * (plot.high[1] - plot.low[1])));
+        size_t length = WIDTH;
+        while (length && plot.cells[row][length - 1] == ' ')
+            length--;
+        fth_buffer_format(out, "%*s %s", MARGIN, number,
+                          options->utf8 ? (row % 4 ? "│" : "┤") : (row % 4 ? "|" : "+"));
+        fth_buffer_append(out, plot.cells[row], length);
+        fth_buffer_text(out, "\n");
+    }
+    fth_buffer_repeat(out, " ", MARGIN + 1);
+    fth_buffer_text(out, options->utf8 ? "└" : "+");
+    fth_buffer_repeat(out, options->utf8 ? "─" : "-", WIDTH);
+    fth_buffer_text(out, "\n");
+    write_scale(&plot, out);
+    for (size_t i = 0; i < plot.curves; i++)
+        fth_buffer_format(out, "%*c %s\n", MARGIN + 1, marks[i], plot.names[i]);
+}
