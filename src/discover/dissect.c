@@ -21,11 +21,11 @@ static const struct {
     {"constant_l1", FTH_PATH_CONSTANT, -1},
     {"constant_l15", FTH_PATH_CONSTANT, -1},
 };
-enum { CACHES = sizeof caches / sizeof caches[0] };
+enum { CACHES = sizeof caches / sizeof caches[0], LATER = 3 /* L2, TLBs, done */ };
 
 bool fth_can_dissect(const char *element)
 {
-    if (strcmp(element, "l2") == 0)
+    if (strcmp(element, "l2") == 0 || strncmp(element, "tlb_", 4) == 0)
         return true;
     for (size_t i = 0; i < CACHES; i++)
         if (strcmp(caches[i].element, element) == 0)
@@ -429,7 +429,7 @@ static const char *wanted(const struct fth_dissect_options *options, char *list,
     for (size_t i = 0; i < CACHES && used < size; i++)
         used += (size_t)snprintf(list + used, size - used, "%s%s", i ? "," : "", caches[i].element);
     if (used < size)
-        snprintf(list + used, size - used, ",l2");
+        snprintf(list + used, size - used, ",l2,tlb_l1,tlb_l2,tlb_l3");
     return list;
 }
 
@@ -488,13 +488,21 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
             continue;
         char what[64];
         snprintf(what, sizeof what, "dissect %s", caches[i].element);
-        fth_log_progress(options->log, what, (double)(i + 1) / (CACHES + 1));
+        fth_log_progress(options->log, what, (double)(i + 1) / (CACHES + LATER));
         const char *same = same_cache(discovery, i);
         status = same ? repeat_structure(&table, same, error) : dissect_cache(&table, error);
     }
     struct table l2 = {.discovery = discovery, .options = options, .element = "l2"};
-    if (status == FTH_OK && fth_discovery_wants(discovery, "l2"))
+    if (status == FTH_OK && fth_discovery_wants(discovery, "l2")) {
+        fth_log_progress(options->log, "dissect l2", (CACHES + 1.0) / (CACHES + LATER));
         status = dissect_l2(&l2, error);
+        if (status == FTH_OK)
+            status = fth_dissect_l2_map(discovery, error);
+    }
+    if (status == FTH_OK) {
+        fth_log_progress(options->log, "dissect TLBs", (CACHES + 2.0) / (CACHES + LATER));
+        status = fth_dissect_tlbs(discovery, error);
+    }
     return status;
 }
 
@@ -504,17 +512,16 @@ enum fth_status fth_dissect(struct fth_device *device, const struct fth_dissect_
     char list[256];
     const struct fth_discover_options first = {.only = wanted(options, list, sizeof list),
                                                .log = options->log};
-    enum fth_status status = fth_discover(device, &first, gpu, error);
-    if (status != FTH_OK)
-        return status;
-    struct fth_discovery discovery = {
-        .prober = {.device = device, .log = options->log}, .gpu = *gpu, .only = options->only};
-    discovery.prober.sms = (size_t)fmax(fth_gpu_number(*gpu, "device", "sms", 1), 1);
-    status = dissect_all(&discovery, options, error);
+    struct fth_discovery discovery = {.prober = {.device = device}, .no_bandwidth = true};
+    enum fth_status status = fth_discovery_run(&discovery, &first, error);
+    discovery.only = options->only;
+    if (status == FTH_OK)
+        status = dissect_all(&discovery, options, error);
     fth_log_progress(options->log, "done", 1);
     if (status != FTH_OK && status != FTH_INTERRUPTED) {
-        fth_gpu_destroy(*gpu);
-        *gpu = NULL;
+        fth_gpu_destroy(discovery.gpu);
+        discovery.gpu = NULL;
     }
+    *gpu = discovery.gpu;
     return status;
 }

@@ -4,13 +4,15 @@
  *
  *   first touch of many pages       in no cache, in no TLB (P5); each page table for the first
  *                                   time (P6)
- *   the same again                  in the cache; more pages than the second TLB has (P3)
+ *   the same again                  in the cache; meanwhile more pages than the second TLB has (P3)
  *   twice what the first TLB has    in the cache, in the second TLB (P2)
  *   other lines of a few pages      in no cache, in the first TLB (P4)
  *   the first lines of these        in the cache, in the first TLB (P1)
  *
- * Whether a pattern costs more than the one before is seen on lines that both have: lines differ
- * among each other by more than a TLB's penalty. */
+ * What the TLBs have is seen to by loads of other lines of the pages that go past L1, which may
+ * hold fewer lines than the TLBs have pages, and may need no TLB. Whether a pattern costs more than
+ * the one before is seen on lines that both have: lines differ among each other by more than a
+ * TLB's penalty. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -33,32 +35,55 @@ enum part { PART_TOUCH, PART_AGAIN, PART_TWICE, PART_OTHER, PART_FIRST, PARTS };
 struct study {
     const struct fth_spectrum_plan *plan;
     uint64_t stride;
+    uint64_t many; /* pages that no TLB has */
     uint64_t counts[PARTS];
     struct fth_answers answers;
     double *scratch;
 };
 
+/* Loads of other lines of so many pages, past L1. */
+static void add_pages(const struct study *study, struct fth_request *request, uint64_t count)
+{
+    const struct fth_chain beside = {.array = FTH_FAR_ARRAY,
+                                     .start_bytes = OTHER_LINE / 2,
+                                     .stride_bytes = study->stride,
+                                     .count = count};
+    fth_request_add(request, FTH_STEP_WALK, FTH_PATH_CG, beside, 1);
+}
+
+static void time_lines(const struct study *study, struct fth_request *request, enum part part)
+{
+    const struct fth_chain lines = {.array = FTH_FAR_ARRAY,
+                                    .start_bytes = part == PART_OTHER ? OTHER_LINE : 0,
+                                    .stride_bytes = study->stride,
+                                    .count = study->counts[part]};
+    fth_request_add(request, FTH_STEP_TIME_HOPS, study->plan->path, lines, 1);
+}
+
 static struct fth_request make_request(const struct study *study)
 {
-    const struct fth_spectrum_plan *plan = study->plan;
-    struct fth_request request = fth_request_make(plan->carveout_percent);
+    struct fth_request request = fth_request_make(study->plan->carveout_percent);
     request.alone = request.cold = true;
     request.sm = 0;
-    struct fth_chain chain = {.array = FTH_FAR_ARRAY, .stride_bytes = study->stride}, other = chain;
-    chain.count = study->counts[PART_TOUCH];
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-    chain.count = study->counts[PART_TWICE];
-    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-    chain.count = other.count = study->counts[PART_OTHER];
-    other.start_bytes = OTHER_LINE;
-    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, other, 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-    /* So that the TLBs have none of the first pages when it begins again. */
-    chain.count = study->counts[PART_TOUCH];
-    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, 1);
+    time_lines(study, &request, PART_TOUCH);
+    add_pages(study, &request, study->many);
+    time_lines(study, &request, PART_AGAIN);
+    add_pages(study, &request, study->counts[PART_TWICE]);
+    time_lines(study, &request, PART_TWICE);
+    add_pages(study, &request, study->counts[PART_OTHER]);
+    time_lines(study, &request, PART_OTHER);
+    time_lines(study, &request, PART_FIRST);
+    return request;
+}
+
+/* Before each of them, so that the TLBs have none of the first pages. */
+static struct fth_request make_reset(const struct study *study)
+{
+    struct fth_request request = fth_request_make(study->plan->carveout_percent);
+    request.alone = true;
+    request.sm = 0;
+    add_pages(study, &request, study->many);
+    time_lines(study, &request, PART_FIRST); /* a request has something to tell */
     return request;
 }
 
@@ -71,7 +96,7 @@ static enum fth_status median_at(const struct study *study, enum part part, uint
     for (unsigned i = 0; i < (unsigned)part; i++)
         before += study->counts[i];
     for (size_t i = 0; i < REPEATS; i++)
-        column[i] = study->answers.items[i].cycles[before + place];
+        column[i] = study->answers.items[2 * i + 1].cycles[before + place];
     return fth_quantile_f64(column, REPEATS, 0.5, median, error);
 }
 
@@ -94,7 +119,7 @@ static enum fth_status summarize(const struct study *study, const double *values
                                       .low = summary.p05,
                                       .high = summary.p95,
                                       .samples = count * REPEATS,
-                                      .clock_mhz = study->answers.items[0].clock_mhz};
+                                      .clock_mhz = study->answers.items[1].clock_mhz};
     return status;
 }
 
@@ -227,17 +252,21 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
     /* A quarter more than there are: one page too many for each set of eight, and more. */
     uint64_t many = plan->last_entries + plan->last_entries / 4 + 2;
     many = many > twice ? many : twice;
-    struct study study = {.plan = plan, .counts = {many, many, twice, few, few}};
+    const uint64_t held = plan->held_lines && plan->held_lines < many ? plan->held_lines : many;
+    struct study study = {.plan = plan, .many = many, .counts = {held, held, twice, few, few}};
     const uint64_t stride = choose_stride(plan, many);
-    if (few < 2 || stride < (uint64_t)2 * OTHER_LINE)
+    if (few < 2 || held < twice || stride < (uint64_t)2 * OTHER_LINE)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the latency spectrum", NULL,
-                        few < 2 ? "the first TLB is not known" : "too little memory");
+                        few < 2        ? "the first TLB is not known"
+                        : held < twice ? "the cache holds fewer lines than the first TLB pages"
+                                       : "too little memory");
     study.stride = stride + SKEW;
     spectrum->stride_bytes = stride;
-    struct fth_request requests[REPEATS];
-    for (size_t i = 0; i < REPEATS; i++)
-        requests[i] = make_request(&study);
-    enum fth_status status = fth_ask(prober, requests, REPEATS, &study.answers, error);
+    struct fth_request requests[2 * REPEATS];
+    for (size_t i = 0; i < FTH_COUNT(requests); i++)
+        requests[i] = i % 2 ? make_request(&study) : make_reset(&study);
+    enum fth_status status =
+        fth_ask(prober, requests, FTH_COUNT(requests), &study.answers, error);
     if (status != FTH_OK)
         return status;
     study.scratch = calloc(many, sizeof *study.scratch);
@@ -245,7 +274,7 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
         status = evaluate(&study, spectrum, error);
     else
         status = fth_fail(error, FTH_NO_MEMORY, "find the latency spectrum", NULL, "out of memory");
-    for (size_t i = 0; i < REPEATS; i++)
+    for (size_t i = 1; i < study.answers.count; i += 2)
         spectrum->samples += study.answers.items[i].count;
     free(study.scratch);
     fth_answers_fini(&study.answers);
