@@ -61,8 +61,7 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
          * not more often than need be. */
         const char *backend = fth_gpu_text(discovery->gpu, "device", "backend");
         const bool simulated = backend && strcmp(backend, "simulated") == 0;
-        discovery->no_bandwidth =
-            discovery->no_bandwidth || (!options->thorough && simulated);
+        discovery->no_bandwidth = discovery->no_bandwidth || (!options->thorough && simulated);
         discovery->thorough = options->thorough && !simulated;
     }
     for (size_t i = 0; i < FTH_COUNT(stages) && status == FTH_OK; i++)

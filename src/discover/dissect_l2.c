@@ -33,8 +33,8 @@ static enum fth_status make_plan(struct fth_discovery *discovery, struct fth_l2_
                                      .line_bytes = (uint64_t)line,
                                      .memory_edge = overhead + near.low - 2,
                                      .memory_middle = overhead + (near.value + far.value) / 2};
-    plan->near_edge = isnan(far_l2) ? plan->memory_edge
-                                    : overhead + (discovery->l2.value + far_l2) / 2;
+    plan->near_edge =
+        isnan(far_l2) ? plan->memory_edge : overhead + (discovery->l2.value + far_l2) / 2;
     return plan->size_bytes && plan->near_edge <= plan->memory_edge
                ? FTH_OK
                : fth_fail(error, FTH_INCONCLUSIVE, "map L2", NULL,
@@ -95,16 +95,18 @@ static enum fth_status find_sides(struct fth_discovery *discovery,
         doubtful += sides[i] != FTH_RELATION_SAME && sides[i] != FTH_RELATION_OPPOSITE;
     }
     char reason[120];
-    snprintf(reason, sizeof reason, "%zu of %zu SMs see homes that are neither those of the first "
-             "nor the opposite", doubtful, sms);
+    snprintf(reason, sizeof reason,
+             "%zu of %zu SMs see homes that are neither those of the first "
+             "nor the opposite",
+             doubtful, sms);
     if (status != FTH_OK)
         status = fth_note_failure(discovery->gpu, "l2", "partition_by_sm", status, error);
     else if (doubtful)
         status = fth_note_unknown(discovery->gpu, "l2", "partition_by_sm", reason, error);
     else
-        status = fth_note_numbers(discovery->gpu, "l2", "partition_by_sm", numbers, sms, NAN,
-                                  samples, "the homes of the same lines, as each SM sees them",
-                                  error);
+        status =
+            fth_note_numbers(discovery->gpu, "l2", "partition_by_sm", numbers, sms, NAN, samples,
+                             "the homes of the same lines, as each SM sees them", error);
     free(numbers);
     free(sides);
     return status;
@@ -117,8 +119,7 @@ static enum fth_status find_prefetch(struct fth_discovery *discovery,
 {
     double part = NAN;
     size_t samples = 0;
-    enum fth_status status =
-        fth_probe_prefetch(&discovery->prober, plan, &part, &samples, error);
+    enum fth_status status = fth_probe_prefetch(&discovery->prober, plan, &part, &samples, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, "l2", "prefetched_part", status, error);
     const struct fth_note note = {
@@ -131,7 +132,8 @@ static enum fth_status find_prefetch(struct fth_discovery *discovery,
         .samples = samples,
         .method = "loads of a first walk, a line at a time after a flush, that memory does not "
                   "answer",
-        .note = part > prefetched ? "memory sends more than is asked for" : "nothing is prefetched"};
+        .note =
+            part > prefetched ? "memory sends more than is asked for" : "nothing is prefetched"};
     return fth_note_number(discovery->gpu, &note, error);
 }
 
@@ -149,10 +151,11 @@ static enum fth_status find_order(struct fth_discovery *discovery,
         snprintf(method, sizeof method,
                  "at every footprint all of the lines left, or none, whenever it was done");
     else
-        snprintf(method, sizeof method,
-                 "whether the same lines leave when the same is done again: agreement beyond chance "
-                 "%.2f, the least of five footprints",
-                 agreement);
+        snprintf(
+            method, sizeof method,
+            "whether the same lines leave when the same is done again: agreement beyond chance "
+            "%.2f, the least of five footprints",
+            agreement);
     return fth_note_text(discovery->gpu, "l2", "periodic",
                          isnan(agreement) || agreement >= in_order ? "yes" : "no", method, error);
 }

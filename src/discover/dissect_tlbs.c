@@ -1,6 +1,6 @@
 /* Taking apart the TLBs that were found: sets, ways and policy of each level, with the walks that
- * say so; and the spectrum of latencies (Mei and Chu 2017, Figures 8 and 14), through L2 and through
- * L1. */
+ * say so; and the spectrum of latencies (Mei and Chu 2017, Figures 8 and 14), through L2 and
+ * through L1. */
 #include "discover/discover.h"
 
 #include <math.h>
@@ -82,11 +82,11 @@ static enum fth_status note_stairs(struct fth_gpu *gpu, const char *name,
         pages[count] = (double)(stair->pages - kept);
         missed[count++] = (double)stair->missing;
     }
-    enum fth_status status = fth_note_numbers(
-        gpu, name, "overflow_pages", pages, count, NAN, found->samples,
-        kept ? "walks over them, without the page that the level before always has"
-             : "walks over them",
-        error);
+    enum fth_status status =
+        fth_note_numbers(gpu, name, "overflow_pages", pages, count, NAN, found->samples,
+                         kept ? "walks over them, without the page that the level before always has"
+                              : "walks over them",
+                         error);
     return status == FTH_OK
                ? fth_note_numbers(gpu, name, "overflow_missed", missed, count, NAN, found->samples,
                                   found->policy == FTH_TLB_UNSTEADY ? "missed in any pass"
@@ -112,11 +112,18 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
                                 "policy that is was not looked for",
                                 error);
     if (found->policy == FTH_TLB_POLICY_UNKNOWN)
-        return fth_note_unknown(gpu, name, "policy", "no page that was loaded before is gone",
+        return fth_note_unknown(gpu, name, "policy",
+                                "the oldest page goes, but by use or by arrival was not seen: "
+                                "there is too little memory, or no page is gone",
                                 error);
-    status = fth_note_text(gpu, name, "policy",
-                           found->policy == FTH_TLB_FIRST_IN ? "fifo" : "lru", method, error);
-    return status;
+    struct fth_gpu_section *section;
+    struct fth_attribute policy = fth_attribute_make("policy", FTH_TEXT);
+    policy.text = found->policy == FTH_TLB_FIRST_IN ? "fifo" : "lru";
+    policy.source = FTH_SOURCE_MEASURED;
+    policy.confidence = found->policy_confidence;
+    policy.method = method;
+    status = fth_note_section(gpu, name, &section, error);
+    return status == FTH_OK ? fth_gpu_set(gpu, section, &policy, error) : status;
 }
 
 static enum fth_status note_sets(struct fth_gpu *gpu, const char *name,
@@ -127,8 +134,8 @@ static enum fth_status note_sets(struct fth_gpu *gpu, const char *name,
     if (status == FTH_OK && found->kind_count)
         status = note_ways(gpu, name, found, error);
     else if (status == FTH_OK)
-        status = fth_note_unknown(gpu, name, "sets", found->doubt ? found->doubt : "not found",
-                                  error);
+        status =
+            fth_note_unknown(gpu, name, "sets", found->doubt ? found->doubt : "not found", error);
     return status == FTH_OK ? note_policy(gpu, name, found, error) : status;
 }
 
@@ -229,7 +236,7 @@ static uint64_t half_of_l1(const struct fth_gpu *gpu)
 
 /* Through the cache of that element. */
 static enum fth_status find_spectrum(struct fth_discovery *discovery, const struct fth_tlbs *tlbs,
-                                     const char *element, enum fth_path path,
+                                     const char *element, enum fth_path path, bool two_homes,
                                      struct fth_error *error)
 {
     struct fth_gpu *gpu = discovery->gpu;
@@ -241,6 +248,7 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
         .page_bytes = two && second > page ? second : page,
         .first_entries = tlbs->levels[0].entries,
         .last_entries = two ? tlbs->levels[1].entries : 0,
+        .two_homes = two_homes,
         .held_lines = path == FTH_PATH_CA ? half_of_l1(gpu) : 0,
         .most_bytes = (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * memory_part)};
     struct fth_spectrum found;
@@ -275,9 +283,15 @@ enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery, struct fth_err
     }
     if (!any || tlbs.count == 0 || tlbs.levels[0].entries == 0)
         return status;
+    struct fth_figure near, far = {.value = NAN};
     if (status == FTH_OK)
-        status = find_spectrum(discovery, &tlbs, "l2", FTH_PATH_CG, error);
+        status = fth_probe_memory_latency(&discovery->prober, discovery->l2_overhead_cycles, &near,
+                                          &far, error);
+    const bool two = isfinite(far.value);
+    if (status != FTH_OK)
+        return fth_note_failure(gpu, "l2", "spectrum_cycles", status, error);
+    status = find_spectrum(discovery, &tlbs, "l2", FTH_PATH_CG, two, error);
     if (status == FTH_OK && fth_gpu_attribute(gpu, "l1", "size_bytes"))
-        status = find_spectrum(discovery, &tlbs, "l1", FTH_PATH_CA, error);
+        status = find_spectrum(discovery, &tlbs, "l1", FTH_PATH_CA, two, error);
     return status;
 }

@@ -442,8 +442,8 @@ FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uin
 
 /* ---- tlb_sets.c ---- */
 
-/* A level of TLBs that fth_probe_tlbs found, with its page, entries and penalty, and what lies before
- * it. */
+/* A level of TLBs that fth_probe_tlbs found, with its page, entries and penalty, and what lies
+ * before it. */
 struct fth_tlb_sets_plan {
     const struct fth_tlbs *tlbs;
     size_t which;
@@ -500,6 +500,7 @@ struct fth_spectrum_plan {
     uint64_t page_bytes;    /* the largest page of the TLBs */
     uint64_t first_entries; /* of the first TLB */
     uint64_t last_entries;  /* of the second; 0: there is none, or it cannot be filled */
+    bool two_homes;         /* half of the lines come from far memory: of the others is told */
     uint64_t held_lines;    /* that the cache has for sure; 0: more than there are pages */
     uint64_t most_bytes;
 };

@@ -6,8 +6,8 @@
  *                                   time (P6)
  *   the same again                  in the cache; meanwhile more pages than the second TLB has (P3)
  *   twice what the first TLB has    in the cache, in the second TLB (P2)
- *   other lines of a few pages      in no cache, in the first TLB (P4)
- *   the first lines of these        in the cache, in the first TLB (P1)
+ *   other lines, all of one page    in no cache, in the first TLB (P4)
+ *   the first lines of a few pages  in the cache, in the first TLB (P1)
  *
  * What the TLBs have is seen to by loads of other lines of the pages that go past L1, which may
  * hold fewer lines than the TLBs have pages, and may need no TLB. Whether a pattern costs more than
@@ -22,6 +22,9 @@ enum {
     SKEW = 256,
     FEW = 8, /* pages that any TLB has, at most */
     REPEATS = 5,
+    OTHERS = 63,
+    NEAR_ARRAY = 7,
+    NEAR_STRIDE = 4096 + SKEW,
     OTHER_LINE = 64 << 10, /* bytes from one line of a page to another */
     LEAST_RISE = 3,        /* cycles */
     MOST_STRIDE = 32 << 20
@@ -41,6 +44,15 @@ struct study {
     double *scratch;
 };
 
+/* Lines near to each other, and others among them. */
+static struct fth_chain near_lines(uint64_t start_bytes)
+{
+    return (struct fth_chain){.array = NEAR_ARRAY,
+                              .start_bytes = start_bytes,
+                              .stride_bytes = NEAR_STRIDE,
+                              .count = OTHERS};
+}
+
 /* Loads of other lines of so many pages, past L1. */
 static void add_pages(const struct study *study, struct fth_request *request, uint64_t count)
 {
@@ -51,13 +63,14 @@ static void add_pages(const struct study *study, struct fth_request *request, ui
     fth_request_add(request, FTH_STEP_WALK, FTH_PATH_CG, beside, 1);
 }
 
+/* The lines of one of the other parts. */
 static void time_lines(const struct study *study, struct fth_request *request, enum part part)
 {
-    const struct fth_chain lines = {.array = FTH_FAR_ARRAY,
-                                    .start_bytes = part == PART_OTHER ? OTHER_LINE : 0,
-                                    .stride_bytes = study->stride,
-                                    .count = study->counts[part]};
-    fth_request_add(request, FTH_STEP_TIME_HOPS, study->plan->path, lines, 1);
+    const struct fth_chain lines = {
+        .array = FTH_FAR_ARRAY, .stride_bytes = study->stride, .count = study->counts[part]};
+    /* The first ones twice: the first pass brings their pages. */
+    fth_request_add(request, FTH_STEP_TIME_HOPS, study->plan->path, lines,
+                    part == PART_FIRST ? 2 : 1);
 }
 
 static struct fth_request make_request(const struct study *study)
@@ -70,8 +83,8 @@ static struct fth_request make_request(const struct study *study)
     time_lines(study, &request, PART_AGAIN);
     add_pages(study, &request, study->counts[PART_TWICE]);
     time_lines(study, &request, PART_TWICE);
-    add_pages(study, &request, study->counts[PART_OTHER]);
-    time_lines(study, &request, PART_OTHER);
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, near_lines(NEAR_STRIDE / 2), 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, study->plan->path, near_lines(0), 1);
     time_lines(study, &request, PART_FIRST);
     return request;
 }
@@ -91,7 +104,7 @@ static struct fth_request make_reset(const struct study *study)
 static enum fth_status median_at(const struct study *study, enum part part, uint64_t place,
                                  double *median, struct fth_error *error)
 {
-    uint64_t before = 0;
+    uint64_t before = part == PART_FIRST ? study->counts[PART_FIRST] : 0;
     double column[REPEATS];
     for (unsigned i = 0; i < (unsigned)part; i++)
         before += study->counts[i];
@@ -110,17 +123,27 @@ static enum fth_status gather(const struct study *study, enum part part, struct 
 }
 
 static enum fth_status summarize(const struct study *study, const double *values, size_t count,
-                                 struct fth_figure *figure, struct fth_error *error)
+                                 double quantile, struct fth_figure *figure,
+                                 struct fth_error *error)
 {
     struct fth_summary summary;
+    double value = NAN;
     enum fth_status status = fth_summary_f64(values, count, &summary, error);
     if (status == FTH_OK)
-        *figure = (struct fth_figure){.value = summary.median,
+        status = fth_quantile_f64(values, count, quantile, &value, error);
+    if (status == FTH_OK)
+        *figure = (struct fth_figure){.value = value,
                                       .low = summary.p05,
                                       .high = summary.p95,
                                       .samples = count * REPEATS,
                                       .clock_mhz = study->answers.items[1].clock_mhz};
     return status;
+}
+
+/* Where memory is near for half of the lines, the median of those. */
+static double cold_quantile(const struct study *study)
+{
+    return study->plan->two_homes ? 0.25 : 0.5;
 }
 
 /* How much more the same lines cost in one part than in another. */
@@ -186,10 +209,10 @@ static enum fth_status note_first_touch(const struct study *study, struct fth_sp
     size_t switches = split_switches(study->scratch, count, usual, &distance);
     spectrum->page_table_bytes = distance * (study->stride - SKEW);
     spectrum->patterns[FTH_PATTERN_SWITCH].presence = switches ? FTH_PRESENT : FTH_ABSENT;
-    status = summarize(study, study->scratch, count - switches,
+    status = summarize(study, study->scratch, count - switches, cold_quantile(study),
                        &spectrum->patterns[FTH_PATTERN_COLD_MISS].cycles, error);
     if (status == FTH_OK && switches)
-        status = summarize(study, study->scratch + count - switches, switches,
+        status = summarize(study, study->scratch + count - switches, switches, 0.5,
                            &spectrum->patterns[FTH_PATTERN_SWITCH].cycles, error);
     return status;
 }
@@ -211,6 +234,7 @@ static enum fth_status evaluate(const struct study *study, struct fth_spectrum *
         status = gather(study, parts[i], error);
         if (status == FTH_OK)
             status = summarize(study, study->scratch, (size_t)study->counts[parts[i]] - 1,
+                               i == FTH_PATTERN_COLD ? cold_quantile(study) : 0.5,
                                &spectrum->patterns[i].cycles, error);
     }
     if (status == FTH_OK)
@@ -253,7 +277,7 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
     uint64_t many = plan->last_entries + plan->last_entries / 4 + 2;
     many = many > twice ? many : twice;
     const uint64_t held = plan->held_lines && plan->held_lines < many ? plan->held_lines : many;
-    struct study study = {.plan = plan, .many = many, .counts = {held, held, twice, few, few}};
+    struct study study = {.plan = plan, .many = many, .counts = {held, held, twice, OTHERS, few}};
     const uint64_t stride = choose_stride(plan, many);
     if (few < 2 || held < twice || stride < (uint64_t)2 * OTHER_LINE)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the latency spectrum", NULL,
@@ -265,11 +289,10 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
     struct fth_request requests[2 * REPEATS];
     for (size_t i = 0; i < FTH_COUNT(requests); i++)
         requests[i] = i % 2 ? make_request(&study) : make_reset(&study);
-    enum fth_status status =
-        fth_ask(prober, requests, FTH_COUNT(requests), &study.answers, error);
+    enum fth_status status = fth_ask(prober, requests, FTH_COUNT(requests), &study.answers, error);
     if (status != FTH_OK)
         return status;
-    study.scratch = calloc(many, sizeof *study.scratch);
+    study.scratch = calloc(many + OTHERS, sizeof *study.scratch);
     if (study.scratch)
         status = evaluate(&study, spectrum, error);
     else

@@ -1,7 +1,7 @@
 /* Sets, ways and policy of a TLB. With one page more at a time than fit, one set after the other
  * overflows, and all its pages begin to miss: how many is its number of ways and one (Mei and Chu,
- * 2017, Section 4.4 and Fig. 8). A larger set shows as a larger step. Of many pages, which a hash may
- * deal to the sets unevenly, some steps are taken, and their slope tells.
+ * 2017, Section 4.4 and Fig. 8). A larger set shows as a larger step. Of many pages, which a hash
+ * may deal to the sets unevenly, some steps are taken, and their slope tells.
  *
  * Where other pages miss in each pass, so that it is not LRU, the pages that ever miss are counted:
  * a set that overflows loses each of its pages sooner or later, and no others are lost.
@@ -94,9 +94,9 @@ static enum fth_status climb_to(struct study *study, const uint64_t *counts, siz
         struct fth_page_walk walks[BATCH];
         const size_t some = (size_t)least(BATCH, count - from);
         for (size_t i = 0; i < some; i++)
-            walks[i] = (struct fth_page_walk){
-                .count = counts[from + i],
-                .passes = counts[from + i] > MANY_PAGES ? FEW_PASSES : PASSES};
+            walks[i] = (struct fth_page_walk){.count = counts[from + i],
+                                              .passes = counts[from + i] > MANY_PAGES ? FEW_PASSES
+                                                                                      : PASSES};
         enum fth_status status = fth_pages_walk(&study->pages, walks, some, error);
         if (status != FTH_OK)
             return status;
@@ -242,6 +242,14 @@ static void count_steps(const struct study *study, struct fth_tlb_sets *sets)
     sets->confidence = study->level->entries_confidence;
 }
 
+/* Whether all pages miss as soon as there is one too many. */
+static bool is_one_set(const struct fth_tlb_sets *sets)
+{
+    const struct fth_tlb_stair *last = &sets->stairs[sets->stair_count - 1];
+    return sets->stair_count > 1 && all_miss(last) && last[-1].missing == 0 &&
+           last->pages == last[-1].pages + 1;
+}
+
 /* The misses that each page more adds, where not all sets overflow yet: the median over walks of
  * how much they rose from the one before. */
 static enum fth_status find_slope(const struct fth_tlb_sets *sets, double *slope,
@@ -259,21 +267,26 @@ static enum fth_status find_slope(const struct fth_tlb_sets *sets, double *slope
     return count < LEAST_SLOPES ? FTH_OK : fth_quantile_f64(slopes, count, 0.5, slope, error);
 }
 
-/* Each page more makes all pages of a set miss, ways and one, and all sets are alike. How many walks
- * miss as much as that makes them is how sure it is. */
+/* Each page more makes all pages of a set miss, ways and one, and all sets are alike. How many
+ * walks miss as much as that makes them is how sure it is. The page of the samples stays in an
+ * inner level. */
 static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_sets *sets,
                                       struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
     double slope;
     enum fth_status status = find_slope(sets, &slope, error);
-    const uint64_t ways = slope >= 1.5 ? (uint64_t)(slope + 0.5) - 1 : 0;
     if (status != FTH_OK)
         return status;
+    const uint64_t ways = is_one_set(sets) ? entries
+                          : slope >= 1.5   ? (uint64_t)(slope + 0.5) - 1
+                                           : 0;
     unsigned agree = 0, of = 0;
     for (size_t i = sets->stair_count / 2; ways && i < sets->stair_count; i++, of++) {
         const struct fth_tlb_stair *stair = &sets->stairs[i];
-        const double foretold = (double)least((stair->pages - entries) * (ways + 1), stair->pages);
+        const uint64_t pages = stair->pages - (study->inner_entries ? 1 : 0);
+        const uint64_t more = pages > entries ? pages - entries : 0;
+        const double foretold = (double)least(more * (ways + 1), pages);
         agree += fabs((double)stair->missing - foretold) <= slope_tolerance * foretold;
     }
     if (ways == 0)
@@ -286,7 +299,9 @@ static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_
         add_kind(sets, ways);
     if (sets->kind_count)
         sets->kinds[0].sets = entries / ways;
-    sets->confidence = fmin((agree + 1.0) / (of + 2.0), study->level->entries_confidence);
+    sets->confidence = study->level->entries_confidence;
+    if (ways != entries)
+        sets->confidence = fmin(sets->confidence, (agree + 1.0) / (of + 2.0));
     return FTH_OK;
 }
 
@@ -307,9 +322,17 @@ static enum fth_status count_sets(const struct study *study, struct fth_tlb_sets
 
 /* ---- policy ---- */
 
-/* As many other pages, so that none is left; all pages that fit; the first of them again; one more
- * in its set; others, so that no inner level has the first any more; then all are timed. Page 0,
- * which a launch needs between the steps, has its place all the time. */
+/* There are, beyond those that fit and one more: as many at most. */
+static uint64_t other_pages(const struct study *study)
+{
+    const uint64_t entries = study->level->entries;
+    return study->pages.most > entries + 2 ? least(entries, study->pages.most - entries - 2) : 0;
+}
+
+/* Other pages, some in each set, so that then all pages that fit come in in turn, whatever was
+ * there; the first of them again; one more in its set; others, so that no inner level has the first
+ * any more; then all are timed. Page 0, which a launch needs between the steps, has its place all
+ * the time. */
 static struct fth_request policy_request(const struct study *study)
 {
     struct fth_request request = fth_request_make(-1);
@@ -322,7 +345,7 @@ static struct fth_request policy_request(const struct study *study)
     one.count = more.count = 1;
     more.start_bytes = (entries + 1) * stride;
     rest.start_bytes = (entries + 2) * stride;
-    rest.count = entries;
+    rest.count = other_pages(study);
     others.start_bytes = 2 * stride;
     others.count = least(entries - 2, 2 * study->inner_entries);
     request.alone = true;
@@ -375,7 +398,7 @@ static enum fth_status find_policy(const struct study *study, struct fth_tlb_set
         sets->policy_confidence = study->level->entries_confidence;
         return FTH_OK;
     }
-    if (study->level->entries < 4 || 2 * study->level->entries + 2 > study->pages.most)
+    if (study->level->entries < 4 || other_pages(study) < study->level->entries / 4 + 1)
         return FTH_OK;
     struct fth_request requests[REPEATS];
     for (size_t i = 0; i < REPEATS; i++)
@@ -404,8 +427,7 @@ static enum fth_status examine(struct study *study, struct fth_tlb_sets *sets,
         return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
     enum fth_status status = learn(study, least(few, entries) / 2, error);
     if (status == FTH_OK)
-        status =
-            study->steady ? climb(study, sets, error) : climb_unsteadily(study, sets, error);
+        status = study->steady ? climb(study, sets, error) : climb_unsteadily(study, sets, error);
     if (status == FTH_OK)
         status = count_sets(study, sets, error);
     return status == FTH_OK ? find_policy(study, sets, error) : status;

@@ -1,5 +1,6 @@
 /* What dissecting found beyond sets and ways, for people: how TLBs overflow (Mei and Chu 2017, Fig.
- * 8), the spectrum of latencies as a table with bars (their Fig. 14), and what is known of the L2. */
+ * 8), the spectrum of latencies as a table with bars (their Fig. 14), and what is known of the L2.
+ */
 #include "report/report.h"
 
 #include <math.h>
@@ -38,9 +39,9 @@ static void write_stairs(const struct fth_gpu *gpu, const char *element,
 static const struct {
     const char *pattern, *what;
 } patterns[] = {
-    {"P1", "hit, page in the first TLB"},   {"P2", "hit, page in the second TLB"},
-    {"P3", "hit, page in no TLB"},          {"P4", "miss, page in the first TLB"},
-    {"P5", "miss, page in no TLB"},         {"P6", "miss, page table not active"},
+    {"P1", "hit, page in the first TLB"}, {"P2", "hit, page in the second TLB"},
+    {"P3", "hit, page in no TLB"},        {"P4", "miss, page in the first TLB"},
+    {"P5", "miss, page in no TLB"},       {"P6", "miss, page table not active"},
 };
 
 /* What a load of that pattern takes; NAN: there is no such pattern. */
@@ -123,9 +124,9 @@ static void write_l2(const struct fth_gpu *gpu, struct fth_buffer *out)
     write_homes(gpu, &text);
     write_sides(gpu, &text);
     if (!isnan(part))
-        fth_buffer_format(&text,
-                          "Prefetching: %s; %g %% of a first walk over a quarter of it were there\n",
-                          part > 0.05 ? "found" : "ruled out", 100 * part);
+        fth_buffer_format(
+            &text, "Prefetching: %s; %g %% of a first walk over a quarter of it were there\n",
+            part > 0.05 ? "found" : "ruled out", 100 * part);
     if (order)
         fth_buffer_format(&text, "Replacement: %s\n",
                           strcmp(order->text, "yes") == 0
