@@ -63,30 +63,22 @@ static enum fth_status note_ways(struct fth_gpu *gpu, const char *name,
                             sets_method, error);
 }
 
-/* The walks themselves. An inner level that always has the page of the samples keeps it from this
- * one: then there is one page less. */
+/* The walks themselves. */
 static enum fth_status note_stairs(struct fth_gpu *gpu, const char *name,
-                                   const struct fth_tlb_sets *found, bool outer,
-                                   struct fth_error *error)
+                                   const struct fth_tlb_sets *found, struct fth_error *error)
 {
     double pages[MOST_KEPT], missed[MOST_KEPT];
     size_t count = 0;
     if (found->stair_count == 0)
         return FTH_OK;
-    const struct fth_tlb_stair *last = &found->stairs[found->stair_count - 1];
-    const uint64_t kept = outer && last->missing + 1 == last->pages ? 1 : 0;
     for (size_t i = 0; i < found->stair_count; i++) {
-        const struct fth_tlb_stair *stair = &found->stairs[i];
-        if (count == MOST_KEPT - 1 && stair != last)
+        if (count == MOST_KEPT - 1 && i + 1 < found->stair_count)
             continue;
-        pages[count] = (double)(stair->pages - kept);
-        missed[count++] = (double)stair->missing;
+        pages[count] = (double)found->stairs[i].pages;
+        missed[count++] = (double)found->stairs[i].missing;
     }
-    enum fth_status status =
-        fth_note_numbers(gpu, name, "overflow_pages", pages, count, NAN, found->samples,
-                         kept ? "walks over them, without the page that the level before always has"
-                              : "walks over them",
-                         error);
+    enum fth_status status = fth_note_numbers(gpu, name, "overflow_pages", pages, count, NAN,
+                                              found->samples, "walks over them", error);
     return status == FTH_OK
                ? fth_note_numbers(gpu, name, "overflow_missed", missed, count, NAN, found->samples,
                                   found->policy == FTH_TLB_UNSTEADY ? "missed in any pass"
@@ -127,10 +119,9 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
 }
 
 static enum fth_status note_sets(struct fth_gpu *gpu, const char *name,
-                                 const struct fth_tlb_sets *found, bool outer,
-                                 struct fth_error *error)
+                                 const struct fth_tlb_sets *found, struct fth_error *error)
 {
-    enum fth_status status = note_stairs(gpu, name, found, outer, error);
+    enum fth_status status = note_stairs(gpu, name, found, error);
     if (status == FTH_OK && found->kind_count)
         status = note_ways(gpu, name, found, error);
     else if (status == FTH_OK)
@@ -165,7 +156,7 @@ static enum fth_status find_sets(struct fth_discovery *discovery, const struct f
         .l2_bytes = (uint64_t)fth_gpu_number(gpu, "l2", "size_bytes", 1 << 20)};
     enum fth_status status = fth_probe_tlb_sets(&discovery->prober, &plan, &found, error);
     if (status == FTH_OK)
-        status = note_sets(gpu, names[which], &found, which > 0, error);
+        status = note_sets(gpu, names[which], &found, error);
     else
         status = fth_note_failure(gpu, names[which], "sets", status, error);
     fth_tlb_sets_fini(&found);
@@ -205,6 +196,15 @@ static enum fth_status note_addressing(struct fth_gpu *gpu, const struct fth_spe
     const enum fth_presence one = found->patterns[FTH_PATTERN_HIT_MISS].presence;
     const enum fth_presence both = found->patterns[FTH_PATTERN_HIT_MISS_BOTH].presence;
     const bool virtual = one == FTH_ABSENT && both != FTH_PRESENT;
+    enum fth_status status = FTH_OK;
+    if (one == FTH_PRESENT)
+        status = fth_note_count(gpu, "l1", "tlb_miss_cycles",
+                                round(10 * (found->patterns[FTH_PATTERN_HIT_MISS].cycles.value -
+                                            found->patterns[FTH_PATTERN_HIT].cycles.value)) /
+                                    10,
+                                found->samples, "the second pattern less the first", error);
+    if (status != FTH_OK)
+        return status;
     return fth_note_text(gpu, "l1", "addressing", virtual ? "virtual" : "physical",
                          virtual ? "a hit takes as long whether a TLB has its page or none does"
                                  : "a hit takes longer where the first TLB does not have its page",

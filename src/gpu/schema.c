@@ -137,6 +137,7 @@ static const struct fth_attribute_def attributes[] = {
     {"overflow_pages", TLB, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
     {"overflow_missed", TLB, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
     {"addressing", L1, FTH_TEXT, FTH_RULE_CHOICE, addressings},
+    {"tlb_miss_cycles", L1, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"spectrum_patterns", L1 | L2, FTH_TEXTS, FTH_RULE_CHOICE, patterns},
     {"spectrum_cycles", L1 | L2, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
     {"latency_cycles", ELEMENTS & ~(TLB | REGISTERS), FTH_NUMBER, FTH_RULE_POSITIVE, NULL},

@@ -470,7 +470,9 @@ struct fth_tlb_sets {
     double confidence; /* that these are the sets */
     enum fth_tlb_policy policy;
     double policy_confidence;
-    struct fth_tlb_stair *stairs; /* from the entries on until all miss */
+    /* From the entries on until all miss, but the page that the samples go to: an inner level may
+     * always have it (then it does not count as a page here), or it is back when it is timed. */
+    struct fth_tlb_stair *stairs;
     size_t stair_count;
     size_t samples;
     const char *doubt;

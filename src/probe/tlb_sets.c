@@ -18,7 +18,7 @@ enum {
     SKEW = 256,
     L2_PART = 16,
     MOST_HOPS = 8192,
-    PASSES = 5,
+    PASSES = 15, /* an inner level that is not LRU has a page now and then */
     FEW_PASSES = 3,
     MANY_PAGES = 512,
     BATCH = 16,
@@ -208,15 +208,37 @@ static uint64_t count_ways(const struct fth_tlb_sets *sets)
     return ways;
 }
 
-/* A step that is lower by one than the ways: the page of the samples is in that set, and never
- * misses the first level. */
+/* The same sets, one of those of a kind with a way more. */
+static struct fth_tlb_sets with_one_more(const struct fth_tlb_sets *sets, size_t kind)
+{
+    struct fth_tlb_sets more = *sets;
+    const uint64_t ways = more.kinds[kind].ways;
+    if (--more.kinds[kind].sets == 0) {
+        for (size_t i = kind + 1; i < more.kind_count; i++)
+            more.kinds[i - 1] = more.kinds[i];
+        more.kind_count--;
+    }
+    add_kind(&more, ways + 1);
+    return more;
+}
+
+/* A step is lower by one than the ways: the page of the samples is in that set, and is always there
+ * when its load is timed. Of all sets it is the one with which they are most alike; where that may
+ * be this or that one, it stays open. */
 static void add_kept_page(struct fth_tlb_sets *sets)
 {
-    uint64_t ways = sets->kinds[sets->kind_count - 1].ways;
-    if (sets->kinds[sets->kind_count - 1].sets != 1)
-        return;
-    sets->kind_count--;
-    add_kind(sets, ways + 1);
+    size_t fewest = FTH_MOST_SET_KINDS + 1, times = 0;
+    struct fth_tlb_sets best = *sets;
+    for (size_t kind = 0; kind < sets->kind_count; kind++) {
+        const struct fth_tlb_sets more = with_one_more(sets, kind);
+        if (more.doubt || more.kind_count > fewest)
+            continue;
+        times = more.kind_count < fewest ? 1 : times + 1;
+        fewest = more.kind_count;
+        best = more;
+    }
+    if (times == 1)
+        *sets = best;
 }
 
 /* Each step that is more than a page is a set. */
@@ -233,8 +255,11 @@ static void count_steps(const struct study *study, struct fth_tlb_sets *sets)
     if (!sets->doubt && (last < 2 || !all_miss(&stairs[last - 1])))
         sets->doubt = study->steady ? "there is too little memory for all sets to overflow"
                                     : "it is not LRU, and has too many sets to tell them apart";
-    if (!sets->doubt && sets->kind_count && study->inner_entries == 0 &&
-        count_ways(sets) + 1 == study->level->entries)
+    /* An inner level that always has the page of the samples keeps it from this one. */
+    if (study->inner_entries && count_ways(sets) == study->level->entries)
+        for (size_t i = 0; i < last; i++)
+            sets->stairs[i].pages--;
+    if (!sets->doubt && sets->kind_count && count_ways(sets) + 1 == study->level->entries)
         add_kept_page(sets);
     if (!sets->doubt && count_ways(sets) != study->level->entries)
         sets->doubt = "the ways of all sets are not as many as the entries: pages fall into them "
@@ -299,6 +324,8 @@ static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_
         add_kind(sets, ways);
     if (sets->kind_count)
         sets->kinds[0].sets = entries / ways;
+    for (size_t i = 0; study->inner_entries && i < sets->stair_count; i++)
+        sets->stairs[i].pages--;
     sets->confidence = study->level->entries_confidence;
     if (ways != entries)
         sets->confidence = fmin(sets->confidence, (agree + 1.0) / (of + 2.0));
