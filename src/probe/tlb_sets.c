@@ -25,6 +25,7 @@ enum {
     REPEATS = 9,
     UNSTEADY_STAIRS = 16, /* sets of a TLB that is not LRU, at most */
     MOST_ROUNDS = 64,
+    WARM = 4,  /* passes for each page until all that fit are there, as in tlb_entries.c */
     CLEAR = 6, /* standard deviations of a load by which a miss shows in it, as in rung.c */
     LEAST_SLOPES = 3
 };
@@ -148,6 +149,7 @@ static enum fth_status count_ever(struct study *study, uint64_t pages, uint64_t 
     double times = 0, enough = 1;
     for (unsigned round = 0; round < MOST_ROUNDS && times < enough && status == FTH_OK; round++) {
         struct fth_page_walk walk = {.count = pages,
+                                     .warm = WARM * pages,
                                      .passes = fth_page_passes(pages, FTH_MOST_PAGE_PASSES)};
         status = fth_pages_walk(&study->pages, &walk, 1, error);
         if (status != FTH_OK)
