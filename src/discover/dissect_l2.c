@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Cohen's kappa from which on two times are alike: "almost perfect", Landis and Koch 1977. */
-static const double in_order = 0.8;
+/* Cohen's kappa from which on two times are alike ("almost perfect", Landis and Koch 1977), and up
+ * to which they are not ("fair"). */
+static const double in_order = 0.8, at_random = 0.4;
 /* Of a first walk, more than which is prefetched: of 2047 loads some may be disturbed. */
 static const double prefetched = 0.05;
 
@@ -154,10 +155,12 @@ static enum fth_status find_order(struct fth_discovery *discovery,
         snprintf(
             method, sizeof method,
             "whether the same lines leave when the same is done again: agreement beyond chance "
-            "%.2f, the least of five footprints",
+            "%.2f, median of five footprints",
             agreement);
-    return fth_note_text(discovery->gpu, "l2", "periodic",
-                         isnan(agreement) || agreement >= in_order ? "yes" : "no", method, error);
+    if (agreement < in_order && agreement > at_random)
+        return fth_note_unknown(discovery->gpu, "l2", "periodic", method, error);
+    return fth_note_text(discovery->gpu, "l2", "periodic", agreement <= at_random ? "no" : "yes",
+                         method, error);
 }
 
 enum fth_status fth_dissect_l2_map(struct fth_discovery *discovery, struct fth_error *error)

@@ -274,6 +274,9 @@ struct fth_l2_map_plan {
 enum fth_home { FTH_HOME_UNKNOWN, FTH_HOME_NEAR, FTH_HOME_FAR };
 /* Of a line that was timed after a touch of seven tenths of the L2. */
 enum fth_home fth_home_of(uint32_t cycles, const struct fth_l2_map_plan *plan);
+/* Of a row of such lines; those that something disturbed are unknown. */
+void fth_find_homes(const uint32_t *cycles, size_t count, const struct fth_l2_map_plan *plan,
+                    uint8_t *homes);
 
 /* How the homes of two rows of lines, or of one row as two SMs see it, are related. */
 enum fth_relation {
@@ -282,8 +285,8 @@ enum fth_relation {
     FTH_RELATION_OPPOSITE,
     FTH_RELATION_MIXED
 };
-/* Rows of enum fth_home. */
-enum fth_relation fth_decide_relation(const uint8_t *a, const uint8_t *b, size_t count);
+/* Rows of enum fth_home, of which so few may be wrong. */
+enum fth_relation fth_decide_relation(const uint8_t *a, const uint8_t *b, size_t count, double few);
 
 /* Bits of the address, up to those within a page: a line's home is the parity of those in `mask`
  * where none is in `mixed`, which change it in some places and not in others. */
