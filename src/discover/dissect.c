@@ -279,6 +279,14 @@ static void tell_series(const struct table *table, const struct fth_replacement 
     table->options->series(table->options->user, &series);
 }
 
+/* Whether the misses of one pass are those of the next. */
+static enum fth_status note_periodic(const struct table *table, struct fth_error *error)
+{
+    return fth_note_text(
+        table->discovery->gpu, table->element, "periodic", table->repeats ? "yes" : "no",
+        "whether the same loads miss in every pass over one line more than fits", error);
+}
+
 static enum fth_status find_policy(struct table *table, const struct fth_structure *structure,
                                    struct fth_replacement *policy, struct fth_error *error)
 {
@@ -353,8 +361,10 @@ static enum fth_status dissect_cache(struct table *table, struct fth_error *erro
         *error = fault;
     if (status == FTH_OK)
         status = find_policy(table, &structure, &policy, error);
-    if (status == FTH_OK && table->overflow.count)
+    if (status == FTH_OK && table->overflow.count) {
         tell_series(table, &policy);
+        status = note_periodic(table, error);
+    }
     fth_structure_fini(&structure);
     fth_replacement_fini(&policy);
     fth_overflow_fini(&table->overflow);
@@ -451,8 +461,8 @@ static const char *same_cache(const struct fth_discovery *discovery, size_t inde
 static enum fth_status repeat_structure(const struct table *table, const char *from,
                                         struct fth_error *error)
 {
-    static const char *const names[] = {"size_bytes", "sets",   "ways",       "set_ways",
-                                        "index",      "policy", "way_weights"};
+    static const char *const names[] = {"size_bytes", "sets",   "ways",        "set_ways",
+                                        "index",      "policy", "way_weights", "periodic"};
     struct fth_gpu *gpu = table->discovery->gpu;
     char method[80];
     snprintf(method, sizeof method, "one cache with %s", from);
