@@ -15,6 +15,7 @@
  *   fingerprint.c  by what to know it again       sets.c      sets and ways of a cache
  *   mapping.c   which lines share a set            policy.c    which line is replaced
  *   series.c    a cache that overflows by one line, load by load; l2_sets.c, sets of an L2
+ *   sets_test.c whether sets and ways hold
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
