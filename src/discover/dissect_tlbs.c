@@ -93,6 +93,11 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
     static const char method[] =
         "all pages that fit, the first one again, one page more: which one is gone";
     const bool unsteady = found->policy == FTH_TLB_UNSTEADY;
+    if (found->policy == FTH_TLB_POLICY_UNKNOWN)
+        return fth_note_unknown(gpu, name, "policy",
+                                "which page goes was not seen: there is too little memory, or the "
+                                "level before this one holds too many of its pages",
+                                error);
     enum fth_status status =
         fth_note_text(gpu, name, "periodic", unsteady ? "no" : "yes",
                       "whether the same pages miss in every pass over more than fit", error);
@@ -102,11 +107,6 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
         return fth_note_unknown(gpu, name, "policy",
                                 "not LRU: other pages miss in each pass over more than fit; which "
                                 "policy that is was not looked for",
-                                error);
-    if (found->policy == FTH_TLB_POLICY_UNKNOWN)
-        return fth_note_unknown(gpu, name, "policy",
-                                "the oldest page goes, but by use or by arrival was not seen: "
-                                "there is too little memory, or no page is gone",
                                 error);
     struct fth_gpu_section *section;
     struct fth_attribute policy = fth_attribute_make("policy", FTH_TEXT);

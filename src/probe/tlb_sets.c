@@ -25,7 +25,8 @@ enum {
     REPEATS = 9,
     UNSTEADY_STAIRS = 16, /* sets of a TLB that is not LRU, at most */
     MOST_ROUNDS = 64,
-    WARM = 4,  /* passes for each page until all that fit are there, as in tlb_entries.c */
+    WARM = 4, /* passes for each page until all that fit are there, as in tlb_entries.c */
+    INNER_TIMES = 3,
     CLEAR = 6, /* standard deviations of a load by which a miss shows in it, as in rung.c */
     LEAST_SLOPES = 3
 };
@@ -422,6 +423,9 @@ static enum fth_status judge_policy(const struct study *study, const struct fth_
 static enum fth_status find_policy(const struct study *study, struct fth_tlb_sets *sets,
                                    struct fth_error *error)
 {
+    /* An inner level that has many of the pages keeps from this one that they are used again. */
+    if (study->level->entries < INNER_TIMES * study->inner_entries)
+        return FTH_OK;
     if (!study->steady) {
         sets->policy = FTH_TLB_UNSTEADY;
         sets->policy_confidence = study->level->entries_confidence;
@@ -444,6 +448,31 @@ static enum fth_status find_policy(const struct study *study, struct fth_tlb_set
 
 /* ---- all of it ---- */
 
+/* All walks, with room for them. */
+static enum fth_status climb_anyhow(struct study *study, struct fth_tlb_sets *sets,
+                                    struct fth_error *error)
+{
+    sets->stairs = calloc(FTH_MOST_STAIRS, sizeof *sets->stairs);
+    if (!sets->stairs)
+        return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
+    return study->steady ? climb(study, sets, error) : climb_unsteadily(study, sets, error);
+}
+
+/* The same once more: where a step is a set, it must be the same step. */
+static enum fth_status climb_again(struct study *study, struct fth_tlb_sets *sets,
+                                   struct fth_error *error)
+{
+    struct fth_tlb_sets again = {0};
+    enum fth_status status = climb_anyhow(study, &again, error);
+    bool same = again.stair_count == sets->stair_count;
+    for (size_t i = 0; i < sets->stair_count && same; i++)
+        same = again.stairs[i].missing == sets->stairs[i].missing;
+    if (!same)
+        sets->doubt = "other pages miss when it is done again: something disturbs";
+    fth_tlb_sets_fini(&again);
+    return status;
+}
+
 static enum fth_status examine(struct study *study, struct fth_tlb_sets *sets,
                                struct fth_error *error)
 {
@@ -451,12 +480,11 @@ static enum fth_status examine(struct study *study, struct fth_tlb_sets *sets,
     const uint64_t entries = study->level->entries;
     const uint64_t few = study->inner_entries ? study->inner_entries : entries;
     fth_pages_fit(&study->pages, least(few, entries) / 2);
-    sets->stairs = calloc(FTH_MOST_STAIRS, sizeof *sets->stairs);
-    if (!sets->stairs)
-        return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
     enum fth_status status = learn(study, least(few, entries) / 2, error);
     if (status == FTH_OK)
-        status = study->steady ? climb(study, sets, error) : climb_unsteadily(study, sets, error);
+        status = climb_anyhow(study, sets, error);
+    if (status == FTH_OK && entries <= MANY_PAGES)
+        status = climb_again(study, sets, error);
     if (status == FTH_OK)
         status = count_sets(study, sets, error);
     return status == FTH_OK ? find_policy(study, sets, error) : status;
