@@ -11,7 +11,7 @@
 /* Memory that may be taken, as for finding the TLBs. */
 static const double memory_part = 0.7;
 /* Walks that are kept, at most: the first ones tell small sets, the last one that all miss. */
-enum { MOST_KEPT = 48, MOST_SETS = 256 };
+enum { MOST_KEPT = 48, MOST_SETS = 256, MOST_PAGES = 6000 /* lines that any L2 holds */ };
 
 static const char *const names[FTH_MOST_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
 
@@ -19,6 +19,11 @@ static const char sets_method[] =
     "how many pages miss with each page more than fit: all of a set, one set after the other";
 
 /* ---- what is known ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
 
 static uint64_t whole(const struct fth_gpu *gpu, const char *element, const char *attribute)
 {
@@ -240,21 +245,31 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
                                      struct fth_error *error)
 {
     struct fth_gpu *gpu = discovery->gpu;
-    const bool two = tlbs->count > 1 && tlbs->levels[1].entries;
-    const uint64_t page = tlbs->levels[0].page_bytes, second = tlbs->levels[1].page_bytes;
-    const struct fth_spectrum_plan plan = {
-        .path = path,
-        .carveout_percent = path == FTH_PATH_CA ? 0 : -1,
-        .page_bytes = two && second > page ? second : page,
-        .first_entries = tlbs->levels[0].entries,
-        .last_entries = two ? tlbs->levels[1].entries : 0,
-        .two_homes = two_homes,
-        .held_lines = path == FTH_PATH_CA ? half_of_l1(gpu) : 0,
-        .most_bytes = (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * memory_part)};
+    const struct fth_tlb_level *first = &tlbs->levels[0], *second = &tlbs->levels[1];
+    const bool two = tlbs->count > 1 && second->page_bytes;
+    const uint64_t page =
+        two && second->page_bytes > first->page_bytes ? second->page_bytes : first->page_bytes;
+    const uint64_t most = (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * memory_part);
+    /* Where it is not known how many pages the second one has, as many as there is memory for. */
+    const uint64_t all = least(most / page * 3 / 4, MOST_PAGES);
+    const struct fth_spectrum_plan plan = {.path = path,
+                                           .carveout_percent = path == FTH_PATH_CA ? 0 : -1,
+                                           .page_bytes = page,
+                                           .first_entries = first->entries,
+                                           .last_entries = !two              ? 0
+                                                           : second->entries ? second->entries
+                                                                             : all,
+                                           .two_homes = two_homes,
+                                           .held_lines = path == FTH_PATH_CA ? half_of_l1(gpu) : 0,
+                                           .most_bytes = most};
     struct fth_spectrum found;
     enum fth_status status = fth_probe_spectrum(&discovery->prober, &plan, &found, error);
     if (status != FTH_OK)
         return fth_note_failure(gpu, element, "spectrum_cycles", status, error);
+    if (path == FTH_PATH_CG && two && second->entries == 0 &&
+        found.patterns[FTH_PATTERN_HIT_MISS_BOTH].presence != FTH_PRESENT)
+        return fth_note_unknown(gpu, element, "spectrum_cycles",
+                                "memory does not show what the second TLB does not have", error);
     status = note_patterns(gpu, element, &found, discovery->l2_overhead_cycles, error);
     if (status == FTH_OK && path == FTH_PATH_CA)
         status = note_addressing(gpu, &found, error);

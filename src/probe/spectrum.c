@@ -35,6 +35,12 @@ static const double switch_part = 0.25;
 /* Where the samples of a step begin, in the order of the steps. */
 enum part { PART_TOUCH, PART_AGAIN, PART_TWICE, PART_OTHER, PART_FIRST, PARTS };
 
+/* Which one shows a pattern; the first touch is looked at by itself. */
+static const enum part parts[FTH_PATTERNS] = {[FTH_PATTERN_HIT] = PART_FIRST,
+                                              [FTH_PATTERN_HIT_MISS] = PART_TWICE,
+                                              [FTH_PATTERN_HIT_MISS_BOTH] = PART_AGAIN,
+                                              [FTH_PATTERN_COLD] = PART_OTHER};
+
 struct study {
     const struct fth_spectrum_plan *plan;
     uint64_t stride;
@@ -146,10 +152,18 @@ static double cold_quantile(const struct study *study)
     return study->plan->two_homes ? 0.25 : 0.5;
 }
 
-/* How much more the same lines cost in one part than in another. */
-static enum fth_status compare(const struct study *study, enum part more, enum part less,
+/* How much more lines cost in one part than in another: the same lines, but for an L1, in which all
+ * are as near, and which may lose a few for other reasons. */
+static enum fth_status compare(const struct study *study, const struct fth_spectrum *spectrum,
+                               enum fth_pattern more_pattern, enum fth_pattern less_pattern,
                                double *difference, struct fth_error *error)
 {
+    if (study->plan->path == FTH_PATH_CA) {
+        *difference = spectrum->patterns[more_pattern].cycles.value -
+                      spectrum->patterns[less_pattern].cycles.value;
+        return FTH_OK;
+    }
+    const enum part more = parts[more_pattern], less = parts[less_pattern];
     double differences[FEW];
     size_t count = 0;
     enum fth_status status = FTH_OK;
@@ -225,10 +239,6 @@ static enum fth_presence presence_of(double difference)
 static enum fth_status evaluate(const struct study *study, struct fth_spectrum *spectrum,
                                 struct fth_error *error)
 {
-    static const enum part parts[FTH_PATTERNS] = {[FTH_PATTERN_HIT] = PART_FIRST,
-                                                  [FTH_PATTERN_HIT_MISS] = PART_TWICE,
-                                                  [FTH_PATTERN_HIT_MISS_BOTH] = PART_AGAIN,
-                                                  [FTH_PATTERN_COLD] = PART_OTHER};
     enum fth_status status = FTH_OK;
     for (int i = FTH_PATTERN_HIT; i <= FTH_PATTERN_COLD && status == FTH_OK; i++) {
         status = gather(study, parts[i], error);
@@ -241,9 +251,10 @@ static enum fth_status evaluate(const struct study *study, struct fth_spectrum *
         status = note_first_touch(study, spectrum, error);
     double one = 0, both = 0;
     if (status == FTH_OK)
-        status = compare(study, PART_TWICE, PART_FIRST, &one, error);
+        status = compare(study, spectrum, FTH_PATTERN_HIT_MISS, FTH_PATTERN_HIT, &one, error);
     if (status == FTH_OK)
-        status = compare(study, PART_AGAIN, PART_TWICE, &both, error);
+        status =
+            compare(study, spectrum, FTH_PATTERN_HIT_MISS_BOTH, FTH_PATTERN_HIT_MISS, &both, error);
     const bool two = study->plan->last_entries > 0;
     const double cold = spectrum->patterns[FTH_PATTERN_COLD].cycles.value;
     spectrum->patterns[FTH_PATTERN_HIT].presence = FTH_PRESENT;

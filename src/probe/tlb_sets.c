@@ -28,7 +28,8 @@ enum {
     WARM = 4, /* passes for each page until all that fit are there, as in tlb_entries.c */
     INNER_TIMES = 3,
     CLEAR = 6, /* standard deviations of a load by which a miss shows in it, as in rung.c */
-    LEAST_SLOPES = 3
+    LEAST_SLOPES = 3,
+    LATER = 8 /* a part of all pages more */
 };
 /* The logarithm of how sure it is that every page that can miss has done so. */
 static const double all_seen = 5;
@@ -279,19 +280,19 @@ static bool is_one_set(const struct fth_tlb_sets *sets)
 }
 
 /* The misses that each page more adds, where not all sets overflow yet: the median over walks of
- * how much they rose from the one before. */
+ * how much they rose from the one before. Where a hash makes some sets overflow early, as many
+ * pages more change nothing at first: only the later walks count. */
 static enum fth_status find_slope(const struct fth_tlb_sets *sets, double *slope,
                                   struct fth_error *error)
 {
     double slopes[FTH_MOST_STAIRS];
     size_t count = 0;
     *slope = NAN;
-    for (size_t i = 1; i < sets->stair_count && !all_miss(&sets->stairs[i]); i++) {
-        const struct fth_tlb_stair *from = &sets->stairs[i - 1], *to = from + 1;
-        if (from->missing > 0)
-            slopes[count++] = ((double)to->missing - (double)from->missing) /
-                              ((double)to->pages - (double)from->pages);
-    }
+    const struct fth_tlb_stair *first = sets->stairs, *last = first + sets->stair_count - 1;
+    for (const struct fth_tlb_stair *to = first + 1; to <= last && !all_miss(to); to++)
+        if (LATER * (to[-1].pages - first->pages) >= last->pages - first->pages)
+            slopes[count++] = ((double)to->missing - (double)to[-1].missing) /
+                              ((double)to->pages - (double)to[-1].pages);
     return count < LEAST_SLOPES ? FTH_OK : fth_quantile_f64(slopes, count, 0.5, slope, error);
 }
 
