@@ -1,4 +1,5 @@
-/* fathom dissect: sets, ways, index and replacement of caches. */
+/* fathom dissect: sets, ways, index and replacement of caches and TLBs, the spectrum of latencies.
+ */
 #include "cli.h"
 
 #include <stdlib.h>
@@ -167,20 +168,30 @@ static const struct cli_example examples[] = {
     {"fathom dissect l1 --device sim:gtx560ti", "an L1 that does not replace the oldest line"},
     {"fathom dissect texture --json", "the description, with sets, ways, index and policy"},
     {"fathom dissect l1 --series l1.csv", "every load, to look at by yourself"},
+    {"fathom dissect l1 tlb_l1 tlb_l2 --device sim:gtx980",
+     "TLBs, what a miss of them costs, and whether L1 needs them"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_dissect = {
     "dissect",
-    "find sets, ways, mapping and replacement of caches",
+    "find sets, ways, mapping and replacement of caches and TLBs",
     "[OPTION]... [ELEMENT]...",
     "Takes caches apart: how many sets and ways, which address bits choose the set, and which\n"
     "line is replaced, by overflowing them line by line and looking at every single load. For\n"
     "people there is a table, and of each cache the loads that miss as a strip; of a cache\n"
     "that chooses a way by chance, also how often each way is chosen.\n"
     "\n"
-    "An ELEMENT is l1, texture, readonly, constant_l1, constant_l15 or l2; without one all are\n"
-    "dissected. What cannot be found out is said with the reason, and the exit code is 4\n"
+    "Of the L2 it is also found which address bits choose the partition that a line is at home\n"
+    "in, which partition each SM is near to, whether memory sends more than is asked for, and\n"
+    "whether lines leave in an order. Of TLBs it is shown how many pages miss with each page\n"
+    "more than fit; and then what a load takes in each of six patterns: in the cache or not,\n"
+    "its page in the first TLB, in the second, or in none, and its page table not active. No\n"
+    "pattern of a TLB on a hit in L1 means that L1 is addressed virtually.\n"
+    "\n"
+    "An ELEMENT is l1, texture, readonly, constant_l1, constant_l15, l2, tlb_l1, tlb_l2 or\n"
+    "tlb_l3; without one all are dissected. What cannot be found out is said with the reason, and "
+    "the exit code is 4\n"
     "where it was asked for by name. Ctrl-C ends the measuring and shows what is complete.",
     options,
     examples,

@@ -20,7 +20,7 @@ complete -c fathom -n '__fish_seen_subcommand_from topo' -l record -r -F -d "kee
 complete -c fathom -n '__fish_seen_subcommand_from topo' -l thorough -d "more repeats for bandwidths, and those of a simulated GPU, too"
 complete -c fathom -n '__fish_seen_subcommand_from topo' -l verbose -s v -d "say on stderr how long each part took"
 complete -c fathom -n '__fish_seen_subcommand_from topo' -l help -s h -d "this help"
-complete -c fathom -n '__fish_use_subcommand' -a dissect -d "find sets, ways, mapping and replacement of caches"
+complete -c fathom -n '__fish_use_subcommand' -a dissect -d "find sets, ways, mapping and replacement of caches and TLBs"
 complete -c fathom -n '__fish_seen_subcommand_from dissect' -f -a "(__fish_append , l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers)"
 complete -c fathom -n '__fish_seen_subcommand_from dissect' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "which GPU; otherwise the first one here or, where there is none, sim:h200"
 complete -c fathom -n '__fish_seen_subcommand_from dissect' -l json -d "the same as --format json"

@@ -5,7 +5,7 @@
  *   arith.c    arithmetic             banks.c    shared memory under bank conflicts
  *   atomics.c  atomic operations      global.c   memory by CTAs, their size and ILP
  *   stream.c   STREAM's kernels       link.c     copies from and to the host
- *   atomics.c  atomic operations      shared.c   throughput of shared memory
+ *   shared.c   throughput of shared memory
  *   scaling.c  bandwidth of caches by the number of blocks
  *   latency.c  latency by footprint   describe.c what of it belongs into the GPU's description
  */

@@ -42,33 +42,43 @@ static enum fth_status check_only(const char *only, struct fth_error *error)
     return FTH_OK;
 }
 
+enum fth_status fth_discovery_run(struct fth_discovery *discovery,
+                                  const struct fth_discover_options *options,
+                                  struct fth_error *error)
+{
+    struct fth_device *device = discovery->prober.device;
+    discovery->prober.log = options->log;
+    discovery->only = options->only;
+    enum fth_status status = check_only(options->only, error);
+    if (status == FTH_OK)
+        status = fth_gpu_create(&discovery->gpu, error);
+    if (status == FTH_OK)
+        status = fth_device_describe(device, discovery->gpu, error);
+    if (status == FTH_OK) {
+        const struct fth_attribute *sms = fth_gpu_attribute(discovery->gpu, "device", "sms");
+        discovery->prober.sms = sms && sms->number >= 1 ? (size_t)sms->number : 1;
+        /* Every access of a stream is simulated one by one: only if that is asked for, and then
+         * not more often than need be. */
+        const char *backend = fth_gpu_text(discovery->gpu, "device", "backend");
+        const bool simulated = backend && strcmp(backend, "simulated") == 0;
+        discovery->no_bandwidth = discovery->no_bandwidth || (!options->thorough && simulated);
+        discovery->thorough = options->thorough && !simulated;
+    }
+    for (size_t i = 0; i < FTH_COUNT(stages) && status == FTH_OK; i++)
+        status = stages[i](discovery, error);
+    if (status != FTH_OK && status != FTH_INTERRUPTED) {
+        fth_gpu_destroy(discovery->gpu);
+        discovery->gpu = NULL;
+    }
+    return status;
+}
+
 enum fth_status fth_discover(struct fth_device *device, const struct fth_discover_options *options,
                              struct fth_gpu **gpu, struct fth_error *error)
 {
-    struct fth_discovery discovery = {.prober = {.device = device, .log = options->log},
-                                      .only = options->only};
-    *gpu = NULL;
-    enum fth_status status = check_only(options->only, error);
-    if (status == FTH_OK)
-        status = fth_gpu_create(&discovery.gpu, error);
-    if (status == FTH_OK)
-        status = fth_device_describe(device, discovery.gpu, error);
-    if (status == FTH_OK) {
-        const struct fth_attribute *sms = fth_gpu_attribute(discovery.gpu, "device", "sms");
-        discovery.prober.sms = sms && sms->number >= 1 ? (size_t)sms->number : 1;
-        /* Every access of a stream is simulated one by one: only if that is asked for, and then
-         * not more often than need be. */
-        const char *backend = fth_gpu_text(discovery.gpu, "device", "backend");
-        const bool simulated = backend && strcmp(backend, "simulated") == 0;
-        discovery.no_bandwidth = !options->thorough && simulated;
-        discovery.thorough = options->thorough && !simulated;
-    }
-    for (size_t i = 0; i < FTH_COUNT(stages) && status == FTH_OK; i++)
-        status = stages[i](&discovery, error);
+    struct fth_discovery discovery = {.prober = {.device = device}};
+    enum fth_status status = fth_discovery_run(&discovery, options, error);
     fth_log_progress(options->log, "done", 1);
-    if (status == FTH_OK || status == FTH_INTERRUPTED)
-        *gpu = discovery.gpu;
-    else
-        fth_gpu_destroy(discovery.gpu);
+    *gpu = discovery.gpu;
     return status;
 }

@@ -6,6 +6,8 @@
  *   gates.c     what cannot be true             beyond.c  L2, memory
  *   rates.c     bandwidth                       tlbs.c    TLBs
  *   carveout.c  L1 beside shared memory
+ *   dissect.c   what was found is taken apart: caches; dissect_tlbs.c, TLBs and the spectrum of
+ *               latencies; dissect_l2.c, homes, sides, prefetching and order of the L2
  */
 #ifndef FTH_DISCOVER_H
 #define FTH_DISCOVER_H
@@ -25,6 +27,12 @@ struct fth_discovery {
 
 bool fth_discovery_wants(const struct fth_discovery *discovery, const char *element);
 
+/* Describes the device and goes through the stages. The description, as far as it came, is in
+ * discovery->gpu where all went well or it was interrupted. */
+FTH_MUST_USE enum fth_status fth_discovery_run(struct fth_discovery *discovery,
+                                               const struct fth_discover_options *options,
+                                               struct fth_error *error);
+
 /* ---- the stages ---- */
 
 typedef enum fth_status fth_stage(struct fth_discovery *discovery, struct fth_error *error);
@@ -34,6 +42,9 @@ fth_stage fth_discover_l2_latency, fth_discover_sm, fth_discover_shared, fth_dis
 /* Figures that cannot be true are measured again and, where that does not help, taken out, with the
  * reason. */
 fth_stage fth_discover_gates;
+
+/* Taking apart what the stages found. */
+fth_stage fth_dissect_tlbs, fth_dissect_l2_map;
 
 /* ---- note.c ---- */
 
@@ -77,6 +88,11 @@ const char *fth_note_agreement(const struct fth_discovery *discovery, double lat
 FTH_MUST_USE enum fth_status fth_note_text(struct fth_gpu *gpu, const char *element,
                                            const char *attribute, const char *text,
                                            const char *method, struct fth_error *error);
+/* A list of numbers. */
+FTH_MUST_USE enum fth_status fth_note_numbers(struct fth_gpu *gpu, const char *element,
+                                              const char *attribute, const double *numbers,
+                                              size_t count, double confidence, size_t samples,
+                                              const char *method, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_note_texts(struct fth_gpu *gpu, const char *element,
                                             const char *attribute, const char *const *texts,
                                             size_t count, double confidence, const char *method,

@@ -21,11 +21,11 @@ static const struct {
     {"constant_l1", FTH_PATH_CONSTANT, -1},
     {"constant_l15", FTH_PATH_CONSTANT, -1},
 };
-enum { CACHES = sizeof caches / sizeof caches[0] };
+enum { CACHES = sizeof caches / sizeof caches[0], LATER = 3 /* L2, TLBs, done */ };
 
 bool fth_can_dissect(const char *element)
 {
-    if (strcmp(element, "l2") == 0)
+    if (strcmp(element, "l2") == 0 || strncmp(element, "tlb_", 4) == 0)
         return true;
     for (size_t i = 0; i < CACHES; i++)
         if (strcmp(caches[i].element, element) == 0)
@@ -279,6 +279,14 @@ static void tell_series(const struct table *table, const struct fth_replacement 
     table->options->series(table->options->user, &series);
 }
 
+/* Whether the misses of one pass are those of the next. */
+static enum fth_status note_periodic(const struct table *table, struct fth_error *error)
+{
+    return fth_note_text(
+        table->discovery->gpu, table->element, "periodic", table->repeats ? "yes" : "no",
+        "whether the same loads miss in every pass over one line more than fits", error);
+}
+
 static enum fth_status find_policy(struct table *table, const struct fth_structure *structure,
                                    struct fth_replacement *policy, struct fth_error *error)
 {
@@ -353,8 +361,10 @@ static enum fth_status dissect_cache(struct table *table, struct fth_error *erro
         *error = fault;
     if (status == FTH_OK)
         status = find_policy(table, &structure, &policy, error);
-    if (status == FTH_OK && table->overflow.count)
+    if (status == FTH_OK && table->overflow.count) {
         tell_series(table, &policy);
+        status = note_periodic(table, error);
+    }
     fth_structure_fini(&structure);
     fth_replacement_fini(&policy);
     fth_overflow_fini(&table->overflow);
@@ -429,7 +439,7 @@ static const char *wanted(const struct fth_dissect_options *options, char *list,
     for (size_t i = 0; i < CACHES && used < size; i++)
         used += (size_t)snprintf(list + used, size - used, "%s%s", i ? "," : "", caches[i].element);
     if (used < size)
-        snprintf(list + used, size - used, ",l2");
+        snprintf(list + used, size - used, ",l2,tlb_l1,tlb_l2,tlb_l3");
     return list;
 }
 
@@ -451,8 +461,8 @@ static const char *same_cache(const struct fth_discovery *discovery, size_t inde
 static enum fth_status repeat_structure(const struct table *table, const char *from,
                                         struct fth_error *error)
 {
-    static const char *const names[] = {"size_bytes", "sets",   "ways",       "set_ways",
-                                        "index",      "policy", "way_weights"};
+    static const char *const names[] = {"size_bytes", "sets",   "ways",        "set_ways",
+                                        "index",      "policy", "way_weights", "periodic"};
     struct fth_gpu *gpu = table->discovery->gpu;
     char method[80];
     snprintf(method, sizeof method, "one cache with %s", from);
@@ -488,13 +498,21 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
             continue;
         char what[64];
         snprintf(what, sizeof what, "dissect %s", caches[i].element);
-        fth_log_progress(options->log, what, (double)(i + 1) / (CACHES + 1));
+        fth_log_progress(options->log, what, (double)(i + 1) / (CACHES + LATER));
         const char *same = same_cache(discovery, i);
         status = same ? repeat_structure(&table, same, error) : dissect_cache(&table, error);
     }
     struct table l2 = {.discovery = discovery, .options = options, .element = "l2"};
-    if (status == FTH_OK && fth_discovery_wants(discovery, "l2"))
+    if (status == FTH_OK && fth_discovery_wants(discovery, "l2")) {
+        fth_log_progress(options->log, "dissect l2", (CACHES + 1.0) / (CACHES + LATER));
         status = dissect_l2(&l2, error);
+        if (status == FTH_OK)
+            status = fth_dissect_l2_map(discovery, error);
+    }
+    if (status == FTH_OK) {
+        fth_log_progress(options->log, "dissect TLBs", (CACHES + 2.0) / (CACHES + LATER));
+        status = fth_dissect_tlbs(discovery, error);
+    }
     return status;
 }
 
@@ -504,17 +522,16 @@ enum fth_status fth_dissect(struct fth_device *device, const struct fth_dissect_
     char list[256];
     const struct fth_discover_options first = {.only = wanted(options, list, sizeof list),
                                                .log = options->log};
-    enum fth_status status = fth_discover(device, &first, gpu, error);
-    if (status != FTH_OK)
-        return status;
-    struct fth_discovery discovery = {
-        .prober = {.device = device, .log = options->log}, .gpu = *gpu, .only = options->only};
-    discovery.prober.sms = (size_t)fmax(fth_gpu_number(*gpu, "device", "sms", 1), 1);
-    status = dissect_all(&discovery, options, error);
+    struct fth_discovery discovery = {.prober = {.device = device}, .no_bandwidth = true};
+    enum fth_status status = fth_discovery_run(&discovery, &first, error);
+    discovery.only = options->only;
+    if (status == FTH_OK)
+        status = dissect_all(&discovery, options, error);
     fth_log_progress(options->log, "done", 1);
     if (status != FTH_OK && status != FTH_INTERRUPTED) {
-        fth_gpu_destroy(*gpu);
-        *gpu = NULL;
+        fth_gpu_destroy(discovery.gpu);
+        discovery.gpu = NULL;
     }
+    *gpu = discovery.gpu;
     return status;
 }

@@ -95,7 +95,7 @@ enum fth_status fth_note_sure(struct fth_gpu *gpu, const char *element, const ch
                            error);
 }
 
-/* A text or a list of them. */
+/* A text or a list. */
 static enum fth_status note_words(struct fth_gpu *gpu, const char *element,
                                   struct fth_attribute *attribute, const char *method,
                                   struct fth_error *error)
@@ -112,6 +112,18 @@ enum fth_status fth_note_text(struct fth_gpu *gpu, const char *element, const ch
 {
     struct fth_attribute made = fth_attribute_make(attribute, FTH_TEXT);
     made.text = text;
+    return note_words(gpu, element, &made, method, error);
+}
+
+enum fth_status fth_note_numbers(struct fth_gpu *gpu, const char *element, const char *attribute,
+                                 const double *numbers, size_t count, double confidence,
+                                 size_t samples, const char *method, struct fth_error *error)
+{
+    struct fth_attribute made = fth_attribute_make(attribute, FTH_NUMBERS);
+    made.numbers = numbers;
+    made.count = count;
+    made.confidence = confidence;
+    made.samples = samples ? (double)samples : NAN;
     return note_words(gpu, element, &made, method, error);
 }
 

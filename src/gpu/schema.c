@@ -43,6 +43,8 @@ enum { NOT_ELEMENTS = 2 };
 static const char *const scopes[] = {"sm", "gpc", "gpu", NULL};
 static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted", NULL};
 static const char *const cached[] = {"global", "local", NULL};
+static const char *const addressings[] = {"virtual", "physical", NULL};
+static const char *const patterns[] = {"P1", "P2", "P3", "P4", "P5", "P6", NULL};
 static const char *const flags[] = {"yes", "no", NULL};
 
 static const struct fth_attribute_def attributes[] = {
@@ -137,6 +139,13 @@ static const struct fth_attribute_def attributes[] = {
     {"index", CACHE | TLB, FTH_TEXT, FTH_RULE_INDEX, NULL},
     {"policy", CACHE | ICACHE | TLB, FTH_TEXT, FTH_RULE_CHOICE, policies},
     {"way_weights", CACHE | TLB, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
+    {"periodic", CACHE | TLB, FTH_TEXT, FTH_RULE_CHOICE, flags},
+    {"overflow_pages", TLB, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
+    {"overflow_missed", TLB, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
+    {"addressing", L1, FTH_TEXT, FTH_RULE_CHOICE, addressings},
+    {"tlb_miss_cycles", L1, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"spectrum_patterns", L1 | L2, FTH_TEXTS, FTH_RULE_CHOICE, patterns},
+    {"spectrum_cycles", L1 | L2, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
     {"latency_cycles", ELEMENTS & ~(TLB | REGISTERS), FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"latency_ns", ELEMENTS & ~(TLB | REGISTERS), FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"far_latency_cycles", L2 | CLUSTER | MEMORY, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
@@ -151,6 +160,8 @@ static const struct fth_attribute_def attributes[] = {
     {"partitions", L2, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"slices", L2, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"home_mask", L2, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
+    {"partition_by_sm", L2, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
+    {"prefetched_part", L2, FTH_NUMBER, FTH_RULE_FRACTION, NULL},
     {"max_persisting_bytes", L2, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"max_window_bytes", L2, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"banks", CACHE | SHARED, FTH_NUMBER, FTH_RULE_COUNT, NULL},

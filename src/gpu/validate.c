@@ -246,6 +246,34 @@ static enum fth_status check_replacement(const struct check *check)
     return FTH_OK;
 }
 
+/* Lists that go together are of one length. */
+static enum fth_status check_lists(const struct check *check)
+{
+    static const char *const pairs[][2] = {{"overflow_pages", "overflow_missed"},
+                                           {"spectrum_patterns", "spectrum_cycles"}};
+    const char *section = check->section->name;
+    for (size_t i = 0; i < FTH_COUNT(pairs); i++) {
+        const struct fth_attribute *a = fth_gpu_attribute(check->gpu, section, pairs[i][0]);
+        const struct fth_attribute *b = fth_gpu_attribute(check->gpu, section, pairs[i][1]);
+        const size_t first = a ? a->count : 0, second = b ? b->count : 0;
+        if (first != second)
+            return refuse(check, pairs[i][0], "lists %zu, but %s %zu", first, pairs[i][1], second);
+    }
+    const struct fth_attribute *pages = fth_gpu_attribute(check->gpu, section, "overflow_pages");
+    const struct fth_attribute *missed = fth_gpu_attribute(check->gpu, section, "overflow_missed");
+    for (size_t i = 0; pages && i < pages->count; i++)
+        if (missed->numbers[i] > pages->numbers[i])
+            return refuse(check, "overflow_missed", "%.0f of %.0f pages", missed->numbers[i],
+                          pages->numbers[i]);
+    const struct fth_attribute *sides = fth_gpu_attribute(check->gpu, section, "partition_by_sm");
+    const double partitions = number(check, "partitions");
+    for (size_t i = 0; sides && i < sides->count; i++)
+        if (sides->numbers[i] >= partitions)
+            return refuse(check, "partition_by_sm", "%.0f, but there are %.0f partitions",
+                          sides->numbers[i], partitions);
+    return FTH_OK;
+}
+
 static enum fth_status check_relations(const struct check *check)
 {
     static const struct {
@@ -273,6 +301,8 @@ static enum fth_status check_relations(const struct check *check)
         status = check_structure(check);
     if (status == FTH_OK)
         status = check_replacement(check);
+    if (status == FTH_OK)
+        status = check_lists(check);
     return status;
 }
 

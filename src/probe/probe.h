@@ -15,6 +15,7 @@
  *   fingerprint.c  by what to know it again       sets.c      sets and ways of a cache
  *   mapping.c   which lines share a set            policy.c    which line is replaced
  *   series.c    a cache that overflows by one line, load by load; l2_sets.c, sets of an L2
+ *   sets_test.c whether sets and ways hold
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H
@@ -275,6 +276,9 @@ struct fth_l2_map_plan {
 enum fth_home { FTH_HOME_UNKNOWN, FTH_HOME_NEAR, FTH_HOME_FAR };
 /* Of a line that was timed after a touch of seven tenths of the L2. */
 enum fth_home fth_home_of(uint32_t cycles, const struct fth_l2_map_plan *plan);
+/* Of a row of such lines; those that something disturbed are unknown. */
+void fth_find_homes(const uint32_t *cycles, size_t count, const struct fth_l2_map_plan *plan,
+                    uint8_t *homes);
 
 /* How the homes of two rows of lines, or of one row as two SMs see it, are related. */
 enum fth_relation {
@@ -283,8 +287,8 @@ enum fth_relation {
     FTH_RELATION_OPPOSITE,
     FTH_RELATION_MIXED
 };
-/* Rows of enum fth_home. */
-enum fth_relation fth_decide_relation(const uint8_t *a, const uint8_t *b, size_t count);
+/* Rows of enum fth_home, of which so few may be wrong. */
+enum fth_relation fth_decide_relation(const uint8_t *a, const uint8_t *b, size_t count, double few);
 
 /* Bits of the address, up to those within a page: a line's home is the parity of those in `mask`
  * where none is in `mixed`, which change it in some places and not in others. */
@@ -443,7 +447,8 @@ FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uin
 
 /* ---- tlb_sets.c ---- */
 
-/* A level of TLBs that fth_probe_tlbs found, with its page and entries, and what lies before it. */
+/* A level of TLBs that fth_probe_tlbs found, with its page, entries and penalty, and what lies
+ * before it. */
 struct fth_tlb_sets_plan {
     const struct fth_tlbs *tlbs;
     size_t which;
@@ -470,7 +475,9 @@ struct fth_tlb_sets {
     double confidence; /* that these are the sets */
     enum fth_tlb_policy policy;
     double policy_confidence;
-    struct fth_tlb_stair *stairs; /* from the entries on until all miss */
+    /* From the entries on until all miss, but the page that the samples go to: an inner level may
+     * always have it (then it does not count as a page here), or it is back when it is timed. */
+    struct fth_tlb_stair *stairs;
     size_t stair_count;
     size_t samples;
     const char *doubt;
@@ -500,6 +507,8 @@ struct fth_spectrum_plan {
     uint64_t page_bytes;    /* the largest page of the TLBs */
     uint64_t first_entries; /* of the first TLB */
     uint64_t last_entries;  /* of the second; 0: there is none, or it cannot be filled */
+    bool two_homes;         /* half of the lines come from far memory: of the others is told */
+    uint64_t held_lines;    /* that the cache has for sure; 0: more than there are pages */
     uint64_t most_bytes;
 };
 struct fth_spectrum {

@@ -4,13 +4,15 @@
  *
  *   first touch of many pages       in no cache, in no TLB (P5); each page table for the first
  *                                   time (P6)
- *   the same again                  in the cache; more pages than the second TLB has (P3)
+ *   the same again                  in the cache; meanwhile more pages than the second TLB has (P3)
  *   twice what the first TLB has    in the cache, in the second TLB (P2)
- *   other lines of a few pages      in no cache, in the first TLB (P4)
- *   the first lines of these        in the cache, in the first TLB (P1)
+ *   other lines, all of one page    in no cache, in the first TLB (P4)
+ *   the first lines of a few pages  in the cache, in the first TLB (P1)
  *
- * Whether a pattern costs more than the one before is seen on lines that both have: lines differ
- * among each other by more than a TLB's penalty. */
+ * What the TLBs have is seen to by loads of other lines of the pages that go past L1, which may
+ * hold fewer lines than the TLBs have pages, and may need no TLB. Whether a pattern costs more than
+ * the one before is seen on lines that both have: lines differ among each other by more than a
+ * TLB's penalty. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -20,6 +22,9 @@ enum {
     SKEW = 256,
     FEW = 8, /* pages that any TLB has, at most */
     REPEATS = 5,
+    OTHERS = 63,
+    NEAR_ARRAY = 7,
+    NEAR_STRIDE = 4096 + SKEW,
     OTHER_LINE = 64 << 10, /* bytes from one line of a page to another */
     LEAST_RISE = 3,        /* cycles */
     MOST_STRIDE = 32 << 20
@@ -30,35 +35,74 @@ static const double switch_part = 0.25;
 /* Where the samples of a step begin, in the order of the steps. */
 enum part { PART_TOUCH, PART_AGAIN, PART_TWICE, PART_OTHER, PART_FIRST, PARTS };
 
+/* Which one shows a pattern; the first touch is looked at by itself. */
+static const enum part parts[FTH_PATTERNS] = {[FTH_PATTERN_HIT] = PART_FIRST,
+                                              [FTH_PATTERN_HIT_MISS] = PART_TWICE,
+                                              [FTH_PATTERN_HIT_MISS_BOTH] = PART_AGAIN,
+                                              [FTH_PATTERN_COLD] = PART_OTHER};
+
 struct study {
     const struct fth_spectrum_plan *plan;
     uint64_t stride;
+    uint64_t many; /* pages that no TLB has */
     uint64_t counts[PARTS];
     struct fth_answers answers;
     double *scratch;
 };
 
+/* Lines near to each other, and others among them. */
+static struct fth_chain near_lines(uint64_t start_bytes)
+{
+    return (struct fth_chain){.array = NEAR_ARRAY,
+                              .start_bytes = start_bytes,
+                              .stride_bytes = NEAR_STRIDE,
+                              .count = OTHERS};
+}
+
+/* Loads of other lines of so many pages, past L1. */
+static void add_pages(const struct study *study, struct fth_request *request, uint64_t count)
+{
+    const struct fth_chain beside = {.array = FTH_FAR_ARRAY,
+                                     .start_bytes = OTHER_LINE / 2,
+                                     .stride_bytes = study->stride,
+                                     .count = count};
+    fth_request_add(request, FTH_STEP_WALK, FTH_PATH_CG, beside, 1);
+}
+
+/* The lines of one of the other parts. */
+static void time_lines(const struct study *study, struct fth_request *request, enum part part)
+{
+    const struct fth_chain lines = {
+        .array = FTH_FAR_ARRAY, .stride_bytes = study->stride, .count = study->counts[part]};
+    /* The first ones twice: the first pass brings their pages. */
+    fth_request_add(request, FTH_STEP_TIME_HOPS, study->plan->path, lines,
+                    part == PART_FIRST ? 2 : 1);
+}
+
 static struct fth_request make_request(const struct study *study)
 {
-    const struct fth_spectrum_plan *plan = study->plan;
-    struct fth_request request = fth_request_make(plan->carveout_percent);
+    struct fth_request request = fth_request_make(study->plan->carveout_percent);
     request.alone = request.cold = true;
     request.sm = 0;
-    struct fth_chain chain = {.array = FTH_FAR_ARRAY, .stride_bytes = study->stride}, other = chain;
-    chain.count = study->counts[PART_TOUCH];
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-    chain.count = study->counts[PART_TWICE];
-    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-    chain.count = other.count = study->counts[PART_OTHER];
-    other.start_bytes = OTHER_LINE;
-    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, other, 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-    /* So that the TLBs have none of the first pages when it begins again. */
-    chain.count = study->counts[PART_TOUCH];
-    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, 1);
+    time_lines(study, &request, PART_TOUCH);
+    add_pages(study, &request, study->many);
+    time_lines(study, &request, PART_AGAIN);
+    add_pages(study, &request, study->counts[PART_TWICE]);
+    time_lines(study, &request, PART_TWICE);
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, near_lines(NEAR_STRIDE / 2), 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, study->plan->path, near_lines(0), 1);
+    time_lines(study, &request, PART_FIRST);
+    return request;
+}
+
+/* Before each of them, so that the TLBs have none of the first pages. */
+static struct fth_request make_reset(const struct study *study)
+{
+    struct fth_request request = fth_request_make(study->plan->carveout_percent);
+    request.alone = true;
+    request.sm = 0;
+    add_pages(study, &request, study->many);
+    time_lines(study, &request, PART_FIRST); /* a request has something to tell */
     return request;
 }
 
@@ -66,12 +110,12 @@ static struct fth_request make_request(const struct study *study)
 static enum fth_status median_at(const struct study *study, enum part part, uint64_t place,
                                  double *median, struct fth_error *error)
 {
-    uint64_t before = 0;
+    uint64_t before = part == PART_FIRST ? study->counts[PART_FIRST] : 0;
     double column[REPEATS];
     for (unsigned i = 0; i < (unsigned)part; i++)
         before += study->counts[i];
     for (size_t i = 0; i < REPEATS; i++)
-        column[i] = study->answers.items[i].cycles[before + place];
+        column[i] = study->answers.items[2 * i + 1].cycles[before + place];
     return fth_quantile_f64(column, REPEATS, 0.5, median, error);
 }
 
@@ -85,23 +129,41 @@ static enum fth_status gather(const struct study *study, enum part part, struct 
 }
 
 static enum fth_status summarize(const struct study *study, const double *values, size_t count,
-                                 struct fth_figure *figure, struct fth_error *error)
+                                 double quantile, struct fth_figure *figure,
+                                 struct fth_error *error)
 {
     struct fth_summary summary;
+    double value = NAN;
     enum fth_status status = fth_summary_f64(values, count, &summary, error);
     if (status == FTH_OK)
-        *figure = (struct fth_figure){.value = summary.median,
+        status = fth_quantile_f64(values, count, quantile, &value, error);
+    if (status == FTH_OK)
+        *figure = (struct fth_figure){.value = value,
                                       .low = summary.p05,
                                       .high = summary.p95,
                                       .samples = count * REPEATS,
-                                      .clock_mhz = study->answers.items[0].clock_mhz};
+                                      .clock_mhz = study->answers.items[1].clock_mhz};
     return status;
 }
 
-/* How much more the same lines cost in one part than in another. */
-static enum fth_status compare(const struct study *study, enum part more, enum part less,
+/* Where memory is near for half of the lines, the median of those. */
+static double cold_quantile(const struct study *study)
+{
+    return study->plan->two_homes ? 0.25 : 0.5;
+}
+
+/* How much more lines cost in one part than in another: the same lines, but for an L1, in which all
+ * are as near, and which may lose a few for other reasons. */
+static enum fth_status compare(const struct study *study, const struct fth_spectrum *spectrum,
+                               enum fth_pattern more_pattern, enum fth_pattern less_pattern,
                                double *difference, struct fth_error *error)
 {
+    if (study->plan->path == FTH_PATH_CA) {
+        *difference = spectrum->patterns[more_pattern].cycles.value -
+                      spectrum->patterns[less_pattern].cycles.value;
+        return FTH_OK;
+    }
+    const enum part more = parts[more_pattern], less = parts[less_pattern];
     double differences[FEW];
     size_t count = 0;
     enum fth_status status = FTH_OK;
@@ -161,10 +223,10 @@ static enum fth_status note_first_touch(const struct study *study, struct fth_sp
     size_t switches = split_switches(study->scratch, count, usual, &distance);
     spectrum->page_table_bytes = distance * (study->stride - SKEW);
     spectrum->patterns[FTH_PATTERN_SWITCH].presence = switches ? FTH_PRESENT : FTH_ABSENT;
-    status = summarize(study, study->scratch, count - switches,
+    status = summarize(study, study->scratch, count - switches, cold_quantile(study),
                        &spectrum->patterns[FTH_PATTERN_COLD_MISS].cycles, error);
     if (status == FTH_OK && switches)
-        status = summarize(study, study->scratch + count - switches, switches,
+        status = summarize(study, study->scratch + count - switches, switches, 0.5,
                            &spectrum->patterns[FTH_PATTERN_SWITCH].cycles, error);
     return status;
 }
@@ -177,24 +239,22 @@ static enum fth_presence presence_of(double difference)
 static enum fth_status evaluate(const struct study *study, struct fth_spectrum *spectrum,
                                 struct fth_error *error)
 {
-    static const enum part parts[FTH_PATTERNS] = {[FTH_PATTERN_HIT] = PART_FIRST,
-                                                  [FTH_PATTERN_HIT_MISS] = PART_TWICE,
-                                                  [FTH_PATTERN_HIT_MISS_BOTH] = PART_AGAIN,
-                                                  [FTH_PATTERN_COLD] = PART_OTHER};
     enum fth_status status = FTH_OK;
     for (int i = FTH_PATTERN_HIT; i <= FTH_PATTERN_COLD && status == FTH_OK; i++) {
         status = gather(study, parts[i], error);
         if (status == FTH_OK)
             status = summarize(study, study->scratch, (size_t)study->counts[parts[i]] - 1,
+                               i == FTH_PATTERN_COLD ? cold_quantile(study) : 0.5,
                                &spectrum->patterns[i].cycles, error);
     }
     if (status == FTH_OK)
         status = note_first_touch(study, spectrum, error);
     double one = 0, both = 0;
     if (status == FTH_OK)
-        status = compare(study, PART_TWICE, PART_FIRST, &one, error);
+        status = compare(study, spectrum, FTH_PATTERN_HIT_MISS, FTH_PATTERN_HIT, &one, error);
     if (status == FTH_OK)
-        status = compare(study, PART_AGAIN, PART_TWICE, &both, error);
+        status =
+            compare(study, spectrum, FTH_PATTERN_HIT_MISS_BOTH, FTH_PATTERN_HIT_MISS, &both, error);
     const bool two = study->plan->last_entries > 0;
     const double cold = spectrum->patterns[FTH_PATTERN_COLD].cycles.value;
     spectrum->patterns[FTH_PATTERN_HIT].presence = FTH_PRESENT;
@@ -227,25 +287,28 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
     /* A quarter more than there are: one page too many for each set of eight, and more. */
     uint64_t many = plan->last_entries + plan->last_entries / 4 + 2;
     many = many > twice ? many : twice;
-    struct study study = {.plan = plan, .counts = {many, many, twice, few, few}};
+    const uint64_t held = plan->held_lines && plan->held_lines < many ? plan->held_lines : many;
+    struct study study = {.plan = plan, .many = many, .counts = {held, held, twice, OTHERS, few}};
     const uint64_t stride = choose_stride(plan, many);
-    if (few < 2 || stride < (uint64_t)2 * OTHER_LINE)
+    if (few < 2 || held < twice || stride < (uint64_t)2 * OTHER_LINE)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the latency spectrum", NULL,
-                        few < 2 ? "the first TLB is not known" : "too little memory");
+                        few < 2        ? "the first TLB is not known"
+                        : held < twice ? "the cache holds fewer lines than the first TLB pages"
+                                       : "too little memory");
     study.stride = stride + SKEW;
     spectrum->stride_bytes = stride;
-    struct fth_request requests[REPEATS];
-    for (size_t i = 0; i < REPEATS; i++)
-        requests[i] = make_request(&study);
-    enum fth_status status = fth_ask(prober, requests, REPEATS, &study.answers, error);
+    struct fth_request requests[2 * REPEATS];
+    for (size_t i = 0; i < FTH_COUNT(requests); i++)
+        requests[i] = i % 2 ? make_request(&study) : make_reset(&study);
+    enum fth_status status = fth_ask(prober, requests, FTH_COUNT(requests), &study.answers, error);
     if (status != FTH_OK)
         return status;
-    study.scratch = calloc(many, sizeof *study.scratch);
+    study.scratch = calloc(many + OTHERS, sizeof *study.scratch);
     if (study.scratch)
         status = evaluate(&study, spectrum, error);
     else
         status = fth_fail(error, FTH_NO_MEMORY, "find the latency spectrum", NULL, "out of memory");
-    for (size_t i = 0; i < REPEATS; i++)
+    for (size_t i = 1; i < study.answers.count; i += 2)
         spectrum->samples += study.answers.items[i].count;
     free(study.scratch);
     fth_answers_fini(&study.answers);

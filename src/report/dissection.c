@@ -61,7 +61,9 @@ static bool was_dissected(const struct fth_gpu *gpu, const char *element)
 
 static void write_reasons(const struct fth_gpu *gpu, const char *element, struct fth_buffer *out)
 {
-    static const char *const names[] = {"sets", "index", "policy"};
+    static const char *const names[] = {"sets",      "index",           "policy",
+                                        "home_mask", "partition_by_sm", "prefetched_part",
+                                        "periodic",  "spectrum_cycles"};
     const char *last = "";
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         const char *reason = fth_gpu_unknown(gpu, element, names[i]);
@@ -84,6 +86,7 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
     char ways[MOST_ROWS][MOST_CELL], policies[MOST_ROWS][MOST_CELL];
     struct fth_buffer out = {0}, reasons = {0};
     size_t rows = 0;
+    bool tlbs = false;
     *text = NULL;
     *size = 0;
     options = options ? options : &plain;
@@ -100,8 +103,10 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
         if (!isnan(sure) && used < MOST_CELL)
             snprintf(policies[rows] + used, MOST_CELL - used, "  (confidence %.3g)", sure);
         cell[0].text = element;
-        cell[1].number = fth_gpu_number(gpu, element, "size_bytes", NAN);
-        cell[2].number = fth_gpu_number(gpu, element, "line_bytes", NAN);
+        const bool tlb = strncmp(element, "tlb_", 4) == 0;
+        cell[1].number = fth_gpu_number(gpu, element, tlb ? "reach_bytes" : "size_bytes", NAN);
+        cell[2].number = fth_gpu_number(gpu, element, tlb ? "page_bytes" : "line_bytes", NAN);
+        tlbs = tlbs || tlb;
         cell[3].number = fth_gpu_number(gpu, element, "sets", NAN);
         cell[4].text = ways[rows];
         cell[5].text = index ? index : "?";
@@ -114,6 +119,8 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
     fth_buffer_format(&out, "%s\n", name ? name : "GPU");
     if (rows)
         fth_text_table(&table, options, &out);
+    if (tlbs)
+        fth_buffer_text(&out, "Of a TLB the size is its reach, and the line its page.\n");
     double clock = fth_gpu_number(gpu, "device", "clock_read_cycles", NAN);
     double timing = fth_gpu_number(gpu, "device", "timing_cycles", NAN);
     if (!isnan(clock) && !isnan(timing))
@@ -126,6 +133,7 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
         fth_buffer_text(&out, "\n");
         fth_buffer_append(&out, reasons.data, reasons.size);
     }
+    fth_write_findings(gpu, options, &out);
     enum fth_status status = fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
     fth_buffer_fini(&reasons);

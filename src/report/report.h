@@ -3,6 +3,7 @@
  *   text.c  a drawing and tables for the terminal       json.c  the document itself
  *   draw.c  nested boxes                                csv.c   one attribute a row
  *   table.c a table of any kind                         bench.c the results of benches
+ *   dissection.c, findings.c  what was dissected
  */
 #ifndef FTH_REPORT_H
 #define FTH_REPORT_H
@@ -37,6 +38,12 @@ void fth_text_table(const struct fth_table *table, const struct fth_report_optio
 /* A series drawn as it says, with a legend. */
 void fth_text_plot(const struct fth_bench_series *series, const struct fth_report_options *options,
                    struct fth_buffer *out);
+
+/* ---- findings.c ---- */
+
+/* TLBs, the spectrum of latencies and the L2, as far as they were dissected. */
+void fth_write_findings(const struct fth_gpu *gpu, const struct fth_report_options *options,
+                        struct fth_buffer *out);
 
 /* ---- draw.c: blocks of text that are put side by side, on top of each other, and framed ---- */
 

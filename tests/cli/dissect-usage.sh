@@ -2,7 +2,8 @@
 # done.
 try() { fathom dissect "$@"; echo "$?: $*"; }
 try l9
-try tlb_l1
+try instruction_l1
+try --device sim:gtx780 l1 tlb_l3 constant_l1 --format csv -o tlb.csv
 try memory l1
 try --device sim:v10 l1
 try --format xml

@@ -5,3 +5,12 @@ head -n 2 loads.csv
 awk -F, 'NR > 1 { loads[$5]++ } END { print loads["hit"] + loads["miss"], "loads" }' loads.csv
 fathom dissect --device sim:p100 readonly --json | sed -n '/"sets"/,/value/p; /"index"/,/value/p' | grep -o '"[a-z]*": {\|"value": [^,]*'
 fathom dissect --device sim:gtx980 l2
+# TLBs, the spectrum of latencies, and an L1 that needs no TLB.
+fathom dissect --device sim:gtx980 l1 tlb_l1 tlb_l2 | sed '/^l1: misses/,$d'
+# An L2 in two partitions.
+cat >two.json <<END
+{"schema": "fathom-gpu/1", "device": {"name": "Two", "sms": 4},
+ "elements": {"l2": {"scope": "gpu", "size_bytes": 2097152, "line_bytes": 128, "partitions": 2, "latency_cycles": 200,
+   "far_latency_cycles": 320, "home_mask": 155648}, "memory": {"scope": "gpu", "size_bytes": 4294967296, "latency_cycles": 500}}}
+END
+fathom dissect --device sim:two.json l2

@@ -1,5 +1,6 @@
 /* Caches of random structure are dissected: every policy, index function and shape of sets. What is
- * found is what there is, or is said not to be known; never wrong, and sure of it.
+ * found is what there is, or is said not to be known; never wrong, and sure of it. The same with
+ * TLBs, for every tenth seed.
  *
  *   test_dissect [FIRST LAST]      seeds of random caches; otherwise 1 to 300
  *
@@ -312,12 +313,145 @@ static void random_structures(void **state)
     assert_true((uint64_t)100 * score.right >= 85 * (last_seed - first_seed + 1));
 }
 
+/* ---- TLBs ---- */
+
+enum { MOST_TLB_SETS = 8 };
+
+struct tlb_truth {
+    uint64_t sets, ways[MOST_TLB_SETS], entries;
+    const char *policy;
+    unsigned penalty;
+};
+
+/* Sets of one size, one of them larger at times. */
+static struct tlb_truth random_tlb(struct fth_rng *rng, uint64_t most_ways, bool inner)
+{
+    static const char *const policies[] = {"lru", "lru", "fifo", "random"};
+    struct tlb_truth truth = {.sets = (uint64_t)1 << between(rng, 0, inner ? 1 : 3)};
+    const uint64_t ways = between(rng, inner ? 4 : 6, most_ways);
+    for (uint64_t set = 0; set < truth.sets; set++)
+        truth.ways[set] = ways;
+    if (!inner && truth.sets > 1 && fth_rng_below(rng, 3) == 0)
+        truth.ways[0] += between(rng, 2, ways);
+    for (uint64_t set = 0; set < truth.sets; set++)
+        truth.entries += truth.ways[set];
+    truth.policy = policies[fth_rng_below(rng, FTH_COUNT(policies))];
+    truth.penalty = (unsigned)between(rng, 20, 120);
+    return truth;
+}
+
+static void write_tlb(const struct tlb_truth *truth, size_t which, struct fth_buffer *text)
+{
+    fth_buffer_format(text,
+                      ", \"tlb_l%zu\": {\"scope\": \"gpu\", \"page_bytes\": 2097152, "
+                      "\"miss_penalty_cycles\": %u, \"policy\": \"%s\", \"set_ways\": [",
+                      which + 1, truth->penalty, truth->policy);
+    for (uint64_t set = 0; set < truth->sets; set++)
+        fth_buffer_format(text, "%s%llu", set ? "," : "", (unsigned long long)truth->ways[set]);
+    fth_buffer_text(text, "]}");
+}
+
+static bool same_tlb(const struct tlb_truth *truth, const struct fth_tlb_sets *found)
+{
+    uint64_t large = 0, common = truth->ways[truth->sets - 1];
+    for (uint64_t set = 0; set < truth->sets; set++)
+        large += truth->ways[set] != common;
+    const size_t last = found->kind_count - 1;
+    return found->kind_count == 1 + (large > 0) && found->kinds[last].ways == common &&
+           found->kinds[last].sets == truth->sets - large &&
+           (large == 0 || (found->kinds[0].sets == 1 && found->kinds[0].ways == truth->ways[0]));
+}
+
+static bool same_tlb_policy(const struct tlb_truth *truth, enum fth_tlb_policy found)
+{
+    const enum fth_tlb_policy is = strcmp(truth->policy, "lru") == 0    ? FTH_TLB_LEAST_RECENT
+                                   : strcmp(truth->policy, "fifo") == 0 ? FTH_TLB_FIRST_IN
+                                                                        : FTH_TLB_UNSTEADY;
+    return found == is;
+}
+
+static void dissect_tlbs(uint64_t seed, const char *path, struct score *score)
+{
+    struct fth_rng rng;
+    fth_rng_init(&rng, seed);
+    struct tlb_truth truth[2] = {random_tlb(&rng, 12, true), random_tlb(&rng, 20, false)};
+    const size_t count = 1 + fth_rng_below(&rng, 2);
+    struct fth_tlbs tlbs = {.count = count};
+    struct fth_buffer text = {0};
+    fth_buffer_text(&text, "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Random\", "
+                           "\"sms\": 2}, \"elements\": {\"l2\": {\"size_bytes\": 8388608, "
+                           "\"latency_cycles\": 220}, \"memory\": {\"size_bytes\": 4294967296}");
+    for (size_t i = 0; i < count; i++) {
+        write_tlb(&truth[i], i, &text);
+        tlbs.levels[i] = (struct fth_tlb_level){.page_bytes = 2 << 20,
+                                                .entries = truth[i].entries,
+                                                .entries_confidence = 0.9,
+                                                .penalty_cycles = truth[i].penalty};
+    }
+    fth_buffer_text(&text, "}}");
+    assert_int_equal(fth_file_write(path, text.data, text.size, NULL), FTH_OK);
+    fth_buffer_fini(&text);
+    char id[300];
+    struct fth_device *device = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    snprintf(id, sizeof id, "sim:%s", path);
+    assert_int_equal(fth_device_open(id, NULL, &device, &error), FTH_OK);
+    const struct fth_prober prober = {.device = device, .sms = 2};
+    for (size_t i = 0; i < count; i++) {
+        struct fth_tlb_sets found;
+        const struct fth_tlb_sets_plan plan = {&tlbs, i, UINT64_C(2) << 30, 8 << 20};
+        assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &found, &error), FTH_OK);
+        const bool known = found.kind_count > 0, same = known && same_tlb(&truth[i], &found);
+        const bool policy_known = found.policy != FTH_TLB_POLICY_UNKNOWN;
+        const bool policy_same = same_tlb_policy(&truth[i], found.policy);
+        score->right += same;
+        score->wrong += known && !same;
+        score->unknown += !known;
+        score->policy_right += policy_known && policy_same;
+        score->policy_wrong += policy_known && !policy_same;
+        score->policy_unknown += !policy_known;
+        if (!same || !policy_same)
+            print_message(
+                "# TLB %zu of seed %llu (%llu sets, %llu and %llu ways, %s after %s): %llu "
+                "of %llu, policy %d; %s\n",
+                i + 1, (unsigned long long)seed, (unsigned long long)truth[i].sets,
+                (unsigned long long)truth[i].ways[0],
+                (unsigned long long)truth[i].ways[truth[i].sets - 1], truth[i].policy,
+                i ? truth[0].policy : "none", (unsigned long long)(known ? found.kinds[0].sets : 0),
+                (unsigned long long)(known ? found.kinds[0].ways : 0), (int)found.policy,
+                found.doubt ? found.doubt : "");
+        fth_tlb_sets_fini(&found);
+    }
+    fth_device_close(device);
+}
+
+static void random_tlbs(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/fathom-dissect-XXXXXX";
+    int file = mkstemp(path);
+    struct score score = {0};
+    assert_true(file >= 0);
+    close(file);
+    for (uint64_t seed = first_seed; seed <= last_seed; seed += 10)
+        dissect_tlbs(seed, path, &score);
+    unlink(path);
+    print_message("# TLBs: %u right, %u unknown, %u wrong; policies: %u right, %u unknown, %u "
+                  "wrong\n",
+                  score.right, score.unknown, score.wrong, score.policy_right, score.policy_unknown,
+                  score.policy_wrong);
+    assert_int_equal(score.wrong, 0);
+    assert_int_equal(score.policy_wrong, 0);
+    assert_true(100 * score.right >= 70 * (score.right + score.unknown));
+}
+
 int main(int count, char *words[])
 {
     if (count > 2) {
         first_seed = strtoull(words[1], NULL, 10);
         last_seed = strtoull(words[2], NULL, 10);
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_structures)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_structures),
+                                       cmocka_unit_test(random_tlbs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,6 +299,30 @@ static void homes_are_told_by_three_edges(void **state)
     assert_int_equal(fth_home_of(5600, &plan), FTH_HOME_UNKNOWN);
 }
 
+/* Rows as an H200 gives them: 470 to 510 far, 530 to 590 near, one in ten disturbed; and an SM of
+ * which all is 12 cycles farther away. */
+static void disturbed_lines_tell_nothing(void **state)
+{
+    (void)state;
+    const struct fth_l2_map_plan plan = {
+        .near_edge = 390, .memory_edge = 529, .memory_middle = 642};
+    struct fth_rng rng;
+    uint32_t cycles[128];
+    uint8_t homes[128];
+    fth_rng_init(&rng, 9);
+    for (uint32_t farther = 0; farther <= 24; farther += 12) {
+        for (size_t i = 0; i < 128; i++)
+            cycles[i] = farther + (uint32_t)(i % 2         ? 470 + fth_rng_below(&rng, 40)
+                                             : i % 10 == 0 ? 690 + fth_rng_below(&rng, 400)
+                                                           : 540 + fth_rng_below(&rng, 50));
+        fth_find_homes(cycles, 128, &plan, homes);
+        for (size_t i = 0; i < 128; i++)
+            assert_int_equal(homes[i], i % 2         ? FTH_HOME_FAR
+                                       : i % 10 == 0 ? FTH_HOME_UNKNOWN
+                                                     : FTH_HOME_NEAR);
+    }
+}
+
 static void rows_of_homes_are_related(void **state)
 {
     (void)state;
@@ -308,12 +332,13 @@ static void rows_of_homes_are_related(void **state)
             a[i] = i % 3 ? FTH_HOME_NEAR : FTH_HOME_FAR;
             b[i] = i < differ ? (uint8_t)(FTH_HOME_NEAR + FTH_HOME_FAR - a[i]) : a[i];
         }
-        assert_int_equal(fth_decide_relation(a, b, 100), differ <= 10   ? FTH_RELATION_SAME
-                                                         : differ >= 90 ? FTH_RELATION_OPPOSITE
-                                                                        : FTH_RELATION_MIXED);
+        assert_int_equal(fth_decide_relation(a, b, 100, 0.15), differ <= 10 ? FTH_RELATION_SAME
+                                                               : differ >= 90
+                                                                   ? FTH_RELATION_OPPOSITE
+                                                                   : FTH_RELATION_MIXED);
     }
     memset(b, FTH_HOME_UNKNOWN, sizeof b);
-    assert_int_equal(fth_decide_relation(a, b, 100), FTH_RELATION_UNKNOWN);
+    assert_int_equal(fth_decide_relation(a, b, 100, 0.15), FTH_RELATION_UNKNOWN);
 }
 
 static void prefetching_and_order_show_in_samples(void **state)
@@ -399,6 +424,7 @@ int main(void)
         cmocka_unit_test(sizes_that_are_not_told_are_measured),
         cmocka_unit_test(cold_tlbs_cost_their_penalties),
         cmocka_unit_test(homes_are_told_by_three_edges),
+        cmocka_unit_test(disturbed_lines_tell_nothing),
         cmocka_unit_test(rows_of_homes_are_related),
         cmocka_unit_test(prefetching_and_order_show_in_samples),
         cmocka_unit_test(the_map_of_a_simulated_l2_is_found),

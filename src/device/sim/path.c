@@ -143,6 +143,16 @@ static const uint8_t *find_path(const struct sim_plan *plan, const struct fth_pt
     return plan->l1_keeps_global ? l1 : none;
 }
 
+/* What a hit in L1 waits for its page: nothing where L1 is virtually addressed. */
+static int64_t l1_translation(struct sim_timing *timing, const struct fth_ptx_warp_id *who,
+                              uint64_t address)
+{
+    if (!timing->plan->l1_physical)
+        return 0;
+    const int64_t penalty = sim_tlbs_look_up(&timing->tlbs, who->sm, address);
+    return penalty ? penalty + timing->plan->l1_tlb_way : 0;
+}
+
 static int64_t read_latency(struct sim_timing *timing, const struct fth_ptx_warp_id *who,
                             const uint8_t *path, struct request request, int64_t time)
 {
@@ -158,8 +168,9 @@ static int64_t read_latency(struct sim_timing *timing, const struct fth_ptx_warp
             return level->latency;
         }
         const uint64_t bytes = request.bytes;
+        const uint64_t address = request.address;
         if (sim_cache_read(cache, &plan->arrays[level->array], &request.address, &request.bytes))
-            return level->latency +
+            return level->latency + (*path == SIM_L1 ? l1_translation(timing, who, address) : 0) +
                    sim_port_move(&timing->sms[who->sm].l1, &level->rates, 1, time, bytes, 0);
     }
     int64_t penalty = sim_tlbs_look_up(&timing->tlbs, who->sm, request.address);

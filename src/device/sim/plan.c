@@ -502,6 +502,11 @@ static bool fill_tlbs(struct sim_plan *plan, const struct fth_gpu *gpu)
         if (!fill_sets(plan, &group, shape, entries, 1, 0) || !fill_policy(plan, &group, shape))
             return false;
     }
+    const char *addressing = fth_gpu_text(gpu, "l1", "addressing");
+    plan->l1_physical = addressing && strcmp(addressing, "physical") == 0;
+    plan->l1_tlb_way =
+        cycles(fth_gpu_number(gpu, "l1", "tlb_miss_cycles", 0)) - plan->tlbs[0].penalty;
+    plan->l1_tlb_way = plan->l1_tlb_way > 0 ? plan->l1_tlb_way : 0;
     plan->page_table_bytes = (uint64_t)fth_gpu_number(gpu, "memory", "page_table_bytes", 0);
     plan->page_table_switch = cycles(
         fth_gpu_number(gpu, "memory", "page_table_switch_cycles", DEFAULT_PAGE_TABLE_SWITCH));

@@ -91,6 +91,9 @@ struct sim_plan {
     struct sim_shape arrays[SIM_ELEMENTS];
     unsigned array_count;
     bool l1_keeps_global, l1_keeps_local;
+    bool l1_physical;   /* a hit needs its page */
+    int64_t l1_tlb_way; /* and then what it takes more than the TLBs' penalties where that is not in
+                           the first one */
     uint64_t l1_least_bytes; /* under the largest carve-out */
     int64_t fetch_beyond;    /* cost of an instruction that no cache holds */
     struct fth_code_size code;

@@ -1,7 +1,8 @@
-/* Translation. The caches of an SM are virtually addressed, so only what leaves the SM is looked
- * up: level after level until one has the page. Each level that misses adds its penalty. TLBs
- * outlive launches. Where none has the page, it is looked up in a page table, and one that the
- * launch has not used yet must be made active first; the first one is. */
+/* Translation. The caches of an SM are virtually addressed, but for an L1 of which it is said that
+ * it is not, so only what leaves the SM is looked up: level after level until one has the page.
+ * Each level that misses adds its penalty. TLBs outlive launches. Where none has the page, it is
+ * looked up in a page table, and one that the launch has not used yet must be made active first;
+ * the first one is. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
