@@ -63,6 +63,7 @@ dist:
 closure: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) tests/test_closure
 	$(BUILD)/tests/test_closure 1 500
+	$(BUILD)/tests/test_closure noisy published
 	$(BUILD)/tests/test_closure noisy 1 200
 
 # Traces of the workloads at the sizes of their launch files against the counters of an H200; a minute.

@@ -385,6 +385,8 @@ static enum fth_status search_once(const struct search *search, struct edge *edg
     bool fits = true;
     const bool known = edge->disturbed;
     enum fth_status status = FTH_OK;
+    /* Of an edge that is not there any more nothing is left, nor how sure it was. */
+    search->capacity->confidence = NAN;
     if (edge->disturbed)
         status = find_miss_cycles(search, edge, error);
     if (status == FTH_OK)

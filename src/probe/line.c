@@ -112,19 +112,21 @@ enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
 }
 
 /* How often so many hops in a row are slow. The first does not count: its code comes from afar, and
- * it is of the newest line. */
+ * it is of the newest line. What takes longer than a miss was disturbed and may have been one: it
+ * does not end a row, which would make a line too short, and is none by itself. */
 static void count_runs(const uint32_t *hops, size_t count, double low, double high,
                        unsigned counts[MOST_COUNTS])
 {
-    size_t run = 0;
+    size_t run = 0, misses = 0;
     for (size_t hop = 1; hop <= count; hop++) {
-        if (hop < count && hops[hop] > low && hops[hop] <= high) {
+        if (hop < count && hops[hop] > low) {
             run++;
+            misses += hops[hop] <= high;
             continue;
         }
-        if (run && run <= MOST_RUN)
+        if (misses && run <= MOST_RUN)
             counts[run]++;
-        run = 0;
+        run = misses = 0;
     }
 }
 
