@@ -286,13 +286,6 @@ int cuModuleGetFunction(struct function **function, struct module *module, const
     return SUCCESS;
 }
 
-EXPORT int cuFuncLoad(struct function *function);
-int cuFuncLoad(struct function *function)
-{
-    int result = check();
-    return result == SUCCESS && function->module->context != current ? INVALID_HANDLE : result;
-}
-
 EXPORT int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, struct module *module,
                                 const char *name);
 int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, struct module *module, const char *name)

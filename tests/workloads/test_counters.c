@@ -24,11 +24,28 @@ struct row {
     uint64_t launches, counts[COUNTS];
 };
 
-static void fail(const char *what, const struct fth_error *error)
+_Noreturn static void fail(const char *what, const struct fth_error *error)
 {
     char text[600];
     printf("Bail out! %s: %s\n", what, error ? fth_error_text(error, text, sizeof text) : "");
     exit(1);
+}
+
+/* Names, and behind them numbers. */
+static bool read_row(const char *line, struct row *row)
+{
+    int at = 0;
+    if (sscanf(line, "%23s %23s %23s%n", row->workload, row->size, row->kernel, &at) != 3)
+        return false;
+    line += at;
+    for (size_t i = 0; i <= COUNTS; i++) {
+        char *end;
+        *(i ? &row->counts[i - 1] : &row->launches) = strtoull(line, &end, 10);
+        if (end == line)
+            return false;
+        line = end;
+    }
+    return *line == '\n';
 }
 
 static size_t read_rows(const char *path, struct row rows[MOST_ROWS])
@@ -39,16 +56,9 @@ static size_t read_rows(const char *path, struct row rows[MOST_ROWS])
     if (!file)
         fail(path, NULL);
     while (fgets(line, sizeof line, file)) {
-        struct row *row = &rows[count];
         if (line[0] == '#' || line[0] == '\n')
             continue;
-        uint64_t *counts = row->counts;
-        if (++count == MOST_ROWS ||
-            sscanf(line,
-                   "%23s %23s %23s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                   " %" SCNu64 " %" SCNu64,
-                   row->workload, row->size, row->kernel, &row->launches, &counts[0], &counts[1],
-                   &counts[2], &counts[3], &counts[4], &counts[5]) != 10)
+        if (count == MOST_ROWS || !read_row(line, &rows[count++]))
             fail(line, NULL);
     }
     fclose(file);

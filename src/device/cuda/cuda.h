@@ -88,9 +88,6 @@ struct fth_cuda {
     fth_cu_result (*module_unload)(fth_cu_module module);
     fth_cu_result (*module_function)(fth_cu_function *function, fth_cu_module module,
                                      const char *name);
-    /* Since CUDA 12.4. A function is otherwise loaded by its first launch, which takes some 50 us
-     * more. */
-    fth_cu_result (*function_load)(fth_cu_function function);
     fth_cu_result (*module_symbol)(uint64_t *address, size_t *bytes, fth_cu_module module,
                                    const char *name);
     fth_cu_result (*function_set)(fth_cu_function function, int attribute, int value);

@@ -25,7 +25,6 @@ static const struct fth_dl_symbol symbols[] = {
     {{"cuModuleLoadDataEx"}, offsetof(struct fth_cuda, module_load), true},
     {{"cuModuleUnload"}, offsetof(struct fth_cuda, module_unload), true},
     {{"cuModuleGetFunction"}, offsetof(struct fth_cuda, module_function), true},
-    {{"cuFuncLoad"}, offsetof(struct fth_cuda, function_load), true},
     {{"cuModuleGetGlobal_v2"}, offsetof(struct fth_cuda, module_symbol), true},
     {{"cuFuncSetAttribute"}, offsetof(struct fth_cuda, function_set), true},
     {{"cuMemAlloc_v2"}, offsetof(struct fth_cuda, memory_alloc), true},

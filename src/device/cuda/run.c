@@ -112,8 +112,6 @@ enum fth_status fth_cuda_function(const struct fth_cuda *cuda, fth_cu_module mod
         return missing("cuModuleGetFunction", error);
     enum fth_status status =
         check(cuda, cuda->module_function(function, module, name), "cuModuleGetFunction", error);
-    if (status == FTH_OK && cuda->function_load)
-        status = check(cuda, cuda->function_load(*function), "cuFuncLoad", error);
     if (status != FTH_OK)
         fth_error_context(error, "%s", name);
     return status;
