@@ -22,6 +22,8 @@ static const struct cli_option option_profile = {
 static const struct cli_option option_curve = {
     "curve", 0, NULL, CLI_WORD_NONE,
     "exact stack distances of reads: the misses of caches of every size"};
+static const struct cli_option option_l1_off = {
+    "l1-off", 0, NULL, CLI_WORD_NONE, "also count the L2 as if every access passed the L1"};
 static const struct cli_option option_threads = {"threads", 0, "N", CLI_WORD_NONE,
                                                  "of the host; all cores where it is not given"};
 
@@ -155,7 +157,8 @@ static int run_trace(const struct cli_arguments *arguments, const char *path,
     if (fth_trace_open(path, &trace, &error) != FTH_OK)
         return cli_fail(&error);
     const struct fth_model_options options = {.threads = threads < 1024 ? (unsigned)threads : 1024,
-                                              .bypassed = true,
+                                              .bypassed =
+                                                  cli_value(arguments, &option_l1_off) != NULL,
                                               .curves = cli_value(arguments, &option_curve) != NULL,
                                               .log = &cli_log};
     int code = CLI_DONE;
@@ -217,19 +220,13 @@ static int model(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_gpu,
-    &option_set,
-    &option_parameters,
-    &option_launches,
-    &option_lines,
-    &option_profile,
-    &option_curve,
-    &option_threads,
-    &cli_option_json,
-    &cli_option_format,
-    &cli_option_output,
-    &cli_option_help,
-    NULL,
+    &option_gpu,        &option_set,
+    &option_parameters, &option_launches,
+    &option_lines,      &option_profile,
+    &option_curve,      &option_l1_off,
+    &option_threads,    &cli_option_json,
+    &cli_option_format, &cli_option_output,
+    &cli_option_help,   NULL,
 };
 
 static const struct cli_example examples[] = {

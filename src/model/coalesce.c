@@ -68,7 +68,6 @@ void fth_requests_add(struct fth_requests *requests, size_t from, const struct f
             made->line = line;
             made->sectors = made->missing = 0;
             made->run = made->run_count = 0;
-            made->first = requests->count == from;
             requests->count++;
         }
         struct fth_request *request = &requests->items[requests->count - 1];
@@ -101,7 +100,8 @@ void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
                   const struct fth_trace_access *access,
                   const struct fth_trace_instruction *instruction)
 {
-    const struct fth_request like = {.instruction = access->instruction,
+    const struct fth_request like = {.warp = access->warp,
+                                     .instruction = access->instruction,
                                      .kind = (uint8_t)instruction->kind,
                                      .flags = instruction->cache_op == FTH_CACHE_CG ||
                                                       instruction->cache_op == FTH_CACHE_CV ||

@@ -27,6 +27,7 @@ struct fth_l2 {
     struct fth_model_counts *counts; /* by instruction */
     struct beyond *beyond;           /* by instruction, and one more for what is nobody's */
     size_t instructions;
+    uint32_t asked; /* requests since the last flush */
     struct fth_l2_counts shown;
 };
 
@@ -130,7 +131,7 @@ static void read_beyond(struct side *side, const struct fth_request *request, ui
     if (home != side->number && l2->shape.bypass != FTH_BYPASS_ALL) {
         struct side *other = &l2->sides[home];
         wanted = fth_tier_read(other->level, request->line, wanted,
-                                &(struct fth_beneath){.context = other, .evicted = on_evicted});
+                               &(struct fth_beneath){.context = other, .evicted = on_evicted});
         if (request->kind == FTH_TRACE_READ)
             beyond->far_hits += count_bits(missing & ~wanted);
     }
@@ -148,6 +149,16 @@ static void on_miss(void *context, const struct fth_request *request, uint64_t m
         l2->beyond[request->instruction].dram_writes += count_bits(missing);
 }
 
+/* The other sides lose their copies. */
+static void on_changed(void *context, uint64_t line)
+{
+    const struct side *side = context;
+    const struct fth_l2 *l2 = side->l2;
+    for (uint64_t i = 0; i < l2->side_count; i++)
+        if (i != side->number)
+            fth_tier_drop(l2->sides[i].level, line);
+}
+
 /* ---- requests ---- */
 
 /* What is changed is changed at home; what is read, near. */
@@ -160,10 +171,14 @@ static void add_bytes(struct fth_l2 *l2, const struct fth_request *request, cons
         const uint64_t line = address >> l2->shape.line_shift << l2->shape.line_shift;
         const uint64_t home = l2->side_count > 1 ? home_of(l2, line) : 0;
         const uint64_t to = request->kind == FTH_TRACE_READ ? request->side : home;
-        for (uint64_t i = 0; i < l2->side_count && request->kind != FTH_TRACE_READ; i++)
-            if (i != home)
-                fth_tier_drop(l2->sides[i].level, line);
-        fth_requests_add(&l2->sides[to].requests, from[to], &l2->shape, address, here, request);
+        uint64_t start = address, end = address + here;
+        if (request->kind == FTH_TRACE_READ) { /* whole sectors */
+            start = start >> l2->shape.sector_shift << l2->shape.sector_shift;
+            end = ((end - 1) >> l2->shape.sector_shift << l2->shape.sector_shift) +
+                  l2->shape.sector_bytes;
+        }
+        fth_requests_add(&l2->sides[to].requests, from[to], &l2->shape, start, end - start,
+                         request);
         address += here;
         bytes -= here;
     }
@@ -175,6 +190,7 @@ bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_
     size_t from[8];
     struct fth_request like = *request;
     like.flags = 0;
+    like.warp = l2->asked++;
     for (uint64_t i = 0; i < l2->side_count; i++)
         from[i] = l2->sides[i].requests.count;
     if (request->kind != FTH_TRACE_READ)
@@ -199,12 +215,12 @@ bool fth_l2_flush(struct fth_l2 *l2)
 {
     for (uint64_t i = 0; i < l2->side_count; i++) {
         struct side *side = &l2->sides[i];
-        const struct fth_beneath beneath = {side, on_miss, on_evicted};
-        /* Reads are of whole sectors here, so that their runs do not matter. */
+        const struct fth_beneath beneath = {side, on_miss, on_evicted, on_changed};
         if (!fth_tier_run(side->level, side->requests.items, side->requests.count,
-                           side->requests.runs, l2->counts, &beneath))
+                          side->requests.runs, l2->counts, &beneath))
             return false;
         fth_requests_clear(&side->requests);
     }
+    l2->asked = 0;
     return true;
 }

@@ -171,7 +171,7 @@ struct fth_request {
     uint32_t instruction;
     uint8_t kind, flags;
     uint8_t side;  /* of the L2 */
-    uint8_t first; /* the first request of its warp */
+    uint32_t warp; /* whose request it is, in the order of priority */
 };
 
 struct fth_requests {
@@ -246,8 +246,8 @@ struct fth_tier_totals {
     size_t profile_size;
 };
 
-FTH_MUST_USE enum fth_status fth_tier_create(const struct fth_shape *shape,
-                                              struct fth_tier **level, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_tier_create(const struct fth_shape *shape, struct fth_tier **level,
+                                             struct fth_error *error);
 void fth_tier_destroy(struct fth_tier *level);
 void fth_tier_clear(struct fth_tier *level);
 /* Another latency. */
@@ -262,16 +262,17 @@ struct fth_beneath {
     void (*miss)(void *context, const struct fth_request *request, uint64_t missing,
                  uint64_t fetch);
     void (*evicted)(void *context, uint64_t address, uint64_t dirty);
+    void (*changed)(void *context, uint64_t line); /* by a write or an atomic */
 };
 
 /* Counts of a request go to `counts[request->instruction]`. `looks`, if not NULL, hears of the
  * distances: for tests. False without memory. */
 bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t count,
-                   const struct fth_cache_run *runs, struct fth_model_counts *counts,
-                   const struct fth_beneath *beneath);
+                  const struct fth_cache_run *runs, struct fth_model_counts *counts,
+                  const struct fth_beneath *beneath);
 /* One access past banks, ports and misses under way: what was not there, which it is then. */
 uint64_t fth_tier_read(struct fth_tier *level, uint64_t address, uint64_t sectors,
-                        const struct fth_beneath *beneath);
+                       const struct fth_beneath *beneath);
 void fth_tier_drop(struct fth_tier *level, uint64_t address);
 
 /* For tests: what each attempt came to. */
@@ -283,7 +284,7 @@ struct fth_attempt {
     uint64_t free_mshrs; /* after the step, of the set of the unit */
 };
 void fth_tier_watch(struct fth_tier *level, void (*seen)(void *, const struct fth_attempt *),
-                     void *context);
+                    void *context);
 
 /* ---- l2.c ---- */
 

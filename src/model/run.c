@@ -26,11 +26,11 @@ static void l1_missed(void *context, const struct fth_request *request, uint64_t
 
 static bool run_l1(struct fth_model_work *work, uint32_t sm)
 {
-    const struct fth_beneath beneath = {NULL, l1_missed, NULL};
+    const struct fth_beneath beneath = {NULL, l1_missed, NULL, NULL};
     for (uint32_t g = work->first_group[sm]; g != UINT32_MAX; g = work->groups[g].next) {
         const struct fth_group *group = &work->groups[g];
         if (!fth_tier_run(work->l1[sm], work->batch.items + group->first, group->count,
-                           work->batch.runs, work->l1_counts[sm % work->tallies], &beneath))
+                          work->batch.runs, work->l1_counts[sm % work->tallies], &beneath))
             return false;
     }
     return true;

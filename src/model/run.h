@@ -25,7 +25,7 @@ struct fth_model_work {
 
     /* Kept from launch to launch. */
     struct fth_tier **l1; /* [sms]; NULL: not yet used */
-    bool *used;            /* [sms] in this launch */
+    bool *used;           /* [sms] in this launch */
     struct fth_l2 *l2, *bypassed;
     uint64_t sms; /* that there is room for */
     struct fth_shape l1_shape;

@@ -94,7 +94,7 @@ static enum fth_status create_units(struct fth_tier *level, struct fth_error *er
 }
 
 enum fth_status fth_tier_create(const struct fth_shape *shape, struct fth_tier **out,
-                                 struct fth_error *error)
+                                struct fth_error *error)
 {
     struct fth_tier *level = calloc(1, sizeof *level);
     enum fth_status status = FTH_OK;
@@ -175,7 +175,7 @@ void fth_tier_reset_totals(struct fth_tier *level)
 }
 
 void fth_tier_watch(struct fth_tier *level, void (*seen)(void *, const struct fth_attempt *),
-                     void *context)
+                    void *context)
 {
     level->seen = seen;
     level->seen_context = context;
@@ -433,6 +433,8 @@ static enum fth_verdict_kind attempt(struct fth_tier *level, size_t which,
     } else {
         counts->requests[request->kind]++;
         counts->sectors[request->kind] += count_bits(request->sectors);
+        if (request->kind != FTH_TRACE_READ && beneath && beneath->changed)
+            beneath->changed(beneath->context, request->line);
     }
     if (level->seen) {
         const uint64_t busy = fth_mshr_busy(unit->mshr);
@@ -475,25 +477,23 @@ static void enqueue(struct fth_tier *level, const struct fth_request *requests, 
     }
 }
 
-static int compare(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* The requests that come to a port in this step, in the order of the warps. */
-static size_t choose(struct fth_tier *level)
+/* The requests that come to a port in this step. Those of the first warps go first, and of these
+ * the first bank's (Table 3: of A, B, C, D it is A and C that get the registers, and in the next
+ * step B and D before the second warp's). They come by banks; by insertion, as mostly they are in
+ * order. */
+static size_t choose(struct fth_tier *level, const struct fth_request *requests)
 {
     size_t count = 0;
     for (size_t u = 0; u < level->unit_count; u++) {
         uint32_t at = level->units[u].head;
         for (uint64_t port = 0; port < level->shape.ports && at != NONE; port++) {
-            level->turn[count++] = at;
+            size_t place = count++;
+            for (; place && requests[level->turn[place - 1]].warp > requests[at].warp; place--)
+                level->turn[place] = level->turn[place - 1];
+            level->turn[place] = at;
             at = level->next[at];
         }
     }
-    if (level->unit_count > 1)
-        qsort(level->turn, count, sizeof *level->turn, compare);
     return count;
 }
 
@@ -528,14 +528,14 @@ static void skip(struct fth_tier *level, size_t tried)
 }
 
 bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t count,
-                   const struct fth_cache_run *runs, struct fth_model_counts *counts,
-                   const struct fth_beneath *beneath)
+                  const struct fth_cache_run *runs, struct fth_model_counts *counts,
+                  const struct fth_beneath *beneath)
 {
     if (!reserve(level, count))
         return false;
     enqueue(level, requests, count);
     for (size_t left = count; left && !level->failed;) {
-        const size_t tried = choose(level);
+        const size_t tried = choose(level, requests);
         size_t done = 0;
         for (size_t i = 0; i < tried; i++) {
             const uint32_t at = level->turn[i];
@@ -556,7 +556,7 @@ bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t c
 }
 
 uint64_t fth_tier_read(struct fth_tier *level, uint64_t address, uint64_t sectors,
-                        const struct fth_beneath *beneath)
+                       const struct fth_beneath *beneath)
 {
     uint64_t local;
     struct unit *unit = &level->units[find_unit(level, address, &local)];
