@@ -1,15 +1,16 @@
 /* A trace through the caches: Algorithms 1 and 2 of the paper, for all SMs side by side.
  *
- * Wave by wave the accesses come by number, block and warp. Those that the schedulers of an SM
- * issue together (Algorithm 2, lines 8 to 11) are a group. Groups are collected into batches; the
- * L1s take a batch first, each its own groups and independently of the others, then the L2 takes
- * what they miss in the order of the trace, what one group of every SM sends at a time. */
+ * Wave by wave, several waves read at a time, the accesses come by number, block and warp. Those
+ * that the schedulers of an SM issue together (Algorithm 2, lines 8 to 11) are a group. Groups are
+ * collected into batches; the L1s take a batch first, each its own groups and independently of the
+ * others, then the L2 takes what they miss in the order of the trace, what one group of every SM
+ * sends at a time. */
 #include "model/run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_REQUESTS = 1 << 15 };
+enum { BATCH_REQUESTS = 1 << 15, WINDOW_ACCESSES = 1 << 19 };
 
 static enum fth_status no_memory(struct fth_error *error)
 {
@@ -24,13 +25,13 @@ static void l1_missed(void *context, const struct fth_request *request, uint64_t
     (void)context, (void)request, (void)missing, (void)fetch; /* they stay in the requests */
 }
 
-static bool run_l1(struct fth_model_work *work, uint32_t sm)
+static bool run_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm)
 {
     const struct fth_beneath beneath = {NULL, l1_missed, NULL, NULL};
-    for (uint32_t g = work->first_group[sm]; g != UINT32_MAX; g = work->groups[g].next) {
-        const struct fth_group *group = &work->groups[g];
-        if (!fth_tier_run(work->l1[sm], work->batch.items + group->first, group->count,
-                          work->batch.runs, work->l1_counts[sm % work->tallies], &beneath))
+    for (uint32_t g = work->first_group[sm]; g != UINT32_MAX; g = batch->groups[g].next) {
+        const struct fth_group *group = &batch->groups[g];
+        if (!fth_tier_run(work->l1[sm], batch->requests.items + group->first, group->count,
+                          batch->requests.runs, work->l1_counts[sm % work->tallies], &beneath))
             return false;
     }
     return true;
@@ -48,10 +49,11 @@ static bool note_distances(struct fth_model_work *work, struct fth_distances *di
     return fth_distances_add(distances, numbers, count, NULL);
 }
 
-static bool run_curves(struct fth_model_work *work, const struct fth_group *group)
+static bool run_curves(struct fth_model_work *work, const struct fth_batch *batch,
+                       const struct fth_group *group)
 {
     for (uint32_t i = 0; i < group->count; i++) {
-        const struct fth_request *request = &work->batch.items[group->first + i];
+        const struct fth_request *request = &batch->requests.items[group->first + i];
         if (request->kind != FTH_TRACE_READ)
             continue;
         if (!note_distances(work, work->l1_distances[group->sm], request, request->sectors) ||
@@ -61,23 +63,23 @@ static bool run_curves(struct fth_model_work *work, const struct fth_group *grou
     return true;
 }
 
-static bool run_l2(struct fth_model_work *work)
+static bool run_l2(struct fth_model_work *work, struct fth_batch *batch)
 {
-    for (size_t g = 0; g < work->group_count; g++) {
-        const struct fth_group *group = &work->groups[g];
+    for (size_t g = 0; g < batch->group_count; g++) {
+        const struct fth_group *group = &batch->groups[g];
         for (uint32_t i = 0; i < group->count; i++) {
-            struct fth_request *request = &work->batch.items[group->first + i];
+            struct fth_request *request = &batch->requests.items[group->first + i];
             request->side = work->side_of_sm[group->sm];
             if (request->missing &&
-                !fth_l2_add(work->l2, &work->setting.l1, request, work->batch.runs))
+                !fth_l2_add(work->l2, &work->setting.l1, request, batch->requests.runs))
                 return false;
         }
-        if (work->l2_distances && !run_curves(work, group))
+        if (work->l2_distances && !run_curves(work, batch, group))
             return false;
         for (uint32_t i = 0; i < group->count && work->bypassed; i++) {
-            struct fth_request *request = &work->batch.items[group->first + i];
+            struct fth_request *request = &batch->requests.items[group->first + i];
             request->missing = request->sectors;
-            if (!fth_l2_add(work->bypassed, &work->setting.l1, request, work->batch.runs))
+            if (!fth_l2_add(work->bypassed, &work->setting.l1, request, batch->requests.runs))
                 return false;
         }
         if (++work->waiting < work->active)
@@ -90,12 +92,13 @@ static bool run_l2(struct fth_model_work *work)
 }
 
 /* Sorts the groups of a batch by SM, and makes what is missing of the SMs. */
-static enum fth_status sort_groups(struct fth_model_work *work, struct fth_error *error)
+static enum fth_status sort_groups(struct fth_model_work *work, struct fth_batch *batch,
+                                   struct fth_error *error)
 {
     for (uint64_t sm = 0; sm < work->setting.sms; sm++)
         work->first_group[sm] = UINT32_MAX;
-    for (size_t g = work->group_count; g-- > 0;) {
-        struct fth_group *group = &work->groups[g];
+    for (size_t g = batch->group_count; g-- > 0;) {
+        struct fth_group *group = &batch->groups[g];
         group->next = work->first_group[group->sm];
         work->first_group[group->sm] = (uint32_t)g;
         enum fth_status status = fth_work_sm(work, group->sm, error);
@@ -105,17 +108,18 @@ static enum fth_status sort_groups(struct fth_model_work *work, struct fth_error
     return FTH_OK;
 }
 
-static enum fth_status run_batch(struct fth_model_work *work, struct fth_error *error)
+static enum fth_status run_batch(struct fth_model_work *work, struct fth_batch *batch,
+                                 struct fth_error *error)
 {
-    enum fth_status status = sort_groups(work, error);
+    enum fth_status status = sort_groups(work, batch, error);
     if (status != FTH_OK)
         return status;
-    bool made = !work->batch.failed;
+    bool made = !batch->requests.failed;
     for (uint32_t sm = 0; sm < work->setting.sms && made; sm++)
-        made = run_l1(work, sm);
-    made = made && run_l2(work);
-    fth_requests_clear(&work->batch);
-    work->group_count = 0;
+        made = run_l1(work, batch, sm);
+    made = made && run_l2(work, batch);
+    fth_requests_clear(&batch->requests);
+    batch->group_count = 0;
     if (!made)
         return no_memory(error);
     fth_log_progress(work->options.log, "model caches",
@@ -127,37 +131,44 @@ static enum fth_status run_batch(struct fth_model_work *work, struct fth_error *
 
 /* ---- waves ---- */
 
-static enum fth_status begin_group(struct fth_model_work *work,
+/* The accesses that come in the order of the trace, wave `base` and up to `count` of those behind
+ * it. The first wave is processed as it comes, the others wait. */
+struct window {
+    uint64_t base, count;
+};
+
+static enum fth_status begin_group(struct fth_model_work *work, struct fth_batch *batch,
                                    const struct fth_trace_access *access, uint32_t sm,
                                    struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    if (work->batch.count >= BATCH_REQUESTS)
-        status = run_batch(work, error);
+    if (batch == work->batches && batch->requests.count >= BATCH_REQUESTS)
+        status = run_batch(work, batch, error);
     if (status != FTH_OK)
         return status;
-    if (!fth_grow((void **)&work->groups, work->group_count, &work->group_capacity,
-                  sizeof *work->groups))
+    if (!fth_grow((void **)&batch->groups, batch->group_count, &batch->group_capacity,
+                  sizeof *batch->groups))
         return no_memory(error);
-    work->groups[work->group_count++] =
+    batch->groups[batch->group_count++] =
         (struct fth_group){.sm = sm,
-                           .first = work->batch.count,
+                           .first = batch->requests.count,
                            .number = access->number,
                            .block = access->block,
                            .warps = access->warp / work->setting.schedulers};
     return FTH_OK;
 }
 
-static bool same_group(const struct fth_model_work *work, const struct fth_trace_access *access)
+static bool same_group(const struct fth_model_work *work, const struct fth_batch *batch,
+                       const struct fth_trace_access *access)
 {
-    if (work->group_count == 0)
+    if (batch->group_count == 0)
         return false;
-    const struct fth_group *group = &work->groups[work->group_count - 1];
+    const struct fth_group *group = &batch->groups[batch->group_count - 1];
     return group->block == access->block && group->number == access->number &&
            group->warps == access->warp / work->setting.schedulers;
 }
 
-static enum fth_status take_access(struct fth_model_work *work,
+static enum fth_status take_access(struct fth_model_work *work, struct fth_batch *batch,
                                    const struct fth_trace_access *access, uint32_t sm,
                                    struct fth_error *error)
 {
@@ -167,38 +178,41 @@ static enum fth_status take_access(struct fth_model_work *work,
                         "warp %u of block %llu is not in a block of %llu warps", access->warp,
                         (unsigned long long)access->block,
                         (unsigned long long)work->setting.warps_per_block);
-    if (!same_group(work, access))
-        status = begin_group(work, access, sm, error);
+    if (!same_group(work, batch, access))
+        status = begin_group(work, batch, access, sm, error);
     if (status != FTH_OK)
         return status;
     const struct fth_trace_instruction *instruction =
         fth_trace_instruction_at(work->trace, access->instruction);
-    const size_t before = work->batch.count;
-    fth_coalesce(&work->batch, &work->setting.l1, access, instruction);
-    work->groups[work->group_count - 1].count += (uint32_t)(work->batch.count - before);
+    const size_t before = batch->requests.count;
+    fth_coalesce(&batch->requests, &work->setting.l1, access, instruction);
+    batch->groups[batch->group_count - 1].count += (uint32_t)(batch->requests.count - before);
     work->warps[access->instruction * 3 + (size_t)instruction->kind]++;
     work->done++;
     return FTH_OK;
 }
 
-static enum fth_status run_wave(struct fth_model_work *work, size_t launch, uint64_t wave,
-                                struct fth_error *error)
+static enum fth_status run_window(struct fth_model_work *work, size_t launch,
+                                  const struct window *window, struct fth_error *error)
 {
-    uint64_t first, last, of;
+    uint64_t first, last, wave, ignored;
     struct fth_trace_cursor *cursor = NULL;
     const struct fth_trace_access *access = NULL;
-    fth_placement_range(work->placement, wave, &first, &last);
+    fth_placement_range(work->placement, window->base, &first, &ignored);
+    fth_placement_range(work->placement, window->base + window->count - 1, &ignored, &last);
     enum fth_status status =
         fth_trace_cursor_open(work->trace, launch, first, last, &cursor, error);
     while (status == FTH_OK) {
         status = fth_trace_next(cursor, &access, error);
         if (status != FTH_OK || !access)
             break;
-        const uint32_t sm = fth_placement_sm(work->placement, access->block, &of);
-        if (of == wave)
-            status = take_access(work, access, sm, error);
+        const uint32_t sm = fth_placement_sm(work->placement, access->block, &wave);
+        if (wave >= window->base && wave - window->base < window->count)
+            status = take_access(work, &work->batches[wave - window->base], access, sm, error);
     }
     fth_trace_cursor_close(cursor);
+    for (uint64_t i = 0; i < window->count && status == FTH_OK; i++)
+        status = run_batch(work, &work->batches[i], error);
     return status;
 }
 
@@ -250,19 +264,23 @@ static enum fth_status run_waves(struct fth_model_work *work, size_t launch,
     uint64_t *some = NULL;
     size_t count = 0;
     if (waves <= 64 || waves / 16 <= accesses) {
-        for (uint64_t wave = 0; wave < waves && status == FTH_OK; wave++)
-            status = run_wave(work, launch, wave, error);
+        /* As many waves at a time as there is room for: a run of the trace holds several. */
+        const uint64_t fit = WINDOW_ACCESSES / (accesses / waves + 1);
+        const uint64_t each = fit < 1 ? 1 : fit < FTH_WINDOW ? fit : FTH_WINDOW;
+        for (uint64_t wave = 0; wave < waves && status == FTH_OK; wave += each) {
+            const uint64_t left = waves - wave;
+            status =
+                run_window(work, launch, &(struct window){wave, left < each ? left : each}, error);
+        }
     } else {
         status = find_waves(work, launch, &some, &count, error);
         if (some)
             qsort(some, count, sizeof *some, compare);
         for (size_t i = 0; i < count && status == FTH_OK; i++)
             if (i == 0 || some[i] != some[i - 1])
-                status = run_wave(work, launch, some[i], error);
+                status = run_window(work, launch, &(struct window){some[i], 1}, error);
         free(some);
     }
-    if (status == FTH_OK)
-        status = run_batch(work, error);
     if (status == FTH_OK &&
         (!fth_l2_flush(work->l2) || (work->bypassed && !fth_l2_flush(work->bypassed))))
         status = no_memory(error);

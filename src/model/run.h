@@ -11,6 +11,16 @@ struct fth_group {
     uint64_t number, block, warps;
 };
 
+/* Requests in the order of the trace, of one wave. */
+struct fth_batch {
+    struct fth_requests requests;
+    struct fth_group *groups;
+    size_t group_count, group_capacity;
+};
+
+/* Waves that are read together. */
+enum { FTH_WINDOW = 64 };
+
 struct fth_model_work {
     const struct fth_trace *trace;
     const struct fth_model_params *params;
@@ -31,10 +41,7 @@ struct fth_model_work {
     struct fth_shape l1_shape;
     struct fth_distances **l1_distances, *l2_distances;
 
-    /* Of a batch. */
-    struct fth_requests batch;
-    struct fth_group *groups;
-    size_t group_count, group_capacity;
+    struct fth_batch batches[FTH_WINDOW]; /* of the waves of a window */
     uint32_t *first_group;
     uint64_t waiting; /* groups since the L2 was flushed */
 

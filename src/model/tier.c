@@ -245,8 +245,10 @@ static uint32_t touch(const struct fth_tier *level, struct unit *unit,
 
 static void drop(const struct fth_tier *level, struct unit *unit, uint64_t local)
 {
-    const uint32_t way = level->distances ? fth_cache_way(unit->cache, local) : FTH_CACHE_NOWHERE;
-    if (way != FTH_CACHE_NOWHERE)
+    const uint32_t way = fth_cache_way(unit->cache, local);
+    if (way == FTH_CACHE_NOWHERE)
+        return;
+    if (level->distances)
         fth_recency_drop(unit->recency, fth_cache_set(unit->cache, local), way);
     fth_cache_invalidate(unit->cache, local, NULL);
 }

@@ -65,7 +65,10 @@ void fth_work_fini(struct fth_model_work *work)
     fth_distances_destroy(work->l2_distances);
     fth_l2_destroy(work->l2);
     fth_l2_destroy(work->bypassed);
-    fth_requests_fini(&work->batch);
+    for (size_t i = 0; i < FTH_WINDOW; i++) {
+        fth_requests_fini(&work->batches[i].requests);
+        free(work->batches[i].groups);
+    }
     free(work->l1);
     free(work->used);
     free(work->side_of_sm);
@@ -73,7 +76,6 @@ void fth_work_fini(struct fth_model_work *work)
     free(work->l1_distances);
     free(work->l1_counts);
     free(work->warps);
-    free(work->groups);
     free(work->launches);
     free(work->kernels);
     free(work->names);

@@ -186,9 +186,10 @@ static uint64_t missing_of(const struct level *level, size_t unit, uint64_t loca
                            const struct want *want, bool whole)
 {
     uint64_t missing = 0;
+    const uint64_t sectors = sectors_of(level, want);
     for (uint64_t i = 0; i < level->config.line_bytes; i++) {
         const uint64_t sector = i / sector_bytes(level);
-        const bool wanted = whole ? sectors_of(level, want) >> sector & 1 : want->bytes[i];
+        const bool wanted = whole ? sectors >> sector & 1 : want->bytes[i];
         if (wanted && oracle_probe(level->units[unit], local + i, 1) != FTH_CACHE_HIT)
             missing |= UINT64_C(1) << sector;
     }
