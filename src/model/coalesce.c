@@ -109,19 +109,29 @@ void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
                                                   ? FTH_REQUEST_PAST_L1
                                                   : 0};
     const uint64_t *addresses = access->addresses;
-    uint64_t sorted[32];
-    bool rising = true;
-    for (uint32_t i = 1; i < access->threads; i++)
-        rising = rising && access->addresses[i - 1] <= access->addresses[i];
-    if (!rising) {
-        memcpy(sorted, access->addresses, access->threads * sizeof *sorted);
-        sort(sorted, access->threads);
-        addresses = sorted;
-    }
     const size_t from = requests->count;
     const uint64_t bytes = instruction->bytes;
+    const uint32_t threads = access->threads;
+    /* Mostly the lanes lie side by side, or all at one place: one run. Without branches. */
+    uint64_t gaps = 0, apart = 0, falls = 0;
+    for (uint32_t i = 1; i < threads; i++) {
+        gaps |= (addresses[i] - addresses[i - 1]) ^ bytes;
+        apart |= addresses[i] ^ addresses[0];
+        falls |= addresses[i] < addresses[i - 1];
+    }
+    if (!apart || (!gaps && !falls)) {
+        const uint64_t end = end_of(addresses[threads - 1], bytes);
+        fth_requests_add(requests, from, shape, addresses[0], end - addresses[0], &like);
+        return;
+    }
+    uint64_t sorted[32];
+    if (falls) {
+        memcpy(sorted, addresses, threads * sizeof *sorted);
+        sort(sorted, threads);
+        addresses = sorted;
+    }
     uint64_t start = addresses[0], end = end_of(start, bytes);
-    for (uint32_t i = 1; i < access->threads; i++) {
+    for (uint32_t i = 1; i < threads; i++) {
         if (addresses[i] <= end) {
             end = end_of(addresses[i], bytes);
             continue;

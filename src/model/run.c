@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_REQUESTS = 1 << 15, WINDOW_ACCESSES = 1 << 19 };
+enum { BATCH_REQUESTS = 1 << 17, WINDOW_ACCESSES = 1 << 19 };
 
 static enum fth_status no_memory(struct fth_error *error)
 {
