@@ -575,6 +575,8 @@ struct fth_trace_launch {
     uint64_t accesses; /* of warps */
     /* Requests of warps to other memories, which the trace does not hold. */
     uint64_t shared, local, constant, texture;
+    /* What a block has of shared memory, static and dynamic; UINT64_MAX: not known. */
+    uint64_t shared_bytes;
 };
 size_t fth_trace_launch_count(const struct fth_trace *trace);
 const struct fth_trace_launch *fth_trace_launch_at(const struct fth_trace *trace, size_t index);
@@ -635,6 +637,123 @@ FTH_MUST_USE enum fth_status fth_trace_stats_create(const struct fth_trace *trac
  * must be open as long. */
 const struct fth_trace_row *fth_trace_stats_row(const struct fth_trace_stats *stats, size_t index);
 void fth_trace_stats_destroy(struct fth_trace_stats *stats);
+
+/* ---- the cache model: how accesses fare on a GPU (docs/model.md) ------------------------------
+ */
+
+/* The parameters, each with a name such as "l1.size_bytes", a value, and where that came from. */
+struct fth_model_params;
+
+enum fth_model_source { FTH_MODEL_DEFAULT, FTH_MODEL_DESCRIPTION, FTH_MODEL_SET };
+
+/* What a parameter is. */
+struct fth_model_parameter {
+    char name[40];
+    const char *unit;      /* "bytes", "cycles", … or the words it can be; "" for plain counts */
+    const char *what;      /* in a few words */
+    const char *otherwise; /* the value where nothing says another */
+    const char *from;      /* the attribute of a description that it is taken from, or NULL */
+};
+/* False past the last. */
+bool fth_model_parameter(size_t index, struct fth_model_parameter *parameter);
+
+/* All defaults, or what a description (which may be NULL) says in their place. */
+FTH_MUST_USE enum fth_status fth_model_params_create(const struct fth_gpu *gpu,
+                                                     struct fth_model_params **params,
+                                                     struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_model_params_copy(const struct fth_model_params *params,
+                                                   struct fth_model_params **copy,
+                                                   struct fth_error *error);
+void fth_model_params_destroy(struct fth_model_params *params);
+/* "l1.size_bytes", "32K". What can only be wrong together with others is told by fth_model_run. */
+FTH_MUST_USE enum fth_status fth_model_set(struct fth_model_params *params, const char *name,
+                                           const char *value, struct fth_error *error);
+/* The value of a parameter as text, and where it came from; NULL past the last. */
+const char *fth_model_value(const struct fth_model_params *params, size_t index,
+                            enum fth_model_source *source);
+
+/* By enum fth_trace_access_kind: lines looked up, sectors of these, those that were there, and
+ * sectors that were already on their way (which count as hits or not, as "l1.merged" says). */
+struct fth_model_counts {
+    uint64_t requests[3], sectors[3], hits[3], merges[3];
+};
+
+/* C1R and the like: how many sectors were found at each distance within their set; the last entry
+ * counts those that were not. */
+struct fth_model_profile {
+    uint64_t *counts;
+    size_t count;
+};
+
+/* What was found for a kernel over all its launches, for one launch, or for one instruction. */
+struct fth_model_row {
+    const char *kernel;
+    size_t launch;                                   /* SIZE_MAX: all of them */
+    const struct fth_trace_instruction *instruction; /* NULL: all of them */
+    uint64_t launches;
+    uint64_t warps[3]; /* requests of warps */
+    struct fth_model_counts l1, l2;
+    struct fth_model_counts bypassed; /* of the L2, had the L1 been off; where that was asked for */
+    uint64_t far_hits;                /* read sectors that the other side of the L2 had */
+    uint64_t dram_reads, dram_writes; /* sectors */
+    /* Not of instructions: steps (of the slowest SM), attempts that found no MSHR free. */
+    uint64_t l1_steps, l2_steps, l1_fails, l2_fails;
+    uint64_t l1_bytes; /* the L1 that the launch had */
+    uint64_t blocks_at_once;
+    struct fth_model_profile l1_profile[2], l2_profile[2]; /* reads, writes */
+};
+
+/* Sectors of a level that would hit in a fully associative LRU cache of so many sectors. */
+struct fth_model_curve {
+    uint64_t *profile; /* by stack distance */
+    size_t count;
+    uint64_t fresh; /* never seen before */
+};
+
+struct fth_model_options {
+    unsigned threads; /* 0: all cores */
+    bool bypassed;    /* also count the L2 as if the L1 were off */
+    bool curves;      /* also exact stack distances */
+    const struct fth_log *log;
+};
+
+struct fth_model_result;
+
+/* Takes the accesses of a trace through the caches. `options` may be NULL. */
+FTH_MUST_USE enum fth_status fth_model_run(const struct fth_trace *trace,
+                                           const struct fth_model_params *params,
+                                           const struct fth_model_options *options,
+                                           struct fth_model_result **result,
+                                           struct fth_error *error);
+void fth_model_result_destroy(struct fth_model_result *result);
+/* For each kernel a row, its launches behind it where there are several, then its instructions;
+ * NULL past the last. The trace must outlive them. */
+const struct fth_model_row *fth_model_row(const struct fth_model_result *result, size_t index);
+/* 1: of the reads of the L1s, each SM's its own; 2: of what reaches the L2. NULL where it was not
+ * asked for. */
+const struct fth_model_curve *fth_model_curve(const struct fth_model_result *result, int level);
+
+/* The metrics of a row; NAN where there is nothing to divide by. */
+double fth_model_hit_ratio(const struct fth_model_counts *counts, bool reads_only);
+/* Cycles of an average read: the latencies of where its sectors were found. NAN where one that is
+ * needed is not known. */
+double fth_model_access_cycles(const struct fth_model_row *row,
+                               const struct fth_model_params *params);
+
+/* What of a result is shown as text or CSV; JSON has all of it. */
+enum fth_model_view {
+    FTH_MODEL_VIEW_KERNELS,
+    FTH_MODEL_VIEW_LAUNCHES,
+    FTH_MODEL_VIEW_LINES, /* instructions */
+    FTH_MODEL_VIEW_PROFILE,
+    FTH_MODEL_VIEW_CURVE,
+    FTH_MODEL_VIEW_PARAMETERS /* needs no result */
+};
+FTH_MUST_USE enum fth_status fth_report_model(const char *format, enum fth_model_view view,
+                                              const struct fth_model_result *result,
+                                              const struct fth_model_params *params,
+                                              const struct fth_report_options *options, char **text,
+                                              size_t *size, struct fth_error *error);
 
 /* ---- small things that a program around the library needs too -----------------------------------
  */

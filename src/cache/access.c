@@ -66,6 +66,43 @@ enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t a
     return judge(slot, find_missing(cache, slot, place));
 }
 
+/* Of the sectors that are not whole, those with a wanted byte that was not written either. */
+static uint64_t find_unwritten(const struct fth_cache *cache, uint32_t slot, uint64_t missing,
+                               const struct fth_cache_run *runs, size_t count)
+{
+    uint64_t wanted = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct fth_place place = find_place(cache, runs[i].from, runs[i].bytes);
+        uint64_t sectors = place.sectors & missing;
+        if (sectors)
+            wanted |= fth_slot_unwritten(cache, slot, place, sectors);
+    }
+    return wanted;
+}
+
+enum fth_cache_outcome fth_cache_read(struct fth_cache *cache, uint64_t address, uint64_t sectors,
+                                      const struct fth_cache_run *runs, size_t count,
+                                      struct fth_cache_result *result)
+{
+    uint64_t line = address >> cache->line_shift, missing = sectors;
+    uint32_t set = fth_index_set(&cache->index, line);
+    uint32_t slot = fth_lookup_find(cache, set, line);
+    if (slot != FTH_NO_SLOT) {
+        missing &= ~cache->valid[slot];
+        if (missing && cache->written && count)
+            missing = find_unwritten(cache, slot, missing, runs, count);
+        if (cache->policy->used)
+            cache->policy->used(cache, set, slot);
+    }
+    *result = (struct fth_cache_result){
+        .outcome = judge(slot, missing), .set = set, .sectors = sectors, .fetch = missing};
+    if (slot == FTH_NO_SLOT)
+        slot = fth_slot_fill(cache, set, line, result);
+    cache->valid[slot] |= missing;
+    result->way = slot - cache->first[set];
+    return result->outcome;
+}
+
 bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *dirty)
 {
     struct fth_place place = find_place(cache, address, 1);
@@ -76,6 +113,13 @@ bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *d
     if (dirty)
         *dirty = result.evicted_dirty;
     return result.evicted;
+}
+
+uint32_t fth_cache_way(const struct fth_cache *cache, uint64_t address)
+{
+    uint64_t line = address >> cache->line_shift;
+    uint32_t set = fth_index_set(&cache->index, line), slot = fth_lookup_find(cache, set, line);
+    return slot == FTH_NO_SLOT ? FTH_CACHE_NOWHERE : slot - cache->first[set];
 }
 
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address)

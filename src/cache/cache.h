@@ -92,6 +92,16 @@ struct fth_cache_result {
  * not looked at, and the caller comes again with it. `result` may be NULL. */
 enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t address, uint64_t bytes,
                                         enum fth_cache_kind kind, struct fth_cache_result *result);
+/* A run of bytes within a line, from its first byte on. */
+struct fth_cache_run {
+    uint32_t from, bytes;
+};
+/* Reads sectors of one line, in any pattern, as one access. Of a sector that was written in part,
+ * only the bytes of the `runs` that lie in it are wanted; without runs all are. `result` is not
+ * NULL. */
+enum fth_cache_outcome fth_cache_read(struct fth_cache *cache, uint64_t address, uint64_t sectors,
+                                      const struct fth_cache_run *runs, size_t count,
+                                      struct fth_cache_result *result);
 /* What an access would find, without a trace. */
 enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t address,
                                        uint64_t bytes);
@@ -109,6 +119,8 @@ uint64_t fth_cache_read_lines(struct fth_cache *cache, const uint64_t *lines, si
 /* Lines held, and lines that there is room for. */
 size_t fth_cache_held(const struct fth_cache *cache);
 size_t fth_cache_capacity(const struct fth_cache *cache);
+/* The way in which the line of an address stands; FTH_CACHE_NOWHERE: it is not held. */
+uint32_t fth_cache_way(const struct fth_cache *cache, uint64_t address);
 /* The set of an address. */
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address);
 

@@ -227,7 +227,8 @@ static enum fth_status end_launch(struct import *import)
     if (status == FTH_OK)
         status = write_accesses(import);
     if (status == FTH_OK)
-        status = fth_trace_writer_end(import->writer, &(struct fth_trace_launch){0}, import->error);
+        status = fth_trace_writer_end(
+            import->writer, &(struct fth_trace_launch){.shared_bytes = UINT64_MAX}, import->error);
     import->count = 0;
     import->begun = false;
     import->kernel[0] = '\0';

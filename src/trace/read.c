@@ -35,7 +35,8 @@ static enum fth_status no_memory(struct fth_error *error)
 static enum fth_status get_launch(struct fth_trace *trace, struct fth_bytes *bytes,
                                   struct fth_error *error)
 {
-    struct fth_trace_launch launch = {.kernel = fth_get_text(bytes, &trace->arena)};
+    struct fth_trace_launch launch = {.kernel = fth_get_text(bytes, &trace->arena),
+                                      .shared_bytes = UINT64_MAX};
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++)
         launch.grid[i] = fth_get_number32(bytes);
@@ -65,6 +66,13 @@ static enum fth_status get_totals(struct fth_trace *trace, struct fth_bytes *byt
     launch->constant = fth_get_number(bytes);
     launch->texture = fth_get_number(bytes);
     return bytes->failed ? refuse(trace, "the end of a launch is incomplete", error) : FTH_OK;
+}
+
+/* The end of a launch, and of the index, may hold more: the shared memory of blocks, + 1. */
+static void get_shared(struct fth_trace_launch *launch, struct fth_bytes *bytes)
+{
+    if (!bytes->failed && bytes->at < bytes->end)
+        launch->shared_bytes = fth_get_number(bytes) - 1;
 }
 
 static enum fth_status get_instruction(struct fth_trace *trace, struct fth_bytes *bytes,
@@ -130,6 +138,8 @@ static enum fth_status read_index(struct fth_trace *trace, struct fth_error *err
         status = bytes.failed ? refuse(trace, "the index is incomplete", error)
                               : add_frame(trace, &frame, error);
     }
+    for (size_t i = 0; i < trace->launch_count && status == FTH_OK; i++)
+        get_shared(&trace->launches[i], &bytes);
     if (status == FTH_OK && (bytes.failed || bytes.at != bytes.end))
         status = refuse(trace, "the index is malformed", error);
     fth_buffer_fini(&content);
@@ -173,7 +183,11 @@ static enum fth_status take_part(struct fth_trace *trace, uint32_t type, uint64_
     enum fth_status status = FTH_OK;
     switch (type) {
     case FTH_PART_LAUNCH: return get_launch(trace, &bytes, error);
-    case FTH_PART_END: return get_totals(trace, &bytes, error);
+    case FTH_PART_END:
+        status = get_totals(trace, &bytes, error);
+        if (status == FTH_OK)
+            get_shared(&trace->launches[trace->launch_count - 1], &bytes);
+        return status;
     case FTH_PART_INSTRUCTIONS:
         while (bytes.at < bytes.end && status == FTH_OK)
             status = get_instruction(trace, &bytes, error);

@@ -283,7 +283,8 @@ static enum fth_status traced_run(void *context, const struct fth_launch_step *s
 {
     struct tracing *tracing = context;
     struct recorder *recorder = &tracing->recorder;
-    struct fth_trace_launch counted = {0};
+    struct fth_trace_launch counted = {.shared_bytes =
+                                           step->kernel->shared_bytes + step->shared_bytes};
     struct fth_error engines = FTH_NO_ERROR;
     recorder->next = 0;
     recorder->held_bytes = 0;

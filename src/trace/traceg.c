@@ -279,7 +279,8 @@ static enum fth_status read_line(struct traceg *traceg, char *line)
 enum fth_status fth_traceg_import(const char *from, struct fth_trace_writer *writer,
                                   struct fth_error *error)
 {
-    struct traceg traceg = {.path = from, .writer = writer, .error = error};
+    struct traceg traceg = {
+        .path = from, .writer = writer, .totals = {.shared_bytes = UINT64_MAX}, .error = error};
     char *line;
     enum fth_status status = fth_lines_open(from, &traceg.lines, error);
     while (status == FTH_OK) {

@@ -334,8 +334,10 @@ enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
     launch->local = totals->local;
     launch->constant = totals->constant;
     launch->texture = totals->texture;
+    launch->shared_bytes = totals->shared_bytes;
     writer->scratch.size = 0;
     fth_put_totals(launch, &writer->scratch);
+    fth_put_number(launch->shared_bytes + 1, &writer->scratch);
     return status == FTH_OK ? put(writer, FTH_PART_END, NULL, error) : status;
 }
 
@@ -358,6 +360,8 @@ enum fth_status fth_trace_writer_commit(struct fth_trace_writer *writer, struct 
         fth_put_number(writer->frames[i].offset - before, out);
         before = writer->frames[i].offset;
     }
+    for (size_t i = 0; i < writer->launch_count; i++)
+        fth_put_number(writer->launches[i].head.shared_bytes + 1, out);
     enum fth_status status = put(writer, FTH_PART_INDEX, &index, error);
     if (status == FTH_OK) {
         status = fth_container_commit(writer->file, index, error);

@@ -1,0 +1,143 @@
+/* How fast the cache model is, on one core: sectors a second of the whole model on traces of 20 to
+ * 40 million, beside the counting of the same trace ('fathom trace'), and how much slower than the
+ * H200 that is (tests/model/h200-counters.csv), beside the paper's column; and exact stack
+ * distances, beside a set-associative cache on the same references. */
+#include "cache/cache.h"
+#include "mix.h"
+#include "model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void fail(const char *name, const struct fth_error *error)
+{
+    char text[600];
+    fprintf(stderr, "%s: %s\n", name, fth_error_text(error, text, sizeof text));
+    exit(1);
+}
+
+static double seconds_since(clock_t start)
+{
+    return (double)(clock() - start) / CLOCKS_PER_SEC;
+}
+
+static struct fth_model_params *params_of(const char *name)
+{
+    struct fth_catalogue *catalogue;
+    struct fth_gpu *gpu;
+    struct fth_model_params *params;
+    struct fth_error error = FTH_NO_ERROR;
+    if (fth_catalogue_open(&catalogue, &error) != FTH_OK ||
+        fth_catalogue_read(catalogue, name, NULL, &gpu, &error) != FTH_OK ||
+        fth_model_params_create(gpu, &params, &error) != FTH_OK)
+        fail(name, &error);
+    fth_gpu_destroy(gpu);
+    fth_catalogue_close(catalogue);
+    return params;
+}
+
+/* What the kernels of a workload took on the GPU. */
+static double gpu_seconds(const char *root, const char *name)
+{
+    char path[512], line[512], workload[64];
+    double sum = 0, ns;
+    snprintf(path, sizeof path, "%s/tests/model/h200-counters.csv", root);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line,
+                   "%63[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*["
+                   "^,],%*[^,],%*[^,],%lf",
+                   workload, &ns) == 2 &&
+            strcmp(workload, name) == 0)
+            sum += ns * 1e-9;
+    }
+    if (file)
+        fclose(file);
+    return sum;
+}
+
+static void measure(const char *root, const char *name, double paper)
+{
+    struct fth_launch *launch;
+    struct fth_trace *trace;
+    struct fth_trace_stats *stats;
+    struct fth_model_result *result;
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_model_params *params = params_of("h200");
+    char file[512], path[64];
+    snprintf(file, sizeof file, "%s/examples/workloads/%s.json", root, name);
+    snprintf(path, sizeof path, "/tmp/bench-model-%d", (int)getpid());
+    if (fth_launch_read(file, NULL, 0, &launch, &error) != FTH_OK ||
+        fth_launch_trace(launch, path, NULL, NULL, &error) != FTH_OK ||
+        fth_trace_open(path, &trace, &error) != FTH_OK)
+        fail(name, &error);
+    clock_t start = clock();
+    if (fth_trace_stats_create(trace, NULL, &stats, &error) != FTH_OK)
+        fail(name, &error);
+    const double counting = seconds_since(start);
+    start = clock();
+    if (fth_model_run(trace, params, &(struct fth_model_options){.threads = 1}, &result, &error) !=
+        FTH_OK)
+        fail(name, &error);
+    const double spent = seconds_since(start);
+    double sectors = 0;
+    const struct fth_model_row *row;
+    for (size_t i = 0; (row = fth_model_row(result, i)); i++)
+        for (int kind = 0; kind < 3 && !row->instruction && row->launch == SIZE_MAX; kind++)
+            sectors += (double)row->l1.sectors[kind];
+    const double gpu = gpu_seconds(root, name);
+    printf("%-8s %5.1f M sectors  %6.1f M/s  (counting %6.1f M/s)  %7.0f times the H200 (paper: "
+           "%.0f)\n",
+           name, sectors / 1e6, sectors / spent / 1e6, sectors / counting / 1e6, spent / gpu,
+           paper);
+    fth_model_result_destroy(result);
+    fth_trace_stats_destroy(stats);
+    fth_trace_close(trace);
+    fth_launch_destroy(launch);
+    fth_model_params_destroy(params);
+    unlink(path);
+}
+
+static void measure_distances(void)
+{
+    enum { COUNT = 20 << 20, BATCH = 4096 };
+    uint64_t *lines = malloc((size_t)COUNT * sizeof *lines);
+    struct fth_distances *distances;
+    struct fth_cache *cache;
+    if (!lines || !mix_fill(lines, COUNT, 1) || fth_distances_create(&distances, NULL) != FTH_OK ||
+        fth_cache_create(&(struct fth_cache_config){.line_bytes = 128, .sets = 1024, .ways = 16},
+                         &cache, NULL) != FTH_OK)
+        exit(1);
+    clock_t start = clock();
+    for (size_t i = 0; i < COUNT; i += BATCH)
+        if (!fth_distances_add(distances, lines + i, BATCH, NULL))
+            exit(1);
+    const double exact = seconds_since(start);
+    start = clock();
+    fth_cache_read_lines(cache, lines, COUNT, NULL);
+    const double plain = seconds_since(start);
+    printf("exact stack distances %.1f M/s, one set-associative level %.1f M/s, on %.0f M "
+           "references\n",
+           COUNT / exact / 1e6, COUNT / plain / 1e6, COUNT / 1e6);
+    fth_distances_destroy(distances);
+    fth_cache_destroy(cache);
+    free(lines);
+}
+
+int main(int argc, char **argv)
+{
+    /* Table 4 of the paper has the slowdowns against a GTX 970. */
+    static const struct {
+        const char *name;
+        double paper;
+    } workloads[] = {{"2dconv", 212000}, {"2mm", 59200}, {"syr2k", 80300}, {"srad", 11400}};
+    if (argc != 2)
+        return 2;
+    measure_distances();
+    for (size_t i = 0; i < FTH_COUNT(workloads); i++)
+        measure(argv[1], workloads[i].name, workloads[i].paper);
+    return 0;
+}

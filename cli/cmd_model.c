@@ -1,0 +1,255 @@
+/* fathom model: how the accesses of kernels fare in the caches of a GPU. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct cli_option option_gpu = {
+    "gpu", 0, "GPU", CLI_WORD_GPU, "the GPU: a name of 'fathom gpus', a file, or - for stdin"};
+static const struct cli_option option_set = {
+    "set", 's', "NAME=VALUE", CLI_WORD_NONE,
+    "a parameter, such as l1.size_bytes=32K, or a size of a launch file, such as N=256"};
+static const struct cli_option option_parameters = {
+    "parameters", 0, NULL, CLI_WORD_NONE,
+    "all parameters, their values, and where these came from; needs no trace"};
+static const struct cli_option option_lines = {"lines", 0, NULL, CLI_WORD_NONE,
+                                               "each memory instruction, with its lines"};
+static const struct cli_option option_launches = {"launches", 0, NULL, CLI_WORD_NONE,
+                                                  "each launch by itself"};
+static const struct cli_option option_profile = {
+    "profile", 0, NULL, CLI_WORD_NONE, "how many were found at which distance in their sets"};
+static const struct cli_option option_curve = {
+    "curve", 0, NULL, CLI_WORD_NONE,
+    "exact stack distances of reads: the misses of caches of every size"};
+static const struct cli_option option_l1_off = {
+    "l1-off", 0, NULL, CLI_WORD_NONE, "also count the L2 as if every access passed the L1"};
+static const struct cli_option option_threads = {"threads", 0, "N", CLI_WORD_NONE,
+                                                 "of the host; all cores where it is not given"};
+
+static enum fth_model_view view_of(const struct cli_arguments *arguments)
+{
+    return cli_value(arguments, &option_lines)      ? FTH_MODEL_VIEW_LINES
+           : cli_value(arguments, &option_launches) ? FTH_MODEL_VIEW_LAUNCHES
+           : cli_value(arguments, &option_profile)  ? FTH_MODEL_VIEW_PROFILE
+           : cli_value(arguments, &option_curve)    ? FTH_MODEL_VIEW_CURVE
+                                                    : FTH_MODEL_VIEW_KERNELS;
+}
+
+static int put(const struct cli_arguments *arguments, enum fth_model_view view,
+               const struct fth_model_result *result, const struct fth_model_params *params)
+{
+    struct fth_report_options options = cli_report_options(arguments);
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    size_t size = 0;
+    if (fth_report_model(cli_format(arguments), view, result, params, &options, &text, &size,
+                         &error) != FTH_OK)
+        return cli_fail(&error);
+    return cli_put_text(arguments, text, size);
+}
+
+/* ---- parameters ---- */
+
+static int read_gpu(const char *name, struct fth_model_params **params)
+{
+    struct fth_catalogue *catalogue = NULL;
+    struct fth_gpu *gpu = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status = fth_catalogue_open(&catalogue, &error);
+    if (status == FTH_OK && name)
+        status = fth_catalogue_read(catalogue, name, &cli_log, &gpu, &error);
+    if (status == FTH_OK)
+        status = fth_model_params_create(gpu, params, &error);
+    fth_gpu_destroy(gpu);
+    fth_catalogue_close(catalogue);
+    return status == FTH_OK ? CLI_DONE : cli_fail(&error);
+}
+
+/* Names with a point are parameters, others sizes of a launch file. */
+static int set_parameters(const struct cli_arguments *arguments, struct fth_model_params *params)
+{
+    for (size_t i = 0; i < arguments->option_count; i++) {
+        const char *text = arguments->values[i];
+        const char *equals = text ? strchr(text, '=') : NULL;
+        char name[64];
+        if (arguments->options[i] != &option_set)
+            continue;
+        if (!equals || equals == text || (size_t)(equals - text) >= sizeof name) {
+            cli_message("--set takes NAME=VALUE, such as l1.size_bytes=32K, not '%s'", text);
+            return CLI_USAGE;
+        }
+        snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+        if (!strchr(name, '.'))
+            continue;
+        struct fth_error error = FTH_NO_ERROR;
+        if (fth_model_set(params, name, equals + 1, &error) != FTH_OK)
+            return cli_fail(&error);
+    }
+    return CLI_DONE;
+}
+
+/* On stderr, unless they are shown anyway: what the GPU was taken to be. */
+static void tell_sources(const struct fth_model_params *params, const char *gpu)
+{
+    size_t counts[3] = {0, 0, 0};
+    enum fth_model_source source;
+    for (size_t i = 0; fth_model_value(params, i, &source); i++)
+        counts[source]++;
+    if (gpu)
+        cli_message("%zu parameters from the description of %s, %zu set, %zu defaults; "
+                    "--parameters shows which",
+                    counts[FTH_MODEL_DESCRIPTION], gpu, counts[FTH_MODEL_SET],
+                    counts[FTH_MODEL_DEFAULT]);
+    else
+        cli_message("no --gpu: %zu parameters set, %zu defaults; --parameters shows which",
+                    counts[FTH_MODEL_SET], counts[FTH_MODEL_DEFAULT]);
+}
+
+/* ---- traces ---- */
+
+static bool make_temporary(char *path, size_t size)
+{
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, size, "%s/fathom-model-XXXXXX", folder && *folder ? folder : "/tmp");
+    int fd = mkstemp(path);
+    if (fd < 0) {
+        cli_message("cannot write to '%s', where the trace would be kept meanwhile", path);
+        return false;
+    }
+    close(fd);
+    return true;
+}
+
+/* The arguments with those of --set that are sizes, for the launch. */
+static int trace_launch(const struct cli_arguments *arguments, const char *path)
+{
+    struct cli_arguments sizes = *arguments;
+    struct fth_launch *launch = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    sizes.option_count = 0;
+    for (size_t i = 0; i < arguments->option_count; i++) {
+        const bool set = arguments->options[i] == &option_set;
+        const char *value = arguments->values[i];
+        if (set && memchr(value, '.', strcspn(value, "=")))
+            continue;
+        sizes.options[sizes.option_count] = set ? &cli_option_set : arguments->options[i];
+        sizes.values[sizes.option_count++] = value;
+    }
+    int result = cli_open_launch(&sizes, &launch);
+    if (result == CLI_DONE &&
+        fth_launch_trace(launch, path, &(struct fth_run_options){.log = &cli_log}, NULL, &error) !=
+            FTH_OK)
+        result = cli_fail(&error);
+    fth_launch_destroy(launch);
+    return result;
+}
+
+static int run_trace(const struct cli_arguments *arguments, const char *path,
+                     const struct fth_model_params *params)
+{
+    uint64_t threads = 0;
+    struct fth_trace *trace = NULL;
+    struct fth_model_result *result = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    if (!cli_whole(arguments, &option_threads, &threads))
+        return CLI_USAGE;
+    if (fth_trace_open(path, &trace, &error) != FTH_OK)
+        return cli_fail(&error);
+    const struct fth_model_options options = {.threads = threads < 1024 ? (unsigned)threads : 1024,
+                                              .bypassed =
+                                                  cli_value(arguments, &option_l1_off) != NULL,
+                                              .curves = cli_value(arguments, &option_curve) != NULL,
+                                              .log = &cli_log};
+    int code = CLI_DONE;
+    if (fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
+        code = cli_fail(&error);
+    else
+        code = put(arguments, view_of(arguments), result, params);
+    const char *truncated = fth_trace_truncated(trace);
+    if (truncated)
+        cli_message("%s: %s", path, truncated);
+    fth_model_result_destroy(result);
+    fth_trace_close(trace);
+    return code == CLI_DONE && truncated ? CLI_INCONCLUSIVE : code;
+}
+
+/* A trace is used as it is; what is none becomes one first. */
+static int run_word(const struct cli_arguments *arguments, const struct fth_model_params *params)
+{
+    const char *from = arguments->words[0];
+    const bool launch = cli_ends_with(from, ".json") || cli_ends_with(from, ".ptx");
+    char temporary[512] = "";
+    struct fth_error error = FTH_NO_ERROR;
+    if (!launch && fth_trace_recognise(from) == FTH_TRACE_OWN)
+        return run_trace(arguments, from, params);
+    if (!make_temporary(temporary, sizeof temporary))
+        return CLI_FAILED;
+    int result = launch ? trace_launch(arguments, temporary)
+                 : fth_trace_import(from, temporary, &error) == FTH_OK ? CLI_DONE
+                                                                       : cli_fail(&error);
+    if (result == CLI_DONE)
+        result = run_trace(arguments, temporary, params);
+    unlink(temporary);
+    return result;
+}
+
+static int model(const struct cli_arguments *arguments)
+{
+    struct fth_model_params *params = NULL;
+    const char *gpu = cli_value(arguments, &option_gpu);
+    const bool parameters = cli_value(arguments, &option_parameters) != NULL;
+    if (!parameters && arguments->word_count == 0) {
+        cli_message("which trace or launch file? 'fathom model --help' shows how to give one");
+        return CLI_USAGE;
+    }
+    int result = cli_check_output(arguments);
+    if (result == CLI_DONE)
+        result = read_gpu(gpu, &params);
+    if (result == CLI_DONE)
+        result = set_parameters(arguments, params);
+    if (result == CLI_DONE && parameters) {
+        result = put(arguments, FTH_MODEL_VIEW_PARAMETERS, NULL, params);
+    } else if (result == CLI_DONE) {
+        cli_catch_interrupts();
+        tell_sources(params, gpu);
+        result = run_word(arguments, params);
+    }
+    fth_model_params_destroy(params);
+    return result;
+}
+
+static const struct cli_option *const options[] = {
+    &option_gpu,        &option_set,
+    &option_parameters, &option_launches,
+    &option_lines,      &option_profile,
+    &option_curve,      &option_l1_off,
+    &option_threads,    &cli_option_json,
+    &cli_option_format, &cli_option_output,
+    &cli_option_help,   NULL,
+};
+
+static const struct cli_example examples[] = {
+    {"fathom model examples/workloads/2mm.json --gpu h200", "hit ratios of two kernels on an H200"},
+    {"fathom model 2mm.trace --gpu h200 --lines", "which line of code misses"},
+    {"fathom model 2mm.trace --gpu h200 --set l1.size_bytes=32K", "... with a smaller L1"},
+    {"fathom model --parameters --gpu v100", "what a V100 is taken to be"},
+    {"fathom topo --json | fathom model k.trace --gpu -", "on the GPU at hand"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_model = {
+    "model",
+    "how the accesses of kernels fare in the caches of a GPU",
+    "TRACE | LAUNCH.json [OPTION]...",
+    "Takes a trace ('fathom trace'), or what a launch file makes one of, through the caches of\n"
+    "a GPU: hits and misses of L1 and L2 in sectors, traffic to memory, and the cycles of an\n"
+    "average read, by kernel, launch or instruction (docs/model.md). The model is RDGC's, with\n"
+    "what GPUs have become since: sectors, fills, write-through L1s beside a carve-out, and L2s\n"
+    "of two sides. Nothing is launched on a GPU.",
+    options,
+    examples,
+    CLI_WORD_FILE,
+    1,
+    model,
+};

@@ -1,0 +1,144 @@
+/* Accesses of warps as what a cache sees: a request for each line, with the sectors and the runs of
+ * bytes that are wanted of it. */
+#include "model/model.h"
+#include "ptx/ptx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void fth_requests_clear(struct fth_requests *requests)
+{
+    requests->count = 0;
+    requests->run_count = 0;
+}
+
+void fth_requests_fini(struct fth_requests *requests)
+{
+    free(requests->items);
+    free(requests->runs);
+    *requests = (struct fth_requests){0};
+}
+
+/* The sectors of the bytes [from, to) of a line. */
+static uint64_t sectors_of(const struct fth_shape *shape, uint64_t from, uint64_t to)
+{
+    const uint64_t first = from >> shape->sector_shift, last = (to - 1) >> shape->sector_shift;
+    return ~UINT64_C(0) >> (63 - (last - first)) << first;
+}
+
+static void add_run(struct fth_requests *requests, struct fth_request *request, uint64_t from,
+                    uint64_t to)
+{
+    if (request->run_count) {
+        struct fth_cache_run *before = &requests->runs[requests->run_count - 1];
+        const uint64_t end = (uint64_t)before->from + before->bytes;
+        if (from >= before->from && from <= end) {
+            if (to > end)
+                before->bytes = (uint32_t)(to - before->from);
+            return;
+        }
+    }
+    if (!fth_grow((void **)&requests->runs, requests->run_count, &requests->run_capacity,
+                  sizeof *requests->runs)) {
+        requests->failed = true;
+        return;
+    }
+    if (!request->run_count)
+        request->run = (uint32_t)requests->run_count;
+    request->run_count++;
+    requests->runs[requests->run_count++] =
+        (struct fth_cache_run){(uint32_t)from, (uint32_t)(to - from)};
+}
+
+void fth_requests_add(struct fth_requests *requests, size_t from, const struct fth_shape *shape,
+                      uint64_t address, uint64_t bytes, const struct fth_request *like)
+{
+    while (bytes) {
+        const uint64_t line = address >> shape->line_shift << shape->line_shift;
+        const uint64_t start = address - line;
+        const uint64_t here = bytes < shape->line_bytes - start ? bytes : shape->line_bytes - start;
+        if (requests->count == from || requests->items[requests->count - 1].line != line) {
+            if (!fth_grow((void **)&requests->items, requests->count, &requests->capacity,
+                          sizeof *requests->items)) {
+                requests->failed = true;
+                return;
+            }
+            struct fth_request *made = &requests->items[requests->count];
+            *made = *like;
+            made->line = line;
+            made->sectors = made->missing = 0;
+            made->run = made->run_count = 0;
+            requests->count++;
+        }
+        struct fth_request *request = &requests->items[requests->count - 1];
+        request->sectors |= sectors_of(shape, start, start + here);
+        add_run(requests, request, start, start + here);
+        address += here;
+        bytes -= here;
+    }
+}
+
+/* By insertion: mostly there is nothing to be done. */
+static void sort(uint64_t *addresses, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        const uint64_t address = addresses[i];
+        uint32_t at = i;
+        for (; at > 0 && addresses[at - 1] > address; at--)
+            addresses[at] = addresses[at - 1];
+        addresses[at] = address;
+    }
+}
+
+/* The end of what begins there, which no address lies past. */
+static uint64_t end_of(uint64_t address, uint64_t bytes)
+{
+    return address > UINT64_MAX - bytes ? UINT64_MAX : address + bytes;
+}
+
+void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
+                  const struct fth_trace_access *access,
+                  const struct fth_trace_instruction *instruction)
+{
+    const struct fth_request like = {.warp = access->warp,
+                                     .instruction = access->instruction,
+                                     .kind = (uint8_t)instruction->kind,
+                                     .flags = instruction->cache_op == FTH_CACHE_CG ||
+                                                      instruction->cache_op == FTH_CACHE_CV ||
+                                                      instruction->cache_op == FTH_CACHE_VOLATILE
+                                                  ? FTH_REQUEST_PAST_L1
+                                                  : 0};
+    const uint64_t *addresses = access->addresses;
+    const size_t from = requests->count;
+    const uint64_t bytes = instruction->bytes;
+    const uint32_t threads = access->threads;
+    /* Mostly the lanes lie side by side, or all at one place: one run. Without branches. */
+    uint64_t gaps = 0, apart = 0, falls = 0;
+    for (uint32_t i = 1; i < threads; i++) {
+        gaps |= (addresses[i] - addresses[i - 1]) ^ bytes;
+        apart |= addresses[i] ^ addresses[0];
+        falls |= addresses[i] < addresses[i - 1];
+    }
+    if (!apart || (!gaps && !falls)) {
+        const uint64_t end = end_of(addresses[threads - 1], bytes);
+        fth_requests_add(requests, from, shape, addresses[0], end - addresses[0], &like);
+        return;
+    }
+    uint64_t sorted[32];
+    if (falls) {
+        memcpy(sorted, addresses, threads * sizeof *sorted);
+        sort(sorted, threads);
+        addresses = sorted;
+    }
+    uint64_t start = addresses[0], end = end_of(start, bytes);
+    for (uint32_t i = 1; i < threads; i++) {
+        if (addresses[i] <= end) {
+            end = end_of(addresses[i], bytes);
+            continue;
+        }
+        fth_requests_add(requests, from, shape, start, end - start, &like);
+        start = addresses[i];
+        end = end_of(start, bytes);
+    }
+    fth_requests_add(requests, from, shape, start, end - start, &like);
+}

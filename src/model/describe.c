@@ -1,0 +1,128 @@
+/* Parameters from a GPU description. What it does not know stays at its default, and is said to. */
+#include "model/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void take(struct fth_model_params *params, size_t key, const struct fth_gpu *gpu,
+                 const char *section, const char *name)
+{
+    const double number = fth_gpu_number(gpu, section, name, (double)NAN);
+    const char *text = fth_gpu_text(gpu, section, name);
+    if (!isnan(number))
+        fth_model_put(params, key, number, FTH_MODEL_DESCRIPTION);
+    else if (text)
+        fth_model_put_text(params, key, text, FTH_MODEL_DESCRIPTION);
+}
+
+static void take_level(struct fth_model_params *params, enum fth_model_level level,
+                       const struct fth_gpu *gpu)
+{
+    static const struct {
+        enum fth_model_key key;
+        const char *name;
+    } attributes[] = {
+        {FTH_KEY_SIZE, "size_bytes"},
+        {FTH_KEY_LINE, "line_bytes"},
+        {FTH_KEY_SECTOR, "sector_bytes"},
+        {FTH_KEY_FILL, "fill_bytes"},
+        {FTH_KEY_INDEX, "index"},
+        {FTH_KEY_POLICY, "policy"},
+        {FTH_KEY_LATENCY_CYCLES, "latency_cycles"},
+    };
+    const char *element = level == FTH_MODEL_L1 ? "l1" : "l2";
+    const bool has_fill = !isnan(fth_gpu_number(gpu, element, "fill_bytes", (double)NAN));
+    const double line = fth_gpu_number(gpu, element, "line_bytes", (double)NAN);
+    for (size_t i = 0; i < FTH_COUNT(attributes); i++)
+        take(params, fth_model_key(level, attributes[i].key), gpu, element, attributes[i].name);
+    /* An older GPU whose sectors nobody tells of has none. */
+    if (!isnan(line) && isnan(fth_gpu_number(gpu, element, "sector_bytes", (double)NAN))) {
+        double sector = params->values[fth_model_key(level, FTH_KEY_SECTOR)].number;
+        if (sector > line)
+            fth_model_put(params, fth_model_key(level, FTH_KEY_SECTOR), 0, FTH_MODEL_DEFAULT);
+        if (!has_fill)
+            fth_model_put(params, fth_model_key(level, FTH_KEY_FILL), 0, FTH_MODEL_DEFAULT);
+    }
+    /* The sets stay where the size changes with the carve-out. */
+    const double sets = fth_gpu_number(gpu, element, "sets", (double)NAN);
+    const double ways = fth_gpu_number(gpu, element, "ways", (double)NAN);
+    if (!isnan(sets) || !isnan(ways)) {
+        fth_model_put(params, fth_model_key(level, FTH_KEY_SETS), isnan(sets) ? 0 : sets,
+                      FTH_MODEL_DESCRIPTION);
+        fth_model_put(params, fth_model_key(level, FTH_KEY_WAYS), isnan(sets) ? ways : 0,
+                      FTH_MODEL_DESCRIPTION);
+        const double size = fth_gpu_number(gpu, element, "size_bytes", (double)NAN);
+        if (isnan(size) && !isnan(sets) && !isnan(ways) && !isnan(line))
+            fth_model_put(params, fth_model_key(level, FTH_KEY_SIZE), sets * ways * line,
+                          FTH_MODEL_DESCRIPTION);
+    }
+    /* "weighted" chooses by ways that one knows; what is nearest is chance. */
+    if (strcmp(params->values[fth_model_key(level, FTH_KEY_POLICY)].text, "weighted") == 0)
+        fth_model_put_text(params, fth_model_key(level, FTH_KEY_POLICY), "random",
+                           FTH_MODEL_DEFAULT);
+}
+
+static void take_carveouts(struct fth_model_params *params, const struct fth_gpu *gpu)
+{
+    const struct fth_attribute *carveouts = fth_gpu_attribute(gpu, "shared", "carveout_bytes");
+    const struct fth_attribute *sizes = fth_gpu_attribute(gpu, "l1", "carveout_size_bytes");
+    const double unified = fth_gpu_number(gpu, "l1", "unified_bytes", 0);
+    params->unified_bytes = (uint64_t)unified;
+    if (!carveouts || (sizes && sizes->count != carveouts->count))
+        return;
+    for (size_t i = 0; i < carveouts->count && i < FTH_MODEL_CARVEOUTS; i++) {
+        double left = unified - carveouts->numbers[i];
+        if (sizes)
+            left = sizes->numbers[i];
+        if (!(left > 0))
+            break;
+        params->carveout_bytes[i] = (uint64_t)carveouts->numbers[i];
+        params->carveout_l1_bytes[i] = (uint64_t)left;
+        params->carveout_count = i + 1;
+    }
+}
+
+/* Before Volta an L1 does not keep what is written (CUDA C Programming Guide; the paper, 3.1). */
+static void take_writes(struct fth_model_params *params, const struct fth_gpu *gpu)
+{
+    const char *capability = fth_gpu_text(gpu, "device", "compute_capability");
+    if (capability && capability[0] >= '1' && capability[0] <= '6' && capability[1] == '.')
+        fth_model_put_text(params, fth_model_key(FTH_MODEL_L1, FTH_KEY_BYPASS), "won",
+                           FTH_MODEL_DESCRIPTION);
+    const struct fth_attribute *caches = fth_gpu_attribute(gpu, "l1", "caches");
+    bool global = !caches;
+    for (size_t i = 0; caches && i < caches->count; i++)
+        global = global || strcmp(caches->texts[i], "global") == 0;
+    if (!global || !fth_gpu_find_section(gpu, "l1"))
+        fth_model_put_text(params, fth_model_key(FTH_MODEL_L1, FTH_KEY_BYPASS), "rwon",
+                           FTH_MODEL_DESCRIPTION);
+}
+
+void fth_model_describe(struct fth_model_params *params, const struct fth_gpu *gpu)
+{
+    const char *name = fth_gpu_text(gpu, "device", "name");
+    snprintf(params->gpu, sizeof params->gpu, "%s", name ? name : "");
+    take_level(params, FTH_MODEL_L1, gpu);
+    take_level(params, FTH_MODEL_L2, gpu);
+    take_carveouts(params, gpu);
+    take_writes(params, gpu);
+    take(params, FTH_KEY_SMS, gpu, "device", "sms");
+    /* An SM with two L1s counts as two, as the paper has it (Table 5). */
+    const double per_sm = fth_gpu_number(gpu, "l1", "per_sm", 1);
+    if (per_sm > 1)
+        fth_model_put(params, FTH_KEY_SMS, per_sm * params->values[FTH_KEY_SMS].number,
+                      FTH_MODEL_DESCRIPTION);
+    take(params, FTH_KEY_SCHEDULERS, gpu, "device", "schedulers_per_sm");
+    take(params, FTH_KEY_MAX_BLOCKS, gpu, "device", "max_blocks_per_sm");
+    take(params, FTH_KEY_REGISTERS, gpu, "device", "max_registers_per_block");
+    take(params, FTH_KEY_SHARED, gpu, "shared", "size_bytes");
+    take(params, FTH_KEY_RESERVED, gpu, "shared", "reserved_block_bytes");
+    take(params, FTH_KEY_SIDES, gpu, "l2", "partitions");
+    take(params, FTH_KEY_HOME_MASK, gpu, "l2", "home_mask");
+    take(params, FTH_KEY_FAR_CYCLES, gpu, "l2", "far_latency_cycles");
+    take(params, FTH_KEY_MEMORY_CYCLES, gpu, "memory", "latency_cycles");
+    const double threads = fth_gpu_number(gpu, "device", "max_threads_per_sm", (double)NAN);
+    if (threads >= 32)
+        fth_model_put(params, FTH_KEY_MAX_WARPS, floor(threads / 32), FTH_MODEL_DESCRIPTION);
+}

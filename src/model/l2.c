@@ -1,0 +1,226 @@
+/* The L2: its sides, and memory behind them.
+ *
+ * With two sides a line is at home in one of them, by the parity of address bits, and an SM looks
+ * in the side that it is near, which also keeps copies of what is at home in the other
+ * (docs/results/h200.md). What the near side misses is looked for at home, and comes from memory
+ * where it is not there either. Writes and atomics are done at home and drop the copies. */
+#include "model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct beyond {
+    uint64_t far_hits, dram_reads, dram_writes;
+};
+
+struct side {
+    struct fth_l2 *l2;
+    struct fth_tier *level;
+    struct fth_requests requests;
+    uint64_t number;
+};
+
+struct fth_l2 {
+    struct side *sides;
+    uint64_t side_count, home_mask;
+    struct fth_shape shape;
+    struct fth_model_counts *counts; /* by instruction */
+    struct beyond *beyond;           /* by instruction, and one more for what is nobody's */
+    size_t instructions;
+    uint32_t asked; /* requests since the last flush */
+    struct fth_l2_counts shown;
+};
+
+enum fth_status fth_l2_create(const struct fth_setting *setting, size_t instructions,
+                              struct fth_l2 **out, struct fth_error *error)
+{
+    struct fth_l2 *l2 = calloc(1, sizeof *l2);
+    enum fth_status status = FTH_OK;
+    *out = NULL;
+    if (l2) {
+        l2->side_count = setting->sides;
+        l2->home_mask = setting->home_mask;
+        l2->shape = setting->l2;
+        l2->instructions = instructions;
+        l2->sides = calloc((size_t)setting->sides, sizeof *l2->sides);
+        l2->counts = calloc(instructions + 1, sizeof *l2->counts);
+        l2->beyond = calloc(instructions + 1, sizeof *l2->beyond);
+    }
+    if (!l2 || !l2->sides || !l2->counts || !l2->beyond)
+        status = fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+    for (uint64_t i = 0; status == FTH_OK && i < l2->side_count; i++) {
+        l2->sides[i].l2 = l2;
+        l2->sides[i].number = i;
+        status = fth_tier_create(&setting->l2, &l2->sides[i].level, error);
+    }
+    if (status == FTH_OK)
+        *out = l2;
+    else
+        fth_l2_destroy(l2);
+    return status;
+}
+
+void fth_l2_destroy(struct fth_l2 *l2)
+{
+    if (!l2)
+        return;
+    for (uint64_t i = 0; l2->sides && i < l2->side_count; i++) {
+        fth_tier_destroy(l2->sides[i].level);
+        fth_requests_fini(&l2->sides[i].requests);
+    }
+    free(l2->sides);
+    free(l2->counts);
+    free(l2->beyond);
+    free(l2);
+}
+
+void fth_l2_clear(struct fth_l2 *l2)
+{
+    for (uint64_t i = 0; i < l2->side_count; i++)
+        fth_tier_clear(l2->sides[i].level);
+}
+
+void fth_l2_reset_counts(struct fth_l2 *l2)
+{
+    memset(l2->counts, 0, (l2->instructions + 1) * sizeof *l2->counts);
+    memset(l2->beyond, 0, (l2->instructions + 1) * sizeof *l2->beyond);
+    for (uint64_t i = 0; i < l2->side_count; i++)
+        fth_tier_reset_totals(l2->sides[i].level);
+}
+
+const struct fth_l2_counts *fth_l2_counts(const struct fth_l2 *l2, size_t instruction)
+{
+    struct fth_l2_counts *shown = &((struct fth_l2 *)l2)->shown;
+    *shown = (struct fth_l2_counts){l2->counts[instruction], l2->beyond[instruction].far_hits,
+                                    l2->beyond[instruction].dram_reads,
+                                    l2->beyond[instruction].dram_writes};
+    return shown;
+}
+
+const struct fth_tier_totals *fth_l2_totals(const struct fth_l2 *l2, uint64_t side)
+{
+    return side < l2->side_count ? fth_tier_totals(l2->sides[side].level) : NULL;
+}
+
+static uint64_t home_of(const struct fth_l2 *l2, uint64_t line)
+{
+    return (uint64_t)__builtin_popcountll(line & l2->home_mask) % l2->side_count;
+}
+
+static uint64_t count_bits(uint64_t mask)
+{
+    return (uint64_t)__builtin_popcountll(mask);
+}
+
+/* ---- beneath ---- */
+
+static void on_evicted(void *context, uint64_t address, uint64_t dirty)
+{
+    struct side *side = context;
+    (void)address;
+    side->l2->beyond[side->l2->instructions].dram_writes += count_bits(dirty);
+}
+
+static void read_beyond(struct side *side, const struct fth_request *request, uint64_t missing,
+                        uint64_t fetch)
+{
+    struct fth_l2 *l2 = side->l2;
+    struct beyond *beyond = &l2->beyond[request->instruction];
+    const uint64_t home = home_of(l2, request->line);
+    uint64_t wanted = fetch ? fetch : missing;
+    if (home != side->number && l2->shape.bypass != FTH_BYPASS_ALL) {
+        struct side *other = &l2->sides[home];
+        wanted = fth_tier_read(other->level, request->line, wanted,
+                               &(struct fth_beneath){.context = other, .evicted = on_evicted});
+        if (request->kind == FTH_TRACE_READ)
+            beyond->far_hits += count_bits(missing & ~wanted);
+    }
+    beyond->dram_reads += count_bits(wanted);
+}
+
+static void on_miss(void *context, const struct fth_request *request, uint64_t missing,
+                    uint64_t fetch)
+{
+    struct side *side = context;
+    struct fth_l2 *l2 = side->l2;
+    if (request->kind != FTH_TRACE_WRITE)
+        read_beyond(side, request, missing, fetch);
+    else if (l2->shape.write != FTH_WRITE_BACK)
+        l2->beyond[request->instruction].dram_writes += count_bits(missing);
+}
+
+/* The other sides lose their copies. */
+static void on_changed(void *context, uint64_t line)
+{
+    const struct side *side = context;
+    const struct fth_l2 *l2 = side->l2;
+    for (uint64_t i = 0; i < l2->side_count; i++)
+        if (i != side->number)
+            fth_tier_drop(l2->sides[i].level, line);
+}
+
+/* ---- requests ---- */
+
+/* What is changed is changed at home; what is read, near. */
+static void add_bytes(struct fth_l2 *l2, const struct fth_request *request, const size_t *from,
+                      uint64_t address, uint64_t bytes)
+{
+    while (bytes) {
+        const uint64_t left = l2->shape.line_bytes - (address & (l2->shape.line_bytes - 1));
+        const uint64_t here = bytes < left ? bytes : left;
+        const uint64_t line = address >> l2->shape.line_shift << l2->shape.line_shift;
+        const uint64_t home = l2->side_count > 1 ? home_of(l2, line) : 0;
+        const uint64_t to = request->kind == FTH_TRACE_READ ? request->side : home;
+        uint64_t start = address, end = address + here;
+        if (request->kind == FTH_TRACE_READ) { /* whole sectors */
+            start = start >> l2->shape.sector_shift << l2->shape.sector_shift;
+            end = ((end - 1) >> l2->shape.sector_shift << l2->shape.sector_shift) +
+                  l2->shape.sector_bytes;
+        }
+        fth_requests_add(&l2->sides[to].requests, from[to], &l2->shape, start, end - start,
+                         request);
+        address += here;
+        bytes -= here;
+    }
+}
+
+bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_request *request,
+                const struct fth_cache_run *runs)
+{
+    size_t from[8];
+    struct fth_request like = *request;
+    like.flags = 0;
+    like.warp = l2->asked++;
+    for (uint64_t i = 0; i < l2->side_count; i++)
+        from[i] = l2->sides[i].requests.count;
+    if (request->kind != FTH_TRACE_READ)
+        for (uint32_t i = 0; i < request->run_count; i++)
+            add_bytes(l2, &like, from, request->line + runs[request->run + i].from,
+                      runs[request->run + i].bytes);
+    for (uint64_t left = request->kind == FTH_TRACE_READ ? request->missing : 0; left;) {
+        const unsigned first = (unsigned)__builtin_ctzll(left);
+        const uint64_t rest = ~(left >> first);
+        const unsigned count = rest ? (unsigned)__builtin_ctzll(rest) : 64 - first;
+        add_bytes(l2, &like, from, request->line + ((uint64_t)first << l1->sector_shift),
+                  (uint64_t)count << l1->sector_shift);
+        left = first + count < 64 ? left >> (first + count) << (first + count) : 0;
+    }
+    for (uint64_t i = 0; i < l2->side_count; i++)
+        if (l2->sides[i].requests.failed)
+            return false;
+    return true;
+}
+
+bool fth_l2_flush(struct fth_l2 *l2)
+{
+    for (uint64_t i = 0; i < l2->side_count; i++) {
+        struct side *side = &l2->sides[i];
+        const struct fth_beneath beneath = {side, on_miss, on_evicted, on_changed};
+        if (!fth_tier_run(side->level, side->requests.items, side->requests.count,
+                          side->requests.runs, l2->counts, &beneath))
+            return false;
+        fth_requests_clear(&side->requests);
+    }
+    l2->asked = 0;
+    return true;
+}

@@ -1,0 +1,169 @@
+/* Misses that are under way (miss status holding registers).
+ *
+ * Answers come in the order of the questions: where the latency falls, an answer waits for those
+ * before it, since "probabilistic" latencies that pass each other are what the paper does away with
+ * (Section 4.4.1). So the registers are a ring, with a hash table over its lines.
+ *
+ * A miss of step i with a latency of n is answered in step i + n - 1, is in the cache from i + n
+ * on, and its register is free again in the step of the answer: Table 3 of the paper has two
+ * registers, a latency of two steps, and two misses in each of the steps 0 to 3. */
+#include "model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+struct entry {
+    uint64_t line, sectors, answer;
+    uint32_t next; /* older, of the same bucket */
+    uint32_t joined;
+};
+
+struct fth_mshr {
+    uint64_t size; /* 0: no limit */
+    struct entry *ring;
+    uint32_t *heads;
+    uint32_t mask;             /* of ring and heads */
+    uint64_t first, held, end; /* oldest not in the cache; oldest not answered; next, counted on */
+    uint64_t step, last_answer;
+};
+
+static uint32_t bucket(const struct fth_mshr *mshr, uint64_t line)
+{
+    return (uint32_t)(line * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mshr->mask;
+}
+
+static bool allocate(struct fth_mshr *mshr, uint32_t capacity)
+{
+    struct entry *ring = calloc(capacity, sizeof *ring);
+    uint32_t *heads = malloc(capacity * sizeof *heads);
+    if (!ring || !heads) {
+        free(ring);
+        free(heads);
+        return false;
+    }
+    memset(heads, 0xff, capacity * sizeof *heads);
+    const uint32_t mask = mshr->mask;
+    struct entry *before = mshr->ring;
+    free(mshr->heads);
+    mshr->heads = heads;
+    mshr->ring = ring;
+    mshr->mask = capacity - 1;
+    for (uint64_t i = mshr->first; i < mshr->end; i++) {
+        struct entry *entry = &ring[i & mshr->mask];
+        *entry = before[i & mask];
+        entry->next = heads[bucket(mshr, entry->line)];
+        heads[bucket(mshr, entry->line)] = (uint32_t)(i & mshr->mask);
+    }
+    free(before);
+    return true;
+}
+
+enum fth_status fth_mshr_create(uint64_t size, struct fth_mshr **out, struct fth_error *error)
+{
+    struct fth_mshr *mshr = calloc(1, sizeof *mshr);
+    *out = NULL;
+    if (mshr)
+        mshr->size = size;
+    if (!mshr || !allocate(mshr, 64)) {
+        free(mshr);
+        return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+    }
+    *out = mshr;
+    return FTH_OK;
+}
+
+void fth_mshr_destroy(struct fth_mshr *mshr)
+{
+    if (!mshr)
+        return;
+    free(mshr->ring);
+    free(mshr->heads);
+    free(mshr);
+}
+
+void fth_mshr_clear(struct fth_mshr *mshr)
+{
+    memset(mshr->heads, 0xff, ((size_t)mshr->mask + 1) * sizeof *mshr->heads);
+    mshr->first = mshr->held = mshr->end = mshr->step = mshr->last_answer = 0;
+}
+
+/* Takes the oldest out of its bucket, in which it is the last. */
+static void unlink_first(struct fth_mshr *mshr)
+{
+    const uint32_t index = (uint32_t)(mshr->first & mshr->mask);
+    uint32_t *link = &mshr->heads[bucket(mshr, mshr->ring[index].line)];
+    while (*link != index)
+        link = &mshr->ring[*link].next;
+    *link = NONE;
+    mshr->first++;
+}
+
+void fth_mshr_step(struct fth_mshr *mshr, uint64_t step)
+{
+    mshr->step = step;
+    while (mshr->first < mshr->end && mshr->ring[mshr->first & mshr->mask].answer < step)
+        unlink_first(mshr);
+    if (mshr->held < mshr->first)
+        mshr->held = mshr->first;
+    while (mshr->held < mshr->end && mshr->ring[mshr->held & mshr->mask].answer <= step)
+        mshr->held++;
+}
+
+uint64_t fth_mshr_busy(const struct fth_mshr *mshr)
+{
+    return mshr->end - mshr->held;
+}
+
+bool fth_mshr_full(const struct fth_mshr *mshr)
+{
+    return mshr->size && fth_mshr_busy(mshr) >= mshr->size;
+}
+
+uint64_t fth_mshr_next(const struct fth_mshr *mshr)
+{
+    if (mshr->first == mshr->end)
+        return UINT64_MAX;
+    return mshr->first < mshr->held ? mshr->ring[mshr->first & mshr->mask].answer + 1
+                                    : mshr->ring[mshr->held & mshr->mask].answer;
+}
+
+enum fth_merge fth_mshr_merge(struct fth_mshr *mshr, uint64_t line, uint64_t sectors, uint64_t most)
+{
+    if (mshr->first == mshr->end)
+        return FTH_MERGE_NONE;
+    uint64_t coming = 0;
+    struct entry *newest = NULL;
+    for (uint32_t at = mshr->heads[bucket(mshr, line)]; at != NONE; at = mshr->ring[at].next) {
+        struct entry *entry = &mshr->ring[at];
+        if (entry->line != line)
+            continue;
+        coming |= entry->sectors;
+        if (!newest && entry->sectors & sectors)
+            newest = entry;
+    }
+    if (sectors & ~coming)
+        return FTH_MERGE_NONE;
+    if (most && newest->joined >= most)
+        return FTH_MERGE_FAILED;
+    newest->joined++;
+    return FTH_MERGE_DONE;
+}
+
+bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t sectors, uint64_t steps)
+{
+    if (mshr->end - mshr->first > mshr->mask &&
+        (mshr->mask >= UINT32_C(1) << 30 || !allocate(mshr, 2 * (mshr->mask + 1))))
+        return false;
+    uint64_t answer = mshr->step + steps - 1;
+    if (answer < mshr->last_answer)
+        answer = mshr->last_answer;
+    mshr->last_answer = answer;
+    const uint32_t index = (uint32_t)(mshr->end & mshr->mask);
+    uint32_t *head = &mshr->heads[bucket(mshr, line)];
+    mshr->ring[index] = (struct entry){line, sectors, answer, *head, 0};
+    *head = index;
+    mshr->end++;
+    return true;
+}

@@ -1,0 +1,478 @@
+/* The parameters of the model: Table 2 of the paper, what modern GPUs have besides, and for each a
+ * name, a default and the attribute of a GPU description that goes before the default.
+ *
+ * Where the paper gives a default (Section 4.4.2: L1s of one bank with two ports, 32 MSHRs and
+ * eight merges; four sets of 32 for the L2; latency A2, Section 5.1) it is taken. */
+#include "model/model.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { COUNT, BYTES, WORD, TEXT, REAL };
+
+struct row {
+    const char *name, *unit, *what;
+    enum kind kind;
+    double low, high; /* of numbers */
+    const char *from; /* attribute, as "element.attribute"; of a level, of its element */
+    const char *otherwise[FTH_MODEL_LEVELS];
+};
+
+#define WORDS_POLICY "lru, fifo, lfu, plru, random"
+#define WORDS_BYPASS "off, won, rwon"
+#define WORDS_MERGED "hit, miss"
+
+static const struct row level_rows[FTH_LEVEL_KEYS] = {
+    [FTH_KEY_SIZE] = {"size_bytes",
+                      "bytes",
+                      "capacity; of the L1 beside the carve-out that the launch gets",
+                      BYTES,
+                      4,
+                      1ull << 40,
+                      "size_bytes",
+                      {"128K", "4M"}},
+    [FTH_KEY_SETS] = {"sets",
+                      "",
+                      "sets of a bank; 0: as many as the ways leave",
+                      COUNT,
+                      0,
+                      1 << 26,
+                      "sets",
+                      {"4", "0"}},
+    [FTH_KEY_WAYS] = {"ways",
+                      "",
+                      "associativity; 0: what the sets leave",
+                      COUNT,
+                      0,
+                      1 << 26,
+                      "ways",
+                      {"0", "16"}},
+    [FTH_KEY_LINE] =
+        {"line_bytes", "bytes", "block size", BYTES, 4, 4096, "line_bytes", {"128", "128"}},
+    [FTH_KEY_SECTOR] = {"sector_bytes",
+                        "bytes",
+                        "what is valid or not; 0: the line",
+                        BYTES,
+                        0,
+                        4096,
+                        "sector_bytes",
+                        {"32", "32"}},
+    [FTH_KEY_FILL] = {"fill_bytes",
+                      "bytes",
+                      "what a miss brings in at least; 0: a sector",
+                      BYTES,
+                      0,
+                      4096,
+                      "fill_bytes",
+                      {"0", "64"}},
+    [FTH_KEY_PARTITIONS] = {"partitions",
+                            "",
+                            "parts with an equal share of the addresses",
+                            COUNT,
+                            1,
+                            1024,
+                            NULL,
+                            {"1", "1"}},
+    [FTH_KEY_PARTITION_BYTES] = {"partition_bytes",
+                                 "bytes",
+                                 "neighbouring bytes that are in one partition; 0: a line",
+                                 BYTES,
+                                 0,
+                                 1 << 30,
+                                 NULL,
+                                 {"0", "0"}},
+    [FTH_KEY_BANKS] = {"banks", "", "banks of a partition", COUNT, 1, 1024, NULL, {"1", "1"}},
+    [FTH_KEY_BANK_BYTES] = {"bank_bytes",
+                            "bytes",
+                            "neighbouring bytes of a partition that are in one bank; 0: a line",
+                            BYTES,
+                            0,
+                            1 << 30,
+                            NULL,
+                            {"0", "0"}},
+    [FTH_KEY_PORTS] =
+        {"ports", "", "lines that a bank takes in a step", COUNT, 1, 1024, NULL, {"2", "2"}},
+    [FTH_KEY_INDEX] = {"index",
+                       "mod, shift:N, prime, xor, bits:[...]",
+                       "the set of a line (MOD, SMODn, PRI, XOR)",
+                       TEXT,
+                       0,
+                       0,
+                       "index",
+                       {"xor", "prime"}},
+    [FTH_KEY_POLICY] =
+        {"policy", WORDS_POLICY, "what is replaced", WORD, 0, 0, "policy", {"lru", "lru"}},
+    [FTH_KEY_BYPASS] = {"bypass",
+                        WORDS_BYPASS,
+                        "off: reads and writes are cached; won: writes pass, and drop what they "
+                        "hit; rwon: all pass",
+                        WORD,
+                        0,
+                        0,
+                        NULL,
+                        {"off", "off"}},
+    [FTH_KEY_MERGED] = {"merged",
+                        WORDS_MERGED,
+                        "what a sector counts as that is already on its way",
+                        WORD,
+                        0,
+                        0,
+                        NULL,
+                        {"hit", "hit"}},
+    [FTH_KEY_MSHR_SETS] = {"mshr_sets",
+                           "",
+                           "sets of miss status holding registers",
+                           COUNT,
+                           1,
+                           4096,
+                           NULL,
+                           {"1", "4"}},
+    [FTH_KEY_MSHR_SIZE] =
+        {"mshr_size", "", "registers of a set; 0: no limit", COUNT, 0, 1 << 20, NULL, {"32", "32"}},
+    [FTH_KEY_MSHR_MERGES] = {"mshr_merges",
+                             "",
+                             "requests that can join one; 0: no limit",
+                             COUNT,
+                             0,
+                             1 << 20,
+                             NULL,
+                             {"8", "8"}},
+    [FTH_KEY_LATENCY] =
+        {"latency",
+         "STEPS, a1..a4, K1,K2",
+         "steps that a miss takes: fixed, or K1 + K2 x busy registers x SMs / banks of the L2",
+         TEXT,
+         0,
+         0,
+         NULL,
+         {"a2", "a2"}},
+    [FTH_KEY_LATENCY_CYCLES] = {"latency_cycles",
+                                "cycles",
+                                "of a hit, for the average access",
+                                REAL,
+                                0,
+                                1e9,
+                                "latency_cycles",
+                                {"", ""}},
+};
+
+static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
+    [FTH_KEY_SMS - FTH_KEY_SMS] =
+        {"gpu.sms", "", "P: streaming multiprocessors", COUNT, 1, 65536, "device.sms", {"16"}},
+    [FTH_KEY_SCHEDULERS - FTH_KEY_SMS] = {"gpu.schedulers",
+                                          "",
+                                          "warp schedulers of an SM",
+                                          COUNT,
+                                          1,
+                                          64,
+                                          "device.schedulers_per_sm",
+                                          {"4"}},
+    [FTH_KEY_MAX_WARPS - FTH_KEY_SMS] = {"gpu.max_warps",
+                                         "",
+                                         "MAXCW: warps of an SM at a time",
+                                         COUNT,
+                                         1,
+                                         65536,
+                                         "device.max_threads_per_sm",
+                                         {"64"}},
+    [FTH_KEY_MAX_BLOCKS - FTH_KEY_SMS] = {"gpu.max_blocks",
+                                          "",
+                                          "MAXCB: blocks of an SM at a time",
+                                          COUNT,
+                                          1,
+                                          65536,
+                                          "device.max_blocks_per_sm",
+                                          {"32"}},
+    [FTH_KEY_MAPPING - FTH_KEY_SMS] =
+        {"gpu.mapping",
+         "rr, bpart1, bpart2, rand, LIST, @FILE",
+         "blocks to SMs: one each, four, eight, by chance, or in turn to the SMs of a list",
+         TEXT,
+         0,
+         0,
+         NULL,
+         {"rr"}},
+    [FTH_KEY_SEED - FTH_KEY_SMS] =
+        {"gpu.seed", "", "of everything random", COUNT, 0, 9007199254740992.0, NULL, {"1"}},
+    [FTH_KEY_REGISTERS - FTH_KEY_SMS] = {"gpu.registers",
+                                         "",
+                                         "32-bit registers of an SM",
+                                         COUNT,
+                                         0,
+                                         1 << 30,
+                                         "device.max_registers_per_block",
+                                         {"65536"}},
+    [FTH_KEY_SHARED - FTH_KEY_SMS] = {"gpu.shared_bytes",
+                                      "bytes",
+                                      "shared memory of an SM; 0: does not limit",
+                                      BYTES,
+                                      0,
+                                      1 << 30,
+                                      "shared.size_bytes",
+                                      {"0"}},
+    [FTH_KEY_RESERVED - FTH_KEY_SMS] = {"gpu.reserved_bytes",
+                                        "bytes",
+                                        "shared memory that the driver takes for each block",
+                                        BYTES,
+                                        0,
+                                        1 << 30,
+                                        "shared.reserved_block_bytes",
+                                        {"0"}},
+    [FTH_KEY_KERNEL_REGISTERS - FTH_KEY_SMS] = {"kernel.registers",
+                                                "",
+                                                "registers of a thread; 0: not known, and no limit",
+                                                COUNT,
+                                                0,
+                                                1024,
+                                                NULL,
+                                                {"0"}},
+    [FTH_KEY_KERNEL_SHARED -
+        FTH_KEY_SMS] = {"kernel.shared_bytes",
+                        "bytes",
+                        "shared memory of a block, where the trace does not say",
+                        BYTES,
+                        0,
+                        1 << 30,
+                        NULL,
+                        {"0"}},
+    [FTH_KEY_SIDES - FTH_KEY_SMS] = {"l2.sides",
+                                     "",
+                                     "halves of the L2 that each keep copies for the SMs near them",
+                                     COUNT,
+                                     1,
+                                     8,
+                                     "l2.partitions",
+                                     {"1"}},
+    [FTH_KEY_HOME_MASK - FTH_KEY_SMS] =
+        {"l2.home_mask",
+         "",
+         "address bits whose parity is the side where a line is at home",
+         COUNT,
+         0,
+         9007199254740992.0,
+         "l2.home_mask",
+         {"733184"}},
+    [FTH_KEY_SIDE_OF_SM - FTH_KEY_SMS] = {"l2.side_of_sm",
+                                          "alternate, LIST, @FILE",
+                                          "the side that each SM is near",
+                                          TEXT,
+                                          0,
+                                          0,
+                                          NULL,
+                                          {"alternate"}},
+    [FTH_KEY_COLD - FTH_KEY_SMS] = {"l2.cold",
+                                    "0, 1",
+                                    "1: empty when a launch begins, as profilers make it",
+                                    COUNT,
+                                    0,
+                                    1,
+                                    NULL,
+                                    {"1"}},
+    [FTH_KEY_FAR_CYCLES - FTH_KEY_SMS] = {"l2.far_latency_cycles",
+                                          "cycles",
+                                          "of a hit in the other side",
+                                          REAL,
+                                          0,
+                                          1e9,
+                                          "l2.far_latency_cycles",
+                                          {""}},
+    [FTH_KEY_MEMORY_CYCLES - FTH_KEY_SMS] = {"memory.latency_cycles",
+                                             "cycles",
+                                             "of what no cache has",
+                                             REAL,
+                                             0,
+                                             1e9,
+                                             "memory.latency_cycles",
+                                             {""}},
+};
+
+static const struct row *row_at(size_t key)
+{
+    return key < FTH_KEY_SMS ? &level_rows[key % FTH_LEVEL_KEYS] : &global_rows[key - FTH_KEY_SMS];
+}
+
+static const char *default_of(size_t key)
+{
+    return row_at(key)->otherwise[key < FTH_KEY_SMS ? key / FTH_LEVEL_KEYS : 0];
+}
+
+static void name_of(size_t key, char name[40])
+{
+    if (key < FTH_KEY_SMS)
+        snprintf(name, 40, "%s.%s", key < FTH_LEVEL_KEYS ? "l1" : "l2", row_at(key)->name);
+    else
+        snprintf(name, 40, "%s", row_at(key)->name);
+}
+
+bool fth_model_parameter(size_t index, struct fth_model_parameter *parameter)
+{
+    if (index >= FTH_MODEL_KEYS)
+        return false;
+    const struct row *row = row_at(index);
+    *parameter = (struct fth_model_parameter){
+        .unit = row->unit, .what = row->what, .otherwise = default_of(index), .from = row->from};
+    name_of(index, parameter->name);
+    return true;
+}
+
+/* ---- values ---- */
+
+void fth_model_put_text(struct fth_model_params *params, size_t key, const char *text,
+                        enum fth_model_source source)
+{
+    struct fth_model_value *value = &params->values[key];
+    value->source = source;
+    snprintf(value->text, sizeof value->text, "%s", text);
+}
+
+void fth_model_put(struct fth_model_params *params, size_t key, double number,
+                   enum fth_model_source source)
+{
+    char text[40];
+    fth_model_put_text(params, key,
+                       isnan(number) ? "" : fth_number_format(number, text, sizeof text), source);
+    params->values[key].number = number;
+}
+
+uint64_t fth_model_whole(const struct fth_model_params *params, size_t key)
+{
+    return (uint64_t)params->values[key].number;
+}
+
+static bool among(const char *words, const char *text)
+{
+    size_t size = strlen(text);
+    for (const char *at = words; (at = strstr(at, text)) != NULL; at++)
+        if ((at == words || at[-1] == ' ') && (at[size] == ',' || at[size] == '\0'))
+            return size > 0;
+    return false;
+}
+
+static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
+{
+    return fth_fail(error, FTH_INVALID, "set parameter", name, "%s", cause);
+}
+
+static bool parse_number(const struct row *row, const char *text, double *number)
+{
+    uint64_t bytes;
+    char *end;
+    errno = 0;
+    if (row->kind == BYTES && fth_size_parse(text, &bytes, NULL) == FTH_OK) {
+        *number = (double)bytes;
+        return true;
+    }
+    *number = row->kind == REAL ? strtod(text, &end) : (double)strtoull(text, &end, 0);
+    return row->kind != BYTES && end != text && !*end && !errno && *text != '-' &&
+           isfinite(*number);
+}
+
+static enum fth_status set_key(struct fth_model_params *params, size_t key, const char *text,
+                               enum fth_model_source source, struct fth_error *error)
+{
+    const struct row *row = row_at(key);
+    char name[40], cause[200];
+    name_of(key, name);
+    if (strlen(text) >= sizeof params->values[key].text)
+        return refuse(name, "the value is too long; @FILE takes a list from a file", error);
+    if (row->kind == WORD || row->kind == TEXT) {
+        unsigned bits[64];
+        snprintf(cause, sizeof cause, "'%.60s' is none of %s", text, row->unit);
+        if ((row->kind == WORD && !among(row->unit, text)) ||
+            (key % FTH_LEVEL_KEYS == FTH_KEY_INDEX && key < FTH_KEY_SMS &&
+             fth_index_parse(text, bits) < 0))
+            return refuse(name, cause, error);
+        fth_model_put_text(params, key, text, source);
+        return FTH_OK;
+    }
+    double number;
+    if (!*text && row->kind == REAL) {
+        fth_model_put(params, key, (double)NAN, source);
+        return FTH_OK;
+    }
+    if (!parse_number(row, text, &number)) {
+        snprintf(cause, sizeof cause, "'%.60s' is no %s", text,
+                 row->kind == BYTES ? "size, such as 32K" : "whole number");
+        return refuse(name, cause, error);
+    }
+    if (number < row->low || number > row->high) {
+        snprintf(cause, sizeof cause, "%.60s is not between %.0f and %.0f", text, row->low,
+                 row->high);
+        return refuse(name, cause, error);
+    }
+    fth_model_put(params, key, number, source);
+    return FTH_OK;
+}
+
+enum fth_status fth_model_params_create(const struct fth_gpu *gpu, struct fth_model_params **params,
+                                        struct fth_error *error)
+{
+    *params = calloc(1, sizeof **params);
+    if (!*params)
+        return fth_fail(error, FTH_NO_MEMORY, "set parameters", NULL, "out of memory");
+    for (size_t key = 0; key < FTH_MODEL_KEYS; key++) {
+        enum fth_status status = set_key(*params, key, default_of(key), FTH_MODEL_DEFAULT, error);
+        if (status != FTH_OK) {
+            fth_model_params_destroy(*params);
+            *params = NULL;
+            return status;
+        }
+    }
+    if (gpu)
+        fth_model_describe(*params, gpu);
+    return FTH_OK;
+}
+
+enum fth_status fth_model_params_copy(const struct fth_model_params *params,
+                                      struct fth_model_params **copy, struct fth_error *error)
+{
+    *copy = malloc(sizeof **copy);
+    if (!*copy)
+        return fth_fail(error, FTH_NO_MEMORY, "set parameters", NULL, "out of memory");
+    **copy = *params;
+    return FTH_OK;
+}
+
+void fth_model_params_destroy(struct fth_model_params *params)
+{
+    free(params);
+}
+
+enum fth_status fth_model_set(struct fth_model_params *params, const char *name, const char *value,
+                              struct fth_error *error)
+{
+    char names[FTH_MODEL_KEYS][40];
+    const char *list[FTH_MODEL_KEYS];
+    for (size_t key = 0; key < FTH_MODEL_KEYS; key++) {
+        name_of(key, names[key]);
+        list[key] = names[key];
+        if (strcmp(names[key], name) != 0)
+            continue;
+        enum fth_status status = set_key(params, key, value, FTH_MODEL_SET, error);
+        /* Sets and ways follow from each other. */
+        size_t what = key % FTH_LEVEL_KEYS;
+        if (status == FTH_OK && key < FTH_KEY_SMS && params->values[key].number > 0 &&
+            (what == FTH_KEY_SETS || what == FTH_KEY_WAYS))
+            fth_model_put(params, what == FTH_KEY_SETS ? key + 1 : key - 1, 0, FTH_MODEL_SET);
+        return status;
+    }
+    const char *nearest = fth_suggest(name, list, FTH_MODEL_KEYS);
+    return nearest ? fth_fail(error, FTH_NOT_FOUND, "set parameter", name,
+                              "there is none of that name; did you mean %s?", nearest)
+                   : fth_fail(error, FTH_NOT_FOUND, "set parameter", name,
+                              "there is none of that name; 'fathom model --parameters' lists them");
+}
+
+const char *fth_model_value(const struct fth_model_params *params, size_t index,
+                            enum fth_model_source *source)
+{
+    if (index >= FTH_MODEL_KEYS)
+        return NULL;
+    if (source)
+        *source = params->values[index].source;
+    return params->values[index].text;
+}

@@ -1,0 +1,179 @@
+/* Which SM gets a block, and when: the mapping policies of Table 2, and SMs in turn from a list. An
+ * SM works on CB blocks at a time and then on the next CB (Algorithms 2 and 3): a *wave*. */
+#include "model/model.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fth_placement {
+    uint64_t blocks, sms, at_once;
+    uint64_t group;   /* neighbouring blocks that go to one SM; 0: a table */
+    uint32_t *table;  /* SM of each place of the turn, or of each block where it is random */
+    uint32_t *before; /* how many of these went to the same SM before */
+    uint32_t *share;  /* [sms] how many in the whole table */
+    size_t table_size;
+    uint64_t most, least; /* of `share`, where it is not 0 */
+};
+
+static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
+{
+    return fth_fail(error, FTH_INVALID, "model caches", name, "%s", cause);
+}
+
+static enum fth_status no_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+}
+
+enum fth_status fth_number_list(const char *what, const char *text, uint64_t most,
+                                uint32_t **numbers, size_t *count, struct fth_error *error)
+{
+    struct fth_buffer content = {0};
+    size_t capacity = 0;
+    enum fth_status status = FTH_OK;
+    *numbers = NULL;
+    *count = 0;
+    if (*text == '@') {
+        status = fth_file_read(text + 1, 1 << 24, &content, error);
+        text = content.data ? content.data : "";
+    }
+    while (status == FTH_OK) {
+        while (*text == ',' || isspace((unsigned char)*text))
+            text++;
+        if (!*text)
+            break;
+        char *end;
+        unsigned long long number = strtoull(text, &end, 10);
+        if (end == text || *text == '-' || number >= most)
+            status = fth_fail(error, FTH_INVALID, "read list", what,
+                              "'%.20s' is no number below %llu", text, (unsigned long long)most);
+        else if (!fth_grow((void **)numbers, *count, &capacity, sizeof **numbers))
+            status = no_memory(error);
+        else
+            (*numbers)[(*count)++] = (uint32_t)number;
+        text = end;
+    }
+    if (status == FTH_OK && *count == 0)
+        status = refuse(what, "the list is empty", error);
+    fth_buffer_fini(&content);
+    return status;
+}
+
+static enum fth_status count_table(struct fth_placement *placement, struct fth_error *error)
+{
+    placement->before = calloc(placement->table_size, sizeof *placement->before);
+    placement->share = calloc(placement->sms, sizeof *placement->share);
+    if (!placement->before || !placement->share)
+        return no_memory(error);
+    for (size_t i = 0; i < placement->table_size; i++)
+        placement->before[i] = placement->share[placement->table[i]]++;
+    placement->least = UINT64_MAX;
+    for (uint64_t sm = 0; sm < placement->sms; sm++) {
+        const uint64_t share = placement->share[sm];
+        placement->most = share > placement->most ? share : placement->most;
+        if (share && share < placement->least)
+            placement->least = share;
+    }
+    return FTH_OK;
+}
+
+static enum fth_status draw(struct fth_placement *placement, uint64_t seed, struct fth_error *error)
+{
+    struct fth_rng rng;
+    if (placement->blocks > (UINT64_C(1) << 28))
+        return refuse("gpu.mapping", "rand is for grids of at most 2^28 blocks", error);
+    fth_rng_init(&rng, seed);
+    placement->table_size = (size_t)placement->blocks;
+    placement->table = calloc(placement->table_size, sizeof *placement->table);
+    if (!placement->table)
+        return no_memory(error);
+    for (size_t i = 0; i < placement->table_size; i++)
+        placement->table[i] = (uint32_t)fth_rng_below(&rng, placement->sms);
+    return FTH_OK;
+}
+
+enum fth_status fth_placement_create(const struct fth_model_params *params,
+                                     const struct fth_setting *setting, struct fth_placement **out,
+                                     struct fth_error *error)
+{
+    static const struct {
+        const char *name;
+        uint64_t group;
+    } groups[] = {{"rr", 1}, {"bpart1", 4}, {"bpart2", 8}};
+    const char *mapping = params->values[FTH_KEY_MAPPING].text;
+    struct fth_placement *placement = calloc(1, sizeof *placement);
+    *out = NULL;
+    if (!placement)
+        return no_memory(error);
+    *placement = (struct fth_placement){
+        .blocks = setting->blocks, .sms = setting->sms, .at_once = setting->blocks_at_once};
+    for (size_t i = 0; i < FTH_COUNT(groups); i++)
+        if (strcmp(mapping, groups[i].name) == 0)
+            placement->group = groups[i].group;
+    enum fth_status status = FTH_OK;
+    if (strcmp(mapping, "rand") == 0)
+        status = draw(placement, fth_model_whole(params, FTH_KEY_SEED), error);
+    else if (!placement->group)
+        status = fth_number_list("gpu.mapping", mapping, setting->sms, &placement->table,
+                                 &placement->table_size, error);
+    if (status == FTH_OK && !placement->group)
+        status = count_table(placement, error);
+    if (status == FTH_OK)
+        *out = placement;
+    else
+        fth_placement_destroy(placement);
+    return status;
+}
+
+void fth_placement_destroy(struct fth_placement *placement)
+{
+    if (!placement)
+        return;
+    free(placement->table);
+    free(placement->before);
+    free(placement->share);
+    free(placement);
+}
+
+uint32_t fth_placement_sm(const struct fth_placement *placement, uint64_t block, uint64_t *wave)
+{
+    uint64_t sm, turn;
+    if (placement->group) {
+        const uint64_t group = placement->group;
+        sm = block / group % placement->sms;
+        turn = block / group / placement->sms * group + block % group;
+    } else {
+        const uint64_t at = block % placement->table_size;
+        sm = placement->table[at];
+        turn = block / placement->table_size * placement->share[sm] + placement->before[at];
+    }
+    *wave = turn / placement->at_once;
+    return (uint32_t)sm;
+}
+
+uint64_t fth_placement_waves(const struct fth_placement *placement)
+{
+    const uint64_t group = placement->group;
+    const uint64_t most =
+        group ? (placement->blocks + group * placement->sms - 1) / (group * placement->sms) * group
+              : ((placement->blocks - 1) / placement->table_size + 1) * placement->most;
+    return (most + placement->at_once - 1) / placement->at_once;
+}
+
+void fth_placement_range(const struct fth_placement *placement, uint64_t wave, uint64_t *first,
+                         uint64_t *last)
+{
+    const uint64_t low = wave * placement->at_once, high = low + placement->at_once - 1;
+    if (placement->group) {
+        const uint64_t turn = placement->group * placement->sms;
+        *first = low / placement->group * turn;
+        *last = (high / placement->group + 1) * turn - 1;
+    } else {
+        const uint64_t rounds = low / placement->most;
+        *first = (rounds ? rounds - 1 : 0) * placement->table_size;
+        *last = (high / placement->least + 1) * placement->table_size - 1;
+    }
+    if (*last >= placement->blocks)
+        *last = placement->blocks - 1;
+}

@@ -1,0 +1,126 @@
+/* What the model found, as rows, and the metrics of a row. */
+#include "model/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void fth_counts_add(struct fth_model_counts *to, const struct fth_model_counts *from)
+{
+    for (int kind = 0; kind < 3; kind++) {
+        to->requests[kind] += from->requests[kind];
+        to->sectors[kind] += from->sectors[kind];
+        to->hits[kind] += from->hits[kind];
+        to->merges[kind] += from->merges[kind];
+    }
+}
+
+/* The last entry counts misses, wherever the ways end. */
+bool fth_profile_add(struct fth_model_profile *to, const uint64_t *from, size_t count)
+{
+    if (count == 0)
+        return true;
+    if (count > to->count) {
+        uint64_t *counts = calloc(count, sizeof *counts);
+        if (!counts)
+            return false;
+        for (size_t i = 0; i + 1 < to->count; i++)
+            counts[i] = to->counts[i];
+        if (to->count)
+            counts[count - 1] = to->counts[to->count - 1];
+        free(to->counts);
+        to->counts = counts;
+        to->count = count;
+    }
+    for (size_t i = 0; i + 1 < count; i++)
+        to->counts[i] += from[i];
+    to->counts[to->count - 1] += from[count - 1];
+    return true;
+}
+
+bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from)
+{
+    bool made = true;
+    row->launches += from->launches;
+    for (int kind = 0; kind < 3; kind++)
+        row->warps[kind] += from->warps[kind];
+    fth_counts_add(&row->l1, &from->l1);
+    fth_counts_add(&row->l2, &from->l2);
+    fth_counts_add(&row->bypassed, &from->bypassed);
+    row->far_hits += from->far_hits;
+    row->dram_reads += from->dram_reads;
+    row->dram_writes += from->dram_writes;
+    row->l1_steps += from->l1_steps;
+    row->l2_steps += from->l2_steps;
+    row->l1_fails += from->l1_fails;
+    row->l2_fails += from->l2_fails;
+    row->l1_bytes = from->l1_bytes;
+    row->blocks_at_once = from->blocks_at_once;
+    for (int i = 0; i < 2; i++)
+        made = made &&
+               fth_profile_add(&row->l1_profile[i], from->l1_profile[i].counts,
+                               from->l1_profile[i].count) &&
+               fth_profile_add(&row->l2_profile[i], from->l2_profile[i].counts,
+                               from->l2_profile[i].count);
+    return made;
+}
+
+void fth_model_result_destroy(struct fth_model_result *result)
+{
+    if (!result)
+        return;
+    for (size_t i = 0; i < result->row_count; i++)
+        for (int k = 0; k < 2; k++) {
+            free(result->rows[i].l1_profile[k].counts);
+            free(result->rows[i].l2_profile[k].counts);
+        }
+    for (int level = 0; level < FTH_MODEL_LEVELS; level++)
+        free(result->curves[level].profile);
+    free(result->rows);
+    free(result);
+}
+
+const struct fth_model_row *fth_model_row(const struct fth_model_result *result, size_t index)
+{
+    return index < result->row_count ? &result->rows[index] : NULL;
+}
+
+const struct fth_model_curve *fth_model_curve(const struct fth_model_result *result, int level)
+{
+    if (level < 1 || level > FTH_MODEL_LEVELS || !result->curves[level - 1].profile)
+        return NULL;
+    return &result->curves[level - 1];
+}
+
+double fth_model_hit_ratio(const struct fth_model_counts *counts, bool reads_only)
+{
+    uint64_t sectors = 0, hits = 0;
+    for (int kind = 0; kind < (reads_only ? 1 : 3); kind++) {
+        sectors += counts->sectors[kind];
+        hits += counts->hits[kind];
+    }
+    return sectors ? (double)hits / (double)sectors : (double)NAN;
+}
+
+static double cycles(const struct fth_model_params *params, size_t key, uint64_t sectors)
+{
+    return sectors ? params->values[key].number * (double)sectors : 0;
+}
+
+double fth_model_access_cycles(const struct fth_model_row *row,
+                               const struct fth_model_params *params)
+{
+    const uint64_t all = row->l1.sectors[FTH_TRACE_READ], l1 = row->l1.hits[FTH_TRACE_READ];
+    const uint64_t l2 = row->l2.hits[FTH_TRACE_READ], far = row->far_hits;
+    const uint64_t asked = row->l2.sectors[FTH_TRACE_READ];
+    const uint64_t memory = asked > l2 + far ? asked - l2 - far : 0;
+    /* An L1 that fetches more than it was asked for asks for more than it missed. */
+    const double scale = asked ? (double)(all - l1) / (double)asked : 0;
+    if (!all)
+        return (double)NAN;
+    const double below = cycles(params, fth_model_key(FTH_MODEL_L2, FTH_KEY_LATENCY_CYCLES), l2) +
+                         cycles(params, FTH_KEY_FAR_CYCLES, far) +
+                         cycles(params, FTH_KEY_MEMORY_CYCLES, memory);
+    return (cycles(params, fth_model_key(FTH_MODEL_L1, FTH_KEY_LATENCY_CYCLES), l1) +
+            scale * below) /
+           (double)all;
+}

@@ -1,0 +1,327 @@
+/* A trace through the caches: Algorithms 1 and 2 of the paper, for all SMs side by side.
+ *
+ * Wave by wave, several waves read at a time, the accesses come by number, block and warp. Those
+ * that the schedulers of an SM issue together (Algorithm 2, lines 8 to 11) are a group. Groups are
+ * collected into batches; the L1s take a batch first, each its own groups and independently of the
+ * others, then the L2 takes what they miss in the order of the trace, what one group of every SM
+ * sends at a time. */
+#include "model/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_REQUESTS = 1 << 17, WINDOW_ACCESSES = 1 << 19 };
+
+static enum fth_status no_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+}
+
+/* ---- batches ---- */
+
+static void l1_missed(void *context, const struct fth_request *request, uint64_t missing,
+                      uint64_t fetch)
+{
+    (void)context, (void)request, (void)missing, (void)fetch; /* they stay in the requests */
+}
+
+static bool run_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm)
+{
+    const struct fth_beneath beneath = {NULL, l1_missed, NULL, NULL};
+    for (uint32_t g = work->first_group[sm]; g != UINT32_MAX; g = batch->groups[g].next) {
+        const struct fth_group *group = &batch->groups[g];
+        if (!fth_tier_run(work->l1[sm], batch->requests.items + group->first, group->count,
+                          batch->requests.runs, work->l1_counts[sm % work->tallies], &beneath))
+            return false;
+    }
+    return true;
+}
+
+/* Exact distances of what is read: of each L1 its own, and of what reaches the L2. */
+static bool note_distances(struct fth_model_work *work, struct fth_distances *distances,
+                           const struct fth_request *request, uint64_t sectors)
+{
+    uint64_t numbers[64];
+    size_t count = 0;
+    for (uint64_t left = sectors; left; left &= left - 1)
+        numbers[count++] =
+            (request->line >> work->setting.l1.sector_shift) + (uint64_t)__builtin_ctzll(left);
+    return fth_distances_add(distances, numbers, count, NULL);
+}
+
+static bool run_curves(struct fth_model_work *work, const struct fth_batch *batch,
+                       const struct fth_group *group)
+{
+    for (uint32_t i = 0; i < group->count; i++) {
+        const struct fth_request *request = &batch->requests.items[group->first + i];
+        if (request->kind != FTH_TRACE_READ)
+            continue;
+        if (!note_distances(work, work->l1_distances[group->sm], request, request->sectors) ||
+            !note_distances(work, work->l2_distances, request, request->missing))
+            return false;
+    }
+    return true;
+}
+
+static bool run_l2(struct fth_model_work *work, struct fth_batch *batch)
+{
+    for (size_t g = 0; g < batch->group_count; g++) {
+        const struct fth_group *group = &batch->groups[g];
+        for (uint32_t i = 0; i < group->count; i++) {
+            struct fth_request *request = &batch->requests.items[group->first + i];
+            request->side = work->side_of_sm[group->sm];
+            if (request->missing &&
+                !fth_l2_add(work->l2, &work->setting.l1, request, batch->requests.runs))
+                return false;
+        }
+        if (work->l2_distances && !run_curves(work, batch, group))
+            return false;
+        for (uint32_t i = 0; i < group->count && work->bypassed; i++) {
+            struct fth_request *request = &batch->requests.items[group->first + i];
+            request->missing = request->sectors;
+            if (!fth_l2_add(work->bypassed, &work->setting.l1, request, batch->requests.runs))
+                return false;
+        }
+        if (++work->waiting < work->active)
+            continue;
+        work->waiting = 0;
+        if (!fth_l2_flush(work->l2) || (work->bypassed && !fth_l2_flush(work->bypassed)))
+            return false;
+    }
+    return true;
+}
+
+/* Sorts the groups of a batch by SM, and makes what is missing of the SMs. */
+static enum fth_status sort_groups(struct fth_model_work *work, struct fth_batch *batch,
+                                   struct fth_error *error)
+{
+    for (uint64_t sm = 0; sm < work->setting.sms; sm++)
+        work->first_group[sm] = UINT32_MAX;
+    for (size_t g = batch->group_count; g-- > 0;) {
+        struct fth_group *group = &batch->groups[g];
+        group->next = work->first_group[group->sm];
+        work->first_group[group->sm] = (uint32_t)g;
+        enum fth_status status = fth_work_sm(work, group->sm, error);
+        if (status != FTH_OK)
+            return status;
+    }
+    return FTH_OK;
+}
+
+static enum fth_status run_batch(struct fth_model_work *work, struct fth_batch *batch,
+                                 struct fth_error *error)
+{
+    enum fth_status status = sort_groups(work, batch, error);
+    if (status != FTH_OK)
+        return status;
+    bool made = !batch->requests.failed;
+    for (uint32_t sm = 0; sm < work->setting.sms && made; sm++)
+        made = run_l1(work, batch, sm);
+    made = made && run_l2(work, batch);
+    fth_requests_clear(&batch->requests);
+    batch->group_count = 0;
+    if (!made)
+        return no_memory(error);
+    fth_log_progress(work->options.log, "model caches",
+                     work->total ? (double)work->done / (double)work->total : 1);
+    return fth_log_interrupted(work->options.log)
+               ? fth_fail(error, FTH_INTERRUPTED, "model caches", NULL, "interrupted")
+               : FTH_OK;
+}
+
+/* ---- waves ---- */
+
+/* The accesses that come in the order of the trace, wave `base` and up to `count` of those behind
+ * it. The first wave is processed as it comes, the others wait. */
+struct window {
+    uint64_t base, count;
+};
+
+static enum fth_status begin_group(struct fth_model_work *work, struct fth_batch *batch,
+                                   const struct fth_trace_access *access, uint32_t sm,
+                                   struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    if (batch == work->batches && batch->requests.count >= BATCH_REQUESTS)
+        status = run_batch(work, batch, error);
+    if (status != FTH_OK)
+        return status;
+    if (!fth_grow((void **)&batch->groups, batch->group_count, &batch->group_capacity,
+                  sizeof *batch->groups))
+        return no_memory(error);
+    batch->groups[batch->group_count++] =
+        (struct fth_group){.sm = sm,
+                           .first = batch->requests.count,
+                           .number = access->number,
+                           .block = access->block,
+                           .warps = access->warp / work->setting.schedulers};
+    return FTH_OK;
+}
+
+static bool same_group(const struct fth_model_work *work, const struct fth_batch *batch,
+                       const struct fth_trace_access *access)
+{
+    if (batch->group_count == 0)
+        return false;
+    const struct fth_group *group = &batch->groups[batch->group_count - 1];
+    return group->block == access->block && group->number == access->number &&
+           group->warps == access->warp / work->setting.schedulers;
+}
+
+static enum fth_status take_access(struct fth_model_work *work, struct fth_batch *batch,
+                                   const struct fth_trace_access *access, uint32_t sm,
+                                   struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    if (access->warp >= work->setting.warps_per_block || access->threads == 0)
+        return fth_fail(error, FTH_INVALID, "model caches", NULL,
+                        "warp %u of block %llu is not in a block of %llu warps", access->warp,
+                        (unsigned long long)access->block,
+                        (unsigned long long)work->setting.warps_per_block);
+    if (!same_group(work, batch, access))
+        status = begin_group(work, batch, access, sm, error);
+    if (status != FTH_OK)
+        return status;
+    const struct fth_trace_instruction *instruction =
+        fth_trace_instruction_at(work->trace, access->instruction);
+    const size_t before = batch->requests.count;
+    fth_coalesce(&batch->requests, &work->setting.l1, access, instruction);
+    batch->groups[batch->group_count - 1].count += (uint32_t)(batch->requests.count - before);
+    work->warps[access->instruction * 3 + (size_t)instruction->kind]++;
+    work->done++;
+    return FTH_OK;
+}
+
+static enum fth_status run_window(struct fth_model_work *work, size_t launch,
+                                  const struct window *window, struct fth_error *error)
+{
+    uint64_t first, last, wave, ignored;
+    struct fth_trace_cursor *cursor = NULL;
+    const struct fth_trace_access *access = NULL;
+    fth_placement_range(work->placement, window->base, &first, &ignored);
+    fth_placement_range(work->placement, window->base + window->count - 1, &ignored, &last);
+    enum fth_status status =
+        fth_trace_cursor_open(work->trace, launch, first, last, &cursor, error);
+    while (status == FTH_OK) {
+        status = fth_trace_next(cursor, &access, error);
+        if (status != FTH_OK || !access)
+            break;
+        const uint32_t sm = fth_placement_sm(work->placement, access->block, &wave);
+        if (wave >= window->base && wave - window->base < window->count)
+            status = take_access(work, &work->batches[wave - window->base], access, sm, error);
+    }
+    fth_trace_cursor_close(cursor);
+    for (uint64_t i = 0; i < window->count && status == FTH_OK; i++)
+        status = run_batch(work, &work->batches[i], error);
+    return status;
+}
+
+/* The waves that have accesses, where most have none: a grid of 2^32 blocks is soon written. */
+static enum fth_status find_waves(struct fth_model_work *work, size_t launch, uint64_t **waves,
+                                  size_t *count, struct fth_error *error)
+{
+    struct fth_trace_cursor *cursor = NULL;
+    const struct fth_trace_access *access = NULL;
+    size_t capacity = 0;
+    enum fth_status status =
+        fth_trace_cursor_open(work->trace, launch, 0, UINT64_MAX, &cursor, error);
+    while (status == FTH_OK) {
+        status = fth_trace_next(cursor, &access, error);
+        if (status != FTH_OK || !access)
+            break;
+        if (access->block >= work->setting.blocks) {
+            status = fth_fail(error, FTH_INVALID, "model caches", NULL,
+                              "there is an access of block %llu in a grid of %llu",
+                              (unsigned long long)access->block,
+                              (unsigned long long)work->setting.blocks);
+            break;
+        }
+        uint64_t wave;
+        fth_placement_sm(work->placement, access->block, &wave);
+        if (*count && (*waves)[*count - 1] == wave)
+            continue;
+        if (!fth_grow((void **)waves, *count, &capacity, sizeof **waves))
+            status = no_memory(error);
+        else
+            (*waves)[(*count)++] = wave;
+    }
+    fth_trace_cursor_close(cursor);
+    return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static enum fth_status run_waves(struct fth_model_work *work, size_t launch,
+                                 struct fth_error *error)
+{
+    const uint64_t waves = fth_placement_waves(work->placement);
+    const uint64_t accesses = fth_trace_launch_at(work->trace, launch)->accesses;
+    enum fth_status status = FTH_OK;
+    uint64_t *some = NULL;
+    size_t count = 0;
+    if (waves <= 64 || waves / 16 <= accesses) {
+        /* As many waves at a time as there is room for: a run of the trace holds several. */
+        const uint64_t fit = WINDOW_ACCESSES / (accesses / waves + 1);
+        const uint64_t each = fit < 1 ? 1 : fit < FTH_WINDOW ? fit : FTH_WINDOW;
+        for (uint64_t wave = 0; wave < waves && status == FTH_OK; wave += each) {
+            const uint64_t left = waves - wave;
+            status =
+                run_window(work, launch, &(struct window){wave, left < each ? left : each}, error);
+        }
+    } else {
+        status = find_waves(work, launch, &some, &count, error);
+        if (some)
+            qsort(some, count, sizeof *some, compare);
+        for (size_t i = 0; i < count && status == FTH_OK; i++)
+            if (i == 0 || some[i] != some[i - 1])
+                status = run_window(work, launch, &(struct window){some[i], 1}, error);
+        free(some);
+    }
+    if (status == FTH_OK &&
+        (!fth_l2_flush(work->l2) || (work->bypassed && !fth_l2_flush(work->bypassed))))
+        status = no_memory(error);
+    return status;
+}
+
+static enum fth_status run_launch(struct fth_model_work *work, size_t launch,
+                                  struct fth_error *error)
+{
+    enum fth_status status = fth_work_begin(work, launch, error);
+    if (status == FTH_OK)
+        status = run_waves(work, launch, error);
+    if (status == FTH_OK)
+        status = fth_work_end(work, launch, error);
+    if (status != FTH_OK && status != FTH_INTERRUPTED)
+        fth_error_context(error, "launch %zu, %s", launch + 1,
+                          fth_trace_launch_at(work->trace, launch)->kernel);
+    return status;
+}
+
+enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_model_params *params,
+                              const struct fth_model_options *options,
+                              struct fth_model_result **result, struct fth_error *error)
+{
+    struct fth_model_work *work = calloc(1, sizeof *work);
+    *result = NULL;
+    if (!work)
+        return no_memory(error);
+    work->trace = trace;
+    work->params = params;
+    if (options)
+        work->options = *options;
+    const size_t launches = fth_trace_launch_count(trace);
+    for (size_t i = 0; i < launches; i++)
+        work->total += fth_trace_launch_at(trace, i)->accesses;
+    enum fth_status status = fth_work_init(work, error);
+    for (size_t i = 0; i < launches && status == FTH_OK; i++)
+        status = run_launch(work, i, error);
+    if (status == FTH_OK)
+        status = fth_work_result(work, result, error);
+    fth_log_progress(work->options.log, "model caches", 1);
+    fth_work_fini(work);
+    return status;
+}

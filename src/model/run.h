@@ -1,0 +1,74 @@
+/* What a run of the model holds. work.c makes it, run.c uses it. */
+#ifndef FTH_MODEL_RUN_H
+#define FTH_MODEL_RUN_H
+
+#include "model/model.h"
+
+/* Requests that an SM issues together. */
+struct fth_group {
+    uint32_t sm, next, count;
+    size_t first;
+    uint64_t number, block, warps;
+};
+
+/* Requests in the order of the trace, of one wave. */
+struct fth_batch {
+    struct fth_requests requests;
+    struct fth_group *groups;
+    size_t group_count, group_capacity;
+};
+
+/* Waves that are read together. */
+enum { FTH_WINDOW = 64 };
+
+struct fth_model_work {
+    const struct fth_trace *trace;
+    const struct fth_model_params *params;
+    struct fth_model_options options;
+    size_t instructions;
+
+    /* Of a launch. */
+    struct fth_setting setting;
+    struct fth_placement *placement;
+    uint64_t active; /* SMs with blocks */
+    uint8_t *side_of_sm;
+
+    /* Kept from launch to launch. */
+    struct fth_tier **l1; /* [sms]; NULL: not yet used */
+    bool *used;           /* [sms] in this launch */
+    struct fth_l2 *l2, *bypassed;
+    uint64_t sms; /* that there is room for */
+    struct fth_shape l1_shape;
+    struct fth_distances **l1_distances, *l2_distances;
+
+    struct fth_batch batches[FTH_WINDOW]; /* of the waves of a window */
+    uint32_t *first_group;
+    uint64_t waiting; /* groups since the L2 was flushed */
+
+    /* By instruction. */
+    struct fth_model_counts **l1_counts; /* [tallies][instructions] */
+    size_t tallies;
+    uint64_t *warps; /* [instructions][3] */
+
+    struct fth_model_row *launches; /* [launches] */
+    struct fth_model_row *kernels;  /* [kernels][instructions + 1], the whole kernel first */
+    const char **names;
+    size_t kernel_count, kernel_capacity, name_capacity;
+    uint64_t done, total;
+};
+
+FTH_MUST_USE enum fth_status fth_work_init(struct fth_model_work *work, struct fth_error *error);
+void fth_work_fini(struct fth_model_work *work);
+/* Readies everything for a launch, and adds what it came to. */
+FTH_MUST_USE enum fth_status fth_work_begin(struct fth_model_work *work, size_t launch,
+                                            struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_work_end(struct fth_model_work *work, size_t launch,
+                                          struct fth_error *error);
+/* Makes the L1 of an SM ready, at its first use in a launch. */
+FTH_MUST_USE enum fth_status fth_work_sm(struct fth_model_work *work, uint32_t sm,
+                                         struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_work_result(struct fth_model_work *work,
+                                             struct fth_model_result **result,
+                                             struct fth_error *error);
+
+#endif

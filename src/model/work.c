@@ -1,0 +1,319 @@
+/* What a run of the model holds: the caches, made at their first use and emptied between launches,
+ * and the counts by launch, kernel and instruction. */
+#include "model/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum fth_status no_memory(struct fth_error *error)
+{
+    return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+}
+
+enum fth_status fth_work_init(struct fth_model_work *work, struct fth_error *error)
+{
+    work->instructions = fth_trace_instruction_count(work->trace);
+    work->tallies = 1;
+    work->sms = fth_model_whole(work->params, FTH_KEY_SMS);
+    work->l1 = calloc((size_t)work->sms, sizeof *work->l1);
+    work->used = calloc((size_t)work->sms, sizeof *work->used);
+    work->side_of_sm = calloc((size_t)work->sms, sizeof *work->side_of_sm);
+    work->first_group = calloc((size_t)work->sms, sizeof *work->first_group);
+    work->l1_distances = calloc((size_t)work->sms, sizeof(struct fth_distances *));
+    work->l1_counts = calloc(work->tallies, sizeof *work->l1_counts);
+    for (size_t i = 0; work->l1_counts && i < work->tallies; i++)
+        work->l1_counts[i] = calloc(work->instructions + 1, sizeof **work->l1_counts);
+    work->warps = calloc(3 * (work->instructions + 1), sizeof *work->warps);
+    work->launches = calloc(fth_trace_launch_count(work->trace) + 1, sizeof *work->launches);
+    bool made = work->l1 && work->used && work->side_of_sm && work->first_group &&
+                work->l1_distances && work->l1_counts && work->warps && work->launches;
+    for (size_t i = 0; made && i < work->tallies; i++)
+        made = work->l1_counts[i] != NULL;
+    if (!made)
+        return no_memory(error);
+    return work->options.curves ? fth_distances_create(&work->l2_distances, error) : FTH_OK;
+}
+
+static void free_row(struct fth_model_row *row)
+{
+    for (int i = 0; i < 2; i++) {
+        free(row->l1_profile[i].counts);
+        free(row->l2_profile[i].counts);
+    }
+}
+
+static void free_l1s(struct fth_model_work *work)
+{
+    for (uint64_t sm = 0; work->l1 && sm < work->sms; sm++) {
+        fth_tier_destroy(work->l1[sm]);
+        work->l1[sm] = NULL;
+    }
+}
+
+void fth_work_fini(struct fth_model_work *work)
+{
+    free_l1s(work);
+    for (uint64_t sm = 0; work->l1_distances && sm < work->sms; sm++)
+        fth_distances_destroy(work->l1_distances[sm]);
+    for (size_t i = 0; work->l1_counts && i < work->tallies; i++)
+        free(work->l1_counts[i]);
+    for (size_t i = 0; work->launches && i < fth_trace_launch_count(work->trace); i++)
+        free_row(&work->launches[i]);
+    for (size_t i = 0; i < work->kernel_count * (work->instructions + 1); i++)
+        free_row(&work->kernels[i]);
+    fth_placement_destroy(work->placement);
+    fth_distances_destroy(work->l2_distances);
+    fth_l2_destroy(work->l2);
+    fth_l2_destroy(work->bypassed);
+    for (size_t i = 0; i < FTH_WINDOW; i++) {
+        fth_requests_fini(&work->batches[i].requests);
+        free(work->batches[i].groups);
+    }
+    free(work->l1);
+    free(work->used);
+    free(work->side_of_sm);
+    free(work->first_group);
+    free(work->l1_distances);
+    free(work->l1_counts);
+    free(work->warps);
+    free(work->launches);
+    free(work->kernels);
+    free(work->names);
+    free(work);
+}
+
+/* ---- the beginning of a launch ---- */
+
+static enum fth_status place_sms(struct fth_model_work *work, struct fth_error *error)
+{
+    const char *text = work->params->values[FTH_KEY_SIDE_OF_SM].text;
+    uint32_t *sides = NULL;
+    size_t count = 0;
+    enum fth_status status = FTH_OK;
+    if (strcmp(text, "alternate") != 0)
+        status = fth_number_list("l2.side_of_sm", text, work->setting.sides, &sides, &count, error);
+    for (uint64_t sm = 0; status == FTH_OK && sm < work->sms; sm++)
+        work->side_of_sm[sm] =
+            (uint8_t)(count ? sides[sm % count] : (uint32_t)(sm % work->setting.sides));
+    free(sides);
+    return status;
+}
+
+static enum fth_status make_l2(struct fth_model_work *work, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    if (!work->l2) {
+        status = fth_l2_create(&work->setting, work->instructions, &work->l2, error);
+        if (status == FTH_OK && work->options.bypassed)
+            status = fth_l2_create(&work->setting, work->instructions, &work->bypassed, error);
+    } else if (work->setting.cold) {
+        fth_l2_clear(work->l2);
+        if (work->bypassed)
+            fth_l2_clear(work->bypassed);
+    }
+    return status;
+}
+
+enum fth_status fth_work_begin(struct fth_model_work *work, size_t launch, struct fth_error *error)
+{
+    const struct fth_trace_launch *head = fth_trace_launch_at(work->trace, launch);
+    enum fth_status status = fth_model_setting(work->params, head, &work->setting, error);
+    if (status != FTH_OK)
+        return status;
+    fth_placement_destroy(work->placement);
+    work->placement = NULL;
+    status = fth_placement_create(work->params, &work->setting, &work->placement, error);
+    if (status == FTH_OK)
+        status = place_sms(work, error);
+    if (status == FTH_OK)
+        status = make_l2(work, error);
+    work->active = work->setting.blocks < work->sms ? work->setting.blocks : work->sms;
+    work->waiting = 0;
+    if (work->setting.l1.lines != work->l1_shape.lines)
+        free_l1s(work);
+    work->l1_shape = work->setting.l1;
+    memset(work->used, 0, (size_t)work->sms * sizeof *work->used);
+    return status;
+}
+
+enum fth_status fth_work_sm(struct fth_model_work *work, uint32_t sm, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    if (work->used[sm])
+        return FTH_OK;
+    work->used[sm] = true;
+    if (work->l1[sm]) {
+        fth_tier_clear(work->l1[sm]);
+        fth_tier_tune(work->l1[sm], &work->setting.l1);
+    } else {
+        status = fth_tier_create(&work->setting.l1, &work->l1[sm], error);
+    }
+    if (status == FTH_OK && work->options.curves && !work->l1_distances[sm])
+        status = fth_distances_create(&work->l1_distances[sm], error);
+    return status;
+}
+
+/* ---- the end of a launch ---- */
+
+static struct fth_model_row *find_kernel(struct fth_model_work *work, const char *name)
+{
+    const size_t stride = work->instructions + 1;
+    for (size_t i = 0; i < work->kernel_count; i++)
+        if (strcmp(work->names[i], name) == 0)
+            return work->kernels + i * stride;
+    if (!fth_grow((void **)&work->names, work->kernel_count, &work->name_capacity,
+                  sizeof *work->names) ||
+        !fth_grow((void **)&work->kernels, work->kernel_count, &work->kernel_capacity,
+                  stride * sizeof *work->kernels))
+        return NULL;
+    struct fth_model_row *rows = work->kernels + work->kernel_count * stride;
+    for (size_t i = 0; i < stride; i++)
+        rows[i] = (struct fth_model_row){
+            .kernel = name,
+            .launch = SIZE_MAX,
+            .instruction = i ? fth_trace_instruction_at(work->trace, i - 1) : NULL};
+    work->names[work->kernel_count++] = name;
+    return rows;
+}
+
+/* What an instruction came to in this launch. */
+static void count_instruction(const struct fth_model_work *work, size_t i,
+                              struct fth_model_row *row)
+{
+    const struct fth_l2_counts *l2 = fth_l2_counts(work->l2, i);
+    for (int kind = 0; kind < 3; kind++)
+        row->warps[kind] += work->warps[3 * i + (size_t)kind];
+    for (size_t t = 0; t < work->tallies; t++)
+        fth_counts_add(&row->l1, &work->l1_counts[t][i]);
+    fth_counts_add(&row->l2, &l2->counts);
+    row->far_hits += l2->far_hits;
+    row->dram_reads += l2->dram_reads;
+    row->dram_writes += l2->dram_writes;
+    if (work->bypassed)
+        fth_counts_add(&row->bypassed, &fth_l2_counts(work->bypassed, i)->counts);
+}
+
+static bool count_totals(const struct fth_model_work *work, struct fth_model_row *row)
+{
+    bool made = true;
+    for (uint64_t sm = 0; sm < work->sms; sm++) {
+        if (!work->used[sm])
+            continue;
+        const struct fth_tier_totals *totals = fth_tier_totals(work->l1[sm]);
+        row->l1_steps = totals->steps > row->l1_steps ? totals->steps : row->l1_steps;
+        row->l1_fails += totals->fails;
+        for (int i = 0; i < 2; i++)
+            made = made &&
+                   fth_profile_add(&row->l1_profile[i], totals->profile[i], totals->profile_size);
+        fth_tier_reset_totals(work->l1[sm]);
+    }
+    for (uint64_t side = 0; side < work->setting.sides; side++) {
+        const struct fth_tier_totals *totals = fth_l2_totals(work->l2, side);
+        row->l2_steps = totals->steps > row->l2_steps ? totals->steps : row->l2_steps;
+        row->l2_fails += totals->fails;
+        for (int i = 0; i < 2; i++)
+            made = made &&
+                   fth_profile_add(&row->l2_profile[i], totals->profile[i], totals->profile_size);
+    }
+    return made;
+}
+
+enum fth_status fth_work_end(struct fth_model_work *work, size_t launch, struct fth_error *error)
+{
+    struct fth_model_row *row = &work->launches[launch];
+    *row = (struct fth_model_row){.kernel = fth_trace_launch_at(work->trace, launch)->kernel,
+                                  .launch = launch,
+                                  .launches = 1,
+                                  .l1_bytes = work->setting.l1_bytes,
+                                  .blocks_at_once = work->setting.blocks_at_once};
+    struct fth_model_row *kernel = find_kernel(work, row->kernel);
+    if (!kernel)
+        return no_memory(error);
+    for (size_t i = 0; i < work->instructions; i++) {
+        count_instruction(work, i, row);
+        count_instruction(work, i, &kernel[i + 1]);
+    }
+    row->dram_writes += fth_l2_counts(work->l2, work->instructions)->dram_writes;
+    if (!count_totals(work, row) || !fth_row_add(kernel, row))
+        return no_memory(error);
+    for (size_t t = 0; t < work->tallies; t++)
+        memset(work->l1_counts[t], 0, (work->instructions + 1) * sizeof **work->l1_counts);
+    memset(work->warps, 0, 3 * (work->instructions + 1) * sizeof *work->warps);
+    fth_l2_reset_counts(work->l2);
+    if (work->bypassed)
+        fth_l2_reset_counts(work->bypassed);
+    return FTH_OK;
+}
+
+/* ---- the result ---- */
+
+/* Moves a row, with its profiles, to the result. */
+static bool move_row(struct fth_model_result *result, struct fth_model_row *row)
+{
+    if (!fth_grow((void **)&result->rows, result->row_count, &result->row_capacity,
+                  sizeof *result->rows))
+        return false;
+    result->rows[result->row_count++] = *row;
+    memset(row->l1_profile, 0, sizeof row->l1_profile);
+    memset(row->l2_profile, 0, sizeof row->l2_profile);
+    return true;
+}
+
+static bool add_curve(struct fth_model_curve *curve, const struct fth_distances *distances)
+{
+    size_t count;
+    uint64_t fresh;
+    const uint64_t *profile = fth_distances_profile(distances, &count, &fresh);
+    if (count > curve->count || !curve->profile) {
+        uint64_t *larger = realloc(curve->profile, (count + 1) * sizeof *larger);
+        if (!larger)
+            return false;
+        memset(larger + curve->count, 0, (count + 1 - curve->count) * sizeof *larger);
+        curve->profile = larger;
+        curve->count = count;
+    }
+    for (size_t i = 0; i < count; i++)
+        curve->profile[i] += profile[i];
+    curve->fresh += fresh;
+    return true;
+}
+
+static bool add_curves(const struct fth_model_work *work, struct fth_model_result *result)
+{
+    bool made = add_curve(&result->curves[FTH_MODEL_L2], work->l2_distances);
+    for (uint64_t sm = 0; sm < work->sms && made; sm++)
+        if (work->l1_distances[sm])
+            made = add_curve(&result->curves[FTH_MODEL_L1], work->l1_distances[sm]);
+    return made;
+}
+
+static bool add_kernel(struct fth_model_work *work, size_t kernel, struct fth_model_result *result)
+{
+    struct fth_model_row *rows = work->kernels + kernel * (work->instructions + 1);
+    const size_t launches = fth_trace_launch_count(work->trace);
+    bool made = move_row(result, &rows[0]);
+    for (size_t i = 0; i < launches && rows[0].launches > 1 && made; i++)
+        if (strcmp(work->launches[i].kernel, rows[0].kernel) == 0)
+            made = move_row(result, &work->launches[i]);
+    for (size_t i = 1; i <= work->instructions && made; i++)
+        if (rows[i].warps[0] + rows[i].warps[1] + rows[i].warps[2])
+            made = move_row(result, &rows[i]);
+    return made;
+}
+
+enum fth_status fth_work_result(struct fth_model_work *work, struct fth_model_result **out,
+                                struct fth_error *error)
+{
+    struct fth_model_result *result = calloc(1, sizeof *result);
+    bool made = result != NULL;
+    for (size_t i = 0; i < work->kernel_count && made; i++)
+        made = add_kernel(work, i, result);
+    if (made && work->options.curves)
+        made = add_curves(work, result);
+    if (!made) {
+        fth_model_result_destroy(result);
+        return no_memory(error);
+    }
+    *out = result;
+    return FTH_OK;
+}

@@ -1,0 +1,482 @@
+/* What the cache model found: a table of kernels, launches or instructions for people and
+ * spreadsheets, all of it in JSON. */
+#include "model/model.h"
+#include "report/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- cells ---- */
+
+static double percent(double ratio)
+{
+    return isnan(ratio) ? ratio : round(10000 * ratio) / 100;
+}
+
+static double tenth(double number)
+{
+    return isnan(number) ? number : round(10 * number) / 10;
+}
+
+static uint64_t sum(const uint64_t three[3])
+{
+    return three[0] + three[1] + three[2];
+}
+
+static const struct fth_column row_columns[] = {
+    {"kernel", "Kernel", FTH_COLUMN_TEXT},
+    {"launches", "Launches", FTH_COLUMN_NUMBER},
+    {"l1_bytes", "L1", FTH_COLUMN_BYTES},
+    {"blocks_per_sm", "Blk/SM", FTH_COLUMN_NUMBER},
+    {"l1_read_sectors", "L1 reads", FTH_COLUMN_NUMBER},
+    {"l1_read_hit_percent", "hit %", FTH_COLUMN_NUMBER},
+    {"l1_merged_sectors", "merged", FTH_COLUMN_NUMBER},
+    {"l1_fails", "fails", FTH_COLUMN_NUMBER},
+    {"l1_steps", "steps", FTH_COLUMN_NUMBER},
+    {"l2_sectors", "L2", FTH_COLUMN_NUMBER},
+    {"l2_hit_percent", "hit %", FTH_COLUMN_NUMBER},
+    {"l2_read_hit_percent", "reads %", FTH_COLUMN_NUMBER},
+    {"l2_sectors_l1_off", "L1 off: L2", FTH_COLUMN_NUMBER},
+    {"l2_hit_percent_l1_off", "hit %", FTH_COLUMN_NUMBER},
+    {"dram_read_bytes", "DRAM reads", FTH_COLUMN_BYTES},
+    {"dram_write_bytes", "writes", FTH_COLUMN_BYTES},
+    {"access_cycles", "Cycles", FTH_COLUMN_NUMBER},
+};
+
+static const struct fth_column line_columns[] = {
+    {"kernel", "Kernel", FTH_COLUMN_TEXT},
+    {"line", "PTX line", FTH_COLUMN_NUMBER},
+    {"source_line", "Source", FTH_COLUMN_NUMBER},
+    {"kind", "Kind", FTH_COLUMN_TEXT},
+    {"bytes", "Bytes", FTH_COLUMN_NUMBER},
+    {"warp_requests", "Requests", FTH_COLUMN_NUMBER},
+    {"l1_sectors", "L1", FTH_COLUMN_NUMBER},
+    {"l1_hit_percent", "hit %", FTH_COLUMN_NUMBER},
+    {"l2_sectors", "L2", FTH_COLUMN_NUMBER},
+    {"l2_hit_percent", "hit %", FTH_COLUMN_NUMBER},
+    {"dram_read_bytes", "DRAM reads", FTH_COLUMN_BYTES},
+    {"access_cycles", "Cycles", FTH_COLUMN_NUMBER},
+};
+
+static const struct fth_column profile_columns[] = {
+    {"kernel", "Kernel", FTH_COLUMN_TEXT}, {"distance", "Distance", FTH_COLUMN_TEXT},
+    {"C1R", "C1R", FTH_COLUMN_NUMBER},     {"C1W", "C1W", FTH_COLUMN_NUMBER},
+    {"C2R", "C2R", FTH_COLUMN_NUMBER},     {"C2W", "C2W", FTH_COLUMN_NUMBER},
+};
+
+static const struct fth_column curve_columns[] = {
+    {"size_bytes", "Cache", FTH_COLUMN_BYTES},
+    {"l1_miss_percent", "L1 misses %", FTH_COLUMN_NUMBER},
+    {"l2_miss_percent", "L2 misses %", FTH_COLUMN_NUMBER},
+};
+
+static const struct fth_column parameter_columns[] = {
+    {"name", "Parameter", FTH_COLUMN_TEXT},
+    {"value", "Value", FTH_COLUMN_TEXT},
+    {"source", "From", FTH_COLUMN_TEXT},
+    {"what", "What", FTH_COLUMN_TEXT},
+};
+
+static const char *const sources[] = {"default", "description", "set"};
+static const char *const kinds[] = {"read", "write", "atomic"};
+
+/* A table that grows. */
+struct making {
+    struct fth_arena arena;
+    struct fth_cell *cells;
+    size_t count, capacity;
+    bool failed;
+};
+
+static void put(struct making *making, const char *text, double number)
+{
+    if (!fth_grow((void **)&making->cells, making->count, &making->capacity,
+                  sizeof *making->cells)) {
+        making->failed = true;
+        return;
+    }
+    making->cells[making->count++] = (struct fth_cell){text, number};
+}
+
+static void put_count(struct making *making, uint64_t number)
+{
+    put(making, NULL, (double)number);
+}
+
+static void put_row(struct making *making, const struct fth_model_row *row,
+                    const struct fth_model_params *params)
+{
+    const uint64_t off = sum(row->bypassed.sectors);
+    put(making, row->kernel, 0);
+    put_count(making, row->launch == SIZE_MAX ? row->launches : row->launch + 1);
+    put_count(making, row->l1_bytes);
+    put_count(making, row->blocks_at_once);
+    put_count(making, row->l1.sectors[FTH_TRACE_READ]);
+    put(making, NULL, percent(fth_model_hit_ratio(&row->l1, true)));
+    put_count(making, sum(row->l1.merges));
+    put_count(making, row->l1_fails);
+    put_count(making, row->l1_steps);
+    put_count(making, sum(row->l2.sectors));
+    put(making, NULL, percent(fth_model_hit_ratio(&row->l2, false)));
+    put(making, NULL, percent(fth_model_hit_ratio(&row->l2, true)));
+    put(making, NULL, off ? (double)off : (double)NAN);
+    put(making, NULL, percent(fth_model_hit_ratio(&row->bypassed, false)));
+    put_count(making, 32 * row->dram_reads);
+    put_count(making, 32 * row->dram_writes);
+    put(making, NULL, tenth(fth_model_access_cycles(row, params)));
+}
+
+static void put_line(struct making *making, const struct fth_model_row *row,
+                     const struct fth_model_params *params)
+{
+    const struct fth_trace_instruction *instruction = row->instruction;
+    put(making, row->kernel, 0);
+    put(making, NULL, instruction->line ? (double)instruction->line : (double)NAN);
+    put(making, NULL, instruction->source_line ? (double)instruction->source_line : (double)NAN);
+    put(making, kinds[instruction->kind], 0);
+    put_count(making, instruction->bytes);
+    put_count(making, sum(row->warps));
+    put_count(making, sum(row->l1.sectors));
+    put(making, NULL, percent(fth_model_hit_ratio(&row->l1, false)));
+    put_count(making, sum(row->l2.sectors));
+    put(making, NULL, percent(fth_model_hit_ratio(&row->l2, false)));
+    put_count(making, 32 * row->dram_reads);
+    put(making, NULL, tenth(fth_model_access_cycles(row, params)));
+}
+
+/* What a profile has from one distance up to before another; misses with the last. */
+static double part(const struct fth_model_profile *profile, size_t from, size_t to)
+{
+    double counted = 0;
+    if (profile->count == 0)
+        return (double)NAN;
+    for (size_t i = from; i < to && i + 1 < profile->count; i++)
+        counted += (double)profile->counts[i];
+    return counted;
+}
+
+static double missed(const struct fth_model_profile *profile)
+{
+    return profile->count ? (double)profile->counts[profile->count - 1] : (double)NAN;
+}
+
+/* In steps of twice the distance. */
+static void put_profile(struct making *making, const struct fth_model_row *row)
+{
+    size_t most = row->l1_profile[0].count > row->l2_profile[0].count ? row->l1_profile[0].count
+                                                                      : row->l2_profile[0].count;
+    for (size_t from = 0, to = 1; from + 1 < most; from = to, to = 2 * to) {
+        char *text = fth_arena_alloc(&making->arena, 48);
+        if (!text) {
+            making->failed = true;
+            return;
+        }
+        snprintf(text, 48, to == from + 1 ? "%zu" : "%zu to %zu", from, to - 1);
+        put(making, row->kernel, 0);
+        put(making, text, 0);
+        for (int i = 0; i < 4; i++)
+            put(making, NULL,
+                part(i < 2 ? &row->l1_profile[i] : &row->l2_profile[i - 2], from, to));
+    }
+    put(making, row->kernel, 0);
+    put(making, "not there", 0);
+    for (int i = 0; i < 4; i++)
+        put(making, NULL, missed(i < 2 ? &row->l1_profile[i] : &row->l2_profile[i - 2]));
+}
+
+/* The share of reads that a cache of so many sectors misses. */
+static double miss_share(const struct fth_model_curve *curve, size_t sectors)
+{
+    double all = curve ? (double)curve->fresh : 0, hits = 0;
+    for (size_t i = 0; curve && i < curve->count; i++) {
+        all += (double)curve->profile[i];
+        hits += i < sectors ? (double)curve->profile[i] : 0;
+    }
+    return all > 0 ? percent(1 - hits / all) : (double)NAN;
+}
+
+static void put_curve(struct making *making, const struct fth_model_result *result,
+                      const struct fth_model_params *params)
+{
+    const struct fth_model_curve *l1 = fth_model_curve(result, 1), *l2 = fth_model_curve(result, 2);
+    const size_t l1_count = l1 ? l1->count : 0, l2_count = l2 ? l2->count : 0;
+    const size_t most = l1_count > l2_count ? l1_count : l2_count;
+    const double sector = params->values[fth_model_key(FTH_MODEL_L1, FTH_KEY_SECTOR)].number;
+    for (size_t sectors = 32; l1 || l2; sectors *= 2) {
+        put(making, NULL, (double)sectors * sector);
+        put(making, NULL, miss_share(l1, sectors));
+        put(making, NULL, miss_share(l2, sectors));
+        if (sectors >= most)
+            break;
+    }
+}
+
+static void put_parameters(struct making *making, const struct fth_model_params *params)
+{
+    struct fth_model_parameter parameter;
+    for (size_t i = 0; fth_model_parameter(i, &parameter); i++) {
+        enum fth_model_source source;
+        const char *value = fth_model_value(params, i, &source);
+        put(making, fth_arena_text(&making->arena, parameter.name), 0);
+        put(making, value, 0);
+        put(making, sources[source], 0);
+        put(making, parameter.what, 0);
+    }
+}
+
+/* Whether a row belongs into a view. */
+static bool is_shown(enum fth_model_view view, const struct fth_model_row *row)
+{
+    switch (view) {
+    case FTH_MODEL_VIEW_LINES: return row->instruction != NULL;
+    case FTH_MODEL_VIEW_LAUNCHES:
+        return !row->instruction && (row->launch != SIZE_MAX || row->launches == 1);
+    default: return !row->instruction && row->launch == SIZE_MAX;
+    }
+}
+
+static struct fth_table make_table(struct making *making, enum fth_model_view view,
+                                   const struct fth_model_result *result,
+                                   const struct fth_model_params *params)
+{
+    struct fth_table table = {row_columns, FTH_COUNT(row_columns), NULL, 0};
+    const struct fth_model_row *row;
+    if (view == FTH_MODEL_VIEW_LINES)
+        table = (struct fth_table){line_columns, FTH_COUNT(line_columns), NULL, 0};
+    else if (view == FTH_MODEL_VIEW_PROFILE)
+        table = (struct fth_table){profile_columns, FTH_COUNT(profile_columns), NULL, 0};
+    else if (view == FTH_MODEL_VIEW_CURVE)
+        table = (struct fth_table){curve_columns, FTH_COUNT(curve_columns), NULL, 0};
+    else if (view == FTH_MODEL_VIEW_PARAMETERS)
+        table = (struct fth_table){parameter_columns, FTH_COUNT(parameter_columns), NULL, 0};
+    if (view == FTH_MODEL_VIEW_PARAMETERS)
+        put_parameters(making, params);
+    else if (view == FTH_MODEL_VIEW_CURVE)
+        put_curve(making, result, params);
+    else
+        for (size_t i = 0; (row = fth_model_row(result, i)); i++) {
+            if (!is_shown(view, row))
+                continue;
+            if (view == FTH_MODEL_VIEW_LINES)
+                put_line(making, row, params);
+            else if (view == FTH_MODEL_VIEW_PROFILE)
+                put_profile(making, row);
+            else
+                put_row(making, row, params);
+        }
+    table.cells = making->cells;
+    table.row_count = making->failed ? 0 : making->count / table.column_count;
+    return table;
+}
+
+/* ---- JSON ---- */
+
+static void write_three(struct fth_json_writer *json, const char *key, const uint64_t three[3])
+{
+    fth_json_key(json, key);
+    fth_json_begin(json, '[', true);
+    for (int kind = 0; kind < 3; kind++)
+        fth_json_number(json, (double)three[kind]);
+    fth_json_end(json, ']');
+}
+
+static void write_number(struct fth_json_writer *json, const char *key, double number)
+{
+    fth_json_key(json, key);
+    if (isnan(number))
+        fth_json_null(json);
+    else
+        fth_json_number(json, number);
+}
+
+static void write_counts(struct fth_json_writer *json, const char *key,
+                         const struct fth_model_counts *counts)
+{
+    fth_json_key(json, key);
+    fth_json_begin(json, '{', true);
+    write_three(json, "requests", counts->requests);
+    write_three(json, "sectors", counts->sectors);
+    write_three(json, "hits", counts->hits);
+    write_three(json, "merges", counts->merges);
+    fth_json_end(json, '}');
+}
+
+static void write_profile(struct fth_json_writer *json, const char *key,
+                          const struct fth_model_profile *profile)
+{
+    fth_json_key(json, key);
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < profile->count; i++)
+        fth_json_number(json, (double)profile->counts[i]);
+    fth_json_end(json, ']');
+}
+
+/* The six metrics of the paper, by its names. */
+static void write_metrics(struct fth_json_writer *json, const struct fth_model_row *row)
+{
+    const bool off = sum(row->bypassed.sectors) != 0;
+    fth_json_key(json, "metrics");
+    fth_json_begin(json, '{', true);
+    write_number(json, "L1_R_Hit", fth_model_hit_ratio(&row->l1, true));
+    write_number(json, "L2_Hit", fth_model_hit_ratio(&row->l2, false));
+    write_number(json, "L2_Hit_L1B", fth_model_hit_ratio(&row->bypassed, false));
+    write_number(json, "L1_R_Trans", (double)row->l1.sectors[FTH_TRACE_READ]);
+    write_number(json, "L2_Trans", (double)sum(row->l2.sectors));
+    write_number(json, "L2_Trans_L1B", off ? (double)sum(row->bypassed.sectors) : (double)NAN);
+    write_number(json, "L2_R_Hit", fth_model_hit_ratio(&row->l2, true));
+    fth_json_end(json, '}');
+}
+
+static void write_instruction(struct fth_json_writer *json,
+                              const struct fth_trace_instruction *instruction)
+{
+    fth_json_key(json, "line");
+    fth_json_number(json, instruction->line);
+    if (instruction->source_line) {
+        fth_json_key(json, "source_line");
+        fth_json_number(json, instruction->source_line);
+    }
+    fth_json_key(json, "kind");
+    fth_json_text(json, kinds[instruction->kind]);
+    fth_json_key(json, "bytes");
+    fth_json_number(json, instruction->bytes);
+}
+
+static void write_row(struct fth_json_writer *json, const struct fth_model_row *row,
+                      const struct fth_model_params *params)
+{
+    fth_json_begin(json, '{', row->instruction != NULL);
+    fth_json_key(json, "kernel");
+    fth_json_text(json, row->kernel);
+    if (row->instruction)
+        write_instruction(json, row->instruction);
+    else if (row->launch == SIZE_MAX)
+        write_number(json, "launches", (double)row->launches);
+    else
+        write_number(json, "launch", (double)row->launch + 1);
+    write_metrics(json, row);
+    write_three(json, "warp_requests", row->warps);
+    write_counts(json, "l1", &row->l1);
+    write_counts(json, "l2", &row->l2);
+    if (sum(row->bypassed.sectors))
+        write_counts(json, "l2_l1_off", &row->bypassed);
+    write_number(json, "l2_far_hits", (double)row->far_hits);
+    write_number(json, "dram_read_sectors", (double)row->dram_reads);
+    write_number(json, "dram_write_sectors", (double)row->dram_writes);
+    write_number(json, "access_cycles", tenth(fth_model_access_cycles(row, params)));
+    if (!row->instruction) {
+        write_number(json, "l1_bytes", (double)row->l1_bytes);
+        write_number(json, "blocks_per_sm", (double)row->blocks_at_once);
+        write_number(json, "l1_steps", (double)row->l1_steps);
+        write_number(json, "l2_steps", (double)row->l2_steps);
+        write_number(json, "l1_fails", (double)row->l1_fails);
+        write_number(json, "l2_fails", (double)row->l2_fails);
+        write_profile(json, "C1R", &row->l1_profile[0]);
+        write_profile(json, "C1W", &row->l1_profile[1]);
+        write_profile(json, "C2R", &row->l2_profile[0]);
+        write_profile(json, "C2W", &row->l2_profile[1]);
+    }
+    fth_json_end(json, '}');
+}
+
+static void write_list(struct fth_json_writer *json, const char *key, enum fth_model_view view,
+                       const struct fth_model_result *result, const struct fth_model_params *params)
+{
+    const struct fth_model_row *row;
+    fth_json_key(json, key);
+    fth_json_begin(json, '[', false);
+    for (size_t i = 0; (row = fth_model_row(result, i)); i++)
+        if (is_shown(view, row) && (view != FTH_MODEL_VIEW_LAUNCHES || row->launch != SIZE_MAX))
+            write_row(json, row, params);
+    fth_json_end(json, ']');
+}
+
+static void write_parameters(struct fth_json_writer *json, const struct fth_model_params *params)
+{
+    struct fth_model_parameter parameter;
+    fth_json_key(json, "parameters");
+    fth_json_begin(json, '{', false);
+    for (size_t i = 0; fth_model_parameter(i, &parameter); i++) {
+        enum fth_model_source source;
+        const char *value = fth_model_value(params, i, &source);
+        fth_json_key(json, parameter.name);
+        fth_json_begin(json, '{', true);
+        fth_json_key(json, "value");
+        fth_json_text(json, value);
+        fth_json_key(json, "source");
+        fth_json_text(json, sources[source]);
+        fth_json_end(json, '}');
+    }
+    fth_json_end(json, '}');
+}
+
+static void write_curve(struct fth_json_writer *json, const char *key,
+                        const struct fth_model_curve *curve)
+{
+    fth_json_key(json, key);
+    fth_json_begin(json, '{', true);
+    write_number(json, "new", (double)curve->fresh);
+    fth_json_key(json, "distances");
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < curve->count; i++)
+        if (curve->profile[i]) {
+            fth_json_begin(json, '[', true);
+            fth_json_number(json, (double)i);
+            fth_json_number(json, (double)curve->profile[i]);
+            fth_json_end(json, ']');
+        }
+    fth_json_end(json, ']');
+    fth_json_end(json, '}');
+}
+
+static void write_json(const struct fth_model_result *result, const struct fth_model_params *params,
+                       struct fth_buffer *out)
+{
+    struct fth_json_writer json = {.out = out};
+    fth_json_begin(&json, '{', false);
+    fth_json_key(&json, "schema");
+    fth_json_text(&json, "fathom-model/1");
+    if (params->gpu[0]) {
+        fth_json_key(&json, "gpu");
+        fth_json_text(&json, params->gpu);
+    }
+    write_parameters(&json, params);
+    if (result) {
+        write_list(&json, "kernels", FTH_MODEL_VIEW_KERNELS, result, params);
+        write_list(&json, "launches", FTH_MODEL_VIEW_LAUNCHES, result, params);
+        write_list(&json, "instructions", FTH_MODEL_VIEW_LINES, result, params);
+        for (int level = 1; level <= 2; level++)
+            if (fth_model_curve(result, level))
+                write_curve(&json, level == 1 ? "l1_curve" : "l2_curve",
+                            fth_model_curve(result, level));
+    }
+    fth_json_end(&json, '}');
+    fth_buffer_text(out, "\n");
+}
+
+enum fth_status fth_report_model(const char *format, enum fth_model_view view,
+                                 const struct fth_model_result *result,
+                                 const struct fth_model_params *params,
+                                 const struct fth_report_options *options, char **text,
+                                 size_t *size, struct fth_error *error)
+{
+    *text = NULL;
+    *size = 0;
+    enum fth_status status;
+    if (strcmp(format, "json") == 0) {
+        struct fth_buffer out = {0};
+        write_json(result, params, &out);
+        status = fth_buffer_take(&out, text, size, error);
+        fth_buffer_fini(&out);
+        return status;
+    }
+    struct making making = {0};
+    const struct fth_table table = make_table(&making, view, result, params);
+    status = making.failed ? fth_fail(error, FTH_NO_MEMORY, "write report", NULL, "out of memory")
+                           : fth_report_table(format, &table, options, text, size, error);
+    free(making.cells);
+    fth_arena_fini(&making.arena);
+    return status;
+}

@@ -1,0 +1,282 @@
+/* The cache model against one that is written to be seen to be right, on random GPUs and accesses:
+ * every count is the same.
+ *
+ * usage: test_model_oracle [FIRST LAST]      seeds; 1 to 1000 */
+#include "../unit/check.h"
+#include "../unit/folder.h"
+#include "model/model.h"
+#include "model_oracle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static unsigned first_seed = 1, last_seed = 1000;
+
+static uint64_t below(struct fth_rng *rng, uint64_t bound)
+{
+    return fth_rng_below(rng, bound);
+}
+
+#define PICK(rng, ...)                                                                             \
+    ((const uint64_t[]){                                                                           \
+        __VA_ARGS__}[below(rng, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))])
+
+static void random_cache(struct fth_rng *rng, bool l2, struct oracle_cache *cache)
+{
+    static const char *const indices[] = {"mod", "shift:1", "shift:3", "prime", "xor"};
+    static const char *const policies[] = {"lru", "lru", "lru", "fifo", "lfu", "random", "plru"};
+    static const char *const bypasses[] = {"off", "off", "won", "won", "rwon"};
+    *cache = (struct oracle_cache){.line_bytes = PICK(rng, 32, 64, 128, 128),
+                                   .ways = PICK(rng, 1, 2, 3, 4, 8),
+                                   .partitions = PICK(rng, 1, 1, 2, 3),
+                                   .banks = PICK(rng, 1, 1, 2),
+                                   .ports = PICK(rng, 1, 2, 4),
+                                   .index = indices[below(rng, 5)],
+                                   .policy = policies[below(rng, 7)],
+                                   .bypass = bypasses[below(rng, l2 ? 4 : 5)],
+                                   .merged_hits = below(rng, 2),
+                                   .mshr_sets = PICK(rng, 1, 1, 2, 4),
+                                   .mshr_size = PICK(rng, 0, 1, 2, 4, 32),
+                                   .mshr_merges = PICK(rng, 0, 1, 2, 8),
+                                   .fixed = (double)PICK(rng, 1, 2, 3, 7),
+                                   .per_busy = below(rng, 2) ? 0 : (double)PICK(rng, 1, 2, 8) / 8};
+    if (l2 && strcmp(cache->bypass, "won") == 0 && below(rng, 2))
+        cache->bypass = "off";
+    if (strcmp(cache->policy, "plru") == 0 && cache->ways == 3)
+        cache->ways = 4;
+    cache->sector_bytes = below(rng, 2) ? 0 : cache->line_bytes / PICK(rng, 1, 2, 4);
+    if (strcmp(cache->policy, "lfu") == 0) /* the oracle uses a line once for each of its sectors */
+        cache->sector_bytes = 0;
+    const uint64_t sector = cache->sector_bytes ? cache->sector_bytes : cache->line_bytes;
+    cache->fill_bytes = below(rng, 2) ? 0 : sector * PICK(rng, 1, 2);
+    if (cache->fill_bytes > cache->line_bytes)
+        cache->fill_bytes = cache->line_bytes;
+    cache->partition_bytes = cache->line_bytes * PICK(rng, 1, 2, 4);
+    cache->bank_bytes = cache->line_bytes * PICK(rng, 1, 2);
+    cache->size_bytes = cache->line_bytes * cache->ways * PICK(rng, 1, 2, 3, 4) *
+                        cache->partitions * cache->banks * (l2 ? 4 : 1);
+}
+
+static void random_model(struct fth_rng *rng, struct oracle_model *model)
+{
+    static const char *const mappings[] = {"rr", "bpart1", "bpart2", "1,0,0"};
+    random_cache(rng, false, &model->l1);
+    random_cache(rng, true, &model->l2);
+    model->sms = PICK(rng, 2, 3, 5);
+    model->schedulers = PICK(rng, 1, 2, 4);
+    model->max_warps = PICK(rng, 4, 6, 16);
+    model->max_blocks = PICK(rng, 1, 2, 3, 8);
+    model->seed = below(rng, 1000);
+    model->mapping = mappings[below(rng, 4)];
+    model->sides = PICK(rng, 1, 1, 2);
+    model->home_mask = PICK(rng, 128, 256, 0x180);
+}
+
+static void set(struct fth_model_params *params, const char *level, const char *name,
+                const char *value)
+{
+    char full[64];
+    struct fth_error error = NO_ERROR;
+    snprintf(full, sizeof full, "%s.%s", level, name);
+    if (fth_model_set(params, full, value, &error) != FTH_OK)
+        fail_msg("%s=%s: %s", full, value, error.cause);
+}
+
+static void set_number(struct fth_model_params *params, const char *level, const char *name,
+                       uint64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    set(params, level, name, text);
+}
+
+static void set_cache(struct fth_model_params *params, const char *level,
+                      const struct oracle_cache *cache)
+{
+    char latency[64];
+    set_number(params, level, "size_bytes", cache->size_bytes);
+    set_number(params, level, "ways", cache->ways);
+    set_number(params, level, "line_bytes", cache->line_bytes);
+    set_number(params, level, "sector_bytes", cache->sector_bytes);
+    set_number(params, level, "fill_bytes", cache->fill_bytes);
+    set_number(params, level, "partitions", cache->partitions);
+    set_number(params, level, "partition_bytes", cache->partition_bytes);
+    set_number(params, level, "banks", cache->banks);
+    set_number(params, level, "bank_bytes", cache->bank_bytes);
+    set_number(params, level, "ports", cache->ports);
+    set(params, level, "index", cache->index);
+    set(params, level, "policy", cache->policy);
+    set(params, level, "bypass", cache->bypass);
+    set(params, level, "merged", cache->merged_hits ? "hit" : "miss");
+    set_number(params, level, "mshr_sets", cache->mshr_sets);
+    set_number(params, level, "mshr_size", cache->mshr_size);
+    set_number(params, level, "mshr_merges", cache->mshr_merges);
+    snprintf(latency, sizeof latency, "%g,%g", cache->fixed, cache->per_busy);
+    set(params, level, "latency", latency);
+}
+
+static struct fth_model_params *params_of(const struct oracle_model *model)
+{
+    struct fth_model_params *params;
+    assert_int_equal(fth_model_params_create(NULL, &params, NULL), FTH_OK);
+    set_cache(params, "l1", &model->l1);
+    set_cache(params, "l2", &model->l2);
+    set_number(params, "gpu", "sms", model->sms);
+    set_number(params, "gpu", "schedulers", model->schedulers);
+    set_number(params, "gpu", "max_warps", model->max_warps);
+    set_number(params, "gpu", "max_blocks", model->max_blocks);
+    set_number(params, "gpu", "seed", model->seed);
+    set(params, "gpu", "mapping", model->mapping);
+    set_number(params, "l2", "sides", model->sides);
+    set_number(params, "l2", "home_mask", model->home_mask);
+    return params;
+}
+
+/* ---- accesses ---- */
+
+enum { BLOCKS = 11, WARPS = 3, NUMBERS = 6, MOST = BLOCKS * WARPS * NUMBERS };
+
+static size_t random_accesses(struct fth_rng *rng, struct oracle_access *accesses)
+{
+    size_t count = 0;
+    const uint64_t span = PICK(rng, 512, 2048, 8192);
+    const enum fth_trace_access_kind kinds[NUMBERS] = {
+        FTH_TRACE_READ, below(rng, 3) ? FTH_TRACE_READ : FTH_TRACE_WRITE,
+        FTH_TRACE_READ, below(rng, 4) ? FTH_TRACE_WRITE : FTH_TRACE_ATOMIC,
+        FTH_TRACE_READ, FTH_TRACE_READ};
+    for (uint64_t block = 0; block < BLOCKS; block++)
+        for (uint32_t warp = 0; warp < WARPS; warp++)
+            for (uint64_t number = 0; number < NUMBERS; number++) {
+                struct oracle_access *access = &accesses[count];
+                if (below(rng, 8) == 0)
+                    continue;
+                *access = (struct oracle_access){.number = number,
+                                                 .block = block,
+                                                 .warp = warp,
+                                                 .threads = (uint32_t)(1 + below(rng, 32)),
+                                                 .bytes = number % 2 ? 4 : 8,
+                                                 .kind = kinds[number]};
+                const uint64_t stride = PICK(rng, 0, 4, 8, 8, 16, 40, 256);
+                const uint64_t base = below(rng, span / 4) * 4;
+                for (uint32_t t = 0; t < access->threads; t++)
+                    access->addresses[t] =
+                        below(rng, 20) ? base + t * stride : below(rng, span / 4) * 4;
+                count++;
+            }
+    return count;
+}
+
+static void write_trace(const struct oracle_access *accesses, size_t count)
+{
+    struct fth_trace_writer *writer;
+    struct fth_records records = {0};
+    struct fth_error error = NO_ERROR;
+    const uint32_t grid[3] = {BLOCKS, 1, 1}, block[3] = {32 * WARPS, 1, 1};
+    assert_int_equal(fth_trace_writer_create("o.trace", &writer, &error), FTH_OK);
+    assert_int_equal(fth_trace_writer_begin(writer, "k", grid, block, &error), FTH_OK);
+    for (size_t i = 0; i < count; i++) {
+        const struct oracle_access *a = &accesses[i];
+        const size_t instruction = fth_trace_writer_instruction(
+            writer, &(struct fth_trace_instruction){
+                        .line = (uint32_t)a->number + 1, .kind = a->kind, .bytes = a->bytes});
+        const struct fth_record record = {.number = a->number,
+                                          .block = a->block,
+                                          .instruction = (uint32_t)instruction,
+                                          .warp = a->warp,
+                                          .mask = a->threads == 32 ? UINT32_MAX
+                                                                   : (1u << a->threads) - 1};
+        assert_true(fth_records_add(&records, &record, a->addresses));
+    }
+    const struct fth_trace_launch totals = {.shared_bytes = 0};
+    assert_int_equal(fth_trace_writer_add(writer, &records, &error), FTH_OK);
+    assert_int_equal(fth_trace_writer_end(writer, &totals, &error), FTH_OK);
+    assert_int_equal(fth_trace_writer_commit(writer, &error), FTH_OK);
+    fth_records_fini(&records);
+}
+
+/* ---- comparing ---- */
+
+static void same(unsigned seed, const char *what, uint64_t found, uint64_t expected)
+{
+    if (found != expected)
+        fail_msg("seed %u, %s: %llu, and the oracle has %llu", seed, what,
+                 (unsigned long long)found, (unsigned long long)expected);
+}
+
+static void same_level(unsigned seed, const char *level, const struct fth_model_counts *found,
+                       const struct oracle_counts *expected)
+{
+    static const char *const kinds[] = {"read", "write", "atomic"};
+    char what[64];
+    for (int k = 0; k < 3; k++) {
+        snprintf(what, sizeof what, "%s %s", level, kinds[k]);
+        same(seed, what, found->requests[k], expected->requests[k]);
+        same(seed, what, found->sectors[k], expected->sectors[k]);
+        same(seed, what, found->merges[k], expected->merges[k]);
+        same(seed, what, found->hits[k], expected->hits[k]);
+    }
+}
+
+static void same_profile(unsigned seed, const char *what, const struct fth_model_profile *found,
+                         const uint64_t *expected, uint64_t ways)
+{
+    for (size_t i = 0; i <= ways; i++)
+        same(seed, what, i < found->count ? found->counts[i] : 0, expected[i]);
+}
+
+static void compare(unsigned seed)
+{
+    struct fth_rng rng;
+    struct oracle_model model;
+    struct oracle_result expected;
+    static struct oracle_access accesses[MOST];
+    struct fth_error error = NO_ERROR;
+    struct fth_trace *trace;
+    struct fth_model_result *result = NULL;
+    fth_rng_init(&rng, seed);
+    random_model(&rng, &model);
+    const size_t count = random_accesses(&rng, accesses);
+    struct fth_model_params *params = params_of(&model);
+    write_trace(accesses, count);
+    assert_int_equal(fth_trace_open("o.trace", &trace, &error), FTH_OK);
+    const struct fth_model_options options = {.threads = seed % 3};
+    if (fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
+        fail_msg("seed %u: %s: %s", seed, error.argument, error.cause);
+    oracle_model_run(&model, BLOCKS, WARPS, accesses, count, &expected);
+    const struct fth_model_row *row = fth_model_row(result, 0);
+    same_level(seed, "L1", &row->l1, &expected.l1);
+    same(seed, "L1 steps", row->l1_steps, expected.l1.steps);
+    same(seed, "L1 fails", row->l1_fails, expected.l1.fails);
+    same_level(seed, "L2", &row->l2, &expected.l2);
+    same(seed, "L2 steps", row->l2_steps, expected.l2.steps);
+    same(seed, "L2 fails", row->l2_fails, expected.l2.fails);
+    same(seed, "far hits", row->far_hits, expected.far_hits);
+    same(seed, "memory reads", row->dram_reads, expected.dram_reads);
+    same(seed, "memory writes", row->dram_writes, expected.dram_writes);
+    for (int k = 0; k < 2; k++) {
+        same_profile(seed, "L1 profile", &row->l1_profile[k], expected.l1.profile[k],
+                     model.l1.ways);
+        same_profile(seed, "L2 profile", &row->l2_profile[k], expected.l2.profile[k],
+                     model.l2.ways);
+    }
+    fth_model_result_destroy(result);
+    fth_trace_close(trace);
+    fth_model_params_destroy(params);
+}
+
+static void random_gpus(void **state)
+{
+    (void)state;
+    for (unsigned seed = first_seed; seed <= last_seed; seed++)
+        compare(seed);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_gpus)};
+    if (argc == 3) {
+        first_seed = (unsigned)strtoul(argv[1], NULL, 10);
+        last_seed = (unsigned)strtoul(argv[2], NULL, 10);
+    }
+    return cmocka_run_group_tests_name("model oracle", tests, enter_folder, leave_folder);
+}

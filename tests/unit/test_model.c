@@ -1,0 +1,506 @@
+/* The cache model: the paper's worked examples, step by step; distances against counting; what
+ * modern GPUs do; parameters that cannot be. tests/oracle/test_model_oracle.c has the random ones.
+ */
+#include "check.h"
+#include "folder.h"
+#include "model/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+_Noreturn static void fail_with(const struct fth_error *error)
+{
+    char text[700];
+    fail_msg("%s", fth_error_text(error, text, sizeof text));
+    abort(); /* not reached: cmocka left the test */
+}
+
+static struct fth_model_params *defaults(const char *const *sets)
+{
+    struct fth_model_params *params;
+    struct fth_error error = NO_ERROR;
+    if (fth_model_params_create(NULL, &params, &error) != FTH_OK)
+        fail_with(&error);
+    for (size_t i = 0; sets && sets[i]; i += 2)
+        if (fth_model_set(params, sets[i], sets[i + 1], &error) != FTH_OK)
+            fail_with(&error);
+    return params;
+}
+
+/* ---- Table 1 ---- */
+
+static const uint64_t table_1[] = {'A', 'B', 'C', 'D', 'A', 'A', 'D', 'C'};
+
+static void paper_table_1(void **state)
+{
+    (void)state;
+    const uint64_t never = UINT64_MAX;
+    const uint64_t expected[] = {never, never, never, never, 3, 0, 1, 2};
+    uint64_t found[8];
+    struct fth_distances *distances;
+    assert_int_equal(fth_distances_create(&distances, NULL), FTH_OK);
+    assert_true(fth_distances_add(distances, table_1, 8, found));
+    assert_memory_equal(found, expected, sizeof found);
+    fth_distances_destroy(distances);
+}
+
+/* Lines one after the other through a tier of its own; sectors that hit. */
+static uint64_t hits_of(const struct fth_shape *shape, const uint64_t *lines, size_t count)
+{
+    struct fth_tier *tier;
+    struct fth_error error = NO_ERROR;
+    struct fth_model_counts counts = {{0}, {0}, {0}, {0}};
+    if (fth_tier_create(shape, &tier, &error) != FTH_OK)
+        fail_with(&error);
+    for (size_t i = 0; i < count; i++) {
+        struct fth_request request = {.line = lines[i] * shape->line_bytes, .sectors = 1};
+        assert_true(fth_tier_run(tier, &request, 1, NULL, &counts, NULL));
+    }
+    fth_tier_destroy(tier);
+    return counts.hits[FTH_TRACE_READ];
+}
+
+static struct fth_shape plain_shape(uint64_t ways)
+{
+    return (struct fth_shape){.line_bytes = 128,
+                              .sector_bytes = 128,
+                              .fill_bytes = 128,
+                              .line_shift = 7,
+                              .sector_shift = 7,
+                              .sets = 1,
+                              .ways = ways,
+                              .lines = ways,
+                              .partitions = 1,
+                              .banks = 1,
+                              .ports = 1,
+                              .partition_bytes = 128,
+                              .bank_bytes = 128,
+                              .index = "mod",
+                              .policy = "lru",
+                              .mshr_sets = 1,
+                              .fixed = 1,
+                              .write = FTH_WRITE_EVICT};
+}
+
+/* "In the case of caches with four blocks, the hit ratio equals 50 % …, for a cache with two
+ * blocks … 25 %." Distance 3 hits in four ways and not in three. */
+static void hit_ratios_of_table_1(void **state)
+{
+    (void)state;
+    const uint64_t expected[] = {0, 1, 2, 3, 4};
+    for (uint64_t ways = 1; ways <= 4; ways++) {
+        struct fth_shape shape = plain_shape(ways);
+        assert_int_equal(hits_of(&shape, table_1, 8), expected[ways]);
+    }
+}
+
+/* ---- Table 3 ---- */
+
+struct seen {
+    struct fth_attempt attempts[32];
+    size_t count;
+};
+
+static void see(void *context, const struct fth_attempt *attempt)
+{
+    struct seen *seen = context;
+    assert_true(seen->count < FTH_COUNT(seen->attempts));
+    seen->attempts[seen->count++] = *attempt;
+}
+
+/* Four blocks a warp. */
+static void issue(struct fth_tier *tier, const char *blocks)
+{
+    struct fth_request requests[16];
+    struct fth_model_counts counts = {{0}, {0}, {0}, {0}};
+    size_t count = 0;
+    for (; blocks[count]; count++)
+        requests[count] = (struct fth_request){.line = (uint64_t)(blocks[count] - 'A') * 128,
+                                               .sectors = 1,
+                                               .warp = (uint32_t)count / 4};
+    assert_true(fth_tier_run(tier, requests, count, NULL, &counts, NULL));
+}
+
+static void paper_table_3(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t step;
+        char block;
+        enum fth_verdict_kind kind;
+        uint32_t distance, bank;
+        uint64_t free_after; /* the step */
+    } expected[] = {
+        {0, 'A', FTH_RESULT_MISS, UINT32_MAX, 0, 0}, {0, 'B', FTH_RESULT_FAIL, UINT32_MAX, 1, 0},
+        {0, 'C', FTH_RESULT_MISS, UINT32_MAX, 0, 0}, {0, 'D', FTH_RESULT_FAIL, UINT32_MAX, 1, 0},
+        {1, 'B', FTH_RESULT_MISS, UINT32_MAX, 1, 0}, {1, 'D', FTH_RESULT_MISS, UINT32_MAX, 1, 0},
+        {1, 'E', FTH_RESULT_FAIL, UINT32_MAX, 0, 0}, {1, 'G', FTH_RESULT_FAIL, UINT32_MAX, 0, 0},
+        {2, 'E', FTH_RESULT_MISS, UINT32_MAX, 0, 0}, {2, 'F', FTH_RESULT_FAIL, UINT32_MAX, 1, 0},
+        {2, 'G', FTH_RESULT_MISS, UINT32_MAX, 0, 0}, {2, 'H', FTH_RESULT_FAIL, UINT32_MAX, 1, 0},
+        {3, 'F', FTH_RESULT_MISS, UINT32_MAX, 1, 0}, {3, 'H', FTH_RESULT_MISS, UINT32_MAX, 1, 0},
+        {4, 'A', FTH_RESULT_HIT, 3, 0, 2},           {4, 'D', FTH_RESULT_HIT, 2, 1, 2},
+    };
+    struct fth_shape shape = plain_shape(8);
+    struct seen seen = {.count = 0};
+    struct fth_tier *tier;
+    struct fth_error error = NO_ERROR;
+    shape.banks = 2;
+    shape.ports = 2;
+    shape.mshr_size = 2;
+    shape.fixed = 2;
+    if (fth_tier_create(&shape, &tier, &error) != FTH_OK)
+        fail_with(&error);
+    fth_tier_watch(tier, see, &seen);
+    /* Two schedulers: the first two warps, then the third. */
+    issue(tier, "ABCDEFGH");
+    issue(tier, "AD");
+    for (size_t i = 0; i < seen.count && i < FTH_COUNT(expected); i++) {
+        const struct fth_attempt *a = &seen.attempts[i];
+        /* Within a step the table has no order but that of priority. */
+        size_t e = 0;
+        while (e < FTH_COUNT(expected) &&
+               (expected[e].step != a->step || expected[e].block != (char)('A' + a->line / 128)))
+            e++;
+        if (e == FTH_COUNT(expected))
+            fail_msg("%c in step %u", (int)('A' + a->line / 128), (unsigned)a->step);
+        assert_int_equal(a->kind, expected[e].kind);
+        assert_int_equal(a->unit, expected[e].bank);
+        assert_int_equal(a->distance, expected[e].distance);
+        if (i + 1 == seen.count || seen.attempts[i + 1].step != a->step)
+            assert_int_equal(a->free_mshrs, expected[e].free_after);
+    }
+    assert_int_equal(seen.count, FTH_COUNT(expected));
+    assert_int_equal(fth_tier_totals(tier)->steps, 5);
+    assert_int_equal(fth_tier_totals(tier)->fails, 6);
+    fth_tier_destroy(tier);
+}
+
+/* ---- distances against counting ---- */
+
+static void exact_distances(void **state)
+{
+    (void)state;
+    enum { COUNT = 6000 };
+    static uint64_t numbers[COUNT], found[COUNT];
+    static const uint64_t spans[] = {1, 7, 300, 5000};
+    for (size_t s = 0; s < FTH_COUNT(spans); s++) {
+        struct fth_rng rng;
+        struct fth_distances *distances;
+        fth_rng_init(&rng, s);
+        for (size_t i = 0; i < COUNT; i++)
+            numbers[i] = fth_rng_below(&rng, 3) ? fth_rng_below(&rng, spans[s])
+                                                : fth_rng_below(&rng, spans[s] / 8 + 1);
+        assert_int_equal(fth_distances_create(&distances, NULL), FTH_OK);
+        assert_true(fth_distances_add(distances, numbers, COUNT, found));
+        static size_t last[5000];
+        memset(last, 0, sizeof last);
+        for (size_t i = 0; i < COUNT; i++) {
+            uint64_t distance = UINT64_MAX;
+            if (last[numbers[i]]) {
+                distance = 0;
+                for (size_t k = last[numbers[i]]; k < i; k++)
+                    distance += last[numbers[k]] == k + 1; /* the last time of another */
+            }
+            assert_int_equal(found[i], distance);
+            last[numbers[i]] = i + 1;
+        }
+        fth_distances_destroy(distances);
+    }
+}
+
+/* ---- traces of a few accesses ---- */
+
+struct step {
+    uint64_t block;
+    enum fth_trace_access_kind kind;
+    uint64_t address;
+    uint32_t bytes, lanes, stride;
+};
+
+/* A trace of one warp a block, in the order of the steps. */
+static void run_steps(const struct step *steps, size_t count, uint32_t blocks,
+                      const struct fth_model_params *params, struct fth_model_row *whole)
+{
+    struct fth_trace_writer *writer;
+    struct fth_trace *trace;
+    struct fth_records records = {0};
+    struct fth_error error = NO_ERROR;
+    struct fth_model_result *result = NULL;
+    const uint32_t grid[3] = {blocks, 1, 1}, block[3] = {32, 1, 1};
+    if (fth_trace_writer_create("t.trace", &writer, &error) != FTH_OK ||
+        fth_trace_writer_begin(writer, "k", grid, block, &error) != FTH_OK)
+        fail_with(&error);
+    for (size_t i = 0; i < count; i++) {
+        const struct step *step = &steps[i];
+        uint64_t addresses[32];
+        for (uint32_t lane = 0; lane < step->lanes; lane++)
+            addresses[lane] = step->address + (uint64_t)lane * step->stride;
+        const size_t instruction = fth_trace_writer_instruction(
+            writer, &(struct fth_trace_instruction){
+                        .line = (uint32_t)i + 1, .kind = step->kind, .bytes = step->bytes});
+        assert_true(fth_records_add(
+            &records,
+            &(struct fth_record){.number = i,
+                                 .block = step->block,
+                                 .instruction = (uint32_t)instruction,
+                                 .mask = step->lanes == 32 ? UINT32_MAX : (1u << step->lanes) - 1},
+            addresses));
+    }
+    if (fth_trace_writer_add(writer, &records, &error) != FTH_OK ||
+        fth_trace_writer_end(writer, &(struct fth_trace_launch){.shared_bytes = 0}, &error) !=
+            FTH_OK ||
+        fth_trace_writer_commit(writer, &error) != FTH_OK ||
+        fth_trace_open("t.trace", &trace, &error) != FTH_OK ||
+        fth_model_run(trace, params, NULL, &result, &error) != FTH_OK)
+        fail_with(&error);
+    *whole = *fth_model_row(result, 0);
+    assert_null(whole->instruction);
+    fth_model_result_destroy(result);
+    fth_trace_close(trace);
+    fth_records_fini(&records);
+}
+
+static struct fth_model_row run_plain(const struct step *steps, size_t count, uint32_t blocks,
+                                      const char *const *sets)
+{
+    struct fth_model_params *params = defaults(sets);
+    struct fth_model_row row;
+    run_steps(steps, count, blocks, params, &row);
+    fth_model_params_destroy(params);
+    return row;
+}
+
+static void misses_fill_sectors(void **state)
+{
+    (void)state;
+    const struct step steps[] = {
+        {0, FTH_TRACE_READ, 0, 4, 1, 0},     /* one sector */
+        {0, FTH_TRACE_READ, 0, 4, 32, 4},    /* the line: one of four there */
+        {0, FTH_TRACE_READ, 4096, 4, 32, 4}, /* four */
+        {0, FTH_TRACE_READ, 4096, 16, 8, 16},
+    };
+    const struct fth_model_row row = run_plain(steps, FTH_COUNT(steps), 1, NULL);
+    assert_int_equal(row.l1.sectors[FTH_TRACE_READ], 1 + 4 + 4 + 4);
+    assert_int_equal(row.l1.hits[FTH_TRACE_READ], 0 + 1 + 0 + 4);
+    /* The L2 brought 64 bytes for the first, so that the second's second sector is there. */
+    assert_int_equal(row.l2.sectors[FTH_TRACE_READ], 1 + 3 + 4);
+    assert_int_equal(row.l2.hits[FTH_TRACE_READ], 1);
+    assert_int_equal(row.dram_reads, 2 + 2 + 4);
+}
+
+static void writes_are_kept(void **state)
+{
+    (void)state;
+    const struct step steps[] = {
+        {0, FTH_TRACE_WRITE, 0, 4, 8, 4},    /* a whole sector */
+        {0, FTH_TRACE_READ, 0, 4, 8, 4},     /* hits */
+        {0, FTH_TRACE_WRITE, 1024, 4, 1, 4}, /* a part of one */
+        {0, FTH_TRACE_READ, 1024, 4, 1, 4},  /* what was written hits */
+        {0, FTH_TRACE_READ, 1028, 4, 1, 4},  /* its other bytes do not */
+        {0, FTH_TRACE_READ, 1032, 4, 1, 4},  /* and then do */
+    };
+    struct fth_model_row row = run_plain(steps, FTH_COUNT(steps), 1, NULL);
+    assert_int_equal(row.l1.sectors[FTH_TRACE_READ], 4);
+    assert_int_equal(row.l1.hits[FTH_TRACE_READ], 3);
+    assert_int_equal(row.l2.sectors[FTH_TRACE_WRITE], 2);
+    assert_int_equal(row.dram_reads, 2); /* the part that was not written, and its fill */
+    /* An L1 that writes pass keeps nothing of them. */
+    const char *const won[] = {"l1.bypass", "won", NULL};
+    row = run_plain(steps, FTH_COUNT(steps), 1, won);
+    assert_int_equal(row.l1.hits[FTH_TRACE_READ], 2);
+    const char *const rwon[] = {"l1.bypass", "rwon", NULL};
+    row = run_plain(steps, FTH_COUNT(steps), 1, rwon);
+    assert_int_equal(row.l1.hits[FTH_TRACE_READ], 0);
+    assert_int_equal(row.l2.sectors[FTH_TRACE_READ], 4);
+}
+
+static void two_sides(void **state)
+{
+    (void)state;
+    /* Block 0 on SM 0, near side 0; block 1 near side 1, where odd pages of 4 KiB are at home. What
+     * two SMs ask for together, side 0 hears first. */
+    const struct step steps[] = {
+        {0, FTH_TRACE_READ, 0x1000, 4, 1, 0},  /* far, and from memory through its home */
+        {1, FTH_TRACE_READ, 0x1000, 4, 1, 0},  /* near: its home has it */
+        {1, FTH_TRACE_READ, 0x2000, 4, 1, 0},  /* far for SM 1, and there by then */
+        {0, FTH_TRACE_READ, 0x2000, 4, 1, 0},  /* at home near SM 0 */
+        {0, FTH_TRACE_READ, 0x1020, 4, 1, 0},  /* the copy has 64 bytes */
+        {1, FTH_TRACE_WRITE, 0x1000, 4, 8, 4}, /* at home; the copy of side 0 goes */
+        {0, FTH_TRACE_READ, 0x1040, 4, 1, 0},  /* so this line is new there, and in memory */
+        {0, FTH_TRACE_READ, 0x1000, 4, 1, 0},  /* the L1 of SM 0 still has the sector */
+    };
+    const char *const sets[] = {"gpu.sms", "2", "l2.sides", "2", "l2.home_mask", "0x1000", NULL};
+    const struct fth_model_row row = run_plain(steps, FTH_COUNT(steps), 2, sets);
+    assert_int_equal(row.l2.sectors[FTH_TRACE_READ], 6);
+    assert_int_equal(row.l2.hits[FTH_TRACE_READ], 2);
+    assert_int_equal(row.far_hits, 1);
+    assert_int_equal(row.dram_reads, 2 + 2 + 2);
+    assert_int_equal(row.l1.hits[FTH_TRACE_READ], 1);
+}
+
+static void average_access(void **state)
+{
+    (void)state;
+    const struct step steps[] = {{0, FTH_TRACE_READ, 0, 4, 1, 0}, /* memory */
+                                 {0, FTH_TRACE_READ, 0, 4, 1, 0}, /* L1 */
+                                 {1, FTH_TRACE_READ, 0, 4, 1, 0}, /* L2 */
+                                 {1, FTH_TRACE_READ, 0, 4, 1, 0}};
+    const char *const sets[] = {"l1.latency_cycles",
+                                "10",
+                                "l2.latency_cycles",
+                                "100",
+                                "memory.latency_cycles",
+                                "1000",
+                                NULL};
+    struct fth_model_params *params = defaults(sets);
+    struct fth_model_row row;
+    run_steps(steps, FTH_COUNT(steps), 2, params, &row);
+    assert_true(fabs(fth_model_access_cycles(&row, params) - (1000 + 10 + 100 + 10) / 4.0) < 1e-9);
+    fth_model_params_destroy(params);
+    params = defaults(NULL);
+    assert_true(isnan(fth_model_access_cycles(&row, params))); /* latencies are not known */
+    fth_model_params_destroy(params);
+}
+
+/* ---- parameters ---- */
+
+static struct fth_model_params *of_gpu(const char *name)
+{
+    struct fth_catalogue *catalogue;
+    struct fth_gpu *gpu;
+    struct fth_model_params *params;
+    struct fth_error error = NO_ERROR;
+    if (fth_catalogue_open(&catalogue, &error) != FTH_OK ||
+        fth_catalogue_read(catalogue, name, NULL, &gpu, &error) != FTH_OK ||
+        fth_model_params_create(gpu, &params, &error) != FTH_OK)
+        fail_with(&error);
+    fth_gpu_destroy(gpu);
+    fth_catalogue_close(catalogue);
+    return params;
+}
+
+/* What an H200 gave to kernels of examples/workloads (tests/model/h200-counters.csv): 32 KiB of
+ * shared memory where they have none, 64 to BP's forward, 100 to SRAD's moments, 132 to NW. */
+static void carve_outs(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t threads;
+        uint64_t shared_bytes, blocks, l1_kib;
+    } cases[] = {{256, 0, 8, 217},      {32, 0, 32, 217},    {256, 1088, 8, 185},
+                 {256, 4096, 8, 149},   {16, 2180, 32, 117}, {256, 1024, 8, 217},
+                 {1024, 100000, 2, 21}, {256, 150000, 1, 21}};
+    struct fth_model_params *params = of_gpu("h200");
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        const struct fth_trace_launch launch = {.kernel = "k",
+                                                .grid = {1000, 1, 1},
+                                                .block = {cases[i].threads, 1, 1},
+                                                .shared_bytes = cases[i].shared_bytes};
+        struct fth_setting setting;
+        struct fth_error error = NO_ERROR;
+        if (fth_model_setting(params, &launch, &setting, &error) != FTH_OK)
+            fail_with(&error);
+        assert_int_equal(setting.blocks_at_once, cases[i].blocks);
+        assert_int_equal(setting.l1_bytes, cases[i].l1_kib * 1024);
+        assert_int_equal(setting.sides, 2);
+    }
+    fth_model_params_destroy(params);
+}
+
+/* Every GPU of the catalogue can be modelled. */
+static void every_gpu(void **state)
+{
+    (void)state;
+    struct fth_catalogue *catalogue;
+    assert_int_equal(fth_catalogue_open(&catalogue, NULL), FTH_OK);
+    for (size_t i = 0; i < fth_catalogue_count(catalogue); i++) {
+        struct fth_model_params *params = of_gpu(fth_catalogue_name(catalogue, i));
+        const struct step steps[] = {{0, FTH_TRACE_READ, 0, 4, 32, 4}};
+        struct fth_model_row row;
+        run_steps(steps, 1, 1, params, &row);
+        assert_true(row.dram_reads > 0);
+        fth_model_params_destroy(params);
+    }
+    fth_catalogue_close(catalogue);
+}
+
+static void absurd_values(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value, *cause;
+    } cases[] = {
+        {"gpu.sms", "1000000000", "not between 1 and 65536"},
+        {"gpu.sms", "0", "not between"},
+        {"l1.line_bytes", "3", "not between 4"},
+        {"l1.policy", "mru", "none of lru"},
+        {"l1.index", "hash", "none of mod"},
+        {"l1.bypass", "o", "none of off"},
+        {"l2.ports", "-1", "whole number"},
+        {"l1.size_bytes", "many", "no size"},
+        {"l1.wayz", "4", "did you mean l1.ways"},
+    };
+    struct fth_model_params *params = defaults(NULL);
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct fth_error error = NO_ERROR;
+        assert_true(fth_model_set(params, cases[i].name, cases[i].value, &error) != FTH_OK);
+        assert_contains(error.cause, cases[i].cause);
+    }
+    fth_model_params_destroy(params);
+}
+
+static void absurd_together(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sets[5], *cause;
+    } cases[] = {
+        {{"l1.line_bytes", "48"}, "power of two"},
+        {{"l1.sector_bytes", "256"}, "divide a line"},
+        {{"l1.sets", "0", "l1.ways", "0"}, "both 0"},
+        {{"l1.ways", "7"}, "no multiple of the ways"},
+        {{"l1.ways", "65536"}, "more than there are lines"},
+        {{"l2.size_bytes", "64"}, "none or more"},
+        {{"l2.banks", "1024", "l2.partitions", "1024"}, "more than 4096"},
+        {{"l1.latency", "0"}, "neither steps"},
+        {{"l1.latency", "a5"}, "neither steps"},
+        {{"gpu.mapping", "nowhere"}, "no number below 16"},
+        {{"gpu.mapping", "0,16"}, "no number below 16"},
+        {{"gpu.max_warps", "1", "kernel.registers", "1024"}, NULL},
+        {{"gpu.registers", "100", "kernel.registers", "255"}, "not one block fits"},
+        {{"l1.partition_bytes", "100"}, "whole lines"},
+        {{"gpu.sms", "65536", "l1.size_bytes", "1G"}, NULL},
+        {{"l2.side_of_sm", "0,1"}, "no number below 1"},
+    };
+    const struct step steps[] = {{0, FTH_TRACE_READ, 0, 4, 32, 4}};
+    struct fth_model_row row = run_plain(steps, 1, 1, NULL); /* leaves t.trace */
+    assert_int_equal(row.dram_reads, 4);
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct fth_model_params *params = defaults(cases[i].sets);
+        struct fth_trace *trace;
+        struct fth_model_result *result = NULL;
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_trace_open("t.trace", &trace, NULL), FTH_OK);
+        const enum fth_status status = fth_model_run(trace, params, NULL, &result, &error);
+        assert_int_equal(status == FTH_OK, cases[i].cause == NULL);
+        if (cases[i].cause)
+            assert_contains(error.cause, cases[i].cause);
+        fth_model_result_destroy(result);
+        fth_trace_close(trace);
+        fth_model_params_destroy(params);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paper_table_1),       cmocka_unit_test(hit_ratios_of_table_1),
+        cmocka_unit_test(paper_table_3),       cmocka_unit_test(exact_distances),
+        cmocka_unit_test(misses_fill_sectors), cmocka_unit_test(writes_are_kept),
+        cmocka_unit_test(two_sides),           cmocka_unit_test(average_access),
+        cmocka_unit_test(carve_outs),          cmocka_unit_test(every_gpu),
+        cmocka_unit_test(absurd_values),       cmocka_unit_test(absurd_together),
+    };
+    return cmocka_run_group_tests_name("model", tests, enter_folder, leave_folder);
+}
