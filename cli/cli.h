@@ -22,6 +22,7 @@ enum cli_word {
     CLI_WORD_ELEMENTS, /* a list with commas */
     CLI_WORD_FILE,
     CLI_WORD_FORMAT,
+    CLI_WORD_GPU_FORMAT, /* those for descriptions, too */
     CLI_WORD_COMMAND,
     CLI_WORD_BENCH,       /* a name of a bench */
     CLI_WORD_FINGERPRINT, /* what fathom fingerprint does, or a file */
@@ -89,7 +90,8 @@ const struct cli_command *cli_command_find(const char *name);
 
 /* The options that several commands share. */
 extern const struct cli_option cli_option_device, cli_option_json, cli_option_format,
-    cli_option_output, cli_option_record, cli_option_help, cli_option_version, cli_option_man;
+    cli_option_gpu_format, cli_option_output, cli_option_record, cli_option_help,
+    cli_option_version, cli_option_man;
 
 /* Returns CLI_DONE, or CLI_USAGE after a message on stderr. */
 int cli_parse(const struct cli_command *command, int count, char *const words[],

@@ -201,6 +201,11 @@ struct fth_report_options {
 
 /* The formats: name and one line about it, for index 0, 1, … until NULL. */
 const char *fth_report_format(size_t index, const char **summary);
+/* What is to be shown. Some formats are for descriptions alone. */
+enum fth_report_subject { FTH_REPORT_GPU, FTH_REPORT_TABLE };
+/* FTH_INVALID, with what was perhaps meant, where there is no such format for it. */
+FTH_MUST_USE enum fth_status fth_report_check(const char *format, enum fth_report_subject subject,
+                                              struct fth_error *error);
 /* Shows a description in the format of that name. */
 FTH_MUST_USE enum fth_status fth_report_gpu(const char *format, const struct fth_gpu *gpu,
                                             const struct fth_report_options *options, char **text,

@@ -3,6 +3,7 @@
  *   text.c  a drawing and tables for the terminal       json.c  the document itself
  *   draw.c  nested boxes                                csv.c   one attribute a row
  *   table.c a table of any kind                         bench.c the results of benches
+ *   hwloc.c XML for the tools of hwloc                  mt4g.c  JSON with the keys of mt4g
  */
 #ifndef FTH_REPORT_H
 #define FTH_REPORT_H
@@ -14,11 +15,13 @@ struct fth_report_writer {
     const char *summary;
     enum fth_status (*gpu)(const struct fth_gpu *gpu, const struct fth_report_options *options,
                            struct fth_buffer *out, struct fth_error *error);
+    /* NULL: only descriptions. */
     void (*table)(const struct fth_table *table, const struct fth_report_options *options,
                   struct fth_buffer *out);
 };
 
-extern const struct fth_report_writer fth_report_text, fth_report_json, fth_report_csv;
+extern const struct fth_report_writer fth_report_text, fth_report_json, fth_report_csv,
+    fth_report_hwloc, fth_report_mt4g;
 
 /* ---- json.c, csv.c: parts that other writers use ---- */
 
