@@ -80,7 +80,7 @@ enum cli_exit {
 /* ---- main.c ---- */
 
 extern const struct cli_command cli_bare, cli_topo, cli_dissect, cli_bench, cli_gpus, cli_devices,
-    cli_fingerprint, cli_run, cli_trace, cli_completion, cli_help;
+    cli_fingerprint, cli_run, cli_trace, cli_compare, cli_completion, cli_help;
 /* NULL past the last; the first is fathom itself. */
 const struct cli_command *cli_command_at(size_t index);
 /* NULL, with a message on stderr, where there is none. */
@@ -124,6 +124,10 @@ void cli_print_man(void);
 /* Opens what --device names or, without it, the first GPU here, and has what it answers recorded
  * where --record says so; otherwise tells why not and returns the exit code. */
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device);
+/* Whether a word is a device, rather than a name of the catalogue or a file. */
+bool cli_names_device(const char *word);
+/* Opens the device of that id; otherwise tells why not and returns the exit code. */
+int cli_open_named(const char *id, struct fth_device **device);
 /* CLI_DONE, or CLI_USAGE after a message that says what was perhaps meant. */
 int cli_check_element(const char *name);
 

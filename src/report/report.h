@@ -3,6 +3,7 @@
  *   text.c  a drawing and tables for the terminal       json.c  the document itself
  *   draw.c  nested boxes                                csv.c   one attribute a row
  *   table.c a table of any kind                         bench.c the results of benches
+ *   comparison.c  what differs between descriptions
  *   hwloc.c XML for the tools of hwloc                  mt4g.c  JSON with the keys of mt4g
  */
 #ifndef FTH_REPORT_H
