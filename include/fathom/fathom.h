@@ -240,6 +240,13 @@ FTH_MUST_USE enum fth_status fth_report_table(const char *format, const struct f
                                               const struct fth_report_options *options, char **text,
                                               size_t *size, struct fth_error *error);
 
+/* One self-contained HTML page of any mix of files: documents of fathom (descriptions, benches,
+ * comparisons, model runs), recordings, and the loads of fth_dissect_options.series as the command
+ * line writes them. FTH_UNSUPPORTED where the library was built without D3. */
+FTH_MUST_USE enum fth_status fth_report_html(const char *const *paths, size_t count,
+                                             const struct fth_log *log, char **text, size_t *size,
+                                             struct fth_error *error);
+
 /* What differs between descriptions. */
 struct fth_compare_options {
     bool all;      /* circumstances, and what only one of them says, too */

@@ -4,6 +4,7 @@
  *   draw.c  nested boxes                                csv.c   one attribute a row
  *   table.c a table of any kind                         bench.c the results of benches
  *   comparison.c  what differs between descriptions
+ *   html.c  a page with charts, of html/                evidence.c  curves of a recording
  *   hwloc.c XML for the tools of hwloc                  mt4g.c  JSON with the keys of mt4g
  */
 #ifndef FTH_REPORT_H
@@ -30,6 +31,18 @@ extern const struct fth_report_writer fth_report_text, fth_report_json, fth_repo
 void fth_json_table(struct fth_json_writer *json, const struct fth_table *table);
 /* A cell with what follows it; NULL: an empty one. */
 void fth_csv_cell(struct fth_buffer *out, const char *text, bool last);
+
+/* ---- evidence.c ---- */
+
+/* Takes the bytes of a recording over and gives a fathom-evidence/1 document. */
+FTH_MUST_USE enum fth_status fth_evidence_read(const char *path, struct fth_buffer *content,
+                                               json_t **root, struct fth_error *error);
+
+/* ---- html.c ---- */
+
+/* The parts of the page, generated from html/ and D3; "d3" is empty where the build had none. */
+extern const struct fth_embedded fth_embedded_page[];
+extern const size_t fth_embedded_page_count;
 
 /* ---- table.c ---- */
 
