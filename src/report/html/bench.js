@@ -62,7 +62,7 @@ function curves(frame, { points, values, varying, labels, distinct, figures }) {
   const groups = new Map();
   for (const p of points) for (const y of ys) {
     if (typeof p[y] !== "number" || typeof p[x] !== "number") continue;
-    const name = [...by.map((n) => typeof p[n] === "number" ? `${n.replace(/_/g, " ")} ${formatOf(n)(p[n])}` : p[n]), ys.length > 1 ? columnTitle(y) : ""].filter(Boolean).join(", ") || columnTitle(y);
+    const name = [...by.map((n) => typeof p[n] === "number" ? `${n.replace(/_/g, " ")} ${formatOf(n)(p[n])}` : /^(yes|no)$/.test(p[n]) ? `${p[n] === "no" ? "not " : ""}${n.replace(/_/g, " ")}` : p[n]), ys.length > 1 ? columnTitle(y) : ""].filter(Boolean).join(", ") || columnTitle(y);
     if (!groups.has(name)) groups.set(name, []);
     groups.get(name).push({ x: p[x], y: p[y], lines: [cut(name, 80), `${columnTitle(x)}: ${formatOf(x)(p[x])}`, `${columnTitle(y)}: ${number(p[y])}`] });
   }
@@ -86,7 +86,7 @@ function showBench(grid, bench) {
   for (const [name, series] of Object.entries(bench.series || {})) {
     const points = (series.points || []).filter((p) => p && typeof p === "object");
     if (points.length) chartPoints(grid, { title: series.title || name, name: `bench-${name.replace(/[^a-z0-9]+/gi, "-")}`, points, figures: series.figures, note: seriesNote(series) });
-    else addFigure(grid, { title: series.title || name, note: seriesNote(series) || "no points" });
+    else addFigure(grid, { title: series.title || name, name: `bench-${name.replace(/[^a-z0-9]+/gi, "-")}`, note: seriesNote(series) || "no points" });
   }
 }
 
@@ -94,12 +94,17 @@ function showBench(grid, bench) {
 function roofline(grid, gpu, bench) {
   const arithmetic = bench.series && bench.series.arith && bench.series.arith.points;
   if (!gpu || !Array.isArray(arithmetic)) return;
-  const ceilings = arithmetic.filter((p) => /^(fma|mma)/.test(p.operation || "") && p.per_s > 0).map((p) => ({ label: p.operation, flops: p.per_s * (/^fma/.test(p.operation) ? 2 : 1) * 1e9 * (/x2/.test(p.operation) ? 2 : 1) }))
+  const ceilings = arithmetic.filter((p) => /^(fma|mma)/.test(p.operation || "") && p.per_s > 0).map((p) => ({ label: p.operation, flops: p.per_s * (/^fma/.test(p.operation) ? 2 : 1) * 1e9 }))
     .sort((a, b) => b.flops - a.flops);
   const slopes = ["shared", "l1", "l2", "memory"].map((name) => ({ name, rate: valueOf(gpu, name, "read_bytes_per_s") })).filter((s) => typeof s.rate === "number" && s.rate > 0);
   if (!ceilings.length || !slopes.length) return;
+  const roofs = [];
+  for (const c of ceilings) {
+    const same = roofs.find((r) => Math.abs(r.flops / c.flops - 1) < 0.02);
+    if (same) same.label += `, ${c.label}`; else roofs.push({ ...c });
+  }
   const top = ceilings[0].flops, intensities = d3.range(-2, 3.01, 0.1).map((e) => 10 ** e);
   const series = slopes.map((s) => ({ name: `${titleOf(s.name)} ${rate(s.rate)}`, points: intensities.concat([top / s.rate]).sort((a, b) => a - b).map((x) => ({ x, y: Math.min(top, x * s.rate) / 1e9, lines: [titleOf(s.name), `${number(x, 3)} operations a byte`, `at most ${number(Math.min(top, x * s.rate) / 1e9)} × 10⁹ a second`] })) }));
   const frame = addFigure(grid, { title: "Roofline", wide: true, note: "What can be reached at most: the slope of each memory's measured bandwidth up to the ceiling of measured arithmetic.", columns: ["roof", "operations_per_byte", "gigaoperations_per_s"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
-  xyChart(frame, { series, xLog: true, yLog: true, xLabel: "operations a byte", yLabel: "10⁹ operations a second", height: 420, hlines: ceilings.slice(0, 6).map((c) => ({ y: c.flops / 1e9, label: `${c.label} ${number(c.flops / 1e9)}` })) });
+  xyChart(frame, { series, xLog: true, yLog: true, xLabel: "operations a byte", yLabel: "10⁹ operations a second", height: 420, dots: 0, hlines: roofs.slice(0, 6).map((c) => ({ y: c.flops / 1e9, label: `${c.label} ${number(c.flops / 1e9)}` })) });
 }

@@ -1,13 +1,22 @@
 /* Lines and points over two axes, which can be zoomed into down to single samples. */
 
-/* Ticks of bytes are powers of two, as long as there is room for several. */
+/* Not more than fit. Ticks of bytes are powers of two or multiples of one; of a logarithmic axis 1, 2 and 5 of each decade, or fewer. */
 function ticksOf(scale, isBytes, count) {
   const [low, high] = d3.extent(scale.domain());
-  if (!isBytes) return high / low < 3 || !scale.base ? d3.ticks(low, high, count) : scale.ticks(count);
-  const first = Math.ceil(Math.log2(low)), last = Math.floor(Math.log2(high));
-  if (last - first < 2) return d3.ticks(low, high, Math.min(count, 5));
-  const step = Math.max(1, Math.ceil((last - first) / count));
-  return d3.range(first, last + 1, step).map((power) => 2 ** power);
+  if (isBytes && scale.base && high / low >= 8) {
+    const first = Math.ceil(Math.log2(low)), last = Math.floor(Math.log2(high));
+    return d3.range(first, last + 1, Math.max(1, Math.ceil((last - first) / count))).map((power) => 2 ** power);
+  }
+  if (isBytes) {
+    const step = 2 ** Math.max(0, Math.ceil(Math.log2((high - low) / Math.min(count, 6))));
+    return d3.range(Math.ceil(low / step) * step, high + step / 1e6, step);
+  }
+  if (!scale.base || high / low < 10) return d3.ticks(low, high, Math.min(count, 8));
+  for (const kept of [[1, 2, 5], [1, 3], [1]]) {
+    const ticks = scale.ticks(99).filter((t) => kept.includes(Math.round(t / 10 ** Math.floor(Math.log10(t) + 1e-9))));
+    if (ticks.length <= count || kept.length === 1) return ticks;
+  }
+  return [];
 }
 
 function extentOf(values, log) {
@@ -20,7 +29,7 @@ function extentOf(values, log) {
 
 /* series: [{name, points: [{x, y, low?, high?, lines?, samples?}], off?}]; marks: hlines [{y, label}], vlines [{x, label}]. */
 function xyChart(frame, options) {
-  const { series, xLog, yLog, xLabel, yLabel, xFormat = number, yFormat = number, hlines = [], vlines = [], height = 380, theory = [], connect = true } = options;
+  const { series, xLog, yLog, xLabel, yLabel, xFormat = number, yFormat = number, hlines = [], vlines = [], height = 380, theory = [], dots: radius = 2.8 } = options;
   const all = series.flatMap((s) => s.points);
   const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${yLabel} against ${xLabel}, ${series.length} curves, ${all.length} points. Arrow keys step through the points, plus and minus zoom.`);
   const { svg, width } = drawing;
@@ -68,7 +77,7 @@ function xyChart(frame, options) {
   }
 
   function draw() {
-    const tx = ticksOf(x, xFormat === bytes, Math.max(3, width / 80)), ty = ticksOf(y, yFormat === bytes, 7);
+    const tx = ticksOf(x, xFormat === bytes, Math.max(3, width / 70)), ty = ticksOf(y, yFormat === bytes, 9);
     axisX.call(d3.axisBottom(x).tickValues(tx).tickFormat((v) => xFormat(v)));
     axisY.call(d3.axisLeft(y).tickValues(ty).tickFormat((v) => yFormat(v)));
     gridX.call(d3.axisBottom(x).tickValues(tx).tickSize(-(height - edge.top - edge.bottom)).tickFormat(""));
@@ -79,11 +88,11 @@ function xyChart(frame, options) {
     series.forEach((s, i) => {
       if (!shown[i]) return;
       const points = s.points.filter(usable);
-      if (connect && points.length > 1) lines.append("path").attr("fill", "none").attr("stroke", colour(i)).attr("stroke-width", 1.6).attr("d", d3.line().x((p) => x(p.x)).y((p) => y(p.y))(points));
+      if (points.length > 1) lines.append("path").attr("fill", "none").attr("stroke", colour(i)).attr("stroke-width", 1.6).attr("d", d3.line().x((p) => x(p.x)).y((p) => y(p.y))(points));
       const near = points.filter(visible);
       for (const p of near) {
-        if (Number.isFinite(p.low) && Number.isFinite(p.high) && p.high > p.low && (!yLog || p.low > 0)) lines.append("line").attr("stroke", colour(i)).attr("opacity", 0.45).attr("x1", x(p.x)).attr("x2", x(p.x)).attr("y1", y(p.low)).attr("y2", y(p.high));
-        dots.append("circle").attr("class", "point").attr("cx", x(p.x)).attr("cy", y(p.y)).attr("r", 2.8).attr("fill", colour(i));
+        if (Number.isFinite(p.low) && Number.isFinite(p.high) && p.high > p.low && (!yLog || p.low > 0)) lines.append("line").attr("stroke", colour(i)).attr("opacity", 0.28).attr("x1", x(p.x)).attr("x2", x(p.x)).attr("y1", y(p.low)).attr("y2", y(p.high));
+        dots.append("circle").attr("class", "point").attr("cx", x(p.x)).attr("cy", y(p.y)).attr("r", radius).attr("fill", colour(i));
       }
       const inView = points.filter((p) => p.samples && x(p.x) >= edge.left && x(p.x) <= width - edge.right);
       if (samples || (transform.k >= 4 && inView.length <= 60)) drawSamples(inView, i);
@@ -109,7 +118,7 @@ function xyChart(frame, options) {
     .map((p) => ({ x: x(p.x), y: y(p.y), lines: p.lines || [s.name, `${xLabel}: ${xFormat(p.x)}`, `${yLabel}: ${yFormat(p.y)}`] }))));
   svg.call(zoom);
   svg.node().addEventListener("mousedown", () => svg.node().focus({ preventScroll: true }));
-  const zoomBy = (factor) => svg.call(zoom.scaleBy, factor);
+  const zoomBy = (factor) => svg.call(zoom.scaleBy, factor, cursor.place() || [(edge.left + width - edge.right) / 2, (edge.top + height - edge.bottom) / 2]);
   const reset = () => svg.call(zoom.transform, d3.zoomIdentity);
   svg.node().addEventListener("keydown", (event) => {
     if (event.key === "+" || event.key === "=") zoomBy(2);

@@ -196,12 +196,13 @@ function addDrawing(frame, height, label) {
 function addCursor(drawing, items, reach = 40) {
   const node = drawing.svg.node();
   const mark = drawing.svg.append("g").attr("class", "cursor").style("display", "none");
-  let at = -1;
+  let at = -1, place = null;
   function show(index, aloud) {
     const all = items();
     if (!all.length) return;
     at = Math.max(0, Math.min(all.length - 1, index));
     const item = all[at];
+    place = [item.x, item.y];
     mark.style("display", null).selectAll("*").remove();
     if (item.box) mark.append("rect").attr("x", item.box[0]).attr("y", item.box[1]).attr("width", Math.max(1, item.box[2])).attr("height", Math.max(1, item.box[3]));
     else mark.append("circle").attr("cx", item.x).attr("cy", item.y).attr("r", 6);
@@ -234,7 +235,8 @@ function addCursor(drawing, items, reach = 40) {
     event.preventDefault();
     show(Number.isFinite(step) ? at + step : step < 0 ? 0 : items().length - 1, true);
   });
-  return { hide };
+  /* Where it is, or was last. */
+  return { hide, place: () => place };
 }
 
 function colour(index) {

@@ -11,7 +11,8 @@ function marksOf(gpu, path) {
     if (typeof far === "number") hlines.push({ y: far, label: `${titleOf(name)}, farther ${number(far)}` });
     for (const [attribute, label] of [["size_bytes", "size"], ["default_size_bytes", "size beside most shared"], ["onset_bytes", "first miss"], ["full_miss_bytes", "no hit"]]) {
       const size = valueOf(gpu, name, attribute);
-      if (typeof size === "number" && name !== "memory") vlines.push({ x: size, label: `${titleOf(name)} ${label} ${bytes(size)}` });
+      const known = vlines.some((line) => Math.abs(line.x / size - 1) < 0.01);
+      if (typeof size === "number" && name !== "memory" && !known) vlines.push({ x: size, label: `${titleOf(name)} ${label} ${bytes(size)}` });
     }
   }
   if (path === "code") for (const name of ["instruction_l0", "instruction_l1", "instruction_l15"]) {
@@ -45,8 +46,8 @@ function footprintChart(grid, path, curves, paged, gpu) {
     return { name, points, off: i >= 6 };
   });
   const title = code ? "Pace of code against its length" : paged ? `Latency against footprint, a line a page, ${PATHS[path] || path}` : `Latency against footprint, ${PATHS[path] || path}`;
-  const frame = addFigure(grid, { title, wide: !code, name: `footprint-${path}${paged ? "-pages" : ""}`, columns: ["curve", code ? "instructions" : "footprint_bytes", "mean", "p05", "median", "p95", "samples", "sm"], rows,
-    note: `Points are means of single timed ${code ? "passes" : "loads, the clock's cost included"}, lines their 5th to 95th percentile. Zoom in, or press Samples, for the samples themselves.${gpu ? " Dashed: plateaus and change points of the description." : ""}` });
+  const frame = addFigure(grid, { title, wide: true, name: `footprint-${path}${paged ? "-pages" : ""}`, columns: ["curve", code ? "instructions" : "footprint_bytes", "mean", "p05", "median", "p95", "samples", "sm"], rows,
+    note: `Points are means of single timed ${code ? "passes" : "loads, the clock's cost included"}, lines their 5th to 95th percentile. Zoom in, or press Samples, for the samples themselves.${gpu ? " Dashed: latencies, without the clock's cost, and change points of the description." : ""}` });
   xyChart(frame, { series, xLog: true, yLog: true, xLabel, yLabel: code ? "cycles an instruction" : "cycles", xFormat: code ? number : bytes, height: 430, ...marksOf(gpu, path) });
 }
 

@@ -1,6 +1,6 @@
 /* Every figure of a description as a table that can be searched; and documents that have no charts of their own. */
 function figureTable(grid, gpu, id) {
-  const columns = ["element", "figure", "value", "source", "confidence", "samples", "low", "high", "method", "note"], rows = [];
+  const columns = ["element", "figure", "value", "low", "high", "source", "confidence", "samples", "method", "note"], rows = [];
   const add = (section, attributes) => {
     for (const name of Object.keys(attributes)) {
       if (name === "unknown") {
@@ -8,7 +8,7 @@ function figureTable(grid, gpu, id) {
         continue;
       }
       const raw = attributes[name], f = raw !== null && typeof raw === "object" && !Array.isArray(raw) ? raw : { value: raw };
-      rows.push([section, name, f.value, f.source, f.confidence, f.samples, f.low, f.high, f.method, f.note]);
+      rows.push([section, name, f.value, f.low, f.high, f.source, f.confidence, f.samples, f.method, f.note]);
     }
   };
   for (const name of ORDER.filter((n) => gpu.elements[n]).concat(Object.keys(gpu.elements).filter((n) => !ORDER.includes(n)))) add(name, gpu.elements[name]);
@@ -19,7 +19,7 @@ function figureTable(grid, gpu, id) {
   const search = el("input", { type: "search", class: "search", placeholder: "Search, as l1 latency", "aria-label": "Search the figures" });
   const place = el("div", {});
   frame.body.append(search, place);
-  const shown = (value) => Array.isArray(value) ? cut(value.join(" "), 300) : typeof value === "number" ? number(value, 6) : value === null || value === undefined ? "" : cut(value, 2000);
+  const shown = (value) => Array.isArray(value) ? cut(value.join(" "), 300) : typeof value === "number" ? number(value, Number.isInteger(value) ? 16 : 4) : value === null || value === undefined ? "" : cut(value, 2000);
   const show = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const some = rows.filter((row) => words.every((word) => row.some((cell) => cell !== null && cell !== undefined && String(cell).toLowerCase().includes(word))));

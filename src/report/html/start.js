@@ -52,8 +52,9 @@ function start() {
   entries.filter((e) => schemaOf(e) !== "fathom-gpu").forEach((entry, i) => {
     const kind = Object.prototype.hasOwnProperty.call(KINDS, schemaOf(entry)) ? KINDS[schemaOf(entry)] : null;
     const device = entry.document.device, wanted = device && typeof device === "object" ? device.name : undefined;
-    const own = gpus.find((g) => wanted !== undefined && valueOf(g.gpu, "device", "name") === wanted) || (wanted === undefined && gpus.length === 1 ? gpus[0] : null);
-    const title = `${kind ? kind.title : schemaOf(entry).replace(/^fathom-/, "")}: ${wanted !== undefined ? wanted : entry.file}`;
+    /* The same GPU, and measured or simulated as it was: nothing is mixed. */
+    const own = gpus.find((g) => wanted !== undefined && valueOf(g.gpu, "device", "name") === wanted && valueOf(g.gpu, "device", "backend") === (device.backend || null)) || (wanted === undefined && gpus.length === 1 ? gpus[0] : null);
+    const title = `${kind ? kind.title : schemaOf(entry).replace(/^fathom-/, "")}: ${wanted !== undefined ? `${wanted}${device.backend === "simulated" ? ", simulated" : ""}` : entry.file}`;
     const grid = addSection(title, `document-${i}`);
     (kind ? kind.show : showOther)(grid, entry.document, kind ? own && own.gpu : 0);
     if (!grid.children.length) grid.append(el("p", { class: "note" }, "There is nothing in this document that could be drawn."));

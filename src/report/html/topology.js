@@ -165,7 +165,7 @@ function drawChip(grid, gpu) {
     const zigzag = d3.range(0, width - 2, 14).map((x, i) => `${x + 1},${memoryTop + 48 + (i % 2) * 6}`).join(" L");
     svg.append("path").attr("class", "box memory").attr("fill", "var(--fill-memory)").attr("d", `M1,${memoryTop} H${width - 1} L${width - 1},${memoryTop + 48} L${zigzag.split(" L").reverse().join(" L")} Z`);
     svg.append("text").attr("x", 14).attr("y", memoryTop + 18).text(`Device memory ${bytes(memory)}`);
-    svg.append("text").attr("class", "soft").attr("x", 14).attr("y", memoryTop + 35).text(`${brief(gpu, "memory")} · to scale this would be ${number(Math.round((memory / l2) * l2Height / parts * parts / 100) / 10, 3)} thousand pixels high`);
+    svg.append("text").attr("class", "soft").attr("x", 14).attr("y", memoryTop + 35).text(`${brief(gpu, "memory")} · to scale, as wide as this, it would be ${number(Math.round((memory / each) * side * side / inner), 3)} pixels high`);
     items.push({ x: 60, y: memoryTop, lines: elementLines(gpu, "memory"), box: [1, memoryTop, width - 2, 46] });
   }
   addCursor(drawing, () => items);
