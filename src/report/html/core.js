@@ -176,7 +176,7 @@ function addFigure(grid, { title, note, columns, rows, wide, name }) {
     const csv = el("button", { type: "button", class: "csv", title: "The data of this chart, as CSV" }, "CSV");
     csv.addEventListener("click", () => download(`${id}.csv`, csvText(columns, rows)));
     tools.append(csv);
-    const details = el("details", {}, el("summary", {}, `Data: ${rows.length} rows`));
+    const details = el("details", {}, el("summary", {}, `Data: ${rows.length} row${rows.length === 1 ? "" : "s"}`));
     details.addEventListener("toggle", () => { if (details.open && details.children.length === 1) details.append(tableOf(columns, rows)); });
     node.append(details);
   }
