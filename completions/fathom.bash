@@ -77,6 +77,11 @@ _fathom()
         -*) COMPREPLY=($(compgen -W '--all --within --fleet --json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")) ;;
         esac ;;
+    report)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--output -o --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+        esac ;;
     fingerprint)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--device --record --store --runs --accuracy --json --format --output -o --help -h' -- "$cur")) ;;
@@ -100,9 +105,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare fingerprint run trace completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare fingerprint run trace completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

@@ -58,6 +58,10 @@ complete -c fathom -n '__fish_seen_subcommand_from compare' -l json -d "the same
 complete -c fathom -n '__fish_seen_subcommand_from compare' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
 complete -c fathom -n '__fish_seen_subcommand_from compare' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
 complete -c fathom -n '__fish_seen_subcommand_from compare' -l help -s h -d "this help"
+complete -c fathom -n '__fish_use_subcommand' -a report -d "results as one HTML file with charts"
+complete -c fathom -n '__fish_seen_subcommand_from report' -F
+complete -c fathom -n '__fish_seen_subcommand_from report' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
+complete -c fathom -n '__fish_seen_subcommand_from report' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a fingerprint -d "know a GPU again that was measured before"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -F -a 'enroll identify list forget export import'
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "which GPU; otherwise the first one here or, where there is none, sim:h200"
@@ -105,6 +109,6 @@ complete -c fathom -n '__fish_use_subcommand' -a completion -d "completions for 
 complete -c fathom -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
 complete -c fathom -n '__fish_seen_subcommand_from completion' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a help -d "the help of a command"
-complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo dissect bench gpus devices compare fingerprint run trace completion help'
+complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo dissect bench gpus devices compare report fingerprint run trace completion help'
 complete -c fathom -n '__fish_seen_subcommand_from help' -l man -d "the man page, in roff, instead"
 complete -c fathom -n '__fish_seen_subcommand_from help' -l help -s h -d "this help"

@@ -110,7 +110,7 @@ static enum fth_status add_file(struct fth_buffer *out, const char *path, const 
     struct fth_buffer content = {0};
     json_t *root = NULL;
     enum fth_status status = fth_file_read(path, MOST_BYTES, &content, error);
-    if (status == FTH_OK && !content.data)
+    if (status == FTH_OK && content.size == 0)
         status = fth_fail(error, FTH_INVALID, "read document", path, "the file is empty");
     if (status == FTH_OK && strncmp(content.data, recording, strlen(recording)) == 0)
         status = fth_evidence_read(path, &content, &root, error);

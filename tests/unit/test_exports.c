@@ -1,6 +1,8 @@
-/* report/: what is written for other programs is under the keys that they read. What hwloc's tools
- * make of their XML is in tests/exports. */
+/* report/: what is written for other programs is under the keys that they read, and what goes into
+ * the HTML page. What hwloc's tools make of their XML is in tests/exports, what a browser makes of
+ * the page in tests/browser. */
 #include "check.h"
+#include "folder.h"
 #include "report/report.h"
 
 #include <math.h>
@@ -152,6 +154,107 @@ static void some_formats_are_for_descriptions_alone(void **state)
     assert_contains(error.cause, "only GPU descriptions");
 }
 
+/* ---- the page ---- */
+
+static json_t *read_evidence(const char *path)
+{
+    char file[512];
+    struct fth_buffer content = {0};
+    struct fth_error error = NO_ERROR;
+    json_t *root = NULL;
+    snprintf(file, sizeof file, "%s/%s", FTH_SOURCE_ROOT, path);
+    if (fth_file_read(file, 1 << 28, &content, &error) != FTH_OK ||
+        fth_evidence_read(file, &content, &root, &error) != FTH_OK)
+        fail_msg("%s: %s", file, error.cause);
+    fth_buffer_fini(&content);
+    return root;
+}
+
+/* The recording of the H200 has the walks that its L1 was measured by: 57 cycles a timed load until
+ * it is full, 300 when nothing is in it. */
+static void a_recording_gives_curves(void **state)
+{
+    (void)state;
+    json_t *root = read_evidence("tests/replay/h200.zst"), *curve;
+    size_t i, found = 0;
+    json_array_foreach (json_object_get(root, "curves"), i, curve) {
+        const char *path = json_string_value(json_object_get(curve, "path"));
+        json_t *point;
+        size_t j;
+        if (strcmp(path, "ca") != 0 ||
+            json_integer_value(json_object_get(curve, "stride_bytes")) != 32 ||
+            json_integer_value(json_object_get(curve, "carveout_percent")) != 0)
+            continue;
+        found++;
+        json_array_foreach (json_object_get(curve, "points"), j, point) {
+            double bytes = json_number_value(json_object_get(point, "footprint"));
+            double mean = json_number_value(json_object_get(point, "mean"));
+            size_t kept = json_array_size(json_object_get(point, "samples"));
+            if (bytes < 131072)
+                assert_true(mean > 50 && mean < 60);
+            if (bytes > 340000)
+                assert_true(mean > 280 && mean < 330);
+            assert_true(kept > 0 && kept <= 96);
+            assert_true(json_integer_value(json_object_get(point, "count")) >= (json_int_t)kept);
+        }
+    }
+    assert_int_equal(found, 1);
+    json_decref(root);
+}
+
+static enum fth_status make_page(const char *text, char **page, struct fth_error *error)
+{
+    static const char *const paths[] = {"document"};
+    size_t size;
+    write_plain("document", text, strlen(text));
+    return fth_report_html(paths, 1, NULL, page, &size, error);
+}
+
+static void nothing_of_a_document_is_markup(void **state)
+{
+    (void)state;
+    char *page = NULL;
+    struct fth_error error = NO_ERROR;
+    if (make_page("{\"schema\": \"fathom-x/1\", \"a\": \"</script><!--<script>&amp;\\u2028\"}",
+                  &page, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    char *data = strstr(page, "id=\"fathom-data\">");
+    assert_non_null(data);
+    data += strlen("id=\"fathom-data\">");
+    char *end = strchr(data, '<');
+    assert_non_null(end);
+    assert_true(strncmp(end, "</script>", 9) == 0);
+    *end = '\0';
+    assert_contains(data, "\\u003c/script\\u003e\\u003c!--\\u003cscript\\u003e\\u0026amp;\\u2028");
+    assert_null(strstr(page, "@data@"));
+    fth_free(page);
+}
+
+static void what_is_no_document_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cause;
+    } rows[] = {
+        {"", "empty"},
+        {"{", "line 1"},
+        {"[]", "no document of fathom"},
+        {"{\"schema\": 5}", "no document of fathom"},
+        {"{\"schema\": \"other/1\"}", "no document of fathom"},
+        {"{\"schema\": \"fathom-gpu/1\"}", "device"},
+        {"fathom-recording/1\n", "header"},
+        {"element,load,index,cycles,result\nl1,1,2\n", "line 2"},
+        {"element,load,index,cycles,result\nl1,0,0,30,hit\n,,,,\nl1\n", "line 4"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char *page = NULL;
+        struct fth_error error = NO_ERROR;
+        assert_int_not_equal(make_page(rows[i].text, &page, &error), FTH_OK);
+        assert_null(page);
+        assert_contains(error.cause, rows[i].cause);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +262,9 @@ int main(void)
         cmocka_unit_test(every_description_is_exported),
         cmocka_unit_test(hwloc_needs_the_number_of_sms),
         cmocka_unit_test(some_formats_are_for_descriptions_alone),
+        cmocka_unit_test(a_recording_gives_curves),
+        cmocka_unit_test(nothing_of_a_document_is_markup),
+        cmocka_unit_test(what_is_no_document_is_told),
     };
-    return cmocka_run_group_tests_name("exports", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("exports", tests, enter_folder, leave_folder);
 }
