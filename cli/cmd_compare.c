@@ -35,16 +35,22 @@ static void gpus_fini(struct gpus *gpus)
     free(gpus->names);
 }
 
-/* Takes the description over, also where there is no memory for it. */
+/* Room for so many. */
+static int gpus_init(struct gpus *gpus, size_t most)
+{
+    gpus->items = calloc(most + 1, sizeof *gpus->items);
+    gpus->names = calloc(most + 1, sizeof *gpus->names);
+    if (gpus->items && gpus->names)
+        return CLI_DONE;
+    cli_message("out of memory");
+    return CLI_FAILED;
+}
+
+/* Takes the description over, also where there is no memory for its name. */
 static int add(struct gpus *gpus, struct fth_gpu *gpu, const char *name)
 {
-    struct fth_gpu **items = realloc(gpus->items, (gpus->count + 1) * sizeof *items);
-    gpus->items = items ? items : gpus->items;
-    char **names = realloc(gpus->names, (gpus->count + 1) * sizeof *names);
-    gpus->names = names ? names : gpus->names;
     char *copy = strdup(name);
-    if (!items || !names || !copy) {
-        free(copy);
+    if (!copy) {
         fth_gpu_destroy(gpu);
         cli_message("out of memory");
         return CLI_FAILED;
@@ -90,24 +96,31 @@ static int is_description(const struct dirent *entry)
            (cli_ends_with(entry->d_name, ".json") || cli_ends_with(entry->d_name, ".json.zst"));
 }
 
+static int take_file(struct gpus *gpus, const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    struct fth_gpu *gpu = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (fth_gpu_read_file(path, &cli_log, &gpu, &error) != FTH_OK)
+        return cli_fail(&error);
+    return add(gpus, gpu, name);
+}
+
 /* Every description of the folder. One that cannot be read is told, and the rest is compared. */
 static int take_folder(struct gpus *gpus, const char *folder)
 {
     struct dirent **entries = NULL;
-    int faults = CLI_DONE, count = scandir(folder, &entries, is_description, alphasort);
+    int count = scandir(folder, &entries, is_description, alphasort);
     if (count < 0) {
         cli_message("read folder '%s': %s", folder, strerror(errno));
         return CLI_USAGE;
     }
+    int faults = gpus_init(gpus, (size_t)count);
+    const bool room = faults == CLI_DONE;
     for (int i = 0; i < count; i++) {
-        char path[PATH_MAX];
-        struct fth_gpu *gpu = NULL;
-        struct fth_error error = FTH_NO_ERROR;
-        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        if (fth_gpu_read_file(path, &cli_log, &gpu, &error) != FTH_OK)
-            faults = cli_fail(&error);
-        else if (add(gpus, gpu, entries[i]->d_name) != CLI_DONE)
-            faults = CLI_FAILED;
+        int result = room ? take_file(gpus, folder, entries[i]->d_name) : CLI_DONE;
+        faults = result == CLI_DONE ? faults : result;
         free(entries[i]);
     }
     free(entries);
@@ -182,8 +195,7 @@ static int run(const struct cli_arguments *arguments)
     if (fth_catalogue_open(&catalogue, &error) != FTH_OK)
         return cli_fail(&error);
     cli_catch_interrupts();
-    if (folder)
-        result = take_folder(&gpus, folder);
+    result = folder ? take_folder(&gpus, folder) : gpus_init(&gpus, arguments->word_count);
     for (size_t i = 0; i < arguments->word_count && result == CLI_DONE; i++)
         result = take(&gpus, catalogue, arguments->words[i]);
     if (gpus.count >= 2) {

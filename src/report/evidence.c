@@ -9,8 +9,8 @@
 #include "report/report.h"
 #include "stats/stats.h"
 
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_SAMPLES = 96, FEWEST_POINTS = 4 };
@@ -19,60 +19,109 @@ enum { MOST_SAMPLES = 96, FEWEST_POINTS = 4 };
 struct walk {
     char curve[96]; /* what all points of a curve have in common */
     char path[16];
-    unsigned long long stride, footprint;
+    uint64_t stride, footprint;
     int carveout;    /* -1: not said */
     bool whole;      /* a sample a pass: of so many loads */
     double per_load; /* loads, or instructions, that a sample is of */
     bool code;
 };
 
-/* "walk ca 0:32x128[ passes N]; time-hops ca 0:32x128[ passes N]" and what holds for all. */
-static bool parse_walk(const char *key, struct walk *walk)
+/* ---- the text of a request (docs/recording.md): each takes what it knows from *at on ---- */
+
+static bool take(const char **at, const char *text)
 {
-    char first_path[16], kind[16];
-    unsigned first_array, array;
-    unsigned long long first_stride, first_count, count;
-    int used = 0;
-    if (sscanf(key, "walk %15s %u:%llux%llu%n", first_path, &first_array, &first_stride,
-               &first_count, &used) != 4)
+    size_t size = strlen(text);
+    if (strncmp(*at, text, size) != 0)
         return false;
-    const char *rest = strchr(key + used, ';');
-    if (!rest || (key[used] != ';' && strncmp(key + used, " passes ", 8) != 0) ||
-        sscanf(rest, "; time-%15s %15s %u:%llux%llu%n", kind, walk->path, &array, &walk->stride,
-               &count, &used) != 5)
+    *at += size;
+    return true;
+}
+
+static bool take_number(const char **at, uint64_t *number)
+{
+    *number = 0;
+    const char *begin = *at;
+    for (; **at >= '0' && **at <= '9'; ++*at) {
+        if (*number > (UINT64_C(1) << 53) / 10)
+            return false;
+        *number = *number * 10 + (uint64_t)(**at - '0');
+    }
+    return *at > begin;
+}
+
+struct chain {
+    char path[16];
+    uint64_t array, stride, count;
+};
+
+/* "ca 0:32x128[ passes N]", the whole array in order; other chains are none of ours. */
+static bool take_chain(const char **at, struct chain *chain)
+{
+    size_t size = strcspn(*at, " ");
+    uint64_t passes;
+    if (size == 0 || size >= sizeof chain->path)
         return false;
-    rest += used;
-    size_t more = strcspn(rest, ";");
-    bool plain = more == 0 || strncmp(rest, " passes ", 8) == 0;
-    if (!plain || memchr(rest, 'r', more) || strstr(rest, "; walk") || strstr(rest, "; time") ||
-        strcmp(first_path, walk->path) != 0 || first_array != array ||
-        first_stride != walk->stride || first_count != count || count == 0)
+    memset(chain->path, 0, sizeof chain->path);
+    memcpy(chain->path, *at, size);
+    *at += size;
+    if (!take(at, " ") || !take_number(at, &chain->array) || !take(at, ":") ||
+        !take_number(at, &chain->stride) || !take(at, "x") || !take_number(at, &chain->count))
         return false;
-    const char *carveout = strstr(rest, "; carveout ");
-    walk->carveout = carveout ? atoi(carveout + 11) : -1;
-    walk->whole = strcmp(kind, "pass") == 0;
-    walk->per_load = walk->whole ? (double)count : 1;
-    walk->footprint = walk->stride * count;
-    walk->code = false;
-    snprintf(walk->curve, sizeof walk->curve, "%s %llu %d %d", walk->path, walk->stride,
-             walk->carveout, walk->whole);
-    return walk->whole || strcmp(kind, "hops") == 0;
+    return !take(at, " passes ") || take_number(at, &passes);
+}
+
+/* "walk CHAIN; time-hops CHAIN" of the same chain, and then what holds for both. */
+static bool parse_walk(const char *at, struct walk *walk)
+{
+    struct chain walked, timed;
+    uint64_t carveout;
+    bool hops = false, passes = false;
+    if (!take(&at, "walk ") || !take_chain(&at, &walked) || !take(&at, "; time-"))
+        return false;
+    hops = take(&at, "hops ");
+    passes = !hops && take(&at, "pass ");
+    if ((!hops && !passes) || !take_chain(&at, &timed) || strcmp(walked.path, timed.path) != 0 ||
+        walked.array != timed.array || walked.stride != timed.stride ||
+        walked.count != timed.count || timed.count == 0 ||
+        timed.stride > (UINT64_C(1) << 53) / timed.count)
+        return false;
+    *walk = (struct walk){.stride = timed.stride,
+                          .footprint = timed.stride * timed.count,
+                          .carveout = -1,
+                          .whole = passes,
+                          .per_load = passes ? (double)timed.count : 1};
+    memcpy(walk->path, timed.path, sizeof walk->path);
+    while (take(&at, "; ")) {
+        if (take(&at, "carveout ") && take_number(&at, &carveout) && carveout <= 100)
+            walk->carveout = (int)carveout;
+        else if (strncmp(at, "walk", 4) == 0 || strncmp(at, "time", 4) == 0)
+            return false;
+        else
+            at += strcspn(at, ";");
+    }
+    snprintf(walk->curve, sizeof walk->curve, "%s %llu %d %d", walk->path,
+             (unsigned long long)walk->stride, walk->carveout, walk->whole);
+    return *at == '\0';
 }
 
 /* "fetch 64 passes 8" */
-static bool parse_fetch(const char *key, struct walk *walk)
+static bool parse_fetch(const char *at, struct walk *walk)
 {
-    unsigned long long instructions, passes;
-    int used = 0;
-    if (sscanf(key, "fetch %llu passes %llu%n", &instructions, &passes, &used) != 2 || key[used] ||
-        instructions == 0)
+    uint64_t instructions, passes;
+    if (!take(&at, "fetch ") || !take_number(&at, &instructions) || !take(&at, " passes ") ||
+        !take_number(&at, &passes) || *at || instructions == 0)
         return false;
-    *walk = (struct walk){.path = "code", .curve = "code", .carveout = -1, .whole = true};
-    walk->code = true;
-    walk->footprint = instructions;
-    walk->per_load = (double)instructions;
+    *walk = (struct walk){.path = "code",
+                          .curve = "code",
+                          .footprint = instructions,
+                          .carveout = -1,
+                          .whole = true,
+                          .per_load = (double)instructions,
+                          .code = true};
     return true;
 }
+
+/* ---- curves ---- */
 
 /* The curve of that name, begun where there is none. */
 static json_t *find_curve(json_t *curves, const struct walk *walk)
@@ -94,7 +143,7 @@ static json_t *find_curve(json_t *curves, const struct walk *walk)
 /* Two decimals are what a cycle is good for. */
 static json_t *rounded(double number)
 {
-    return json_real((double)(long long)(number * 100 + 0.5) / 100);
+    return json_real(round(number * 100) / 100);
 }
 
 static enum fth_status add_point(json_t *curves, const struct walk *walk,
