@@ -155,9 +155,10 @@ static enum fth_status add_point(json_t *curves, const struct walk *walk,
         return status;
     const size_t kept = samples->count < MOST_SAMPLES ? samples->count : MOST_SAMPLES;
     json_t *point = json_object(), *list = json_array();
-    for (size_t i = 0; i < kept; i++)
-        json_array_append_new(list,
-                              rounded(samples->cycles[i * samples->count / kept] / walk->per_load));
+    for (size_t i = 0; i < kept; i++) {
+        const size_t at = i * samples->count / kept;
+        json_array_append_new(list, rounded(samples->cycles[at] / walk->per_load));
+    }
     json_object_set_new(point, "footprint", json_integer((json_int_t)walk->footprint));
     json_object_set_new(point, "mean", rounded(summary.mean / walk->per_load));
     json_object_set_new(point, "p05", rounded(summary.p05 / walk->per_load));

@@ -26,8 +26,11 @@ function barChart(frame, { rows, log, format = number, unit = "", theory = [] })
       svg.append("path").attr("d", d3.symbol().type(d3.symbolDiamond).size(48)()).attr("transform", `translate(${x(m.value)},${top + bar / 2})`).attr("fill", colour(1));
       items.push({ x: x(m.value), y: top + bar / 2, lines: [String(r.label), `${m.label}: ${format(m.value)} ${unit}`.trim()], box: [x(m.value) - 5, top, 10, bar] });
     }
+    /* The number stands in the bar where it fits, for there may be whiskers and diamonds beyond. */
+    const inside = end - left > 9 * format(r.value).length + 12;
     const ends = Math.max(end, Number.isFinite(r.high) ? x(r.high) : 0, ...(r.more || []).map((m) => x(m.value) + 4));
-    svg.append("text").attr("class", "soft").attr("x", ends + 5).attr("y", top + bar / 2 + 4).text(ends + 60 < width ? format(r.value) : "");
+    const from = inside && r.low > 0 ? Math.min(end, x(Math.max(r.low, x.domain()[0]))) : end;
+    svg.append("text").attr("class", inside ? "inside" : "soft").attr("x", inside ? from - 6 : ends + 5).attr("y", top + bar / 2 + 4).attr("text-anchor", inside ? "end" : "start").text(format(r.value));
     items.push({ x: end, y: top + bar / 2, lines: r.lines || [String(r.label), `${format(r.value)} ${unit}`.trim()], box: [0, top, width, bar] });
   });
   for (const mark of theory) {
