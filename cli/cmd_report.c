@@ -40,10 +40,10 @@ const struct cli_command cli_report = {
     "results as one HTML file with charts",
     "FILE... -o REPORT.html",
     "Writes one HTML file that shows results as charts; it needs no network and no other file.\n"
-    "A FILE is what 'fathom topo --json', 'fathom dissect --json', 'fathom bench --json' or\n"
-    "'fathom compare --json' wrote, a recording (--record), of which the report shows the\n"
-    "samples, or the loads of 'fathom dissect --series'. Descriptions of several GPUs stand\n"
-    "beside each other. Each chart has its numbers with it, as a table and as CSV.",
+    "A FILE is what 'fathom topo --json', 'fathom dissect --json', 'fathom bench --json' and the\n"
+    "like (compare, model) wrote, a recording (--record), whose samples are shown, or the loads\n"
+    "of 'fathom dissect --series'. Results of several GPUs stand below each other. Each chart\n"
+    "has its numbers with it, as a table and as CSV.",
     options,
     examples,
     CLI_WORD_FILE,

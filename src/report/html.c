@@ -144,8 +144,8 @@ static void put_part(struct fth_buffer *out, const char *name)
  * "@scripts@" for all of ours. */
 static void put_page(struct fth_buffer *out, const struct fth_buffer *data)
 {
-    static const char *const scripts[] = {"core",  "charts",   "plots",   "topology",
-                                          "bench", "evidence", "figures", "start"};
+    static const char *const scripts[] = {"core",  "charts",   "plots",   "topology", "bench",
+                                          "model", "evidence", "figures", "start"};
     const struct fth_embedded *page = find_part("page");
     for (const char *at = page ? page->data : ""; *at;) {
         size_t size = strcspn(at, "\n");

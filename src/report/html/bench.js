@@ -11,10 +11,23 @@ function columnsOf(points) {
   return { names, texts, values: numeric.filter((n) => VALUE.test(n)), dims: numeric.filter((n) => !VALUE.test(n)), distinct };
 }
 
+/* The columns that tell points apart: one that follows from the others (blocks from threads, bytes under way from both) is left out,
+   the last first. */
+function independent(points, labels, varying) {
+  const unique = (names) => new Set(points.map((p) => JSON.stringify(names.map((n) => p[n])))).size;
+  const all = unique([...labels, ...varying]);
+  let kept = varying.slice();
+  for (const name of varying.slice().reverse()) {
+    const rest = kept.filter((n) => n !== name);
+    if (rest.length && unique([...labels, ...rest]) === all) kept = rest;
+  }
+  return kept;
+}
+
 /* What theory says, where a figure of the series is in the unit of the axis. */
-function theoryOf(figures, unit, scale = 1) {
-  return Object.entries(figures || {}).filter(([key, f]) => /theor|peak/.test(key) && f && typeof f.value === "number" && (f.unit || "") === unit)
-    .map(([key, f]) => ({ y: f.value * scale, label: `${key.replace(/_/g, " ")} ${number(f.value)} ${unit}` }));
+function theoryOf(figures, unit) {
+  return Object.entries(figures || {}).filter(([key, f]) => /theor|peak/.test(key) && unit && f && typeof f.value === "number" && f.unit === unit)
+    .map(([key, f]) => ({ y: f.value, label: `${columnTitle(key).replace(/, .*/, "")} ${number(f.value)} ${unit}` }));
 }
 
 function seriesNote(series) {
@@ -27,9 +40,9 @@ function chartPoints(grid, { title, name, points, figures, note }) {
   const { names, texts, values, dims, distinct } = columnsOf(points);
   const rows = points.map((p) => names.map((n) => p[n] === undefined ? null : p[n]));
   const frame = (more) => addFigure(grid, { title, name, note, columns: names, rows, ...more });
-  const varying = dims.filter((n) => distinct(n) > 1), labels = texts.filter((n) => distinct(n) > 1);
+  const labels = texts.filter((n) => distinct(n) > 1), varying = independent(points, labels, dims.filter((n) => distinct(n) > 1));
   const value = values[0];
-  if (!value) return void frame({ wide: true }).body.append(tableOf(names, rows));
+  if (!value || value === "value") return void frame({ wide: true }).body.append(tableOf(names, rows));
   if (values.includes("latency_cycles") && dims.includes("footprint_bytes")) return footprintPoints(frame({ wide: true }), points, labels, varying);
   if (labels.length && distinct(labels[0]) === points.length) return void labelledBars(grid, { title, name, note, names, rows, points, label: labels[0], values, figures, frame });
   const grids = varying.filter((n) => distinct(n) <= 40);
@@ -58,7 +71,7 @@ function curves(frame, { points, values, varying, labels, distinct, figures }) {
   const x = varying.slice().sort((a, b) => distinct(b) - distinct(a) || varying.indexOf(a) - varying.indexOf(b))[0];
   const unit = unitOf(values[0]);
   const ys = values.filter((v) => unitOf(v) === unit && !/median|spread|small/.test(v)).slice(0, /best/.test(values[0]) ? 1 : 4);
-  const by = [...labels, ...varying.filter((n) => n !== x)].filter((n) => distinct(n) <= 60 && !/under_way|array_mib|apart|at_once/.test(n));
+  const by = [...labels, ...varying.filter((n) => n !== x)].filter((n) => distinct(n) <= 60);
   const groups = new Map();
   for (const p of points) for (const y of ys) {
     if (typeof p[y] !== "number" || typeof p[x] !== "number") continue;
@@ -68,7 +81,7 @@ function curves(frame, { points, values, varying, labels, distinct, figures }) {
   }
   const series = [...groups].map(([name, list], i) => ({ name, points: list.sort((a, b) => a.x - b.x), off: i >= 8 }));
   const xs = points.map((p) => p[x]).filter((v) => v > 0), all = series.flatMap((s) => s.points.map((p) => p.y)).filter((v) => v > 0);
-  xyChart(frame, { series, xLog: d3.max(xs) / d3.min(xs) >= 16, yLog: d3.max(all) / d3.min(all) > 100, xLabel: columnTitle(x), yLabel: columnTitle(ys[0]), xFormat: formatOf(x), theory: theoryOf(figures, unit) });
+  xyChart(frame, { series, xLog: d3.max(xs) / d3.min(xs) >= 16, yLog: d3.max(all) / d3.min(all) > 100, xLabel: columnTitle(x), yLabel: ys.length > 1 ? unit || "value" : columnTitle(ys[0]), xFormat: formatOf(x), theory: theoryOf(figures, unit) });
 }
 
 function footprintPoints(frame, points, labels, varying) {

@@ -29,12 +29,13 @@ function extentOf(values, log) {
 
 /* series: [{name, points: [{x, y, low?, high?, lines?, samples?}], off?}]; marks: hlines [{y, label}], vlines [{x, label}]. */
 function xyChart(frame, options) {
-  const { series, xLog, yLog, xLabel, yLabel, xFormat = number, yFormat = number, hlines = [], vlines = [], height = 380, theory = [], dots: radius = 2.8 } = options;
+  const { series, xLog, yLog, xLabel, yLabel, xFormat = number, yFormat = number, hlines = [], vlines = [], height = 380, theory = [], join = true, fit = false } = options;
+  const radius = options.dots !== undefined ? options.dots : series.some((s) => s.points.length > 400) ? 0 : 2.8;
   const all = series.flatMap((s) => s.points);
   const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${yLabel} against ${xLabel}, ${series.length} curves, ${all.length} points. Arrow keys step through the points, plus and minus zoom.`);
   const { svg, width } = drawing;
   const edge = { left: 62, right: 18, top: 16, bottom: 44 };
-  const x0 = (xLog ? d3.scaleLog().base(xFormat === bytes ? 2 : 10) : d3.scaleLinear()).domain(extentOf(all.map((p) => p.x), xLog)).range([edge.left, width - edge.right]);
+  const x0 = (xLog ? d3.scaleLog().base(xFormat === bytes ? 2 : 10) : d3.scaleLinear()).domain(extentOf(all.map((p) => p.x).concat(fit ? vlines.map((v) => v.x) : []), xLog)).range([edge.left, width - edge.right]);
   const yValues = all.flatMap((p) => [p.y, p.low, p.high]).concat(theory.map((t) => t.y));
   const y0 = (yLog ? d3.scaleLog() : d3.scaleLinear()).domain(extentOf(yValues, yLog)).range([height - edge.bottom, edge.top]);
   let x = x0, y = y0, transform = d3.zoomIdentity, samples = false;
@@ -88,7 +89,7 @@ function xyChart(frame, options) {
     series.forEach((s, i) => {
       if (!shown[i]) return;
       const points = s.points.filter(usable);
-      if (points.length > 1) lines.append("path").attr("fill", "none").attr("stroke", colour(i)).attr("stroke-width", 1.6).attr("d", d3.line().x((p) => x(p.x)).y((p) => y(p.y))(points));
+      if (join && points.length > 1) lines.append("path").attr("fill", "none").attr("stroke", colour(i)).attr("stroke-width", 1.6).attr("d", d3.line().x((p) => x(p.x)).y((p) => y(p.y))(points));
       const near = points.filter(visible);
       for (const p of near) {
         if (Number.isFinite(p.low) && Number.isFinite(p.high) && p.high > p.low && (!yLog || p.low > 0)) lines.append("line").attr("stroke", colour(i)).attr("opacity", 0.28).attr("x1", x(p.x)).attr("x2", x(p.x)).attr("y1", y(p.low)).attr("y2", y(p.high));

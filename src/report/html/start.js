@@ -41,6 +41,7 @@ const KINDS = {
   "fathom-bench": { title: "Bench", show: (grid, document_, gpu) => { roofline(grid, gpu, document_); showBench(grid, document_); } },
   "fathom-evidence": { title: "Samples", show: showEvidence },
   "fathom-series": { title: "Loads", show: showSeries },
+  "fathom-model": { title: "Model", show: showModel },
   "fathom-comparison": { title: "Comparison", show: comparisonTable },
 };
 
@@ -49,14 +50,18 @@ function start() {
   const schemaOf = (e) => String(e.document.schema || "").split("/")[0];
   const gpus = mergeGpus(entries.filter((e) => schemaOf(e) === "fathom-gpu"));
   gpus.forEach(showGpu);
+  const grids = new Map();
   entries.filter((e) => schemaOf(e) !== "fathom-gpu").forEach((entry, i) => {
     const kind = Object.prototype.hasOwnProperty.call(KINDS, schemaOf(entry)) ? KINDS[schemaOf(entry)] : null;
     const device = entry.document.device, wanted = device && typeof device === "object" ? device.name : undefined;
     /* The same GPU, and measured or simulated as it was: nothing is mixed. */
     const own = gpus.find((g) => wanted !== undefined && valueOf(g.gpu, "device", "name") === wanted && valueOf(g.gpu, "device", "backend") === (device.backend || null)) || (wanted === undefined && gpus.length === 1 ? gpus[0] : null);
-    const title = `${kind ? kind.title : schemaOf(entry).replace(/^fathom-/, "")}: ${wanted !== undefined ? `${wanted}${device.backend === "simulated" ? ", simulated" : ""}` : entry.file}`;
-    const grid = addSection(title, `document-${i}`);
-    (kind ? kind.show : showOther)(grid, entry.document, kind ? own && own.gpu : 0);
+    const title = `${kind ? kind.title : schemaOf(entry).replace(/^fathom-/, "")}: ${wanted !== undefined ? `${wanted}${device.backend === "simulated" ? ", simulated" : ""}` : schemaOf(entry) === "fathom-model" ? entry.document.gpu || "" : entry.file}`;
+    /* Several results of a kind for the same GPU share a section. */
+    const grid = grids.get(title) || addSection(title, `document-${i}`);
+    grids.set(title, grid);
+    if (kind) kind.show(grid, entry.document, own && own.gpu, entry.file);
+    else showOther(grid, entry.document);
     if (!grid.children.length) grid.append(el("p", { class: "note" }, "There is nothing in this document that could be drawn."));
   });
   const first = gpus[0] && gpus[0].gpu;
