@@ -22,6 +22,7 @@ enum cli_word {
     CLI_WORD_ELEMENTS, /* a list with commas */
     CLI_WORD_FILE,
     CLI_WORD_FORMAT,
+    CLI_WORD_GPU_FORMAT, /* those for descriptions, too */
     CLI_WORD_COMMAND,
     CLI_WORD_BENCH,       /* a name of a bench */
     CLI_WORD_FINGERPRINT, /* what fathom fingerprint does, or a file */
@@ -41,7 +42,7 @@ struct cli_example {
     const char *what;
 };
 
-enum { CLI_MOST_OPTIONS = 96, CLI_MOST_ARGUMENTS = 16 };
+enum { CLI_MOST_OPTIONS = 96, CLI_MOST_ARGUMENTS = 64 };
 
 /* What was typed after the command. */
 struct cli_arguments {
@@ -79,7 +80,8 @@ enum cli_exit {
 /* ---- main.c ---- */
 
 extern const struct cli_command cli_bare, cli_topo, cli_dissect, cli_bench, cli_gpus, cli_devices,
-    cli_fingerprint, cli_run, cli_trace, cli_model, cli_completion, cli_help;
+    cli_compare, cli_report, cli_fingerprint, cli_run, cli_trace, cli_model, cli_completion,
+    cli_help;
 /* NULL past the last; the first is fathom itself. */
 const struct cli_command *cli_command_at(size_t index);
 /* NULL, with a message on stderr, where there is none. */
@@ -89,7 +91,8 @@ const struct cli_command *cli_command_find(const char *name);
 
 /* The options that several commands share. */
 extern const struct cli_option cli_option_device, cli_option_json, cli_option_format,
-    cli_option_output, cli_option_record, cli_option_help, cli_option_version, cli_option_man;
+    cli_option_gpu_format, cli_option_output, cli_option_record, cli_option_help,
+    cli_option_version, cli_option_man;
 
 /* Returns CLI_DONE, or CLI_USAGE after a message on stderr. */
 int cli_parse(const struct cli_command *command, int count, char *const words[],
@@ -122,6 +125,10 @@ void cli_print_man(void);
 /* Opens what --device names or, without it, the first GPU here, and has what it answers recorded
  * where --record says so; otherwise tells why not and returns the exit code. */
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device);
+/* Whether a word is a device, rather than a name of the catalogue or a file. */
+bool cli_names_device(const char *word);
+/* Opens the device of that id; otherwise tells why not and returns the exit code. */
+int cli_open_named(const char *id, struct fth_device **device);
 /* CLI_DONE, or CLI_USAGE after a message that says what was perhaps meant. */
 int cli_check_element(const char *name);
 

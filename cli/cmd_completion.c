@@ -11,11 +11,12 @@ enum { SHELLS = sizeof shells / sizeof shells[0] };
  * its own inside quotes). */
 #define GPU_NAMES "fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//'"
 
-static void put_formats(void)
+static void put_formats(enum fth_report_subject subject)
 {
     const char *name;
     for (size_t i = 0; (name = fth_report_format(i, NULL)); i++)
-        printf("%s%s", i ? " " : "", name);
+        if (fth_report_check(name, subject, NULL) == FTH_OK)
+            printf("%s%s", i ? " " : "", name);
 }
 
 static void put_commands(void)
@@ -67,7 +68,8 @@ static void bash_offer(enum cli_word word)
     switch (word) {
     case CLI_WORD_GPU: printf("-f -W \"$(" GPU_NAMES ")\""); break;
     case CLI_WORD_FILE: printf("-f"); break;
-    case CLI_WORD_FORMAT: printf("-W '"), put_formats(), printf("'"); break;
+    case CLI_WORD_FORMAT: printf("-W '"), put_formats(FTH_REPORT_TABLE), printf("'"); break;
+    case CLI_WORD_GPU_FORMAT: printf("-W '"), put_formats(FTH_REPORT_GPU), printf("'"); break;
     case CLI_WORD_COMMAND: printf("-W '"), put_commands(), printf("'"); break;
     case CLI_WORD_BENCH: printf("-W '"), put_benches(), printf("'"); break;
     case CLI_WORD_FINGERPRINT: printf("-f -W '"), put_actions(), printf("'"); break;
@@ -184,7 +186,8 @@ static void zsh_action(enum cli_word word)
     case CLI_WORD_DEVICE: printf("device:_fathom_devices"); break;
     case CLI_WORD_ELEMENTS: printf("elements:_fathom_elements"); break;
     case CLI_WORD_FILE: printf("file:_files"); break;
-    case CLI_WORD_FORMAT: printf("format:("), put_formats(), printf(")"); break;
+    case CLI_WORD_FORMAT: printf("format:("), put_formats(FTH_REPORT_TABLE), printf(")"); break;
+    case CLI_WORD_GPU_FORMAT: printf("format:("), put_formats(FTH_REPORT_GPU), printf(")"); break;
     case CLI_WORD_COMMAND: printf("command:("), put_commands(), printf(")"); break;
     case CLI_WORD_BENCH: printf("bench:("), put_benches(), printf(")"); break;
     case CLI_WORD_FINGERPRINT: printf("action:("), put_actions(), printf(")"); break;
@@ -260,7 +263,8 @@ static void fish_words(enum cli_word word)
         printf(" -f -a \"(__fish_append , "), put_elements(), printf(")\"");
         break;
     case CLI_WORD_FILE: printf(" -F"); break;
-    case CLI_WORD_FORMAT: printf(" -f -a '"), put_formats(), printf("'"); break;
+    case CLI_WORD_FORMAT: printf(" -f -a '"), put_formats(FTH_REPORT_TABLE), printf("'"); break;
+    case CLI_WORD_GPU_FORMAT: printf(" -f -a '"), put_formats(FTH_REPORT_GPU), printf("'"); break;
     case CLI_WORD_COMMAND: printf(" -f -a '"), put_commands(), printf("'"); break;
     case CLI_WORD_BENCH: printf(" -f -a '"), put_benches(), printf("'"); break;
     case CLI_WORD_FINGERPRINT: printf(" -F -a '"), put_actions(), printf("'"); break;

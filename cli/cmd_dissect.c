@@ -160,8 +160,8 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_device, &cli_option_json,   &cli_option_format, &cli_option_output,
-    &option_series,     &cli_option_record, &cli_option_help,   NULL};
+    &cli_option_device, &cli_option_json,   &cli_option_gpu_format, &cli_option_output,
+    &option_series,     &cli_option_record, &cli_option_help,       NULL};
 
 static const struct cli_example examples[] = {
     {"fathom dissect", "all caches of the GPU here or, without one, of a simulated H200"},

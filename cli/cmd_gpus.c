@@ -74,7 +74,7 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_json, &cli_option_format, &cli_option_output, &cli_option_help, NULL,
+    &cli_option_json, &cli_option_gpu_format, &cli_option_output, &cli_option_help, NULL,
 };
 
 static const struct cli_example examples[] = {

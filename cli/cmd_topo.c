@@ -102,8 +102,8 @@ static int run(const struct cli_arguments *arguments)
 }
 
 #define SHARED_OPTIONS                                                                             \
-    &cli_option_device, &cli_option_json, &cli_option_format, &cli_option_output, &option_only,    \
-        &cli_option_record, &option_thorough, &option_verbose
+    &cli_option_device, &cli_option_json, &cli_option_gpu_format, &cli_option_output,              \
+        &option_only, &cli_option_record, &option_thorough, &option_verbose
 static const struct cli_option *const options[] = {SHARED_OPTIONS, &cli_option_help, NULL};
 static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_option_version,
                                                         &cli_option_help, NULL};

@@ -65,6 +65,22 @@ static int fail_to_open(const struct fth_error *error)
     }
 }
 
+bool cli_names_device(const char *word)
+{
+    static const char *const prefixes[] = {"cuda:", "sim:", "replay:"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (strncmp(word, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+int cli_open_named(const char *id, struct fth_device **device)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    return fth_device_open(id, &cli_log, device, &error) == FTH_OK ? CLI_DONE
+                                                                   : fail_to_open(&error);
+}
+
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device)
 {
     const char *wanted = cli_value(arguments, &cli_option_device);

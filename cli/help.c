@@ -12,6 +12,7 @@ static const struct {
     {CLI_USAGE, "wrong usage or bad input"},
     {CLI_NO_DEVICE, "no such device, or it cannot be used"},
     {CLI_INCONCLUSIVE, "measured, but the answer is not certain"},
+    {CLI_DIFFERS, "compared, and something differs"},
     {CLI_INTERRUPTED, "interrupted; what was complete is shown"},
 };
 

@@ -11,6 +11,9 @@ const struct cli_option cli_option_json = {"json", 0, NULL, CLI_WORD_NONE,
                                            "the same as --format json"};
 const struct cli_option cli_option_format = {"format", 0, "FORMAT", CLI_WORD_FORMAT,
                                              "how to show it: text, json or csv"};
+/* Of commands that show a description. */
+const struct cli_option cli_option_gpu_format = {"format", 0, "FORMAT", CLI_WORD_GPU_FORMAT,
+                                                 "how to show it: text, json, csv, hwloc or mt4g"};
 const struct cli_option cli_option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
     "write there instead of to standard output; complete or not at all"};

@@ -166,6 +166,8 @@ const struct fth_log cli_log = {tell, show_progress, is_interrupted, NULL};
 const char *cli_format(const struct cli_arguments *arguments)
 {
     const char *format = cli_value(arguments, &cli_option_format);
+    if (!format)
+        format = cli_value(arguments, &cli_option_gpu_format);
     return format ? format : cli_value(arguments, &cli_option_json) ? "json" : "text";
 }
 
@@ -203,12 +205,12 @@ int cli_check_output(const struct cli_arguments *arguments)
 {
     const char *output = cli_value(arguments, &cli_option_output);
     struct fth_error error = FTH_NO_ERROR;
-    char *text = NULL;
-    size_t size = 0;
-    const struct fth_table nothing = {NULL, 0, NULL, 0};
-    if (fth_report_table(cli_format(arguments), &nothing, NULL, &text, &size, &error) != FTH_OK)
+    enum fth_report_subject subject = FTH_REPORT_TABLE;
+    for (size_t i = 0; arguments->command->options[i]; i++)
+        if (arguments->command->options[i] == &cli_option_gpu_format)
+            subject = FTH_REPORT_GPU;
+    if (fth_report_check(cli_format(arguments), subject, &error) != FTH_OK)
         return cli_fail(&error);
-    fth_free(text);
     if (!output || strcmp(output, "-") == 0)
         return CLI_DONE;
     /* A file is written beside its place, so it is the folder that counts; what is no regular file

@@ -36,12 +36,14 @@ _fathom()
     [ "$COMP_CWORD" -gt 1 ] && command=${COMP_WORDS[1]}
     case $prev in
     --device) _fathom_device; return ;;
-    --format) COMPREPLY=($(compgen -W 'text json csv' -- "$cur")); return ;;
+    --format) COMPREPLY=($(compgen -W 'text json csv hwloc mt4g' -- "$cur")); return ;;
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers'; return ;;
     --record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --series) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --format) COMPREPLY=($(compgen -W 'text json csv' -- "$cur")); return ;;
     --describe) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --fleet) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --on) _fathom_device; return ;;
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -73,6 +75,16 @@ _fathom()
         -*) COMPREPLY=($(compgen -W '--json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W '' -- "$cur")) ;;
         esac ;;
+    compare)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--all --within --fleet --json --format --output -o --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")) ;;
+        esac ;;
+    report)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--output -o --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+        esac ;;
     fingerprint)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--device --record --store --runs --accuracy --json --format --output -o --help -h' -- "$cur")) ;;
@@ -101,9 +113,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices fingerprint run trace model completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace model completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices fingerprint run trace model completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace model completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

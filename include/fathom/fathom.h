@@ -163,6 +163,9 @@ struct fth_difference {
     const char *name;
     const struct fth_attribute *a;
     const struct fth_attribute *b;
+    double apart; /* of numbers: what is between the intervals, as a part of the larger number */
+    bool circumstance; /* which card it was, and how it was then (uuid, power, driver, …), or what a
+                        * figure was read off; not what such a GPU is like */
 };
 /* Calls `each` for every difference, in the order of `a`, and returns how many there were. */
 size_t fth_gpu_compare(const struct fth_gpu *a, const struct fth_gpu *b,
@@ -201,6 +204,11 @@ struct fth_report_options {
 
 /* The formats: name and one line about it, for index 0, 1, … until NULL. */
 const char *fth_report_format(size_t index, const char **summary);
+/* What is to be shown. Some formats are for descriptions alone. */
+enum fth_report_subject { FTH_REPORT_GPU, FTH_REPORT_TABLE };
+/* FTH_INVALID, with what was perhaps meant, where there is no such format for it. */
+FTH_MUST_USE enum fth_status fth_report_check(const char *format, enum fth_report_subject subject,
+                                              struct fth_error *error);
 /* Shows a description in the format of that name. */
 FTH_MUST_USE enum fth_status fth_report_gpu(const char *format, const struct fth_gpu *gpu,
                                             const struct fth_report_options *options, char **text,
@@ -231,6 +239,37 @@ struct fth_table {
 FTH_MUST_USE enum fth_status fth_report_table(const char *format, const struct fth_table *table,
                                               const struct fth_report_options *options, char **text,
                                               size_t *size, struct fth_error *error);
+
+/* One self-contained HTML page of any mix of files: documents of fathom (descriptions, benches,
+ * comparisons, model runs), recordings, and the loads of fth_dissect_options.series as the command
+ * line writes them. FTH_UNSUPPORTED where the library was built without D3. */
+FTH_MUST_USE enum fth_status fth_report_html(const char *const *paths, size_t count,
+                                             const struct fth_log *log, char **text, size_t *size,
+                                             struct fth_error *error);
+
+/* What differs between descriptions. */
+struct fth_compare_options {
+    bool all;      /* circumstances, and what only one of them says, too */
+    double within; /* numbers that are no more apart than this part of the larger do not differ */
+    const struct fth_report_options *report; /* may be NULL */
+};
+/* A table of what differs between two, which are called so; in JSON a fathom-comparison/1 document.
+ * *count is how many differences there are, as far as they are asked for. */
+FTH_MUST_USE enum fth_status fth_report_compare(const char *format,
+                                                const struct fth_compare_options *options,
+                                                const struct fth_gpu *const gpus[2],
+                                                const char *const names[2], char **text,
+                                                size_t *size, size_t *count,
+                                                struct fth_error *error);
+/* The same of many: which GPUs are not like their siblings, those of the same name, and in what.
+ * The usual figure is that of the GPU that agrees with most, more than half of the others; of two
+ * that differ, that of the first. */
+FTH_MUST_USE enum fth_status fth_report_fleet(const char *format,
+                                              const struct fth_compare_options *options,
+                                              const struct fth_gpu *const *gpus,
+                                              const char *const *names, size_t gpu_count,
+                                              char **text, size_t *size, size_t *count,
+                                              struct fth_error *error);
 
 /* ---- devices -----------------------------------------------------------------------------------
  */

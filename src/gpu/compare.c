@@ -28,7 +28,7 @@ static bool same_texts(const struct fth_attribute *a, const struct fth_attribute
     return a->count == b->count;
 }
 
-static bool same(const struct fth_attribute *a, const struct fth_attribute *b)
+bool fth_attribute_agrees(const struct fth_attribute *a, const struct fth_attribute *b)
 {
     if (a->kind != b->kind)
         return false;
@@ -40,6 +40,42 @@ static bool same(const struct fth_attribute *a, const struct fth_attribute *b)
     case FTH_TEXTS: return same_texts(a, b);
     default: return strcmp(a->text, b->text) == 0;
     }
+}
+
+double fth_attribute_apart(const struct fth_attribute *a, const struct fth_attribute *b)
+{
+    if (a->kind != FTH_NUMBER || b->kind != FTH_NUMBER)
+        return NAN;
+    double gap = fmax(low_end(a) - high_end(b), low_end(b) - high_end(a));
+    double larger = fmax(fabs(a->number), fabs(b->number));
+    return gap <= 0 ? 0 : larger > 0 ? gap / larger : NAN;
+}
+
+bool fth_is_circumstance(const char *section, const char *name)
+{
+    static const char *const device[] = {"uuid",
+                                         "pci_bus",
+                                         "backend",
+                                         "driver",
+                                         "cuda_version",
+                                         "pcie_generation",
+                                         "current_clock_mhz",
+                                         "current_memory_clock_mhz",
+                                         "power_w",
+                                         "temperature_c",
+                                         "mps",
+                                         "kernel_timeout"};
+    /* What figures were read off: it is never twice the same. */
+    static const char *const plots[] = {"latency_by_sm_cycles", "disturbed_by_warp"};
+    if (strcmp(section, "noise") == 0)
+        return true;
+    for (size_t i = 0; strcmp(section, "device") == 0 && i < FTH_COUNT(device); i++)
+        if (strcmp(name, device[i]) == 0)
+            return true;
+    for (size_t i = 0; i < FTH_COUNT(plots); i++)
+        if (strcmp(name, plots[i]) == 0)
+            return true;
+    return false;
 }
 
 struct comparison {
@@ -54,7 +90,10 @@ static void report(struct comparison *comparison, const char *section, const cha
 {
     comparison->count++;
     if (comparison->each)
-        comparison->each(comparison->user, &(struct fth_difference){section, name, a, b});
+        comparison->each(comparison->user,
+                         &(struct fth_difference){section, name, a, b,
+                                                  a && b ? fth_attribute_apart(a, b) : NAN,
+                                                  fth_is_circumstance(section, name)});
 }
 
 /* `section` is one of the first description unless `only_b`: then what only the second has. */
@@ -67,7 +106,7 @@ static void compare_section(struct comparison *comparison, const struct fth_gpu_
         const struct fth_attribute *theirs = fth_gpu_attribute(other, section->name, mine->name);
         if (only_b && !theirs)
             report(comparison, section->name, mine->name, NULL, mine);
-        else if (!only_b && !(theirs && same(mine, theirs)))
+        else if (!only_b && !(theirs && fth_attribute_agrees(mine, theirs)))
             report(comparison, section->name, mine->name, mine, theirs);
     }
 }

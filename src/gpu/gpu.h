@@ -132,6 +132,17 @@ struct fth_code_size {
 };
 struct fth_code_size fth_gpu_code_size(const struct fth_gpu *gpu);
 
+/* ---- compare.c ---- */
+
+/* Whether two figures can be the same: their intervals meet, or their texts or lists are equal. */
+bool fth_attribute_agrees(const struct fth_attribute *a, const struct fth_attribute *b);
+/* How far the intervals of two numbers are from each other, as a part of the larger number; 0 where
+ * they meet, NAN where one is no number. */
+double fth_attribute_apart(const struct fth_attribute *a, const struct fth_attribute *b);
+/* Whether the attribute says which card it was, when, and how it was then, or what a figure was
+ * read off, rather than what such a GPU is like. */
+bool fth_is_circumstance(const char *section, const char *name);
+
 /* ---- catalogue.c ---- */
 
 /* The descriptions built into the program, generated from data/gpus. */

@@ -1,12 +1,11 @@
 /* The formats that a description can be shown in, by name. */
 #include "report/report.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct fth_report_writer *const writers[] = {
-    &fth_report_text,
-    &fth_report_json,
-    &fth_report_csv,
+    &fth_report_text, &fth_report_json, &fth_report_csv, &fth_report_hwloc, &fth_report_mt4g,
 };
 
 const char *fth_report_format(size_t index, const char **summary)
@@ -18,22 +17,41 @@ const char *fth_report_format(size_t index, const char **summary)
     return writers[index]->name;
 }
 
-static const struct fth_report_writer *find(const char *format, struct fth_error *error)
+/* A format that shows what is to be shown. */
+static const struct fth_report_writer *find(const char *format, enum fth_report_subject subject,
+                                            struct fth_error *error)
 {
     const char *names[FTH_COUNT(writers)];
+    char known[128] = "";
+    size_t count = 0, used = 0;
     for (size_t i = 0; i < FTH_COUNT(writers); i++) {
-        names[i] = writers[i]->name;
-        if (strcmp(names[i], format) == 0)
+        const char *name = writers[i]->name;
+        bool fits = subject == FTH_REPORT_GPU || writers[i]->table;
+        if (fits && strcmp(name, format) == 0)
             return writers[i];
+        if (strcmp(name, format) == 0) {
+            fth_fail(error, FTH_INVALID, "find format", format,
+                     "only GPU descriptions can be shown so, as those of 'fathom topo'");
+            return NULL;
+        }
+        if (!fits)
+            continue;
+        names[count++] = name;
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", name);
     }
-    const char *nearest = fth_suggest(format, names, FTH_COUNT(names));
+    const char *nearest = fth_suggest(format, names, count);
     if (nearest)
         fth_fail(error, FTH_INVALID, "find format", format, "no such format; did you mean '%s'?",
                  nearest);
     else
-        fth_fail(error, FTH_INVALID, "find format", format,
-                 "no such format; text, json and csv are known");
+        fth_fail(error, FTH_INVALID, "find format", format, "no such format; there are %s", known);
     return NULL;
+}
+
+enum fth_status fth_report_check(const char *format, enum fth_report_subject subject,
+                                 struct fth_error *error)
+{
+    return find(format, subject, error) ? FTH_OK : FTH_INVALID;
 }
 
 static const struct fth_report_options plain = {.utf8 = false};
@@ -44,7 +62,7 @@ enum fth_status fth_report_gpu(const char *format, const struct fth_gpu *gpu,
 {
     *text = NULL;
     *size = 0;
-    const struct fth_report_writer *writer = find(format, error);
+    const struct fth_report_writer *writer = find(format, FTH_REPORT_GPU, error);
     if (!writer)
         return FTH_INVALID;
     struct fth_buffer out = {0};
@@ -61,7 +79,7 @@ enum fth_status fth_report_table(const char *format, const struct fth_table *tab
 {
     *text = NULL;
     *size = 0;
-    const struct fth_report_writer *writer = find(format, error);
+    const struct fth_report_writer *writer = find(format, FTH_REPORT_TABLE, error);
     if (!writer)
         return FTH_INVALID;
     struct fth_buffer out = {0};

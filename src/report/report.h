@@ -4,6 +4,9 @@
  *   draw.c  nested boxes                                csv.c   one attribute a row
  *   table.c a table of any kind                         bench.c the results of benches
  *   dissection.c, findings.c  what was dissected
+ *   comparison.c  what differs between descriptions
+ *   html.c  a page with charts, of html/                evidence.c  curves of a recording
+ *   hwloc.c XML for the tools of hwloc                  mt4g.c  JSON with the keys of mt4g
  */
 #ifndef FTH_REPORT_H
 #define FTH_REPORT_H
@@ -15,11 +18,13 @@ struct fth_report_writer {
     const char *summary;
     enum fth_status (*gpu)(const struct fth_gpu *gpu, const struct fth_report_options *options,
                            struct fth_buffer *out, struct fth_error *error);
+    /* NULL: only descriptions. */
     void (*table)(const struct fth_table *table, const struct fth_report_options *options,
                   struct fth_buffer *out);
 };
 
-extern const struct fth_report_writer fth_report_text, fth_report_json, fth_report_csv;
+extern const struct fth_report_writer fth_report_text, fth_report_json, fth_report_csv,
+    fth_report_hwloc, fth_report_mt4g;
 
 /* ---- json.c, csv.c: parts that other writers use ---- */
 
@@ -27,6 +32,18 @@ extern const struct fth_report_writer fth_report_text, fth_report_json, fth_repo
 void fth_json_table(struct fth_json_writer *json, const struct fth_table *table);
 /* A cell with what follows it; NULL: an empty one. */
 void fth_csv_cell(struct fth_buffer *out, const char *text, bool last);
+
+/* ---- evidence.c ---- */
+
+/* Takes the bytes of a recording over and gives a fathom-evidence/1 document. */
+FTH_MUST_USE enum fth_status fth_evidence_read(const char *path, struct fth_buffer *content,
+                                               json_t **root, struct fth_error *error);
+
+/* ---- html.c ---- */
+
+/* The parts of the page, generated from html/ and D3; "d3" is empty where the build had none. */
+extern const struct fth_embedded fth_embedded_page[];
+extern const size_t fth_embedded_page_count;
 
 /* ---- table.c ---- */
 

@@ -1,0 +1,200 @@
+/* One self-contained page from any mix of documents: descriptions, benches, comparisons, model
+ * runs, recordings (evidence.c) and the loads of 'fathom dissect --series'. The documents go into
+ * the page as they are, as data; charts are made of them by the scripts in html/, with D3, when the
+ * page is opened. So nothing of a document is ever markup: '<' and '&' are written as \u003c and
+ * \u0026, and the scripts put texts into the page as text. */
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 30 };
+
+/* Bytes for a JSON text inside <script>: nothing in it can end the element or begin a comment. */
+static void put_inert(struct fth_buffer *out, const char *json)
+{
+    for (const char *at = json; *at;) {
+        size_t plain = strcspn(at, "<>&");
+        fth_buffer_append(out, at, plain);
+        at += plain;
+        if (*at)
+            fth_buffer_format(out, "\\u%04x", (unsigned)*at++);
+    }
+}
+
+/* Appends {"file": …, "document": …}. */
+static enum fth_status put_document(struct fth_buffer *out, const char *path, json_t *document,
+                                    struct fth_error *error)
+{
+    const char *slash = strrchr(path, '/');
+    json_t *entry = json_object();
+    json_t *name = json_string(slash ? slash + 1 : path);
+    if (!name)
+        name = json_string("?"); /* not UTF-8 */
+    char *text = NULL;
+    if (entry && name && json_object_set_new(entry, "file", name) == 0 &&
+        json_object_set(entry, "document", document) == 0)
+        text = json_dumps(entry, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12));
+    json_decref(entry);
+    if (!text)
+        return fth_fail(error, FTH_NO_MEMORY, "write report", path, "out of memory");
+    put_inert(out, text);
+    free(text);
+    return FTH_OK;
+}
+
+/* What 'fathom dissect --series' writes, as a document: the loads of each element. */
+static const char series_head[] = "element,load,index,cycles,result\n";
+
+static enum fth_status read_series(const char *path, char *text, json_t **root,
+                                   struct fth_error *error)
+{
+    json_t *elements = json_object();
+    size_t line = 1;
+    *root = json_pack("{s:s, s:o}", "schema", "fathom-series/1", "elements", elements);
+    char *rest = NULL;
+    for (char *row = strtok_r(text, "\n", &rest); row && *root;
+         row = strtok_r(NULL, "\n", &rest), line++) {
+        if (line == 1)
+            continue;
+        char *comma = strchr(row, ','), *end;
+        const char *index = comma ? strchr(comma + 1, ',') : NULL;
+        const char *cycles = index ? strchr(index + 1, ',') : NULL;
+        const char *result = cycles ? strchr(cycles + 1, ',') : NULL;
+        if (!result)
+            return fth_fail(error, FTH_INVALID, "read series", path,
+                            "line %zu is not element,load,index,cycles,result", line);
+        *comma = '\0';
+        json_t *element = json_object_get(elements, row);
+        if (!element) {
+            element = json_pack("{s:[], s:[], s:[]}", "index", "cycles", "miss");
+            if (!element || json_object_set_new(elements, row, element) != 0)
+                return fth_fail(error, FTH_INVALID, "read series", path,
+                                "line %zu names no element", line);
+        }
+        json_array_append_new(json_object_get(element, "index"),
+                              json_integer(strtoll(index + 1, &end, 10)));
+        json_array_append_new(json_object_get(element, "cycles"),
+                              json_integer(strtoll(cycles + 1, &end, 10)));
+        json_array_append_new(json_object_get(element, "miss"),
+                              json_integer(strcmp(result + 1, "miss") == 0));
+    }
+    return *root ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, "read series", path, "out of memory");
+}
+
+/* A JSON document of fathom. A description is held to its rules here, so that the charts need not
+ * be. */
+static enum fth_status read_json(const char *path, const struct fth_buffer *content,
+                                 const struct fth_log *log, json_t **root, struct fth_error *error)
+{
+    enum fth_status status = fth_json_parse(path, content->data, content->size, root, error);
+    if (status != FTH_OK)
+        return status;
+    const char *schema = json_string_value(json_object_get(*root, "schema"));
+    if (!schema || strncmp(schema, "fathom-", 7) != 0)
+        return fth_fail(error, FTH_INVALID, "read document", path,
+                        "this is no document of fathom: it has no \"schema\" that begins with "
+                        "fathom-");
+    if (strcmp(schema, "fathom-gpu/1") != 0)
+        return FTH_OK;
+    struct fth_gpu *gpu = NULL;
+    status = fth_gpu_read_text(path, content->data, content->size, log, &gpu, error);
+    fth_gpu_destroy(gpu);
+    return status;
+}
+
+static enum fth_status add_file(struct fth_buffer *out, const char *path, const struct fth_log *log,
+                                struct fth_error *error)
+{
+    static const char recording[] = "fathom-recording/";
+    struct fth_buffer content = {0};
+    json_t *root = NULL;
+    enum fth_status status = fth_file_read(path, MOST_BYTES, &content, error);
+    if (status == FTH_OK && content.size == 0)
+        status = fth_fail(error, FTH_INVALID, "read document", path, "the file is empty");
+    if (status == FTH_OK && strncmp(content.data, recording, strlen(recording)) == 0)
+        status = fth_evidence_read(path, &content, &root, error);
+    else if (status == FTH_OK && strncmp(content.data, series_head, strlen(series_head)) == 0)
+        status = read_series(path, content.data, &root, error);
+    else if (status == FTH_OK)
+        status = read_json(path, &content, log, &root, error);
+    if (status == FTH_OK)
+        status = put_document(out, path, root, error);
+    json_decref(root);
+    fth_buffer_fini(&content);
+    return status;
+}
+
+static const struct fth_embedded *find_part(const char *name)
+{
+    for (size_t i = 0; i < fth_embedded_page_count; i++)
+        if (strcmp(fth_embedded_page[i].name, name) == 0)
+            return &fth_embedded_page[i];
+    return NULL;
+}
+
+static void put_part(struct fth_buffer *out, const char *name)
+{
+    const struct fth_embedded *part = find_part(name);
+    if (part)
+        fth_buffer_append(out, part->data, part->size);
+}
+
+/* The page is page.html; a line "@NAME@" in it stands for that part, "@data@" for the documents and
+ * "@scripts@" for all of ours. */
+static void put_page(struct fth_buffer *out, const struct fth_buffer *data)
+{
+    static const char *const scripts[] = {"core",  "charts",   "plots",   "topology", "bench",
+                                          "model", "evidence", "figures", "start"};
+    const struct fth_embedded *page = find_part("page");
+    for (const char *at = page ? page->data : ""; *at;) {
+        size_t size = strcspn(at, "\n");
+        char name[32];
+        if (*at != '@' || size < 3 || size - 2 >= sizeof name) {
+            fth_buffer_append(out, at, size);
+        } else {
+            memcpy(name, at + 1, size - 2);
+            name[size - 2] = '\0';
+            if (strcmp(name, "data") == 0)
+                fth_buffer_append(out, data->data, data->size);
+            else if (strcmp(name, "scripts") == 0)
+                for (size_t i = 0; i < FTH_COUNT(scripts); i++)
+                    put_part(out, scripts[i]);
+            else
+                put_part(out, name);
+        }
+        fth_buffer_text(out, "\n");
+        at += size + (at[size] == '\n');
+    }
+}
+
+enum fth_status fth_report_html(const char *const *paths, size_t count, const struct fth_log *log,
+                                char **text, size_t *size, struct fth_error *error)
+{
+    struct fth_buffer data = {0}, out = {0};
+    const struct fth_embedded *d3 = find_part("d3");
+    *text = NULL;
+    *size = 0;
+    if (!d3 || d3->size == 0)
+        return fth_fail(error, FTH_UNSUPPORTED, "write report", NULL,
+                        "this fathom was built without D3, which the charts are made with; build "
+                        "it again with Debian's node-d3 installed, or with meson's -Dd3=FILE");
+    enum fth_status status = FTH_OK;
+    fth_buffer_text(&data, "{\"fathom\":\"");
+    fth_buffer_text(&data, fth_version());
+    fth_buffer_text(&data, "\",\"documents\":[");
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        fth_buffer_text(&data, i ? "," : "");
+        status = add_file(&data, paths[i], log, error);
+    }
+    fth_buffer_text(&data, "]}");
+    if (status == FTH_OK) {
+        out.failed = data.failed;
+        if (!out.failed)
+            put_page(&out, &data);
+        status = fth_buffer_take(&out, text, size, error);
+    }
+    fth_buffer_fini(&data);
+    fth_buffer_fini(&out);
+    return status;
+}

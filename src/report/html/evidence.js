@@ -1,0 +1,66 @@
+/* What figures were read off: the samples of a recording, and the loads of a dissection. */
+
+/* Plateaus and change points that the description has for a path. */
+function marksOf(gpu, path) {
+  const hlines = [], vlines = [];
+  if (!gpu) return { hlines, vlines };
+  const levels = { ca: ["l1", "l2", "memory"], cg: ["l2", "memory"], readonly: ["readonly", "l2"], texture: ["texture", "l2"], constant: ["constant_l1", "constant_l15"], shared: ["shared"], code: [] }[path] || [];
+  for (const name of levels) {
+    const cycles = valueOf(gpu, name, "latency_cycles"), far = valueOf(gpu, name, "far_latency_cycles");
+    if (typeof cycles === "number") hlines.push({ y: cycles, label: `${titleOf(name)} ${number(cycles)}` });
+    if (typeof far === "number") hlines.push({ y: far, label: `${titleOf(name)}, farther ${number(far)}` });
+    for (const [attribute, label] of [["size_bytes", "size"], ["default_size_bytes", "size beside most shared"], ["onset_bytes", "first miss"], ["full_miss_bytes", "no hit"]]) {
+      const size = valueOf(gpu, name, attribute);
+      const known = vlines.some((line) => Math.abs(line.x / size - 1) < 0.01);
+      if (typeof size === "number" && name !== "memory" && !known) vlines.push({ x: size, label: `${titleOf(name)} ${label} ${bytes(size)}` });
+    }
+  }
+  if (path === "code") for (const name of ["instruction_l0", "instruction_l1", "instruction_l15"]) {
+    const pace = valueOf(gpu, name, "cycles_per_instruction");
+    if (typeof pace === "number") hlines.push({ y: pace, label: `${titleOf(name)} ${number(pace)}` });
+  }
+  return { hlines, vlines };
+}
+
+function showEvidence(grid, document_, gpu) {
+  const curves = Array.isArray(document_.curves) ? document_.curves : [];
+  const byPath = d3.group ? d3.group(curves, (c) => c.path) : new Map(d3.nest().key((c) => c.path).entries(curves).map((e) => [e.key, e.values]));
+  for (const [path, all] of byPath) {
+    /* TLBs are looked at by single lines, pages apart: another chart than that of caches. */
+    for (const paged of [false, true]) {
+      const some = all.filter((c) => (c.stride_bytes >= 1 << 16) === paged).sort((a, b) => b.points.length - a.points.length).slice(0, 12);
+      if (some.length) footprintChart(grid, path, some, paged, paged ? null : gpu);
+    }
+  }
+}
+
+function footprintChart(grid, path, curves, paged, gpu) {
+  const code = path === "code", xLabel = code ? "instructions" : "footprint";
+  const rows = [];
+  const series = curves.map((c, i) => {
+    const name = [c.stride_bytes && `stride ${bytes(c.stride_bytes)}`, c.carveout_percent !== undefined && `carve-out ${c.carveout_percent} %`, c.timed === "passes" && !code && "whole passes"].filter(Boolean).join(", ") || PATHS[path] || path;
+    const points = c.points.slice().sort((a, b) => a.footprint - b.footprint).map((p) => {
+      rows.push([name, p.footprint, p.mean, p.p05, p.median, p.p95, p.count, p.sm]);
+      return { x: p.footprint, y: p.mean, low: p.p05, high: p.p95, samples: p.samples, lines: [name, `${xLabel} ${code ? number(p.footprint) : bytes(p.footprint)}`, `mean ${number(p.mean)} cycles${code ? " an instruction" : ""}`, `5 % ${number(p.p05)}, median ${number(p.median)}, 95 % ${number(p.p95)}`, `${p.count} samples on SM ${p.sm}`] };
+    });
+    return { name, points, off: i >= 6 };
+  });
+  const title = code ? "Pace of code against its length" : paged ? `Latency against footprint, a line a page, ${PATHS[path] || path}` : `Latency against footprint, ${PATHS[path] || path}`;
+  const frame = addFigure(grid, { title, wide: true, name: `footprint-${path}${paged ? "-pages" : ""}`, columns: ["curve", code ? "instructions" : "footprint_bytes", "mean", "p05", "median", "p95", "samples", "sm"], rows,
+    note: `Points are means of single timed ${code ? "passes" : "loads, the clock's cost included"}, lines their 5th to 95th percentile. Zoom in, or press Samples, for the samples themselves.${gpu ? " Dashed: latencies, without the clock's cost, and change points of the description." : ""}` });
+  xyChart(frame, { series, xLog: true, yLog: true, xLabel, yLabel: code ? "cycles an instruction" : "cycles", xFormat: code ? number : bytes, height: 430, ...marksOf(gpu, path) });
+}
+
+/* The loads of 'fathom dissect --series': passes over one line more than fits. */
+function showSeries(grid, document_) {
+  for (const [name, loads] of Object.entries(document_.elements || {})) {
+    const lines = d3.max(loads.index) + 1, passes = [];
+    loads.miss.forEach((miss, i) => { const pass = Math.floor(i / lines); (passes[pass] = passes[pass] || []).push(miss); });
+    const shown = passes.slice(0, 16);
+    const frame = addFigure(grid, { title: `${titleOf(name)}: loads that miss`, wide: true, name: `strip-${name}`, note: `${passes.length} passes over ${lines} lines, one more than fit; the first is cold.`, columns: ["load", "index", "cycles", "miss"], rows: loads.index.map((v, i) => [i, v, loads.cycles[i], loads.miss[i]]) });
+    stripChart(frame, { rows: shown, labels: shown.map((_, i) => `pass ${i + 1}`), describe: (pass, from, to, miss) => {
+      const cycles = loads.cycles.slice(pass * lines + from, pass * lines + to + 1);
+      return [miss ? "miss" : "hit", from === to ? `line ${from + 1}` : `lines ${from + 1} to ${to + 1}`, `${number(d3.median(cycles))} cycles`, `pass ${pass + 1}`];
+    } });
+  }
+}

@@ -1,0 +1,129 @@
+/* Bars, heat maps and strips. */
+
+/* rows: [{label, value, low?, high?, more?: [{value, label}], lines?, colour?}], longest label first seen decides the room. */
+function barChart(frame, { rows, log, format = number, unit = "", theory = [] }) {
+  const rowHeight = rows.length > 24 ? 18 : 24, height = 30 + rows.length * rowHeight + 26;
+  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${rows.length} bars, ${unit}`);
+  const { svg, width } = drawing;
+  const left = Math.min(width * 0.4, 24 + 6.6 * d3.max(rows, (r) => Math.min(34, String(r.label).length)));
+  const values = rows.flatMap((r) => [r.value, r.high, ...(r.more || []).map((m) => m.value)]).concat(theory.map((t) => t.y)).filter((v) => Number.isFinite(v) && v > 0);
+  const lowest = Math.min(...rows.flatMap((r) => [r.value, r.low]).filter((v) => v > 0));
+  const x = log ? d3.scaleLog().domain([10 ** Math.floor(Math.log10(lowest * 0.8)), d3.max(values) * 1.6]) : d3.scaleLinear().domain([0, d3.max(values) * 1.18 || 1]);
+  x.range([left, width - 14]);
+  const ticks = log ? x.ticks(4).filter((t) => Number.isInteger(Math.log10(t)) || Math.round(t / 10 ** Math.floor(Math.log10(t))) === 3) : x.ticks(Math.max(3, width / 110));
+  svg.append("g").attr("class", "gridline").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickSize(-(height - 40)).tickFormat(""));
+  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickFormat((v) => format(v)));
+  const items = [];
+  rows.forEach((r, i) => {
+    const top = 14 + i * rowHeight, bar = rowHeight - 6, end = x(Math.max(r.value, x.domain()[0]));
+    svg.append("text").attr("x", left - 6).attr("y", top + bar / 2 + 4).attr("text-anchor", "end").text(cut(r.label, 34));
+    svg.append("rect").attr("class", "bar").attr("x", left).attr("y", top).attr("width", Math.max(1, end - left)).attr("height", bar).attr("fill", r.colour || colour(0)).attr("opacity", 0.8);
+    if (Number.isFinite(r.low) && Number.isFinite(r.high) && r.high > r.low) {
+      const from = x(Math.max(r.low, x.domain()[0]));
+      svg.append("path").attr("stroke", "var(--ink)").attr("fill", "none").attr("d", `M${from},${top + 3}v${bar - 6}M${from},${top + bar / 2}H${x(r.high)}M${x(r.high)},${top + 3}v${bar - 6}`);
+    }
+    for (const m of r.more || []) {
+      svg.append("path").attr("d", d3.symbol().type(d3.symbolDiamond).size(48)()).attr("transform", `translate(${x(m.value)},${top + bar / 2})`).attr("fill", colour(1));
+      items.push({ x: x(m.value), y: top + bar / 2, lines: [String(r.label), `${m.label}: ${format(m.value)} ${unit}`.trim()], box: [x(m.value) - 5, top, 10, bar] });
+    }
+    /* The number stands in the bar where it fits, for there may be whiskers and diamonds beyond. */
+    const inside = end - left > 9 * format(r.value).length + 12;
+    const ends = Math.max(end, Number.isFinite(r.high) ? x(r.high) : 0, ...(r.more || []).map((m) => x(m.value) + 4));
+    const from = inside && r.low > 0 ? Math.min(end, x(Math.max(r.low, x.domain()[0]))) : end;
+    svg.append("text").attr("class", inside ? "inside" : "soft").attr("x", inside ? from - 6 : ends + 5).attr("y", top + bar / 2 + 4).attr("text-anchor", inside ? "end" : "start").text(format(r.value));
+    items.push({ x: end, y: top + bar / 2, lines: r.lines || [String(r.label), `${format(r.value)} ${unit}`.trim()], box: [0, top, width, bar] });
+  });
+  for (const mark of theory) {
+    svg.append("line").attr("class", "theory").attr("x1", x(mark.y)).attr("x2", x(mark.y)).attr("y1", 10).attr("y2", height - 26);
+    svg.append("text").attr("x", x(mark.y) - 4).attr("y", 11).attr("text-anchor", "end").text(cut(mark.label, 60));
+  }
+  svg.append("text").attr("class", "soft").attr("x", width - 14).attr("y", height - 30).attr("text-anchor", "end").text(unit);
+  addCursor(drawing, () => items);
+}
+
+/* cells: [{x, y, value, lines?}] with x, y from the lists xs, ys. */
+function heatMap(frame, { xs, ys, cells, xLabel, yLabel, unit = "", format = number, square = false }) {
+  const outer = frame.body.clientWidth || 640, left = 62, right = 16, top = 8;
+  const cellWidth = Math.min(square ? 46 : 90, (outer - left - right) / xs.length);
+  const cellHeight = square ? cellWidth : Math.max(16, Math.min(30, 360 / ys.length));
+  const height = top + ys.length * cellHeight + 44 + 34;
+  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: heat map of ${cells.length} cells, ${unit}. The table below has the numbers.`);
+  const { svg } = drawing;
+  const values = cells.map((c) => c.value).filter(Number.isFinite);
+  const [low, high] = d3.extent(values);
+  const log = low > 0 && high / low > 20;
+  const fraction = (v) => high === low ? 0.5 : log ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low);
+  const shade = (v) => d3.interpolateViridis(0.08 + 0.9 * fraction(v));
+  const items = [];
+  const column = new Map(xs.map((v, i) => [v, i])), row = new Map(ys.map((v, i) => [v, i]));
+  for (const c of cells) {
+    if (!Number.isFinite(c.value)) continue;
+    const cx = left + column.get(c.x) * cellWidth, cy = top + row.get(c.y) * cellHeight;
+    svg.append("rect").attr("class", "cell").attr("x", cx + 0.5).attr("y", cy + 0.5).attr("width", cellWidth - 1).attr("height", cellHeight - 1).attr("fill", shade(c.value));
+    if (cellWidth >= 34 && cellHeight >= 14) svg.append("text").attr("x", cx + cellWidth / 2).attr("y", cy + cellHeight / 2 + 4).attr("text-anchor", "middle").style("font-size", "11px").style("fill", fraction(c.value) > 0.62 ? "#111" : "#fff").text(number(c.value, 4));
+    items.push({ x: cx + cellWidth / 2, y: cy, lines: c.lines || [`${format(c.value)} ${unit}`.trim(), `${xLabel}: ${number(c.x)}`, `${yLabel}: ${number(c.y)}`], box: [cx, cy, cellWidth, cellHeight] });
+  }
+  const bottom = top + ys.length * cellHeight;
+  const every = Math.ceil(34 / cellWidth);
+  if (xLabel) {
+    xs.forEach((v, i) => { if (i % every === 0) svg.append("text").attr("class", "soft").attr("x", left + (i + 0.5) * cellWidth).attr("y", bottom + 14).attr("text-anchor", "middle").text(number(v)); });
+    svg.append("text").attr("class", "soft").attr("x", left + xs.length * cellWidth / 2).attr("y", bottom + 32).attr("text-anchor", "middle").text(xLabel);
+  }
+  ys.forEach((v, i) => svg.append("text").attr("class", "soft").attr("x", left - 6).attr("y", top + (i + 0.5) * cellHeight + 4).attr("text-anchor", "end").text(number(v)));
+  if (yLabel) svg.append("text").attr("class", "soft").attr("transform", `translate(12,${(top + bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(yLabel);
+  /* The scale. */
+  for (let i = 0; i < 60; i++) svg.append("rect").attr("x", left + i * 3).attr("y", height - 26).attr("width", 3.2).attr("height", 10).attr("fill", d3.interpolateViridis(0.08 + 0.9 * i / 59));
+  svg.append("text").attr("class", "soft").attr("x", left).attr("y", height - 4).text(`${format(low)}`);
+  svg.append("text").attr("class", "soft").attr("x", left + 186).attr("y", height - 16).text(`${format(high)} ${unit}${log ? " (by logarithm)" : ""}`);
+  addCursor(drawing, () => items);
+}
+
+/* Rows of hits and misses, each a list of 0 and 1; runs of the same are one piece. */
+function stripChart(frame, { rows, labels, describe }) {
+  const height = 20 + rows.length * 20 + 22;
+  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${rows.length} passes as strips of hits and misses`);
+  const { svg, width } = drawing;
+  const left = 66, count = d3.max(rows, (r) => r.length), scale = (width - left - 70) / count;
+  const items = [];
+  rows.forEach((row, i) => {
+    const top = 10 + i * 20;
+    svg.append("text").attr("class", "soft").attr("x", left - 6).attr("y", top + 12).attr("text-anchor", "end").text(labels[i]);
+    svg.append("rect").attr("x", left).attr("y", top).attr("width", row.length * scale).attr("height", 15).attr("fill", "var(--grid)");
+    let begin = 0;
+    for (let j = 1; j <= row.length; j++) {
+      if (j < row.length && row[j] === row[begin]) continue;
+      if (row[begin]) svg.append("rect").attr("class", "miss").attr("x", left + begin * scale).attr("y", top).attr("width", Math.max(0.6, (j - begin) * scale)).attr("height", 15).attr("fill", colour(1));
+      items.push({ x: left + (begin + j) / 2 * scale, y: top, lines: describe(i, begin, j - 1, row[begin]), box: [left + begin * scale, top, (j - begin) * scale, 15] });
+      begin = j;
+    }
+    const misses = d3.sum(row);
+    svg.append("text").attr("class", "soft").attr("x", left + row.length * scale + 6).attr("y", top + 12).text(`${misses} miss${misses === 1 ? "" : "es"}`);
+  });
+  svg.append("text").attr("class", "soft").attr("x", left).attr("y", height - 6).text("line 1");
+  svg.append("text").attr("class", "soft").attr("x", left + count * scale).attr("y", height - 6).attr("text-anchor", "end").text(`line ${count}`);
+  addCursor(drawing, () => items);
+}
+
+/* Small columns of one value each, as small multiples: [{title, values, lines(i)}]. */
+function columnMultiples(frame, { multiples, xLabel, yLabel, top = 1 }) {
+  const outer = frame.body.clientWidth || 640, across = Math.max(1, Math.min(multiples.length, Math.floor(outer / 260)));
+  const each = outer / across, down = Math.ceil(multiples.length / across), rowHeight = 130;
+  const drawing = addDrawing(frame, down * rowHeight, `${frame.node.querySelector("h3").textContent}: ${multiples.length} small charts, ${yLabel} by ${xLabel}`);
+  const { svg, width } = drawing;
+  const items = [];
+  multiples.forEach((m, i) => {
+    const left = (i % across) * each + 34, base = Math.floor(i / across) * rowHeight + 100, room = Math.min(each, width) - 50;
+    const y = d3.scaleLinear().domain([0, top]).range([base, base - 76]);
+    svg.append("text").attr("x", left).attr("y", base - 84).text(cut(m.title, 34));
+    svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`).call(d3.axisLeft(y).ticks(3));
+    const step = room / m.values.length;
+    m.values.forEach((v, j) => {
+      svg.append("rect").attr("class", "bar").attr("x", left + j * step + 0.5).attr("y", y(v)).attr("width", Math.max(1, step - 1)).attr("height", Math.max(0.5, base - y(v))).attr("fill", colour(i));
+      items.push({ x: left + (j + 0.5) * step, y: y(v), lines: m.lines(j), box: [left + j * step, base - 76, step, 76] });
+    });
+    svg.append("line").attr("x1", left).attr("x2", left + room).attr("y1", base).attr("y2", base).attr("stroke", "var(--line)");
+    svg.append("text").attr("class", "soft").attr("x", left).attr("y", base + 14).text(`${xLabel} 0`);
+    svg.append("text").attr("class", "soft").attr("x", left + room).attr("y", base + 14).attr("text-anchor", "end").text(m.values.length - 1);
+  });
+  addCursor(drawing, () => items);
+}

@@ -1,0 +1,252 @@
+/* A description drawn: one SM and the chip, both to scale, and what it says of latency, bandwidth and structure. */
+
+/* Every figure of an element that is worth a hover, as lines. */
+function elementLines(gpu, element) {
+  const lines = [titleOf(element)];
+  for (const name of ["size_bytes", "latency_cycles", "far_latency_cycles", "read_bytes_per_s", "write_bytes_per_s", "line_bytes", "sets", "ways", "policy"]) {
+    const figure = figureOf(gpu, element, name);
+    if (figure) lines.push(...evidenceLines(name, figure).slice(0, name === "size_bytes" || name === "latency_cycles" ? 4 : 1));
+  }
+  const unknown = gpu.elements[element] && gpu.elements[element].unknown;
+  if (unknown && unknown.size_bytes) lines.push(`size not known: ${cut(unknown.size_bytes, 160)}`);
+  return lines;
+}
+
+function brief(gpu, element) {
+  const parts = [], cycles = valueOf(gpu, element, "latency_cycles"), read = valueOf(gpu, element, "read_bytes_per_s"), sure = (figureOf(gpu, element, "size_bytes") || {}).confidence;
+  const pace = valueOf(gpu, element, "cycles_per_instruction");
+  if (typeof cycles === "number") parts.push(`${number(cycles)} cycles`);
+  if (typeof pace === "number") parts.push(`${number(pace)} cycles/instr.`);
+  if (typeof read === "number") parts.push(rate(read));
+  if (typeof sure === "number") parts.push(`conf. ${number(sure, 2)}`);
+  return parts.join(" · ");
+}
+
+const FILLS = { l1: "cache", texture: "cache", readonly: "cache", shared: "shared", constant_l1: "constant", constant_l15: "constant",
+  instruction_l0: "code", instruction_l1: "code", instruction_l15: "code", registers: "register" };
+
+function sharesWithL1(gpu, element) {
+  const list = valueOf(gpu, element, "shared_with");
+  return Array.isArray(list) && list.includes("l1");
+}
+
+/* How shared memory and L1 can divide what they have in common: [{shared, l1}]. */
+function divisions(gpu) {
+  const carveouts = valueOf(gpu, "shared", "carveout_bytes"), sizes = valueOf(gpu, "l1", "carveout_size_bytes");
+  const l1 = valueOf(gpu, "l1", "size_bytes"), least = valueOf(gpu, "l1", "default_size_bytes"), shared = valueOf(gpu, "shared", "size_bytes");
+  if (Array.isArray(carveouts) && Array.isArray(sizes) && carveouts.length === sizes.length) return carveouts.map((c, i) => ({ shared: c, l1: sizes[i] }));
+  const smallest = Array.isArray(carveouts) && carveouts.length ? Math.min(...carveouts) : 0;
+  if (typeof l1 === "number" && typeof least === "number" && typeof shared === "number" && least < l1) return [{ shared: smallest, l1 }, { shared, l1: least }];
+  return [];
+}
+
+/* One SM: boxes whose width is their size. */
+function drawSm(grid, gpu) {
+  const splits = divisions(gpu);
+  const rows = [];
+  const unified = splits.length > 0;
+  if (unified) rows.push({ unified: true });
+  else for (const name of ["l1", "shared"]) if (gpu.elements[name]) rows.push({ elements: [name] });
+  if (gpu.elements.registers) rows.push({ elements: ["registers"] });
+  const apart = ["texture", "readonly"].filter((name) => gpu.elements[name] && !sharesWithL1(gpu, name));
+  if (apart.length) rows.push({ elements: apart });
+  const code = ["instruction_l1", "instruction_l15", "instruction_l0"].filter((name) => gpu.elements[name]);
+  if (code.length) rows.push({ elements: code });
+  const constants = ["constant_l15", "constant_l1"].filter((name) => gpu.elements[name]);
+  if (constants.length) rows.push({ elements: constants });
+  if (!rows.length) return;
+  const names = ["l1", "texture", "readonly", "shared", "registers", ...code, ...constants].filter((n) => gpu.elements[n]);
+  const columns = ["element", "size_bytes", "latency_cycles", "latency_ns", "read_bytes_per_s", "write_bytes_per_s", "line_bytes", "per_sm", "confidence", "source"];
+  const table = names.map((n) => [n, ...columns.slice(1, 8).map((c) => valueOf(gpu, n, c)), (figureOf(gpu, n, "size_bytes") || {}).confidence, (figureOf(gpu, n, "size_bytes") || {}).source]);
+  const frame = addFigure(grid, { title: "One SM, to scale", note: "The width of a box is its size. Hover, or step with the arrow keys, for how a figure was got.", columns, rows: table, wide: true, name: "sm" });
+  const total = unified ? Math.max(...splits.map((s) => s.shared + s.l1)) : 0;
+  const sizes = rows.map((r) => r.unified ? total : d3.sum(r.elements, (n) => valueOf(gpu, n, "size_bytes") || 0));
+  const rowHeight = 66, height = 34 + rows.length * rowHeight;
+  const sms = valueOf(gpu, "device", "sms");
+  let at = 0;
+  const drawing = addDrawing(frame, height, "The memories of one SM, each as wide as it is large");
+  const { svg, width } = drawing;
+  const scale = (width - 36) / Math.max(...sizes, 1);
+  svg.append("rect").attr("class", "box").attr("x", 1).attr("y", 1).attr("width", width - 2).attr("height", height - 2).attr("rx", 6).attr("fill", "none");
+  svg.append("text").attr("x", 14).attr("y", 19).style("font-weight", 600).text(`SM${sms ? ` ×${number(sms)}` : ""}`);
+  const layer = svg.append("g");
+  let items = [];
+  function box(x, y, w, element, label, detail, dashed) {
+    layer.append("rect").attr("class", "box memory").attr("x", x).attr("y", y).attr("width", Math.max(2, w)).attr("height", 40).attr("fill", `var(--fill-${FILLS[element] || "cache"})`).attr("stroke-dasharray", dashed ? "4 3" : null);
+    const inside = w > 7 * label.length, tx = inside ? x + 8 : x + Math.max(2, w) + 6;
+    layer.append("text").attr("x", tx).attr("y", y + 17).text(label);
+    layer.append("text").attr("class", "soft").attr("x", tx).attr("y", y + 33).text(detail);
+    items.push({ x: x + Math.min(w, 200) / 2, y, lines: elementLines(gpu, element), box: [x, y, Math.max(8, w), 40] });
+    return inside ? 0 : 6.8 * Math.max(label.length, detail.length) + 14;
+  }
+  function draw() {
+    layer.selectAll("*").remove();
+    items = [];
+    rows.forEach((row, i) => {
+      const y = 28 + i * rowHeight;
+      let x = 18;
+      if (row.unified) {
+        const split = splits[at];
+        const with_l1 = ["texture", "readonly"].filter((n) => sharesWithL1(gpu, n)).map((n) => ({ texture: "texture", readonly: "read-only" })[n]);
+        if (split.shared > 0) box(x, y, split.shared * scale, "shared", `Shared memory ${bytes(split.shared)}`, brief(gpu, "shared"));
+        box(x + split.shared * scale, y, split.l1 * scale, "l1", `L1${with_l1.length ? ` + ${with_l1.join(" + ")}` : ""} ${bytes(split.l1)}`, brief(gpu, "l1"));
+        return;
+      }
+      for (const name of row.elements) {
+        const size = valueOf(gpu, name, "size_bytes"), known = typeof size === "number", w = known ? size * scale : 40;
+        const beside = box(x, y, w, name, `${titleOf(name)} ${known ? bytes(size) : "size ?"}`, brief(gpu, name), !known);
+        x += Math.max(w, 2) + beside + 16;
+      }
+    });
+  }
+  if (splits.length > 1) {
+    const range = el("input", { type: "range", min: "0", max: String(splits.length - 1), value: "0", step: "1", "aria-label": "Carve-out: shared memory against L1" });
+    const said = el("span", { class: "note" });
+    const tell = () => { said.textContent = ` shared ${bytes(splits[at].shared)}, L1 ${bytes(splits[at].l1)}`; range.setAttribute("aria-valuetext", said.textContent); };
+    range.addEventListener("input", () => { at = Number(range.value); tell(); draw(); });
+    tell();
+    frame.body.prepend(el("label", { class: "note" }, "Carve-out ", range, said));
+  }
+  draw();
+  addCursor(drawing, () => items);
+}
+
+/* The chip: an SM's L1 and shared memory as a tile, the L2 in its partitions, all areas on one scale; memory only hinted at. */
+function drawChip(grid, gpu) {
+  const sms = valueOf(gpu, "device", "sms"), l2 = valueOf(gpu, "l2", "size_bytes");
+  if (typeof sms !== "number" || sms < 1 || sms > 4096 || typeof l2 !== "number") return;
+  const splits = divisions(gpu), l1 = valueOf(gpu, "l1", "size_bytes", 0), shared = valueOf(gpu, "shared", "size_bytes", 0);
+  const each = splits.length ? splits[0].shared + splits[0].l1 : l1 + shared;
+  if (!(each > 0)) return;
+  const parts = Math.max(1, Math.min(16, valueOf(gpu, "l2", "partitions", 1)));
+  const latency = valueOf(gpu, "l2", "latency_by_sm_cycles"), near = valueOf(gpu, "l2", "partition_by_sm");
+  const timed = Array.isArray(latency) && latency.length === sms, sided = Array.isArray(near) && near.length === sms && parts > 1;
+  const memory = valueOf(gpu, "memory", "size_bytes");
+  const rows = d3.range(sms).map((i) => [i, timed ? latency[i] : null, sided ? near[i] : null]);
+  const frame = addFigure(grid, { title: "The chip, to scale", wide: true, name: "chip", columns: ["sm", "l2_latency_cycles", "partition"], rows,
+    note: `Areas are sizes: a tile is the ${bytes(each)} of L1 and shared memory of an SM${timed ? ", its colour how far the L2 is from it" : ""}. Device memory is not to scale.` });
+  const width = Math.max(320, frame.body.clientWidth || 640), inner = width - 28;
+  const side = Math.sqrt((inner * 250) / (sms + l2 / each));
+  const groups = sided ? d3.range(parts).map((p) => d3.range(sms).filter((i) => near[i] === p)) : [d3.range(sms)];
+  const groupWidth = inner / groups.length - (groups.length > 1 ? 6 : 0);
+  const across = Math.max(1, Math.floor(groupWidth / side)), tileRows = Math.max(...groups.map((g) => Math.ceil(g.length / across)));
+  const l2Top = 40 + tileRows * side + 14, l2Height = ((l2 / parts / each) * side * side) / (inner / parts - 6), memoryTop = l2Top + l2Height + 14;
+  const height = memoryTop + (memory ? 58 : 0);
+  const drawing = addDrawing(frame, Math.ceil(height), `The chip: ${sms} SMs, an L2 of ${bytes(l2)} in ${parts} part${parts > 1 ? "s" : ""}`);
+  const { svg } = drawing;
+  svg.append("rect").attr("class", "box").attr("x", 1).attr("y", 1).attr("width", width - 2).attr("height", memoryTop - 4).attr("rx", 6).attr("fill", "none");
+  svg.append("text").attr("x", 14).attr("y", 22).style("font-weight", 600).text(`${sms} SMs`);
+  const items = [];
+  const shade = timed ? d3.scaleSequential(d3.interpolateViridis).domain(d3.extent(latency)) : null;
+  groups.forEach((group, g) => group.forEach((sm, i) => {
+    const x = 14 + g * (groupWidth + 6) + (i % across) * side, y = 34 + Math.floor(i / across) * side;
+    svg.append("rect").attr("class", "tile").attr("x", x).attr("y", y).attr("width", side - 2).attr("height", side - 2).attr("rx", 2).attr("fill", timed ? shade(latency[sm]) : "var(--fill-cache)").attr("stroke", "var(--line)");
+    const lines = [`SM ${sm}`, `${bytes(each)} of L1 and shared memory`];
+    if (timed) lines.push(`L2 hit ${number(latency[sm])} cycles`);
+    if (sided) lines.push(`near partition ${near[sm]}`);
+    items.push({ x: x + side / 2, y, lines, box: [x, y, side - 2, side - 2] });
+  }));
+  if (timed) {
+    const [low, high] = d3.extent(latency), left = width - 340;
+    for (let i = 0; i < 40; i++) svg.append("rect").attr("x", left + i * 3).attr("y", 12).attr("width", 3.2).attr("height", 10).attr("fill", shade(low + ((high - low) * i) / 39));
+    svg.append("text").attr("class", "soft").attr("x", left - 6).attr("y", 21).attr("text-anchor", "end").text(`L2 hit ${number(low)}`);
+    svg.append("text").attr("class", "soft").attr("x", left + 126).attr("y", 21).text(`${number(high)} cycles`);
+  }
+  for (let p = 0; p < parts; p++) {
+    const w = inner / parts - 6, x = 14 + p * (w + 6);
+    svg.append("rect").attr("class", "box memory").attr("x", x).attr("y", l2Top).attr("width", w).attr("height", l2Height).attr("fill", "var(--fill-l2)");
+    svg.append("text").attr("x", x + 10).attr("y", l2Top + 20).text(parts > 1 ? `L2 partition ${p}, ${bytes(l2 / parts)}` : `L2 ${bytes(l2)}`);
+    if (p === 0) svg.append("text").attr("class", "soft").attr("x", x + 10).attr("y", l2Top + 37).text(brief(gpu, "l2"));
+    const far = valueOf(gpu, "l2", "far_latency_cycles");
+    if (p === 1 && typeof far === "number") svg.append("text").attr("class", "soft").attr("x", x + 10).attr("y", l2Top + 37).text(`from the other side ${number(far)} cycles`);
+    items.push({ x: x + 40, y: l2Top + 10, lines: elementLines(gpu, "l2"), box: [x, l2Top, w, l2Height] });
+  }
+  if (memory) {
+    const zigzag = d3.range(0, width - 2, 14).map((x, i) => `${x + 1},${memoryTop + 48 + (i % 2) * 6}`).join(" L");
+    svg.append("path").attr("class", "box memory").attr("fill", "var(--fill-memory)").attr("d", `M1,${memoryTop} H${width - 1} L${width - 1},${memoryTop + 48} L${zigzag.split(" L").reverse().join(" L")} Z`);
+    svg.append("text").attr("x", 14).attr("y", memoryTop + 18).text(`Device memory ${bytes(memory)}`);
+    svg.append("text").attr("class", "soft").attr("x", 14).attr("y", memoryTop + 35).text(`${brief(gpu, "memory")} · to scale, as wide as this, it would be ${number(Math.round((memory / each) * side * side / inner), 3)} pixels high`);
+    items.push({ x: 60, y: memoryTop, lines: elementLines(gpu, "memory"), box: [1, memoryTop, width - 2, 46] });
+  }
+  addCursor(drawing, () => items);
+}
+
+function latencyBars(grid, gpu) {
+  const rows = [], table = [];
+  for (const name of ORDER) {
+    const figure = figureOf(gpu, name, name.startsWith("tlb_") ? "miss_penalty_cycles" : "latency_cycles");
+    if (!figure || typeof figure.value !== "number" || !(figure.value > 0)) continue;
+    const more = [["far_latency_cycles", "farther"], ["cold_latency_cycles", "with cold TLBs"]]
+      .map(([n, label]) => ({ value: valueOf(gpu, name, n), label })).filter((m) => typeof m.value === "number");
+    const label = name.startsWith("tlb_") ? `${titleOf(name)} miss adds` : titleOf(name);
+    rows.push({ label, value: figure.value, low: figure.low, high: figure.high, more, lines: [label, ...evidenceLines(name.startsWith("tlb_") ? "miss_penalty_cycles" : "latency_cycles", figure)], colour: `var(--c${name.startsWith("tlb_") ? 7 : 0})` });
+    table.push([label, figure.value, figure.low, figure.high, valueOf(gpu, name, "latency_ns"), valueOf(gpu, name, "far_latency_cycles"), figure.confidence, figure.source]);
+  }
+  if (!rows.length) return;
+  rows.sort((a, b) => a.value - b.value);
+  const frame = addFigure(grid, { title: "Latency", note: "Cycles of one dependent load after the other, with intervals; diamonds are farther or cold ones.", columns: ["element", "cycles", "low", "high", "ns", "farther_cycles", "confidence", "source"], rows: table });
+  barChart(frame, { rows, log: true, unit: "cycles" });
+}
+
+function bandwidthBars(grid, gpu) {
+  const rows = [], table = [];
+  const clock = valueOf(gpu, "device", "memory_clock_mhz"), bus = valueOf(gpu, "device", "memory_bus_bits");
+  const stated = valueOf(gpu, "memory", "peak_bytes_per_s");
+  const peak = stated || (clock && bus ? (clock * 1e6 * 2 * bus) / 8 : null);
+  for (const name of ORDER) for (const kind of ["read", "write", "copy"]) {
+    const figure = figureOf(gpu, name, `${kind}_bytes_per_s`);
+    if (!figure || typeof figure.value !== "number" || !(figure.value > 0)) continue;
+    const label = `${titleOf(name)} ${kind}`;
+    rows.push({ label, value: figure.value, low: figure.low, high: figure.high, lines: [label, ...evidenceLines(`${kind}_bytes_per_s`, figure)], colour: colour({ read: 0, write: 1, copy: 2 }[kind]),
+      more: name === "memory" && kind === "read" && peak ? [{ value: peak, label: stated ? "published peak" : "peak, from the memory's clock and the width of its bus" }] : [] });
+    table.push([label, figure.value, figure.low, figure.high, figure.source]);
+  }
+  if (!rows.length) return;
+  const frame = addFigure(grid, { title: "Bandwidth", note: "Bytes a second of all SMs together, the best of several launch shapes; the whisker reaches to the median. The diamond is the memory's peak.", columns: ["element", "bytes_per_s", "low", "high", "source"], rows: table });
+  barChart(frame, { rows, log: true, format: rate });
+}
+
+/* How far each SM is from the L2, 12 SMs a row. */
+function smMap(grid, gpu) {
+  const latency = valueOf(gpu, "l2", "latency_by_sm_cycles"), near = valueOf(gpu, "l2", "partition_by_sm");
+  if (!Array.isArray(latency) || latency.length < 2) return;
+  const across = 12, rows = latency.map((v, i) => [i, v, Array.isArray(near) ? near[i] : null]);
+  const frame = addFigure(grid, { title: "SM to L2 latency", note: "Cycles of an L2 hit, by SM in the order of their numbers.", columns: ["sm", "cycles", "partition"], rows });
+  heatMap(frame, { xs: d3.range(across), ys: d3.range(0, latency.length, across), square: true, unit: "cycles", xLabel: "SM, plus", yLabel: "SM",
+    cells: latency.map((value, i) => ({ x: i % across, y: i - (i % across), value, lines: [`SM ${i}`, `${number(value)} cycles`, ...(Array.isArray(near) ? [`near partition ${near[i]}`] : [])] })) });
+}
+
+function disturbances(grid, gpu) {
+  const multiples = Object.keys(gpu.elements).map((name) => ({ name, values: valueOf(gpu, name, "disturbed_by_warp") })).filter((m) => Array.isArray(m.values) && m.values.length);
+  if (!multiples.length) return;
+  const frame = addFigure(grid, { title: "Who evicts whose lines", wide: multiples.length > 2, name: "disturbance", note: "The share of the first warp's lines that each warp of a block evicts: one cache where all do, several where some do not.",
+    columns: ["element", "warp", "share"], rows: multiples.flatMap((m) => m.values.map((v, i) => [m.name, i, v])) });
+  columnMultiples(frame, { xLabel: "warp", yLabel: "share evicted", multiples: multiples.map((m) => ({ title: `${titleOf(m.name)}: ${number(valueOf(gpu, m.name, "per_sm"))} an SM`, values: m.values, lines: (i) => [titleOf(m.name), `warp ${i}`, `${number(100 * m.values[i], 3)} % of the lines evicted`] })) });
+}
+
+/* Mei and Chu's patterns P1 to P6. */
+function spectrum(grid, gpu) {
+  const meaning = { P1: "in the cache, page in the first TLB", P2: "in the cache, page in the second TLB", P3: "in the cache, page in no TLB", P4: "not in the cache, page in the first TLB", P5: "not in the cache, page in no TLB", P6: "the same, and another page table" };
+  for (const name of ["l1", "l2"]) {
+    const patterns = valueOf(gpu, name, "spectrum_patterns"), cycles = valueOf(gpu, name, "spectrum_cycles");
+    if (!Array.isArray(patterns) || !Array.isArray(cycles) || patterns.length !== cycles.length || !cycles.length) continue;
+    const frame = addFigure(grid, { title: `Latency spectrum, loads ${name === "l1" ? "through L1" : "of L2"}`, name: `spectrum-${name}`, note: "Each kind of hit and miss of caches and TLBs that there is.", columns: ["pattern", "cycles", "meaning"], rows: patterns.map((p, i) => [p, cycles[i], meaning[p]]) });
+    barChart(frame, { unit: "cycles", rows: patterns.map((p, i) => ({ label: p, value: cycles[i], lines: [`${p}: ${number(cycles[i])} cycles`, meaning[p] || ""] })) });
+  }
+}
+
+function carveouts(grid, gpu) {
+  const splits = divisions(gpu);
+  if (splits.length < 3) return;
+  const frame = addFigure(grid, { title: "What each carve-out leaves of L1", name: "carveout", columns: ["shared_bytes", "l1_bytes"], rows: splits.map((s) => [s.shared, s.l1]) });
+  xyChart(frame, { xLabel: "shared memory of an SM", yLabel: "L1", xFormat: bytes, yFormat: bytes, height: 300, series: [{ name: "L1", points: splits.map((s) => ({ x: s.shared, y: s.l1 })) }] });
+}
+
+function overflows(grid, gpu) {
+  for (const name of ["tlb_l1", "tlb_l2", "tlb_l3"]) {
+    const pages = valueOf(gpu, name, "overflow_pages"), missed = valueOf(gpu, name, "overflow_missed");
+    if (!Array.isArray(pages) || !Array.isArray(missed) || pages.length !== missed.length || pages.length < 2) continue;
+    const frame = addFigure(grid, { title: `${titleOf(name)}: pages that miss`, name: `overflow-${name}`, note: "Walks over so many pages, and how many of them miss.", columns: ["pages", "missed"], rows: pages.map((p, i) => [p, missed[i]]) });
+    xyChart(frame, { xLabel: "pages walked over", yLabel: "pages that miss", height: 300, series: [{ name: titleOf(name), points: pages.map((p, i) => ({ x: p, y: missed[i] })) }] });
+  }
+}

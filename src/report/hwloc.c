@@ -1,0 +1,314 @@
+/* The description as hwloc's XML (format 2.0), for lstopo, hwloc-ls, hwloc-calc and whatever else
+ * loads such files. hwloc thinks in CPUs, so a GPU becomes a machine of its own:
+ *
+ *   Machine ─ NUMANode: device memory
+ *    └ Package: the GPU
+ *       └ L2Cache ─ Misc: its partitions
+ *          └ L1Cache, of each SM
+ *             └ L1iCache
+ *                └ Core: the SM ─ Misc: its other memories
+ *                   └ PU
+ *
+ * Which SMs are near which partition is not in a description, so partitions are no levels of the
+ * tree: an object in hwloc must say which PUs are below it, Misc objects alone need not. Where
+ * hwloc has no field for a figure it is an info of the object, under the name that it has in the
+ * description. */
+#include "report/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_SMS = 65536 };
+
+struct tree {
+    const struct fth_gpu *gpu;
+    struct fth_buffer *out;
+    size_t sms;
+    unsigned depth; /* of the object that is open */
+    size_t objects; /* so far: hwloc wants them numbered */
+};
+
+/* Text for an attribute of XML; what XML 1.0 has no place for becomes '?'. */
+static void put_escaped(struct fth_buffer *out, const char *text)
+{
+    struct fth_buffer clean = {0};
+    fth_text_append(&clean, text, 4096, "...");
+    for (const char *at = clean.data ? clean.data : ""; *at; at++) {
+        switch (*at) {
+        case '&': fth_buffer_text(out, "&amp;"); break;
+        case '<': fth_buffer_text(out, "&lt;"); break;
+        case '>': fth_buffer_text(out, "&gt;"); break;
+        case '"': fth_buffer_text(out, "&quot;"); break;
+        default: fth_buffer_append(out, at, 1);
+        }
+    }
+    out->failed = out->failed || clean.failed;
+    fth_buffer_fini(&clean);
+}
+
+static void put_attribute(struct tree *tree, const char *name, const char *value)
+{
+    fth_buffer_format(tree->out, " %s=\"", name);
+    put_escaped(tree->out, value);
+    fth_buffer_text(tree->out, "\"");
+}
+
+static void put_number(struct tree *tree, const char *name, double number)
+{
+    char text[40];
+    if (!isnan(number))
+        put_attribute(tree, name, fth_number_format(number, text, sizeof text));
+}
+
+/* The PUs from `first` on, 32 bits a word, the highest word first. */
+static void put_set(struct tree *tree, const char *name, size_t first, size_t count)
+{
+    fth_buffer_format(tree->out, " %s=\"", name);
+    for (size_t word = (first + count + 31) / 32; word-- > 0;) {
+        uint32_t bits = 0;
+        for (size_t bit = 0; bit < 32; bit++)
+            if (word * 32 + bit >= first && word * 32 + bit < first + count)
+                bits |= UINT32_C(1) << bit;
+        fth_buffer_format(tree->out, "0x%08x%s", (unsigned)bits, word ? "," : "");
+    }
+    fth_buffer_text(tree->out, "\"");
+}
+
+static void indent(struct tree *tree)
+{
+    fth_buffer_repeat(tree->out, "  ", tree->depth);
+}
+
+/* Begins an object over some PUs (0 of them: a Misc one, which has none) and leaves its tag open
+ * for attributes. */
+static void begin(struct tree *tree, const char *type, const char *subtype, size_t first,
+                  size_t count)
+{
+    tree->depth++;
+    indent(tree);
+    fth_buffer_format(tree->out, "<object type=\"%s\"", type);
+    if (subtype)
+        put_attribute(tree, "subtype", subtype);
+    if (count) {
+        put_set(tree, "cpuset", first, count);
+        put_set(tree, "complete_cpuset", first, count);
+        fth_buffer_text(tree->out, " nodeset=\"0x00000001\" complete_nodeset=\"0x00000001\"");
+    }
+    put_number(tree, "gp_index", (double)++tree->objects);
+}
+
+static void end_tag(struct tree *tree)
+{
+    fth_buffer_text(tree->out, ">\n");
+}
+
+static void end(struct tree *tree)
+{
+    indent(tree);
+    fth_buffer_text(tree->out, "</object>\n");
+    tree->depth--;
+}
+
+static void put_info(struct tree *tree, const char *name, const char *value)
+{
+    fth_buffer_repeat(tree->out, "  ", tree->depth + 1);
+    fth_buffer_text(tree->out, "<info");
+    put_attribute(tree, "name", name);
+    put_attribute(tree, "value", value);
+    fth_buffer_text(tree->out, "/>\n");
+}
+
+/* The figures of an element, those of a list of names that it has; `prefix` in front. */
+static void put_figures(struct tree *tree, const char *section, const char *prefix,
+                        const char *const *names)
+{
+    for (; *names; names++) {
+        const struct fth_attribute *attribute = fth_gpu_attribute(tree->gpu, section, *names);
+        char name[96], number[40];
+        if (!attribute || (attribute->kind != FTH_NUMBER && attribute->kind != FTH_TEXT))
+            continue;
+        snprintf(name, sizeof name, "%s%s", prefix, *names);
+        put_info(tree, name,
+                 attribute->kind == FTH_TEXT
+                     ? attribute->text
+                     : fth_number_format(attribute->number, number, sizeof number));
+    }
+}
+
+static const char *const figures[] = {"size_bytes",
+                                      "line_bytes",
+                                      "sector_bytes",
+                                      "per_sm",
+                                      "latency_cycles",
+                                      "latency_ns",
+                                      "far_latency_cycles",
+                                      "cold_latency_cycles",
+                                      "cycles_per_instruction",
+                                      "read_bytes_per_s",
+                                      "write_bytes_per_s",
+                                      "copy_bytes_per_s",
+                                      "policy",
+                                      "partitions",
+                                      "page_bytes",
+                                      "entries",
+                                      "reach_bytes",
+                                      "miss_penalty_cycles",
+                                      NULL};
+
+/* A cache as hwloc has them; false, and nothing, where its size is not known. */
+static bool begin_cache(struct tree *tree, const char *element, const char *type, int depth,
+                        int kind, size_t first, size_t count)
+{
+    double size = fth_gpu_number(tree->gpu, element, "size_bytes", NAN);
+    if (isnan(size))
+        return false;
+    begin(tree, type, NULL, first, count);
+    put_number(tree, "cache_size", size);
+    put_number(tree, "depth", depth);
+    put_number(tree, "cache_linesize", fth_gpu_number(tree->gpu, element, "line_bytes", 0));
+    put_number(tree, "cache_associativity", fth_gpu_number(tree->gpu, element, "ways", 0));
+    put_number(tree, "cache_type", kind);
+    end_tag(tree);
+    put_figures(tree, element, "", figures);
+    return true;
+}
+
+static bool shares_with_l1(const struct fth_gpu *gpu, const char *element)
+{
+    const struct fth_attribute *with = fth_gpu_attribute(gpu, element, "shared_with");
+    for (size_t i = 0; with && i < with->count; i++)
+        if (strcmp(with->texts[i], "l1") == 0)
+            return true;
+    return false;
+}
+
+/* A memory of an SM that hwloc has no object for: its title, its size and what is known of it. */
+static void put_misc(struct tree *tree, const char *element)
+{
+    const struct fth_element_def *def = fth_schema_element(element);
+    const double size = fth_gpu_number(tree->gpu, element, "size_bytes", NAN);
+    char name[96], bytes[40];
+    if (!fth_gpu_find_section(tree->gpu, element) || !def)
+        return;
+    snprintf(name, sizeof name, "%s%s%s", def->title, isnan(size) ? "" : " ",
+             isnan(size) ? "" : fth_size_format(size, bytes, sizeof bytes));
+    begin(tree, "Misc", element, 0, 0);
+    put_attribute(tree, "name", name);
+    end_tag(tree);
+    put_figures(tree, element, "", figures);
+    end(tree);
+}
+
+static void put_sm(struct tree *tree, size_t sm)
+{
+    static const char *const others[] = {"shared",         "texture",        "readonly",
+                                         "constant_l1",    "constant_l15",   "instruction_l0",
+                                         "instruction_l1", "instruction_l15"};
+    const bool l1 = begin_cache(tree, "l1", "L1Cache", 1, 1, sm, 1);
+    const bool code = begin_cache(tree, "instruction_l1", "L1iCache", 1, 2, sm, 1);
+    begin(tree, "Core", "SM", sm, 1);
+    put_number(tree, "os_index", (double)sm);
+    end_tag(tree);
+    for (size_t i = 0; i < FTH_COUNT(others); i++) {
+        bool shown = (l1 && shares_with_l1(tree->gpu, others[i])) ||
+                     (code && strcmp(others[i], "instruction_l1") == 0);
+        if (!shown)
+            put_misc(tree, others[i]);
+    }
+    begin(tree, "PU", NULL, sm, 1);
+    put_number(tree, "os_index", (double)sm);
+    end_tag(tree);
+    end(tree);
+    end(tree);
+    if (code)
+        end(tree);
+    if (l1)
+        end(tree);
+}
+
+static void put_memory(struct tree *tree)
+{
+    begin(tree, "NUMANode", NULL, 0, tree->sms);
+    put_number(tree, "os_index", 0);
+    put_number(tree, "local_memory", fth_gpu_number(tree->gpu, "memory", "size_bytes", 0));
+    end_tag(tree);
+    put_figures(tree, "memory", "", figures);
+    end(tree);
+}
+
+/* hwloc wants what an object holds before the Misc objects beside it. */
+static void put_partitions(struct tree *tree)
+{
+    const double size = fth_gpu_number(tree->gpu, "l2", "size_bytes", NAN);
+    const double partitions = fth_gpu_number(tree->gpu, "l2", "partitions", 1);
+    for (size_t i = 0; partitions > 1 && partitions <= 64 && i < (size_t)partitions; i++) {
+        char name[64], bytes[40], number[40];
+        snprintf(name, sizeof name, "L2 partition %zu %s", i,
+                 fth_size_format(size / partitions, bytes, sizeof bytes));
+        begin(tree, "Misc", "l2 partition", 0, 0);
+        put_attribute(tree, "name", name);
+        end_tag(tree);
+        put_info(tree, "size_bytes", fth_number_format(size / partitions, number, sizeof number));
+        end(tree);
+    }
+}
+
+static void put_package(struct tree *tree)
+{
+    static const char *const facts[] = {"name",      "vendor", "architecture", "compute_capability",
+                                        "clock_mhz", "driver", "uuid",         "pci_bus",
+                                        "backend",   NULL};
+    static const char *const beyond[] = {"cluster_shared", "tlb_l1", "tlb_l2", "tlb_l3"};
+    begin(tree, "Package", "GPU", 0, tree->sms);
+    put_number(tree, "os_index", 0);
+    end_tag(tree);
+    put_figures(tree, "device", "GPU", facts);
+    for (size_t i = 0; i < FTH_COUNT(beyond); i++) {
+        char prefix[40];
+        snprintf(prefix, sizeof prefix, "%s.", beyond[i]);
+        put_figures(tree, beyond[i], prefix, figures);
+    }
+    const bool l2 = begin_cache(tree, "l2", "L2Cache", 2, 0, 0, tree->sms);
+    for (size_t sm = 0; sm < tree->sms; sm++)
+        put_sm(tree, sm);
+    if (l2) {
+        put_partitions(tree);
+        end(tree);
+    }
+    end(tree);
+}
+
+static enum fth_status write_gpu(const struct fth_gpu *gpu,
+                                 const struct fth_report_options *options, struct fth_buffer *out,
+                                 struct fth_error *error)
+{
+    (void)options;
+    const double sms = fth_gpu_number(gpu, "device", "sms", NAN);
+    if (isnan(sms) || sms > MOST_SMS)
+        return fth_fail(error, FTH_INVALID, "write hwloc XML", NULL,
+                        isnan(sms) ? "the description does not say how many SMs there are"
+                                   : "more SMs than hwloc's sets are written for");
+    struct tree tree = {.gpu = gpu, .out = out, .sms = (size_t)sms};
+    fth_buffer_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                         "<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+                         "<topology version=\"2.0\">\n");
+    begin(&tree, "Machine", NULL, 0, tree.sms);
+    put_number(&tree, "os_index", 0);
+    put_set(&tree, "allowed_cpuset", 0, tree.sms);
+    fth_buffer_text(out, " allowed_nodeset=\"0x00000001\"");
+    end_tag(&tree);
+    put_info(&tree, "Backend", "fathom");
+    put_memory(&tree);
+    put_package(&tree);
+    end(&tree);
+    fth_buffer_text(out, "  <support name=\"discovery.pu\"/>\n"
+                         "  <support name=\"discovery.numa\"/>\n"
+                         "  <support name=\"discovery.numa_memory\"/>\n"
+                         "  <support name=\"custom.exported_support\"/>\n"
+                         "</topology>\n");
+    return FTH_OK;
+}
+
+const struct fth_report_writer fth_report_hwloc = {
+    "hwloc", "XML that lstopo and the other tools of hwloc load", write_gpu, NULL};

@@ -1,0 +1,287 @@
+/* What a reader of a report sees and does: charts that are there and are not empty, hover, keys, zoom down to samples, CSV, themes,
+   print; and that no text of a document, however hostile, becomes markup or code. Prints TAP. */
+"use strict";
+const assert = require("assert");
+const { execFileSync } = require("child_process");
+const fs = require("fs");
+const path = require("path");
+const { chromium } = require("playwright-core");
+
+const root = path.resolve(__dirname, "../.."), work = process.env.WORK, fathom = process.env.FATHOM;
+const data = (name) => path.join(__dirname, "data", name);
+const tests = [];
+const test = (name, body) => tests.push({ name, body });
+
+function report(name, ...files) {
+  const file = path.join(work, `${name}.html`);
+  execFileSync(fathom, ["report", ...files, "-o", file], { stdio: ["ignore", "inherit", "ignore"] });
+  return file;
+}
+
+/* Opens a page; whatever it complains of, or asks the network for, is kept. */
+async function open(browser, file, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(10000);
+  page.faults = [];
+  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) page.faults.push(message.text()); });
+  page.on("pageerror", (error) => page.faults.push(error.stack));
+  page.on("dialog", (dialog) => { page.faults.push(`dialog ${dialog.message()}`); dialog.dismiss(); });
+  page.on("request", (request) => { if (!/^(file|blob|data):/.test(request.url())) page.faults.push(`request ${request.url()}`); });
+  await page.goto(`file://${file}`);
+  return page;
+}
+
+/* Marks drawn in a chart: what has a size and is seen. */
+const marks = (page, id) => page.evaluate((chart) => [...document.querySelectorAll(`#${chart} svg :is(rect, circle, path, line)`)].filter((node) => {
+  const box = node.getBoundingClientRect();
+  return box.width + box.height > 0;
+}).length, id);
+
+async function present(page, ids) {
+  for (const [id, least] of Object.entries(ids)) {
+    const count = await marks(page, `chart-${id}`);
+    assert.ok(count >= least, `chart-${id} has ${count} marks, not ${least}`);
+  }
+}
+
+const tipOf = (page) => page.evaluate(() => document.getElementById("tip").hidden ? "" : document.getElementById("tip").innerText);
+
+async function hover(page, what) {
+  await what.scrollIntoViewIfNeeded();
+  const box = await what.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+}
+
+test("the H200's report is there, complete and small", async ({ h200, h200File }) => {
+  await present(h200, { sm: 6, chip: 130, latency: 12, bandwidth: 16, "sm-to-l2-latency": 132, disturbance: 120, carveout: 9, "footprint-ca": 100, "footprint-cg-pages": 100, "footprint-constant": 30, "footprint-code": 60 });
+  assert.ok(fs.statSync(h200File).size < 2e6, `${fs.statSync(h200File).size} bytes`);
+  assert.strictEqual(await h200.textContent("#title"), "NVIDIA H200");
+  assert.deepStrictEqual(h200.faults, []);
+});
+
+test("nothing is wider than the window, which may be small", async ({ browser, h200File }) => {
+  for (const width of [1280, 380]) {
+    const page = await open(browser, h200File, { viewport: { width, height: 800 } });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= width, `${wide} of ${width}`);
+    assert.deepStrictEqual(page.faults, []);
+    await page.context().close();
+  }
+});
+
+test("hovering tells how a figure was got", async ({ h200 }) => {
+  await hover(h200, h200.locator("#chart-latency svg rect.bar").nth(3));
+  const tip = await tipOf(h200);
+  assert.match(tip, /cycles/);
+  assert.match(tip, /measured/);
+  assert.match(tip, /whole passes over two chains/);
+  await hover(h200, h200.locator("#chart-sm svg rect.memory").nth(1));
+  assert.match(await tipOf(h200), /L1 data[^]*241 KiB[^]*without a miss/);
+  await h200.mouse.move(5, 5);
+  assert.strictEqual(await tipOf(h200), "");
+});
+
+test("the keyboard steps through a chart, and it is said", async ({ h200 }) => {
+  await h200.focus("#chart-sm-to-l2-latency svg");
+  await h200.keyboard.press("ArrowRight");
+  await h200.keyboard.press("ArrowRight");
+  assert.match(await tipOf(h200), /SM 1\n/);
+  assert.match(await h200.textContent("#live"), /SM 1\. .*cycles/);
+  await h200.keyboard.press("End");
+  assert.match(await tipOf(h200), /SM 131/);
+  await h200.keyboard.press("Escape");
+  assert.strictEqual(await tipOf(h200), "");
+});
+
+test("zooming goes down to single samples, and back", async ({ h200 }) => {
+  const chart = h200.locator("#chart-footprint-ca"), zoomOf = async () => Number(await chart.locator("svg").getAttribute("data-zoom"));
+  const ticks = () => chart.locator(".axis").first().textContent();
+  const before = await ticks();
+  assert.strictEqual(await chart.locator("circle.sample").count(), 0);
+  /* About the point that was looked at last. */
+  await hover(h200, chart.locator("circle.point").nth(30));
+  for (let i = 0; i < 3; i++) await chart.getByRole("button", { name: "Zoom in" }).click();
+  assert.strictEqual(await zoomOf(), 8);
+  assert.ok(await chart.locator("circle.sample").count() > 50);
+  assert.notStrictEqual(await ticks(), before);
+  await chart.getByRole("button", { name: "Show all of it" }).click();
+  assert.strictEqual(await zoomOf(), 1);
+  assert.strictEqual(await ticks(), before);
+  await chart.locator("svg").focus();
+  await h200.keyboard.press("+");
+  assert.strictEqual(await zoomOf(), 2);
+  await hover(h200, chart.locator("svg"));
+  await h200.mouse.wheel(0, -300);
+  assert.ok(await zoomOf() > 2);
+  await h200.keyboard.press("0");
+  assert.strictEqual(await zoomOf(), 1);
+  await chart.getByRole("button", { name: "Show single samples" }).click();
+  assert.ok(await chart.locator("circle.sample").count() > 1000);
+  await chart.getByRole("button", { name: "Show single samples" }).click();
+});
+
+test("curves can be hidden", async ({ h200 }) => {
+  const chart = h200.locator("#chart-footprint-ca"), before = await chart.locator("circle.point").count();
+  const button = chart.locator(".legend button").first();
+  await button.click();
+  assert.strictEqual(await button.getAttribute("aria-pressed"), "false");
+  assert.ok(await chart.locator("circle.point").count() < before);
+  await button.click();
+  assert.strictEqual(await chart.locator("circle.point").count(), before);
+});
+
+test("the carve-out moves", async ({ h200 }) => {
+  const text = () => h200.locator("#chart-sm svg").textContent(), slider = h200.getByRole("slider");
+  assert.match(await text(), /L1 \+ texture \+ read-only 241 KiB/);
+  await slider.focus();
+  await h200.keyboard.press("End");
+  assert.match(await text(), /Shared memory 228 KiB/);
+  assert.match(await text(), /21 KiB/);
+  await h200.keyboard.press("Home");
+});
+
+test("every chart gives its data, as CSV and as a table", async ({ h200 }) => {
+  const charts = await h200.locator("figure").count();
+  assert.strictEqual(await h200.locator("figure button.csv").count(), charts);
+  const waiting = h200.waitForEvent("download");
+  await h200.locator("#chart-sm-to-l2-latency button.csv").click();
+  const download = await waiting, file = path.join(work, "sm.csv");
+  assert.strictEqual(download.suggestedFilename(), "sm-to-l2-latency.csv");
+  await download.saveAs(file);
+  const lines = fs.readFileSync(file, "utf8").trim().split("\n");
+  assert.strictEqual(lines[0], "sm,cycles,partition");
+  assert.strictEqual(lines.length, 133);
+  assert.strictEqual(lines[1], "0,276.5,");
+  await h200.locator("#chart-sm-to-l2-latency summary").click();
+  assert.strictEqual(await h200.locator("#chart-sm-to-l2-latency tbody tr").count(), 132);
+  await h200.locator("#chart-sm-to-l2-latency summary").click();
+});
+
+test("figures are found by words", async ({ h200 }) => {
+  const rows = h200.locator("#chart-figures-0 tbody tr"), all = await rows.count();
+  await h200.getByRole("searchbox").fill("l2 far latency");
+  assert.strictEqual(await rows.count(), 1);
+  assert.match(await rows.first().innerText(), /457\.4/);
+  await h200.getByRole("searchbox").fill("");
+  assert.strictEqual(await rows.count(), all);
+});
+
+test("who does not see the charts is told what they are", async ({ h200 }) => {
+  const faults = await h200.evaluate(() => {
+    const found = [];
+    for (const svg of document.querySelectorAll("main svg")) if (svg.getAttribute("role") !== "img" || !svg.getAttribute("aria-label")) found.push(`svg of ${svg.closest("figure").id}`);
+    for (const node of document.querySelectorAll("button, input")) if (!(node.textContent.trim() || node.getAttribute("aria-label"))) found.push(node.outerHTML);
+    for (const figure of document.querySelectorAll("figure")) if (!figure.querySelector("figcaption h3").textContent) found.push(figure.id);
+    const ids = [...document.querySelectorAll("[id]")].map((node) => node.id);
+    return found.concat(ids.filter((id, i) => ids.indexOf(id) !== i));
+  });
+  assert.deepStrictEqual(faults, []);
+  assert.strictEqual(await h200.getByRole("heading", { level: 1 }).count(), 1);
+});
+
+/* Relative luminance, by which contrast is measured (WCAG 2). */
+const contrast = (page, selector) => page.evaluate((where) => {
+  const light = (text) => {
+    const [r, g, b] = text.match(/[\d.]+/g).map(Number).map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ink = light(getComputedStyle(document.querySelector(where)).color), paper = light(getComputedStyle(document.body).backgroundColor);
+  return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+}, selector);
+
+test("dark and light, by the system and by hand", async ({ browser, h200, h200File }) => {
+  const paper = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const dark = await open(browser, h200File, { colorScheme: "dark" });
+  assert.notStrictEqual(await paper(dark), await paper(h200));
+  for (const page of [dark, h200]) for (const where of ["h1", "#facts", "nav a", ".note"]) assert.ok(await contrast(page, where) >= 4.5, `contrast of ${where}`);
+  await dark.screenshot({ path: path.join(work, "dark.png") });
+  await dark.click("#theme");
+  assert.strictEqual(await paper(dark), await paper(h200));
+  await dark.context().close();
+});
+
+test("it prints, without its buttons", async ({ browser, h200File }) => {
+  const page = await open(browser, h200File, { colorScheme: "dark" });
+  await page.emulateMedia({ media: "print" });
+  assert.ok(!(await page.locator("nav").isVisible()));
+  assert.ok(!(await page.locator("button.csv").first().isVisible()));
+  assert.strictEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+  assert.ok((await page.pdf()).length > 50000);
+  await page.context().close();
+});
+
+test("benches, dissections, loads and documents of other kinds", async ({ browser }) => {
+  const series = path.join(work, "series.csv"), bench = path.join(work, "bench.json");
+  execFileSync(fathom, ["dissect", "constant_l1", "--device", "sim:gtx560ti", "--series", series, "-o", path.join(work, "dissect.txt")]);
+  execFileSync(fathom, ["bench", "banks", "--device", "sim:rtx2060", "--json", "-o", bench]);
+  const page = await open(browser, report("mixed", data("dissected.json"), data("curves.json"), bench, series, data("model.json"), data("other.json")));
+  await present(page, { "spectrum-l1": 3, "overflow-tlb_l1": 4, chip: 6, roofline: 6, "bench-stream": 3, "bench-stream-sizes": 6, "bench-scaling": 6, "bench-latency": 4, "bench-banks-4": 40, "strip-constant_l1": 10, "model-kernels": 3, "model-lines": 3, "model-profile": 5, "model-curve-l1": 4, "other-runs": 2 });
+  assert.ok(await page.locator("#chart-bench-stream .theory").count() === 1, "STREAM has its theory");
+  assert.match(await page.locator("#chart-bench-empty").innerText(), /the device cannot/);
+  assert.match(await page.locator("#chart-bench-global").innerText(), /Achieved/);
+  await page.screenshot({ path: path.join(work, "mixed.png"), fullPage: true });
+  assert.deepStrictEqual(page.faults, []);
+  await page.context().close();
+});
+
+test("two GPUs, and what differs between them", async ({ browser }) => {
+  const files = ["a100", "v100"].map((name) => path.join(root, "data/gpus", `${name}.json`)), comparison = path.join(work, "comparison.json");
+  try { execFileSync(fathom, ["compare", ...files, "--json", "-o", comparison]); } catch (error) { assert.strictEqual(error.status, 5); }
+  const page = await open(browser, report("two", ...files, comparison));
+  assert.strictEqual(await page.locator("section").count(), 3);
+  assert.match(await page.locator("#chart-what-differs").innerText(), /size_bytes/);
+  assert.deepStrictEqual(page.faults, []);
+  await page.context().close();
+});
+
+test("every description that comes with fathom can be shown", async ({ browser }) => {
+  const folder = path.join(root, "data/gpus");
+  const page = await open(browser, report("all", ...fs.readdirSync(folder).map((name) => path.join(folder, name))));
+  assert.strictEqual(await page.locator("section").count(), fs.readdirSync(folder).length);
+  assert.ok(await page.locator("figure svg").count() > 30);
+  assert.deepStrictEqual(page.faults, []);
+  await page.context().close();
+});
+
+test("hostile texts stay texts", async ({ browser }) => {
+  const file = path.join(work, "</h1><img src=x>.json".replace(/\//g, "_")), long = "A<b>\\\"".repeat(1700);
+  fs.writeFileSync(file, fs.readFileSync(data("hostile.json"), "utf8").replace(/@LONG@/g, JSON.stringify(long).slice(1, -1)));
+  const page = await open(browser, report("hostile", file, data("hostile-bench.json")));
+  await page.waitForTimeout(200);
+  const seen = await page.evaluate(() => ({ hacked: window.hacked, images: document.querySelectorAll("img, iframe, b, object, embed").length, scripts: document.querySelectorAll("script").length, title: document.getElementById("title").textContent, wide: document.documentElement.scrollWidth, polluted: {}.title }));
+  assert.strictEqual(seen.hacked, undefined);
+  assert.strictEqual(seen.images, 0);
+  assert.strictEqual(seen.scripts, 3);
+  assert.strictEqual(seen.polluted, undefined);
+  assert.ok(seen.title.startsWith("</script><script>window.hacked = 1</script><img src=x onerror=\"window.hacked = 2\">'\"&amp;"));
+  assert.ok(seen.title.length > 10000);
+  assert.ok(seen.wide <= 1280, `${seen.wide} wide`);
+  await present(page, { sm: 2, latency: 2, "sm-to-l2-latency": 4 });
+  await hover(page, page.locator("#chart-sm svg rect.memory").first());
+  assert.match(await tipOf(page), /<img src=x onerror=window\.hacked=4>/);
+  await page.screenshot({ path: path.join(work, "hostile.png") });
+  assert.deepStrictEqual(page.faults, []);
+  await page.context().close();
+});
+
+(async () => {
+  const browser = await chromium.launch({ executablePath: process.env.BROWSER, headless: true,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+  const h200File = report("h200", path.join(root, "tests/replay/h200.json"), path.join(root, "tests/replay/h200.zst"));
+  const h200 = await open(browser, h200File);
+  await h200.screenshot({ path: path.join(work, "h200.png"), fullPage: true });
+  console.log(`1..${tests.length}`);
+  let failed = 0;
+  for (const [i, { name, body }] of tests.entries()) {
+    try {
+      await body({ browser, h200, h200File });
+      console.log(`ok ${i + 1} - ${name}`);
+    } catch (error) {
+      failed++;
+      console.log(`not ok ${i + 1} - ${name}\n${String(error.stack).replace(/^/gm, "# ")}`);
+    }
+  }
+  await browser.close();
+  process.exitCode = failed ? 1 : 0;
+})();

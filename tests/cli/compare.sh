@@ -1,0 +1,29 @@
+# Two descriptions: what differs, beyond the intervals of both, and the exit code that says so.
+fathom compare k20c K20C || echo "code $?"
+fathom compare p100 v100
+echo "code $?"
+
+# A measured GPU against what is known of it, and with a fault: half of the L1, and another memory.
+cp "$FATHOM_ROOT/tests/replay/h200.json" measured.json
+fathom compare measured.json h200
+echo "code $?"
+sed 's/"value": 246784, "source": "measured", "method": "the largest footprint without a miss in repeated walks", "confidence": 0.9166666666666666, "samples": 579484, "low": 246784, "high": 246816/"value": 123392/; s/"value": 550,\(.*\)"low": 527.9, "high": 578.9/"value": 440,\1"low": 430, "high": 450/' \
+    measured.json >odd.json
+fathom compare odd.json h200
+echo "code $?"
+fathom compare odd.json h200 --within 40
+echo "code $?"
+fathom compare odd.json h200 --within 40 --json
+fathom compare odd.json h200 --within 30 --format csv -o differences.csv
+echo "code $?"
+cat differences.csv
+fathom compare odd.json measured.json --all --within 40 | head -n 3
+
+# A device is measured.
+cat >small.json <<'END'
+{"schema": "fathom-gpu/1", "device": {"name": "small", "sms": 2, "warp_size": 32, "clock_mhz": 1000},
+ "elements": {"l2": {"size_bytes": 1048576, "line_bytes": 128, "latency_cycles": 200},
+              "memory": {"size_bytes": 1073741824, "latency_cycles": 500}}}
+END
+fathom compare sim:small.json small.json
+echo "code $?"

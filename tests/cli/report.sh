@@ -1,0 +1,18 @@
+# A report is one file, complete or not at all.
+try() { fathom report "$@"; echo "$?: $*"; }
+cp "$FATHOM_ROOT/tests/replay/h200.json" "$FATHOM_ROOT/tests/replay/h200.zst" .
+try h200.json h200.zst -o report.html
+head -n 2 report.html
+grep -c 'id="fathom-data"' report.html
+[ "$(wc -c <report.html)" -lt 2000000 ] && echo small
+fathom gpus k20c --json | fathom report - | grep -c 'Tesla K20c'
+
+try
+try nowhere.json -o out.html
+echo '{"name": "something else"}' >other.json
+try h200.json other.json -o out.html
+printf 'fathom-recording/1\ncut' >cut.rec
+try cut.rec -o out.html
+try h200.json -o nowhere/out.html
+try h200.json --json -o out.html
+ls

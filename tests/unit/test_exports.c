@@ -1,0 +1,270 @@
+/* report/: what is written for other programs is under the keys that they read, and what goes into
+ * the HTML page. What hwloc's tools make of their XML is in tests/exports, what a browser makes of
+ * the page in tests/browser. */
+#include "check.h"
+#include "folder.h"
+#include "report/report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static struct fth_gpu *read_description(const char *path)
+{
+    char file[512];
+    struct fth_gpu *gpu = NULL;
+    struct fth_error error = NO_ERROR;
+    snprintf(file, sizeof file, "%s/%s", FTH_SOURCE_ROOT, path);
+    if (fth_gpu_read_file(file, NULL, &gpu, &error) != FTH_OK)
+        fail_msg("%s: %s", file, error.cause);
+    return gpu;
+}
+
+static json_t *export(const struct fth_gpu *gpu)
+{
+    char *text = NULL;
+    size_t size = 0;
+    json_t *root = NULL;
+    struct fth_error error = NO_ERROR;
+    if (fth_report_gpu("mt4g", gpu, NULL, &text, &size, &error) != FTH_OK ||
+        fth_json_parse("mt4g", text, size, &root, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    fth_free(text);
+    return root;
+}
+
+/* The value at "a/b/c". */
+static const json_t *at(const json_t *root, const char *path)
+{
+    char key[64];
+    while (root && *path) {
+        size_t size = strcspn(path, "/");
+        snprintf(key, sizeof key, "%.*s", (int)size, path);
+        root = json_object_get(root, key);
+        path += size + (path[size] == '/');
+    }
+    return root;
+}
+
+static void mt4g_has_its_keys(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        double value;
+    } rows[] = {
+        {"compute/multiProcessorCount", 132},
+        {"compute/regsPerMultiProcessor", 65536},
+        {"compute/warpSize", 32},
+        {"general/clockRate/value", 1980000},
+        {"general/computeCapability/major", 9},
+        {"general/computeCapability/minor", 0},
+        {"memory/constant/l1/size/size", 2048},
+        {"memory/constant/l1.5/latency/p50", 102},
+        {"memory/constant/l1.5/lineSize/size", 256},
+        {"memory/constant/totalConstMem/value", 65536},
+        {"memory/l1/size/size", 246784},
+        {"memory/l1/amountPerMultiprocessor", 1},
+        {"memory/l1/fetchGranularity/size", 32},
+        {"memory/l1/lineSize/size", 128},
+        {"memory/l1/latency/mean", 32},
+        {"memory/l2/size/value", 62914560},
+        {"memory/l2/segmentSize/size", 31457280},
+        {"memory/l2/readBandwidth/value", 8820000000000 / 1073741824.0},
+        {"memory/main/latency/p50", 550},
+        {"memory/main/totalGlobalMem/value", 150109880320},
+        {"memory/main/memoryBusWidth/value", 6016},
+        {"memory/readOnly/latency/p50", 32},
+        {"memory/texture/latency/p50", 88},
+        {"memory/shared/sharedMemPerMultiProcessor/value", 233472},
+        {"memory/shared/latency/low", 23},
+        {"meta/driver", 13000},
+    };
+    struct fth_gpu *gpu = read_description("tests/replay/h200.json");
+    json_t *root = export(gpu);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const json_t *value = at(root, rows[i].path);
+        if (!json_is_number(value))
+            fail_msg("no number at %s", rows[i].path);
+        if (fabs(json_number_value(value) - rows[i].value) > 1e-9 * rows[i].value)
+            fail_msg("%s is %g", rows[i].path, json_number_value(value));
+    }
+    const json_t *shared = at(root, "memory/l1/sharedWith");
+    assert_int_equal(json_array_size(shared), 2);
+    assert_string_equal(json_string_value(json_array_get(shared, 0)), "Texture");
+    assert_string_equal(json_string_value(json_array_get(shared, 1)), "Read Only");
+    assert_true(json_is_true(at(root, "memory/l1/globalL1CacheSupported")));
+    /* What is not known is not there. */
+    assert_null(at(root, "memory/constant/l1.5/size"));
+    assert_null(at(root, "memory/l1/latency/stdev"));
+    json_decref(root);
+    fth_gpu_destroy(gpu);
+}
+
+static void every_description_is_exported(void **state)
+{
+    (void)state;
+    struct fth_catalogue *catalogue = NULL;
+    assert_int_equal(fth_catalogue_open(&catalogue, NULL), FTH_OK);
+    for (size_t i = 0; i < fth_catalogue_count(catalogue); i++) {
+        struct fth_gpu *gpu = NULL;
+        assert_int_equal(
+            fth_catalogue_read(catalogue, fth_catalogue_name(catalogue, i), NULL, &gpu, NULL),
+            FTH_OK);
+        json_t *root = export(gpu);
+        assert_true(json_is_object(at(root, "memory/main")));
+        json_decref(root);
+        fth_gpu_destroy(gpu);
+    }
+    fth_catalogue_close(catalogue);
+}
+
+static void hwloc_needs_the_number_of_sms(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *cause;
+    } rows[] = {{"{\"name\": \"x\"}", "how many SMs"},
+                {"{\"name\": \"x\", \"sms\": 9007199254740992}", "more SMs"}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char json[128], *text = NULL;
+        size_t size = 0;
+        struct fth_gpu *gpu = NULL;
+        struct fth_error error = NO_ERROR;
+        snprintf(json, sizeof json,
+                 "{\"schema\": \"fathom-gpu/1\", \"device\": %s, \"elements\": {}}",
+                 rows[i].device);
+        assert_int_equal(fth_gpu_read_text("x", json, strlen(json), NULL, &gpu, NULL), FTH_OK);
+        assert_int_equal(fth_report_gpu("hwloc", gpu, NULL, &text, &size, &error), FTH_INVALID);
+        assert_contains(error.cause, rows[i].cause);
+        assert_null(text);
+        fth_gpu_destroy(gpu);
+    }
+}
+
+static void some_formats_are_for_descriptions_alone(void **state)
+{
+    (void)state;
+    const struct fth_table table = {NULL, 0, NULL, 0};
+    struct fth_error error = NO_ERROR;
+    char *text = NULL;
+    size_t size = 0;
+    assert_int_equal(fth_report_check("hwloc", FTH_REPORT_GPU, NULL), FTH_OK);
+    assert_int_equal(fth_report_check("csv", FTH_REPORT_TABLE, NULL), FTH_OK);
+    assert_int_equal(fth_report_table("mt4g", &table, NULL, &text, &size, &error), FTH_INVALID);
+    assert_contains(error.cause, "only GPU descriptions");
+}
+
+/* ---- the page ---- */
+
+static json_t *read_evidence(const char *path)
+{
+    char file[512];
+    struct fth_buffer content = {0};
+    struct fth_error error = NO_ERROR;
+    json_t *root = NULL;
+    snprintf(file, sizeof file, "%s/%s", FTH_SOURCE_ROOT, path);
+    if (fth_file_read(file, 1 << 28, &content, &error) != FTH_OK ||
+        fth_evidence_read(file, &content, &root, &error) != FTH_OK)
+        fail_msg("%s: %s", file, error.cause);
+    fth_buffer_fini(&content);
+    return root;
+}
+
+/* The recording of the H200 has the walks that its L1 was measured by: 57 cycles a timed load until
+ * it is full, 300 when nothing is in it. */
+static void a_recording_gives_curves(void **state)
+{
+    (void)state;
+    json_t *root = read_evidence("tests/replay/h200.zst"), *curve;
+    size_t i, found = 0;
+    json_array_foreach (json_object_get(root, "curves"), i, curve) {
+        const char *path = json_string_value(json_object_get(curve, "path"));
+        json_t *point;
+        size_t j;
+        if (strcmp(path, "ca") != 0 ||
+            json_integer_value(json_object_get(curve, "stride_bytes")) != 32 ||
+            json_integer_value(json_object_get(curve, "carveout_percent")) != 0)
+            continue;
+        found++;
+        json_array_foreach (json_object_get(curve, "points"), j, point) {
+            double bytes = json_number_value(json_object_get(point, "footprint"));
+            double mean = json_number_value(json_object_get(point, "mean"));
+            size_t kept = json_array_size(json_object_get(point, "samples"));
+            if (bytes < 131072)
+                assert_true(mean > 50 && mean < 60);
+            if (bytes > 340000)
+                assert_true(mean > 280 && mean < 330);
+            assert_true(kept > 0 && kept <= 96);
+            assert_true(json_integer_value(json_object_get(point, "count")) >= (json_int_t)kept);
+        }
+    }
+    assert_int_equal(found, 1);
+    json_decref(root);
+}
+
+static enum fth_status make_page(const char *text, char **page, struct fth_error *error)
+{
+    static const char *const paths[] = {"document"};
+    size_t size;
+    write_plain("document", text, strlen(text));
+    return fth_report_html(paths, 1, NULL, page, &size, error);
+}
+
+static void nothing_of_a_document_is_markup(void **state)
+{
+    (void)state;
+    char *page = NULL;
+    struct fth_error error = NO_ERROR;
+    if (make_page("{\"schema\": \"fathom-x/1\", \"a\": \"</script><!--<script>&amp;\\u2028\"}",
+                  &page, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    char *data = strstr(page, "id=\"fathom-data\">");
+    assert_non_null(data);
+    data += strlen("id=\"fathom-data\">");
+    char *end = strchr(data, '<');
+    assert_non_null(end);
+    assert_true(strncmp(end, "</script>", 9) == 0);
+    *end = '\0';
+    assert_contains(data, "\\u003c/script\\u003e\\u003c!--\\u003cscript\\u003e\\u0026amp;\\u2028");
+    assert_null(strstr(page, "@data@"));
+    fth_free(page);
+}
+
+static void what_is_no_document_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cause;
+    } rows[] = {
+        {"", "empty"},
+        {"{", "line 1"},
+        {"[]", "no document of fathom"},
+        {"{\"schema\": 5}", "no document of fathom"},
+        {"{\"schema\": \"other/1\"}", "no document of fathom"},
+        {"{\"schema\": \"fathom-gpu/1\"}", "device"},
+        {"fathom-recording/1\n", "header"},
+        {"element,load,index,cycles,result\nl1,1,2\n", "line 2"},
+        {"element,load,index,cycles,result\nl1,0,0,30,hit\n,,,,\nl1\n", "line 4"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char *page = NULL;
+        struct fth_error error = NO_ERROR;
+        assert_int_not_equal(make_page(rows[i].text, &page, &error), FTH_OK);
+        assert_null(page);
+        assert_contains(error.cause, rows[i].cause);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mt4g_has_its_keys),
+        cmocka_unit_test(every_description_is_exported),
+        cmocka_unit_test(hwloc_needs_the_number_of_sms),
+        cmocka_unit_test(some_formats_are_for_descriptions_alone),
+        cmocka_unit_test(a_recording_gives_curves),
+        cmocka_unit_test(nothing_of_a_document_is_markup),
+        cmocka_unit_test(what_is_no_document_is_told),
+    };
+    return cmocka_run_group_tests_name("exports", tests, enter_folder, leave_folder);
+}
