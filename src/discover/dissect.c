@@ -55,7 +55,7 @@ static enum fth_status note(const struct table *table, struct fth_attribute attr
         fth_note_section(table->discovery->gpu, table->element, &section, error);
     attribute.source = FTH_SOURCE_MEASURED;
     attribute.confidence = confidence;
-    attribute.samples = (double)samples;
+    attribute.samples = samples ? (double)samples : NAN; /* none, where nobody counted them */
     attribute.method = method;
     return status == FTH_OK ? fth_gpu_set(table->discovery->gpu, section, &attribute, error)
                             : status;
@@ -474,7 +474,8 @@ static enum fth_status repeat_structure(const struct table *table, const char *f
         const bool same =
             known && i == 0 && known->number == fth_gpu_number(gpu, table->element, names[i], NAN);
         if (known && !same)
-            status = note(table, *known, known->confidence, (size_t)known->samples, method, error);
+            status = note(table, *known, known->confidence,
+                          known->samples > 0 ? (size_t)known->samples : 0, method, error);
         else if (!known && reason)
             status = unknown(table, names[i], reason, error);
     }

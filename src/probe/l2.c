@@ -50,189 +50,6 @@ enum { FOOTPRINTS = FTH_COUNT(footprints), FIRST_WITHIN = 2, LAST_WITHIN = 4 };
 /* Of loads that are a plateau at least, and what a near one may be off from L2's latency. */
 static const double least_plateau = 0.1, near_part = 0.05;
 
-/* ---- decisions ---- */
-
-enum { DRAWS = 200 };
-
-static size_t total(const struct fth_fates *fates)
-{
-    return fates->near_count + fates->far_count + fates->memory_count;
-}
-
-static double share(size_t part, const struct fth_fates *fates)
-{
-    return total(fates) ? (double)part / (double)total(fates) : 0;
-}
-
-struct fth_fates fth_fates_count(const uint32_t *cycles, size_t count, double near_edge,
-                                 double memory_edge)
-{
-    struct fth_fates fates = {0};
-    for (size_t i = 0; i < count; i++)
-        if (cycles[i] <= near_edge)
-            fates.near_count++;
-        else if (cycles[i] <= memory_edge)
-            fates.far_count++;
-        else
-            fates.memory_count++;
-    return fates;
-}
-
-/* As many samples, drawn from those that there are. */
-static struct fth_fates draw(struct fth_rng *rng, const struct fth_fates *fates)
-{
-    const size_t all = total(fates), not_memory = fates->near_count + fates->far_count;
-    size_t near = 0, in_l2 = 0;
-    for (size_t i = 0; i < all; i++) {
-        const uint64_t which = fth_rng_below(rng, all);
-        near += which < fates->near_count;
-        in_l2 += which < not_memory;
-    }
-    return (struct fth_fates){
-        .near_count = near, .far_count = in_l2 - near, .memory_count = all - in_l2};
-}
-
-/* What is decided, again for draws of the same samples. */
-enum { MOST_ROWS = 12 };
-typedef uint64_t decide(const struct fth_fates *fates, size_t count, uint64_t argument);
-
-static struct fth_decision decide_surely(decide *rule, const struct fth_fates *fates, size_t count,
-                                         uint64_t argument)
-{
-    struct fth_decision verdict = {.value = rule(fates, count, argument)};
-    struct fth_rng rng;
-    fth_rng_init(&rng, 1);
-    size_t alike = 0;
-    for (size_t i = 0; i < DRAWS && verdict.value; i++) {
-        struct fth_fates drawn[MOST_ROWS];
-        for (size_t j = 0; j < count; j++)
-            drawn[j] = draw(&rng, &fates[j]);
-        alike += rule(drawn, count, argument) == verdict.value;
-    }
-    verdict.confidence = (double)alike / (DRAWS + 1);
-    return verdict;
-}
-
-/* What two shares of so many samples differ by at most by chance: four standard deviations. */
-static double chance(const struct fth_fates *a, const struct fth_fates *b)
-{
-    double p = share(a->memory_count, a), q = share(b->memory_count, b);
-    return 4 * sqrt(p * (1 - p) / (double)total(a) + q * (1 - q) / (double)total(b));
-}
-
-/* Where lines are replaced at random, 80 % are lost to a footprint of 1.6 and 55 % to half as many
- * lines; in order, all and none, or half of them where the sets are every second one. A tenth is
- * well below all of these. */
-static uint64_t line_of(const struct fth_fates *fates, size_t strides, uint64_t smallest)
-{
-    const double least_loss = 0.3, least_fall = 0.1;
-    if (strides < 2 || share(fates[0].memory_count, &fates[0]) < least_loss)
-        return 0;
-    for (size_t i = 1; i < strides; i++) {
-        double fall =
-            share(fates[0].memory_count, &fates[0]) - share(fates[i].memory_count, &fates[i]);
-        if (fall > fmax(least_fall, chance(&fates[0], &fates[i])))
-            return smallest << (i - 1);
-        if (fall > least_fall) /* neither the same nor clearly less */
-            return 0;
-    }
-    return 0;
-}
-
-struct fth_decision fth_decide_line(const struct fth_fates *fates, size_t strides,
-                                    uint64_t smallest)
-{
-    return decide_surely(line_of, fates, strides < MOST_ROWS ? strides : MOST_ROWS, smallest);
-}
-
-/* Less than a sector, and all of it comes from memory; a sector and more is found in L2, at least
- * where it is at home in the near partition (another one asks for as much as memory brings in). */
-static uint64_t sector_of(const struct fth_fates *fates, size_t widths, uint64_t smallest)
-{
-    const double most_found = 0.1, least_found = 0.4;
-    for (size_t i = 0; i < widths; i++) {
-        double kept = 1 - share(fates[i].memory_count, &fates[i]);
-        if (kept > least_found)
-            return i ? smallest << i : 0; /* the least may be more than a sector */
-        if (kept > most_found)
-            return 0;
-    }
-    return 0;
-}
-
-struct fth_decision fth_decide_sector(const struct fth_fates *fates, size_t widths,
-                                      uint64_t smallest)
-{
-    return decide_surely(sector_of, fates, widths < MOST_ROWS ? widths : MOST_ROWS, smallest);
-}
-
-/* With two partitions a half of the lines is found far away where the oldest is replaced, a fifth
- * where it is any; without, strays only. More than a half would be more partitions. */
-static uint64_t partitions_of(const struct fth_fates *fates, size_t count, uint64_t unused)
-{
-    const double strays = 0.04, least = 0.1, most = 0.6;
-    double far = 0;
-    (void)unused;
-    for (size_t i = 0; i < count; i++)
-        far = fmax(far, share(fates[i].far_count, &fates[i]));
-    return far < strays ? 1 : far > least && far < most ? 2 : 0;
-}
-
-struct fth_decision fth_decide_partitions(const struct fth_fates *fates, size_t footprint_count)
-{
-    return decide_surely(partitions_of, fates,
-                         footprint_count < MOST_ROWS ? footprint_count : MOST_ROWS, 0);
-}
-
-/* The curve's ends, as how-many-eth footprints from 1 on: the last one up to which all is as it
- * was, and the first from which on nothing is. */
-enum { OF_NEAR = 1, OF_END = 2 };
-static uint64_t end_of(const struct fth_fates *fates, size_t count, uint64_t which)
-{
-    const double strays = 0.04;
-    size_t same = 0, gone = count;
-    for (size_t i = 0; i < count; i++) {
-        size_t left = fates[i].near_count + (which & OF_NEAR ? 0 : fates[i].far_count);
-        if (share(left, &fates[i]) > 1 - strays && same == i)
-            same = i + 1;
-        if (share(left, &fates[i]) >= strays)
-            gone = i + 1;
-    }
-    if (which & OF_END)
-        return gone < count ? gone + 1 : 0;
-    return same;
-}
-
-struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, double threshold)
-{
-    struct fth_decision verdict = {0};
-    unsigned *counts = calloc(2 * count + 1, sizeof *counts), *drawn = counts + count;
-    unsigned *distances = calloc(count + 1, sizeof *distances);
-    if (!counts || !distances || count == 0)
-        goto out;
-    const struct fth_samples walk = {.cycles = (uint32_t *)cycles, .count = count};
-    fth_count_distances(&walk, threshold, counts);
-    verdict.value = fth_most_frequent(counts, (unsigned)count);
-    size_t pairs = 0, alike = 0;
-    for (unsigned i = 1; i < count; i++)
-        for (unsigned k = 0; k < counts[i]; k++)
-            distances[pairs++] = i;
-    struct fth_rng rng;
-    fth_rng_init(&rng, 1);
-    for (size_t i = 0; i < DRAWS && pairs && verdict.value; i++) {
-        for (size_t k = 0; k < count; k++)
-            drawn[k] = 0;
-        for (size_t k = 0; k < pairs; k++)
-            drawn[distances[fth_rng_below(&rng, pairs)]]++;
-        alike += fth_most_frequent(drawn, (unsigned)count) == verdict.value;
-    }
-    verdict.confidence = (double)alike / (DRAWS + 1);
-out:
-    free(counts);
-    free(distances);
-    return verdict;
-}
-
 /* ---- experiments ---- */
 
 struct l2 {
@@ -334,7 +151,7 @@ static enum fth_status find_fates(struct l2 *l2, const uint64_t *bytes, const ui
                                   size_t count, struct fth_answers *answers,
                                   struct fth_fates *fates, struct fth_error *error)
 {
-    struct fth_request requests[MOST_ROWS];
+    struct fth_request requests[FTH_MOST_FATES];
     for (size_t i = 0; i < count; i++)
         requests[i] = make_request(l2, bytes[i], strides[i]);
     return ask_fates(l2, requests, count, answers, fates, error);
@@ -400,18 +217,18 @@ static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
         partitions = fth_decide_partitions(&fates[FIRST_WITHIN], LAST_WITHIN - FIRST_WITHIN + 1);
         /* No far lines say something only where lines stay for a while, and leave in the end. */
         if (partitions.value == 1 &&
-            (!found->line.value || share(fates[0].near_count, &fates[0]) < 0.5))
+            (!found->line.value || fth_fates_share(fates[0].near_count, &fates[0]) < 0.5))
             partitions = (struct fth_decision){0};
         if (partitions.value)
             found->partitions = partitions;
         struct fth_decision *const ends[] = {
             [0] = &found->onset,
-            [OF_END] = &found->full_miss,
-            [OF_NEAR] = &found->near_onset,
-            [OF_NEAR | OF_END] = &found->near_full_miss,
+            [FTH_END_GONE] = &found->full_miss,
+            [FTH_END_NEAR] = &found->near_onset,
+            [FTH_END_NEAR | FTH_END_GONE] = &found->near_full_miss,
         };
         for (size_t i = 0; i < FTH_COUNT(ends); i++) {
-            *ends[i] = decide_surely(end_of, fates, FOOTPRINTS, i);
+            *ends[i] = fth_decide_end(fates, FOOTPRINTS, (unsigned)i);
             if (ends[i]->value)
                 ends[i]->value = wholes[ends[i]->value - 1];
         }
@@ -536,7 +353,7 @@ static enum fth_status find_loss(struct l2 *l2, uint64_t bytes, double *loss,
     enum fth_status status =
         find_fates(l2, &bytes, &l2->found->fill.value, 1, &answers, &fates, error);
     fth_answers_fini(&answers);
-    *loss = status == FTH_OK ? share(fates.memory_count, &fates) : NAN;
+    *loss = status == FTH_OK ? fth_fates_share(fates.memory_count, &fates) : NAN;
     return status;
 }
 

@@ -209,7 +209,7 @@ FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober
                                                  struct fth_instances *found,
                                                  struct fth_error *error);
 
-/* ---- l2.c ---- */
+/* ---- l2_fates.c ---- */
 
 /* What became of lines while others were loaded: they are still near, were found in another
  * partition, or come from memory. */
@@ -219,6 +219,9 @@ struct fth_fates {
 /* By two edges in the unit of the samples: near up to the first, from memory above the second. */
 struct fth_fates fth_fates_count(const uint32_t *cycles, size_t count, double near_edge,
                                  double memory_edge);
+/* What part of all so many of them are. */
+double fth_fates_share(size_t part, const struct fth_fates *fates);
+enum { FTH_MOST_FATES = 12 }; /* that a decision takes */
 
 /* A decision, and the share of 200 draws from the same samples that decide alike (a little less,
  * since none of them knows more than the samples). 0: undecided. */
@@ -238,6 +241,13 @@ struct fth_decision fth_decide_sector(const struct fth_fates *fates, size_t widt
 struct fth_decision fth_decide_partitions(const struct fth_fates *fates, size_t footprints);
 /* How many hops apart those are that memory answers. */
 struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, double threshold);
+/* The ends of a curve over footprints, as how-many-eth of them from 1 on: the last one up to which
+ * all lines are in L2 or, with FTH_END_GONE, the first from which on none is. FTH_END_NEAR: near.
+ */
+enum { FTH_END_NEAR = 1, FTH_END_GONE = 2 };
+struct fth_decision fth_decide_end(const struct fth_fates *fates, size_t count, unsigned which);
+
+/* ---- l2.c ---- */
 
 struct fth_l2_plan {
     uint64_t size_bytes; /* as the driver tells it; 0: it does not */
