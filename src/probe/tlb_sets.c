@@ -118,7 +118,7 @@ static enum fth_status climb(struct study *study, struct fth_tlb_sets *sets,
                              struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
-    uint64_t counts[FTH_MOST_STAIRS];
+    uint64_t counts[FTH_MOST_STAIRS] = {0};
     size_t count = 0;
     for (uint64_t more = 0; count < FTH_MOST_STAIRS && entries + more <= study->pages.most;
          more += entries > MANY_PAGES && more >= 4 ? more / 4 : 1)
@@ -324,10 +324,11 @@ static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_
         sets->doubt = "what each page more makes miss does not divide the entries";
     else if (2 * agree < of)
         sets->doubt = "pages fall into the sets unevenly";
-    else
-        add_kind(sets, ways);
-    if (sets->kind_count)
+    else {
+        sets->kind_count = 1;
         sets->kinds[0].sets = entries / ways;
+        sets->kinds[0].ways = ways;
+    }
     for (size_t i = 0; study->inner_entries && i < sets->stair_count; i++)
         sets->stairs[i].pages--;
     sets->confidence = study->level->entries_confidence;
