@@ -190,9 +190,9 @@ const struct cli_command cli_dissect = {
     "pattern of a TLB on a hit in L1 means that L1 is addressed virtually.\n"
     "\n"
     "An ELEMENT is l1, texture, readonly, constant_l1, constant_l15, l2, tlb_l1, tlb_l2 or\n"
-    "tlb_l3; without one all are dissected. What cannot be found out is said with the reason, and "
-    "the exit code is 4\n"
-    "where it was asked for by name. Ctrl-C ends the measuring and shows what is complete.",
+    "tlb_l3; without one all are dissected. What cannot be found out is said with the reason,\n"
+    "and the exit code is 4 where it was asked for by name. Ctrl-C ends the measuring and shows\n"
+    "what is complete.",
     options,
     examples,
     CLI_WORD_ELEMENTS,

@@ -433,8 +433,12 @@ static enum fth_status find_timing(struct fth_discovery *discovery, struct fth_e
 /* The elements to be discovered first: those to be dissected. */
 static const char *wanted(const struct fth_dissect_options *options, char *list, size_t size)
 {
-    if (options->only)
-        return options->only;
+    if (options->only) {
+        /* Whichever TLB it is, those before it are found first. */
+        const char *more = strstr(options->only, "tlb_") ? ",tlb_l1" : "";
+        return (size_t)snprintf(list, size, "%s%s", options->only, more) < size ? list
+                                                                                : options->only;
+    }
     size_t used = 0;
     for (size_t i = 0; i < CACHES && used < size; i++)
         used += (size_t)snprintf(list + used, size - used, "%s%s", i ? "," : "", caches[i].element);
@@ -520,7 +524,7 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
 enum fth_status fth_dissect(struct fth_device *device, const struct fth_dissect_options *options,
                             struct fth_gpu **gpu, struct fth_error *error)
 {
-    char list[256];
+    char list[1024];
     const struct fth_discover_options first = {.only = wanted(options, list, sizeof list),
                                                .log = options->log};
     struct fth_discovery discovery = {.prober = {.device = device}, .no_bandwidth = true};

@@ -80,34 +80,43 @@ static enum fth_status find_homes(struct fth_discovery *discovery,
     return fth_note_number(discovery->gpu, &note, error);
 }
 
+static enum fth_status note_sides(struct fth_gpu *gpu, const enum fth_relation *sides,
+                                  double *numbers, size_t sms, size_t samples,
+                                  struct fth_error *error)
+{
+    size_t doubtful = 0;
+    for (size_t i = 0; i < sms; i++) {
+        numbers[i] = sides[i] == FTH_RELATION_OPPOSITE ? 1 : 0;
+        doubtful += sides[i] != FTH_RELATION_SAME && sides[i] != FTH_RELATION_OPPOSITE;
+    }
+    char reason[120];
+    snprintf(reason, sizeof reason,
+             "%zu of %zu SMs see homes that are neither those of the first nor the opposite",
+             doubtful, sms);
+    if (doubtful)
+        return fth_note_unknown(gpu, "l2", "partition_by_sm", reason, error);
+    return fth_note_numbers(gpu, "l2", "partition_by_sm", numbers, sms, NAN, samples,
+                            "the homes of the same lines, as each SM sees them", error);
+}
+
 static enum fth_status find_sides(struct fth_discovery *discovery,
                                   const struct fth_l2_map_plan *plan, struct fth_error *error)
 {
     const size_t sms = discovery->prober.sms;
     enum fth_relation *sides = calloc(sms, sizeof *sides);
     double *numbers = calloc(sms, sizeof *numbers);
-    size_t samples = 0, doubtful = 0;
-    enum fth_status status =
-        sides && numbers
-            ? fth_probe_sm_sides(&discovery->prober, plan, sides, &samples, error)
-            : fth_fail(error, FTH_NO_MEMORY, "find the sides of the SMs", NULL, "out of memory");
-    for (size_t i = 0; i < sms && status == FTH_OK; i++) {
-        numbers[i] = sides[i] == FTH_RELATION_OPPOSITE ? 1 : 0;
-        doubtful += sides[i] != FTH_RELATION_SAME && sides[i] != FTH_RELATION_OPPOSITE;
+    size_t samples = 0;
+    enum fth_status status;
+    if (!sides || !numbers) {
+        status = fth_fail(error, FTH_NO_MEMORY, "find the sides of the SMs", NULL, "out of memory");
+        goto out;
     }
-    char reason[120];
-    snprintf(reason, sizeof reason,
-             "%zu of %zu SMs see homes that are neither those of the first "
-             "nor the opposite",
-             doubtful, sms);
-    if (status != FTH_OK)
-        status = fth_note_failure(discovery->gpu, "l2", "partition_by_sm", status, error);
-    else if (doubtful)
-        status = fth_note_unknown(discovery->gpu, "l2", "partition_by_sm", reason, error);
+    status = fth_probe_sm_sides(&discovery->prober, plan, sides, &samples, error);
+    if (status == FTH_OK)
+        status = note_sides(discovery->gpu, sides, numbers, sms, samples, error);
     else
-        status =
-            fth_note_numbers(discovery->gpu, "l2", "partition_by_sm", numbers, sms, NAN, samples,
-                             "the homes of the same lines, as each SM sees them", error);
+        status = fth_note_failure(discovery->gpu, "l2", "partition_by_sm", status, error);
+out:
     free(numbers);
     free(sides);
     return status;

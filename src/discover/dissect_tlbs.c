@@ -62,8 +62,8 @@ static enum fth_status note_ways(struct fth_gpu *gpu, const char *name,
     if (status != FTH_OK)
         return status;
     if (found->kind_count == 1)
-        return fth_note_sure(gpu, name, "ways", ways[0], found->confidence, found->samples,
-                             sets_method, error);
+        return fth_note_sure(gpu, name, "ways", (double)found->kinds[0].ways, found->confidence,
+                             found->samples, sets_method, error);
     return fth_note_numbers(gpu, name, "set_ways", ways, count, found->confidence, found->samples,
                             sets_method, error);
 }

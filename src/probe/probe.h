@@ -497,6 +497,11 @@ FTH_MUST_USE enum fth_status fth_probe_tlb_sets(const struct fth_prober *prober,
                                                 const struct fth_tlb_sets_plan *plan,
                                                 struct fth_tlb_sets *sets, struct fth_error *error);
 void fth_tlb_sets_fini(struct fth_tlb_sets *sets);
+/* The misses that each page more adds, where not all sets overflow yet: the median over walks of
+ * how much they rose from the one before. Where a hash makes some sets overflow early, more pages
+ * change nothing at first: only the later walks count. NAN: there are too few. */
+FTH_MUST_USE enum fth_status fth_tlb_slope(const struct fth_tlb_stair *stairs, size_t count,
+                                           double *slope, struct fth_error *error);
 
 /* ---- spectrum.c ---- */
 

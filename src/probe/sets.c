@@ -33,12 +33,6 @@ enum {
 /* Arrays up to this size lie at a multiple of their size. */
 static const uint64_t most_span_bytes = 2 << 20, bank_bytes = 64 << 10;
 
-enum fth_status fth_sets_no_memory(struct fth_error *error)
-{
-    fth_fail(error, FTH_NO_MEMORY, "find sets", NULL, "out of memory");
-    return FTH_NO_MEMORY;
-}
-
 struct fth_chain fth_sets_lines(const struct fth_sets_work *work, uint64_t line, uint64_t stride,
                                 uint64_t count)
 {

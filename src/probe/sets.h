@@ -29,7 +29,11 @@ struct fth_sets_work {
 
 /* ---- sets.c ---- */
 
-FTH_MUST_USE enum fth_status fth_sets_no_memory(struct fth_error *error);
+FTH_MUST_USE static inline enum fth_status fth_sets_no_memory(struct fth_error *error)
+{
+    fth_fail(error, FTH_NO_MEMORY, "find sets", NULL, "out of memory");
+    return FTH_NO_MEMORY;
+}
 struct fth_chain fth_sets_lines(const struct fth_sets_work *work, uint64_t line, uint64_t stride,
                                 uint64_t count);
 /* In how many of the passes but the first a line was slow. */

@@ -118,7 +118,7 @@ static enum fth_status climb(struct study *study, struct fth_tlb_sets *sets,
                              struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
-    uint64_t counts[FTH_MOST_STAIRS];
+    uint64_t counts[FTH_MOST_STAIRS] = {0};
     size_t count = 0;
     for (uint64_t more = 0; count < FTH_MOST_STAIRS && entries + more <= study->pages.most;
          more += entries > MANY_PAGES && more >= 4 ? more / 4 : 1)
@@ -279,21 +279,18 @@ static bool is_one_set(const struct fth_tlb_sets *sets)
            last->pages == last[-1].pages + 1;
 }
 
-/* The misses that each page more adds, where not all sets overflow yet: the median over walks of
- * how much they rose from the one before. Where a hash makes some sets overflow early, as many
- * pages more change nothing at first: only the later walks count. */
-static enum fth_status find_slope(const struct fth_tlb_sets *sets, double *slope,
-                                  struct fth_error *error)
+enum fth_status fth_tlb_slope(const struct fth_tlb_stair *stairs, size_t count, double *slope,
+                              struct fth_error *error)
 {
     double slopes[FTH_MOST_STAIRS];
-    size_t count = 0;
+    size_t used = 0;
     *slope = NAN;
-    const struct fth_tlb_stair *first = sets->stairs, *last = first + sets->stair_count - 1;
-    for (const struct fth_tlb_stair *to = first + 1; to <= last && !all_miss(to); to++)
-        if (LATER * (to[-1].pages - first->pages) >= last->pages - first->pages)
-            slopes[count++] = ((double)to->missing - (double)to[-1].missing) /
-                              ((double)to->pages - (double)to[-1].pages);
-    return count < LEAST_SLOPES ? FTH_OK : fth_quantile_f64(slopes, count, 0.5, slope, error);
+    const struct fth_tlb_stair *last = stairs + count - 1;
+    for (const struct fth_tlb_stair *to = stairs + 1; to <= last && !all_miss(to); to++)
+        if (LATER * (to[-1].pages - stairs->pages) >= last->pages - stairs->pages)
+            slopes[used++] = ((double)to->missing - (double)to[-1].missing) /
+                             ((double)to->pages - (double)to[-1].pages);
+    return used < LEAST_SLOPES ? FTH_OK : fth_quantile_f64(slopes, used, 0.5, slope, error);
 }
 
 /* Each page more makes all pages of a set miss, ways and one, and all sets are alike. How many
@@ -304,7 +301,7 @@ static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_
 {
     const uint64_t entries = study->level->entries;
     double slope;
-    enum fth_status status = find_slope(sets, &slope, error);
+    enum fth_status status = fth_tlb_slope(sets->stairs, sets->stair_count, &slope, error);
     if (status != FTH_OK)
         return status;
     const uint64_t ways = is_one_set(sets) ? entries
@@ -324,10 +321,11 @@ static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_
         sets->doubt = "what each page more makes miss does not divide the entries";
     else if (2 * agree < of)
         sets->doubt = "pages fall into the sets unevenly";
-    else
-        add_kind(sets, ways);
-    if (sets->kind_count)
+    else {
+        sets->kind_count = 1;
         sets->kinds[0].sets = entries / ways;
+        sets->kinds[0].ways = ways;
+    }
     for (size_t i = 0; study->inner_entries && i < sets->stair_count; i++)
         sets->stairs[i].pages--;
     sets->confidence = study->level->entries_confidence;
