@@ -133,7 +133,7 @@ static enum fth_status find_latency(struct work *work, struct fth_error *error)
 {
     const struct point point = {.ctas = 1, .threads = 32};
     struct fth_durations shorter, longer;
-    const uint64_t line = 32 * 4;
+    const uint64_t line = UINT64_C(32) * 4;
     const uint32_t repeats = work->run->quick ? 1 : REPEATS;
     enum fth_status status = ask(work, &point, CHAIN * line, true, repeats, &shorter, error);
     if (status == FTH_OK)

@@ -7,7 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { REPEATS = 10, SEARCH_REPEATS = 3, VECTOR = 16, MOST_THREADS = 1024, L2_SIZES = 4 };
+enum {
+    REPEATS = 10,
+    MORE_REPEATS = 50,
+    SEARCH_REPEATS = 3,
+    VECTOR = 16,
+    MOST_THREADS = 1024,
+    L2_SIZES = 4
+};
 /* Arrays: the smallest; those on which shapes are tried, where there is room; and the part of
  * memory that three of them may fill. */
 static const uint64_t least_bytes = 1 << 20, search_bytes = UINT64_C(1) << 30;
@@ -111,7 +118,7 @@ static double rounded(double value, double parts)
 static uint32_t blocks_of(const struct work *work, const struct shape *shape, uint64_t bytes)
 {
     const uint64_t tile = (uint64_t)shape->threads * shape->unroll * VECTOR;
-    const uint64_t tiles = bytes > tile ? bytes / tile : 1;
+    const uint64_t tiles = tile && bytes > tile ? bytes / tile : 1;
     const uint64_t most = shape->blocks_per_sm * (uint64_t)work->run->prober.sms;
     return (uint32_t)(most && most < tiles ? most : tiles);
 }
@@ -178,6 +185,12 @@ static enum fth_status excuse(struct work *work, size_t kernel, enum fth_status 
 }
 
 /* ---- sizes ---- */
+
+/* What takes little time is repeated more often. */
+static uint32_t repeats_of(const struct work *work, uint64_t bytes)
+{
+    return work->run->quick ? 1 : bytes < search_bytes ? MORE_REPEATS : REPEATS;
+}
 
 static uint64_t power_below(double value)
 {
@@ -254,6 +267,7 @@ static enum fth_status find_shape(struct work *work, size_t kernel, struct fth_e
     const bool two = fth_sweep_arrays(kernels[kernel].kind) == 3;
     const size_t count = work->run->quick ? QUICK_SHAPES : FTH_COUNT(shapes);
     enum fth_status status = FTH_OK;
+    work->best[kernel] = shapes[0];
     for (size_t i = 0; i < count && status == FTH_OK; i++)
         if (shapes[i].threads <= most && !(two && shapes[i].unroll > 4))
             status = try_shape(work, kernel, &shapes[i], &best, error);
@@ -320,7 +334,7 @@ static enum fth_status note_kernel(struct work *work, size_t kernel, struct fth_
         {.number = shape->threads},
         {.number = shape->unroll},
         {.text = shape->hinted ? "yes" : "no", .number = NAN},
-        {.number = work->run->quick ? 1 : REPEATS},
+        {.number = repeats_of(work, best->bytes)},
     };
     return fth_bench_row(work->run->bench, cells, error);
 }
@@ -434,7 +448,7 @@ static enum fth_status measure_driver(struct work *work, size_t size, struct fth
     const uint64_t bytes = work->sizes[size];
     request.family = FTH_FAMILY_TRANSFER;
     request.transfer = (struct fth_transfer){
-        .kind = FTH_TRANSFER_WITHIN, .repeats = work->run->quick ? 1 : REPEATS, .bytes = bytes};
+        .kind = FTH_TRANSFER_WITHIN, .repeats = repeats_of(work, bytes), .bytes = bytes};
     work->points[size][DRIVER] = (struct point){bytes, NAN, NAN, NAN, 0};
     enum fth_status status = fth_probe_durations(&work->run->prober, &request, &durations, error);
     if (status == FTH_OK)
@@ -456,8 +470,8 @@ static enum fth_status measure_sizes(struct work *work, struct fth_error *error)
             work->points[size][i] = (struct point){work->sizes[size], NAN, NAN, NAN, 0};
             if (work->missing[i])
                 continue;
-            status = measure(work, &kernels[i], &work->best[i], work->sizes[size], REPEATS,
-                             &work->points[size][i], error);
+            status = measure(work, &kernels[i], &work->best[i], work->sizes[size],
+                             repeats_of(work, work->sizes[size]), &work->points[size][i], error);
             status = excuse(work, i, status, error);
         }
     }
