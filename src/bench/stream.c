@@ -38,9 +38,9 @@ static const struct kernel {
 };
 enum { KERNELS = FTH_COUNT(kernels), DRIVER = KERNELS };
 
-/* A launch: blocks an SM, or 0 where there is one for what each takes at a time: then the oldest
- * blocks go first, and what is under way lies together. Hinted: L2 is asked to keep what is read
- * and not what is written. On an H200 the first gives a copy 7 %, the second 1 to 4 %. */
+/* A launch: blocks an SM, or 0 where there is one for what each takes at a time. Hinted: L2 is
+ * asked to keep what is read and not what is written. On an H200 the first gives a copy 6 %, the
+ * second 1 or 2. */
 static const struct shape {
     uint32_t blocks_per_sm, threads, unroll;
     bool hinted;
