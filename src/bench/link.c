@@ -181,6 +181,8 @@ enum fth_status fth_bench_link(const struct fth_bench_run *run, struct fth_error
                 status = measure(&work, &peers[i], peer, &gone, error);
         }
     const double limit = link_limit(run->gpu);
+    if (status == FTH_INTERRUPTED) /* what is complete is told */
+        return note_sizes(&work, NULL) == FTH_NO_MEMORY ? FTH_NO_MEMORY : status;
     if (status == FTH_OK && !isnan(limit))
         status = fth_bench_figure(run->bench, "pcie_gb_per_s", round(limit / 1e7) / 100, "GB/s",
                                   "generation and lanes of PCI Express, one way", error);

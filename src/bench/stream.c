@@ -102,7 +102,7 @@ struct work {
     uint64_t l2_bytes, sizes[MOST_SIZES];
     size_t size_count;
     struct shape best[KERNELS];
-    bool missing[KERNELS];
+    bool missing[KERNELS], interrupted;
     struct point points[MOST_SIZES][KERNELS + 1];
     struct point threads[11][KERNELS];
     char reasons[KERNELS + 1][sizeof((struct fth_error *)0)->cause]; /* why something is missing */
@@ -286,7 +286,6 @@ static enum fth_status try_threads(struct work *work, size_t kernel, struct fth_
     for (uint32_t i = 0; i < FTH_COUNT(work->threads) && status == FTH_OK; i++) {
         const uint32_t threads = 1u << i;
         struct shape shape = {(uint32_t)fmax(fmin(blocks, per_sm / threads), 1), threads, 4, false};
-        work->threads[i][kernel] = (struct point){0, NAN, NAN, NAN, 0};
         if (threads > most || (work->run->quick && kernel != 0))
             continue;
         uint64_t bytes = search_size(work);
@@ -315,6 +314,7 @@ static enum fth_status note_kernel(struct work *work, size_t kernel, struct fth_
     if (!best || work->missing[kernel]) {
         snprintf(reason, sizeof reason, "%s: %s", kernels[kernel].title,
                  work->reasons[kernel][0] ? work->reasons[kernel]
+                 : work->interrupted      ? "interrupted"
                                           : "memory has no room for arrays of four times L2");
         return fth_bench_missing(work->run->bench, reason, error);
     }
@@ -449,7 +449,6 @@ static enum fth_status measure_driver(struct work *work, size_t size, struct fth
     request.family = FTH_FAMILY_TRANSFER;
     request.transfer = (struct fth_transfer){
         .kind = FTH_TRANSFER_WITHIN, .repeats = repeats_of(work, bytes), .bytes = bytes};
-    work->points[size][DRIVER] = (struct point){bytes, NAN, NAN, NAN, 0};
     enum fth_status status = fth_probe_durations(&work->run->prober, &request, &durations, error);
     if (status == FTH_OK)
         work->points[size][DRIVER] = make_point(&durations, bytes, 2);
@@ -467,7 +466,6 @@ static enum fth_status measure_sizes(struct work *work, struct fth_error *error)
         if (status == FTH_OK)
             status = measure_driver(work, size, error);
         for (size_t i = 0; i < KERNELS && status == FTH_OK; i++) {
-            work->points[size][i] = (struct point){work->sizes[size], NAN, NAN, NAN, 0};
             if (work->missing[i])
                 continue;
             status = measure(work, &kernels[i], &work->best[i], work->sizes[size],
@@ -491,12 +489,9 @@ static enum fth_status give_up(struct work *work, enum fth_status status, struct
     return fth_bench_failure(work->run->bench, "arrays of 1 MiB", status, error);
 }
 
-static enum fth_status measure_all(struct work *work, struct fth_error *error)
+static enum fth_status measure_kernels(struct work *work, struct fth_error *error)
 {
-    find_sizes(work);
-    enum fth_status status = fit(work, error);
-    if (status != FTH_OK)
-        return give_up(work, status, error);
+    enum fth_status status = FTH_OK;
     for (size_t i = 0; i < KERNELS && status == FTH_OK; i++) {
         status = fth_bench_progress(work->run, kernels[i].title, 0.5 * (double)i / KERNELS, error);
         if (status == FTH_OK)
@@ -504,15 +499,43 @@ static enum fth_status measure_all(struct work *work, struct fth_error *error)
         if (status == FTH_OK)
             status = find_shape(work, i, error);
     }
-    if (status == FTH_OK)
-        status = measure_sizes(work, error);
-    if (status == FTH_OK)
-        status = note_kernels(work, error);
+    return status == FTH_OK ? measure_sizes(work, error) : status;
+}
+
+static enum fth_status note_all(struct work *work, struct fth_error *error)
+{
+    enum fth_status status = note_kernels(work, error);
     if (status == FTH_OK)
         status = note_driver(work, error);
     if (status == FTH_OK)
         status = note_sizes(work, error);
     return status == FTH_OK ? note_threads(work, error) : status;
+}
+
+/* Until something is measured. */
+static void forget_points(struct work *work)
+{
+    const struct point none = {0, NAN, NAN, NAN, 0};
+    for (size_t i = 0; i < sizeof work->points / sizeof none; i++)
+        (&work->points[0][0])[i] = none;
+    for (size_t i = 0; i < sizeof work->threads / sizeof none; i++)
+        (&work->threads[0][0])[i] = none;
+}
+
+/* What is complete is told also where the rest is not to come. */
+static enum fth_status measure_all(struct work *work, struct fth_error *error)
+{
+    forget_points(work);
+    find_sizes(work);
+    enum fth_status status = fit(work, error);
+    if (status != FTH_OK)
+        return give_up(work, status, error);
+    status = measure_kernels(work, error);
+    work->interrupted = status == FTH_INTERRUPTED;
+    if (status != FTH_OK && !work->interrupted)
+        return status;
+    enum fth_status noted = note_all(work, work->interrupted ? NULL : error);
+    return work->interrupted ? status : noted;
 }
 
 enum fth_status fth_bench_stream(const struct fth_bench_run *run, struct fth_error *error)
