@@ -45,15 +45,14 @@ static const struct shape {
     uint32_t blocks_per_sm, threads, unroll;
     bool hinted;
 } shapes[] = {
-    {2, 1024, 4, false}, {4, 512, 4, false}, {8, 256, 4, false},  {1, 1024, 8, false},
-    {2, 1024, 8, false}, {4, 512, 2, false}, {0, 1024, 4, false}, {0, 512, 4, false},
-    {0, 256, 4, false},  {0, 256, 8, false}, {0, 128, 1, false},  {0, 256, 1, false},
-    {0, 512, 1, false},  {0, 256, 2, false}, {0, 1024, 2, false}, {2, 1024, 4, true},
-    {1, 1024, 8, true},  {2, 1024, 8, true}, {0, 128, 1, true},   {0, 256, 1, true},
-    {0, 512, 1, true},   {0, 256, 2, true},  {0, 512, 2, true},   {0, 1024, 2, true},
-    {0, 256, 4, true},   {0, 512, 4, true},  {0, 1024, 4, true},  {0, 512, 8, true},
+    {4, 512, 4, false},  {2, 1024, 4, false}, {8, 256, 4, false},  {1, 1024, 8, false},
+    {2, 1024, 8, false}, {4, 512, 2, false},  {0, 1024, 4, false}, {0, 512, 4, false},
+    {0, 256, 4, false},  {0, 256, 8, false},  {0, 128, 1, false},  {0, 256, 1, false},
+    {0, 512, 1, false},  {0, 256, 2, false},  {0, 1024, 2, false}, {2, 1024, 4, true},
+    {1, 1024, 8, true},  {2, 1024, 8, true},  {0, 128, 1, true},   {0, 256, 1, true},
+    {0, 512, 1, true},   {0, 256, 2, true},   {0, 512, 2, true},   {0, 1024, 2, true},
+    {0, 256, 4, true},   {0, 512, 4, true},   {0, 1024, 4, true},  {0, 512, 8, true},
 };
-enum { QUICK_SHAPES = 2 };
 
 static const struct fth_column columns[] = {
     {"kernel", "Kernel", FTH_COLUMN_TEXT},
@@ -135,6 +134,16 @@ static struct point make_point(const struct fth_durations *durations, uint64_t b
 static bool is_cold(const struct work *work)
 {
     return work->run->quick;
+}
+
+/* The first that the GPU can run. */
+static const struct shape *usual_shape(const struct work *work)
+{
+    const double most = fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", 1024);
+    size_t i = 0;
+    while (i + 1 < FTH_COUNT(shapes) && shapes[i].threads > most)
+        i++;
+    return &shapes[i];
 }
 
 static enum fth_status measure(const struct work *work, const struct kernel *kernel,
@@ -231,8 +240,8 @@ static enum fth_status fit(struct work *work, struct fth_error *error)
     enum fth_status status = FTH_OK;
     while (work->size_count) {
         struct point point;
-        status = measure(work, &largest, &shapes[0], work->sizes[work->size_count - 1], 1, &point,
-                         error);
+        status = measure(work, &largest, usual_shape(work), work->sizes[work->size_count - 1], 1,
+                         &point, error);
         if (status != FTH_INCONCLUSIVE || work->size_count == 1)
             return status;
         *error = FTH_NO_ERROR;
@@ -265,10 +274,11 @@ static enum fth_status find_shape(struct work *work, size_t kernel, struct fth_e
     double best = NAN;
     const double most = fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", 1024);
     const bool two = fth_sweep_arrays(kernels[kernel].kind) == 3;
-    const size_t count = work->run->quick ? QUICK_SHAPES : FTH_COUNT(shapes);
     enum fth_status status = FTH_OK;
-    work->best[kernel] = shapes[0];
-    for (size_t i = 0; i < count && status == FTH_OK; i++)
+    work->best[kernel] = *usual_shape(work);
+    if (work->run->quick)
+        return FTH_OK;
+    for (size_t i = 0; i < FTH_COUNT(shapes) && status == FTH_OK; i++)
         if (shapes[i].threads <= most && !(two && shapes[i].unroll > 4))
             status = try_shape(work, kernel, &shapes[i], &best, error);
     work->missing[kernel] = isnan(best);
@@ -352,7 +362,7 @@ static enum fth_status note_kernels(struct work *work, struct fth_error *error)
                                   "GB/s", "memory clock x 2 x bus", error);
     char note[200];
     snprintf(note, sizeof note,
-             "simulated: arrays of %.4g MiB that are in no cache at the begin, with some shapes; "
+             "simulated: arrays of %.4g MiB that are in no cache at the begin, of one shape; "
              "--thorough has all sizes",
              (double)work->sizes[0] / (1 << 20));
     return status == FTH_OK && work->run->quick ? fth_bench_missing(bench, note, error) : status;
