@@ -133,7 +133,7 @@ static enum fth_status find_latency(struct work *work, struct fth_error *error)
 {
     const struct point point = {.ctas = 1, .threads = 32};
     struct fth_durations shorter, longer;
-    const uint64_t line = 32 * 4;
+    const uint64_t line = UINT64_C(32) * 4;
     const uint32_t repeats = work->run->quick ? 1 : REPEATS;
     enum fth_status status = ask(work, &point, CHAIN * line, true, repeats, &shorter, error);
     if (status == FTH_OK)
@@ -284,10 +284,17 @@ static enum fth_status measure_all(struct work *work, struct fth_error *error)
     enum fth_status status =
         fth_bench_add(bench, "global", "Global memory: theoretical and achieved bandwidth", columns,
                       FTH_COUNT(columns), error);
+    work->latency_ns = NAN;
     if (status == FTH_OK)
         status = measure_points(work, error);
     if (status == FTH_OK)
         status = find_latency(work, error);
+    /* What is complete is told also where the rest is not to come. */
+    const bool interrupted = status == FTH_INTERRUPTED;
+    if (interrupted) {
+        status = fth_bench_missing(bench, "interrupted: points are missing", NULL);
+        error = NULL;
+    }
     if (status == FTH_OK)
         status = note_summary(work, error);
     if (status == FTH_OK)
@@ -299,7 +306,7 @@ static enum fth_status measure_all(struct work *work, struct fth_error *error)
                                    error);
     for (uint32_t i = 0; i < FTH_COUNT(ilps) && status == FTH_OK; i++)
         status = note_ilp(work, i, error);
-    return status;
+    return interrupted ? FTH_INTERRUPTED : status;
 }
 
 enum fth_status fth_bench_global(const struct fth_bench_run *run, struct fth_error *error)

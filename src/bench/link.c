@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { REPEATS = 5, SMALL_REPEATS = 200, SMALL_BYTES = 4, MOST_PEERS = 16 };
+enum { REPEATS = 5, SMALL_REPEATS = 200, SMALL_BYTES = 4, MOST_PEERS = 16, MOST_GENERATION = 6 };
 static const uint64_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20};
 
 struct direction {
@@ -61,16 +61,16 @@ struct work {
  * 128b/130b from the third generation on; the sixth sends 236 of 256 bytes). NAN: not known. */
 static double link_limit(const struct fth_gpu *gpu)
 {
-    static const double lane_bytes_per_s[] = {NAN,
-                                              250e6,
-                                              500e6,
-                                              8e9 / 8 * 128 / 130,
-                                              16e9 / 8 * 128 / 130,
-                                              32e9 / 8 * 128 / 130,
-                                              64e9 / 8 * 236 / 256};
+    static const double lane_bytes_per_s[MOST_GENERATION + 1] = {NAN,
+                                                                 250e6,
+                                                                 500e6,
+                                                                 8e9 / 8 * 128 / 130,
+                                                                 16e9 / 8 * 128 / 130,
+                                                                 32e9 / 8 * 128 / 130,
+                                                                 64e9 / 8 * 236 / 256};
     const double generation = fth_gpu_number(gpu, "device", "max_pcie_generation", 0);
     const double lanes = fth_gpu_number(gpu, "device", "max_pcie_lanes", NAN);
-    return generation >= 1 && generation < (double)FTH_COUNT(lane_bytes_per_s)
+    return generation >= 1 && generation <= MOST_GENERATION
                ? lanes * lane_bytes_per_s[(size_t)generation]
                : NAN;
 }
@@ -181,6 +181,8 @@ enum fth_status fth_bench_link(const struct fth_bench_run *run, struct fth_error
                 status = measure(&work, &peers[i], peer, &gone, error);
         }
     const double limit = link_limit(run->gpu);
+    if (status == FTH_INTERRUPTED) /* what is complete is told */
+        return note_sizes(&work, NULL) == FTH_NO_MEMORY ? FTH_NO_MEMORY : status;
     if (status == FTH_OK && !isnan(limit))
         status = fth_bench_figure(run->bench, "pcie_gb_per_s", round(limit / 1e7) / 100, "GB/s",
                                   "generation and lanes of PCI Express, one way", error);

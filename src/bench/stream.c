@@ -7,7 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { REPEATS = 10, SEARCH_REPEATS = 3, VECTOR = 16, MOST_THREADS = 1024, L2_SIZES = 4 };
+enum {
+    REPEATS = 10,
+    MORE_REPEATS = 50,
+    SEARCH_REPEATS = 3,
+    VECTOR = 16,
+    MOST_THREADS = 1024,
+    L2_SIZES = 4
+};
 /* Arrays: the smallest; those on which shapes are tried, where there is room; and the part of
  * memory that three of them may fill. */
 static const uint64_t least_bytes = 1 << 20, search_bytes = UINT64_C(1) << 30;
@@ -31,22 +38,21 @@ static const struct kernel {
 };
 enum { KERNELS = FTH_COUNT(kernels), DRIVER = KERNELS };
 
-/* A launch: blocks an SM, or 0 where there is one for what each takes at a time: then the oldest
- * blocks go first, and what is under way lies together. Hinted: L2 is asked to keep what is read
- * and not what is written. On an H200 the first gives a copy 7 %, the second 1 to 4 %. */
+/* A launch: blocks an SM, or 0 where there is one for what each takes at a time. Hinted: L2 is
+ * asked to keep what is read and not what is written. On an H200 the first gives a copy 6 %, the
+ * second 1 or 2. */
 static const struct shape {
     uint32_t blocks_per_sm, threads, unroll;
     bool hinted;
 } shapes[] = {
-    {2, 1024, 4, false}, {4, 512, 4, false}, {8, 256, 4, false},  {1, 1024, 8, false},
-    {2, 1024, 8, false}, {4, 512, 2, false}, {0, 1024, 4, false}, {0, 512, 4, false},
-    {0, 256, 4, false},  {0, 256, 8, false}, {0, 128, 1, false},  {0, 256, 1, false},
-    {0, 512, 1, false},  {0, 256, 2, false}, {0, 1024, 2, false}, {2, 1024, 4, true},
-    {1, 1024, 8, true},  {2, 1024, 8, true}, {0, 128, 1, true},   {0, 256, 1, true},
-    {0, 512, 1, true},   {0, 256, 2, true},  {0, 512, 2, true},   {0, 1024, 2, true},
-    {0, 256, 4, true},   {0, 512, 4, true},  {0, 1024, 4, true},  {0, 512, 8, true},
+    {4, 512, 4, false},  {2, 1024, 4, false}, {8, 256, 4, false},  {1, 1024, 8, false},
+    {2, 1024, 8, false}, {4, 512, 2, false},  {0, 1024, 4, false}, {0, 512, 4, false},
+    {0, 256, 4, false},  {0, 256, 8, false},  {0, 128, 1, false},  {0, 256, 1, false},
+    {0, 512, 1, false},  {0, 256, 2, false},  {0, 1024, 2, false}, {2, 1024, 4, true},
+    {1, 1024, 8, true},  {2, 1024, 8, true},  {0, 128, 1, true},   {0, 256, 1, true},
+    {0, 512, 1, true},   {0, 256, 2, true},   {0, 512, 2, true},   {0, 1024, 2, true},
+    {0, 256, 4, true},   {0, 512, 4, true},   {0, 1024, 4, true},  {0, 512, 8, true},
 };
-enum { QUICK_SHAPES = 2 };
 
 static const struct fth_column columns[] = {
     {"kernel", "Kernel", FTH_COLUMN_TEXT},
@@ -95,7 +101,7 @@ struct work {
     uint64_t l2_bytes, sizes[MOST_SIZES];
     size_t size_count;
     struct shape best[KERNELS];
-    bool missing[KERNELS];
+    bool missing[KERNELS], interrupted;
     struct point points[MOST_SIZES][KERNELS + 1];
     struct point threads[11][KERNELS];
     char reasons[KERNELS + 1][sizeof((struct fth_error *)0)->cause]; /* why something is missing */
@@ -111,7 +117,7 @@ static double rounded(double value, double parts)
 static uint32_t blocks_of(const struct work *work, const struct shape *shape, uint64_t bytes)
 {
     const uint64_t tile = (uint64_t)shape->threads * shape->unroll * VECTOR;
-    const uint64_t tiles = bytes > tile ? bytes / tile : 1;
+    const uint64_t tiles = tile && bytes > tile ? bytes / tile : 1;
     const uint64_t most = shape->blocks_per_sm * (uint64_t)work->run->prober.sms;
     return (uint32_t)(most && most < tiles ? most : tiles);
 }
@@ -128,6 +134,16 @@ static struct point make_point(const struct fth_durations *durations, uint64_t b
 static bool is_cold(const struct work *work)
 {
     return work->run->quick;
+}
+
+/* The first that the GPU can run. */
+static const struct shape *usual_shape(const struct work *work)
+{
+    const double most = fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", 1024);
+    size_t i = 0;
+    while (i + 1 < FTH_COUNT(shapes) && shapes[i].threads > most)
+        i++;
+    return &shapes[i];
 }
 
 static enum fth_status measure(const struct work *work, const struct kernel *kernel,
@@ -179,6 +195,12 @@ static enum fth_status excuse(struct work *work, size_t kernel, enum fth_status 
 
 /* ---- sizes ---- */
 
+/* What takes little time is repeated more often. */
+static uint32_t repeats_of(const struct work *work, uint64_t bytes)
+{
+    return work->run->quick ? 1 : bytes < search_bytes ? MORE_REPEATS : REPEATS;
+}
+
 static uint64_t power_below(double value)
 {
     uint64_t power = 1;
@@ -218,8 +240,8 @@ static enum fth_status fit(struct work *work, struct fth_error *error)
     enum fth_status status = FTH_OK;
     while (work->size_count) {
         struct point point;
-        status = measure(work, &largest, &shapes[0], work->sizes[work->size_count - 1], 1, &point,
-                         error);
+        status = measure(work, &largest, usual_shape(work), work->sizes[work->size_count - 1], 1,
+                         &point, error);
         if (status != FTH_INCONCLUSIVE || work->size_count == 1)
             return status;
         *error = FTH_NO_ERROR;
@@ -252,9 +274,11 @@ static enum fth_status find_shape(struct work *work, size_t kernel, struct fth_e
     double best = NAN;
     const double most = fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", 1024);
     const bool two = fth_sweep_arrays(kernels[kernel].kind) == 3;
-    const size_t count = work->run->quick ? QUICK_SHAPES : FTH_COUNT(shapes);
     enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < count && status == FTH_OK; i++)
+    work->best[kernel] = *usual_shape(work);
+    if (work->run->quick)
+        return FTH_OK;
+    for (size_t i = 0; i < FTH_COUNT(shapes) && status == FTH_OK; i++)
         if (shapes[i].threads <= most && !(two && shapes[i].unroll > 4))
             status = try_shape(work, kernel, &shapes[i], &best, error);
     work->missing[kernel] = isnan(best);
@@ -272,7 +296,6 @@ static enum fth_status try_threads(struct work *work, size_t kernel, struct fth_
     for (uint32_t i = 0; i < FTH_COUNT(work->threads) && status == FTH_OK; i++) {
         const uint32_t threads = 1u << i;
         struct shape shape = {(uint32_t)fmax(fmin(blocks, per_sm / threads), 1), threads, 4, false};
-        work->threads[i][kernel] = (struct point){0, NAN, NAN, NAN, 0};
         if (threads > most || (work->run->quick && kernel != 0))
             continue;
         uint64_t bytes = search_size(work);
@@ -301,6 +324,7 @@ static enum fth_status note_kernel(struct work *work, size_t kernel, struct fth_
     if (!best || work->missing[kernel]) {
         snprintf(reason, sizeof reason, "%s: %s", kernels[kernel].title,
                  work->reasons[kernel][0] ? work->reasons[kernel]
+                 : work->interrupted      ? "interrupted"
                                           : "memory has no room for arrays of four times L2");
         return fth_bench_missing(work->run->bench, reason, error);
     }
@@ -320,7 +344,7 @@ static enum fth_status note_kernel(struct work *work, size_t kernel, struct fth_
         {.number = shape->threads},
         {.number = shape->unroll},
         {.text = shape->hinted ? "yes" : "no", .number = NAN},
-        {.number = work->run->quick ? 1 : REPEATS},
+        {.number = repeats_of(work, best->bytes)},
     };
     return fth_bench_row(work->run->bench, cells, error);
 }
@@ -338,7 +362,7 @@ static enum fth_status note_kernels(struct work *work, struct fth_error *error)
                                   "GB/s", "memory clock x 2 x bus", error);
     char note[200];
     snprintf(note, sizeof note,
-             "simulated: arrays of %.4g MiB that are in no cache at the begin, with some shapes; "
+             "simulated: arrays of %.4g MiB that are in no cache at the begin, of one shape; "
              "--thorough has all sizes",
              (double)work->sizes[0] / (1 << 20));
     return status == FTH_OK && work->run->quick ? fth_bench_missing(bench, note, error) : status;
@@ -434,8 +458,7 @@ static enum fth_status measure_driver(struct work *work, size_t size, struct fth
     const uint64_t bytes = work->sizes[size];
     request.family = FTH_FAMILY_TRANSFER;
     request.transfer = (struct fth_transfer){
-        .kind = FTH_TRANSFER_WITHIN, .repeats = work->run->quick ? 1 : REPEATS, .bytes = bytes};
-    work->points[size][DRIVER] = (struct point){bytes, NAN, NAN, NAN, 0};
+        .kind = FTH_TRANSFER_WITHIN, .repeats = repeats_of(work, bytes), .bytes = bytes};
     enum fth_status status = fth_probe_durations(&work->run->prober, &request, &durations, error);
     if (status == FTH_OK)
         work->points[size][DRIVER] = make_point(&durations, bytes, 2);
@@ -453,11 +476,10 @@ static enum fth_status measure_sizes(struct work *work, struct fth_error *error)
         if (status == FTH_OK)
             status = measure_driver(work, size, error);
         for (size_t i = 0; i < KERNELS && status == FTH_OK; i++) {
-            work->points[size][i] = (struct point){work->sizes[size], NAN, NAN, NAN, 0};
             if (work->missing[i])
                 continue;
-            status = measure(work, &kernels[i], &work->best[i], work->sizes[size], REPEATS,
-                             &work->points[size][i], error);
+            status = measure(work, &kernels[i], &work->best[i], work->sizes[size],
+                             repeats_of(work, work->sizes[size]), &work->points[size][i], error);
             status = excuse(work, i, status, error);
         }
     }
@@ -477,12 +499,9 @@ static enum fth_status give_up(struct work *work, enum fth_status status, struct
     return fth_bench_failure(work->run->bench, "arrays of 1 MiB", status, error);
 }
 
-static enum fth_status measure_all(struct work *work, struct fth_error *error)
+static enum fth_status measure_kernels(struct work *work, struct fth_error *error)
 {
-    find_sizes(work);
-    enum fth_status status = fit(work, error);
-    if (status != FTH_OK)
-        return give_up(work, status, error);
+    enum fth_status status = FTH_OK;
     for (size_t i = 0; i < KERNELS && status == FTH_OK; i++) {
         status = fth_bench_progress(work->run, kernels[i].title, 0.5 * (double)i / KERNELS, error);
         if (status == FTH_OK)
@@ -490,15 +509,43 @@ static enum fth_status measure_all(struct work *work, struct fth_error *error)
         if (status == FTH_OK)
             status = find_shape(work, i, error);
     }
-    if (status == FTH_OK)
-        status = measure_sizes(work, error);
-    if (status == FTH_OK)
-        status = note_kernels(work, error);
+    return status == FTH_OK ? measure_sizes(work, error) : status;
+}
+
+static enum fth_status note_all(struct work *work, struct fth_error *error)
+{
+    enum fth_status status = note_kernels(work, error);
     if (status == FTH_OK)
         status = note_driver(work, error);
     if (status == FTH_OK)
         status = note_sizes(work, error);
     return status == FTH_OK ? note_threads(work, error) : status;
+}
+
+/* Until something is measured. */
+static void forget_points(struct work *work)
+{
+    const struct point none = {0, NAN, NAN, NAN, 0};
+    for (size_t i = 0; i < sizeof work->points / sizeof none; i++)
+        (&work->points[0][0])[i] = none;
+    for (size_t i = 0; i < sizeof work->threads / sizeof none; i++)
+        (&work->threads[0][0])[i] = none;
+}
+
+/* What is complete is told also where the rest is not to come. */
+static enum fth_status measure_all(struct work *work, struct fth_error *error)
+{
+    forget_points(work);
+    find_sizes(work);
+    enum fth_status status = fit(work, error);
+    if (status != FTH_OK)
+        return give_up(work, status, error);
+    status = measure_kernels(work, error);
+    work->interrupted = status == FTH_INTERRUPTED;
+    if (status != FTH_OK && !work->interrupted)
+        return status;
+    enum fth_status noted = note_all(work, work->interrupted ? NULL : error);
+    return work->interrupted ? status : noted;
 }
 
 enum fth_status fth_bench_stream(const struct fth_bench_run *run, struct fth_error *error)

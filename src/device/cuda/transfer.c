@@ -16,6 +16,7 @@ enum { SENT = 0x5a, BEFORE = 0xa5, LOOKED_AT = 1 << 16, PLACES = 3 };
 struct way {
     void *stream;
     void *host;
+    bool pinned;           /* that memory */
     uint64_t device, peer; /* memory here, and of the other GPU */
     bool out;              /* away from this GPU */
 };
@@ -43,23 +44,24 @@ static bool has_peer(const struct fth_transfer *transfer)
 
 /* ---- memory ---- */
 
-static enum fth_status alloc_host(const struct job *job, void **host, struct fth_error *error)
+static enum fth_status alloc_host(const struct job *job, struct way *way, struct fth_error *error)
 {
     const size_t bytes = (size_t)job->transfer->bytes;
-    if (job->transfer->pinned)
-        return check(job->cuda, job->cuda->host_alloc(host, bytes), "cuMemAllocHost", error);
-    *host = malloc(bytes);
-    return *host
+    way->pinned = job->transfer->pinned;
+    if (way->pinned)
+        return check(job->cuda, job->cuda->host_alloc(&way->host, bytes), "cuMemAllocHost", error);
+    way->host = malloc(bytes);
+    return way->host
                ? FTH_OK
                : fth_fail(error, FTH_NO_MEMORY, "transfer", NULL, "no memory for %zu bytes", bytes);
 }
 
-static void free_host(const struct job *job, void *host)
+static void free_host(const struct job *job, const struct way *way)
 {
-    if (host && job->transfer->pinned)
-        job->cuda->host_free(host);
+    if (way->host && way->pinned)
+        job->cuda->host_free(way->host);
     else
-        free(host);
+        free(way->host);
 }
 
 /* Device memory of this GPU, or of the other, that holds one byte all over. */
@@ -89,7 +91,7 @@ static enum fth_status open_way(const struct job *job, struct way *way, struct f
     if (status == FTH_OK && has_peer(job->transfer))
         return alloc_device(job, job->other, way->out ? BEFORE : SENT, &way->peer, error);
     if (status == FTH_OK)
-        status = alloc_host(job, &way->host, error);
+        status = alloc_host(job, way, error);
     if (status == FTH_OK) /* also so that its pages are there */
         memset(way->host, way->out ? BEFORE : SENT, (size_t)job->transfer->bytes);
     return status;
@@ -100,7 +102,7 @@ static void close_way(const struct job *job, struct way *way)
     if (way->stream)
         job->cuda->stream_destroy(way->stream);
     fth_cuda_free(job->cuda, way->device);
-    free_host(job, way->host);
+    free_host(job, way);
     if (way->peer && job->cuda->context_set(job->other) == 0) {
         fth_cuda_free(job->cuda, way->peer);
         job->cuda->context_set(job->own);
