@@ -272,7 +272,7 @@ static enum fth_status sweep_level(const struct fth_bench_run *run, const struct
     if (status == FTH_OK && sweep->footprint_bytes == 0)
         return fth_bench_missing(run->bench, "global loads are not cached in L1", error);
     for (size_t i = 0; i < FTH_COUNT(all_threads) && status == FTH_OK; i++) {
-        status = fth_bench_progress(run, title, 0.25 * sweep->level + 0.08 * (double)i, error);
+        status = fth_bench_progress(run, title, 0.25 * (int)sweep->level + 0.08 * (double)i, error);
         if (status == FTH_OK && !(run->quick && all_threads[i] == 256))
             status = sweep_threads(run, sweep, all_threads[i], error);
     }
