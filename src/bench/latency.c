@@ -244,7 +244,7 @@ static enum fth_status trace_curves(const struct fth_bench_run *run, bool drawn,
     fth_bench_detail(run->bench);
     if (drawn)
         fth_bench_plot(run->bench, 3, 4, 0);
-    const double part = 0.9 / FTH_COUNT(curves);
+    const double part = 0.9 / (double)FTH_COUNT(curves);
     for (size_t i = 0; i < FTH_COUNT(curves) && status == FTH_OK; i++)
         if (curves[i].drawn == drawn && !(run->quick && !drawn))
             status = trace_curve(run, &curves[i], footprints, count, part * (double)i,

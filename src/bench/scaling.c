@@ -9,9 +9,9 @@
  * of blocks that has 95 % of the most.
  *
  * And how L2 fares where a line is wanted by one SM only, and where it is wanted by many: over
- * footprints that no L1 could serve, and past L1 besides. What many SMs want may be joined on its
- * way to L2: on an H200, whose counters tell no hit in L1, 8 to 40 % of it is, though SMs begin
- * further apart than what they have under way. So these are bytes that SMs get, not that L2 gives.
+ * footprints that no L1 could serve, and past L1 besides. What many SMs want may not reach
+ * L2 each time: of an H200, whose counters tell of no hit in L1, 9 to 41 % does not, though SMs
+ * begin apart from each other. So these are bytes that SMs get, not that L2 gives.
  */
 #include "bench/bench.h"
 #include "discover/discover.h"
@@ -272,7 +272,7 @@ static enum fth_status sweep_level(const struct fth_bench_run *run, const struct
     if (status == FTH_OK && sweep->footprint_bytes == 0)
         return fth_bench_missing(run->bench, "global loads are not cached in L1", error);
     for (size_t i = 0; i < FTH_COUNT(all_threads) && status == FTH_OK; i++) {
-        status = fth_bench_progress(run, title, 0.25 * sweep->level + 0.08 * (double)i, error);
+        status = fth_bench_progress(run, title, 0.25 * (int)sweep->level + 0.08 * (double)i, error);
         if (status == FTH_OK && !(run->quick && all_threads[i] == 256))
             status = sweep_threads(run, sweep, all_threads[i], error);
     }

@@ -234,6 +234,10 @@ static enum fth_status summarize(const struct fth_bench_run *run, const struct s
     if (status == FTH_OK && isfinite(part))
         status = fth_bench_figure(run->bench, "copy_of_theory", round(1000 * part) / 1000, "",
                                   "the best copy, over banks x width x clock", error);
+    if (status == FTH_OK && best)
+        status = fth_bench_describe(run, "shared", "copy_bytes_per_s",
+                                    round(best->bytes_per_s / 1e8) * 1e8 * (double)run->prober.sms,
+                                    sweep->count, "the best copy of an SM, times the SMs", error);
     /* Little's law: what must be under way is the latency times the throughput. */
     if (status == FTH_OK && isfinite(bank))
         status =

@@ -225,12 +225,14 @@ static enum fth_status collect(struct fth_batch *batch, uint64_t from,
                                const struct fth_operate *operate, uint32_t blocks, uint32_t *cycles,
                                struct fth_error *error)
 {
-    const size_t bytes = blocks * (operate->passes + 1) * sizeof(struct note);
-    struct note *notes = malloc(bytes);
-    uint32_t *one = malloc((size_t)blocks * sizeof *one);
-    enum fth_status status =
-        notes && one ? batch->ops->download(batch->machine, notes, from, bytes, error)
-                     : fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+    const size_t count = blocks * (operate->passes + 1);
+    struct note *notes = calloc(count, sizeof *notes);
+    uint32_t *one = calloc(blocks, sizeof *one);
+    enum fth_status status = FTH_OK;
+    if (!notes || !one)
+        status = fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+    else
+        status = batch->ops->download(batch->machine, notes, from, count * sizeof *notes, error);
     if (status == FTH_OK)
         status = reduce(notes, operate, blocks, one, cycles, error);
     free(notes);

@@ -79,26 +79,26 @@ static void draw_points(struct plot *plot)
     }
 }
 
-/* The scale below: the ends and, in between, every few powers of 1024. */
+/* The scale below: every fifth power of two, as there is room. */
 static void write_scale(const struct plot *plot, struct fth_buffer *out)
 {
-    char line[WIDTH + 24], text[40];
-    memset(line, ' ', sizeof line);
-    size_t free_from = 0;
-    for (double at = ceil(plot->low[0] / 5) * 5; at <= plot->high[0]; at += 5) {
-        const double across = (at - plot->low[0]) / (plot->high[0] - plot->low[0]);
-        const size_t column = (size_t)lround(across * (WIDTH - 1));
-        if (plot->series->table.columns[plot->series->x].kind == FTH_COLUMN_BYTES)
-            fth_size_format(exp2(at), text, sizeof text);
-        else
-            fth_number_format(exp2(at), text, sizeof text);
-        if (column < free_from || column + strlen(text) > sizeof line)
-            continue;
-        memcpy(line + column, text, strlen(text));
-        free_from = column + strlen(text) + 1;
-    }
+    const bool bytes = plot->series->table.columns[plot->series->x].kind == FTH_COLUMN_BYTES;
+    size_t used = 0;
     fth_buffer_repeat(out, " ", MARGIN + 2);
-    fth_buffer_append(out, line, free_from ? free_from - 1 : 0);
+    for (int power = (int)ceil(plot->low[0] / 5) * 5; power <= (int)plot->high[0]; power += 5) {
+        char text[40];
+        const double across = (power - plot->low[0]) / (plot->high[0] - plot->low[0]);
+        const size_t column = (size_t)lround(across * (WIDTH - 1));
+        if (used && column < used + 1)
+            continue;
+        if (bytes)
+            fth_size_format(exp2(power), text, sizeof text);
+        else
+            fth_number_format(exp2(power), text, sizeof text);
+        fth_buffer_repeat(out, " ", column - used);
+        fth_buffer_text(out, text);
+        used = column + strlen(text);
+    }
     fth_buffer_text(out, "\n");
 }
 

@@ -81,6 +81,9 @@ static void table_7_comes_out(void **state)
         is_near(value_of(theory, "W'_SM (GB/s)"), rows[i].achieved, 0.01);
         is_near(value_of(theory, "Efficiency (%)"), rows[i].efficiency, 0.01);
         assert_true(figure_of(theory, "warps_needed") == rows[i].warps);
+        const struct fth_gpu *gpu = fth_bench_gpu(bench);
+        is_near(fth_gpu_number(gpu, "shared", "copy_bytes_per_s", NAN),
+                rows[i].achieved * 1e9 * fth_gpu_number(gpu, "device", "sms", NAN), 0.01);
         fth_bench_destroy(bench);
     }
 }
