@@ -8,7 +8,7 @@
  *   mshr.c      misses that are under way          tier.c      one cache: banks, ports, steps
  *   l2.c        the sides of the L2, and memory    run.c       a trace through all of it
  *   work.c      what a run holds, and counts       result.c    rows and metrics
- *   distance.c  exact stack distances
+ *   distance.c  exact stack distances              crew.c      the threads of a run
  *
  * A trace comes by access number, block and warp, which is the order of Algorithm 2 for all SMs
  * side by side: so it is read once, in batches, the L1s take their parts of a batch independently

@@ -25,13 +25,13 @@ static void l1_missed(void *context, const struct fth_request *request, uint64_t
     (void)context, (void)request, (void)missing, (void)fetch; /* they stay in the requests */
 }
 
-static bool run_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm)
+static bool run_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm, size_t part)
 {
     const struct fth_beneath beneath = {NULL, l1_missed, NULL, NULL};
     for (uint32_t g = work->first_group[sm]; g != UINT32_MAX; g = batch->groups[g].next) {
         const struct fth_group *group = &batch->groups[g];
         if (!fth_tier_run(work->l1[sm], batch->requests.items + group->first, group->count,
-                          batch->requests.runs, work->l1_counts[sm % work->tallies], &beneath))
+                          batch->requests.runs, work->l1_counts[part], &beneath))
             return false;
     }
     return true;
@@ -108,20 +108,36 @@ static enum fth_status sort_groups(struct fth_model_work *work, struct fth_batch
     return FTH_OK;
 }
 
-static enum fth_status run_batch(struct fth_model_work *work, struct fth_batch *batch,
-                                 struct fth_error *error)
+bool fth_work_l1s(struct fth_model_work *work, struct fth_batch *batch, size_t part)
+{
+    bool made = true;
+    for (uint64_t sm = part; sm < work->setting.sms && made; sm += work->parts)
+        made = run_l1(work, batch, (uint32_t)sm, part);
+    return made;
+}
+
+enum fth_status fth_work_batch(struct fth_model_work *work, struct fth_batch *batch,
+                               struct fth_error *error)
 {
     enum fth_status status = sort_groups(work, batch, error);
     if (status != FTH_OK)
         return status;
-    bool made = !batch->requests.failed;
-    for (uint32_t sm = 0; sm < work->setting.sms && made; sm++)
-        made = run_l1(work, batch, sm);
-    made = made && run_l2(work, batch);
+    const bool made =
+        !batch->requests.failed &&
+        (work->parts > 1 ? fth_crew_l1s(work->crew, batch) : fth_work_l1s(work, batch, 0)) &&
+        run_l2(work, batch);
     fth_requests_clear(&batch->requests);
     batch->group_count = 0;
-    if (!made)
-        return no_memory(error);
+    return made ? FTH_OK : no_memory(error);
+}
+
+static enum fth_status run_batch(struct fth_model_work *work, struct fth_batch *batch,
+                                 struct fth_error *error)
+{
+    const enum fth_status status =
+        work->crew ? fth_crew_hand(work->crew, batch, error) : fth_work_batch(work, batch, error);
+    if (status != FTH_OK)
+        return status;
     fth_log_progress(work->options.log, "model caches",
                      work->total ? (double)work->done / (double)work->total : 1);
     return fth_log_interrupted(work->options.log)
@@ -281,6 +297,10 @@ static enum fth_status run_waves(struct fth_model_work *work, size_t launch,
                 status = run_window(work, launch, &(struct window){some[i], 1}, error);
         free(some);
     }
+    /* Also on failure: what is under way uses what the launch has. */
+    const enum fth_status taken = work->crew ? fth_crew_wait(work->crew, error) : FTH_OK;
+    if (status == FTH_OK)
+        status = taken;
     if (status == FTH_OK &&
         (!fth_l2_flush(work->l2) || (work->bypassed && !fth_l2_flush(work->bypassed))))
         status = no_memory(error);

@@ -21,6 +21,8 @@ struct fth_batch {
 /* Waves that are read together. */
 enum { FTH_WINDOW = 64 };
 
+struct fth_crew;
+
 struct fth_model_work {
     const struct fth_trace *trace;
     const struct fth_model_params *params;
@@ -48,7 +50,9 @@ struct fth_model_work {
     /* By instruction. */
     struct fth_model_counts **l1_counts; /* [tallies][instructions] */
     size_t tallies;
-    uint64_t *warps; /* [instructions][3] */
+    struct fth_crew *crew; /* NULL: one thread does everything */
+    size_t parts;          /* of the SMs, a thread each */
+    uint64_t *warps;       /* [instructions][3] */
 
     struct fth_model_row *launches; /* [launches] */
     struct fth_model_row *kernels;  /* [kernels][instructions + 1], the whole kernel first */
@@ -70,5 +74,27 @@ FTH_MUST_USE enum fth_status fth_work_sm(struct fth_model_work *work, uint32_t s
 FTH_MUST_USE enum fth_status fth_work_result(struct fth_model_work *work,
                                              struct fth_model_result **result,
                                              struct fth_error *error);
+
+/* Takes a batch through the caches, and empties it. */
+FTH_MUST_USE enum fth_status fth_work_batch(struct fth_model_work *work, struct fth_batch *batch,
+                                            struct fth_error *error);
+/* The L1s of the SMs of a part. False without memory. */
+bool fth_work_l1s(struct fth_model_work *work, struct fth_batch *batch, size_t part);
+void fth_batch_fini(struct fth_batch *batch);
+
+/* ---- crew.c ---- */
+
+/* How many threads are meant; 0: as many as there are cores. */
+size_t fth_crew_size(unsigned threads);
+/* NULL where one thread is enough, or all that there is. */
+struct fth_crew *fth_crew_create(struct fth_model_work *work, size_t size);
+void fth_crew_destroy(struct fth_crew *crew);
+/* Takes the batch over and leaves an empty one; waits where too many wait. The error is that of any
+ * batch before. */
+FTH_MUST_USE enum fth_status fth_crew_hand(struct fth_crew *crew, struct fth_batch *batch,
+                                           struct fth_error *error);
+/* Until everything that was handed over is done. */
+FTH_MUST_USE enum fth_status fth_crew_wait(struct fth_crew *crew, struct fth_error *error);
+bool fth_crew_l1s(struct fth_crew *crew, struct fth_batch *batch);
 
 #endif
