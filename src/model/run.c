@@ -63,17 +63,37 @@ static bool run_curves(struct fth_model_work *work, const struct fth_batch *batc
     return true;
 }
 
+/* What of a request goes on to the L2. */
+static bool send(struct fth_model_work *work, const struct fth_batch *batch,
+                 struct fth_request *request, uint32_t sm)
+{
+    request->side = work->side_of_sm[sm];
+    if (work->join && request->kind == FTH_TRACE_READ && request->missing &&
+        !fth_join_read(work->join, work->joins[sm % work->join_count], request->line,
+                       &request->missing))
+        return false;
+    return !request->missing ||
+           fth_l2_add(work->l2, &work->setting.l1, request, batch->requests.runs);
+}
+
+/* What one group of every SM sent, or less at the end. */
+static bool end_round(struct fth_model_work *work)
+{
+    work->waiting = 0;
+    if (work->join && ++work->rounds >= fth_model_whole(work->params, FTH_KEY_JOIN_ROUNDS)) {
+        work->rounds = 0;
+        fth_join_clear(work->join);
+    }
+    return fth_l2_flush(work->l2) && (!work->bypassed || fth_l2_flush(work->bypassed));
+}
+
 static bool run_l2(struct fth_model_work *work, struct fth_batch *batch)
 {
     for (size_t g = 0; g < batch->group_count; g++) {
         const struct fth_group *group = &batch->groups[g];
-        for (uint32_t i = 0; i < group->count; i++) {
-            struct fth_request *request = &batch->requests.items[group->first + i];
-            request->side = work->side_of_sm[group->sm];
-            if (request->missing &&
-                !fth_l2_add(work->l2, &work->setting.l1, request, batch->requests.runs))
+        for (uint32_t i = 0; i < group->count; i++)
+            if (!send(work, batch, &batch->requests.items[group->first + i], group->sm))
                 return false;
-        }
         if (work->l2_distances && !run_curves(work, batch, group))
             return false;
         for (uint32_t i = 0; i < group->count && work->bypassed; i++) {
@@ -82,10 +102,7 @@ static bool run_l2(struct fth_model_work *work, struct fth_batch *batch)
             if (!fth_l2_add(work->bypassed, &work->setting.l1, request, batch->requests.runs))
                 return false;
         }
-        if (++work->waiting < work->active)
-            continue;
-        work->waiting = 0;
-        if (!fth_l2_flush(work->l2) || (work->bypassed && !fth_l2_flush(work->bypassed)))
+        if (++work->waiting >= work->active && !end_round(work))
             return false;
     }
     return true;
@@ -301,8 +318,7 @@ static enum fth_status run_waves(struct fth_model_work *work, size_t launch,
     const enum fth_status taken = work->crew ? fth_crew_wait(work->crew, error) : FTH_OK;
     if (status == FTH_OK)
         status = taken;
-    if (status == FTH_OK &&
-        (!fth_l2_flush(work->l2) || (work->bypassed && !fth_l2_flush(work->bypassed))))
+    if (status == FTH_OK && !end_round(work))
         status = no_memory(error);
     return status;
 }

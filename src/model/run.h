@@ -22,6 +22,7 @@ struct fth_batch {
 enum { FTH_WINDOW = 64 };
 
 struct fth_crew;
+struct fth_join;
 
 struct fth_model_work {
     const struct fth_trace *trace;
@@ -34,11 +35,15 @@ struct fth_model_work {
     struct fth_placement *placement;
     uint64_t active; /* SMs with blocks */
     uint8_t *side_of_sm;
+    uint32_t *joins; /* NULL: none */
+    size_t join_count;
+    uint64_t rounds; /* since the reads were last joined anew */
 
     /* Kept from launch to launch. */
     struct fth_tier **l1; /* [sms]; NULL: not yet used */
     bool *used;           /* [sms] in this launch */
     struct fth_l2 *l2, *bypassed;
+    struct fth_join *join;
     uint64_t sms; /* that there is room for */
     struct fth_shape l1_shape;
     struct fth_distances **l1_distances, *l2_distances;
@@ -81,6 +86,15 @@ FTH_MUST_USE enum fth_status fth_work_batch(struct fth_model_work *work, struct 
 /* The L1s of the SMs of a part. False without memory. */
 bool fth_work_l1s(struct fth_model_work *work, struct fth_batch *batch, size_t part);
 void fth_batch_fini(struct fth_batch *batch);
+
+/* ---- join.c ---- */
+
+/* NULL without memory. */
+struct fth_join *fth_join_create(void);
+void fth_join_destroy(struct fth_join *join);
+void fth_join_clear(struct fth_join *join);
+/* None are left where `who` has asked for the same since it was cleared. False without memory. */
+bool fth_join_read(struct fth_join *join, uint32_t who, uint64_t line, uint64_t *sectors);
 
 /* ---- crew.c ---- */
 

@@ -73,6 +73,8 @@ void fth_work_fini(struct fth_model_work *work)
         free_row(&work->kernels[i]);
     fth_placement_destroy(work->placement);
     fth_distances_destroy(work->l2_distances);
+    fth_join_destroy(work->join);
+    free(work->joins);
     fth_l2_destroy(work->l2);
     fth_l2_destroy(work->bypassed);
     for (size_t i = 0; i < FTH_WINDOW; i++)
@@ -107,6 +109,17 @@ static enum fth_status place_sms(struct fth_model_work *work, struct fth_error *
     return status;
 }
 
+static enum fth_status place_joins(struct fth_model_work *work, struct fth_error *error)
+{
+    const char *text = work->params->values[FTH_KEY_JOINS].text;
+    if (strcmp(text, "none") == 0 || work->joins)
+        return FTH_OK;
+    work->join = fth_join_create();
+    return work->join ? fth_number_list("l2.joins", text, UINT32_MAX, &work->joins,
+                                        &work->join_count, error)
+                      : no_memory(error);
+}
+
 static enum fth_status make_l2(struct fth_model_work *work, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
@@ -134,7 +147,12 @@ enum fth_status fth_work_begin(struct fth_model_work *work, size_t launch, struc
     if (status == FTH_OK)
         status = place_sms(work, error);
     if (status == FTH_OK)
+        status = place_joins(work, error);
+    if (status == FTH_OK)
         status = make_l2(work, error);
+    if (work->join)
+        fth_join_clear(work->join);
+    work->rounds = 0;
     work->active = work->setting.blocks < work->sms ? work->setting.blocks : work->sms;
     work->waiting = 0;
     if (work->setting.l1.lines != work->l1_shape.lines)
