@@ -97,13 +97,12 @@ static void tell_sources(const struct fth_model_params *params, const char *gpu)
     for (size_t i = 0; fth_model_value(params, i, &source); i++)
         counts[source]++;
     if (gpu)
-        cli_message("%zu parameters from the description of %s, %zu set, %zu defaults; "
+        cli_message("%zu parameters from the description of %s, %zu set, the others defaults; "
                     "--parameters shows which",
-                    counts[FTH_MODEL_DESCRIPTION], gpu, counts[FTH_MODEL_SET],
-                    counts[FTH_MODEL_DEFAULT]);
+                    counts[FTH_MODEL_DESCRIPTION], gpu, counts[FTH_MODEL_SET]);
     else
-        cli_message("no --gpu: %zu parameters set, %zu defaults; --parameters shows which",
-                    counts[FTH_MODEL_SET], counts[FTH_MODEL_DEFAULT]);
+        cli_message("no --gpu: %zu parameters set, the others defaults; --parameters shows which",
+                    counts[FTH_MODEL_SET]);
 }
 
 /* ---- traces ---- */

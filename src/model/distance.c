@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEVELS = 12, FANOUT_BITS = 3, AHEAD = 12 };
+enum { LEVELS = 12, FANOUT_BITS = 3, AHEAD = 16, NEAR = 8 };
 
 struct place {
     uint64_t number;
@@ -203,6 +203,11 @@ bool fth_distances_add(struct fth_distances *distances, const uint64_t *numbers,
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
             __builtin_prefetch(&distances->table[hash(distances, numbers[i + AHEAD])], 1);
+        if (i + NEAR < count) {
+            const uint32_t time = distances->table[hash(distances, numbers[i + NEAR])].time;
+            __builtin_prefetch(&distances->bits[(time ? time - 1 : 0) / 64], 1);
+            __builtin_prefetch(&distances->counts[0][(time ? time - 1 : 0) / 512], 1);
+        }
         if (2 * distances->used >= distances->capacity && !grow_table(distances))
             return false;
         if (distances->now == distances->span && !compact(distances))

@@ -6,9 +6,10 @@
  *   shape.c     what they come to for a launch     place.c     blocks to SMs, and which at a time
  *   coalesce.c  accesses of warps as requests      recency.c   distances within the sets of a cache
  *   mshr.c      misses that are under way          tier.c      one cache: banks, ports, steps
+ *   join.c      reads that are sent once
  *   l2.c        the sides of the L2, and memory    run.c       a trace through all of it
  *   work.c      what a run holds, and counts       result.c    rows and metrics
- *   distance.c  exact stack distances
+ *   distance.c  exact stack distances              crew.c      the threads of a run
  *
  * A trace comes by access number, block and warp, which is the order of Algorithm 2 for all SMs
  * side by side: so it is read once, in batches, the L1s take their parts of a batch independently
@@ -65,6 +66,8 @@ enum fth_model_global {
     FTH_KEY_SIDES,
     FTH_KEY_HOME_MASK,
     FTH_KEY_SIDE_OF_SM,
+    FTH_KEY_JOINS,
+    FTH_KEY_JOIN_ROUNDS,
     FTH_KEY_COLD,
     FTH_KEY_FAR_CYCLES,
     FTH_KEY_MEMORY_CYCLES,

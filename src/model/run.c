@@ -25,13 +25,13 @@ static void l1_missed(void *context, const struct fth_request *request, uint64_t
     (void)context, (void)request, (void)missing, (void)fetch; /* they stay in the requests */
 }
 
-static bool run_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm)
+static bool run_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm, size_t part)
 {
     const struct fth_beneath beneath = {NULL, l1_missed, NULL, NULL};
     for (uint32_t g = work->first_group[sm]; g != UINT32_MAX; g = batch->groups[g].next) {
         const struct fth_group *group = &batch->groups[g];
         if (!fth_tier_run(work->l1[sm], batch->requests.items + group->first, group->count,
-                          batch->requests.runs, work->l1_counts[sm % work->tallies], &beneath))
+                          batch->requests.runs, work->l1_counts[part], &beneath))
             return false;
     }
     return true;
@@ -63,17 +63,37 @@ static bool run_curves(struct fth_model_work *work, const struct fth_batch *batc
     return true;
 }
 
+/* What of a request goes on to the L2. */
+static bool send(struct fth_model_work *work, const struct fth_batch *batch,
+                 struct fth_request *request, uint32_t sm)
+{
+    request->side = work->side_of_sm[sm];
+    if (work->join && request->kind == FTH_TRACE_READ && request->missing &&
+        !fth_join_read(work->join, work->joins[sm % work->join_count], request->line,
+                       &request->missing))
+        return false;
+    return !request->missing ||
+           fth_l2_add(work->l2, &work->setting.l1, request, batch->requests.runs);
+}
+
+/* What one group of every SM sent, or less at the end. */
+static bool end_round(struct fth_model_work *work)
+{
+    work->waiting = 0;
+    if (work->join && ++work->rounds >= fth_model_whole(work->params, FTH_KEY_JOIN_ROUNDS)) {
+        work->rounds = 0;
+        fth_join_clear(work->join);
+    }
+    return fth_l2_flush(work->l2) && (!work->bypassed || fth_l2_flush(work->bypassed));
+}
+
 static bool run_l2(struct fth_model_work *work, struct fth_batch *batch)
 {
     for (size_t g = 0; g < batch->group_count; g++) {
         const struct fth_group *group = &batch->groups[g];
-        for (uint32_t i = 0; i < group->count; i++) {
-            struct fth_request *request = &batch->requests.items[group->first + i];
-            request->side = work->side_of_sm[group->sm];
-            if (request->missing &&
-                !fth_l2_add(work->l2, &work->setting.l1, request, batch->requests.runs))
+        for (uint32_t i = 0; i < group->count; i++)
+            if (!send(work, batch, &batch->requests.items[group->first + i], group->sm))
                 return false;
-        }
         if (work->l2_distances && !run_curves(work, batch, group))
             return false;
         for (uint32_t i = 0; i < group->count && work->bypassed; i++) {
@@ -82,10 +102,7 @@ static bool run_l2(struct fth_model_work *work, struct fth_batch *batch)
             if (!fth_l2_add(work->bypassed, &work->setting.l1, request, batch->requests.runs))
                 return false;
         }
-        if (++work->waiting < work->active)
-            continue;
-        work->waiting = 0;
-        if (!fth_l2_flush(work->l2) || (work->bypassed && !fth_l2_flush(work->bypassed)))
+        if (++work->waiting >= work->active && !end_round(work))
             return false;
     }
     return true;
@@ -108,20 +125,36 @@ static enum fth_status sort_groups(struct fth_model_work *work, struct fth_batch
     return FTH_OK;
 }
 
-static enum fth_status run_batch(struct fth_model_work *work, struct fth_batch *batch,
-                                 struct fth_error *error)
+bool fth_work_l1s(struct fth_model_work *work, struct fth_batch *batch, size_t part)
+{
+    bool made = true;
+    for (uint64_t sm = part; sm < work->setting.sms && made; sm += work->parts)
+        made = run_l1(work, batch, (uint32_t)sm, part);
+    return made;
+}
+
+enum fth_status fth_work_batch(struct fth_model_work *work, struct fth_batch *batch,
+                               struct fth_error *error)
 {
     enum fth_status status = sort_groups(work, batch, error);
     if (status != FTH_OK)
         return status;
-    bool made = !batch->requests.failed;
-    for (uint32_t sm = 0; sm < work->setting.sms && made; sm++)
-        made = run_l1(work, batch, sm);
-    made = made && run_l2(work, batch);
+    const bool made =
+        !batch->requests.failed &&
+        (work->parts > 1 ? fth_crew_l1s(work->crew, batch) : fth_work_l1s(work, batch, 0)) &&
+        run_l2(work, batch);
     fth_requests_clear(&batch->requests);
     batch->group_count = 0;
-    if (!made)
-        return no_memory(error);
+    return made ? FTH_OK : no_memory(error);
+}
+
+static enum fth_status run_batch(struct fth_model_work *work, struct fth_batch *batch,
+                                 struct fth_error *error)
+{
+    const enum fth_status status =
+        work->crew ? fth_crew_hand(work->crew, batch, error) : fth_work_batch(work, batch, error);
+    if (status != FTH_OK)
+        return status;
     fth_log_progress(work->options.log, "model caches",
                      work->total ? (double)work->done / (double)work->total : 1);
     return fth_log_interrupted(work->options.log)
@@ -281,8 +314,11 @@ static enum fth_status run_waves(struct fth_model_work *work, size_t launch,
                 status = run_window(work, launch, &(struct window){some[i], 1}, error);
         free(some);
     }
-    if (status == FTH_OK &&
-        (!fth_l2_flush(work->l2) || (work->bypassed && !fth_l2_flush(work->bypassed))))
+    /* Also on failure: what is under way uses what the launch has. */
+    const enum fth_status taken = work->crew ? fth_crew_wait(work->crew, error) : FTH_OK;
+    if (status == FTH_OK)
+        status = taken;
+    if (status == FTH_OK && !end_round(work))
         status = no_memory(error);
     return status;
 }

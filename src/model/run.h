@@ -21,6 +21,9 @@ struct fth_batch {
 /* Waves that are read together. */
 enum { FTH_WINDOW = 64 };
 
+struct fth_crew;
+struct fth_join;
+
 struct fth_model_work {
     const struct fth_trace *trace;
     const struct fth_model_params *params;
@@ -32,11 +35,15 @@ struct fth_model_work {
     struct fth_placement *placement;
     uint64_t active; /* SMs with blocks */
     uint8_t *side_of_sm;
+    uint32_t *joins; /* NULL: none */
+    size_t join_count;
+    uint64_t rounds; /* since the reads were last joined anew */
 
     /* Kept from launch to launch. */
     struct fth_tier **l1; /* [sms]; NULL: not yet used */
     bool *used;           /* [sms] in this launch */
     struct fth_l2 *l2, *bypassed;
+    struct fth_join *join;
     uint64_t sms; /* that there is room for */
     struct fth_shape l1_shape;
     struct fth_distances **l1_distances, *l2_distances;
@@ -48,7 +55,9 @@ struct fth_model_work {
     /* By instruction. */
     struct fth_model_counts **l1_counts; /* [tallies][instructions] */
     size_t tallies;
-    uint64_t *warps; /* [instructions][3] */
+    struct fth_crew *crew; /* NULL: one thread does everything */
+    size_t parts;          /* of the SMs, a thread each */
+    uint64_t *warps;       /* [instructions][3] */
 
     struct fth_model_row *launches; /* [launches] */
     struct fth_model_row *kernels;  /* [kernels][instructions + 1], the whole kernel first */
@@ -70,5 +79,36 @@ FTH_MUST_USE enum fth_status fth_work_sm(struct fth_model_work *work, uint32_t s
 FTH_MUST_USE enum fth_status fth_work_result(struct fth_model_work *work,
                                              struct fth_model_result **result,
                                              struct fth_error *error);
+
+/* Takes a batch through the caches, and empties it. */
+FTH_MUST_USE enum fth_status fth_work_batch(struct fth_model_work *work, struct fth_batch *batch,
+                                            struct fth_error *error);
+/* The L1s of the SMs of a part. False without memory. */
+bool fth_work_l1s(struct fth_model_work *work, struct fth_batch *batch, size_t part);
+void fth_batch_fini(struct fth_batch *batch);
+
+/* ---- join.c ---- */
+
+/* NULL without memory. */
+struct fth_join *fth_join_create(void);
+void fth_join_destroy(struct fth_join *join);
+void fth_join_clear(struct fth_join *join);
+/* None are left where `who` has asked for the same since it was cleared. False without memory. */
+bool fth_join_read(struct fth_join *join, uint32_t who, uint64_t line, uint64_t *sectors);
+
+/* ---- crew.c ---- */
+
+/* How many threads are meant; 0: as many as there are cores. */
+size_t fth_crew_size(unsigned threads);
+/* NULL where one thread is enough, or all that there is. */
+struct fth_crew *fth_crew_create(struct fth_model_work *work, size_t size);
+void fth_crew_destroy(struct fth_crew *crew);
+/* Takes the batch over and leaves an empty one; waits where too many wait. The error is that of any
+ * batch before. */
+FTH_MUST_USE enum fth_status fth_crew_hand(struct fth_crew *crew, struct fth_batch *batch,
+                                           struct fth_error *error);
+/* Until everything that was handed over is done. */
+FTH_MUST_USE enum fth_status fth_crew_wait(struct fth_crew *crew, struct fth_error *error);
+bool fth_crew_l1s(struct fth_crew *crew, struct fth_batch *batch);
 
 #endif

@@ -13,7 +13,8 @@ static enum fth_status no_memory(struct fth_error *error)
 enum fth_status fth_work_init(struct fth_model_work *work, struct fth_error *error)
 {
     work->instructions = fth_trace_instruction_count(work->trace);
-    work->tallies = 1;
+    work->parts = 1;
+    work->tallies = fth_crew_size(work->options.threads);
     work->sms = fth_model_whole(work->params, FTH_KEY_SMS);
     work->l1 = calloc((size_t)work->sms, sizeof *work->l1);
     work->used = calloc((size_t)work->sms, sizeof *work->used);
@@ -31,7 +32,15 @@ enum fth_status fth_work_init(struct fth_model_work *work, struct fth_error *err
         made = work->l1_counts[i] != NULL;
     if (!made)
         return no_memory(error);
+    fth_crew_create(work, work->tallies);
     return work->options.curves ? fth_distances_create(&work->l2_distances, error) : FTH_OK;
+}
+
+void fth_batch_fini(struct fth_batch *batch)
+{
+    fth_requests_fini(&batch->requests);
+    free(batch->groups);
+    *batch = (struct fth_batch){0};
 }
 
 static void free_row(struct fth_model_row *row)
@@ -52,6 +61,7 @@ static void free_l1s(struct fth_model_work *work)
 
 void fth_work_fini(struct fth_model_work *work)
 {
+    fth_crew_destroy(work->crew);
     free_l1s(work);
     for (uint64_t sm = 0; work->l1_distances && sm < work->sms; sm++)
         fth_distances_destroy(work->l1_distances[sm]);
@@ -63,12 +73,12 @@ void fth_work_fini(struct fth_model_work *work)
         free_row(&work->kernels[i]);
     fth_placement_destroy(work->placement);
     fth_distances_destroy(work->l2_distances);
+    fth_join_destroy(work->join);
+    free(work->joins);
     fth_l2_destroy(work->l2);
     fth_l2_destroy(work->bypassed);
-    for (size_t i = 0; i < FTH_WINDOW; i++) {
-        fth_requests_fini(&work->batches[i].requests);
-        free(work->batches[i].groups);
-    }
+    for (size_t i = 0; i < FTH_WINDOW; i++)
+        fth_batch_fini(&work->batches[i]);
     free(work->l1);
     free(work->used);
     free(work->side_of_sm);
@@ -99,6 +109,17 @@ static enum fth_status place_sms(struct fth_model_work *work, struct fth_error *
     return status;
 }
 
+static enum fth_status place_joins(struct fth_model_work *work, struct fth_error *error)
+{
+    const char *text = work->params->values[FTH_KEY_JOINS].text;
+    if (strcmp(text, "none") == 0 || work->joins)
+        return FTH_OK;
+    work->join = fth_join_create();
+    return work->join ? fth_number_list("l2.joins", text, UINT32_MAX, &work->joins,
+                                        &work->join_count, error)
+                      : no_memory(error);
+}
+
 static enum fth_status make_l2(struct fth_model_work *work, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
@@ -126,7 +147,12 @@ enum fth_status fth_work_begin(struct fth_model_work *work, size_t launch, struc
     if (status == FTH_OK)
         status = place_sms(work, error);
     if (status == FTH_OK)
+        status = place_joins(work, error);
+    if (status == FTH_OK)
         status = make_l2(work, error);
+    if (work->join)
+        fth_join_clear(work->join);
+    work->rounds = 0;
     work->active = work->setting.blocks < work->sms ? work->setting.blocks : work->sms;
     work->waiting = 0;
     if (work->setting.l1.lines != work->l1_shape.lines)

@@ -176,9 +176,10 @@ static void note(struct level *level, const struct want *want, uint64_t distance
 static uint64_t sectors_of(const struct level *level, const struct want *want)
 {
     uint64_t sectors = 0;
+    const uint64_t each = sector_bytes(level);
     for (uint64_t i = 0; i < level->config.line_bytes; i++)
         if (want->bytes[i])
-            sectors |= UINT64_C(1) << (i / sector_bytes(level));
+            sectors |= UINT64_C(1) << (i / each);
     return sectors;
 }
 

@@ -134,7 +134,7 @@ static struct fth_model_params *params_of(const struct oracle_model *model)
 
 /* ---- accesses ---- */
 
-enum { BLOCKS = 11, WARPS = 3, NUMBERS = 6, MOST = BLOCKS * WARPS * NUMBERS };
+enum { BLOCKS = 9, WARPS = 3, NUMBERS = 4, MOST = BLOCKS * WARPS * NUMBERS };
 
 static size_t random_accesses(struct fth_rng *rng, struct oracle_access *accesses)
 {
@@ -142,8 +142,7 @@ static size_t random_accesses(struct fth_rng *rng, struct oracle_access *accesse
     const uint64_t span = PICK(rng, 512, 2048, 8192);
     const enum fth_trace_access_kind kinds[NUMBERS] = {
         FTH_TRACE_READ, below(rng, 3) ? FTH_TRACE_READ : FTH_TRACE_WRITE,
-        FTH_TRACE_READ, below(rng, 4) ? FTH_TRACE_WRITE : FTH_TRACE_ATOMIC,
-        FTH_TRACE_READ, FTH_TRACE_READ};
+        below(rng, 4) ? FTH_TRACE_WRITE : FTH_TRACE_ATOMIC, FTH_TRACE_READ};
     for (uint64_t block = 0; block < BLOCKS; block++)
         for (uint32_t warp = 0; warp < WARPS; warp++)
             for (uint64_t number = 0; number < NUMBERS; number++) {

@@ -339,6 +339,22 @@ static void two_sides(void **state)
     assert_int_equal(row.l1.hits[FTH_TRACE_READ], 1);
 }
 
+/* What SMs of one number ask for together goes to the L2 once, where it is the very same. */
+static void joined_reads(void **state)
+{
+    (void)state;
+    const struct step steps[] = {
+        {0, FTH_TRACE_READ, 0, 4, 32, 4},    {1, FTH_TRACE_READ, 0, 4, 32, 4},
+        {2, FTH_TRACE_READ, 0, 4, 32, 4},    {0, FTH_TRACE_READ, 4096, 4, 32, 4},
+        {1, FTH_TRACE_READ, 4096, 4, 16, 4}, {2, FTH_TRACE_READ, 8192, 4, 32, 4}};
+    const char *const sets[] = {"gpu.sms", "3", "l2.joins", "0,0,1", NULL};
+    struct fth_model_row row = run_plain(steps, FTH_COUNT(steps), 3, sets);
+    assert_int_equal(row.l1.sectors[FTH_TRACE_READ], 22);
+    assert_int_equal(row.l2.sectors[FTH_TRACE_READ], 22 - 4);
+    row = run_plain(steps, FTH_COUNT(steps), 3, sets + 4);
+    assert_int_equal(row.l2.sectors[FTH_TRACE_READ], 22);
+}
+
 static void average_access(void **state)
 {
     (void)state;
@@ -498,9 +514,10 @@ int main(void)
         cmocka_unit_test(paper_table_1),       cmocka_unit_test(hit_ratios_of_table_1),
         cmocka_unit_test(paper_table_3),       cmocka_unit_test(exact_distances),
         cmocka_unit_test(misses_fill_sectors), cmocka_unit_test(writes_are_kept),
-        cmocka_unit_test(two_sides),           cmocka_unit_test(average_access),
-        cmocka_unit_test(carve_outs),          cmocka_unit_test(every_gpu),
-        cmocka_unit_test(absurd_values),       cmocka_unit_test(absurd_together),
+        cmocka_unit_test(two_sides),           cmocka_unit_test(joined_reads),
+        cmocka_unit_test(average_access),      cmocka_unit_test(carve_outs),
+        cmocka_unit_test(every_gpu),           cmocka_unit_test(absurd_values),
+        cmocka_unit_test(absurd_together),
     };
     return cmocka_run_group_tests_name("model", tests, enter_folder, leave_folder);
 }
