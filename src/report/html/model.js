@@ -52,6 +52,12 @@ function missCurves(grid, model, file) {
   }
 }
 
+/* Kernels of several runs beside each other. */
+function modelOverview(grid, entries) {
+  hitRatios(grid, { title: "Hits by kernel, all runs", name: "model-all", note: "Share of sectors that hit.", labelOf: (row) => row.called,
+    rows: entries.flatMap((e) => (Array.isArray(e.document.kernels) ? e.document.kernels : []).map((k) => ({ ...k, called: `${cut(e.file.replace(/\.json$/, ""), 16)} ${cut(k.kernel, 20)}` }))) });
+}
+
 function showModel(grid, model, gpu, file) {
   const lineOf = (row) => `${row.kernel}:${row.source_line || row.line}${row.kind ? ` ${row.kind}` : ""}`;
   hitRatios(grid, { title: `${cut(file, 40)}: hits by kernel`, name: "model-kernels", note: "Share of sectors that hit.", rows: model.kernels || [], labelOf: (row) => row.kernel });
