@@ -220,6 +220,9 @@ test("benches, dissections, loads and documents of other kinds", async ({ browse
   assert.ok(await page.locator("#chart-bench-stream .theory").count() === 1, "STREAM has its theory");
   assert.match(await page.locator("#chart-bench-empty").innerText(), /the device cannot/);
   assert.match(await page.locator("#chart-bench-global").innerText(), /Achieved/);
+  const lines = await page.locator("#chart-model-lines svg").textContent();
+  assert.match(lines, /rows:12 read L1, reads50/, "two instructions of a line are one: 100 of 200 hit");
+  assert.match(lines, /rows:12 read L210/, "10 of 100");
   await page.screenshot({ path: path.join(work, "mixed.png"), fullPage: true });
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
