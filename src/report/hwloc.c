@@ -9,10 +9,10 @@
  *                └ Core: the SM ─ Misc: its other memories
  *                   └ PU
  *
- * Which SMs are near which partition is not in a description, so partitions are no levels of the
- * tree: an object in hwloc must say which PUs are below it, Misc objects alone need not. Where
- * hwloc has no field for a figure it is an info of the object, under the name that it has in the
- * description. */
+ * An object in hwloc must say which PUs are below it, Misc objects alone need not. So the
+ * partitions of an L2 are each an L2Cache where the description says which SMs are near which
+ * (partition_by_sm), and Misc objects where it does not. Where hwloc has no field for a figure it
+ * is an info of the object, under the name that it has in the description. */
 #include "report/report.h"
 
 #include <math.h>
@@ -25,8 +25,9 @@ struct tree {
     const struct fth_gpu *gpu;
     struct fth_buffer *out;
     size_t sms;
-    unsigned depth; /* of the object that is open */
-    size_t objects; /* so far: hwloc wants them numbered */
+    const double *near; /* the partition of each SM; NULL: not known */
+    unsigned depth;     /* of the object that is open */
+    size_t objects;     /* so far: hwloc wants them numbered */
 };
 
 /* Text for an attribute of XML; what XML 1.0 has no place for becomes '?'. */
@@ -61,14 +62,26 @@ static void put_number(struct tree *tree, const char *name, double number)
         put_attribute(tree, name, fth_number_format(number, text, sizeof text));
 }
 
-/* The PUs from `first` on, 32 bits a word, the highest word first. */
-static void put_set(struct tree *tree, const char *name, size_t first, size_t count)
+/* Some of the PUs: `count` of them from `first` on, or of these the ones near a partition. */
+struct pus {
+    size_t first, count;
+    int partition; /* -1: all */
+};
+
+static bool holds(const struct tree *tree, const struct pus *pus, size_t pu)
+{
+    return pu >= pus->first && pu < pus->first + pus->count &&
+           (pus->partition < 0 || tree->near[pu] == pus->partition);
+}
+
+/* 32 bits a word, the highest word first. */
+static void put_set(struct tree *tree, const char *name, const struct pus *pus)
 {
     fth_buffer_format(tree->out, " %s=\"", name);
-    for (size_t word = (first + count + 31) / 32; word-- > 0;) {
+    for (size_t word = (pus->first + pus->count + 31) / 32; word-- > 0;) {
         uint32_t bits = 0;
         for (size_t bit = 0; bit < 32; bit++)
-            if (word * 32 + bit >= first && word * 32 + bit < first + count)
+            if (holds(tree, pus, word * 32 + bit))
                 bits |= UINT32_C(1) << bit;
         fth_buffer_format(tree->out, "0x%08x%s", (unsigned)bits, word ? "," : "");
     }
@@ -80,19 +93,18 @@ static void indent(struct tree *tree)
     fth_buffer_repeat(tree->out, "  ", tree->depth);
 }
 
-/* Begins an object over some PUs (0 of them: a Misc one, which has none) and leaves its tag open
- * for attributes. */
-static void begin(struct tree *tree, const char *type, const char *subtype, size_t first,
-                  size_t count)
+/* Begins an object over some PUs (NULL: a Misc one, which has none) and leaves its tag open for
+ * attributes. */
+static void begin(struct tree *tree, const char *type, const char *subtype, const struct pus *pus)
 {
     tree->depth++;
     indent(tree);
     fth_buffer_format(tree->out, "<object type=\"%s\"", type);
     if (subtype)
         put_attribute(tree, "subtype", subtype);
-    if (count) {
-        put_set(tree, "cpuset", first, count);
-        put_set(tree, "complete_cpuset", first, count);
+    if (pus) {
+        put_set(tree, "cpuset", pus);
+        put_set(tree, "complete_cpuset", pus);
         fth_buffer_text(tree->out, " nodeset=\"0x00000001\" complete_nodeset=\"0x00000001\"");
     }
     put_number(tree, "gp_index", (double)++tree->objects);
@@ -156,15 +168,20 @@ static const char *const figures[] = {"size_bytes",
                                       "miss_penalty_cycles",
                                       NULL};
 
-/* A cache as hwloc has them; false, and nothing, where its size is not known. */
-static bool begin_cache(struct tree *tree, const char *element, const char *type, int depth,
-                        int kind, size_t first, size_t count)
+/* hwloc's kinds of caches. */
+enum kind { UNIFIED, DATA, INSTRUCTION };
+
+/* A cache as hwloc has them, or one of its `parts`; false, and nothing, where its size is not
+ * known. */
+static bool begin_cache(struct tree *tree, const char *element, enum kind kind, double parts,
+                        const struct pus *pus)
 {
+    const int depth = strcmp(element, "l2") == 0 ? 2 : 1;
     double size = fth_gpu_number(tree->gpu, element, "size_bytes", NAN);
     if (isnan(size))
         return false;
-    begin(tree, type, NULL, first, count);
-    put_number(tree, "cache_size", size);
+    begin(tree, kind == INSTRUCTION ? "L1iCache" : depth == 2 ? "L2Cache" : "L1Cache", NULL, pus);
+    put_number(tree, "cache_size", floor(size / parts));
     put_number(tree, "depth", depth);
     put_number(tree, "cache_linesize", fth_gpu_number(tree->gpu, element, "line_bytes", 0));
     put_number(tree, "cache_associativity", fth_gpu_number(tree->gpu, element, "ways", 0));
@@ -193,7 +210,7 @@ static void put_misc(struct tree *tree, const char *element)
         return;
     snprintf(name, sizeof name, "%s%s%s", def->title, isnan(size) ? "" : " ",
              isnan(size) ? "" : fth_size_format(size, bytes, sizeof bytes));
-    begin(tree, "Misc", element, 0, 0);
+    begin(tree, "Misc", element, NULL);
     put_attribute(tree, "name", name);
     end_tag(tree);
     put_figures(tree, element, "", figures);
@@ -205,9 +222,10 @@ static void put_sm(struct tree *tree, size_t sm)
     static const char *const others[] = {"shared",         "texture",        "readonly",
                                          "constant_l1",    "constant_l15",   "instruction_l0",
                                          "instruction_l1", "instruction_l15"};
-    const bool l1 = begin_cache(tree, "l1", "L1Cache", 1, 1, sm, 1);
-    const bool code = begin_cache(tree, "instruction_l1", "L1iCache", 1, 2, sm, 1);
-    begin(tree, "Core", "SM", sm, 1);
+    const struct pus own = {sm, 1, -1};
+    const bool l1 = begin_cache(tree, "l1", DATA, 1, &own);
+    const bool code = begin_cache(tree, "instruction_l1", INSTRUCTION, 1, &own);
+    begin(tree, "Core", "SM", &own);
     put_number(tree, "os_index", (double)sm);
     end_tag(tree);
     for (size_t i = 0; i < FTH_COUNT(others); i++) {
@@ -216,7 +234,7 @@ static void put_sm(struct tree *tree, size_t sm)
         if (!shown)
             put_misc(tree, others[i]);
     }
-    begin(tree, "PU", NULL, sm, 1);
+    begin(tree, "PU", NULL, &own);
     put_number(tree, "os_index", (double)sm);
     end_tag(tree);
     end(tree);
@@ -229,7 +247,7 @@ static void put_sm(struct tree *tree, size_t sm)
 
 static void put_memory(struct tree *tree)
 {
-    begin(tree, "NUMANode", NULL, 0, tree->sms);
+    begin(tree, "NUMANode", NULL, &(struct pus){0, tree->sms, -1});
     put_number(tree, "os_index", 0);
     put_number(tree, "local_memory", fth_gpu_number(tree->gpu, "memory", "size_bytes", 0));
     end_tag(tree);
@@ -246,12 +264,43 @@ static void put_partitions(struct tree *tree)
         char name[64], bytes[40], number[40];
         snprintf(name, sizeof name, "L2 partition %zu %s", i,
                  fth_size_format(size / partitions, bytes, sizeof bytes));
-        begin(tree, "Misc", "l2 partition", 0, 0);
+        begin(tree, "Misc", "l2 partition", NULL);
         put_attribute(tree, "name", name);
         end_tag(tree);
         put_info(tree, "size_bytes", fth_number_format(size / partitions, number, sizeof number));
         end(tree);
     }
+}
+
+/* The L2, or one of its partitions, with the SMs that are near it. */
+static void put_l2(struct tree *tree, const struct pus *pus, double parts)
+{
+    const bool l2 = begin_cache(tree, "l2", UNIFIED, parts, pus);
+    for (size_t sm = 0; sm < tree->sms; sm++)
+        if (holds(tree, pus, sm))
+            put_sm(tree, sm);
+    if (!l2)
+        return;
+    if (!tree->near)
+        put_partitions(tree);
+    end(tree);
+}
+
+/* The partition of each SM, where each partition has one. */
+static const double *find_near(const struct fth_gpu *gpu, size_t sms)
+{
+    const struct fth_attribute *near = fth_gpu_attribute(gpu, "l2", "partition_by_sm");
+    const double partitions = fth_gpu_number(gpu, "l2", "partitions", 1);
+    if (!near || near->kind != FTH_NUMBERS || near->count != sms || partitions < 2 ||
+        partitions > 32)
+        return NULL;
+    uint64_t seen = 0;
+    for (size_t sm = 0; sm < sms; sm++) {
+        if (!(near->numbers[sm] >= 0 && near->numbers[sm] < partitions))
+            return NULL;
+        seen |= UINT64_C(1) << (unsigned)near->numbers[sm];
+    }
+    return seen + 1 == UINT64_C(1) << (unsigned)partitions ? near->numbers : NULL;
 }
 
 static void put_package(struct tree *tree)
@@ -260,7 +309,7 @@ static void put_package(struct tree *tree)
                                         "clock_mhz", "driver", "uuid",         "pci_bus",
                                         "backend",   NULL};
     static const char *const beyond[] = {"cluster_shared", "tlb_l1", "tlb_l2", "tlb_l3"};
-    begin(tree, "Package", "GPU", 0, tree->sms);
+    begin(tree, "Package", "GPU", &(struct pus){0, tree->sms, -1});
     put_number(tree, "os_index", 0);
     end_tag(tree);
     put_figures(tree, "device", "GPU", facts);
@@ -269,13 +318,9 @@ static void put_package(struct tree *tree)
         snprintf(prefix, sizeof prefix, "%s.", beyond[i]);
         put_figures(tree, beyond[i], prefix, figures);
     }
-    const bool l2 = begin_cache(tree, "l2", "L2Cache", 2, 0, 0, tree->sms);
-    for (size_t sm = 0; sm < tree->sms; sm++)
-        put_sm(tree, sm);
-    if (l2) {
-        put_partitions(tree);
-        end(tree);
-    }
+    const double partitions = tree->near ? fth_gpu_number(tree->gpu, "l2", "partitions", 1) : 1;
+    for (int partition = 0; partition < (int)partitions; partition++)
+        put_l2(tree, &(struct pus){0, tree->sms, tree->near ? partition : -1}, partitions);
     end(tree);
 }
 
@@ -290,12 +335,14 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
                         isnan(sms) ? "the description does not say how many SMs there are"
                                    : "more SMs than hwloc's sets are written for");
     struct tree tree = {.gpu = gpu, .out = out, .sms = (size_t)sms};
+    const struct pus all = {0, tree.sms, -1};
+    tree.near = find_near(gpu, tree.sms);
     fth_buffer_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                          "<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
                          "<topology version=\"2.0\">\n");
-    begin(&tree, "Machine", NULL, 0, tree.sms);
+    begin(&tree, "Machine", NULL, &all);
     put_number(&tree, "os_index", 0);
-    put_set(&tree, "allowed_cpuset", 0, tree.sms);
+    put_set(&tree, "allowed_cpuset", &all);
     fth_buffer_text(out, " allowed_nodeset=\"0x00000001\"");
     end_tag(&tree);
     put_info(&tree, "Backend", "fathom");

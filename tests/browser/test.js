@@ -215,11 +215,14 @@ test("benches, dissections, loads and documents of other kinds", async ({ browse
   const series = path.join(work, "series.csv"), bench = path.join(work, "bench.json");
   execFileSync(fathom, ["dissect", "constant_l1", "--device", "sim:gtx560ti", "--series", series, "-o", path.join(work, "dissect.txt")]);
   execFileSync(fathom, ["bench", "banks", "--device", "sim:rtx2060", "--json", "-o", bench]);
-  const page = await open(browser, report("mixed", data("dissected.json"), data("curves.json"), bench, series, data("model.json"), data("other.json")));
-  await present(page, { "spectrum-l1": 3, "overflow-tlb_l1": 4, chip: 6, roofline: 6, "bench-stream": 3, "bench-stream-sizes": 6, "bench-scaling": 6, "bench-latency": 4, "bench-banks-4": 40, "strip-constant_l1": 10, "model-kernels": 3, "model-lines": 3, "model-profile": 5, "model-curve-l1": 4, "other-runs": 2 });
+  const page = await open(browser, report("mixed", data("dissected.json"), data("curves.json"), bench, series, data("model.json"), data("model.json"), data("other.json")));
+  await present(page, { "spectrum-l1": 3, "overflow-tlb_l1": 4, chip: 6, roofline: 6, "bench-stream": 3, "bench-stream-sizes": 6, "bench-scaling": 6, "bench-latency": 4, "bench-banks-4": 40, "strip-constant_l1": 10, "model-all": 6, "model-kernels": 3, "model-kernels-2": 3, "model-lines": 3, "model-profile": 5, "model-curve-l1": 4, "other-runs": 2 });
   assert.ok(await page.locator("#chart-bench-stream .theory").count() === 1, "STREAM has its theory");
   assert.match(await page.locator("#chart-bench-empty").innerText(), /the device cannot/);
   assert.match(await page.locator("#chart-bench-global").innerText(), /Achieved/);
+  const lines = await page.locator("#chart-model-lines svg").textContent();
+  assert.match(lines, /rows:12 read L1, reads50/, "two instructions of a line are one: 100 of 200 hit");
+  assert.match(lines, /rows:12 read L210/, "10 of 100");
   await page.screenshot({ path: path.join(work, "mixed.png"), fullPage: true });
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();

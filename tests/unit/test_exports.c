@@ -141,6 +141,80 @@ static void hwloc_needs_the_number_of_sms(void **state)
     }
 }
 
+/* Where the sides of SMs are known, each partition of the L2 is one of its own. */
+static void hwloc_has_the_sides_of_sms(void **state)
+{
+    (void)state;
+    static const struct {
+        double near[4];
+        const char *set; /* of the second L2; NULL: there is but one */
+    } rows[] = {
+        {{0, 1, 1, 0}, "<object type=\"L2Cache\" cpuset=\"0x00000006\""},
+        {{0, 0, 0, 1}, "<object type=\"L2Cache\" cpuset=\"0x00000008\""},
+        {{0, 0, 0, 0}, NULL},
+        {{0, 1, 2, 0}, NULL},
+    };
+    static const char json[] =
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\", \"sms\": 4}, "
+        "\"elements\": {\"l2\": {\"size_bytes\": 1048576, \"partitions\": 2}}}";
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char *text = NULL;
+        size_t size = 0, found = 0;
+        struct fth_gpu *gpu = NULL;
+        struct fth_attribute near = fth_attribute_make("partition_by_sm", FTH_NUMBERS);
+        near.numbers = rows[i].near;
+        near.count = 4;
+        assert_int_equal(fth_gpu_read_text("x", json, strlen(json), NULL, &gpu, NULL), FTH_OK);
+        assert_int_equal(fth_gpu_set(gpu, fth_gpu_section(gpu, "l2"), &near, NULL), FTH_OK);
+        assert_int_equal(fth_report_gpu("hwloc", gpu, NULL, &text, &size, NULL), FTH_OK);
+        for (const char *at = text; (at = strstr(at, "type=\"L2Cache\"")); at++)
+            found++;
+        assert_int_equal(found, rows[i].set ? 2 : 1);
+        if (rows[i].set) {
+            assert_contains(text, rows[i].set);
+            assert_contains(text, "cache_size=\"524288\"");
+        } else {
+            assert_contains(text, "cpuset=\"0x0000000f\"");
+            assert_contains(text, "L2 partition 1 512 KiB");
+        }
+        fth_free(text);
+        fth_gpu_destroy(gpu);
+    }
+}
+
+/* Which card it was is a circumstance; what is apart is so beyond the intervals. */
+static void note_apart(void *user, const struct fth_difference *difference)
+{
+    double *apart = user;
+    if (difference->circumstance)
+        apart[0]++;
+    else
+        apart[1] = difference->apart;
+}
+
+static void differences_tell_how_far(void **state)
+{
+    (void)state;
+    static const char *const documents[] = {
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\", \"uuid\": \"a\"}, "
+        "\"elements\": "
+        "{\"l1\": {\"latency_cycles\": {\"value\": 90, \"low\": 80, \"high\": 95}}}}",
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\", \"uuid\": \"b\"}, "
+        "\"elements\": "
+        "{\"l1\": {\"latency_cycles\": {\"value\": 60, \"low\": 58, \"high\": 62}}}}"};
+    struct fth_gpu *gpus[2];
+    double apart[2] = {0, 0};
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(
+            fth_gpu_read_text("x", documents[i], strlen(documents[i]), NULL, &gpus[i], NULL),
+            FTH_OK);
+    assert_int_equal(fth_gpu_compare(gpus[0], gpus[1], note_apart, apart), 2);
+    assert_true(apart[0] == 1);
+    assert_true(fabs(apart[1] - 18.0 / 90) < 1e-12);
+    fth_gpu_destroy(gpus[0]);
+    fth_gpu_destroy(gpus[1]);
+}
+
 static void some_formats_are_for_descriptions_alone(void **state)
 {
     (void)state;
@@ -261,6 +335,8 @@ int main(void)
         cmocka_unit_test(mt4g_has_its_keys),
         cmocka_unit_test(every_description_is_exported),
         cmocka_unit_test(hwloc_needs_the_number_of_sms),
+        cmocka_unit_test(hwloc_has_the_sides_of_sms),
+        cmocka_unit_test(differences_tell_how_far),
         cmocka_unit_test(some_formats_are_for_descriptions_alone),
         cmocka_unit_test(a_recording_gives_curves),
         cmocka_unit_test(nothing_of_a_document_is_markup),

@@ -93,7 +93,7 @@ function xyChart(frame, options) {
       const near = points.filter(visible);
       for (const p of near) {
         if (Number.isFinite(p.low) && Number.isFinite(p.high) && p.high > p.low && (!yLog || p.low > 0)) lines.append("line").attr("stroke", colour(i)).attr("opacity", 0.28).attr("x1", x(p.x)).attr("x2", x(p.x)).attr("y1", y(p.low)).attr("y2", y(p.high));
-        dots.append("circle").attr("class", "point").attr("cx", x(p.x)).attr("cy", y(p.y)).attr("r", radius).attr("fill", colour(i));
+        if (radius) dots.append("circle").attr("class", "point").attr("cx", x(p.x)).attr("cy", y(p.y)).attr("r", radius).attr("fill", colour(i));
       }
       const inView = points.filter((p) => p.samples && x(p.x) >= edge.left && x(p.x) <= width - edge.right);
       if (samples || (transform.k >= 4 && inView.length <= 60)) drawSamples(inView, i);

@@ -23,6 +23,23 @@ function hitRatios(grid, { title, name, note, rows, labelOf }) {
   barChart(frame, { rows: bars, unit: "%" });
 }
 
+/* Instructions of one line of the source are one: hits and sectors are sums, [reads, writes, atomics] of each level. */
+function bySourceLine(instructions) {
+  const lines = new Map();
+  for (const row of instructions) {
+    const counted = row.l1 && row.l2 && Array.isArray(row.l1.sectors) && Array.isArray(row.l2.sectors);
+    const name = `${row.kernel}:${row.source_line || `PTX ${row.line}`} ${row.kind || ""}`.trim();
+    if (!counted) { lines.set(`${name} ${lines.size}`, { ...row, called: name }); continue; }
+    const line = lines.get(name) || { called: name, sums: [0, 0, 0, 0] };
+    line.sums[0] += row.l1.hits[0];
+    line.sums[1] += row.l1.sectors[0];
+    line.sums[2] += d3.sum(row.l2.hits);
+    line.sums[3] += d3.sum(row.l2.sectors);
+    lines.set(name, line);
+  }
+  return [...lines.values()].map((line) => !line.sums ? line : { called: line.called, metrics: { L1_R_Hit: line.sums[1] ? line.sums[0] / line.sums[1] : null, L1_R_Trans: line.sums[1], L2_Hit: line.sums[3] ? line.sums[2] / line.sums[3] : null, L2_Trans: line.sums[3] } });
+}
+
 /* How many sectors were found at which distance in their set. */
 function profiles(grid, model, file) {
   const kinds = [["C1R", "L1 reads"], ["C1W", "L1 writes"], ["C2R", "L2 reads"], ["C2W", "L2 writes"]];
@@ -52,10 +69,15 @@ function missCurves(grid, model, file) {
   }
 }
 
+/* Kernels of several runs beside each other. */
+function modelOverview(grid, entries) {
+  hitRatios(grid, { title: "Hits by kernel, all runs", name: "model-all", note: "Share of sectors that hit.", labelOf: (row) => row.called,
+    rows: entries.flatMap((e) => (Array.isArray(e.document.kernels) ? e.document.kernels : []).map((k) => ({ ...k, called: `${cut(e.file.replace(/\.json$/, ""), 16)} ${cut(k.kernel, 20)}` }))) });
+}
+
 function showModel(grid, model, gpu, file) {
-  const lineOf = (row) => `${row.kernel}:${row.source_line || row.line}${row.kind ? ` ${row.kind}` : ""}`;
   hitRatios(grid, { title: `${cut(file, 40)}: hits by kernel`, name: "model-kernels", note: "Share of sectors that hit.", rows: model.kernels || [], labelOf: (row) => row.kernel });
-  hitRatios(grid, { title: `${cut(file, 40)}: hits by line`, name: "model-lines", note: "By line of the source, or of the PTX where the source is not known.", rows: (model.instructions || []).slice(0, 40), labelOf: lineOf });
+  hitRatios(grid, { title: `${cut(file, 40)}: hits by line`, name: "model-lines", note: "By line of the source, or of the PTX where the source is not known.", rows: bySourceLine(model.instructions || []).slice(0, 40), labelOf: (row) => row.called });
   profiles(grid, model, file);
   missCurves(grid, model, file);
 }

@@ -59,6 +59,8 @@ function start() {
     const title = `${kind ? kind.title : schemaOf(entry).replace(/^fathom-/, "")}: ${wanted !== undefined ? `${wanted}${device.backend === "simulated" ? ", simulated" : ""}` : schemaOf(entry) === "fathom-model" ? entry.document.gpu || "" : entry.file}`;
     /* Several results of a kind for the same GPU share a section. */
     const grid = grids.get(title) || addSection(title, `document-${i}`);
+    const alike = entries.filter((e) => schemaOf(e) === "fathom-model" && e.document.gpu === entry.document.gpu);
+    if (schemaOf(entry) === "fathom-model" && !grids.has(title) && alike.length > 1) modelOverview(grid, alike);
     grids.set(title, grid);
     if (kind) kind.show(grid, entry.document, own && own.gpu, entry.file);
     else showOther(grid, entry.document);
