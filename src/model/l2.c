@@ -37,17 +37,19 @@ enum fth_status fth_l2_create(const struct fth_setting *setting, size_t instruct
     struct fth_l2 *l2 = calloc(1, sizeof *l2);
     enum fth_status status = FTH_OK;
     *out = NULL;
-    if (l2) {
-        l2->side_count = setting->sides;
-        l2->home_mask = setting->home_mask;
-        l2->shape = setting->l2;
-        l2->instructions = instructions;
-        l2->sides = calloc((size_t)setting->sides, sizeof *l2->sides);
-        l2->counts = calloc(instructions + 1, sizeof *l2->counts);
-        l2->beyond = calloc(instructions + 1, sizeof *l2->beyond);
+    if (!l2)
+        return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+    l2->side_count = setting->sides;
+    l2->home_mask = setting->home_mask;
+    l2->shape = setting->l2;
+    l2->instructions = instructions;
+    l2->sides = calloc((size_t)setting->sides, sizeof *l2->sides);
+    l2->counts = calloc(instructions + 1, sizeof *l2->counts);
+    l2->beyond = calloc(instructions + 1, sizeof *l2->beyond);
+    if (!l2->sides || !l2->counts || !l2->beyond) {
+        fth_l2_destroy(l2);
+        return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
     }
-    if (!l2 || !l2->sides || !l2->counts || !l2->beyond)
-        status = fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
     for (uint64_t i = 0; status == FTH_OK && i < l2->side_count; i++) {
         l2->sides[i].l2 = l2;
         l2->sides[i].number = i;
@@ -187,7 +189,7 @@ static void add_bytes(struct fth_l2 *l2, const struct fth_request *request, cons
 bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_request *request,
                 const struct fth_cache_run *runs)
 {
-    size_t from[8];
+    size_t from[8] = {0};
     struct fth_request like = *request;
     like.flags = 0;
     like.warp = l2->asked++;

@@ -161,8 +161,7 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
 };
 
 static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
-    [FTH_KEY_SMS - FTH_KEY_SMS] =
-        {"gpu.sms", "", "P: streaming multiprocessors", COUNT, 1, 65536, "device.sms", {"16"}},
+    [0] = {"gpu.sms", "", "P: streaming multiprocessors", COUNT, 1, 65536, "device.sms", {"16"}},
     [FTH_KEY_SCHEDULERS - FTH_KEY_SMS] = {"gpu.schedulers",
                                           "",
                                           "warp schedulers of an SM",

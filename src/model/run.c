@@ -220,7 +220,7 @@ static enum fth_status take_access(struct fth_model_work *work, struct fth_batch
     const size_t before = batch->requests.count;
     fth_coalesce(&batch->requests, &work->setting.l1, access, instruction);
     batch->groups[batch->group_count - 1].count += (uint32_t)(batch->requests.count - before);
-    work->warps[access->instruction * 3 + (size_t)instruction->kind]++;
+    work->warps[(size_t)access->instruction * 3 + (size_t)instruction->kind]++;
     work->done++;
     return FTH_OK;
 }
@@ -309,7 +309,7 @@ static enum fth_status run_waves(struct fth_model_work *work, size_t launch,
         status = find_waves(work, launch, &some, &count, error);
         if (some)
             qsort(some, count, sizeof *some, compare);
-        for (size_t i = 0; i < count && status == FTH_OK; i++)
+        for (size_t i = 0; some && i < count && status == FTH_OK; i++)
             if (i == 0 || some[i] != some[i - 1])
                 status = run_window(work, launch, &(struct window){some[i], 1}, error);
         free(some);

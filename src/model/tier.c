@@ -97,26 +97,24 @@ enum fth_status fth_tier_create(const struct fth_shape *shape, struct fth_tier *
                                 struct fth_error *error)
 {
     struct fth_tier *level = calloc(1, sizeof *level);
-    enum fth_status status = FTH_OK;
     *out = NULL;
-    if (level) {
-        level->shape = *shape;
-        level->distances = strcmp(shape->policy, "lru") == 0;
-        level->unit_count = (size_t)(shape->partitions * shape->banks);
-        level->mshr_count =
-            (size_t)(shape->mshr_sets < shape->partitions ? shape->mshr_sets : shape->partitions);
-        level->units = calloc(level->unit_count, sizeof *level->units);
-        level->mshrs = calloc(level->mshr_count, sizeof *level->mshrs);
-        level->totals.profile_size = (size_t)shape->ways + 1;
-        for (int i = 0; i < 2; i++)
-            level->totals.profile[i] =
-                calloc(level->totals.profile_size, sizeof *level->totals.profile[i]);
-    }
-    if (!level || !level->units || !level->mshrs || !level->totals.profile[0] ||
-        !level->totals.profile[1])
-        status = fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
-    if (status == FTH_OK)
-        status = create_units(level, error);
+    if (!level)
+        return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+    level->shape = *shape;
+    level->distances = strcmp(shape->policy, "lru") == 0;
+    level->unit_count = (size_t)(shape->partitions * shape->banks);
+    level->mshr_count =
+        (size_t)(shape->mshr_sets < shape->partitions ? shape->mshr_sets : shape->partitions);
+    level->units = calloc(level->unit_count, sizeof *level->units);
+    level->mshrs = calloc(level->mshr_count, sizeof *level->mshrs);
+    level->totals.profile_size = (size_t)shape->ways + 1;
+    for (int i = 0; i < 2; i++)
+        level->totals.profile[i] =
+            calloc(level->totals.profile_size, sizeof *level->totals.profile[i]);
+    enum fth_status status =
+        level->units && level->mshrs && level->totals.profile[0] && level->totals.profile[1]
+            ? create_units(level, error)
+            : fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
     if (status == FTH_OK)
         *out = level;
     else

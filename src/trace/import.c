@@ -202,8 +202,10 @@ static enum fth_status write_accesses(struct import *import)
             record.mask |= lane;
             addresses[count++] = import->tuples[end].address;
         }
-        if (record.warp >= warps)
-            return refuse(import, "a warp that the block does not have");
+        if (record.warp >= warps) {
+            status = refuse(import, "a warp that the block does not have");
+            break;
+        }
         fth_records_clear(&records);
         status = fth_records_add(&records, &record, addresses)
                      ? fth_trace_writer_add(import->writer, &records, import->error)
