@@ -1,6 +1,7 @@
 /* A device as what executes launches: a GPU through its driver, which compiles the very PTX file,
  * or a simulated one. Every launch is waited for before the next, so that what fails is known by
- * its place, and timed where the device can. */
+ * its place, and timed. The simulator knows the time of loads, not that of arithmetic: what it says
+ * of any kernel would be no time. */
 #include "device/machine.h"
 #include "trace/launch.h"
 
@@ -20,6 +21,7 @@ struct device {
     struct fth_machine_module *module;
     uint64_t *memory; /* what was allocated */
     size_t count, capacity;
+    bool timed;     /* what the marks say is the time of a kernel */
     double seconds; /* of the last launch */
 };
 
@@ -53,6 +55,24 @@ static enum fth_status device_read(void *context, uint64_t address, void *data, 
     return device->ops->download(device->machine, data, address, bytes, error);
 }
 
+static enum fth_status launch_timed(struct device *device, const struct fth_machine_launch *launch,
+                                    struct fth_error *error)
+{
+    double ns = NAN;
+    enum fth_status status =
+        device->timed ? device->ops->mark(device->machine, false, error) : FTH_OK;
+    if (status == FTH_OK)
+        status = device->ops->launch(device->machine, launch, error);
+    if (status == FTH_OK && device->timed)
+        status = device->ops->mark(device->machine, true, error);
+    if (status == FTH_OK)
+        status = device->ops->wait(device->machine, LIMIT_S, error);
+    if (status == FTH_OK && device->timed)
+        status = device->ops->marked_ns(device->machine, &ns, error);
+    device->seconds = ns / 1e9;
+    return status;
+}
+
 static enum fth_status device_run(void *context, const struct fth_launch_step *step,
                                   const void *arguments, size_t argument_bytes,
                                   const struct fth_run_options *options,
@@ -71,17 +91,7 @@ static enum fth_status device_run(void *context, const struct fth_launch_step *s
                                               .carveout_percent = -1,
                                               .arguments = arguments,
                                               .argument_bytes = argument_bytes};
-    double ns = NAN;
-    enum fth_status status = device->ops->mark(device->machine, false, error);
-    if (status == FTH_OK)
-        status = device->ops->launch(device->machine, &launch, error);
-    if (status == FTH_OK)
-        status = device->ops->mark(device->machine, true, error);
-    if (status == FTH_OK)
-        status = device->ops->wait(device->machine, LIMIT_S, error);
-    if (status == FTH_OK)
-        status = device->ops->marked_ns(device->machine, &ns, error);
-    device->seconds = ns / 1e9;
+    enum fth_status status = launch_timed(device, &launch, error);
     if (status != FTH_OK)
         fth_error_context(error, "kernel '%s', grid %ux%ux%u, block %ux%ux%u", step->kernel->name,
                           step->grid[0], step->grid[1], step->grid[2], step->block[0],
@@ -129,8 +139,12 @@ enum fth_status fth_device_executor_open(const char *id, const char *ptx_path,
     if (!device)
         return fth_fail(error, FTH_NO_MEMORY, "load module", ptx_path, "out of memory");
     enum fth_status status = fth_machine_open(id, log, &device->ops, &device->machine, error);
-    if (status == FTH_OK)
+    if (status == FTH_OK) {
+        struct fth_machine_facts facts;
+        device->ops->facts(device->machine, &facts);
+        device->timed = facts.concurrent;
         status = load(device, ptx_path, error);
+    }
     if (status != FTH_OK) {
         device_close(device);
         return status;
