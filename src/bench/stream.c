@@ -45,13 +45,13 @@ static const struct shape {
     uint32_t blocks_per_sm, threads, unroll;
     bool hinted;
 } shapes[] = {
-    {4, 512, 4, false},  {2, 1024, 4, false}, {8, 256, 4, false},  {1, 1024, 8, false},
-    {2, 1024, 8, false}, {4, 512, 2, false},  {0, 1024, 4, false}, {0, 512, 4, false},
-    {0, 256, 4, false},  {0, 256, 8, false},  {0, 128, 1, false},  {0, 256, 1, false},
-    {0, 512, 1, false},  {0, 256, 2, false},  {0, 1024, 2, false}, {2, 1024, 4, true},
-    {1, 1024, 8, true},  {2, 1024, 8, true},  {0, 128, 1, true},   {0, 256, 1, true},
-    {0, 512, 1, true},   {0, 256, 2, true},   {0, 512, 2, true},   {0, 1024, 2, true},
-    {0, 256, 4, true},   {0, 512, 4, true},   {0, 1024, 4, true},  {0, 512, 8, true},
+    {2, 1024, 4, false}, {4, 512, 4, false}, {8, 256, 4, false},  {1, 1024, 8, false},
+    {2, 1024, 8, false}, {4, 512, 2, false}, {0, 1024, 4, false}, {0, 512, 4, false},
+    {0, 256, 4, false},  {0, 256, 8, false}, {0, 128, 1, false},  {0, 256, 1, false},
+    {0, 512, 1, false},  {0, 256, 2, false}, {0, 1024, 2, false}, {2, 1024, 4, true},
+    {1, 1024, 8, true},  {2, 1024, 8, true}, {0, 128, 1, true},   {0, 256, 1, true},
+    {0, 512, 1, true},   {0, 256, 2, true},  {0, 512, 2, true},   {0, 1024, 2, true},
+    {0, 256, 4, true},   {0, 512, 4, true},  {0, 1024, 4, true},  {0, 512, 8, true},
 };
 
 static const struct fth_column columns[] = {
@@ -136,11 +136,11 @@ static bool is_cold(const struct work *work)
     return work->run->quick;
 }
 
-/* The first that the GPU can run. */
+/* The first that the GPU can run; of a simulated one the next, which has less to simulate. */
 static const struct shape *usual_shape(const struct work *work)
 {
     const double most = fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", 1024);
-    size_t i = 0;
+    size_t i = work->run->quick;
     while (i + 1 < FTH_COUNT(shapes) && shapes[i].threads > most)
         i++;
     return &shapes[i];

@@ -228,6 +228,30 @@ test("benches, dissections, loads and documents of other kinds", async ({ browse
   await page.context().close();
 });
 
+/* All that an H200 was asked, from its recordings, and the eighteen workloads in a model of its caches, at the sizes of the tests. */
+test("all results of an H200 in one report", async ({ browser }) => {
+  const counters = fs.readFileSync(path.join(root, "tests/workloads/h200-counters.txt"), "utf8");
+  const replay = (name, ...benches) => {
+    const file = path.join(work, `${name}.json`);
+    execFileSync(fathom, ["bench", ...benches, "--device", `replay:${path.join(root, "tests/replay", `${name}.zst`)}`, "--json", "-o", file], { stdio: ["ignore", "inherit", "ignore"] });
+    return file;
+  };
+  const benches = [replay("bench-caches-h200", "banks", "arith", "atomics", "shared", "scaling", "latency"), replay("bench-memory-h200", "global", "link", "stream")];
+  const models = [...new Set(counters.match(/^\w+ \w+=\d+/gm))].map((line) => {
+    const [name, size] = line.split(" "), file = path.join(work, `model-${name}.json`);
+    execFileSync(fathom, ["model", path.join(root, `examples/workloads/${name}.json`), "--set", size, "--gpu", "h200", "--lines", "--json", "-o", file], { stdio: ["ignore", "inherit", "ignore"] });
+    return file;
+  });
+  assert.strictEqual(models.length, 18);
+  const file = report("full", path.join(root, "tests/replay/h200.json"), path.join(root, "tests/replay/h200.zst"), data("dissect-h200.json"), ...benches, ...models);
+  assert.ok(fs.statSync(file).size < 2e6, `${fs.statSync(file).size} bytes`);
+  const page = await open(browser, file);
+  await present(page, { sm: 6, chip: 130, roofline: 6, "spectrum-l1": 3, "spectrum-l2": 5, "overflow-tlb_l2": 10, "bench-banks-4": 40, "bench-shared-peak4": 20, "bench-scaling-l2": 60, "bench-latency": 100, "bench-global-vector": 40, "bench-link-sizes": 5, "bench-stream-sizes": 40, "model-all": 36, "model-kernels-18": 2, "model-lines-18": 2 });
+  await page.screenshot({ path: path.join(work, "full.png"), fullPage: true });
+  assert.deepStrictEqual(page.faults, []);
+  await page.context().close();
+});
+
 test("two GPUs, and what differs between them", async ({ browser }) => {
   const files = ["a100", "v100"].map((name) => path.join(root, "data/gpus", `${name}.json`)), comparison = path.join(work, "comparison.json");
   try { execFileSync(fathom, ["compare", ...files, "--json", "-o", comparison]); } catch (error) { assert.strictEqual(error.status, 5); }
