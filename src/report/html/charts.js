@@ -58,16 +58,18 @@ function xyChart(frame, options) {
   };
   const usable = (p) => Number.isFinite(p.x) && Number.isFinite(p.y) && (!xLog || p.x > 0) && (!yLog || p.y > 0);
 
+  /* The text of a line stands above it, or below where the frame ends. */
+  const beside = (level) => y(level) + (y(level) < edge.top + 14 ? 13 : -4);
   function drawMarks() {
     marks.selectAll("*").remove();
     for (const mark of hlines) {
       if (yLog && !(mark.y > 0)) continue;
       marks.append("line").attr("class", "mark").attr("x1", edge.left).attr("x2", width - edge.right).attr("y1", y(mark.y)).attr("y2", y(mark.y));
-      marks.append("text").attr("class", "soft").attr("x", width - edge.right - 4).attr("y", y(mark.y) - 4).attr("text-anchor", "end").text(cut(mark.label, 50));
+      marks.append("text").attr("class", "soft").attr("x", width - edge.right - 4).attr("y", beside(mark.y)).attr("text-anchor", "end").text(cut(mark.label, 50));
     }
     for (const mark of theory) {
       marks.append("line").attr("class", "theory").attr("x1", edge.left).attr("x2", width - edge.right).attr("y1", y(mark.y)).attr("y2", y(mark.y));
-      marks.append("text").attr("x", edge.left + 6).attr("y", y(mark.y) - 4).text(cut(mark.label, 70));
+      marks.append("text").attr("x", edge.left + 6).attr("y", beside(mark.y)).text(cut(mark.label, 70));
     }
     let level = 0;
     for (const mark of vlines) {
