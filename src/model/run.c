@@ -181,24 +181,18 @@ static enum fth_status take_access(struct fth_model_work *work,
     return FTH_OK;
 }
 
-static enum fth_status run_wave(struct fth_model_work *work, size_t launch, uint64_t wave,
+static enum fth_status run_wave(struct fth_model_work *work, struct fth_waves *waves, uint64_t wave,
                                 struct fth_error *error)
 {
-    uint64_t first, last, of;
-    struct fth_trace_cursor *cursor = NULL;
     const struct fth_trace_access *access = NULL;
-    fth_placement_range(work->placement, wave, &first, &last);
-    enum fth_status status =
-        fth_trace_cursor_open(work->trace, launch, first, last, &cursor, error);
+    uint32_t sm = 0;
+    enum fth_status status = fth_waves_begin(waves, wave, error);
     while (status == FTH_OK) {
-        status = fth_trace_next(cursor, &access, error);
+        status = fth_waves_next(waves, &access, &sm, error);
         if (status != FTH_OK || !access)
             break;
-        const uint32_t sm = fth_placement_sm(work->placement, access->block, &of);
-        if (of == wave)
-            status = take_access(work, access, sm, error);
+        status = take_access(work, access, sm, error);
     }
-    fth_trace_cursor_close(cursor);
     return status;
 }
 
@@ -246,21 +240,24 @@ static enum fth_status run_waves(struct fth_model_work *work, size_t launch,
 {
     const uint64_t waves = fth_placement_waves(work->placement);
     const uint64_t accesses = fth_trace_launch_at(work->trace, launch)->accesses;
-    enum fth_status status = FTH_OK;
+    struct fth_waves *reader = NULL;
+    enum fth_status status =
+        fth_waves_create(work->trace, launch, work->placement, &reader, error);
     uint64_t *some = NULL;
     size_t count = 0;
     if (waves <= 64 || waves / 16 <= accesses) {
         for (uint64_t wave = 0; wave < waves && status == FTH_OK; wave++)
-            status = run_wave(work, launch, wave, error);
-    } else {
+            status = run_wave(work, reader, wave, error);
+    } else if (status == FTH_OK) {
         status = find_waves(work, launch, &some, &count, error);
         if (some)
             qsort(some, count, sizeof *some, compare);
         for (size_t i = 0; i < count && status == FTH_OK; i++)
             if (i == 0 || some[i] != some[i - 1])
-                status = run_wave(work, launch, some[i], error);
+                status = run_wave(work, reader, some[i], error);
         free(some);
     }
+    fth_waves_destroy(reader);
     if (status == FTH_OK)
         status = run_batch(work, error);
     if (status == FTH_OK &&

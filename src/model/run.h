@@ -64,4 +64,20 @@ FTH_MUST_USE enum fth_status fth_work_result(struct fth_model_work *work,
                                              struct fth_model_result **result,
                                              struct fth_error *error);
 
+/* ---- waves.c ---- */
+
+/* The accesses of a launch, one wave after the other; the placement must outlive it. */
+struct fth_waves;
+
+FTH_MUST_USE enum fth_status fth_waves_create(const struct fth_trace *trace, size_t launch,
+                                              const struct fth_placement *placement,
+                                              struct fth_waves **waves, struct fth_error *error);
+void fth_waves_destroy(struct fth_waves *waves);
+FTH_MUST_USE enum fth_status fth_waves_begin(struct fth_waves *waves, uint64_t wave,
+                                             struct fth_error *error);
+/* *access lives until the next call; it is NULL at the end of the wave. */
+FTH_MUST_USE enum fth_status fth_waves_next(struct fth_waves *waves,
+                                            const struct fth_trace_access **access, uint32_t *sm,
+                                            struct fth_error *error);
+
 #endif
