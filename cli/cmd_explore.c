@@ -92,7 +92,7 @@ static enum fth_status take_studies(const struct cli_arguments *arguments,
     for (size_t i = 0; i < arguments->word_count && status == FTH_OK; i++)
         status =
             fth_explore_trace(exploration, arguments->words[i], sizes, size_count, &cli_log, error);
-    fth_explore_scope(exploration, cli_value(arguments, &option_l1_off) != NULL, false);
+    fth_explore_scope(exploration, cli_value(arguments, &option_l1_off) != NULL);
     return status;
 }
 
@@ -217,6 +217,8 @@ static int explore(const struct cli_arguments *arguments)
     struct fth_shard shard;
     char *path = NULL;
     int result = check_words(arguments);
+    if (result == CLI_DONE)
+        result = cli_check_output(arguments); /* the format */
     if (result == CLI_DONE)
         result = find_shard(arguments, &shard, &path);
     if (result == CLI_DONE) {

@@ -767,9 +767,8 @@ FTH_MUST_USE enum fth_status fth_explore_vary(struct fth_exploration *exploratio
 /* A parameter that is the same for all points, before what varies. */
 FTH_MUST_USE enum fth_status fth_explore_set(struct fth_exploration *exploration, const char *name,
                                              const char *value, struct fth_error *error);
-/* Of what fth_explore_vary says: whether the L2 is also looked at as if the L1 were off, and
- * whether the L1 alone is. */
-void fth_explore_scope(struct fth_exploration *exploration, bool l1_off, bool l1_only);
+/* Of what fth_explore_vary says: whether the L2 is also looked at as if the L1 were off. */
+void fth_explore_scope(struct fth_exploration *exploration, bool l1_off);
 /* Studies from a file, or a preset with the folder where its traces are. */
 FTH_MUST_USE enum fth_status fth_explore_read(struct fth_exploration *exploration, const char *path,
                                               const char *const *sizes, size_t size_count,
@@ -803,7 +802,7 @@ struct fth_explore_options {
 };
 struct fth_explore_outcome {
     size_t found, computed; /* points that were there already, and those that are new */
-    size_t jobs;            /* models run or, in a pass with others, spared */
+    size_t jobs;            /* models that were to be run for these */
     char *text;             /* header and points, a line of JSON each; freed with fth_free */
     size_t size;
 };

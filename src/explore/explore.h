@@ -6,7 +6,6 @@
  *   shard.c   the part of a process among many     line.c    a point as a line of JSON, and back
  *   ledger.c  the file of finished points          run.c     workers
  *   merge.c   parts into a whole                   table.c   points as a table
- *   stack.c   one pass for LRU caches of all sizes with one number of sets
  *
  * A *point* is one run of the model: a trace, perhaps one of its kernels, and a value for each
  * parameter that varies. Points that come to the same run (the baseline belongs to several studies)
@@ -43,7 +42,7 @@ struct fth_subject {
 struct fth_study {
     const char *name;
     const char *kernel; /* of each source; NULL: all of them */
-    bool l1_off, l1_only;
+    bool l1_off;
     size_t *sources;
     const char **kernels; /* of each, where it is not NULL */
     size_t source_count;

@@ -117,8 +117,6 @@ static void put_study(struct fth_json_writer *json, const struct fth_exploration
     put_setting(json, "name", study->name);
     fth_json_key(json, "l1_off");
     fth_json_bool(json, study->l1_off);
-    fth_json_key(json, "l1_only");
-    fth_json_bool(json, study->l1_only);
     fth_json_key(json, "traces");
     fth_json_begin(json, '[', true);
     for (size_t i = 0; i < study->source_count; i++) {
@@ -215,6 +213,7 @@ static void put_profile(struct fth_json_writer *json, const char *key,
 static void put_row(struct fth_json_writer *json, const struct fth_study *study,
                     const struct fth_model_row *row, const struct fth_model_params *params)
 {
+    const double cycles = fth_model_access_cycles(row, params);
     fth_json_begin(json, '{', true);
     put_setting(json, "kernel", row->kernel);
     put_count(json, "launches", row->launches);
@@ -224,24 +223,21 @@ static void put_row(struct fth_json_writer *json, const struct fth_study *study,
     put_counts(json, "l1", &row->l1);
     put_count(json, "l1_steps", row->l1_steps);
     put_count(json, "l1_fails", row->l1_fails);
-    if (!study->l1_only) {
-        const double cycles = fth_model_access_cycles(row, params);
-        put_profile(json, "c1r", &row->l1_profile[0]);
-        put_profile(json, "c1w", &row->l1_profile[1]);
-        put_counts(json, "l2", &row->l2);
-        put_profile(json, "c2r", &row->l2_profile[0]);
-        put_profile(json, "c2w", &row->l2_profile[1]);
-        if (study->l1_off)
-            put_counts(json, "l2_l1_off", &row->bypassed);
-        put_count(json, "l2_steps", row->l2_steps);
-        put_count(json, "l2_fails", row->l2_fails);
-        put_count(json, "far_hits", row->far_hits);
-        put_count(json, "dram_reads", row->dram_reads);
-        put_count(json, "dram_writes", row->dram_writes);
-        if (!isnan(cycles)) {
-            fth_json_key(json, "access_cycles");
-            fth_json_number(json, cycles);
-        }
+    put_profile(json, "c1r", &row->l1_profile[0]);
+    put_profile(json, "c1w", &row->l1_profile[1]);
+    put_counts(json, "l2", &row->l2);
+    put_profile(json, "c2r", &row->l2_profile[0]);
+    put_profile(json, "c2w", &row->l2_profile[1]);
+    if (study->l1_off)
+        put_counts(json, "l2_l1_off", &row->bypassed);
+    put_count(json, "l2_steps", row->l2_steps);
+    put_count(json, "l2_fails", row->l2_fails);
+    put_count(json, "far_hits", row->far_hits);
+    put_count(json, "dram_reads", row->dram_reads);
+    put_count(json, "dram_writes", row->dram_writes);
+    if (!isnan(cycles)) {
+        fth_json_key(json, "access_cycles");
+        fth_json_number(json, cycles);
     }
     fth_json_end(json, '}');
 }

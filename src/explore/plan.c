@@ -45,7 +45,7 @@ struct fth_study *fth_study_add(struct fth_exploration *exploration, const char 
                   &exploration->study_capacity, sizeof *exploration->studies))
         return NULL;
     struct fth_study *study = &exploration->studies[exploration->study_count];
-    *study = (struct fth_study){.name = fth_arena_text(&exploration->arena, name), .l1_off = true};
+    *study = (struct fth_study){.name = fth_arena_text(&exploration->arena, name)};
     if (!study->name)
         return NULL;
     exploration->study_count++;
@@ -265,13 +265,11 @@ enum fth_status fth_explore_trace(struct fth_exploration *exploration, const cha
     return status == FTH_OK ? fth_study_source(exploration, study, number, NULL, error) : status;
 }
 
-void fth_explore_scope(struct fth_exploration *exploration, bool l1_off, bool l1_only)
+void fth_explore_scope(struct fth_exploration *exploration, bool l1_off)
 {
     struct fth_study *study = own_study(exploration);
-    if (study) {
-        study->l1_off = l1_off && !l1_only;
-        study->l1_only = l1_only;
-    }
+    if (study)
+        study->l1_off = l1_off;
 }
 
 /* ---- points ---- */
@@ -321,8 +319,8 @@ static enum fth_status point_key(const struct fth_exploration *exploration, size
     enum fth_status status = fth_point_params(exploration, &point, &params, error);
     if (status != FTH_OK)
         return status;
-    const uint64_t head[3] = {(uint64_t)(point.source - exploration->sources),
-                              (uint64_t)point.study->l1_off, (uint64_t)point.study->l1_only};
+    const uint64_t head[2] = {(uint64_t)(point.source - exploration->sources),
+                              (uint64_t)point.study->l1_off};
     *key = fth_line_checksum(head, sizeof head, FTH_LINE_START);
     if (point.kernel)
         *key = fth_line_checksum(point.kernel, strlen(point.kernel) + 1, *key);

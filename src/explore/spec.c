@@ -106,8 +106,7 @@ static enum fth_status read_trace(const struct reading *reading, const char *tex
 
 static enum fth_status read_study(const struct reading *reading, json_t *object, json_t *common)
 {
-    static const char *const known[] = {"name", "about",  "traces", "set",
-                                        "vary", "l1_off", "l1_only"};
+    static const char *const known[] = {"name", "about", "traces", "set", "vary", "l1_off"};
     const char *name = json_string_value(json_object_get(object, "name")), *key;
     json_t *traces = json_object_get(object, "traces"), *trace;
     size_t i;
@@ -118,14 +117,12 @@ static enum fth_status read_study(const struct reading *reading, json_t *object,
         for (i = 0; i < FTH_COUNT(known); i++)
             found = found || strcmp(key, known[i]) == 0;
         if (!found)
-            return refuse(reading, key,
-                          "a study has name, about, traces, set, vary, l1_off, l1_only");
+            return refuse(reading, key, "a study has name, about, traces, set, vary, l1_off");
     }
     struct fth_study *study = fth_study_add(reading->exploration, name);
     if (!study)
         return fth_fail(reading->error, FTH_NO_MEMORY, operation, reading->name, "out of memory");
-    study->l1_only = json_is_true(json_object_get(object, "l1_only"));
-    study->l1_off = json_is_true(json_object_get(object, "l1_off")) && !study->l1_only;
+    study->l1_off = json_is_true(json_object_get(object, "l1_off"));
     enum fth_status status = read_settings(reading, common, study);
     if (status == FTH_OK)
         status = read_settings(reading, json_object_get(object, "set"), study);
