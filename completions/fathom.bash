@@ -43,6 +43,11 @@ _fathom()
     --series) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
+    --gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
+    --file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
     case $command in
     topo)
@@ -85,6 +90,21 @@ _fathom()
         -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --shared --arg -a --seed --set -s --json --format --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
+    model)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --threads --json --format --output -o --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+        esac ;;
+    explore)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --shard --threads --json --format --output -o --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+        esac ;;
+    merge)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--partial --json --format --output -o --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+        esac ;;
     completion)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--help -h' -- "$cur")) ;;
@@ -93,9 +113,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices fingerprint run trace completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices fingerprint run trace model explore merge completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices fingerprint run trace completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices fingerprint run trace model explore merge completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom
