@@ -1,4 +1,5 @@
-/* What exploring costs: one core against two, and the models that need not be run because others
+/* What exploring costs: one core against two, the read hits of L1s of 1 to 16 ways from one profile
+ * against a run each, and the models that need not be run because others
  * come to the same. Processor seconds are shown beside, as a machine that does other things shows
  * in the time but not in these. */
 #include "clock.h"
@@ -56,6 +57,64 @@ static double run(struct fth_exploration *exploration, unsigned threads)
     return seconds;
 }
 
+/* Processor seconds of a model with an L1 of so many ways and 32 sets. */
+static double model(const struct fth_trace *trace, unsigned ways, uint64_t *hits,
+                    uint64_t profile[16])
+{
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_model_params *params;
+    struct fth_model_result *result;
+    char size[24], text[24];
+    snprintf(size, sizeof size, "%uK", 4 * ways);
+    snprintf(text, sizeof text, "%u", ways);
+    if (fth_model_params_create(NULL, &params, &error) != FTH_OK ||
+        fth_model_set(params, "l1.size_bytes", size, &error) != FTH_OK ||
+        fth_model_set(params, "l1.ways", text, &error) != FTH_OK ||
+        fth_model_set(params, "l1.sector_bytes", "0", &error) != FTH_OK)
+        fail(&error);
+    const double spent = processor();
+    if (fth_model_run(trace, params, NULL, &result, &error) != FTH_OK)
+        fail(&error);
+    const double seconds = processor() - spent;
+    const struct fth_model_row *row = fth_model_row(result, 0);
+    *hits = row->l1.hits[0];
+    for (unsigned i = 0; i < ways && profile; i++)
+        profile[i] = row->l1_profile[0].counts[i];
+    fth_model_result_destroy(result);
+    fth_model_params_destroy(params);
+    return seconds;
+}
+
+static void measure_inclusion(const char *folder)
+{
+    static const char *const sizes[] = {"N=192"};
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_launch *launch;
+    struct fth_trace *trace;
+    uint64_t profile[16], hits, sum = 0, same = 0;
+    char file[512], path[] = "/tmp/fathom-bench-explore-XXXXXX";
+    snprintf(file, sizeof file, "%s/2mm.json", folder);
+    close(mkstemp(path));
+    if (fth_launch_read(file, sizes, 1, &launch, &error) != FTH_OK ||
+        fth_launch_trace(launch, path, NULL, NULL, &error) != FTH_OK ||
+        fth_trace_open(path, &trace, &error) != FTH_OK)
+        fail(&error);
+    const double once = model(trace, 16, &hits, profile);
+    double each = 0;
+    for (unsigned ways = 1; ways <= 16; ways++) {
+        each += model(trace, ways, &hits, NULL);
+        sum += profile[ways - 1];
+        same += sum == hits;
+    }
+    printf(
+        "read hits of 2MM for 1 to 16 ways: a run each %.3f s of the processor, one profile %.3f "
+        "s, %.1f times less; %llu of 16 the same\n",
+        each, once, each / once, (unsigned long long)same);
+    fth_trace_close(trace);
+    fth_launch_destroy(launch);
+    unlink(path);
+}
+
 int main(int count, char *words[])
 {
     struct fth_error error = FTH_NO_ERROR;
@@ -65,6 +124,7 @@ int main(int count, char *words[])
     printf("16 points of MVT: one core takes %.2f times as long as two (%ld here)\n", one / two,
            sysconf(_SC_NPROCESSORS_ONLN));
     fth_explore_destroy(exploration);
+    measure_inclusion(count > 1 ? words[1] : "examples/workloads");
     struct fth_model_params *params;
     static const char *const small[] = {"N=32"};
     struct fth_explore_outcome outcome;

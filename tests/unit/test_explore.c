@@ -228,6 +228,51 @@ static void test_damage(void **state)
     unlink(path);
 }
 
+static const struct fth_model_row *model(const struct fth_trace *trace, unsigned ways,
+                                         struct fth_model_result **result)
+{
+    struct fth_model_params *params = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    char size[24], text[24];
+    snprintf(size, sizeof size, "%uK", 4 * ways);
+    snprintf(text, sizeof text, "%u", ways);
+    const char *const settings[][2] = {
+        {"gpu.sms", "2"},    {"l1.size_bytes", size},  {"l1.ways", text},
+        {"l1.ports", "1"},   {"l1.sector_bytes", "0"}, {"l1.bypass", "won"},
+        {"l1.latency", "1"}, {"l1.mshr_size", "0"},    {"l1.index", "mod"},
+    };
+    assert_int_equal(fth_model_params_create(NULL, &params, &error), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(settings); i++)
+        assert_int_equal(fth_model_set(params, settings[i][0], settings[i][1], &error), FTH_OK);
+    assert_int_equal(fth_model_run(trace, params, NULL, result, &error), FTH_OK);
+    fth_model_params_destroy(params);
+    return fth_model_row(*result, 0);
+}
+
+/* LRU inclusion: the profile of 16 ways has the hits of all fewer ways with as many sets, where
+ * nothing merges or fails. */
+static void test_inclusion(void **state)
+{
+    (void)state;
+    struct fth_exploration *exploration = create();
+    struct fth_model_result *wide = NULL;
+    add_trace(exploration);
+    const struct fth_trace *trace = exploration->sources[0].trace;
+    const struct fth_model_row *row = model(trace, 16, &wide);
+    uint64_t hits = 0, last = UINT64_MAX, different = 0;
+    for (unsigned ways = 1; ways <= 16; ways++) {
+        struct fth_model_result *narrow = NULL;
+        hits += row->l1_profile[0].counts[ways - 1];
+        assert_int_equal(model(trace, ways, &narrow)->l1.hits[FTH_TRACE_READ], hits);
+        different += hits != last;
+        last = hits;
+        fth_model_result_destroy(narrow);
+    }
+    assert_true(different > 2); /* or it would say nothing */
+    fth_model_result_destroy(wide);
+    fth_explore_destroy(exploration);
+}
+
 /* The preset is what it says. */
 static void test_preset(void **state)
 {
@@ -251,7 +296,7 @@ int main(void)
         cmocka_unit_test(test_points_and_jobs), cmocka_unit_test(test_slips),
         cmocka_unit_test(test_identity),        cmocka_unit_test(test_launchers),
         cmocka_unit_test(test_shard_text),      cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_preset),
+        cmocka_unit_test(test_inclusion),       cmocka_unit_test(test_preset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
