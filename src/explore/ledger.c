@@ -48,11 +48,13 @@ static enum fth_status read_header(const char *path, struct fth_points *points,
     const json_int_t count = json_integer_value(json_object_get(root, "points"));
     points->identity = hexadecimal(json_object_get(root, "exploration"));
     points->header_size = size;
-    points->shard = points->shards = 1;
-    if ((shard && sscanf(shard, "%zu/%zu", &points->shard, &points->shards) != 2) ||
-        points->shard < 1 || points->shard > points->shards || count < 1 || count > FTH_MOST_POINTS)
+    struct fth_shard part = {1, 1, NULL};
+    if ((shard && fth_shard_parse(shard, &part, NULL) != FTH_OK) || count < 1 ||
+        count > FTH_MOST_POINTS)
         status = fth_fail(error, FTH_INVALID, "read points", path, "its header makes no sense");
     points->header_points = (size_t)count;
+    points->shard = part.number;
+    points->shards = part.count;
     json_decref(root);
     return status;
 }
@@ -93,8 +95,10 @@ enum fth_status fth_points_read(const char *path, struct fth_points *points,
     if (status == FTH_OK) {
         points->at = calloc(points->header_points, sizeof *points->at);
         points->size = calloc(points->header_points, sizeof *points->size);
-        if (!points->at || !points->size)
-            status = fth_fail(error, FTH_NO_MEMORY, "read points", path, "out of memory");
+        if (!points->at || !points->size) {
+            fth_fail(error, FTH_NO_MEMORY, "read points", path, "out of memory");
+            status = FTH_NO_MEMORY;
+        }
     }
     if (status == FTH_OK)
         find_lines(points);

@@ -34,7 +34,7 @@ static enum fth_status find_points(struct merging *merging, const char *const *p
                                    struct fth_error *error)
 {
     const size_t points = merging->parts[0].header_points;
-    merging->of = malloc(points * sizeof *merging->of);
+    merging->of = calloc(points + 1, sizeof *merging->of);
     if (!merging->of)
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
     for (size_t p = 0; p < points; p++) {

@@ -352,8 +352,10 @@ static enum fth_status find_jobs(struct fth_exploration *exploration, struct fth
     enum fth_status status = FTH_OK;
     exploration->job_of = calloc(points, sizeof *exploration->job_of);
     exploration->head = calloc(points, sizeof *exploration->head);
-    if (!keyed || !exploration->job_of || !exploration->head)
-        status = no_memory(error);
+    if (!keyed || !exploration->job_of || !exploration->head) {
+        free(keyed);
+        return no_memory(error);
+    }
     for (size_t i = 0; i < points && status == FTH_OK; i++) {
         keyed[i].point = i;
         status = point_key(exploration, i, &keyed[i].key, error);
