@@ -42,7 +42,7 @@ struct cli_example {
     const char *what;
 };
 
-enum { CLI_MOST_OPTIONS = 96, CLI_MOST_ARGUMENTS = 64 };
+enum { CLI_MOST_OPTIONS = 96, CLI_MOST_ARGUMENTS = 4096 };
 
 /* What was typed after the command. */
 struct cli_arguments {
@@ -80,8 +80,8 @@ enum cli_exit {
 /* ---- main.c ---- */
 
 extern const struct cli_command cli_bare, cli_topo, cli_dissect, cli_bench, cli_gpus, cli_devices,
-    cli_compare, cli_report, cli_fingerprint, cli_run, cli_trace, cli_model, cli_completion,
-    cli_help;
+    cli_compare, cli_report, cli_fingerprint, cli_run, cli_trace, cli_model, cli_explore, cli_merge,
+    cli_completion, cli_help;
 /* NULL past the last; the first is fathom itself. */
 const struct cli_command *cli_command_at(size_t index);
 /* NULL, with a message on stderr, where there is none. */

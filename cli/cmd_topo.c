@@ -1,7 +1,9 @@
 /* fathom topo, and fathom alone: the memory topology of a GPU, measured. */
 #include "cli.h"
 
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct cli_option option_only = {
     "only", 0, "ELEMENT,...", CLI_WORD_ELEMENTS,
@@ -51,6 +53,50 @@ static void tell_missing(const char *only, const struct fth_gpu *gpu)
     }
 }
 
+/* For a file name: nothing that would be a folder, or hidden. */
+static void append_plain(char *path, size_t *at, const char *text)
+{
+    for (; *text && *at + 1 < PATH_MAX; text++)
+        path[(*at)++] = strchr("/ \t\n", *text) || *text == '.' ? '-' : *text;
+}
+
+/* The file of -o, with the host and the GPU put in: of a fleet, each has its own. */
+static const char *name_output(const char *pattern, const struct fth_device *device,
+                               const struct fth_gpu *gpu, char path[PATH_MAX])
+{
+    const char *uuid = fth_gpu_text(gpu, "device", "uuid");
+    const char *id = fth_device_id(device);
+    const char *colon = strchr(id, ':');
+    char host[256] = "";
+    size_t at = 0;
+    if (gethostname(host, sizeof host - 1) != 0 || !*host)
+        snprintf(host, sizeof host, "localhost");
+    host[strcspn(host, ".")] = '\0';
+    for (; *pattern && at + 1 < PATH_MAX; pattern++) {
+        if (*pattern == '%' && (pattern[1] == 'h' || pattern[1] == 'g'))
+            append_plain(path, &at,
+                         *++pattern == 'h' ? host
+                         : uuid            ? uuid
+                         : colon           ? colon + 1
+                                           : id);
+        else
+            path[at++] = *pattern;
+    }
+    path[at] = '\0';
+    return path;
+}
+
+static int put(const struct cli_arguments *arguments, const struct fth_device *device,
+               const struct fth_gpu *gpu)
+{
+    struct cli_arguments named = *arguments;
+    char path[PATH_MAX];
+    for (size_t i = 0; i < named.option_count; i++)
+        if (named.options[i] == &cli_option_output)
+            named.values[i] = name_output(named.values[i], device, gpu, path);
+    return cli_put_gpu(&named, gpu, strncmp(fth_device_id(device), "replay:", 7) == 0);
+}
+
 /* Measures and shows. What was recorded is kept also where the measuring broke off. */
 static int measure(const struct cli_arguments *arguments, struct fth_device *device)
 {
@@ -63,7 +109,7 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
     bool kept = fth_device_finish(device, &fault) == FTH_OK;
     int result = CLI_DONE;
     if (gpu)
-        result = cli_put_gpu(arguments, gpu, strncmp(fth_device_id(device), "replay:", 7) == 0);
+        result = put(arguments, device, gpu);
     if (status == FTH_OK && result == CLI_DONE)
         tell_missing(only, gpu);
     if (!kept)
@@ -113,6 +159,7 @@ static const struct cli_example examples[] = {
     {"fathom topo --device sim:v100", "a simulated V100"},
     {"fathom topo --only l1,l2", "less, and sooner"},
     {"fathom topo --json -o gpu.json", "the description, as a file"},
+    {"srun fathom topo --json -o 'out/%h-%g.json'", "those of a fleet, a file each"},
     {"fathom topo --record gpu.rec", "keep the samples, too"},
     {"fathom topo --device replay:gpu.rec", "look at them again, elsewhere and later"},
     {NULL, NULL},
@@ -138,7 +185,10 @@ const struct cli_command cli_topo = {
     "A DEVICE is cuda:NUMBER, cuda:UUID (both from 'fathom devices'), sim:NAME (a simulated\n"
     "GPU, a name of 'fathom gpus'), sim:FILE (made from a description of your own) or\n"
     "replay:FILE (what --record kept). Ctrl-C ends the measuring, shows what is complete and\n"
-    "completes the recording; a second one ends the program at once.",
+    "completes the recording; a second one ends the program at once.\n"
+    "\n"
+    "In the name of -o, %h becomes that of the host, and %g the GPU's UUID or, without one, its\n"
+    "number or name, so that each GPU of a fleet has a file.",
     options,
     examples,
     CLI_WORD_NONE,

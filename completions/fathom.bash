@@ -48,6 +48,10 @@ _fathom()
     --on) _fathom_device; return ;;
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
+    --gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
+    --file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
     case $command in
     topo)
@@ -105,6 +109,16 @@ _fathom()
         -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --threads --json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
+    explore)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --shard --threads --json --format --output -o --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+        esac ;;
+    merge)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--partial --json --format --output -o --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+        esac ;;
     completion)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--help -h' -- "$cur")) ;;
@@ -113,9 +127,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace model completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace model explore merge completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace model completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace model explore merge completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

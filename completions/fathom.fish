@@ -122,10 +122,31 @@ complete -c fathom -n '__fish_seen_subcommand_from model' -l json -d "the same a
 complete -c fathom -n '__fish_seen_subcommand_from model' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
 complete -c fathom -n '__fish_seen_subcommand_from model' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
 complete -c fathom -n '__fish_seen_subcommand_from model' -l help -s h -d "this help"
+complete -c fathom -n '__fish_use_subcommand' -a explore -d "model kernels on caches of many sizes and kinds"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -F
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l vary -r -f -d "a parameter and the values it takes; with several, every combination. A+B=1+2,3+4 varies two together; ';' stands between values that have commas"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l set -s s -r -f -d "a parameter for all points, such as l1.policy=fifo, or a size of a launch file, such as N=256"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l gpu -r -F -a "(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -d "the GPU: a name of 'fathom gpus', a file, or - for stdin"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l file -r -F -d "studies from a file (docs/explore.md)"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l preset -r -f -d "rdgc: the studies of the RDGC paper; the word is the folder of the workloads, examples/workloads where there is none"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l l1-off -d "also the L2 as if the L1 were off; takes longer"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l shard -r -f -d "only the I-th of N parts; otherwise what mpirun, srun or a job array says"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l threads -r -f -d "of the host; all cores where it is not given"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l json -d "the same as --format json"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l output -s o -r -F -d "keep the points there as they come, a line of JSON each, and go on from those that are there; %r in the name becomes the number of the shard"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l help -s h -d "this help"
+complete -c fathom -n '__fish_use_subcommand' -a merge -d "join the parts of an exploration, or show it"
+complete -c fathom -n '__fish_seen_subcommand_from merge' -F
+complete -c fathom -n '__fish_seen_subcommand_from merge' -l partial -d "also where points are missing"
+complete -c fathom -n '__fish_seen_subcommand_from merge' -l json -d "the same as --format json"
+complete -c fathom -n '__fish_seen_subcommand_from merge' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
+complete -c fathom -n '__fish_seen_subcommand_from merge' -l output -s o -r -F -d "write the whole there, a line of JSON each point, instead of showing a table"
+complete -c fathom -n '__fish_seen_subcommand_from merge' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a completion -d "completions for bash, zsh or fish"
 complete -c fathom -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
 complete -c fathom -n '__fish_seen_subcommand_from completion' -l help -s h -d "this help"
 complete -c fathom -n '__fish_use_subcommand' -a help -d "the help of a command"
-complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo dissect bench gpus devices compare report fingerprint run trace model completion help'
+complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo dissect bench gpus devices compare report fingerprint run trace model explore merge completion help'
 complete -c fathom -n '__fish_seen_subcommand_from help' -l man -d "the man page, in roff, instead"
 complete -c fathom -n '__fish_seen_subcommand_from help' -l help -s h -d "this help"

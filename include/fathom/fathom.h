@@ -750,9 +750,10 @@ struct fth_model_curve {
 };
 
 struct fth_model_options {
-    unsigned threads; /* 0: all cores */
-    bool bypassed;    /* also count the L2 as if the L1 were off */
-    bool curves;      /* also exact stack distances */
+    unsigned threads;   /* 0: all cores */
+    bool bypassed;      /* also count the L2 as if the L1 were off */
+    bool curves;        /* also exact stack distances */
+    const char *kernel; /* only its launches; NULL: all */
     const struct fth_log *log;
 };
 
@@ -793,6 +794,87 @@ FTH_MUST_USE enum fth_status fth_report_model(const char *format, enum fth_model
                                               const struct fth_model_params *params,
                                               const struct fth_report_options *options, char **text,
                                               size_t *size, struct fth_error *error);
+
+/* ---- exploring: many models of some traces (docs/explore.md) -----------------------------------
+ */
+
+/* What is explored: traces, and the values that parameters take. */
+struct fth_exploration;
+
+/* `base`: the parameters as they are where nothing says otherwise; copied. */
+FTH_MUST_USE enum fth_status fth_explore_create(const struct fth_model_params *base,
+                                                struct fth_exploration **exploration,
+                                                struct fth_error *error);
+void fth_explore_destroy(struct fth_exploration *exploration);
+/* A trace, or a launch file with other sizes, such as "N=256". */
+FTH_MUST_USE enum fth_status fth_explore_trace(struct fth_exploration *exploration,
+                                               const char *path, const char *const *sizes,
+                                               size_t size_count, const struct fth_log *log,
+                                               struct fth_error *error);
+/* "l1.size_bytes=8K,16K": a value after the other, each with every value of what varies besides.
+ * "l2.partitions+l2.banks=1+1,4+2": together. ';' stands between values that have commas. */
+FTH_MUST_USE enum fth_status fth_explore_vary(struct fth_exploration *exploration, const char *text,
+                                              struct fth_error *error);
+/* A parameter that is the same for all points, before what varies. */
+FTH_MUST_USE enum fth_status fth_explore_set(struct fth_exploration *exploration, const char *name,
+                                             const char *value, struct fth_error *error);
+/* Of what fth_explore_vary says: whether the L2 is also looked at as if the L1 were off. */
+void fth_explore_scope(struct fth_exploration *exploration, bool l1_off);
+/* Studies from a file, or a preset with the folder where its traces are. */
+FTH_MUST_USE enum fth_status fth_explore_read(struct fth_exploration *exploration, const char *path,
+                                              const char *const *sizes, size_t size_count,
+                                              const struct fth_log *log, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_explore_preset(struct fth_exploration *exploration,
+                                                const char *name, const char *folder,
+                                                const char *const *sizes, size_t size_count,
+                                                const struct fth_log *log, struct fth_error *error);
+/* The names of the presets; NULL past the last. */
+const char *fth_explore_preset_at(size_t index);
+
+/* One of several processes that share an exploration. */
+struct fth_shard {
+    size_t number, count; /* 1 of 1: all of it */
+    const char *who;      /* the launcher that said so; NULL: none did */
+};
+/* As the launcher's environment says (Open MPI, PMI, PMIx, Slurm); "2/4" as text. */
+FTH_MUST_USE enum fth_status fth_shard_find(struct fth_shard *shard, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_shard_parse(const char *text, struct fth_shard *shard,
+                                             struct fth_error *error);
+/* The file of a shard: %r in the pattern becomes its number; without one it is put at the end. To
+ * be freed with fth_free. */
+FTH_MUST_USE enum fth_status fth_shard_path(const char *pattern, const struct fth_shard *shard,
+                                            char **path, struct fth_error *error);
+
+struct fth_explore_options {
+    size_t shard, shards; /* from 1 on; 0 of 0: all of it */
+    unsigned threads;     /* 0: all cores */
+    const char *output;   /* where the points are kept as they come, and gone on from; or NULL */
+    const struct fth_log *log;
+};
+struct fth_explore_outcome {
+    size_t found, computed; /* points that were there already, and those that are new */
+    size_t jobs;            /* models that were to be run for these */
+    char *text;             /* header and points, a line of JSON each; freed with fth_free */
+    size_t size;
+};
+/* Computes what is not there yet. `outcome` is filled in as far as it came also on failure. */
+FTH_MUST_USE enum fth_status fth_explore_run(struct fth_exploration *exploration,
+                                             const struct fth_explore_options *options,
+                                             struct fth_explore_outcome *outcome,
+                                             struct fth_error *error);
+/* How many points there are, and models to run for them, once it has run. */
+size_t fth_explore_points(const struct fth_exploration *exploration, size_t *jobs);
+
+/* Joins the files of shards into the text that one process would have written; refuses parts that
+ * do not belong together and, unless `partial`, those that lack points. */
+FTH_MUST_USE enum fth_status fth_merge(const char *const *paths, size_t count, bool partial,
+                                       const struct fth_log *log, char **text, size_t *size,
+                                       struct fth_error *error);
+/* The text of an exploration as a table. */
+FTH_MUST_USE enum fth_status fth_report_points(const char *format, const char *points,
+                                               size_t points_size,
+                                               const struct fth_report_options *options,
+                                               char **text, size_t *size, struct fth_error *error);
 
 /* ---- small things that a program around the library needs too -----------------------------------
  */

@@ -319,7 +319,7 @@ static bool add_kernel(struct fth_model_work *work, size_t kernel, struct fth_mo
     const size_t launches = fth_trace_launch_count(work->trace);
     bool made = move_row(result, &rows[0]);
     for (size_t i = 0; i < launches && rows[0].launches > 1 && made; i++)
-        if (strcmp(work->launches[i].kernel, rows[0].kernel) == 0)
+        if (work->launches[i].kernel && strcmp(work->launches[i].kernel, rows[0].kernel) == 0)
             made = move_row(result, &work->launches[i]);
     for (size_t i = 1; i <= work->instructions && made; i++)
         if (rows[i].warps[0] + rows[i].warps[1] + rows[i].warps[2])

@@ -1,0 +1,273 @@
+/* A point as a line of JSON. Each line ends with a checksum of what stands before it, so that one
+ * that was cut off or altered is not taken for a result. */
+#include "explore/explore.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo). */
+uint64_t fth_line_checksum(const void *data, size_t size, uint64_t start)
+{
+    const unsigned char *at = data;
+    for (size_t i = 0; i < size; i++)
+        start = (start ^ at[i]) * UINT64_C(0x100000001b3);
+    return start;
+}
+
+#define SEAL ",\"check\":\""
+enum { SEAL_BYTES = sizeof SEAL - 1 + 16 + 2 }; /* with "} behind it */
+
+void fth_line_seal(struct fth_buffer *line, size_t from)
+{
+    if (!line->failed)
+        fth_buffer_format(line, SEAL "%016llx\"}",
+                          (unsigned long long)fth_line_checksum(line->data + from,
+                                                                line->size - from, FTH_LINE_START));
+}
+
+bool fth_line_sealed(const char *line, size_t size)
+{
+    char seal[SEAL_BYTES + 1];
+    if (size <= SEAL_BYTES)
+        return false;
+    snprintf(seal, sizeof seal, SEAL "%016llx\"}",
+             (unsigned long long)fth_line_checksum(line, size - SEAL_BYTES, FTH_LINE_START));
+    return memcmp(line + size - SEAL_BYTES, seal, SEAL_BYTES) == 0;
+}
+
+size_t fth_line_point(const char *line, size_t size)
+{
+    static const char begin[] = "{\"point\": ";
+    if (size < sizeof begin || memcmp(line, begin, sizeof begin - 1) != 0)
+        return SIZE_MAX;
+    return (size_t)strtoull(line + sizeof begin - 1, NULL, 10);
+}
+
+/* ---- the header ---- */
+
+static void put_setting(struct fth_json_writer *json, const char *name, const char *value)
+{
+    fth_json_key(json, name);
+    fth_json_text(json, value);
+}
+
+static void put_sources(struct fth_json_writer *json, const struct fth_exploration *exploration)
+{
+    fth_json_key(json, "traces");
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < exploration->source_count; i++) {
+        char content[24];
+        fth_json_begin(json, '{', true);
+        put_setting(json, "name", exploration->sources[i].name);
+        fth_json_key(json, "accesses");
+        fth_json_number(json, (double)exploration->sources[i].accesses);
+        snprintf(content, sizeof content, "%016llx",
+                 (unsigned long long)exploration->sources[i].content);
+        put_setting(json, "content", content);
+        fth_json_end(json, '}');
+    }
+    fth_json_end(json, ']');
+}
+
+static void put_base(struct fth_json_writer *json, const struct fth_exploration *exploration)
+{
+    struct fth_model_parameter parameter;
+    fth_json_key(json, "base");
+    fth_json_begin(json, '{', true);
+    for (size_t i = 0; fth_model_parameter(i, &parameter); i++)
+        put_setting(json, parameter.name, fth_model_value(exploration->base, i, NULL));
+    fth_json_end(json, '}');
+}
+
+static void put_settings(struct fth_json_writer *json, const struct fth_explore_setting *settings,
+                         size_t count)
+{
+    fth_json_key(json, "set");
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < count; i++) {
+        fth_json_begin(json, '{', true);
+        put_setting(json, settings[i].name, settings[i].value);
+        fth_json_end(json, '}');
+    }
+    fth_json_end(json, ']');
+}
+
+static void put_axis(struct fth_json_writer *json, const struct fth_axis *axis)
+{
+    fth_json_begin(json, '{', true);
+    fth_json_key(json, "names");
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < axis->name_count; i++)
+        fth_json_text(json, axis->names[i]);
+    fth_json_end(json, ']');
+    fth_json_key(json, "values");
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < axis->value_count; i++)
+        fth_json_text(json, axis->values[i]);
+    fth_json_end(json, ']');
+    fth_json_end(json, '}');
+}
+
+static void put_study(struct fth_json_writer *json, const struct fth_exploration *exploration,
+                      const struct fth_study *study)
+{
+    fth_json_begin(json, '{', true);
+    put_setting(json, "name", study->name);
+    fth_json_key(json, "l1_off");
+    fth_json_bool(json, study->l1_off);
+    fth_json_key(json, "traces");
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < study->source_count; i++) {
+        fth_json_begin(json, '{', true);
+        put_setting(json, "name", exploration->sources[study->sources[i]].name);
+        if (study->kernels[i])
+            put_setting(json, "kernel", study->kernels[i]);
+        fth_json_end(json, '}');
+    }
+    fth_json_end(json, ']');
+    put_settings(json, study->settings, study->setting_count);
+    fth_json_key(json, "vary");
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < study->axis_count; i++)
+        put_axis(json, &study->axes[i]);
+    fth_json_end(json, ']');
+    fth_json_end(json, '}');
+}
+
+void fth_line_describe(struct fth_buffer *out, const struct fth_exploration *exploration)
+{
+    struct fth_json_writer json = {.out = out};
+    fth_json_begin(&json, '{', true);
+    put_setting(&json, "schema", "fathom-explore/1");
+    put_setting(&json, "fathom", fth_version());
+    put_sources(&json, exploration);
+    put_base(&json, exploration);
+    put_settings(&json, exploration->settings, exploration->setting_count);
+    fth_json_key(&json, "studies");
+    fth_json_begin(&json, '[', true);
+    for (size_t i = 0; i < exploration->study_count; i++)
+        if (exploration->studies[i].points)
+            put_study(&json, exploration, &exploration->studies[i]);
+    fth_json_end(&json, ']');
+    fth_json_key(&json, "points");
+    fth_json_number(&json, (double)exploration->points);
+}
+
+void fth_line_header(struct fth_buffer *out, const char *header, uint64_t identity, size_t shard,
+                     size_t shards)
+{
+    const size_t from = out->size;
+    fth_buffer_text(out, header);
+    fth_buffer_format(out, ",\"exploration\":\"%016llx\"", (unsigned long long)identity);
+    if (shards > 1)
+        fth_buffer_format(out, ",\"shard\":\"%zu/%zu\"", shard, shards);
+    fth_line_seal(out, from);
+}
+
+/* ---- points ---- */
+
+static void put_three(struct fth_json_writer *json, const char *key, const uint64_t three[3])
+{
+    fth_json_key(json, key);
+    fth_json_begin(json, '[', true);
+    for (int i = 0; i < 3; i++)
+        fth_json_number(json, (double)three[i]);
+    fth_json_end(json, ']');
+}
+
+static void put_counts(struct fth_json_writer *json, const char *key,
+                       const struct fth_model_counts *counts)
+{
+    fth_json_key(json, key);
+    fth_json_begin(json, '{', true);
+    put_three(json, "requests", counts->requests);
+    put_three(json, "sectors", counts->sectors);
+    put_three(json, "hits", counts->hits);
+    put_three(json, "merges", counts->merges);
+    fth_json_end(json, '}');
+}
+
+static void put_count(struct fth_json_writer *json, const char *key, uint64_t number)
+{
+    fth_json_key(json, key);
+    fth_json_number(json, (double)number);
+}
+
+/* Long ones are of large fully associative caches, and would be most of the file. */
+enum { LONGEST_PROFILE = 65 };
+
+static void put_profile(struct fth_json_writer *json, const char *key,
+                        const struct fth_model_profile *profile)
+{
+    if (profile->count == 0 || profile->count > LONGEST_PROFILE)
+        return;
+    fth_json_key(json, key);
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < profile->count; i++)
+        fth_json_number(json, (double)profile->counts[i]);
+    fth_json_end(json, ']');
+}
+
+static void put_row(struct fth_json_writer *json, const struct fth_study *study,
+                    const struct fth_model_row *row, const struct fth_model_params *params)
+{
+    const double cycles = fth_model_access_cycles(row, params);
+    fth_json_begin(json, '{', true);
+    put_setting(json, "kernel", row->kernel);
+    put_count(json, "launches", row->launches);
+    put_count(json, "l1_bytes", row->l1_bytes);
+    put_count(json, "blocks_per_sm", row->blocks_at_once);
+    put_three(json, "warps", row->warps);
+    put_counts(json, "l1", &row->l1);
+    put_count(json, "l1_steps", row->l1_steps);
+    put_count(json, "l1_fails", row->l1_fails);
+    put_profile(json, "c1r", &row->l1_profile[0]);
+    put_profile(json, "c1w", &row->l1_profile[1]);
+    put_counts(json, "l2", &row->l2);
+    put_profile(json, "c2r", &row->l2_profile[0]);
+    put_profile(json, "c2w", &row->l2_profile[1]);
+    if (study->l1_off)
+        put_counts(json, "l2_l1_off", &row->bypassed);
+    put_count(json, "l2_steps", row->l2_steps);
+    put_count(json, "l2_fails", row->l2_fails);
+    put_count(json, "far_hits", row->far_hits);
+    put_count(json, "dram_reads", row->dram_reads);
+    put_count(json, "dram_writes", row->dram_writes);
+    if (!isnan(cycles)) {
+        fth_json_key(json, "access_cycles");
+        fth_json_number(json, cycles);
+    }
+    fth_json_end(json, '}');
+}
+
+void fth_line_write(struct fth_buffer *out, const struct fth_point *point,
+                    const struct fth_model_result *result, const struct fth_model_params *params)
+{
+    const size_t from = out->size;
+    const struct fth_model_row *row;
+    struct fth_json_writer json = {.out = out};
+    fth_json_begin(&json, '{', true);
+    put_count(&json, "point", point->number); /* in front, where it is soon found */
+    put_setting(&json, "study", point->study->name);
+    put_setting(&json, "trace", point->source->name);
+    fth_json_key(&json, "values");
+    fth_json_begin(&json, '{', true);
+    for (size_t a = 0; a < point->study->axis_count; a++) {
+        const struct fth_axis *axis = &point->study->axes[a];
+        for (size_t i = 0; i < axis->name_count; i++) {
+            char text[128];
+            fth_part_of(axis->values[point->values[a]], i, text, sizeof text);
+            put_setting(&json, axis->names[i], text);
+        }
+    }
+    fth_json_end(&json, '}');
+    fth_json_key(&json, "rows");
+    fth_json_begin(&json, '[', true);
+    for (size_t i = 0; (row = fth_model_row(result, i)); i++)
+        if (row->launch == SIZE_MAX && !row->instruction)
+            put_row(&json, point->study, row, params);
+    fth_json_end(&json, ']');
+    fth_line_seal(out, from);
+}

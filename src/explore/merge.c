@@ -1,0 +1,177 @@
+/* Parts into a whole: the points of all of them in their order, under the header of the whole, byte
+ * by byte what one process would have written. */
+#include "explore/explore.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char operation[] = "merge";
+
+struct merging {
+    struct fth_points *parts;
+    size_t count;
+    size_t *of; /* [points] which part has it; SIZE_MAX: none */
+};
+
+static enum fth_status check_alike(const struct merging *merging, const char *const *paths,
+                                   struct fth_error *error)
+{
+    const struct fth_points *first = &merging->parts[0];
+    for (size_t i = 1; i < merging->count; i++) {
+        const struct fth_points *part = &merging->parts[i];
+        if (part->identity != first->identity || part->header_points != first->header_points)
+            return fth_fail(error, FTH_INVALID, operation, paths[i],
+                            "it is part of another exploration (%016llx) than %s (%016llx): other "
+                            "traces, parameters or values, or another fathom",
+                            (unsigned long long)part->identity, paths[0],
+                            (unsigned long long)first->identity);
+    }
+    return FTH_OK;
+}
+
+/* Which part has each point. One that several have must be the same in all of them. */
+static enum fth_status find_points(struct merging *merging, const char *const *paths,
+                                   struct fth_error *error)
+{
+    const size_t points = merging->parts[0].header_points;
+    merging->of = calloc(points + 1, sizeof *merging->of);
+    if (!merging->of)
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    for (size_t p = 0; p < points; p++) {
+        merging->of[p] = SIZE_MAX;
+        for (size_t i = 0; i < merging->count; i++) {
+            const struct fth_points *part = &merging->parts[i];
+            const size_t other = merging->of[p];
+            if (!part->size[p])
+                continue;
+            if (other == SIZE_MAX) {
+                merging->of[p] = i;
+                continue;
+            }
+            const struct fth_points *before = &merging->parts[other];
+            if (before->size[p] != part->size[p] ||
+                memcmp(before->text.data + before->at[p], part->text.data + part->at[p],
+                       part->size[p]) != 0)
+                return fth_fail(error, FTH_INVALID, operation, paths[i],
+                                "point %zu is another there than in %s", p, paths[other]);
+        }
+    }
+    return FTH_OK;
+}
+
+/* Shards of which no part is here. */
+static void list_missing_shards(const struct merging *merging, struct fth_buffer *list)
+{
+    const size_t shards = merging->parts[0].shards;
+    size_t missing = 0;
+    for (size_t i = 1; i < merging->count; i++)
+        if (merging->parts[i].shards != shards)
+            return;
+    for (size_t shard = 1; shard <= shards; shard++) {
+        bool here = false;
+        for (size_t i = 0; i < merging->count; i++)
+            here = here || merging->parts[i].shard == shard;
+        if (!here && ++missing <= 8)
+            fth_buffer_format(list, "%s%zu/%zu", missing == 1 ? "" : ", ", shard, shards);
+    }
+    if (missing > 8)
+        fth_buffer_format(list, " and %zu more", missing - 8);
+}
+
+static enum fth_status check_complete(const struct merging *merging, struct fth_error *error)
+{
+    const size_t points = merging->parts[0].header_points;
+    size_t missing = 0, first = 0;
+    for (size_t p = points; p-- > 0;)
+        if (merging->of[p] == SIZE_MAX) {
+            missing++;
+            first = p;
+        }
+    if (!missing)
+        return FTH_OK;
+    struct fth_buffer list = {0};
+    list_missing_shards(merging, &list);
+    enum fth_status status =
+        list.size
+            ? fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                       "%zu of %zu points are missing, %zu the first: no part here is of shard %s",
+                       missing, points, first, list.data)
+            : fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                       "%zu of %zu points are missing, %zu the first: a shard is not finished; the "
+                       "same command goes on with it",
+                       missing, points, first);
+    fth_buffer_fini(&list);
+    return status;
+}
+
+/* The header without the shard. */
+static void put_header(const struct fth_points *part, struct fth_buffer *out)
+{
+    struct fth_buffer header = {0};
+    const char *text = part->text.data;
+    const char *end = strstr(text, ",\"exploration\":\"");
+    fth_buffer_append(&header, text, end ? (size_t)(end - text) : 0);
+    if (header.failed)
+        out->failed = true;
+    else
+        fth_line_header(out, header.data ? header.data : "", part->identity, 1, 1);
+    fth_buffer_text(out, "\n");
+    fth_buffer_fini(&header);
+}
+
+static void warn(const struct merging *merging, const char *const *paths, const struct fth_log *log)
+{
+    for (size_t i = 0; i < merging->count; i++) {
+        const struct fth_points *part = &merging->parts[i];
+        if (part->damaged)
+            fth_log_message(log, FTH_LOG_WARNING, "%s: %zu line%s cut off or damaged, and left out",
+                            paths[i], part->damaged, part->damaged == 1 ? " is" : "s are");
+        for (size_t k = 0; k < i; k++)
+            if (merging->parts[k].shard == part->shard && merging->parts[k].shards == part->shards)
+                fth_log_message(log, FTH_LOG_WARNING, "%s and %s are both of shard %zu of %zu",
+                                paths[k], paths[i], part->shard, part->shards);
+    }
+}
+
+enum fth_status fth_merge(const char *const *paths, size_t count, bool partial,
+                          const struct fth_log *log, char **text, size_t *size,
+                          struct fth_error *error)
+{
+    struct merging merging = {.parts = calloc(count ? count : 1, sizeof *merging.parts)};
+    struct fth_buffer out = {0};
+    enum fth_status status = FTH_OK;
+    *text = NULL;
+    *size = 0;
+    if (!merging.parts)
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        status = fth_points_read(paths[i], &merging.parts[i], error);
+        merging.count += status == FTH_OK;
+    }
+    if (status == FTH_OK && count == 0)
+        status = fth_fail(error, FTH_INVALID, operation, NULL, "there are no parts");
+    if (status == FTH_OK)
+        status = check_alike(&merging, paths, error);
+    if (status == FTH_OK) {
+        warn(&merging, paths, log);
+        status = find_points(&merging, paths, error);
+    }
+    if (status == FTH_OK && !partial)
+        status = check_complete(&merging, error);
+    if (status == FTH_OK) {
+        put_header(&merging.parts[0], &out);
+        for (size_t p = 0; p < merging.parts[0].header_points; p++) {
+            if (merging.of[p] == SIZE_MAX)
+                continue;
+            const struct fth_points *part = &merging.parts[merging.of[p]];
+            fth_buffer_append(&out, part->text.data + part->at[p], part->size[p] + 1);
+        }
+        status = fth_buffer_take(&out, text, size, error);
+    }
+    fth_buffer_fini(&out);
+    for (size_t i = 0; i < merging.count; i++)
+        fth_points_fini(&merging.parts[i]);
+    free(merging.parts);
+    free(merging.of);
+    return status;
+}

@@ -1,0 +1,302 @@
+/* Explorations: the order and the jobs of points, shards from the environment, lines that were
+ * altered, parts that do not belong together. tests/explore/ has the processes. */
+#include "explore/explore.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LAUNCH FTH_SOURCE_ROOT "/examples/workloads/atax.json"
+
+static struct fth_exploration *create(void)
+{
+    struct fth_model_params *params = NULL;
+    struct fth_exploration *exploration = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    assert_int_equal(fth_model_params_create(NULL, &params, &error), FTH_OK);
+    assert_int_equal(fth_explore_create(params, &exploration, &error), FTH_OK);
+    fth_model_params_destroy(params);
+    return exploration;
+}
+
+static void add_trace(struct fth_exploration *exploration)
+{
+    static const char *const sizes[] = {"N=64"};
+    struct fth_error error = FTH_NO_ERROR;
+    assert_int_equal(fth_explore_trace(exploration, LAUNCH, sizes, 1, NULL, &error), FTH_OK);
+}
+
+static void vary(struct fth_exploration *exploration, const char *text)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    assert_int_equal(fth_explore_vary(exploration, text, &error), FTH_OK);
+}
+
+static void test_points_and_jobs(void **state)
+{
+    (void)state;
+    struct fth_exploration *exploration = create();
+    struct fth_model_params *params = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_point point;
+    add_trace(exploration);
+    vary(exploration, "l1.size_bytes=8K,8192,16K"); /* two of these are one */
+    vary(exploration, "l2.partitions+l2.banks=1+2,2+1");
+    vary(exploration, "l2.latency=4,0.5;8");
+    assert_int_equal(fth_plan_complete(exploration, &error), FTH_OK);
+    assert_int_equal(exploration->points, 12);
+    assert_int_equal(exploration->jobs, 8);
+    assert_int_equal(exploration->job_of[0], exploration->job_of[4]);
+    assert_int_not_equal(exploration->job_of[0], exploration->job_of[8]);
+    /* The last runs fastest. */
+    fth_point_at(exploration, 7, &point);
+    assert_int_equal(point.values[0], 1);
+    assert_int_equal(point.values[1], 1);
+    assert_int_equal(point.values[2], 1);
+    assert_int_equal(fth_point_params(exploration, &point, &params, &error), FTH_OK);
+    const size_t l2 = fth_model_key(FTH_MODEL_L2, FTH_KEY_SIZE);
+    assert_string_equal(fth_model_value(params, l2 + FTH_KEY_PARTITIONS, NULL), "2");
+    assert_string_equal(fth_model_value(params, l2 + FTH_KEY_BANKS, NULL), "1");
+    assert_string_equal(fth_model_value(params, l2 + FTH_KEY_LATENCY, NULL), "8");
+    fth_model_params_destroy(params);
+    fth_explore_destroy(exploration);
+}
+
+static void test_slips(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cause;
+    } slips[] = {
+        {"l1.size=8K", "there is none of that name"},
+        {"l1.size_bytes", "NAME=VALUE"},
+        {"l1.size_bytes=", "no size"},
+        {"l1.size_bytes=8K,8K", "twice"},
+        {"l1.policy=lru,mru", "none of"},
+        {"l2.partitions+l2.banks=1+2+3", "3 values for 2"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(slips); i++) {
+        struct fth_exploration *exploration = create();
+        struct fth_error error = FTH_NO_ERROR;
+        char text[600];
+        assert_int_not_equal(fth_explore_vary(exploration, slips[i].text, &error), FTH_OK);
+        assert_non_null(strstr(fth_error_text(&error, text, sizeof text), slips[i].cause));
+        fth_explore_destroy(exploration);
+    }
+}
+
+static void test_identity(void **state)
+{
+    (void)state;
+    uint64_t identities[3];
+    for (int i = 0; i < 3; i++) {
+        struct fth_exploration *exploration = create();
+        struct fth_error error = FTH_NO_ERROR;
+        add_trace(exploration);
+        vary(exploration, "l1.ways=2,4");
+        if (i == 2)
+            assert_int_equal(fth_explore_set(exploration, "l2.ways", "8", &error), FTH_OK);
+        assert_int_equal(fth_plan_complete(exploration, &error), FTH_OK);
+        identities[i] = exploration->identity;
+        fth_explore_destroy(exploration);
+    }
+    assert_true(identities[0] == identities[1]);
+    assert_true(identities[0] != identities[2]);
+}
+
+static const char *const variables[] = {
+    "OMPI_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_SIZE",
+    "PMI_RANK",
+    "PMI_SIZE",
+    "PMIX_RANK",
+    "SLURM_PROCID",
+    "SLURM_NTASKS",
+    "SLURM_STEP_ID",
+    "SLURM_ARRAY_TASK_ID",
+    "SLURM_ARRAY_TASK_COUNT",
+    "SLURM_ARRAY_TASK_MIN",
+    "SLURM_ARRAY_TASK_STEP",
+};
+
+static void test_launchers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *environment; /* NAME=VALUE, with blanks between */
+        size_t number, count;    /* 0: refused */
+    } cases[] = {
+        {"", 1, 1},
+        {"OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4", 3, 4},
+        {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1", 1, 1},
+        {"OMPI_COMM_WORLD_RANK=4 OMPI_COMM_WORLD_SIZE=4", 0, 0},
+        {"PMI_RANK=1 PMI_SIZE=2", 2, 2},
+        {"PMIX_RANK=1 SLURM_NTASKS=3", 2, 3},
+        {"PMIX_RANK=1", 0, 0},
+        {"SLURM_PROCID=5 SLURM_NTASKS=8 SLURM_STEP_ID=0", 6, 8},
+        {"SLURM_PROCID=0 SLURM_NTASKS=8", 1, 1}, /* a batch script itself */
+        {"SLURM_ARRAY_TASK_ID=14 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=10 "
+         "SLURM_ARRAY_TASK_STEP=2",
+         3, 3},
+        {"SLURM_ARRAY_TASK_ID=17 SLURM_ARRAY_TASK_COUNT=2 SLURM_ARRAY_TASK_MIN=3", 0, 0},
+        {"SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_ARRAY_TASK_ID=2 "
+         "SLURM_ARRAY_TASK_COUNT=3",
+         6, 6},
+    };
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct fth_shard shard;
+        struct fth_error error = FTH_NO_ERROR;
+        char text[300];
+        for (size_t v = 0; v < FTH_COUNT(variables); v++)
+            unsetenv(variables[v]);
+        snprintf(text, sizeof text, "%s", cases[i].environment);
+        for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+            char *equals = strchr(word, '=');
+            *equals = '\0';
+            setenv(word, equals + 1, 1);
+        }
+        const enum fth_status status = fth_shard_find(&shard, &error);
+        assert_int_equal(status == FTH_OK, cases[i].count > 0);
+        if (status == FTH_OK) {
+            assert_int_equal(shard.number, cases[i].number);
+            assert_int_equal(shard.count, cases[i].count);
+        }
+    }
+    for (size_t v = 0; v < FTH_COUNT(variables); v++)
+        unsetenv(variables[v]);
+}
+
+static void test_shard_text(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"", "1", "0/4", "5/4", "1/", "-1/4", "1/4x", "a/b"};
+    struct fth_shard shard;
+    char *path = NULL;
+    assert_int_equal(fth_shard_parse("2/4", &shard, NULL), FTH_OK);
+    assert_int_equal(fth_shard_path("out/%r.jsonl", &shard, &path, NULL), FTH_OK);
+    assert_string_equal(path, "out/2.jsonl");
+    fth_free(path);
+    assert_int_equal(fth_shard_path("out.jsonl", &shard, &path, NULL), FTH_OK);
+    assert_string_equal(path, "out.jsonl.2");
+    fth_free(path);
+    for (size_t i = 0; i < FTH_COUNT(wrong); i++)
+        assert_int_equal(fth_shard_parse(wrong[i], &shard, NULL), FTH_INVALID);
+}
+
+/* Every byte of a file altered: no altered line is taken for a point. */
+static void test_damage(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/fathom-test-explore-XXXXXX";
+    struct fth_exploration *exploration = create();
+    struct fth_explore_outcome outcome;
+    struct fth_error error = FTH_NO_ERROR;
+    close(mkstemp(path));
+    unlink(path);
+    add_trace(exploration);
+    vary(exploration, "l1.ways=2,4,8");
+    const struct fth_explore_options options = {.threads = 2, .output = path};
+    assert_int_equal(fth_explore_run(exploration, &options, &outcome, &error), FTH_OK);
+    assert_int_equal(outcome.computed, 3);
+    const size_t second = (size_t)(strchr(outcome.text, '\n') + 1 - outcome.text);
+    for (size_t at = second; at < outcome.size - 1; at += 37) {
+        struct fth_points points;
+        char *altered = malloc(outcome.size);
+        memcpy(altered, outcome.text, outcome.size);
+        altered[at] ^= 1;
+        assert_int_equal(fth_file_write(path, altered, outcome.size, &error), FTH_OK);
+        assert_int_equal(fth_points_read(path, &points, &error), FTH_OK);
+        assert_true(points.found < 3);
+        assert_true(points.damaged > 0);
+        fth_points_fini(&points);
+        free(altered);
+    }
+    /* The last of these is made good, and nothing but what was damaged is computed. */
+    struct fth_explore_outcome again;
+    assert_int_equal(fth_explore_run(exploration, &options, &again, &error), FTH_OK);
+    assert_int_equal(again.computed + again.found, 3);
+    assert_true(again.found > 0);
+    assert_string_equal(again.text, outcome.text);
+    fth_free(outcome.text);
+    fth_free(again.text);
+    fth_explore_destroy(exploration);
+    unlink(path);
+}
+
+static const struct fth_model_row *model(const struct fth_trace *trace, unsigned ways,
+                                         struct fth_model_result **result)
+{
+    struct fth_model_params *params = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    char size[24], text[24];
+    snprintf(size, sizeof size, "%uK", 4 * ways);
+    snprintf(text, sizeof text, "%u", ways);
+    const char *const settings[][2] = {
+        {"gpu.sms", "2"},    {"l1.size_bytes", size},  {"l1.ways", text},
+        {"l1.ports", "1"},   {"l1.sector_bytes", "0"}, {"l1.bypass", "won"},
+        {"l1.latency", "1"}, {"l1.mshr_size", "0"},    {"l1.index", "mod"},
+    };
+    assert_int_equal(fth_model_params_create(NULL, &params, &error), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(settings); i++)
+        assert_int_equal(fth_model_set(params, settings[i][0], settings[i][1], &error), FTH_OK);
+    assert_int_equal(fth_model_run(trace, params, NULL, result, &error), FTH_OK);
+    fth_model_params_destroy(params);
+    return fth_model_row(*result, 0);
+}
+
+/* LRU inclusion: the profile of 16 ways has the hits of all fewer ways with as many sets, where
+ * nothing merges or fails. */
+static void test_inclusion(void **state)
+{
+    (void)state;
+    struct fth_exploration *exploration = create();
+    struct fth_model_result *wide = NULL;
+    add_trace(exploration);
+    const struct fth_trace *trace = exploration->sources[0].trace;
+    const struct fth_model_row *row = model(trace, 16, &wide);
+    uint64_t hits = 0, last = UINT64_MAX, different = 0;
+    for (unsigned ways = 1; ways <= 16; ways++) {
+        struct fth_model_result *narrow = NULL;
+        hits += row->l1_profile[0].counts[ways - 1];
+        assert_int_equal(model(trace, ways, &narrow)->l1.hits[FTH_TRACE_READ], hits);
+        different += hits != last;
+        last = hits;
+        fth_model_result_destroy(narrow);
+    }
+    assert_true(different > 2); /* or it would say nothing */
+    fth_model_result_destroy(wide);
+    fth_explore_destroy(exploration);
+}
+
+/* The preset is what it says. */
+static void test_preset(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"N=32"};
+    struct fth_exploration *exploration = create();
+    struct fth_error error = FTH_NO_ERROR;
+    assert_string_equal(fth_explore_preset_at(0), "rdgc");
+    assert_int_equal(fth_explore_preset(exploration, "rdgc", FTH_SOURCE_ROOT "/examples/workloads",
+                                        sizes, 1, NULL, &error),
+                     FTH_OK);
+    assert_int_equal(fth_plan_complete(exploration, &error), FTH_OK);
+    /* Section 5.3's, and 40 of Section 5.1. */
+    assert_int_equal(exploration->points, 263 + 40);
+    fth_explore_destroy(exploration);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_points_and_jobs), cmocka_unit_test(test_slips),
+        cmocka_unit_test(test_identity),        cmocka_unit_test(test_launchers),
+        cmocka_unit_test(test_shard_text),      cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_inclusion),       cmocka_unit_test(test_preset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
