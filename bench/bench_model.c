@@ -26,9 +26,9 @@ static double seconds_since(clock_t start)
 
 static struct fth_model_params *params_of(const char *name)
 {
-    struct fth_catalogue *catalogue;
-    struct fth_gpu *gpu;
-    struct fth_model_params *params;
+    struct fth_catalogue *catalogue = NULL;
+    struct fth_gpu *gpu = NULL;
+    struct fth_model_params *params = NULL;
     struct fth_error error = FTH_NO_ERROR;
     if (fth_catalogue_open(&catalogue, &error) != FTH_OK ||
         fth_catalogue_read(catalogue, name, NULL, &gpu, &error) != FTH_OK ||
