@@ -853,7 +853,7 @@ struct fth_explore_options {
 };
 struct fth_explore_outcome {
     size_t found, computed; /* points that were there already, and those that are new */
-    size_t jobs;            /* models that were to be run for these */
+    size_t jobs;            /* models run for these */
     char *text;             /* header and points, a line of JSON each; freed with fth_free */
     size_t size;
 };

@@ -109,7 +109,7 @@ static void put_header(const struct fth_points *part, struct fth_buffer *out)
 {
     struct fth_buffer header = {0};
     const char *text = part->text.data;
-    const char *end = strstr(text, ",\"exploration\":\"");
+    const char *end = text ? strstr(text, ",\"exploration\":\"") : NULL;
     fth_buffer_append(&header, text, end ? (size_t)(end - text) : 0);
     if (header.failed)
         out->failed = true;

@@ -186,12 +186,12 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
         status = fth_explore_jobs(exploration, store, shard, shards, &jobs, &crew.count, error);
     if (status == FTH_OK) {
         outcome->found = fth_ledger_count(store);
-        outcome->jobs = crew.count;
         crew.store = store;
         crew.jobs = jobs;
         pthread_mutex_init(&crew.lock, NULL);
         status = run_crew(&crew, options->threads ? options->threads : cores());
         pthread_mutex_destroy(&crew.lock);
+        outcome->jobs = crew.done;
         outcome->computed = fth_ledger_count(store) - outcome->found;
     }
     if (status == FTH_OK)
