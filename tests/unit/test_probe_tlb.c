@@ -441,9 +441,11 @@ int main(int argc, char **argv)
         first_seed = strtoull(argv[1], NULL, 10);
         last_seed = strtoull(argv[2], NULL, 10);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_5), cmocka_unit_test(figure_14), cmocka_unit_test(policies),
-        cmocka_unit_test(sets_of_one_way), cmocka_unit_test(slope_of_a_hashed_tlb),
-        cmocka_unit_test(random_ones)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(table_5),
+                                       cmocka_unit_test(figure_14),
+                                       cmocka_unit_test(policies),
+                                       cmocka_unit_test(sets_of_one_way),
+                                       cmocka_unit_test(slope_of_a_hashed_tlb),
+                                       cmocka_unit_test(random_ones)};
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
