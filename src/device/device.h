@@ -123,10 +123,10 @@ struct fth_cluster_chase {
 /* One operation, `rounds` times fth_operation_round of them by each thread of a block, in `chains`
  * that do not wait for each other; `per_sm` blocks (0: 1) on each of so many SMs (0: all). One
  * sample a pass: the cycles of a block, the median where there are several; where an SM has more
- * than one, from the first one's begin to the last one's end on an SM, with nothing done before. Of an operation that goes to
- * memory, every thread has a place of its own, `stride_bytes` after that of the thread before it
- * (0: all have the same), and each block `block_stride_bytes` after the block before it where it is
- * global memory.
+ * than one, from the first one's begin to the last one's end on an SM, with nothing done before. Of
+ * an operation that goes to memory, every thread has a place of its own, `stride_bytes` after that
+ * of the thread before it (0: all have the same), and each block `block_stride_bytes` after the
+ * block before it where it is global memory.
  */
 struct fth_operate {
     enum fth_operation operation;

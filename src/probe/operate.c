@@ -25,7 +25,8 @@ enum fth_status fth_probe_operate(const struct fth_prober *prober,
         status = fth_summary_u32(answers.items[1].cycles, answers.items[1].count, &more, error);
     if (status == FTH_OK) {
         const double operations =
-            (double)(plan->more_rounds - plan->rounds) * fth_operation_round(plan->operate.operation, plan->operate.chains);
+            (double)(plan->more_rounds - plan->rounds) *
+            fth_operation_round(plan->operate.operation, plan->operate.chains);
         *cycles = (struct fth_figure){.value = (more.median - less.median) / operations,
                                       .low = (more.min - less.median) / operations,
                                       .high = (more.max - less.median) / operations,
