@@ -42,17 +42,17 @@ static struct fth_model_params *params_of(const char *name)
 /* What the kernels of a workload took on the GPU. */
 static double gpu_seconds(const char *root, const char *name)
 {
-    char path[512], line[512], workload[64];
-    double sum = 0, ns;
+    char path[512], line[512], workload[64], ns[32];
+    double sum = 0;
     snprintf(path, sizeof path, "%s/tests/model/h200-counters.csv", root);
     FILE *file = fopen(path, "r");
     while (file && fgets(line, sizeof line, file)) {
         if (sscanf(line,
                    "%63[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*["
-                   "^,],%*[^,],%*[^,],%lf",
-                   workload, &ns) == 2 &&
+                   "^,],%*[^,],%*[^,],%31[^,\n]",
+                   workload, ns) == 2 &&
             strcmp(workload, name) == 0)
-            sum += ns * 1e-9;
+            sum += strtod(ns, NULL) * 1e-9;
     }
     if (file)
         fclose(file);

@@ -51,6 +51,7 @@ static const struct curve {
     {"past L1, stride 32", FTH_PATH_CG, 32, false},
     {"past L1, stride 4096", FTH_PATH_CG, 4096, false},
 };
+enum { CURVES = sizeof curves / sizeof curves[0] };
 
 static const struct fth_column columns[] = {
     {"curve", "Curve", FTH_COLUMN_TEXT},
@@ -244,7 +245,7 @@ static enum fth_status trace_curves(const struct fth_bench_run *run, bool drawn,
     fth_bench_detail(run->bench);
     if (drawn)
         fth_bench_plot(run->bench, 3, 4, 0);
-    const double part = 0.9 / (double)FTH_COUNT(curves);
+    const double part = 0.9 / CURVES;
     for (size_t i = 0; i < FTH_COUNT(curves) && status == FTH_OK; i++)
         if (curves[i].drawn == drawn && !(run->quick && !drawn))
             status = trace_curve(run, &curves[i], footprints, count, part * (double)i,

@@ -53,7 +53,7 @@ struct point {
 
 struct work {
     const struct fth_bench_run *run;
-    struct point points[(FTH_COUNT(directions) + 2 * MOST_PEERS) * FTH_COUNT(sizes)];
+    struct point points[(FTH_COUNT(directions) + (size_t)2 * MOST_PEERS) * FTH_COUNT(sizes)];
     size_t point_count, direction_count;
 };
 

@@ -229,12 +229,13 @@ static enum fth_status collect(struct fth_batch *batch, uint64_t from,
     struct note *notes = calloc(count, sizeof *notes);
     uint32_t *one = calloc(blocks, sizeof *one);
     enum fth_status status = FTH_OK;
-    if (!notes || !one)
-        status = fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
-    else
+    if (notes && one) {
         status = batch->ops->download(batch->machine, notes, from, count * sizeof *notes, error);
-    if (status == FTH_OK)
-        status = reduce(notes, operate, blocks, one, cycles, error);
+        if (status == FTH_OK)
+            status = reduce(notes, operate, blocks, one, cycles, error);
+    } else {
+        status = fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+    }
     free(notes);
     free(one);
     return status;

@@ -170,9 +170,10 @@ static enum fth_status launch_pattern(struct fth_batch *batch, const char *kerne
                                       const uint64_t coefficients[3], struct fth_error *error)
 {
     const bool wide = run->sweep->wide;
-    const uint64_t arguments[] = {address,         run->sweep->bytes / (wide ? 8 : 4),
-                                  coefficients[0], coefficients[1],
-                                  coefficients[2], batch->sweep.control + FTH_SWEEP_SUMS * 4};
+    const uint64_t arguments[] = {
+        address,         run->sweep->bytes / (wide ? 8 : 4),
+        coefficients[0], coefficients[1],
+        coefficients[2], batch->sweep.control + (uint64_t)FTH_SWEEP_SUMS * 4};
     enum fth_status status = load_pattern(batch, wide, error);
     if (status == FTH_OK)
         status =
@@ -212,7 +213,7 @@ static enum fth_status from_host(struct fth_batch *batch, enum host_task task,
     const bool wide = run->sweep->wide;
     const size_t width = wide ? 8 : 4;
     const uint64_t all = run->sweep->bytes / width;
-    unsigned char *part = malloc(2 * width * CHUNK), *found = part ? part + width * CHUNK : NULL;
+    unsigned char *part = calloc((size_t)2 * CHUNK, width), *found = part ? part + width * CHUNK : NULL;
     if (!part)
         return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
     enum fth_status status = FTH_OK;

@@ -22,7 +22,7 @@ static enum fth_status make_plan(struct fth_discovery *discovery, struct fth_l2_
     const struct fth_gpu *gpu = discovery->gpu;
     const double overhead = discovery->l2_overhead_cycles;
     const double far_l2 = fth_gpu_number(gpu, "l2", "far_latency_cycles", NAN);
-    struct fth_figure near, far;
+    struct fth_figure near = {.value = NAN, .low = NAN}, far = {.value = NAN};
     enum fth_status status =
         fth_probe_memory_latency(&discovery->prober, overhead, &near, &far, error);
     if (status != FTH_OK)

@@ -298,7 +298,7 @@ enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery, struct fth_err
     }
     if (!any || tlbs.count == 0 || tlbs.levels[0].entries == 0)
         return status;
-    struct fth_figure near, far = {.value = NAN};
+    struct fth_figure near = {.value = NAN, .low = NAN}, far = {.value = NAN};
     if (status == FTH_OK)
         status = fth_probe_memory_latency(&discovery->prober, discovery->l2_overhead_cycles, &near,
                                           &far, error);

@@ -143,7 +143,7 @@ enum fth_merge fth_mshr_merge(struct fth_mshr *mshr, uint64_t line, uint64_t sec
         if (!newest && entry->sectors & sectors)
             newest = entry;
     }
-    if (sectors & ~coming)
+    if (!newest || sectors & ~coming)
         return FTH_MERGE_NONE;
     if (most && newest->joined >= most)
         return FTH_MERGE_FAILED;

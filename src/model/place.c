@@ -62,7 +62,7 @@ enum fth_status fth_number_list(const char *what, const char *text, uint64_t mos
 
 static enum fth_status count_table(struct fth_placement *placement, struct fth_error *error)
 {
-    placement->before = calloc(placement->table_size, sizeof *placement->before);
+    placement->before = calloc(placement->table_size + 1, sizeof *placement->before);
     placement->share = calloc(placement->sms, sizeof *placement->share);
     if (!placement->before || !placement->share)
         return no_memory(error);

@@ -348,7 +348,7 @@ static enum fth_verdict_kind write_line(struct fth_tier *level, struct unit *uni
                                         const struct fth_beneath *beneath, uint32_t *distance)
 {
     uint64_t missing = 0;
-    for (uint32_t i = 0; i < request->run_count; i++) {
+    for (uint32_t i = 0; runs && i < request->run_count; i++) {
         struct fth_cache_result result;
         const uint64_t at = local + runs[i].from;
         if (level->shape.write == FTH_WRITE_EVICT) {
@@ -387,7 +387,7 @@ static enum fth_verdict_kind change_line(struct fth_tier *level, struct unit *un
         read_line(level, unit, local, request, NULL, counts, beneath, distance);
     if (kind == FTH_RESULT_FAIL || fth_cache_way(unit->cache, local) == FTH_CACHE_NOWHERE)
         return kind;
-    for (uint32_t i = 0; i < request->run_count; i++)
+    for (uint32_t i = 0; runs && i < request->run_count; i++)
         fth_cache_access(unit->cache, local + runs[i].from, runs[i].bytes, FTH_CACHE_WRITE, NULL);
     return kind;
 }
@@ -447,17 +447,22 @@ static enum fth_verdict_kind attempt(struct fth_tier *level, size_t which,
 
 /* ---- steps ---- */
 
+static bool extend(uint32_t **items, size_t count)
+{
+    uint32_t *grown = realloc(*items, count * sizeof *grown);
+    if (!grown)
+        return false;
+    *items = grown;
+    return true;
+}
+
 static bool reserve(struct fth_tier *level, size_t count)
 {
     const size_t each = (size_t)(level->unit_count * level->shape.ports);
     const size_t wanted = count > each ? count : each;
     if (wanted <= level->capacity)
         return true;
-    uint32_t *next = realloc(level->next, wanted * sizeof *next);
-    level->next = next ? next : level->next;
-    uint32_t *turn = realloc(level->turn, wanted * sizeof *turn);
-    level->turn = turn ? turn : level->turn;
-    if (!next || !turn)
+    if (!extend(&level->next, wanted) || !extend(&level->turn, wanted))
         return false;
     level->capacity = wanted;
     return true;

@@ -146,8 +146,9 @@ static enum fth_status read_lines(struct making *making, const char *text, size_
         status = fth_json_parse("points", text + at, length, &line, error);
         if (status == FTH_OK && at == 0)
             find_names(making, line);
-        json_array_foreach (json_object_get(line, "rows"), i, row)
+        json_array_foreach (json_object_get(line, "rows"), i, row) {
             put_row(making, line, row);
+        }
         json_decref(line);
         at += length + 1;
     }

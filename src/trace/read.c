@@ -71,7 +71,7 @@ static enum fth_status get_totals(struct fth_trace *trace, struct fth_bytes *byt
 /* The end of a launch, and of the index, may hold more: the shared memory of blocks, + 1. */
 static void get_shared(struct fth_trace_launch *launch, struct fth_bytes *bytes)
 {
-    if (!bytes->failed && bytes->at < bytes->end)
+    if (launch && !bytes->failed && bytes->at < bytes->end)
         launch->shared_bytes = fth_get_number(bytes) - 1;
 }
 

@@ -438,7 +438,7 @@ static void run_level(struct run *run, struct level *level, struct want *wants, 
 
 static uint64_t home_of(const struct run *run, uint64_t line)
 {
-    return bits(line & run->model->home_mask) % run->model->sides;
+    return run->model->sides > 1 ? bits(line & run->model->home_mask) % 2 : 0;
 }
 
 static void read_beyond(struct run *run, struct level *level, uint64_t line, uint64_t missing,
@@ -558,8 +558,11 @@ void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_
     struct oracle_access *order = malloc((count + 1) * sizeof *order);
     struct want *lists[2] = {NULL, NULL};
     size_t counts[2] = {0, 0};
+    const uint64_t sms = model->sms, sides = model->sides, schedulers = model->schedulers;
+    if (sms == 0 || schedulers == 0 || sides < 1 || sides > 2)
+        abort();
     uint64_t at_once = model->max_warps / warps, waiting = 0, asked = 0;
-    const uint64_t active = blocks < model->sms ? blocks : model->sms;
+    const uint64_t active = blocks < sms ? blocks : sms;
     memset(result, 0, sizeof *result);
     at_once = at_once < model->max_blocks ? at_once : model->max_blocks;
     memcpy(order, accesses, count * sizeof *order);
@@ -568,21 +571,23 @@ void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_
         wave_of[block] /= at_once;
     }
     qsort(order, count, sizeof *order, by_order);
-    run.l1 = calloc(model->sms, sizeof *run.l1);
-    for (uint64_t sm = 0; sm < model->sms; sm++) {
+    struct level *l1 = calloc(sms, sizeof *l1);
+    if (!l1)
+        abort();
+    run.l1 = l1;
+    for (uint64_t sm = 0; sm < sms; sm++) {
         make_level(&run.l1[sm], &model->l1, 1, false, model->seed);
-        run.l1[sm].config.per_busy *=
-            (double)active /
-            (double)(model->sides * model->l2.partitions * model->l2.banks * model->l2.ports);
+        run.l1[sm].config.per_busy *= (double)active / (double)(sides * model->l2.partitions *
+                                                                model->l2.banks * model->l2.ports);
     }
-    for (uint64_t side = 0; side < model->sides; side++)
-        make_level(&run.sides[side], &model->l2, model->sides, true, model->seed);
+    for (uint64_t side = 0; side < sides; side++)
+        make_level(&run.sides[side], &model->l2, sides, true, model->seed);
     for (size_t i = 0, end; i < count; i = end) {
         struct want *wants = NULL;
         size_t wanted = 0;
         for (end = i; end < count && order[end].number == order[i].number &&
                       order[end].block == order[i].block &&
-                      order[end].warp / model->schedulers == order[i].warp / model->schedulers;
+                      order[end].warp / schedulers == order[i].warp / schedulers;
              end++) {
             const size_t from = wanted;
             for (uint32_t t = 0; t < order[end].threads; t++)
@@ -594,25 +599,25 @@ void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_
         const uint64_t sm = sm_of[order[i].block];
         run_level(&run, &run.l1[sm], wants, wanted);
         for (size_t w = 0; w < wanted; w++)
-            pass_on(&run, &run.l1[sm], &wants[w], sm % model->sides, lists, counts, asked++);
+            pass_on(&run, &run.l1[sm], &wants[w], sm % sides, lists, counts, asked++);
         free(wants);
         if (++waiting < active && end < count)
             continue;
         waiting = 0;
-        for (uint64_t side = 0; side < model->sides; side++) {
+        for (uint64_t side = 0; side < sides; side++) {
             run_level(&run, &run.sides[side], lists[side], counts[side]);
             counts[side] = 0;
         }
     }
-    for (uint64_t sm = 0; sm < model->sms; sm++) {
+    for (uint64_t sm = 0; sm < sms; sm++) {
         add_counts(&result->l1, &run.l1[sm].counts);
         free_level(&run.l1[sm]);
     }
-    for (uint64_t side = 0; side < model->sides; side++) {
+    for (uint64_t side = 0; side < sides; side++) {
         add_counts(&result->l2, &run.sides[side].counts);
         free_level(&run.sides[side]);
     }
-    free(run.l1);
+    free(l1);
     free(lists[0]);
     free(lists[1]);
     free(order);

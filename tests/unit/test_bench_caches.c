@@ -180,7 +180,7 @@ static void conflicts_by_generation(void **state)
         assert_int_equal(banks.banks, 32);
         assert_int_equal(banks.bank_bytes, bank);
         is_near(load_cycles(&prober, FTH_LOAD_SHARED_4, 4), rows[i].free, 0.001);
-        const double worst = load_cycles(&prober, FTH_LOAD_SHARED_4, 32 * bank);
+        const double worst = load_cycles(&prober, FTH_LOAD_SHARED_4, (uint64_t)32 * bank);
         is_near(worst, rows[i].worst, 0.01);
         /* Words of 8 bytes side by side, or every second of 4: a row of Kepler's banks, two of the
          * others'. */

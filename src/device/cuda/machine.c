@@ -364,10 +364,9 @@ static enum fth_status mark(void *user, bool end, struct fth_error *error)
     struct machine *machine = user;
     const struct fth_cuda *cuda = &machine->cuda;
     enum fth_status status = ready(machine, error);
-    if (status == FTH_OK && (!cuda->event_create || !cuda->event_destroy || !cuda->event_record ||
-                             !cuda->event_elapsed))
-        status = fth_fail(error, FTH_UNSUPPORTED, "time", machine->id,
-                          "the driver has no cuEventRecord: too old");
+    if (!cuda->event_create || !cuda->event_destroy || !cuda->event_record || !cuda->event_elapsed)
+        return fth_fail(error, FTH_UNSUPPORTED, "time", machine->id,
+                        "the driver has no cuEventRecord: too old");
     fth_cu_result result = 0;
     if (status == FTH_OK && !machine->events[end])
         result = cuda->event_create(&machine->events[end], 0);

@@ -247,9 +247,10 @@ enum fth_status fth_cuda_transfer(const struct fth_cuda *cuda, int ordinal, fth_
     enum fth_status status = refuse(cuda, transfer, error);
     if (status == FTH_OK && has_peer(transfer))
         status = open_peer(&job, ordinal, error);
-    for (; job.count < (both ? 2 : 1) && status == FTH_OK; job.count++) {
-        job.ways[job.count].out = !in && job.count == 0;
-        status = open_way(&job, &job.ways[job.count], error);
+    job.count = both ? 2 : 1;
+    for (size_t i = 0; i < job.count && status == FTH_OK; i++) {
+        job.ways[i].out = !in && i == 0;
+        status = open_way(&job, &job.ways[i], error);
     }
     uint32_t unused = 0, *wrong = &samples[transfer->repeats];
     if (status == FTH_OK)
