@@ -20,7 +20,8 @@ fathom explore "$launch" --vary l1.ways; echo $?
 fathom explore; echo $?
 fathom explore --preset rdgb; echo $?
 fathom merge; echo $?
-fathom merge "$launch"; echo $?
+echo "{}" >other.json
+fathom merge other.json; echo $?
 echo '{"schema": "fathom-exploration/1", "studies": [{"name": "a", "traces": ["t.json none"], "varies": {}}]}' >spec.json
 fathom explore --file spec.json; echo $?
 fathom topo --device sim:gtx980 --only l1 --json -o '%g.json' && ls ./*gtx980*
