@@ -11,7 +11,7 @@ static const struct cli_option option_only = {
 
 static const struct cli_option option_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE,
-    "more repeats for bandwidths, and those of a simulated GPU, too"};
+    "more repeats for sizes and bandwidths, and these of a simulated GPU, too"};
 
 static const struct cli_option option_verbose = {"verbose", 'v', NULL, CLI_WORD_NONE,
                                                  "say on stderr how long each part took"};

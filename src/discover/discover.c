@@ -63,6 +63,7 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
         const bool simulated = backend && strcmp(backend, "simulated") == 0;
         discovery->no_bandwidth = discovery->no_bandwidth || (!options->thorough && simulated);
         discovery->thorough = options->thorough && !simulated;
+        discovery->prober.thorough = options->thorough;
     }
     for (size_t i = 0; i < FTH_COUNT(stages) && status == FTH_OK; i++)
         status = stages[i](discovery, error);

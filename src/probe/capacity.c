@@ -24,6 +24,7 @@ enum {
     MOST_TRIES = 8, /* of one batch */
     AT_ONCE = 3,    /* footprints, each twice the one before */
     REPEATS = 5,
+    THOROUGH_REPEATS = 50,
     WHOLE = 1024, /* bytes: so many whole lines */
     CUTS = 4,     /* fewer batches with more, and fewer loads with less: 6 batches from 4096 on */
     RATE_HOPS = 16384, /* to see how often a hop is slow, where some are */
@@ -307,14 +308,14 @@ static enum fth_status find_edge(const struct search *search, struct edge *edge,
 static enum fth_status confirm(const struct search *search, const struct edge *edge,
                                struct fth_error *error)
 {
-    struct fth_request requests[2 * REPEATS];
-    for (size_t i = 0; i < FTH_COUNT(requests); i++) {
+    struct fth_request requests[2 * THOROUGH_REPEATS];
+    const size_t asked = search->prober->thorough ? 2 * THOROUGH_REPEATS : 2 * REPEATS;
+    for (size_t i = 0; i < asked; i++) {
         uint64_t count = i % 2 ? edge->misses : edge->fits;
         requests[i] = walk_over(search->plan, count, passes_for(edge, count));
     }
     struct fth_answers answers = {0};
-    enum fth_status status =
-        fth_ask(search->prober, requests, FTH_COUNT(requests), &answers, error);
+    enum fth_status status = fth_ask(search->prober, requests, asked, &answers, error);
     unsigned same = 0;
     for (size_t i = 0; i < answers.count; i++) {
         uint64_t count = i % 2 ? edge->misses : edge->fits;
@@ -324,7 +325,7 @@ static enum fth_status confirm(const struct search *search, const struct edge *e
         search->capacity->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
-    search->capacity->confidence = (same + 1.0) / (2 * REPEATS + 2.0);
+    search->capacity->confidence = (same + 1.0) / ((double)asked + 2.0);
     return status;
 }
 

@@ -29,6 +29,7 @@ struct fth_prober {
     struct fth_device *device;
     const struct fth_log *log; /* may be NULL */
     size_t sms;                /* how many requests can be answered at a time */
+    bool thorough;             /* what is decided by repeats has more of them */
 };
 
 /* The samples of a batch, one entry a request. */

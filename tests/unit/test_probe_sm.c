@@ -165,6 +165,19 @@ static void capacity_is_found(void **state)
         }
 }
 
+/* More repeats, a surer answer: of 100 no one may differ. */
+static void the_thorough_are_surer(void **state)
+{
+    (void)state;
+    struct rule rule = {.size_bytes = 24 << 10, .sector_bytes = 32, .line_bytes = 128};
+    struct fth_device device = device_of(&rule, 1);
+    const struct fth_prober prober = {.device = &device, .sms = 8, .thorough = true};
+    struct fth_capacity found;
+    assert_int_equal(fth_probe_capacity(&prober, &plan, &found, NULL), FTH_OK);
+    assert_int_equal(found.fits_bytes, rule.size_bytes);
+    assert_float_equal(found.confidence, 101.0 / 102, 1e-9);
+}
+
 static void a_cache_that_never_ends_has_no_edge(void **state)
 {
     (void)state;
@@ -557,6 +570,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(capacity_is_found),
+        cmocka_unit_test(the_thorough_are_surer),
         cmocka_unit_test(a_cache_that_never_ends_has_no_edge),
         cmocka_unit_test(a_busy_gpu_is_told_right_or_not_at_all),
         cmocka_unit_test(what_does_not_fit_at_all_is_said),
