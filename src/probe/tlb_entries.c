@@ -301,8 +301,12 @@ static enum fth_status count_halfway(struct fth_tlb_search *search, uint64_t own
             return status;
         uint64_t seen = usual_step(misses, STAIRS + 1);
         step = seen ? seen : step;
-        if (step < 3)
+        if (step < 3 && (even || seen))
             break;
+        if (step < 3) { /* the first set overflowed so early that most are not full here */
+            entries = middle;
+            continue;
+        }
         ways = step - 1;
         double guess = 0;
         agree = tries = 0;
