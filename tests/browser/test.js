@@ -312,6 +312,7 @@ function seal(line) {
 
 test("hostile explorations stay texts", async ({ browser }) => {
   const bad = '</script><img src=x onerror="window.hacked = 5">', long = "<b>".repeat(3000), points = path.join(work, "hostile.jsonl"), list = path.join(work, "hostile-list.json");
+  fs.rmSync(path.join(work, "plain.jsonl"), { force: true });
   explore("-o", path.join(work, "plain.jsonl"));
   const lines = fs.readFileSync(path.join(work, "plain.jsonl"), "utf8").trim().split("\n").map((line) => JSON.parse(line));
   lines[0].base = { ...lines[0].base, "l1.index": bad };

@@ -86,9 +86,9 @@ function lineMultiples(frame, { panels, names, axis, place, label }) {
       if (!shown[k]) return;
       const points = place.joined ? s.points.slice().sort((a, b) => place.at(a.x) - place.at(b.x)) : s.points;
       const room = panel.series.length - k - 1;
-      if (place.joined && points.length > 1) group.append("path").attr("fill", "none").attr("stroke", colour(k)).attr("stroke-width", Math.min(5, 1.5 + 1.2 * room)).attr("stroke-linejoin", "round").attr("d", d3.line().x((p) => x(place.at(p.x))).y((p) => y(p.y))(points));
+      if (place.joined && points.length > 1) group.append("path").attr("fill", "none").attr("stroke", colour(k)).attr("stroke-width", Math.min(6, 1.4 + 1.7 * room)).attr("stroke-linejoin", "round").attr("d", d3.line().x((p) => x(place.at(p.x))).y((p) => y(p.y))(points));
       for (const p of points) {
-        group.append("circle").attr("class", "point").attr("cx", x(place.at(p.x))).attr("cy", y(p.y)).attr("r", Math.min(7, 2.8 + 1.2 * room)).attr("fill", colour(k));
+        group.append("circle").attr("class", "point").attr("cx", x(place.at(p.x))).attr("cy", y(p.y)).attr("r", Math.min(7, 2.6 + 1.5 * room)).attr("fill", colour(k));
         items.push({ x: x(place.at(p.x)), y: y(p.y), lines: p.lines });
       }
     });
