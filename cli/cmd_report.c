@@ -41,9 +41,10 @@ const struct cli_command cli_report = {
     "FILE... -o REPORT.html",
     "Writes one HTML file that shows results as charts; it needs no network and no other file.\n"
     "A FILE is what 'fathom topo --json', 'fathom dissect --json', 'fathom bench --json' and the\n"
-    "like (compare, model) wrote, a recording (--record), whose samples are shown, or the loads\n"
-    "of 'fathom dissect --series'. Results of several GPUs stand below each other. Each chart\n"
-    "has its numbers with it, as a table and as CSV.",
+    "like (compare, model, explore) wrote, a recording (--record), whose samples are shown, the\n"
+    "points that 'fathom explore -o' or 'fathom merge' kept, or the loads of 'fathom dissect\n"
+    "--series'. Results of several GPUs stand below each other. Each chart has its numbers with\n"
+    "it, as a table and as CSV.",
     options,
     examples,
     CLI_WORD_FILE,

@@ -152,6 +152,9 @@ struct fth_points {
 
 FTH_MUST_USE enum fth_status fth_points_read(const char *path, struct fth_points *points,
                                              struct fth_error *error);
+/* The same of a text that was read already, which it takes over; `path` is for its errors. */
+FTH_MUST_USE enum fth_status fth_points_parse(const char *path, struct fth_buffer *text,
+                                              struct fth_points *points, struct fth_error *error);
 void fth_points_fini(struct fth_points *points);
 
 struct fth_ledger;

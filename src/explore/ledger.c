@@ -85,13 +85,12 @@ static void find_lines(struct fth_points *points)
     points->good_bytes = at;
 }
 
-enum fth_status fth_points_read(const char *path, struct fth_points *points,
-                                struct fth_error *error)
+enum fth_status fth_points_parse(const char *path, struct fth_buffer *text,
+                                 struct fth_points *points, struct fth_error *error)
 {
-    *points = (struct fth_points){0};
-    enum fth_status status = fth_file_read(path, LARGEST_FILE, &points->text, error);
-    if (status == FTH_OK)
-        status = read_header(path, points, error);
+    *points = (struct fth_points){.text = *text};
+    *text = (struct fth_buffer){0};
+    enum fth_status status = read_header(path, points, error);
     if (status == FTH_OK) {
         points->at = calloc(points->header_points, sizeof *points->at);
         points->size = calloc(points->header_points, sizeof *points->size);
@@ -104,6 +103,18 @@ enum fth_status fth_points_read(const char *path, struct fth_points *points,
         find_lines(points);
     else
         fth_points_fini(points);
+    return status;
+}
+
+enum fth_status fth_points_read(const char *path, struct fth_points *points,
+                                struct fth_error *error)
+{
+    struct fth_buffer text = {0};
+    *points = (struct fth_points){0};
+    enum fth_status status = fth_file_read(path, LARGEST_FILE, &text, error);
+    if (status == FTH_OK)
+        status = fth_points_parse(path, &text, points, error);
+    fth_buffer_fini(&text);
     return status;
 }
 

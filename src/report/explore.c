@@ -123,9 +123,9 @@ static void find_names(struct making *making, json_t *header)
     json_array_foreach (json_object_get(header, "studies"), s, study) {
         json_array_foreach (json_object_get(study, "vary"), a, axis) {
             json_array_foreach (json_object_get(axis, "names"), n, name) {
-                bool known = false;
-                for (size_t i = 0; i < making->name_count; i++)
-                    known = known || strcmp(making->names[i], json_string_value(name)) == 0;
+                bool known = !json_is_string(name);
+                for (size_t i = 0; i < making->name_count && !known; i++)
+                    known = strcmp(making->names[i], json_string_value(name)) == 0;
                 if (!known && making->name_count < MOST_NAMES)
                     making->names[making->name_count++] =
                         fth_arena_text(&making->arena, json_string_value(name));

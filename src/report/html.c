@@ -1,8 +1,8 @@
 /* One self-contained page from any mix of documents: descriptions, benches, comparisons, model
- * runs, recordings (evidence.c) and the loads of 'fathom dissect --series'. The documents go into
- * the page as they are, as data; charts are made of them by the scripts in html/, with D3, when the
- * page is opened. So nothing of a document is ever markup: '<' and '&' are written as \u003c and
- * \u0026, and the scripts put texts into the page as text. */
+ * runs, explorations (points.c), recordings (evidence.c) and the loads of 'fathom dissect
+ * --series'. The documents go into the page as they are, as data; charts are made of them by the
+ * scripts in html/, with D3, when the page is opened. So nothing of a document is ever markup: '<'
+ * and '&' are written as \u003c and \u0026, and the scripts put texts into the page as text. */
 #include "report/report.h"
 
 #include <stdlib.h>
@@ -82,6 +82,15 @@ static enum fth_status read_series(const char *path, char *text, json_t **root,
     return *root ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, "read series", path, "out of memory");
 }
 
+/* A list has no schema: the only one that is taken is told by what its rows have. */
+static enum fth_status read_list(const char *path, json_t **root, struct fth_error *error)
+{
+    *root = fth_exploration_of_list(*root);
+    return *root ? FTH_OK
+                 : fth_fail(error, FTH_INVALID, "read document", path,
+                            "this is a list, and not that of 'fathom explore --json'");
+}
+
 /* A JSON document of fathom. A description is held to its rules here, so that the charts need not
  * be. */
 static enum fth_status read_json(const char *path, const struct fth_buffer *content,
@@ -90,6 +99,8 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
     enum fth_status status = fth_json_parse(path, content->data, content->size, root, error);
     if (status != FTH_OK)
         return status;
+    if (json_is_array(*root))
+        return read_list(path, root, error);
     const char *schema = json_string_value(json_object_get(*root, "schema"));
     if (!schema || strncmp(schema, "fathom-", 7) != 0)
         return fth_fail(error, FTH_INVALID, "read document", path,
@@ -116,6 +127,8 @@ static enum fth_status add_file(struct fth_buffer *out, const char *path, const 
         status = fth_evidence_read(path, &content, &root, error);
     else if (status == FTH_OK && strncmp(content.data, series_head, strlen(series_head)) == 0)
         status = read_series(path, content.data, &root, error);
+    else if (status == FTH_OK && fth_exploration_begins(&content))
+        status = fth_exploration_read(path, &content, log, &root, error);
     else if (status == FTH_OK)
         status = read_json(path, &content, log, &root, error);
     if (status == FTH_OK)
@@ -144,8 +157,8 @@ static void put_part(struct fth_buffer *out, const char *name)
  * "@scripts@" for all of ours. */
 static void put_page(struct fth_buffer *out, const struct fth_buffer *data)
 {
-    static const char *const scripts[] = {"core",  "charts",   "plots",   "topology", "bench",
-                                          "model", "evidence", "figures", "start"};
+    static const char *const scripts[] = {"core",  "charts",  "plots",    "topology", "bench",
+                                          "model", "explore", "evidence", "figures",  "start"};
     const struct fth_embedded *page = find_part("page");
     for (const char *at = page ? page->data : ""; *at;) {
         size_t size = strcspn(at, "\n");

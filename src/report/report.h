@@ -6,6 +6,7 @@
  *   dissection.c, findings.c  what was dissected
  *   comparison.c  what differs between descriptions
  *   html.c  a page with charts, of html/                evidence.c  curves of a recording
+ *   explore.c  points of an exploration as a table      points.c  as a document for the page
  *   hwloc.c XML for the tools of hwloc                  mt4g.c  JSON with the keys of mt4g
  */
 #ifndef FTH_REPORT_H
@@ -38,6 +39,19 @@ void fth_csv_cell(struct fth_buffer *out, const char *text, bool last);
 /* Takes the bytes of a recording over and gives a fathom-evidence/1 document. */
 FTH_MUST_USE enum fth_status fth_evidence_read(const char *path, struct fth_buffer *content,
                                                json_t **root, struct fth_error *error);
+
+/* ---- points.c ---- */
+
+/* Whether a text begins as a file of points does. */
+bool fth_exploration_begins(const struct fth_buffer *content);
+/* Takes the bytes of a file of points over and gives a fathom-explore/1 document: its header, and
+ * the table of its points as "rows". What is damaged is told and left out. */
+FTH_MUST_USE enum fth_status fth_exploration_read(const char *path, struct fth_buffer *content,
+                                                  const struct fth_log *log, json_t **root,
+                                                  struct fth_error *error);
+/* The same of what 'fathom explore --json' writes, a list of such rows, which has no header. NULL
+ * where `list` is none; takes it over. */
+json_t *fth_exploration_of_list(json_t *list);
 
 /* ---- html.c ---- */
 

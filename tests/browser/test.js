@@ -252,6 +252,90 @@ test("all results of an H200 in one report", async ({ browser }) => {
   await page.context().close();
 });
 
+/* Four studies of two small kernels: points that were kept, with what they began with, and the list of --json, which has no header. */
+function explore(...options) {
+  const spec = path.join(work, "studies.json"), traces = [path.join(root, "examples/workloads/atax.json")];
+  fs.writeFileSync(spec, JSON.stringify({ schema: "fathom-exploration/1", set: { "gpu.sms": 2, "l1.size_bytes": "16K" }, studies: [
+    { name: "capacity", traces, vary: { "l1.size_bytes": ["4K", "8K", "16K"] }, l1_off: true },
+    { name: "policies", traces, vary: { "l1.policy": ["lru", "fifo"], "l1.size_bytes": ["4K", "8K", "16K"] } },
+    { name: "index", traces, vary: { "l1.index": ["mod", "xor", "prime"] } },
+    { name: "shape", traces, vary: { "l2.partitions+l2.banks": ["1+1", "2+1", "2+2"] } }] }));
+  return execFileSync(fathom, ["explore", "--file", spec, "--set", "N=64", "--threads", "1", ...options], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+}
+
+test("explorations as small multiples", async ({ browser }) => {
+  const points = path.join(work, "points.jsonl"), list = path.join(work, "points.json");
+  fs.rmSync(points, { force: true });
+  explore("-o", points);
+  fs.writeFileSync(list, explore("--json"));
+  const page = await open(browser, report("explore", points, list));
+  const circles = (id) => page.locator(`#chart-${id} circle.point`).count(), panels = (id) => page.locator(`#chart-${id} g.panel`).count();
+  assert.strictEqual(await page.locator("section").count(), 2);
+  /* Kernels by sizes by three shares; by sizes, policies and two shares; by names and two shares. */
+  for (const [id, charts, dots] of [["explore", 2, 18], ["explore-2", 4, 24], ["explore-3", 2, 12], ["explore-4", 2, 12], ["explore-5", 2, 18], ["explore-6", 4, 24]]) {
+    assert.strictEqual(await panels(id), charts, id);
+    assert.strictEqual(await circles(id), dots, id);
+  }
+  assert.strictEqual(await page.locator("#chart-explore g.panel path").count(), 6, "sizes are joined");
+  assert.strictEqual(await page.locator("#chart-explore-3 g.panel path").count(), 0, "names are not");
+  assert.strictEqual(await page.locator("#chart-explore line.mark").count(), 2);
+  assert.match(await page.locator("#chart-explore .note").innerText(), /Dashed: 16 KiB/);
+  assert.strictEqual(await page.locator("#chart-explore-5 line.mark").count(), 0, "a list does not say what it began with");
+  /* From left to right as the sizes are, as high as the table says. */
+  const row = JSON.parse(fs.readFileSync(list)).find((r) => r.study === "capacity" && r.kernel === "rows" && r["l1.size_bytes"] === "8K");
+  await page.focus("#chart-explore svg");
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowRight");
+  assert.strictEqual(await tipOf(page), `rows\nl1.size_bytes: 8 KiB\nL1, reads: ${row.l1_read_hit_percent} % hit`);
+  await page.keyboard.press("Escape");
+  await page.locator("#chart-explore .legend button").first().click();
+  assert.strictEqual(await circles("explore"), 12);
+  await page.locator("#chart-explore .legend button").first().click();
+  const waiting = page.waitForEvent("download"), file = path.join(work, "explore.csv");
+  await page.locator("#chart-explore-2 button.csv").click();
+  await (await waiting).saveAs(file);
+  const lines = fs.readFileSync(file, "utf8").trim().split("\n");
+  assert.strictEqual(lines[0], "trace,kernel,l1.policy,l1.size_bytes,l1_read_sectors,l1_read_hit_percent,l2_hit_percent,l2_sectors");
+  assert.strictEqual(lines.length, 13);
+  assert.match(await page.locator("#chart-explore svg").getAttribute("aria-label"), /2 small charts, 18 points from [\d.]+ to [\d.]+ %/);
+  await page.screenshot({ path: path.join(work, "explore.png"), fullPage: true });
+  assert.deepStrictEqual(page.faults, []);
+  await page.context().close();
+});
+
+/* The checksum at the end of a line of points: FNV-1a of what stands before it. */
+function seal(line) {
+  const text = JSON.stringify({ ...line, check: undefined }).slice(0, -1).replace('{"schema":"', '{"schema": "').replace('{"point":', '{"point": ');
+  const sum = Buffer.from(text).reduce((state, byte) => BigInt.asUintN(64, (state ^ BigInt(byte)) * 0x100000001b3n), 0xcbf29ce484222325n);
+  return `${text},"check":"${sum.toString(16).padStart(16, "0")}"}`;
+}
+
+test("hostile explorations stay texts", async ({ browser }) => {
+  const bad = '</script><img src=x onerror="window.hacked = 5">', long = "<b>".repeat(3000), points = path.join(work, "hostile.jsonl"), list = path.join(work, "hostile-list.json");
+  fs.rmSync(path.join(work, "plain.jsonl"), { force: true });
+  explore("-o", path.join(work, "plain.jsonl"));
+  const lines = fs.readFileSync(path.join(work, "plain.jsonl"), "utf8").trim().split("\n").map((line) => JSON.parse(line));
+  lines[0].base = { ...lines[0].base, "l1.index": bad };
+  for (const study of lines[0].studies) { study.name = bad + study.name; study.vary[0].names[0] += bad; study.set = [{ [study.vary[0].names[0]]: bad }, null, 7]; }
+  for (const line of lines.slice(1)) {
+    line.study = bad + line.study;
+    line.trace = long;
+    line.values = Object.fromEntries(Object.entries(line.values).flatMap(([name, value]) => [[name, value], [name + bad, value + bad]]));
+    for (const row of line.rows) row.kernel = bad + row.kernel;
+  }
+  fs.writeFileSync(points, lines.map((line) => `${seal(line)}\n`).join(""));
+  fs.writeFileSync(list, JSON.stringify([{ point: 0, study: "__proto__", trace: bad, kernel: long, ["l1." + bad]: bad, l1_read_hit_percent: 50, l2_hit_percent: 1 }, null, 5, { study: {}, "a.b": [bad], l1_read_hit_percent: 7, trace: null }, { study: "", "a.b": null, l2_hit_percent: bad }]));
+  const page = await open(browser, report("hostile-explore", points, list));
+  await page.waitForTimeout(200);
+  const seen = await page.evaluate(() => ({ hacked: window.hacked, images: document.querySelectorAll("img, iframe, b, object, embed").length, scripts: document.querySelectorAll("script").length, wide: document.documentElement.scrollWidth, polluted: {}.title }));
+  assert.deepStrictEqual(seen, { hacked: undefined, images: 0, scripts: 3, wide: 1280, polluted: undefined });
+  await present(page, { explore: 10, "explore-2": 10, "explore-3": 10, "explore-4": 10, "explore-5": 3, "explore-6": 3 });
+  assert.match(await page.locator("#chart-explore svg").textContent(), /<\/script><img src=x/);
+  await page.screenshot({ path: path.join(work, "hostile-explore.png"), fullPage: true });
+  assert.deepStrictEqual(page.faults, []);
+  await page.context().close();
+});
+
 test("two GPUs, and what differs between them", async ({ browser }) => {
   const files = ["a100", "v100"].map((name) => path.join(root, "data/gpus", `${name}.json`)), comparison = path.join(work, "comparison.json");
   try { execFileSync(fathom, ["compare", ...files, "--json", "-o", comparison]); } catch (error) { assert.strictEqual(error.status, 5); }

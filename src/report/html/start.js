@@ -42,6 +42,7 @@ const KINDS = {
   "fathom-evidence": { title: "Samples", show: showEvidence },
   "fathom-series": { title: "Loads", show: showSeries },
   "fathom-model": { title: "Model", show: showModel },
+  "fathom-explore": { title: "Exploration", show: showExplore },
   "fathom-comparison": { title: "Comparison", show: comparisonTable },
 };
 

@@ -1,0 +1,162 @@
+/* What 'fathom explore' found, as small multiples: for each study a small chart for each kernel, shares of hits against what varies. */
+
+const SHARES = [["l1_read_hit_percent", "L1, reads"], ["l2_hit_percent", "L2"], ["l2_read_hit_percent_l1_off", "L2 reads, with L1 off"]];
+const MOST_PANELS = 48;
+
+const field = (object, name) => object !== null && typeof object === "object" && Object.prototype.hasOwnProperty.call(object, name) ? object[name] : undefined;
+const listOf = (value) => Array.isArray(value) ? value.filter((v) => v !== null && typeof v === "object") : [];
+const textOf = (value) => value === undefined || value === null ? "" : String(value);
+
+/* 16K is 16384; NaN: a name. */
+function sizeOf(text) {
+  const found = /^([0-9]+(?:\.[0-9]+)?)([kmgtp])?(?:i?b)?$/i.exec(text.trim());
+  return found ? Number(found[1]) * 1024 ** (found[2] ? "kmgtp".indexOf(found[2].toLowerCase()) + 1 : 0) : NaN;
+}
+
+/* What varies in a study; parameters that vary together are one. A list without a header has names with a point. */
+function axesOf(study, rows) {
+  const vary = listOf(field(study, "vary")).map((axis) => Array.isArray(axis.names) ? axis.names.map(String) : []).filter((names) => names.length);
+  const named = study ? vary : [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) => name.includes(".")).map((name) => [name]);
+  return named.map((names) => {
+    const parts = (row) => names.map((name) => textOf(field(row, name))), alike = rows.every((row) => new Set(parts(row)).size === 1);
+    const of = (row) => alike ? parts(row)[0] : parts(row).join("+");
+    const values = [...new Set(rows.map(of))], numbers = values.map(sizeOf);
+    return { names, title: names.join(" + "), of, alike, values, numeric: numbers.every(Number.isFinite), numbers };
+  });
+}
+
+/* The value that holds where a parameter does not vary: of --set, of the study, or what exploring began with (the GPU's). */
+function presentOf(document_, study, axis) {
+  const settings = [...listOf(field(study, "set")), ...listOf(document_.set)];
+  const values = axis.names.map((name) => {
+    const set = settings.filter((s) => field(s, name) !== undefined).pop();
+    return set ? field(set, name) : field(document_.base, name);
+  });
+  if (values.some((v) => v === undefined || v === "")) return null;
+  return axis.alike && new Set(values).size === 1 ? String(values[0]) : values.map(String).join("+");
+}
+
+/* Where a value of an axis stands: sizes and what spans a lot by their logarithm, other numbers as they are, names side by side. */
+function placing(axis, present) {
+  const marked = present === null ? NaN : sizeOf(present), isBytes = axis.names.every((name) => /_bytes$/.test(name));
+  const [low, high] = d3.extent(axis.numbers), log = axis.numeric && low > 0 && (isBytes || high / low >= 8);
+  const show = (text) => axis.numeric && isBytes && Number.isFinite(sizeOf(text)) ? bytes(sizeOf(text)) : text;
+  if (!axis.numeric) return { scale: d3.scalePoint().domain(axis.values).padding(0.5), at: (text) => text, show, mark: axis.values.includes(present) ? present : null, joined: false };
+  /* What lies so far away that it would take more than half of the room is told beside the charts. */
+  const length = (from, to) => log ? Math.log(to / from) : to - from, near = (!log || marked > 0) && length(Math.min(low, marked), Math.max(high, marked)) <= 2 * length(low, high);
+  const [from, to] = d3.extent(near ? axis.numbers.concat(marked) : axis.numbers), same = from === to;
+  const domain = log ? [from / (same ? 2 : 1), to * (same ? 2 : 1)] : [from - (same ? 1 : 0), to + (same ? 1 : 0)];
+  return { scale: (log ? d3.scaleLog().base(2) : d3.scaleLinear()).domain(domain), at: sizeOf, show, mark: near ? present : null, joined: true };
+}
+
+/* Panels side by side, shares of 0 to 100 % against the values of one axis. panels: [{title, series: [{name, points: [{x, y, lines}]}]}],
+   with the same names of series, in their order, in all. */
+function lineMultiples(frame, { panels, names, axis, place, label }) {
+  const outer = Math.max(320, frame.body.clientWidth || 640), across = Math.max(1, Math.min(panels.length, Math.floor(outer / 250)));
+  const each = Math.min(outer / across, 420), rowHeight = 178, edge = { left: 36, right: 14, top: 26, bottom: 44 };
+  const drawing = addDrawing(frame, Math.ceil(panels.length / across) * rowHeight, label), { svg } = drawing;
+  const shown = names.map(() => true);
+  let items = [];
+  const inner = each - edge.left - edge.right;
+  /* Ticks at the values themselves, as many as fit. */
+  const widest = d3.max(axis.values, (v) => Math.min(12, place.show(v).length)) * 6.4 + 8;
+  const sorted = axis.numeric ? axis.values.slice().sort((a, b) => place.at(a) - place.at(b)) : axis.values;
+  function ticks(x) {
+    const kept = [];
+    for (const value of sorted) if (!kept.length || x(place.at(value)) - x(place.at(kept[kept.length - 1])) >= widest) kept.push(value);
+    return kept;
+  }
+
+  function drawPanel(panel, i) {
+    const group = svg.append("g").attr("class", "panel"), left = (i % across) * each + edge.left, top = Math.floor(i / across) * rowHeight + edge.top, bottom = top + rowHeight - edge.top - edge.bottom;
+    const x = place.scale.copy().range([left + 8, left + inner - 8]), y = d3.scaleLinear().domain([0, 100]).range([bottom, top]);
+    group.append("text").attr("x", left).attr("y", top - 10).text(cut(panel.title, Math.floor(inner / 6.6))).append("title").text(cut(panel.title, 400));
+    for (const level of [0, 50, 100]) {
+      group.append("g").attr("class", "gridline").append("line").attr("x1", left).attr("x2", left + inner).attr("y1", y(level)).attr("y2", y(level));
+      group.append("text").attr("class", "soft").attr("x", left - 5).attr("y", y(level) + 4).attr("text-anchor", "end").text(level);
+    }
+    for (const value of ticks(x)) {
+      group.append("g").attr("class", "axis").append("line").attr("x1", x(place.at(value))).attr("x2", x(place.at(value))).attr("y1", bottom).attr("y2", bottom + 4);
+      group.append("text").attr("class", "soft").attr("x", x(place.at(value))).attr("y", bottom + 17).attr("text-anchor", "middle").text(cut(place.show(value), 12));
+    }
+    group.append("text").attr("class", "soft").attr("x", left + inner / 2).attr("y", bottom + 33).attr("text-anchor", "middle").text(cut(axis.title, Math.floor(inner / 6.6)));
+    if (place.mark !== null) group.append("line").attr("class", "mark").attr("x1", x(place.at(place.mark))).attr("x2", x(place.at(place.mark))).attr("y1", top - 4).attr("y2", bottom);
+    /* Curves that lie on each other are told apart by their widths. */
+    panel.series.forEach((s, k) => {
+      if (!shown[k]) return;
+      const points = place.joined ? s.points.slice().sort((a, b) => place.at(a.x) - place.at(b.x)) : s.points;
+      const room = panel.series.length - k - 1;
+      if (place.joined && points.length > 1) group.append("path").attr("fill", "none").attr("stroke", colour(k)).attr("stroke-width", Math.min(6, 1.4 + 1.7 * room)).attr("stroke-linejoin", "round").attr("d", d3.line().x((p) => x(place.at(p.x))).y((p) => y(p.y))(points));
+      for (const p of points) {
+        group.append("circle").attr("class", "point").attr("cx", x(place.at(p.x))).attr("cy", y(p.y)).attr("r", Math.min(7, 2.6 + 1.5 * room)).attr("fill", colour(k));
+        items.push({ x: x(place.at(p.x)), y: y(p.y), lines: p.lines });
+      }
+    });
+  }
+  function draw() {
+    svg.selectAll("g.panel").remove();
+    items = [];
+    panels.forEach(drawPanel);
+  }
+  draw();
+  const cursor = addCursor(drawing, () => items, 24);
+  addLegend(frame, names.map((name) => ({ name })), shown, () => { cursor.hide(); draw(); });
+}
+
+/* Rows with the same text, in the order of its first appearance. */
+function groupsOf(rows, of) {
+  const groups = new Map();
+  for (const row of rows) {
+    const name = of(row);
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(row);
+  }
+  return [...groups];
+}
+
+/* One axis is drawn along x, a second one as curves; with further ones, and a second of many values, there are more panels. */
+function chooseAxes(axes) {
+  const varied = axes.filter((axis) => axis.values.length > 1), x = varied.find((axis) => axis.numeric) || varied[0] || axes[0];
+  const second = varied.find((axis) => axis !== x && axis.values.length <= 6);
+  return { x, second, others: varied.filter((axis) => axis !== x && axis !== second) };
+}
+
+function pointsOf(rows, key, what, x, place, title) {
+  return rows.filter((row) => typeof field(row, key) === "number").map((row) => ({ x: x.of(row), y: field(row, key), lines: [title, `${x.title}: ${place.show(x.of(row))}`, `${what}: ${number(field(row, key))} % hit`] }));
+}
+
+function panelsOf(rows, { x, second, others }, place, shares) {
+  const panels = [], manyTraces = new Set(rows.map((row) => field(row, "trace"))).size > 1;
+  const nameOf_ = (row) => [manyTraces ? textOf(field(row, "trace")).replace(/\.(json|trace)$/, "") : "", textOf(field(row, "kernel")), ...others.map((axis) => `${axis.title} ${axis.of(row)}`)].filter(Boolean).join(" · ");
+  for (const [title, members] of groupsOf(rows, nameOf_)) {
+    if (!second) {
+      panels.push({ title, series: shares.map(([key, what]) => ({ name: what, points: pointsOf(members, key, what, x, place, title) })) });
+      continue;
+    }
+    for (const [key, what] of shares) panels.push({ title: `${what}: ${title}`, series: second.values.map((value) => ({ name: `${second.title} ${value}`, points: pointsOf(members.filter((row) => second.of(row) === value), key, what, x, place, `${title}, ${second.title} ${value}`) })) });
+  }
+  return panels.filter((panel) => panel.series.some((s) => s.points.length));
+}
+
+function showStudy(grid, document_, name, rows) {
+  const study = listOf(document_.studies).find((s) => field(s, "name") === name), axes = axesOf(study, rows);
+  const chosen = chooseAxes(axes.length ? axes : [{ names: [], title: "as it is", of: () => "", values: [""], numeric: false, numbers: [] }]), { x, second } = chosen;
+  const present = x.names.length ? presentOf(document_, study, x) : null, place = placing(x, present);
+  const shares = SHARES.filter(([key]) => rows.some((row) => typeof field(row, key) === "number"));
+  const panels = panelsOf(rows, chosen, place, shares);
+  if (!panels.length) return;
+  const notes = ["Share of sectors that hit, in per cent."];
+  if (place.mark !== null) notes.push(`Dashed: ${place.show(present)}, the value where it does not vary.`);
+  else if (present !== null) notes.push(`Where it does not vary, ${cut(x.title, 60)} is ${cut(place.show(present), 60)}.`);
+  if (panels.length > MOST_PANELS) notes.push(`The first ${MOST_PANELS} of ${panels.length} charts; the data has all.`);
+  const title = `${name ? `${cut(name, 60)}: ` : ""}hits by ${cut(x.title, 60)}${second ? ` and ${cut(second.title, 60)}` : ""}`;
+  const frame = addFigure(grid, { title, name: "explore", wide: true, note: notes.join(" "), columns: ["trace", "kernel", ...axes.map((axis) => axis.names.join("+")), "l1_read_sectors", ...shares.map(([key]) => key), "l2_sectors"],
+    rows: rows.map((row) => [field(row, "trace"), field(row, "kernel"), ...axes.map((axis) => axis.of(row)), field(row, "l1_read_sectors"), ...shares.map(([key]) => field(row, key)), field(row, "l2_sectors")]) });
+  const all = panels.flatMap((panel) => panel.series.flatMap((s) => s.points)), [low, high] = d3.extent(all, (p) => p.y);
+  lineMultiples(frame, { panels: panels.slice(0, MOST_PANELS), names: panels[0].series.map((s) => s.name), axis: x, place,
+    label: `${title}: ${Math.min(MOST_PANELS, panels.length)} small charts, ${all.length} points from ${number(low)} to ${number(high)} %. Arrow keys step through the points.` });
+}
+
+function showExplore(grid, document_) {
+  for (const [name, rows] of groupsOf(listOf(document_.rows), (row) => textOf(field(row, "study")))) showStudy(grid, document_, name, rows);
+}

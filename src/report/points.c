@@ -1,0 +1,84 @@
+/* An exploration as a document for the page: what was explored, and the table of its points
+ * (explore.c). The counts of each point stay in the file; the page shows shares of hits. */
+#include "explore/explore.h"
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char operation[] = "read points";
+
+bool fth_exploration_begins(const struct fth_buffer *content)
+{
+    static const char begin[] = "{\"schema\": \"fathom-explore/";
+    return content->size >= sizeof begin - 1 && memcmp(content->data, begin, sizeof begin - 1) == 0;
+}
+
+/* Header and points that are whole, in order. */
+static void put_lines(const struct fth_points *points, struct fth_buffer *out)
+{
+    fth_buffer_append(out, points->text.data, points->header_size);
+    for (size_t i = 0; i < points->header_points; i++)
+        if (points->size[i]) {
+            fth_buffer_text(out, "\n");
+            fth_buffer_append(out, points->text.data + points->at[i], points->size[i]);
+        }
+}
+
+static enum fth_status make_rows(const char *path, const struct fth_points *points, json_t **rows,
+                                 struct fth_error *error)
+{
+    const struct fth_report_options options = {0};
+    struct fth_buffer lines = {0};
+    char *text = NULL;
+    size_t size = 0;
+    put_lines(points, &lines);
+    enum fth_status status =
+        lines.failed
+            ? fth_fail(error, FTH_NO_MEMORY, operation, path, "out of memory")
+            : fth_report_points("json", lines.data, lines.size, &options, &text, &size, error);
+    if (status == FTH_OK)
+        status = fth_json_parse(path, text, size, rows, error);
+    fth_free(text);
+    fth_buffer_fini(&lines);
+    return status;
+}
+
+static void tell(const char *path, const struct fth_points *points, const struct fth_log *log)
+{
+    if (points->damaged)
+        fth_log_message(log, FTH_LOG_WARNING, "%s: %zu line%s cut off or damaged, and left out",
+                        path, points->damaged, points->damaged == 1 ? " is" : "s are");
+    if (points->found < points->header_points)
+        fth_log_message(log, FTH_LOG_WARNING, "%s: only %zu of %zu points are there", path,
+                        points->found, points->header_points);
+}
+
+enum fth_status fth_exploration_read(const char *path, struct fth_buffer *content,
+                                     const struct fth_log *log, json_t **root,
+                                     struct fth_error *error)
+{
+    struct fth_points points;
+    json_t *rows = NULL;
+    enum fth_status status = fth_points_parse(path, content, &points, error);
+    if (status != FTH_OK)
+        return status;
+    tell(path, &points, log);
+    status = fth_json_parse(path, points.text.data, points.header_size, root, error);
+    if (status == FTH_OK)
+        status = make_rows(path, &points, &rows, error);
+    if (status == FTH_OK && json_object_set_new(*root, "rows", rows) != 0)
+        status = fth_fail(error, FTH_NO_MEMORY, operation, path, "out of memory");
+    fth_points_fini(&points);
+    return status;
+}
+
+json_t *fth_exploration_of_list(json_t *list)
+{
+    json_t *first = json_array_get(list, 0);
+    if (json_object_get(first, "point") && json_object_get(first, "kernel") &&
+        json_object_get(first, "trace"))
+        return json_pack("{s:s, s:o}", "schema", "fathom-explore/1", "rows", list);
+    json_decref(list);
+    return NULL;
+}
