@@ -213,7 +213,8 @@ static enum fth_status from_host(struct fth_batch *batch, enum host_task task,
     const bool wide = run->sweep->wide;
     const size_t width = wide ? 8 : 4;
     const uint64_t all = run->sweep->bytes / width;
-    unsigned char *part = calloc((size_t)2 * CHUNK, width), *found = part ? part + width * CHUNK : NULL;
+    unsigned char *part = calloc((size_t)2 * CHUNK, width),
+                  *found = part ? part + width * CHUNK : NULL;
     if (!part)
         return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
     enum fth_status status = FTH_OK;
