@@ -258,7 +258,7 @@ function explore(...options) {
   fs.writeFileSync(spec, JSON.stringify({ schema: "fathom-exploration/1", set: { "gpu.sms": 2, "l1.size_bytes": "16K" }, studies: [
     { name: "capacity", traces, vary: { "l1.size_bytes": ["4K", "8K", "16K"] }, l1_off: true },
     { name: "policies", traces, vary: { "l1.policy": ["lru", "fifo"], "l1.size_bytes": ["4K", "8K", "16K"] } },
-    { name: "index", traces, vary: { "l1.index": ["mod", "xor", "prime"] } },
+    { name: "index", traces: [`${traces[0]} rows`], vary: { "l1.index": ["mod", "shift:1", "shift:2", "shift:4", "xor", "prime"] } },
     { name: "shape", traces, vary: { "l2.partitions+l2.banks": ["1+1", "2+1", "2+2"] } }] }));
   return execFileSync(fathom, ["explore", "--file", spec, "--set", "N=64", "--threads", "1", ...options], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
 }
@@ -271,13 +271,14 @@ test("explorations as small multiples", async ({ browser }) => {
   const page = await open(browser, report("explore", points, list));
   const circles = (id) => page.locator(`#chart-${id} circle.point`).count(), panels = (id) => page.locator(`#chart-${id} g.panel`).count();
   assert.strictEqual(await page.locator("section").count(), 2);
-  /* Kernels by sizes by three shares; by sizes, policies and two shares; by names and two shares. */
-  for (const [id, charts, dots] of [["explore", 2, 18], ["explore-2", 4, 24], ["explore-3", 2, 12], ["explore-4", 2, 12], ["explore-5", 2, 18], ["explore-6", 4, 24]]) {
+  /* Kernels by sizes by three shares; by sizes, policies and two shares; by names and two shares, where one kernel is meant. */
+  for (const [id, charts, dots] of [["explore", 2, 18], ["explore-2", 4, 24], ["explore-3", 1, 12], ["explore-4", 2, 12], ["explore-5", 2, 18], ["explore-6", 4, 24]]) {
     assert.strictEqual(await panels(id), charts, id);
     assert.strictEqual(await circles(id), dots, id);
   }
   assert.strictEqual(await page.locator("#chart-explore g.panel path").count(), 6, "sizes are joined");
   assert.strictEqual(await page.locator("#chart-explore-3 g.panel path").count(), 0, "names are not");
+  assert.match(await page.locator("#chart-explore-3 svg").textContent(), /mod.*shift:2.*xor/);
   assert.strictEqual(await page.locator("#chart-explore line.mark").count(), 2);
   assert.match(await page.locator("#chart-explore .note").innerText(), /Dashed: 16 KiB/);
   assert.strictEqual(await page.locator("#chart-explore-5 line.mark").count(), 0, "a list does not say what it began with");

@@ -53,18 +53,22 @@ function placing(axis, present) {
    with the same names of series, in their order, in all. */
 function lineMultiples(frame, { panels, names, axis, place, label }) {
   const outer = Math.max(320, frame.body.clientWidth || 640), across = Math.max(1, Math.min(panels.length, Math.floor(outer / 250)));
-  const each = Math.min(outer / across, 420), rowHeight = 178, edge = { left: 36, right: 14, top: 26, bottom: 44 };
+  const each = Math.min(outer / across, 420), edge = { left: 36, right: 14, top: 26, bottom: axis.numeric ? 44 : 57 }, rowHeight = 134 + edge.bottom;
   const drawing = addDrawing(frame, Math.ceil(panels.length / across) * rowHeight, label), { svg } = drawing;
   const shown = names.map(() => true);
   let items = [];
   const inner = each - edge.left - edge.right;
-  /* Ticks at the values themselves, as many as fit. */
+  /* Ticks at the values themselves, as many as fit; names in two lines where one is too short for them. */
   const widest = d3.max(axis.values, (v) => Math.min(12, place.show(v).length)) * 6.4 + 8;
   const sorted = axis.numeric ? axis.values.slice().sort((a, b) => place.at(a) - place.at(b)) : axis.values;
-  function ticks(x) {
+  function fitting(values, x) {
     const kept = [];
-    for (const value of sorted) if (!kept.length || x(place.at(value)) - x(place.at(kept[kept.length - 1])) >= widest) kept.push(value);
+    for (const value of values) if (!kept.length || x(place.at(value)) - x(place.at(kept[kept.length - 1])) >= widest) kept.push(value);
     return kept;
+  }
+  function ticks(x) {
+    const first = fitting(sorted, x), second = axis.numeric ? [] : fitting(sorted.filter((value) => !first.includes(value)), x);
+    return [...first.map((value) => [value, 0]), ...second.map((value) => [value, 13])];
   }
 
   function drawPanel(panel, i) {
@@ -75,11 +79,11 @@ function lineMultiples(frame, { panels, names, axis, place, label }) {
       group.append("g").attr("class", "gridline").append("line").attr("x1", left).attr("x2", left + inner).attr("y1", y(level)).attr("y2", y(level));
       group.append("text").attr("class", "soft").attr("x", left - 5).attr("y", y(level) + 4).attr("text-anchor", "end").text(level);
     }
-    for (const value of ticks(x)) {
-      group.append("g").attr("class", "axis").append("line").attr("x1", x(place.at(value))).attr("x2", x(place.at(value))).attr("y1", bottom).attr("y2", bottom + 4);
-      group.append("text").attr("class", "soft").attr("x", x(place.at(value))).attr("y", bottom + 17).attr("text-anchor", "middle").text(cut(place.show(value), 12));
+    for (const [value, down] of ticks(x)) {
+      group.append("g").attr("class", "axis").append("line").attr("x1", x(place.at(value))).attr("x2", x(place.at(value))).attr("y1", bottom).attr("y2", bottom + 4 + down);
+      group.append("text").attr("class", "soft").attr("x", x(place.at(value))).attr("y", bottom + 17 + down).attr("text-anchor", "middle").text(cut(place.show(value), 12));
     }
-    group.append("text").attr("class", "soft").attr("x", left + inner / 2).attr("y", bottom + 33).attr("text-anchor", "middle").text(cut(axis.title, Math.floor(inner / 6.6)));
+    group.append("text").attr("class", "soft").attr("x", left + inner / 2).attr("y", bottom + (axis.numeric ? 33 : 46)).attr("text-anchor", "middle").text(cut(axis.title, Math.floor(inner / 6.6)));
     if (place.mark !== null) group.append("line").attr("class", "mark").attr("x1", x(place.at(place.mark))).attr("x2", x(place.at(place.mark))).attr("y1", top - 4).attr("y2", bottom);
     /* Curves that lie on each other are told apart by their widths. */
     panel.series.forEach((s, k) => {
@@ -138,8 +142,14 @@ function panelsOf(rows, { x, second, others }, place, shares) {
   return panels.filter((panel) => panel.series.some((s) => s.points.length));
 }
 
-function showStudy(grid, document_, name, rows) {
-  const study = listOf(document_.studies).find((s) => field(s, "name") === name), axes = axesOf(study, rows);
+/* Where a study names the kernel of a trace that is meant, the others of it are left out. */
+function isMeant(study, row) {
+  const traces = listOf(field(study, "traces")).filter((trace) => field(trace, "name") === field(row, "trace"));
+  return !traces.length || traces.some((trace) => field(trace, "kernel") === undefined || field(trace, "kernel") === field(row, "kernel"));
+}
+
+function showStudy(grid, document_, name, found) {
+  const study = listOf(document_.studies).find((s) => field(s, "name") === name), rows = found.filter((row) => isMeant(study, row)), axes = axesOf(study, rows);
   const chosen = chooseAxes(axes.length ? axes : [{ names: [], title: "as it is", of: () => "", values: [""], numeric: false, numbers: [] }]), { x, second } = chosen;
   const present = x.names.length ? presentOf(document_, study, x) : null, place = placing(x, present);
   const shares = SHARES.filter(([key]) => rows.some((row) => typeof field(row, key) === "number"));
