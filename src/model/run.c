@@ -337,6 +337,12 @@ static enum fth_status run_launch(struct fth_model_work *work, size_t launch,
     return status;
 }
 
+static bool wanted(const struct fth_model_work *work, size_t launch)
+{
+    return !work->options.kernel ||
+           strcmp(work->options.kernel, fth_trace_launch_at(work->trace, launch)->kernel) == 0;
+}
+
 enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_model_params *params,
                               const struct fth_model_options *options,
                               struct fth_model_result **result, struct fth_error *error)
@@ -351,10 +357,11 @@ enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_mo
         work->options = *options;
     const size_t launches = fth_trace_launch_count(trace);
     for (size_t i = 0; i < launches; i++)
-        work->total += fth_trace_launch_at(trace, i)->accesses;
+        work->total += wanted(work, i) ? fth_trace_launch_at(trace, i)->accesses : 0;
     enum fth_status status = fth_work_init(work, error);
     for (size_t i = 0; i < launches && status == FTH_OK; i++)
-        status = run_launch(work, i, error);
+        if (wanted(work, i))
+            status = run_launch(work, i, error);
     if (status == FTH_OK)
         status = fth_work_result(work, result, error);
     fth_log_progress(work->options.log, "model caches", 1);
