@@ -312,7 +312,7 @@ static void what_is_no_document_is_told(void **state)
     } rows[] = {
         {"", "empty"},
         {"{", "line 1"},
-        {"[]", "no document of fathom"},
+        {"[]", "not that of 'fathom explore --json'"},
         {"{\"schema\": 5}", "no document of fathom"},
         {"{\"schema\": \"other/1\"}", "no document of fathom"},
         {"{\"schema\": \"fathom-gpu/1\"}", "device"},
