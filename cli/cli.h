@@ -100,6 +100,19 @@ int cli_parse(const struct cli_command *command, int count, char *const words[],
 /* The value of the option ("" for one that takes none), or NULL where it was not given. */
 const char *cli_value(const struct cli_arguments *arguments, const struct cli_option *option);
 
+/* ---- parameters.c ---- */
+
+extern const struct cli_option cli_option_gpu, cli_option_threads;
+/* The parameters of the GPU that --gpu names, to be destroyed by the caller; otherwise tells why
+ * not and returns the exit code. */
+int cli_read_parameters(const struct cli_arguments *arguments, struct fth_model_params **params);
+typedef enum fth_status cli_setter(void *context, const char *name, const char *value,
+                                   struct fth_error *error);
+/* Sets what was given with the option: names with a point are parameters, the others sizes of a
+ * launch file, which are left. `example` is for those who slip. */
+int cli_take_settings(const struct cli_arguments *arguments, const struct cli_option *option,
+                      const char *example, cli_setter *set, void *context);
+
 /* ---- launch.c ---- */
 
 /* The options of the commands that launch. */

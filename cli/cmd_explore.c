@@ -11,8 +11,6 @@ static const struct cli_option option_vary = {
 static const struct cli_option option_set = {"set", 's', "NAME=VALUE", CLI_WORD_NONE,
                                              "a parameter for all points, such as l1.policy=fifo, "
                                              "or a size of a launch file, such as N=256"};
-static const struct cli_option option_gpu = {
-    "gpu", 0, "GPU", CLI_WORD_GPU, "the GPU: a name of 'fathom gpus', a file, or - for stdin"};
 static const struct cli_option option_file = {"file", 0, "SPEC", CLI_WORD_FILE,
                                               "studies from a file (docs/explore.md)"};
 static const struct cli_option option_preset = {
@@ -24,8 +22,6 @@ static const struct cli_option option_shard = {
     "only the I-th of N parts; otherwise what mpirun, srun or a job array says"};
 static const struct cli_option option_l1_off = {"l1-off", 0, NULL, CLI_WORD_NONE,
                                                 "also the L2 as if the L1 were off; takes longer"};
-static const struct cli_option option_threads = {"threads", 0, "N", CLI_WORD_NONE,
-                                                 "of the host; all cores where it is not given"};
 static const struct cli_option option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
     "keep the points there as they come, a line of JSON each, and go on from those that are "
@@ -33,43 +29,22 @@ static const struct cli_option option_output = {
 
 /* ---- what is explored ---- */
 
-static int read_base(const char *name, struct fth_model_params **params)
+static enum fth_status set_parameter(void *exploration, const char *name, const char *value,
+                                     struct fth_error *error)
 {
-    struct fth_catalogue *catalogue = NULL;
-    struct fth_gpu *gpu = NULL;
-    struct fth_error error = FTH_NO_ERROR;
-    enum fth_status status = fth_catalogue_open(&catalogue, &error);
-    if (status == FTH_OK && name)
-        status = fth_catalogue_read(catalogue, name, &cli_log, &gpu, &error);
-    if (status == FTH_OK)
-        status = fth_model_params_create(gpu, params, &error);
-    fth_gpu_destroy(gpu);
-    fth_catalogue_close(catalogue);
-    return status == FTH_OK ? CLI_DONE : cli_fail(&error);
+    return fth_explore_set(exploration, name, value, error);
 }
 
-/* Names with a point are parameters; the others are sizes, which are collected. */
-static int take_settings(const struct cli_arguments *arguments, struct fth_exploration *exploration,
-                         const char *sizes[], size_t *size_count)
+/* The settings without a point in their name. */
+static size_t find_sizes(const struct cli_arguments *arguments, const char *sizes[])
 {
-    struct fth_error error = FTH_NO_ERROR;
+    size_t count = 0;
     for (size_t i = 0; i < arguments->option_count; i++) {
         const char *text = arguments->values[i];
-        const char *equals = text ? strchr(text, '=') : NULL;
-        char name[64];
-        if (arguments->options[i] != &option_set)
-            continue;
-        if (!equals || equals == text || (size_t)(equals - text) >= sizeof name) {
-            cli_message("--set takes NAME=VALUE, such as l1.policy=fifo, not '%s'", text);
-            return CLI_USAGE;
-        }
-        snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
-        if (!strchr(name, '.'))
-            sizes[(*size_count)++] = text;
-        else if (fth_explore_set(exploration, name, equals + 1, &error) != FTH_OK)
-            return cli_fail(&error);
+        if (arguments->options[i] == &option_set && !memchr(text, '.', strcspn(text, "=")))
+            sizes[count++] = text;
     }
-    return CLI_DONE;
+    return count;
 }
 
 static enum fth_status take_studies(const struct cli_arguments *arguments,
@@ -120,16 +95,16 @@ static int check_words(const struct cli_arguments *arguments)
 static int build(const struct cli_arguments *arguments, struct fth_exploration **exploration)
 {
     const char *sizes[CLI_MOST_OPTIONS];
-    size_t size_count = 0;
     struct fth_model_params *params = NULL;
     struct fth_error error = FTH_NO_ERROR;
-    int result = read_base(cli_value(arguments, &option_gpu), &params);
+    int result = cli_read_parameters(arguments, &params);
     if (result == CLI_DONE && fth_explore_create(params, exploration, &error) != FTH_OK)
         result = cli_fail(&error);
     if (result == CLI_DONE)
-        result = take_settings(arguments, *exploration, sizes, &size_count);
-    if (result == CLI_DONE &&
-        take_studies(arguments, *exploration, sizes, size_count, &error) != FTH_OK)
+        result = cli_take_settings(arguments, &option_set, "l1.policy=fifo", set_parameter,
+                                   *exploration);
+    if (result == CLI_DONE && take_studies(arguments, *exploration, sizes,
+                                           find_sizes(arguments, sizes), &error) != FTH_OK)
         result = cli_fail(&error);
     fth_model_params_destroy(params);
     return result;
@@ -189,7 +164,7 @@ static int run(const struct cli_arguments *arguments, struct fth_exploration *ex
     uint64_t threads = 0;
     struct fth_explore_outcome outcome = {0};
     struct fth_error error = FTH_NO_ERROR;
-    if (!cli_whole(arguments, &option_threads, &threads))
+    if (!cli_whole(arguments, &cli_option_threads, &threads))
         return CLI_USAGE;
     const struct fth_explore_options options = {.shard = shard->number,
                                                 .shards = shard->count,
@@ -235,12 +210,12 @@ static int explore(const struct cli_arguments *arguments)
 static const struct cli_option *const options[] = {
     &option_vary,
     &option_set,
-    &option_gpu,
+    &cli_option_gpu,
     &option_file,
     &option_preset,
     &option_l1_off,
     &option_shard,
-    &option_threads,
+    &cli_option_threads,
     &cli_option_json,
     &cli_option_format,
     &option_output,

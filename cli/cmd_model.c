@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct cli_option option_gpu = {
-    "gpu", 0, "GPU", CLI_WORD_GPU, "the GPU: a name of 'fathom gpus', a file, or - for stdin"};
 static const struct cli_option option_set = {
     "set", 's', "NAME=VALUE", CLI_WORD_NONE,
     "a parameter, such as l1.size_bytes=32K, or a size of a launch file, such as N=256"};
@@ -24,8 +22,6 @@ static const struct cli_option option_curve = {
     "exact stack distances of reads: the misses of caches of every size"};
 static const struct cli_option option_l1_off = {
     "l1-off", 0, NULL, CLI_WORD_NONE, "also count the L2 as if every access passed the L1"};
-static const struct cli_option option_threads = {"threads", 0, "N", CLI_WORD_NONE,
-                                                 "of the host; all cores where it is not given"};
 
 static enum fth_model_view view_of(const struct cli_arguments *arguments)
 {
@@ -51,42 +47,10 @@ static int put(const struct cli_arguments *arguments, enum fth_model_view view,
 
 /* ---- parameters ---- */
 
-static int read_gpu(const char *name, struct fth_model_params **params)
+static enum fth_status set_parameter(void *params, const char *name, const char *value,
+                                     struct fth_error *error)
 {
-    struct fth_catalogue *catalogue = NULL;
-    struct fth_gpu *gpu = NULL;
-    struct fth_error error = FTH_NO_ERROR;
-    enum fth_status status = fth_catalogue_open(&catalogue, &error);
-    if (status == FTH_OK && name)
-        status = fth_catalogue_read(catalogue, name, &cli_log, &gpu, &error);
-    if (status == FTH_OK)
-        status = fth_model_params_create(gpu, params, &error);
-    fth_gpu_destroy(gpu);
-    fth_catalogue_close(catalogue);
-    return status == FTH_OK ? CLI_DONE : cli_fail(&error);
-}
-
-/* Names with a point are parameters, others sizes of a launch file. */
-static int set_parameters(const struct cli_arguments *arguments, struct fth_model_params *params)
-{
-    for (size_t i = 0; i < arguments->option_count; i++) {
-        const char *text = arguments->values[i];
-        const char *equals = text ? strchr(text, '=') : NULL;
-        char name[64];
-        if (arguments->options[i] != &option_set)
-            continue;
-        if (!equals || equals == text || (size_t)(equals - text) >= sizeof name) {
-            cli_message("--set takes NAME=VALUE, such as l1.size_bytes=32K, not '%s'", text);
-            return CLI_USAGE;
-        }
-        snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
-        if (!strchr(name, '.'))
-            continue;
-        struct fth_error error = FTH_NO_ERROR;
-        if (fth_model_set(params, name, equals + 1, &error) != FTH_OK)
-            return cli_fail(&error);
-    }
-    return CLI_DONE;
+    return fth_model_set(params, name, value, error);
 }
 
 /* On stderr, unless they are shown anyway: what the GPU was taken to be. */
@@ -151,7 +115,7 @@ static int run_trace(const struct cli_arguments *arguments, const char *path,
     struct fth_trace *trace = NULL;
     struct fth_model_result *result = NULL;
     struct fth_error error = FTH_NO_ERROR;
-    if (!cli_whole(arguments, &option_threads, &threads))
+    if (!cli_whole(arguments, &cli_option_threads, &threads))
         return CLI_USAGE;
     if (fth_trace_open(path, &trace, &error) != FTH_OK)
         return cli_fail(&error);
@@ -196,7 +160,7 @@ static int run_word(const struct cli_arguments *arguments, const struct fth_mode
 static int model(const struct cli_arguments *arguments)
 {
     struct fth_model_params *params = NULL;
-    const char *gpu = cli_value(arguments, &option_gpu);
+    const char *gpu = cli_value(arguments, &cli_option_gpu);
     const bool parameters = cli_value(arguments, &option_parameters) != NULL;
     if (!parameters && arguments->word_count == 0) {
         cli_message("which trace or launch file? 'fathom model --help' shows how to give one");
@@ -204,9 +168,10 @@ static int model(const struct cli_arguments *arguments)
     }
     int result = cli_check_output(arguments);
     if (result == CLI_DONE)
-        result = read_gpu(gpu, &params);
+        result = cli_read_parameters(arguments, &params);
     if (result == CLI_DONE)
-        result = set_parameters(arguments, params);
+        result =
+            cli_take_settings(arguments, &option_set, "l1.size_bytes=32K", set_parameter, params);
     if (result == CLI_DONE && parameters) {
         result = put(arguments, FTH_MODEL_VIEW_PARAMETERS, NULL, params);
     } else if (result == CLI_DONE) {
@@ -219,13 +184,13 @@ static int model(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_gpu,        &option_set,
-    &option_parameters, &option_launches,
-    &option_lines,      &option_profile,
-    &option_curve,      &option_l1_off,
-    &option_threads,    &cli_option_json,
-    &cli_option_format, &cli_option_output,
-    &cli_option_help,   NULL,
+    &cli_option_gpu,     &option_set,
+    &option_parameters,  &option_launches,
+    &option_lines,       &option_profile,
+    &option_curve,       &option_l1_off,
+    &cli_option_threads, &cli_option_json,
+    &cli_option_format,  &cli_option_output,
+    &cli_option_help,    NULL,
 };
 
 static const struct cli_example examples[] = {

@@ -48,7 +48,6 @@ _fathom()
     --on) _fathom_device; return ;;
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
-    --gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
     --file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;

@@ -1,0 +1,46 @@
+/* The parameters of the cache model on the command line: what `model` and `explore` share. */
+#include "cli.h"
+
+#include <string.h>
+
+const struct cli_option cli_option_gpu = {
+    "gpu", 0, "GPU", CLI_WORD_GPU, "the GPU: a name of 'fathom gpus', a file, or - for stdin"};
+const struct cli_option cli_option_threads = {"threads", 0, "N", CLI_WORD_NONE,
+                                              "of the host; all cores where it is not given"};
+
+int cli_read_parameters(const struct cli_arguments *arguments, struct fth_model_params **params)
+{
+    const char *name = cli_value(arguments, &cli_option_gpu);
+    struct fth_catalogue *catalogue = NULL;
+    struct fth_gpu *gpu = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status = fth_catalogue_open(&catalogue, &error);
+    if (status == FTH_OK && name)
+        status = fth_catalogue_read(catalogue, name, &cli_log, &gpu, &error);
+    if (status == FTH_OK)
+        status = fth_model_params_create(gpu, params, &error);
+    fth_gpu_destroy(gpu);
+    fth_catalogue_close(catalogue);
+    return status == FTH_OK ? CLI_DONE : cli_fail(&error);
+}
+
+int cli_take_settings(const struct cli_arguments *arguments, const struct cli_option *option,
+                      const char *example, cli_setter *set, void *context)
+{
+    for (size_t i = 0; i < arguments->option_count; i++) {
+        const char *text = arguments->values[i];
+        const char *equals = text ? strchr(text, '=') : NULL;
+        char name[64];
+        if (arguments->options[i] != option)
+            continue;
+        if (!equals || equals == text || (size_t)(equals - text) >= sizeof name) {
+            cli_message("--set takes NAME=VALUE, such as %s, not '%s'", example, text);
+            return CLI_USAGE;
+        }
+        snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+        struct fth_error error = FTH_NO_ERROR;
+        if (strchr(name, '.') && set(context, name, equals + 1, &error) != FTH_OK)
+            return cli_fail(&error);
+    }
+    return CLI_DONE;
+}
