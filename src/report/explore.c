@@ -30,36 +30,24 @@ static const struct fth_column last_columns[] = {
 };
 
 struct making {
-    struct fth_arena arena;
+    struct fth_cells cells;
     const char *names[MOST_NAMES]; /* of what varies */
     size_t name_count;
     bool wide; /* a column each */
-    struct fth_cell *cells;
-    size_t count, capacity, rows;
-    bool failed;
+    size_t rows;
 };
-
-static void put(struct making *making, const char *text, double number)
-{
-    if (!fth_grow((void **)&making->cells, making->count, &making->capacity,
-                  sizeof *making->cells)) {
-        making->failed = true;
-        return;
-    }
-    making->cells[making->count++] = (struct fth_cell){text, number};
-}
 
 static void put_text(struct making *making, const char *text)
 {
-    char *kept = text ? fth_arena_text(&making->arena, text) : NULL;
-    making->failed = making->failed || (text && !kept);
-    put(making, kept, 0);
+    char *kept = text ? fth_arena_text(&making->cells.arena, text) : NULL;
+    making->cells.failed = making->cells.failed || (text && !kept);
+    fth_cells_put(&making->cells, kept, 0);
 }
 
 static void put_number(struct making *making, json_t *object, const char *key)
 {
     json_t *value = json_object_get(object, key);
-    put(making, NULL, value ? json_number_value(value) : (double)NAN);
+    fth_cells_put(&making->cells, NULL, value ? json_number_value(value) : (double)NAN);
 }
 
 static double three(json_t *counts, const char *key, bool reads_only)
@@ -90,7 +78,7 @@ static void put_values(struct making *making, json_t *values)
     }
     if (!making->wide)
         put_text(making, text.data);
-    making->failed = making->failed || text.failed;
+    making->cells.failed = making->cells.failed || text.failed;
     fth_buffer_fini(&text);
 }
 
@@ -102,15 +90,15 @@ static void put_row(struct making *making, json_t *point, json_t *row)
     put_text(making, json_string_value(json_object_get(point, "trace")));
     put_values(making, json_object_get(point, "values"));
     put_text(making, json_string_value(json_object_get(row, "kernel")));
-    put(making, NULL, three(l1, "sectors", true));
-    put(making, NULL, hit_percent(l1, true));
-    put(making, NULL, three(l1, "merges", false));
+    fth_cells_put(&making->cells, NULL, three(l1, "sectors", true));
+    fth_cells_put(&making->cells, NULL, hit_percent(l1, true));
+    fth_cells_put(&making->cells, NULL, three(l1, "merges", false));
     put_number(making, row, "l1_fails");
     put_number(making, row, "l1_steps");
-    put(making, NULL, three(l2, "sectors", false));
-    put(making, NULL, hit_percent(l2, false));
-    put(making, NULL, hit_percent(l2, true));
-    put(making, NULL, hit_percent(json_object_get(row, "l2_l1_off"), true));
+    fth_cells_put(&making->cells, NULL, three(l2, "sectors", false));
+    fth_cells_put(&making->cells, NULL, hit_percent(l2, false));
+    fth_cells_put(&making->cells, NULL, hit_percent(l2, true));
+    fth_cells_put(&making->cells, NULL, hit_percent(json_object_get(row, "l2_l1_off"), true));
     put_number(making, row, "l2_steps");
     making->rows++;
 }
@@ -128,7 +116,7 @@ static void find_names(struct making *making, json_t *header)
                     known = strcmp(making->names[i], json_string_value(name)) == 0;
                 if (!known && making->name_count < MOST_NAMES)
                     making->names[making->name_count++] =
-                        fth_arena_text(&making->arena, json_string_value(name));
+                        fth_arena_text(&making->cells.arena, json_string_value(name));
             }
         }
     }
@@ -176,14 +164,13 @@ enum fth_status fth_report_points(const char *format, const char *points, size_t
     struct fth_column columns[MOST_NAMES + 16];
     struct making making = {.wide = strcmp(format, "text") != 0};
     enum fth_status status = read_lines(&making, points, points_size, error);
-    if (status == FTH_OK && making.failed)
+    if (status == FTH_OK && making.cells.failed)
         status = fth_fail(error, FTH_NO_MEMORY, "show points", NULL, "out of memory");
     if (status == FTH_OK) {
-        const struct fth_table table = {columns, make_columns(&making, columns), making.cells,
+        const struct fth_table table = {columns, make_columns(&making, columns), making.cells.items,
                                         making.rows};
         status = fth_report_table(format, &table, options, text, size, error);
     }
-    free(making.cells);
-    fth_arena_fini(&making.arena);
+    fth_cells_fini(&making.cells);
     return status;
 }

@@ -82,68 +82,51 @@ static const struct fth_column parameter_columns[] = {
 static const char *const sources[] = {"default", "description", "set"};
 static const char *const kinds[] = {"read", "write", "atomic"};
 
-/* A table that grows. */
-struct making {
-    struct fth_arena arena;
-    struct fth_cell *cells;
-    size_t count, capacity;
-    bool failed;
-};
-
-static void put(struct making *making, const char *text, double number)
+static void put_count(struct fth_cells *cells, uint64_t number)
 {
-    if (!fth_grow((void **)&making->cells, making->count, &making->capacity,
-                  sizeof *making->cells)) {
-        making->failed = true;
-        return;
-    }
-    making->cells[making->count++] = (struct fth_cell){text, number};
+    fth_cells_put(cells, NULL, (double)number);
 }
 
-static void put_count(struct making *making, uint64_t number)
-{
-    put(making, NULL, (double)number);
-}
-
-static void put_row(struct making *making, const struct fth_model_row *row,
+static void put_row(struct fth_cells *cells, const struct fth_model_row *row,
                     const struct fth_model_params *params)
 {
     const uint64_t off = sum(row->bypassed.sectors);
-    put(making, row->kernel, 0);
-    put_count(making, row->launch == SIZE_MAX ? row->launches : row->launch + 1);
-    put_count(making, row->l1_bytes);
-    put_count(making, row->blocks_at_once);
-    put_count(making, row->l1.sectors[FTH_TRACE_READ]);
-    put(making, NULL, percent(fth_model_hit_ratio(&row->l1, true)));
-    put_count(making, sum(row->l1.merges));
-    put_count(making, row->l1_fails);
-    put_count(making, row->l1_steps);
-    put_count(making, sum(row->l2.sectors));
-    put(making, NULL, percent(fth_model_hit_ratio(&row->l2, false)));
-    put(making, NULL, percent(fth_model_hit_ratio(&row->l2, true)));
-    put(making, NULL, off ? (double)off : (double)NAN);
-    put(making, NULL, percent(fth_model_hit_ratio(&row->bypassed, false)));
-    put_count(making, 32 * row->dram_reads);
-    put_count(making, 32 * row->dram_writes);
-    put(making, NULL, tenth(fth_model_access_cycles(row, params)));
+    fth_cells_put(cells, row->kernel, 0);
+    put_count(cells, row->launch == SIZE_MAX ? row->launches : row->launch + 1);
+    put_count(cells, row->l1_bytes);
+    put_count(cells, row->blocks_at_once);
+    put_count(cells, row->l1.sectors[FTH_TRACE_READ]);
+    fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l1, true)));
+    put_count(cells, sum(row->l1.merges));
+    put_count(cells, row->l1_fails);
+    put_count(cells, row->l1_steps);
+    put_count(cells, sum(row->l2.sectors));
+    fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l2, false)));
+    fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l2, true)));
+    fth_cells_put(cells, NULL, off ? (double)off : (double)NAN);
+    fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->bypassed, false)));
+    put_count(cells, 32 * row->dram_reads);
+    put_count(cells, 32 * row->dram_writes);
+    fth_cells_put(cells, NULL, tenth(fth_model_access_cycles(row, params)));
 }
 
-static void put_line(struct making *making, const struct fth_model_row *row,
+static void put_line(struct fth_cells *cells, const struct fth_model_row *row,
                      const struct fth_model_params *params)
 {
     const struct fth_trace_instruction *instruction = row->instruction;
-    put(making, row->kernel, 0);
-    put(making, NULL, instruction->line ? (double)instruction->line : (double)NAN);
-    put(making, NULL, instruction->source_line ? (double)instruction->source_line : (double)NAN);
-    put(making, kinds[instruction->kind], 0);
-    put_count(making, instruction->bytes);
-    put_count(making, sum(row->warps));
-    put_count(making, sum(row->l1.sectors));
-    put(making, NULL, percent(fth_model_hit_ratio(&row->l1, false)));
-    put_count(making, sum(row->l2.sectors));
-    put(making, NULL, percent(fth_model_hit_ratio(&row->l2, false)));
-    put_count(making, 32 * row->dram_reads);
-    put(making, NULL, tenth(fth_model_access_cycles(row, params)));
+    fth_cells_put(cells, row->kernel, 0);
+    fth_cells_put(cells, NULL, instruction->line ? (double)instruction->line : (double)NAN);
+    fth_cells_put(cells, NULL,
+                  instruction->source_line ? (double)instruction->source_line : (double)NAN);
+    fth_cells_put(cells, kinds[instruction->kind], 0);
+    put_count(cells, instruction->bytes);
+    put_count(cells, sum(row->warps));
+    put_count(cells, sum(row->l1.sectors));
+    fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l1, false)));
+    put_count(cells, sum(row->l2.sectors));
+    fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l2, false)));
+    put_count(cells, 32 * row->dram_reads);
+    fth_cells_put(cells, NULL, tenth(fth_model_access_cycles(row, params)));
 }
 
 /* What a profile has from one distance up to before another; misses with the last. */
@@ -163,27 +146,27 @@ static double missed(const struct fth_model_profile *profile)
 }
 
 /* In steps of twice the distance. */
-static void put_profile(struct making *making, const struct fth_model_row *row)
+static void put_profile(struct fth_cells *cells, const struct fth_model_row *row)
 {
     size_t most = row->l1_profile[0].count > row->l2_profile[0].count ? row->l1_profile[0].count
                                                                       : row->l2_profile[0].count;
     for (size_t from = 0, to = 1; from + 1 < most; from = to, to = 2 * to) {
-        char *text = fth_arena_alloc(&making->arena, 48);
+        char *text = fth_arena_alloc(&cells->arena, 48);
         if (!text) {
-            making->failed = true;
+            cells->failed = true;
             return;
         }
         snprintf(text, 48, to == from + 1 ? "%zu" : "%zu to %zu", from, to - 1);
-        put(making, row->kernel, 0);
-        put(making, text, 0);
+        fth_cells_put(cells, row->kernel, 0);
+        fth_cells_put(cells, text, 0);
         for (int i = 0; i < 4; i++)
-            put(making, NULL,
-                part(i < 2 ? &row->l1_profile[i] : &row->l2_profile[i - 2], from, to));
+            fth_cells_put(cells, NULL,
+                          part(i < 2 ? &row->l1_profile[i] : &row->l2_profile[i - 2], from, to));
     }
-    put(making, row->kernel, 0);
-    put(making, "not there", 0);
+    fth_cells_put(cells, row->kernel, 0);
+    fth_cells_put(cells, "not there", 0);
     for (int i = 0; i < 4; i++)
-        put(making, NULL, missed(i < 2 ? &row->l1_profile[i] : &row->l2_profile[i - 2]));
+        fth_cells_put(cells, NULL, missed(i < 2 ? &row->l1_profile[i] : &row->l2_profile[i - 2]));
 }
 
 /* The share of reads that a cache of so many sectors misses. */
@@ -197,7 +180,7 @@ static double miss_share(const struct fth_model_curve *curve, size_t sectors)
     return all > 0 ? percent(1 - hits / all) : (double)NAN;
 }
 
-static void put_curve(struct making *making, const struct fth_model_result *result,
+static void put_curve(struct fth_cells *cells, const struct fth_model_result *result,
                       const struct fth_model_params *params)
 {
     const struct fth_model_curve *l1 = fth_model_curve(result, 1), *l2 = fth_model_curve(result, 2);
@@ -205,24 +188,24 @@ static void put_curve(struct making *making, const struct fth_model_result *resu
     const size_t most = l1_count > l2_count ? l1_count : l2_count;
     const double sector = params->values[fth_model_key(FTH_MODEL_L1, FTH_KEY_SECTOR)].number;
     for (size_t sectors = 32; l1 || l2; sectors *= 2) {
-        put(making, NULL, (double)sectors * sector);
-        put(making, NULL, miss_share(l1, sectors));
-        put(making, NULL, miss_share(l2, sectors));
+        fth_cells_put(cells, NULL, (double)sectors * sector);
+        fth_cells_put(cells, NULL, miss_share(l1, sectors));
+        fth_cells_put(cells, NULL, miss_share(l2, sectors));
         if (sectors >= most)
             break;
     }
 }
 
-static void put_parameters(struct making *making, const struct fth_model_params *params)
+static void put_parameters(struct fth_cells *cells, const struct fth_model_params *params)
 {
     struct fth_model_parameter parameter;
     for (size_t i = 0; fth_model_parameter(i, &parameter); i++) {
         enum fth_model_source source;
         const char *value = fth_model_value(params, i, &source);
-        put(making, fth_arena_text(&making->arena, parameter.name), 0);
-        put(making, value, 0);
-        put(making, sources[source], 0);
-        put(making, parameter.what, 0);
+        fth_cells_put(cells, fth_arena_text(&cells->arena, parameter.name), 0);
+        fth_cells_put(cells, value, 0);
+        fth_cells_put(cells, sources[source], 0);
+        fth_cells_put(cells, parameter.what, 0);
     }
 }
 
@@ -237,7 +220,7 @@ static bool is_shown(enum fth_model_view view, const struct fth_model_row *row)
     }
 }
 
-static struct fth_table make_table(struct making *making, enum fth_model_view view,
+static struct fth_table make_table(struct fth_cells *cells, enum fth_model_view view,
                                    const struct fth_model_result *result,
                                    const struct fth_model_params *params)
 {
@@ -252,22 +235,22 @@ static struct fth_table make_table(struct making *making, enum fth_model_view vi
     else if (view == FTH_MODEL_VIEW_PARAMETERS)
         table = (struct fth_table){parameter_columns, FTH_COUNT(parameter_columns), NULL, 0};
     if (view == FTH_MODEL_VIEW_PARAMETERS)
-        put_parameters(making, params);
+        put_parameters(cells, params);
     else if (view == FTH_MODEL_VIEW_CURVE)
-        put_curve(making, result, params);
+        put_curve(cells, result, params);
     else
         for (size_t i = 0; (row = fth_model_row(result, i)); i++) {
             if (!is_shown(view, row))
                 continue;
             if (view == FTH_MODEL_VIEW_LINES)
-                put_line(making, row, params);
+                put_line(cells, row, params);
             else if (view == FTH_MODEL_VIEW_PROFILE)
-                put_profile(making, row);
+                put_profile(cells, row);
             else
-                put_row(making, row, params);
+                put_row(cells, row, params);
         }
-    table.cells = making->cells;
-    table.row_count = making->failed ? 0 : making->count / table.column_count;
+    table.cells = cells->items;
+    table.row_count = cells->failed ? 0 : cells->count / table.column_count;
     return table;
 }
 
@@ -472,11 +455,10 @@ enum fth_status fth_report_model(const char *format, enum fth_model_view view,
         fth_buffer_fini(&out);
         return status;
     }
-    struct making making = {0};
-    const struct fth_table table = make_table(&making, view, result, params);
-    status = making.failed ? fth_fail(error, FTH_NO_MEMORY, "write report", NULL, "out of memory")
-                           : fth_report_table(format, &table, options, text, size, error);
-    free(making.cells);
-    fth_arena_fini(&making.arena);
+    struct fth_cells cells = {0};
+    const struct fth_table table = make_table(&cells, view, result, params);
+    status = cells.failed ? fth_fail(error, FTH_NO_MEMORY, "write report", NULL, "out of memory")
+                          : fth_report_table(format, &table, options, text, size, error);
+    fth_cells_fini(&cells);
     return status;
 }

@@ -61,6 +61,16 @@ extern const size_t fth_embedded_page_count;
 
 /* ---- table.c ---- */
 
+/* The cells of a table that grows, row by row, with texts of their own. */
+struct fth_cells {
+    struct fth_arena arena;
+    struct fth_cell *items;
+    size_t count, capacity;
+    bool failed; /* out of memory */
+};
+
+void fth_cells_put(struct fth_cells *cells, const char *text, double number);
+void fth_cells_fini(struct fth_cells *cells);
 void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
                     struct fth_buffer *out);
 

@@ -2,6 +2,8 @@
  */
 #include "report/report.h"
 
+#include <stdlib.h>
+
 #include <math.h>
 
 /* What stands in a cell, in `number` where it is a figure. */
@@ -54,4 +56,18 @@ void fth_text_table(const struct fth_table *table, const struct fth_report_optio
         }
         fth_buffer_text(out, head && options->colour ? "\033[0m\n" : "\n");
     }
+}
+
+void fth_cells_put(struct fth_cells *cells, const char *text, double number)
+{
+    if (fth_grow((void **)&cells->items, cells->count, &cells->capacity, sizeof *cells->items))
+        cells->items[cells->count++] = (struct fth_cell){text, number};
+    else
+        cells->failed = true;
+}
+
+void fth_cells_fini(struct fth_cells *cells)
+{
+    free(cells->items);
+    fth_arena_fini(&cells->arena);
 }
