@@ -434,5 +434,4 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search, const struct
         return status; /* one set: all miss at once */
     even = even && is_regular(misses, search->over, stairs);
     return count_halfway(search, own, most, usual_step(misses, stairs), even, level, error);
-    return status;
 }

@@ -292,21 +292,29 @@ static void dissect(uint64_t seed, const char *path, struct score *score)
 
 static uint64_t first_seed = 1, last_seed = 300;
 
-static void random_structures(void **state)
+/* Every so many seeds; `path` is a file to put a description in. */
+static struct score score_seeds(const char *what, uint64_t step,
+                                void (*one)(uint64_t seed, const char *path, struct score *score))
 {
-    (void)state;
     char path[] = "/tmp/fathom-dissect-XXXXXX";
     int file = mkstemp(path);
     struct score score = {0};
     assert_true(file >= 0);
     close(file);
-    for (uint64_t seed = first_seed; seed <= last_seed; seed++)
-        dissect(seed, path, &score);
+    for (uint64_t seed = first_seed; seed <= last_seed; seed += step)
+        one(seed, path, &score);
     unlink(path);
-    print_message("# sets: %u right, %u unknown, %u wrong; policies: %u right, %u unknown, %u "
+    print_message("# %s: %u right, %u unknown, %u wrong; policies: %u right, %u unknown, %u "
                   "wrong\n",
-                  score.right, score.unknown, score.wrong, score.policy_right, score.policy_unknown,
-                  score.policy_wrong);
+                  what, score.right, score.unknown, score.wrong, score.policy_right,
+                  score.policy_unknown, score.policy_wrong);
+    return score;
+}
+
+static void random_structures(void **state)
+{
+    (void)state;
+    const struct score score = score_seeds("sets", 1, dissect);
     assert_int_equal(score.wrong, 0);
     assert_int_equal(score.policy_wrong, 0);
     /* To know nothing is never wrong, and not enough. */
@@ -428,18 +436,7 @@ static void dissect_tlbs(uint64_t seed, const char *path, struct score *score)
 static void random_tlbs(void **state)
 {
     (void)state;
-    char path[] = "/tmp/fathom-dissect-XXXXXX";
-    int file = mkstemp(path);
-    struct score score = {0};
-    assert_true(file >= 0);
-    close(file);
-    for (uint64_t seed = first_seed; seed <= last_seed; seed += 10)
-        dissect_tlbs(seed, path, &score);
-    unlink(path);
-    print_message("# TLBs: %u right, %u unknown, %u wrong; policies: %u right, %u unknown, %u "
-                  "wrong\n",
-                  score.right, score.unknown, score.wrong, score.policy_right, score.policy_unknown,
-                  score.policy_wrong);
+    const struct score score = score_seeds("TLBs", 10, dissect_tlbs);
     assert_int_equal(score.wrong, 0);
     assert_int_equal(score.policy_wrong, 0);
     assert_true(100 * score.right >= 70 * (score.right + score.unknown));
