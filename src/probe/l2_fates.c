@@ -139,15 +139,24 @@ struct fth_decision fth_decide_partitions(const struct fth_fates *fates, size_t 
                          footprint_count < FTH_MOST_FATES ? footprint_count : FTH_MOST_FATES, 0);
 }
 
+/* The share of lines that noise alone may take for lost, were one load in a hundred slow: three
+ * deviations more than that. */
+static double share_of_strays(const struct fth_fates *fates)
+{
+    const double rate = 0.01;
+    const size_t all = fates->near_count + fates->far_count + fates->memory_count;
+    return all ? rate + 3 * sqrt(rate * (1 - rate) / (double)all) : 0;
+}
+
 static uint64_t end_of(const struct fth_fates *fates, size_t count, uint64_t which)
 {
-    const double strays = 0.04;
+    const double most_left = 0.04; /* where all but a few have gone */
     size_t same = 0, gone = count;
     for (size_t i = 0; i < count; i++) {
         size_t left = fates[i].near_count + (which & FTH_END_NEAR ? 0 : fates[i].far_count);
-        if (fth_fates_share(left, &fates[i]) > 1 - strays && same == i)
+        if (fth_fates_share(left, &fates[i]) > 1 - share_of_strays(&fates[i]) && same == i)
             same = i + 1;
-        if (fth_fates_share(left, &fates[i]) >= strays)
+        if (fth_fates_share(left, &fates[i]) >= most_left)
             gone = i + 1;
     }
     if (which & FTH_END_GONE)

@@ -234,15 +234,54 @@ static uint64_t usual_step(const uint64_t *misses, size_t count)
     return usual;
 }
 
+/* What chains from several first pages on say of the entries. */
+struct ballot {
+    double said[VOTES]; /* ascending */
+    double winner;      /* what was said most often */
+    unsigned votes;     /* for it */
+    unsigned next;      /* for what was said most often after it */
+};
+
+static void tally(struct ballot *ballot)
+{
+    double scratch[VOTES];
+    fth_sort_f64(ballot->said, scratch, VOTES);
+    ballot->votes = ballot->next = 0;
+    for (size_t i = 0, end = 0; i < VOTES; i = end) {
+        while (end < VOTES && ballot->said[end] <= ballot->said[i])
+            end++;
+        const unsigned same = (unsigned)(end - i);
+        if (same > ballot->votes) {
+            ballot->next = ballot->votes;
+            ballot->votes = same;
+            ballot->winner = ballot->said[i];
+        } else if (same > ballot->next) {
+            ballot->next = same;
+        }
+    }
+}
+
+/* How sure it is that the winner would win again: the sign test between it and the next one; never
+ * more than Laplace's rule gives when all agree. */
+static double sure_of(const struct ballot *ballot)
+{
+    const unsigned all = ballot->votes + ballot->next;
+    double ways = 1, tail = 0; /* of choosing i of all */
+    for (unsigned i = 0; i <= all; i++) {
+        if (i >= ballot->votes)
+            tail += ways;
+        ways = ways * (all - i) / (i + 1);
+    }
+    return fmin(1 - ldexp(tail, -(int)all), (VOTES + 1.0) / (VOTES + 2.0));
+}
+
 /* Which pages the chain has decides how unevenly they fall into the sets; so the same number of
- * them is walked over from several first pages on, and what most of these say counts. */
+ * them is walked over from several first pages on. */
 static enum fth_status vote(struct fth_tlb_search *search, uint64_t count, uint64_t own,
-                            uint64_t step, uint64_t *entries, double *confidence,
-                            struct fth_error *error)
+                            uint64_t step, struct ballot *ballot, struct fth_error *error)
 {
     const uint64_t ways = step - 1, room = search->pages->most - count;
     struct fth_page_walk walks[VOTES];
-    uint64_t said[VOTES];
     for (size_t i = 0; i < VOTES; i++) {
         walks[i] = plan_walk(search, count);
         walks[i].first = room * i / (VOTES - 1);
@@ -254,22 +293,39 @@ static enum fth_status vote(struct fth_tlb_search *search, uint64_t count, uint6
         const uint64_t missed = misses_of(search, &walks[i]).steady;
         const double one =
             (double)(count - (walks[i].first ? 0 : own)) - (double)missed / (double)step;
-        said[i] = ((uint64_t)(one + 0.5) + ways / 2) / ways * ways;
+        ballot->said[i] = round(one / (double)ways) * (double)ways;
     }
     fth_page_walks_fini(walks, VOTES);
-    unsigned most = 0;
-    for (size_t i = 0; i < VOTES; i++) {
-        unsigned same = 0;
-        for (size_t j = 0; j < VOTES; j++)
-            same += said[j] == said[i];
-        if (same > most) {
-            most = same;
-            *entries = said[i];
+    tally(ballot);
+    return FTH_OK;
+}
+
+/* Halfway up the stairs of `entries`, which becomes what most chains say there: below the half,
+ * sets that are not full yet make it too low, and above, sets that have two pages too many make it
+ * too high; so it must come out as the number that the half was taken of. 0: it does not. */
+static enum fth_status settle_by_votes(struct fth_tlb_search *search, uint64_t own, uint64_t step,
+                                       uint64_t *entries, double *confidence,
+                                       struct fth_error *error)
+{
+    const uint64_t ways = step - 1;
+    for (unsigned turn = 0; turn < MOST_TURNS; turn++) {
+        const uint64_t halfway = *entries + *entries / (2 * ways);
+        struct ballot ballot = {.votes = 0};
+        if (halfway + VOTES > search->pages->most) {
+            *entries = turn ? 0 : *entries;
+            return FTH_OK;
         }
+        enum fth_status status = vote(search, halfway, own, step, &ballot, error);
+        if (status != FTH_OK)
+            return status;
+        *confidence = sure_of(&ballot);
+        const bool most = 2 * ballot.votes > VOTES;
+        const uint64_t said = (uint64_t)(most ? ballot.winner : ballot.said[VOTES / 2]);
+        if (most && said == *entries)
+            return FTH_OK;
+        *entries = said;
     }
-    *confidence = (most + 1.0) / (VOTES + 2.0);
-    if (2 * most <= VOTES)
-        *entries = 0;
+    *entries = 0;
     return FTH_OK;
 }
 
@@ -332,9 +388,8 @@ static enum fth_status count_halfway(struct fth_tlb_search *search, uint64_t own
     /* Few sets are taken to be of different sizes rather than hashed: what fits is what counts. */
     if (even && (!sound || whole <= level->entries || whole < HASHED_SETS * ways))
         return FTH_OK;
-    const uint64_t halfway = whole + whole / (2 * ways);
-    if (sound && halfway + VOTES <= most) {
-        enum fth_status status = vote(search, halfway, own, step, &whole, &confidence, error);
+    if (sound) {
+        enum fth_status status = settle_by_votes(search, own, step, &whole, &confidence, error);
         if (status != FTH_OK)
             return status;
     }

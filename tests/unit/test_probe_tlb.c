@@ -253,6 +253,50 @@ static void sets_of_one_way(void **state)
     }
 }
 
+/* Sets that a XOR of the address chooses: within 64 pages from a multiple of 64 on each set gets
+ * one, but a chain that begins elsewhere has two pieces of such blocks, of which up to half the
+ * sets get a page too many. The chain begins elsewhere where memory was taken before, and given
+ * back. */
+static void uneven_blocks(void **state)
+{
+    (void)state;
+    enum { SETS = 64, WAYS = 8 };
+    struct truth truth = {.count = 2, .memory = UINT64_C(8) << 30, .l2 = 16 << 20};
+    truth.levels[0] = (struct level){.page = 2 << 20,
+                                     .entries = 16,
+                                     .ways = {16},
+                                     .sets = 1,
+                                     .policy = "lru",
+                                     .index = "mod",
+                                     .penalty = 10};
+    truth.levels[1] = (struct level){.page = 2 << 20,
+                                     .entries = SETS * WAYS,
+                                     .sets = SETS,
+                                     .policy = "lru",
+                                     .index = "xor",
+                                     .penalty = 90};
+    for (size_t i = 0; i < SETS; i++)
+        truth.levels[1].ways[i] = WAYS;
+    write_gpu(&truth, "gpu.json");
+    for (uint64_t taken = 0; taken < SETS; taken += 7) {
+        struct fth_error error = NO_ERROR;
+        struct fth_device *device = NULL;
+        struct fth_tlbs tlbs;
+        assert_int_equal(fth_device_open("sim:gpu.json", NULL, &device, &error), FTH_OK);
+        struct fth_prober prober = {.device = device, .sms = 2};
+        if (taken)
+            assert_int_not_equal(fth_probe_tlbs(&prober, taken << 21, truth.l2, &tlbs, &error),
+                                 FTH_NO_MEMORY);
+        assert_int_equal(fth_probe_tlbs(&prober, truth.memory / 2, truth.l2, &tlbs, &error),
+                         FTH_OK);
+        fth_device_close(device);
+        struct verdict verdict;
+        compare(&truth, &tlbs, &verdict);
+        if (verdict.wrong || verdict.missing)
+            fail_msg("%llu pages on:%s", (unsigned long long)taken, verdict.why);
+    }
+}
+
 /* ---- Mei and Chu's GPUs ---- */
 
 struct card {
@@ -446,6 +490,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(policies),
                                        cmocka_unit_test(sets_of_one_way),
                                        cmocka_unit_test(slope_of_a_hashed_tlb),
+                                       cmocka_unit_test(uneven_blocks),
                                        cmocka_unit_test(random_ones)};
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
