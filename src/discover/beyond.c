@@ -160,6 +160,12 @@ static enum fth_status note_verdict(struct fth_discovery *discovery, const char 
     return reason ? fth_note_unknown(discovery->gpu, "l2", attribute, reason, error) : FTH_OK;
 }
 
+/* While fewer lines are touched than there is room for, some stay, whatever the policy. */
+static bool leaves_too_early(const struct fth_l2_found *found, const struct fth_attribute *told)
+{
+    return told && found->full_miss.value && (double)found->full_miss.value < told->number;
+}
+
 /* The driver's figure, against where lines leave. */
 static void check_size(struct fth_discovery *discovery, double told,
                        const struct fth_l2_found *found)
@@ -174,9 +180,11 @@ static void check_size(struct fth_discovery *discovery, double told,
                         wrong, told);
 }
 
+/* `early`: lines left too early for their end to be one. */
 static enum fth_status note_found(struct fth_discovery *discovery, const struct fth_l2_found *found,
-                                  struct fth_error *error)
+                                  bool early, struct fth_error *error)
 {
+    static const struct fth_decision none;
     char room[128] = "";
     if (found->unsettled)
         snprintf(room, sizeof room, "lines leave before anything else is touched");
@@ -206,9 +214,9 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
         {"onset_bytes", &found->onset,
          "the largest footprint, of seven around the size, after which all lines were in L2", NULL,
          NULL},
-        {"full_miss_bytes", &found->full_miss,
+        {"full_miss_bytes", early ? &none : &found->full_miss,
          "the smallest footprint, of seven around the size, after which no line was in L2", NULL,
-         NULL},
+         early ? "no line was left before as much was touched as there is room for" : NULL},
     };
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++)
@@ -235,10 +243,12 @@ enum fth_status fth_discover_l2(struct fth_discovery *discovery, struct fth_erro
                                      .overhead_cycles = discovery->l2_overhead_cycles};
     struct fth_l2_found found;
     enum fth_status status = fth_probe_l2(&discovery->prober, &plan, &found, error);
+    if (status == FTH_OK && leaves_too_early(&found, size)) /* something else may have used it */
+        status = fth_probe_l2(&discovery->prober, &plan, &found, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, "l2", size ? "line_bytes" : "size_bytes", status,
                                 error);
     if (size)
         check_size(discovery, size->number, &found);
-    return note_found(discovery, &found, error);
+    return note_found(discovery, &found, leaves_too_early(&found, size), error);
 }
