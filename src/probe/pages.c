@@ -20,6 +20,7 @@ enum {
     ALONE_PASSES = 5,  /* that count: of three one may be disturbed, of five two */
     FIRST_PASSES = 15, /* of lines that are walked with few others, or none */
     FEW_NEIGHBOURS = 4,
+    LEAD_HOPS = 32,    /* before a walk back: its instructions come from memory */
     STEPS_A_GROUP = 2, /* walk, then time */
     GROUPS = FTH_MOST_STEPS / STEPS_A_GROUP,
 };
@@ -209,6 +210,23 @@ static enum fth_status learn(struct fth_pages *pages, uint64_t count, struct fth
 
 /* ---- walks ---- */
 
+/* Walks forwards, and what is timed. The walk back begins at the last place, which was the last one
+ * before and so costs nothing more. */
+static struct fth_request make_request(const struct fth_pages *pages,
+                                       const struct fth_page_walk *walk)
+{
+    const struct fth_chain chain = chain_of(pages, walk->first, walk->count);
+    struct fth_request request = empty_request();
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, chain, walk->warm ? walk->warm : 1);
+    if (walk->back)
+        fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG,
+                        chain_of(pages, walk->first + walk->count - 1, 1), LEAD_HOPS);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain,
+                    walk->passes + (walk->at_once || walk->back ? 0 : 1));
+    request.steps[request.step_count - 1].reverse = walk->back;
+    return request;
+}
+
 /* What each load of the passes that count took beyond its line, and the mean of each place. The
  * first pass mostly does not count: its instructions come from memory. */
 static enum fth_status take_walk(struct fth_pages *pages, const struct fth_samples *samples,
@@ -216,18 +234,19 @@ static enum fth_status take_walk(struct fth_pages *pages, const struct fth_sampl
 {
     const uint64_t count = walk->count;
     const double *alone = pages->alone + walk->first;
-    const uint32_t *cycles = samples->cycles + (walk->at_once ? 0 : count);
+    const uint32_t *cycles = samples->cycles + (walk->back ? LEAD_HOPS : walk->at_once ? 0 : count);
     walk->excess = calloc((walk->passes + 1) * count, sizeof *walk->excess);
     if (!walk->excess)
         return fth_fail(error, FTH_NO_MEMORY, "walk over pages", NULL, "out of memory");
     walk->mean = walk->excess + walk->passes * count;
     enum fth_status status = FTH_OK;
     for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
+        const uint64_t hop = walk->back ? count - 1 - i : i;
         for (unsigned pass = 0; pass < walk->passes; pass++) {
-            double excess = cycles[pass * count + i] - alone[i];
+            double excess = cycles[pass * count + hop] - alone[i];
             walk->excess[pass * count + i] = excess < far_out * alone[i] ? excess : NAN;
         }
-        status = mean_at(cycles, count, i, walk->passes, &walk->mean[i], error);
+        status = mean_at(cycles, count, hop, walk->passes, &walk->mean[i], error);
         walk->mean[i] -= alone[i];
     }
     pages->samples += samples->count;
@@ -244,12 +263,7 @@ enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *wa
         return fth_fail(error, FTH_NO_MEMORY, "walk over pages", NULL, "out of memory");
     for (size_t i = 0; i < count; i++) {
         const struct fth_page_walk *walk = &walks[i];
-        struct fth_chain chain = chain_of(pages, walk->first, walk->count);
-        requests[i] = empty_request();
-        fth_request_add(&requests[i], FTH_STEP_WALK, FTH_PATH_CG, chain,
-                        walk->warm ? walk->warm : 1);
-        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain,
-                        walk->passes + (walk->at_once ? 0 : 1));
+        requests[i] = make_request(pages, walk);
         most = walk->first + walk->count > most ? walk->first + walk->count : most;
         walks[i].excess = NULL;
     }

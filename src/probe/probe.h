@@ -355,6 +355,7 @@ struct fth_page_walk {
     uint64_t warm;   /* passes that are not timed; 0 counts as 1 */
     unsigned passes; /* that count, at most FTH_MOST_PAGE_PASSES */
     bool at_once;    /* the first timed pass counts, too: before it, no sample was written */
+    bool back;       /* what counts is one pass from the last to the first, right after the others */
     double *excess;  /* [passes][count] cycles; NAN: so many that something else disturbed */
     double *mean;    /* [count] over the passes, without what lies far out */
 };

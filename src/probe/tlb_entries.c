@@ -275,132 +275,89 @@ static double sure_of(const struct ballot *ballot)
     return fmin(1 - ldexp(tail, -(int)all), (VOTES + 1.0) / (VOTES + 2.0));
 }
 
-/* Which pages the chain has decides how unevenly they fall into the sets; so the same number of
- * them is walked over from several first pages on. */
-static enum fth_status vote(struct fth_tlb_search *search, uint64_t count, uint64_t own,
-                            uint64_t step, struct ballot *ballot, struct fth_error *error)
+/* After a walk over more pages than there are entries, what the walk back finds are the entries,
+ * whatever pages share a set: of each set, the ones that were used last. Some may be those of the
+ * samples and of the code; the ways tell what it was without them. Walks of different pages, as
+ * many as there may be and a few less. */
+static enum fth_status vote(struct fth_tlb_search *search, uint64_t least_pages, uint64_t ways,
+                            struct ballot *ballot, struct fth_error *error)
 {
-    const uint64_t ways = step - 1, room = search->pages->most - count;
+    const uint64_t most = search->pages->most, spare = most - least_pages;
     struct fth_page_walk walks[VOTES];
     for (size_t i = 0; i < VOTES; i++) {
-        walks[i] = plan_walk(search, count);
-        walks[i].first = room * i / (VOTES - 1);
+        walks[i] = plan_walk(search, most - spare * i / VOTES);
+        walks[i].first = i % 2 ? most - walks[i].count : 0;
+        walks[i].passes = 1;
+        walks[i].back = true;
     }
     enum fth_status status = fth_pages_walk(search->pages, walks, VOTES, error);
     if (status != FTH_OK)
         return status;
     for (size_t i = 0; i < VOTES; i++) {
-        const uint64_t missed = misses_of(search, &walks[i]).steady;
-        const double one =
-            (double)(count - (walks[i].first ? 0 : own)) - (double)missed / (double)step;
-        ballot->said[i] = round(one / (double)ways) * (double)ways;
+        const double found = (double)(walks[i].count - misses_of(search, &walks[i]).all);
+        ballot->said[i] = round(found / (double)ways) * (double)ways;
     }
     fth_page_walks_fini(walks, VOTES);
     tally(ballot);
     return FTH_OK;
 }
 
-/* Halfway up the stairs of `entries`, which becomes what most chains say there: below the half,
- * sets that are not full yet make it too low, and above, sets that have two pages too many make it
- * too high; so it must come out as the number that the half was taken of. 0: it does not. */
-static enum fth_status settle_by_votes(struct fth_tlb_search *search, uint64_t own, uint64_t step,
-                                       uint64_t *entries, double *confidence,
-                                       struct fth_error *error)
-{
-    const uint64_t ways = step - 1;
-    for (unsigned turn = 0; turn < MOST_TURNS; turn++) {
-        const uint64_t halfway = *entries + *entries / (2 * ways);
-        struct ballot ballot = {.votes = 0};
-        if (halfway + VOTES > search->pages->most) {
-            *entries = turn ? 0 : *entries;
-            return FTH_OK;
-        }
-        enum fth_status status = vote(search, halfway, own, step, &ballot, error);
-        if (status != FTH_OK)
-            return status;
-        *confidence = sure_of(&ballot);
-        const bool most = 2 * ballot.votes > VOTES;
-        const uint64_t said = (uint64_t)(most ? ballot.winner : ballot.said[VOTES / 2]);
-        if (most && said == *entries)
-            return FTH_OK;
-        *entries = said;
-    }
-    *entries = 0;
-    return FTH_OK;
-}
-
-/* Where the sets are chosen by a hash, pages in a row fall into them unevenly: a few sets overflow
- * early and as many late, and between the two another page adds no misses, or one. Halfway up the
- * stairs, where half the sets overflow, those that are early and those that are late are as many:
- * there the number of sets that overflow tells how many pages are beyond the entries.
+/* Where the sets are chosen by a hash, pages in a row fall into them unevenly: the first set
+ * overflows early, and for a while another page may add no misses, since it falls into a set that
+ * has room. One that fills up adds all its ways and the page, which tells the ways. `step`: the
+ * first one, 0 where it was not seen.
  *
- *   misses        all ┌──            ways + 1 a step; at the half,
- *                  ┌──┘              pages - misses / (ways + 1) = entries,
- *               ┌──┘                 a whole number of times the ways
+ *   misses         ┌──
+ *               ┌──┘   ways + 1 a step
  *          ┌────┘
  *   ───────┴ first set
  */
-static enum fth_status count_halfway(struct fth_tlb_search *search, uint64_t own, uint64_t most,
-                                     uint64_t first_step, bool even, struct fth_tlb_level *level,
+static enum fth_status find_step(struct fth_tlb_search *search, uint64_t most, uint64_t *step,
+                                 struct fth_error *error)
+{
+    uint64_t misses[STAIRS], pages = search->fits;
+    enum fth_status status = FTH_OK;
+    for (unsigned turn = 0; turn < MOST_TURNS && *step == 0 && status == FTH_OK; turn++) {
+        pages += pages / (2 * USUAL_WAYS);
+        if (pages + STAIRS > most)
+            break;
+        status = climb_stairs(search, pages, misses, STAIRS, error);
+        if (status == FTH_OK)
+            *step = usual_step(misses, STAIRS);
+    }
+    return status;
+}
+
+/* The entries of many sets that need not overflow together. */
+static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t most, uint64_t step,
+                                     bool even, struct fth_tlb_level *level,
                                      struct fth_error *error)
 {
-    uint64_t misses[STAIRS + 1], step = first_step, entries = search->fits, agree = 0, tries = 0;
-    uint64_t last_whole = 0, last_step = 0;
-    bool twice = false;
-    /* The first guess is too low, as the first sets overflow early. */
-    for (unsigned turn = 0; turn < MOST_TURNS && !twice; turn++) {
-        uint64_t ways = step < 3 ? USUAL_WAYS : step - 1, middle = entries + entries / (2 * ways);
-        if (middle + STAIRS > most)
-            break;
-        enum fth_status status = climb_stairs(search, middle, misses, STAIRS + 1, error);
-        if (status != FTH_OK)
-            return status;
-        uint64_t seen = usual_step(misses, STAIRS + 1);
-        step = seen ? seen : step;
-        if (step < 3 && (even || seen))
-            break;
-        if (step < 3) { /* the first set overflowed so early that most are not full here */
-            entries = middle;
-            continue;
-        }
-        ways = step - 1;
-        double guess = 0;
-        agree = tries = 0;
-        for (size_t i = 0; i <= STAIRS; i++)
-            guess += ((double)(middle + i - own) - (double)misses[i] / (double)step) / (STAIRS + 1);
-        entries = (uint64_t)round(guess);
-        uint64_t whole = (entries + ways / 2) / ways * ways;
-        for (size_t i = 0; i <= STAIRS; i++, tries++) {
-            double one = (double)(middle + i - own) - (double)misses[i] / (double)step;
-            agree += fabs(one - (double)whole) < (double)ways / 2;
-        }
-        twice = whole == last_whole && step == last_step;
-        last_whole = whole;
-        last_step = step;
-    }
-    const uint64_t ways = step > 1 ? step - 1 : 1;
-    uint64_t whole = (entries + ways / 2) / ways * ways;
-    double confidence = ((double)agree + 1) / ((double)tries + 2);
-    /* The first set overflows when it has one page more than its share, at the earliest. */
-    const bool sound = twice && step > 2 && 4 * agree >= 3 * tries &&
-                       whole + ways >= level->entries &&
-                       whole * (ways - 1) <= (level->entries + 1) * ways;
+    enum fth_status status = even ? FTH_OK : find_step(search, most, &step, error);
+    if (status != FTH_OK)
+        return status;
+    const uint64_t ways = step ? step - 1 : 0;
+    const uint64_t enough = ways > 1 ? search->over + 2 * search->over / ways : most;
+    const bool can_vote = enough + VOTES <= most;
     /* Few sets are taken to be of different sizes rather than hashed: what fits is what counts. */
-    if (even && (!sound || whole <= level->entries || whole < HASHED_SETS * ways))
+    if (even && (!can_vote || level->entries + ways < HASHED_SETS * ways))
         return FTH_OK;
-    if (sound) {
-        enum fth_status status = settle_by_votes(search, own, step, &whole, &confidence, error);
-        if (status != FTH_OK)
-            return status;
-    }
-    if (!sound || whole == 0) {
+    struct ballot ballot = {.votes = 0};
+    if (can_vote)
+        status = vote(search, enough, ways, &ballot, error);
+    if (status != FTH_OK)
+        return status;
+    /* The first set overflows when it has one page more than its share, at the earliest. */
+    const uint64_t winner = (uint64_t)ballot.winner;
+    if (2 * ballot.votes <= VOTES || winner + ways < level->entries ||
+        winner * (ways - 1) > (level->entries + 1) * ways) {
         level->doubt = "pages fall into the sets unevenly";
         level->unsettled = true;
         level->entries = 0;
         return FTH_OK;
     }
-    level->entries = whole;
-    level->entries_confidence = confidence;
+    level->entries = winner;
+    level->entries_confidence = sure_of(&ballot);
     return FTH_OK;
 }
 
@@ -488,5 +445,5 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search, const struct
     if (status != FTH_OK || misses[0] + 2 >= search->over)
         return status; /* one set: all miss at once */
     even = even && is_regular(misses, search->over, stairs);
-    return count_halfway(search, own, most, usual_step(misses, stairs), even, level, error);
+    return count_entries(search, most, usual_step(misses, stairs), even, level, error);
 }
