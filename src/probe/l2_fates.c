@@ -139,23 +139,32 @@ struct fth_decision fth_decide_partitions(const struct fth_fates *fates, size_t 
                          footprint_count < FTH_MOST_FATES ? footprint_count : FTH_MOST_FATES, 0);
 }
 
-/* The share of lines that noise alone may take for lost, were one load in a hundred slow: three
- * deviations more than that. */
-static double share_of_strays(const struct fth_fates *fates)
+static size_t count_all(const struct fth_fates *fates)
 {
-    const double rate = 0.01;
-    const size_t all = fates->near_count + fates->far_count + fates->memory_count;
-    return all ? rate + 3 * sqrt(rate * (1 - rate) / (double)all) : 0;
+    return fates->near_count + fates->far_count + fates->memory_count;
 }
 
+/* The largest share of lines that are taken for lost at that rate, but for one time in a thousand.
+ */
+static double most_lost(double rate, const struct fth_fates *fates)
+{
+    return rate + 3 * sqrt(rate * (1 - rate) / (double)(count_all(fates) + 1));
+}
+
+/* All lines stay where no more seem lost than of the smallest footprint, of which none are but by
+ * noise: not more than one load in a hundred is that slow. */
 static uint64_t end_of(const struct fth_fates *fates, size_t count, uint64_t which)
 {
-    const double most_left = 0.04; /* where all but a few have gone */
+    const double noise = 0.01, most_left = 0.04; /* where all but a few have gone */
     size_t same = 0, gone = count;
+    double rate = noise;
     for (size_t i = 0; i < count; i++) {
-        size_t left = fates[i].near_count + (which & FTH_END_NEAR ? 0 : fates[i].far_count);
-        if (fth_fates_share(left, &fates[i]) > 1 - share_of_strays(&fates[i]) && same == i)
+        const size_t all = count_all(&fates[i]);
+        const size_t left = fates[i].near_count + (which & FTH_END_NEAR ? 0 : fates[i].far_count);
+        if (same == i && (double)(all - left) <= most_lost(rate, &fates[i]) * (double)all)
             same = i + 1;
+        if (i == 0)
+            rate = fmin(((double)(all - left) + 1) / ((double)all + 2), noise);
         if (fth_fates_share(left, &fates[i]) >= most_left)
             gone = i + 1;
     }
