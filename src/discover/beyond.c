@@ -94,8 +94,8 @@ static bool choose_cold_walk(const struct fth_gpu *gpu, uint64_t *stride, uint64
     for (size_t i = 0; i < FTH_MOST_TLBS; i++) {
         const struct fth_attribute *covered = fth_gpu_attribute(gpu, names[i], "reach_bytes");
         const struct fth_attribute *each = fth_gpu_attribute(gpu, names[i], "page_bytes");
-        if (!covered != !each) {
-            *reason = each ? "the reach of a TLB is not known" : "the pages of a TLB are not known";
+        if (fth_gpu_find_section(gpu, names[i]) && !(covered && each)) {
+            *reason = "the reach of a TLB is not known";
             return false;
         }
         reach = covered ? fmax(reach, covered->number) : reach;

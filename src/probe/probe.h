@@ -355,9 +355,9 @@ struct fth_page_walk {
     uint64_t warm;   /* passes that are not timed; 0 counts as 1 */
     unsigned passes; /* that count, at most FTH_MOST_PAGE_PASSES */
     bool at_once;    /* the first timed pass counts, too: before it, no sample was written */
-    bool back;       /* what counts is one pass from the last to the first, right after the others */
-    double *excess;  /* [passes][count] cycles; NAN: so many that something else disturbed */
-    double *mean;    /* [count] over the passes, without what lies far out */
+    bool back;      /* what counts is one pass from the last to the first, right after the others */
+    double *excess; /* [passes][count] cycles; NAN: so many that something else disturbed */
+    double *mean;   /* [count] over the passes, without what lies far out */
 };
 /* With as much memory as `most` loads take or, where there is not so much, with less. Closed also
  * after a failure. */
@@ -440,10 +440,11 @@ struct fth_tlbs {
 struct fth_tlb_search {
     struct fth_pages *pages;
     struct fth_rung *rung;
-    bool inner_steady;   /* the same pages miss inner levels in every pass */
-    uint64_t fits, over; /* pages; over 0: not found */
-    uint64_t warm;       /* passes before those that count, for each page; 0: a few */
-    unsigned passes;     /* 0: as many as usual */
+    bool inner_steady;    /* the same pages miss inner levels in every pass */
+    uint64_t inner_loads; /* that the level before holds; 0: there is none, or it is not known */
+    uint64_t fits, over;  /* pages; over 0: not found */
+    uint64_t warm;        /* passes before those that count, for each page; 0: a few */
+    unsigned passes;      /* 0: as many as usual */
 };
 /* Entries of the level, how sure they are, and whether it is steady. `before`: the level that is
  * asked first, or NULL. */

@@ -401,6 +401,14 @@ static enum fth_status find_penalty(struct study *study, struct fth_tlb_search *
     return status;
 }
 
+/* How many loads, a page of the outer level each, the inner one has room for; 0: it is not known.
+ */
+static uint64_t loads_held(const struct fth_tlb_level *inner, const struct fth_tlb_level *outer)
+{
+    const uint64_t a_page = inner->page_bytes / outer->page_bytes;
+    return inner->entries * (a_page ? a_page : 1);
+}
+
 static enum fth_status find_level(struct study *study, struct sight *sight,
                                   const struct fth_rung *before, struct fth_tlb_level *level,
                                   struct fth_error *error)
@@ -415,8 +423,10 @@ static enum fth_status find_level(struct study *study, struct sight *sight,
         return status;
     const uint64_t stride = level->page_bytes + SKEW;
     struct fth_pages pages;
-    struct fth_tlb_search search = {
-        .pages = &pages, .rung = &sight->rung, .inner_steady = study->steady};
+    struct fth_tlb_search search = {.pages = &pages,
+                                    .rung = &sight->rung,
+                                    .inner_steady = study->steady,
+                                    .inner_loads = before ? loads_held(level - 1, level) : 0};
     status = open_pages(study, stride, 8 * sight->over * sight->stride_bytes / level->page_bytes,
                         &pages, error);
     if (status == FTH_OK)

@@ -237,6 +237,7 @@ static uint64_t usual_step(const uint64_t *misses, size_t count)
 /* What chains from several first pages on say of the entries. */
 struct ballot {
     double said[VOTES]; /* ascending */
+    double most;        /* pages that one of them found */
     double winner;      /* what was said most often */
     unsigned votes;     /* for it */
     unsigned next;      /* for what was said most often after it */
@@ -296,6 +297,7 @@ static enum fth_status vote(struct fth_tlb_search *search, uint64_t least_pages,
     for (size_t i = 0; i < VOTES; i++) {
         const double found = (double)(walks[i].count - misses_of(search, &walks[i]).all);
         ballot->said[i] = round(found / (double)ways) * (double)ways;
+        ballot->most = fmax(ballot->most, found);
     }
     fth_page_walks_fini(walks, VOTES);
     tally(ballot);
@@ -345,7 +347,7 @@ static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t mos
     struct ballot ballot = {.votes = 0};
     if (can_vote)
         status = vote(search, enough, ways, &ballot, error);
-    if (status != FTH_OK)
+    if (status != FTH_OK || (even && ballot.most <= (double)level->entries))
         return status;
     /* The first set overflows when it has one page more than its share, at the earliest. */
     const uint64_t winner = (uint64_t)ballot.winner;
@@ -371,11 +373,15 @@ static bool is_regular(const uint64_t *misses, uint64_t first, size_t count)
 }
 
 /* Whether the level before this one holds many of the pages that seem to fit: then this one was not
- * asked for them. */
+ * asked for them. It cannot where it has few entries; otherwise what the loads pay tells. */
 static enum fth_status is_hidden(struct fth_tlb_search *search, const struct fth_rung *before,
                                  bool *hidden, struct fth_error *error)
 {
     struct fth_page_walk walk = plan_walk(search, search->fits);
+    *hidden = false;
+    if (search->inner_loads &&
+        (double)search->inner_loads < (1 - asked_part) * (double)search->fits)
+        return FTH_OK;
     enum fth_status status = fth_pages_walk(search->pages, &walk, 1, error);
     if (status != FTH_OK)
         return status;
