@@ -1,5 +1,7 @@
 /* What lies beyond the SM: L2 and memory. */
 #include "discover/discover.h"
+#include "probe/l2.h"
+#include "probe/tlb.h"
 
 #include <math.h>
 #include <stdio.h>

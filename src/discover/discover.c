@@ -57,13 +57,12 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
     if (status == FTH_OK) {
         const struct fth_attribute *sms = fth_gpu_attribute(discovery->gpu, "device", "sms");
         discovery->prober.sms = sms && sms->number >= 1 ? (size_t)sms->number : 1;
-        /* Every access of a stream is simulated one by one: only if that is asked for, and then
-         * not more often than need be. */
-        const char *backend = fth_gpu_text(discovery->gpu, "device", "backend");
-        const bool simulated = backend && strcmp(backend, "simulated") == 0;
-        discovery->no_bandwidth = discovery->no_bandwidth || (!options->thorough && simulated);
-        discovery->thorough = options->thorough && !simulated;
         discovery->prober.thorough = options->thorough;
+        /* Every access of a stream is simulated one by one: only if that is asked for. */
+        const char *backend = fth_gpu_text(discovery->gpu, "device", "backend");
+        discovery->simulated = backend && strcmp(backend, "simulated") == 0;
+        if (discovery->simulated && !options->thorough)
+            discovery->no_bandwidth = true;
     }
     for (size_t i = 0; i < FTH_COUNT(stages) && status == FTH_OK; i++)
         status = stages[i](discovery, error);

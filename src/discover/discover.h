@@ -20,7 +20,7 @@ struct fth_discovery {
     struct fth_gpu *gpu;
     const char *only;
     bool no_bandwidth;
-    bool thorough; /* more repeats than usual */
+    bool simulated;
     struct fth_figure l2, memory;
     double l2_overhead_cycles; /* of timing one hop that leaves the SM */
 };

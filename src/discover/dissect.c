@@ -1,6 +1,7 @@
 /* Dissecting: what a discovery found is taken apart further, one cache after the other. Sets, ways,
  * index and policy become attributes with how sure they are, or reasons why they are not known. */
 #include "discover/discover.h"
+#include "probe/structure.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* A closer look at the L2 (probe/l2map.c): where lines have their homes, on which side each SM is,
  * whether memory sends more than was asked for, and whether lines leave in an order. */
 #include "discover/discover.h"
+#include "probe/l2.h"
 
 #include <math.h>
 #include <stdio.h>

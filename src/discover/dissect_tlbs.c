@@ -2,6 +2,7 @@
  * say so; and the spectrum of latencies (Mei and Chu 2017, Figures 8 and 14), through L2 and
  * through L1. */
 #include "discover/discover.h"
+#include "probe/tlb.h"
 
 #include <math.h>
 #include <stdio.h>

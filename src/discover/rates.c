@@ -24,8 +24,10 @@ static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandw
     const char *element = fth_bandwidth_element(target);
     const char *attribute = fth_bandwidth_attribute(target);
     struct fth_bandwidth found;
-    enum fth_status status = fth_probe_bandwidth(&discovery->prober, discovery->gpu, target,
-                                                 discovery->thorough, &found, error);
+    /* Where every access is simulated, streams are not longer than need be. */
+    enum fth_status status =
+        fth_probe_bandwidth(&discovery->prober, discovery->gpu, target,
+                            discovery->prober.thorough && !discovery->simulated, &found, error);
     if (status == FTH_UNSUPPORTED) { /* the GPU has no such thing */
         if (error)
             *error = FTH_NO_ERROR;

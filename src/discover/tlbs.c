@@ -1,5 +1,6 @@
 /* The TLBs on the way to memory. */
 #include "discover/discover.h"
+#include "probe/tlb.h"
 
 #include <math.h>
 

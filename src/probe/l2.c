@@ -18,7 +18,7 @@
  * None of it asks for a policy or for the way sets are chosen: which lines leave depends on them,
  * that fewer leave where fewer are put in does not. Each touch goes to memory that was not touched
  * lately, since some policies keep what was used before. */
-#include "probe/probe.h"
+#include "probe/l2.h"
 
 #include <math.h>
 #include <stdlib.h>

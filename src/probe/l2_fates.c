@@ -1,7 +1,7 @@
 /* What the fates of lines say of the L2 (l2.c): its line, sector and partitions, and where it ends.
  * Each decision is made again for draws of the same samples, and how often it is the same is how
  * sure it is. */
-#include "probe/probe.h"
+#include "probe/l2.h"
 
 #include <math.h>
 #include <stdlib.h>

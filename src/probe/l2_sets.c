@@ -8,7 +8,7 @@
  * hold for every k; a hashed L2 breaks it. The line is then the distance at which another line no
  * longer falls into a set that is full. Each chain is walked alone, from several beginnings: now
  * and then a sample falls into the same set, which can only make it seem smaller. */
-#include "probe/probe.h"
+#include "probe/structure.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
  *
  * Mei and Chu (2017, 4.6) saw no cold misses in arrays up to two thirds of an L2, and took it for
  * prefetching; and no order in the misses beyond its size. */
-#include "probe/probe.h"
+#include "probe/l2.h"
 
 #include <math.h>
 #include <stdlib.h>

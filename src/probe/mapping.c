@@ -11,7 +11,7 @@
  * The finest of those that explain everything is taken: a pair falls into one set of a mapping that
  * is twice too fine by chance only every second time, while coarser ones explain every pair. Mei
  * and Chu (2017, 4.3) read off such mappings by eye. */
-#include "probe/probe.h"
+#include "probe/structure.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  * or less than the others, so each line's figure comes from a place that is not the first. Only
  * until it is known how many neighbours fit, each line is walked by itself, and the difference is
  * taken off. */
-#include "probe/probe.h"
+#include "probe/tlb.h"
 
 #include <math.h>
 #include <stdlib.h>

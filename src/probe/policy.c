@@ -13,7 +13,7 @@
  *     plays a part is seen by simulating the choice: the distances between misses must be
  *     distributed in the same way (Kolmogorov-Smirnov).
  *   - Anything else is no policy that we know. */
-#include "probe/probe.h"
+#include "probe/structure.h"
 
 #include "cache/cache.h"
 

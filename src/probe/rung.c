@@ -6,7 +6,7 @@
  *
  * Where the steps are wide against what a load differs by from pass to pass, single loads tell;
  * otherwise the means over passes do, provided that the same pages miss in each of them. */
-#include "probe/probe.h"
+#include "probe/tlb.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* A cache, load by load: what a hit and a miss take, and the series of loads of a cache that
  * overflows by one line (Mei and Chu 2017, 4.2, stage one with s = b). */
-#include "probe/probe.h"
+#include "probe/structure.h"
 
 #include <math.h>
 #include <stdlib.h>

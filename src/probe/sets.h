@@ -3,7 +3,7 @@
 #ifndef FTH_PROBE_SETS_H
 #define FTH_PROBE_SETS_H
 
-#include "probe/probe.h"
+#include "probe/structure.h"
 
 enum {
     FTH_SETS_LEAST_EVICTING =

@@ -13,7 +13,7 @@
  * hold fewer lines than the TLBs have pages, and may need no TLB. Whether a pattern costs more than
  * the one before is seen on lines that both have: lines differ among each other by more than a
  * TLB's penalty. */
-#include "probe/probe.h"
+#include "probe/tlb.h"
 
 #include <math.h>
 #include <stdlib.h>

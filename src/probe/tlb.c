@@ -10,7 +10,7 @@
  *
  * Strides are a line more than a power of two, so that the lines do not all fall into one set of
  * the L2. docs/methods.md has the assumptions. */
-#include "probe/probe.h"
+#include "probe/tlb.h"
 
 #include <math.h>
 #include <stdlib.h>

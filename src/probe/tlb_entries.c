@@ -5,7 +5,7 @@
  * Three things are in the way of an exact number: the samples, which are in a page of their own or
  * in the first one of the chain; sets that are chosen by a hash, so that some of them overflow
  * early; and random replacement, where pages that fit are long in coming. */
-#include "probe/probe.h"
+#include "probe/tlb.h"
 
 #include <math.h>
 

@@ -9,7 +9,7 @@
  * Which page a full set gives up tells the policy: all pages that fit are walked over, the first
  * one is used again, and one page more is loaded. Where the least recent one goes it is the second,
  * where the first one in goes it is the first. */
-#include "probe/probe.h"
+#include "probe/tlb.h"
 
 #include <math.h>
 #include <stdlib.h>

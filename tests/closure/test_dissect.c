@@ -8,7 +8,8 @@
  * bits, and sets that fill so unevenly that hardly any line evicts another. */
 #include "cache/cache.h"
 #include "check.h"
-#include "probe/probe.h"
+#include "probe/structure.h"
+#include "probe/tlb.h"
 
 #include <math.h>
 #include <stdio.h>

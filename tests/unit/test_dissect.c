@@ -1,6 +1,6 @@
 /* Hashes over GF(2), mappings from evictions, and what is shown of a series. */
 #include "check.h"
-#include "probe/probe.h"
+#include "probe/structure.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "folder.h"
 #include "noise.h"
-#include "probe/probe.h"
+#include "probe/l2.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  */
 #include "check.h"
 #include "folder.h"
-#include "probe/probe.h"
+#include "probe/tlb.h"
 
 #include <math.h>
 

@@ -1,0 +1,315 @@
+/* device/sim/: a simulated GPU as a whole: its noise, its bandwidth, its memory and faults; and
+ * every description makes one. */
+#include "simulated.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* ---- noise ---- */
+
+static void noise_repeats_with_its_seed(void **state)
+{
+    (void)state;
+    uint64_t seen[4];
+    static const char *const noises[] = {
+        "\"seed\": 1, \"jitter_cycles\": 3, \"outlier_rate\": 0.01",
+        "\"seed\": 1, \"jitter_cycles\": 3, \"outlier_rate\": 0.01",
+        "\"seed\": 2, \"jitter_cycles\": 3, \"outlier_rate\": 0.01", ""};
+    for (size_t i = 0; i < 4; i++) {
+        struct gpu gpu;
+        open_gpu(&gpu, L1_16K L2_64K MEMORY, "\"sms\": 4", noises[i]);
+        uint64_t start = make_chain(&gpu, 64, 128);
+        seen[i] = launch_walk(
+            &gpu, (struct walk){.kernel = "ca", .start = start, .warm = 64, .hops = 10000});
+        close_gpu(&gpu);
+    }
+    assert_int_equal(seen[0], seen[1]);
+    assert_int_not_equal(seen[0], seen[2]);
+    assert_true(seen[3] >= 334000 && seen[3] < 334020);
+    /* One in a hundred takes ten times as long: 9 % more. */
+    double more = (double)seen[0] / (double)seen[3];
+    assert_true(more > 1.07 && more < 1.11);
+}
+
+/* ---- bandwidth ---- */
+
+/* Every thread reads `count` times 4 bytes, a grid apart, and stores the cycles of the block. */
+static const char stream[] = HEAD
+    ".visible .entry stream(.param .u64 data, .param .u64 count, .param .u64 out)\n{\n"
+    "  .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<16>;\n"
+    "  ld.param.u64 %rd1, [data]; ld.param.u64 %rd2, [count]; ld.param.u64 %rd3, [out];\n"
+    "  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %nctaid.x;\n"
+    "  mad.lo.u32 %r5, %r2, %r3, %r1; mul.wide.u32 %rd4, %r5, 4; add.u64 %rd1, %rd1, %rd4;\n"
+    "  mul.lo.u32 %r6, %r3, %r4; mul.wide.u32 %rd5, %r6, 4; mov.u32 %r7, 0;\n"
+    "  mov.u64 %rd6, %clock64;\n"
+    "again: ld.global.cg.u32 %r8, [%rd1]; add.u64 %rd1, %rd1, %rd5;\n"
+    "  ld.global.cg.u32 %r9, [%rd1]; add.u64 %rd1, %rd1, %rd5;\n"
+    "  ld.global.cg.u32 %r10, [%rd1]; add.u64 %rd1, %rd1, %rd5;\n"
+    "  ld.global.cg.u32 %r11, [%rd1]; add.u64 %rd1, %rd1, %rd5;\n"
+    "  add.u32 %r7, %r7, %r8; add.u32 %r7, %r7, %r9; add.u32 %r7, %r7, %r10;\n"
+    "  add.u32 %r7, %r7, %r11; sub.u64 %rd2, %rd2, 4; setp.ne.u64 %p1, %rd2, 0; @%p1 bra again;\n"
+    "  mov.u64 %rd7, %clock64; sub.u64 %rd7, %rd7, %rd6; mul.wide.u32 %rd8, %r2, 8;\n"
+    "  add.u64 %rd3, %rd3, %rd8; setp.ne.u32 %p2, %r1, 0; @%p2 exit;\n"
+    "  st.global.u64 [%rd3], %rd7; ret;\n}\n";
+
+static void many_warps_reach_the_bandwidth_and_no_more(void **state)
+{
+    (void)state;
+    /* 64 bytes a cycle from memory at 1 GHz. */
+    struct gpu gpu;
+    open_gpu(&gpu,
+             "\"l2\": {\"latency_cycles\": 200, \"size_bytes\": 65536, \"line_bytes\": 128}, "
+             "\"memory\": {\"latency_cycles\": 500, \"read_bytes_per_s\": 64e9}",
+             "\"sms\": 8, \"clock_mhz\": 1000", "");
+    struct fth_machine_module *module;
+    struct fth_error error = NO_ERROR;
+    if (gpu.ops->load(gpu.machine, "stream", stream, strlen(stream), &module, &error) != FTH_OK)
+        fail_msg("%s\n%s", error.cause, error.excerpt);
+    uint64_t data = allocate(&gpu, 32 << 20), cycles[16];
+    const uint64_t arguments[] = {data, 512, gpu.out};
+    const struct fth_machine_launch launch = {.module = module,
+                                              .kernel = "stream",
+                                              .blocks = 16,
+                                              .threads = 512,
+                                              .carveout_percent = -1,
+                                              .arguments = arguments,
+                                              .argument_bytes = sizeof arguments};
+    if (gpu.ops->launch(gpu.machine, &launch, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    assert_int_equal(gpu.ops->download(gpu.machine, cycles, gpu.out, sizeof cycles, &error),
+                     FTH_OK);
+    uint64_t longest = 0;
+    for (size_t i = 0; i < 16; i++)
+        longest = cycles[i] > longest ? cycles[i] : longest;
+    double rate = 16.0 * 512 * 512 * 4 / (double)longest;
+    if (rate < 58 || rate > 65)
+        fail_msg("%g bytes a cycle", rate);
+    /* A chain through the same memory does not notice. */
+    uint64_t start = make_chain(&gpu, 4096, 128);
+    ASSERT_NEAR(cycles_per_hop(
+                    &gpu, (struct walk){.kernel = "cg", .start = start, .warm = 0, .hops = 4096}),
+                500);
+    gpu.ops->unload(gpu.machine, module);
+    close_gpu(&gpu);
+}
+
+/* ---- memory and faults ---- */
+
+static void memory_ends_somewhere(void **state)
+{
+    (void)state;
+    struct gpu gpu;
+    open_gpu(&gpu, "\"memory\": {\"size_bytes\": 1048576}", "", "");
+    uint64_t address, bytes;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(gpu.ops->free_bytes(gpu.machine, &bytes, &error), FTH_OK);
+    assert_int_equal(bytes, 1048576 - 4096);
+    assert_int_equal(gpu.ops->alloc(gpu.machine, 1048576, &address, &error), FTH_NO_MEMORY);
+    assert_contains(error.cause, "1 MiB asked for, 1020 KiB free");
+    error = NO_ERROR;
+    assert_int_equal(gpu.ops->alloc(gpu.machine, 524288, &address, &error), FTH_OK);
+    gpu.ops->free(gpu.machine, address);
+    assert_int_equal(gpu.ops->free_bytes(gpu.machine, &bytes, &error), FTH_OK);
+    assert_int_equal(bytes, 1048576 - 4096);
+    assert_int_equal(gpu.ops->upload(gpu.machine, gpu.out + 4090, &bytes, 8, &error), FTH_INVALID);
+    close_gpu(&gpu);
+}
+
+static void a_huge_buffer_takes_what_is_touched(void **state)
+{
+    (void)state;
+    struct gpu gpu;
+    open_gpu(&gpu, L2_64K "\"memory\": {\"latency_cycles\": 500, \"size_bytes\": 150109880320}", "",
+             "");
+    uint64_t stride = (uint64_t)32 << 20, bytes = (uint64_t)100 << 30;
+    uint64_t start = allocate(&gpu, bytes);
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(gpu.ops->fill(gpu.machine, start, 0, bytes, &error), FTH_OK);
+    write_chain(&gpu, start, bytes / stride, stride);
+    ASSERT_NEAR(
+        cycles_per_hop(&gpu,
+                       (struct walk){.kernel = "cg", .start = start, .warm = 3200, .hops = 3200}),
+        500);
+    gpu.ops->free(gpu.machine, start);
+    close_gpu(&gpu);
+}
+
+static void faults_end_the_machine(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *cause;
+    } rows[] = {
+        {"again: bra again;", "it hangs"},
+        {"ld.global.u64 %rd3, [%rd1+4096]; st.global.u64 [%rd2], %rd3;", "read of 8 bytes at 0x"},
+        {"trap;", "trap"}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct gpu gpu;
+        open_gpu(&gpu, "", "", "");
+        fth_sim_set_limit(gpu.machine, 100000);
+        char text[1024];
+        snprintf(text, sizeof text,
+                 HEAD ".visible .entry k(.param .u64 a, .param .u64 out)\n{\n"
+                      ".reg .b64 %%rd<8>;\nld.param.u64 %%rd1, [a]; ld.param.u64 %%rd2, [out];\n"
+                      "%s\nret;\n}\n",
+                 rows[i].body);
+        struct fth_machine_module *module;
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(gpu.ops->load(gpu.machine, "k", text, strlen(text), &module, &error),
+                         FTH_OK);
+        const uint64_t arguments[] = {gpu.out, gpu.out};
+        const struct fth_machine_launch launch = {.module = module,
+                                                  .kernel = "k",
+                                                  .blocks = 4,
+                                                  .threads = 64,
+                                                  .arguments = arguments,
+                                                  .argument_bytes = sizeof arguments};
+        assert_int_equal(gpu.ops->launch(gpu.machine, &launch, &error), FTH_INVALID);
+        assert_contains(error.cause, rows[i].cause);
+        error = NO_ERROR;
+        assert_int_equal(gpu.ops->wait(gpu.machine, 1, &error), FTH_INVALID);
+        assert_contains(error.cause, rows[i].cause);
+        close_gpu(&gpu);
+    }
+}
+
+/* ---- whole GPUs ---- */
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* The fastest of several launches over all SMs, of which one does something. */
+static double launch_seconds(const char *device, uint64_t blocks)
+{
+    struct gpu gpu;
+    open_gpu(&gpu, L1_16K "\"instruction_l0\": {}, \"instruction_l1\": {}, " L2_64K MEMORY, device,
+             "");
+    uint64_t start = make_chain(&gpu, 64, 128);
+    double best = 1e9;
+    for (int i = 0; i < 20; i++) {
+        double begin = seconds();
+        launch_walk(&gpu, (struct walk){.kernel = "ca",
+                                        .start = start,
+                                        .warm = 64,
+                                        .hops = 10000,
+                                        .sm = 3,
+                                        .blocks = (uint32_t)blocks});
+        double taken = seconds() - begin;
+        best = taken < best ? taken : best;
+    }
+    close_gpu(&gpu);
+    return best;
+}
+
+static void a_large_gpu_is_as_fast_as_a_small_one(void **state)
+{
+    (void)state;
+    double small = launch_seconds("\"sms\": 4", 4), large = launch_seconds("\"sms\": 132", 132);
+    if (large > 2 * small + 1e-3)
+        fail_msg("%g s with 132 SMs, %g s with 4", large, small);
+}
+
+static void every_description_makes_a_gpu(void **state)
+{
+    (void)state;
+    struct fth_catalogue *catalogue = NULL;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_catalogue_open(&catalogue, &error), FTH_OK);
+    for (size_t i = 0; i < fth_catalogue_count(catalogue); i++) {
+        const char *name = fth_catalogue_name(catalogue, i);
+        struct fth_gpu *description = NULL, *told = NULL;
+        struct gpu gpu;
+        if (fth_catalogue_read(catalogue, name, NULL, &description, &error) != FTH_OK ||
+            fth_sim_machine_create(description, &gpu.ops, &gpu.machine, &error) != FTH_OK) {
+            fail_msg("%s: %s", name, error.cause);
+            return;
+        }
+        load_chases(&gpu);
+        uint64_t start = make_chain(&gpu, 16, 128), bank = constant_bank(&gpu);
+        write_chain(&gpu, bank, 16, 64);
+        static const char *const kernels[] = {"ca", "cg", "nc", "constant"};
+        for (size_t k = 0; k < FTH_COUNT(kernels); k++) {
+            double cycles = cycles_per_hop(&gpu, (struct walk){.kernel = kernels[k],
+                                                               .start = k == 3 ? bank : start,
+                                                               .warm = 64,
+                                                               .hops = 160,
+                                                               .sm = 1});
+            if (cycles < 8 || cycles > 1000)
+                fail_msg("%s: %g cycles a hop of %s", name, cycles, kernels[k]);
+        }
+        struct fth_machine_facts facts;
+        gpu.ops->facts(gpu.machine, &facts);
+        assert_int_equal(facts.sms, fth_gpu_number(description, "device", "sms", 0));
+        assert_int_equal(fth_gpu_create(&told, &error), FTH_OK);
+        assert_int_equal(gpu.ops->describe(gpu.machine, told, &error), FTH_OK);
+        assert_int_equal(fth_gpu_validate(told, &error), FTH_OK);
+        assert_string_equal(fth_gpu_text(told, "device", "backend"), "simulated");
+        assert_null(fth_gpu_attribute(told, "l2", "latency_cycles"));
+        assert_null(fth_gpu_attribute(told, "l1", "size_bytes"));
+        fth_gpu_destroy(told);
+        fth_gpu_destroy(description);
+        close_gpu(&gpu);
+    }
+    fth_catalogue_close(catalogue);
+}
+
+static void odd_descriptions_make_a_gpu_too(void **state)
+{
+    (void)state;
+    static const char everything[] =
+        "\"l1\": {}, \"texture\": {}, \"readonly\": {}, \"constant_l1\": {}, \"constant_l15\": {}, "
+        "\"instruction_l0\": {}, \"instruction_l1\": {}, \"instruction_l15\": {}, \"shared\": {}, "
+        "\"l2\": {}, \"tlb_l1\": {}, \"tlb_l2\": {}, \"tlb_l3\": {}, \"memory\": {}";
+    const char *const rows[] = {
+        "",
+        everything,
+        "\"l1\": {\"size_bytes\": 9600, \"line_bytes\": 96, \"sector_bytes\": 48}",
+        "\"l1\": {\"size_bytes\": 1, \"per_sm\": 100}, \"l2\": {\"size_bytes\": 12345}",
+        "\"l1\": {\"size_bytes\": 8192, \"line_bytes\": 4096, \"sector_bytes\": 1}",
+        "\"l1\": {\"policy\": \"weighted\", \"way_weights\": [1, 2, 3]}",
+        "\"l1\": {\"index\": \"bits:[1,2]\", \"scope\": \"gpu\"}",
+        "\"l1\": {\"set_ways\": [3, 5], \"sets\": 2}, \"constant_l1\": {\"scope\": \"gpc\"}",
+        "\"l2\": {\"partitions\": 3, \"home_mask\": 0, \"size_bytes\": 30000}",
+        "\"l2\": {\"line_bytes\": 32, \"fill_bytes\": 4096}",
+        "\"tlb_l1\": {\"page_bytes\": 3000000, \"reach_bytes\": 6000000, \"scope\": \"sm\"}",
+        "\"tlb_l1\": {\"sets\": 3, \"ways\": 5, \"index\": \"xor\", \"policy\": \"random\"}",
+        "\"shared\": {\"banks\": 5000, \"bank_bytes\": 3, \"carveout_bytes\": [0]}",
+        "\"memory\": {\"latency_cycles\": 0.001, \"read_bytes_per_s\": 1}",
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct gpu gpu;
+        open_gpu(&gpu, rows[i], "\"sms\": 20", "");
+        uint64_t start = make_chain(&gpu, 16, 128), bank = constant_bank(&gpu);
+        write_chain(&gpu, bank, 16, 64);
+        static const char *const kernels[] = {"ca", "cg", "nc", "atomic", "constant"};
+        for (size_t k = 0; k < FTH_COUNT(kernels); k++)
+            launch_walk(&gpu, (struct walk){.kernel = kernels[k],
+                                            .start = k == 4 ? bank : start,
+                                            .warm = 32,
+                                            .hops = 32,
+                                            .sm = 17,
+                                            .warp = 3,
+                                            .carveout_percent = (int)i * 10,
+                                            .shared_bytes = 1000});
+        close_gpu(&gpu);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(noise_repeats_with_its_seed),
+        cmocka_unit_test(many_warps_reach_the_bandwidth_and_no_more),
+        cmocka_unit_test(memory_ends_somewhere),
+        cmocka_unit_test(a_huge_buffer_takes_what_is_touched),
+        cmocka_unit_test(faults_end_the_machine),
+        cmocka_unit_test(a_large_gpu_is_as_fast_as_a_small_one),
+        cmocka_unit_test(every_description_makes_a_gpu),
+        cmocka_unit_test(odd_descriptions_make_a_gpu_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* device/sim/: what else an SM of a simulated GPU does: shared memory and its banks, the clock,
+ * code and constants, local memory. */
+#include "simulated.h"
+
+/* ---- shared memory, the clock ---- */
+
+/* Lane i reads shared memory at i * stride modulo 32 KiB, again and again. */
+static const char banks[] =
+    HEAD ".extern .shared .align 16 .b8 dynamic[];\n"
+         ".visible .entry banks(.param .u64 stride, .param .u64 hops, .param .u64 out)\n{\n"
+         "  .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<16>;\n"
+         "  ld.param.u64 %rd1, [stride]; ld.param.u64 %rd2, [hops]; ld.param.u64 %rd3, [out];\n"
+         "  mov.u32 %r1, %tid.x; cvt.u32.u64 %r2, %rd1; mul.lo.u32 %r3, %r1, %r2;\n"
+         "  mov.u32 %r4, dynamic; add.u32 %r3, %r3, %r4; mov.u64 %rd4, %clock64;\n"
+         "again: ld.shared.u32 %r5, [%r3]; add.u32 %r3, %r3, %r5; sub.u64 %rd2, %rd2, 1;\n"
+         "  setp.ne.u64 %p1, %rd2, 0; @%p1 bra again;\n"
+         "  add.u32 %r6, %r3, 0; mov.u64 %rd5, %clock64; sub.u64 %rd5, %rd5, %rd4;\n"
+         "  setp.ne.u32 %p2, %r1, 0; @%p2 exit; st.global.u64 [%rd3], %rd5; ret;\n}\n";
+
+static void banks_conflict(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shared;
+        uint64_t stride;
+        double cycles;
+    } rows[] = {
+        {"\"banks\": 32, \"bank_bytes\": 4", 4, 24.5},
+        {"\"banks\": 32, \"bank_bytes\": 4", 0, 24.5},
+        {"\"banks\": 32, \"bank_bytes\": 4", 8, 26.75},
+        {"\"banks\": 32, \"bank_bytes\": 4", 128, 94.25},
+        {"\"banks\": 32, \"bank_bytes\": 8", 8, 24.5},
+        {"\"banks\": 16, \"bank_bytes\": 4", 4, 26.75},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char elements[300];
+        snprintf(elements, sizeof elements,
+                 "\"shared\": {\"latency_cycles\": 24.5, \"conflict_cycles\": 2.25, %s}",
+                 rows[i].shared);
+        struct gpu gpu;
+        open_gpu(&gpu, elements, "", "");
+        struct fth_machine_module *module;
+        struct fth_error error = NO_ERROR;
+        if (gpu.ops->load(gpu.machine, "banks", banks, strlen(banks), &module, &error) != FTH_OK)
+            fail_msg("%s\n%s", error.cause, error.excerpt);
+        uint64_t cycles[2];
+        for (uint64_t k = 0; k < 2; k++) {
+            const uint64_t arguments[] = {rows[i].stride, 100 + 100 * k, gpu.out};
+            const struct fth_machine_launch launch = {.module = module,
+                                                      .kernel = "banks",
+                                                      .blocks = 1,
+                                                      .threads = 32,
+                                                      .shared_bytes = 32768,
+                                                      .carveout_percent = -1,
+                                                      .arguments = arguments,
+                                                      .argument_bytes = sizeof arguments};
+            if (gpu.ops->launch(gpu.machine, &launch, &error) != FTH_OK)
+                fail_msg("%s", error.cause);
+            assert_int_equal(gpu.ops->download(gpu.machine, &cycles[k], gpu.out, 8, &error),
+                             FTH_OK);
+        }
+        ASSERT_NEAR((double)(cycles[1] - cycles[0]) / 100, rows[i].cycles + LOOP_END);
+        close_gpu(&gpu);
+    }
+}
+
+static void run_alone(struct gpu *gpu, const char *body, uint64_t argument, uint64_t *values,
+                      size_t count)
+{
+    char text[2048];
+    snprintf(text, sizeof text,
+             HEAD ".visible .entry k(.param .u64 a, .param .u64 out)\n{\n"
+                  ".reg .pred %%p<8>; .reg .b32 %%r<8>; .reg .b64 %%rd<32>;\n"
+                  "ld.param.u64 %%rd1, [a]; ld.param.u64 %%rd2, [out];\n%s\nret;\n}\n",
+             body);
+    struct fth_machine_module *module;
+    struct fth_error error = NO_ERROR;
+    if (gpu->ops->load(gpu->machine, "k", text, strlen(text), &module, &error) != FTH_OK)
+        fail_msg("%s\n%s", error.cause, error.excerpt);
+    const uint64_t arguments[] = {argument, gpu->out};
+    const struct fth_machine_launch launch = {.module = module,
+                                              .kernel = "k",
+                                              .blocks = 1,
+                                              .threads = 1,
+                                              .carveout_percent = -1,
+                                              .arguments = arguments,
+                                              .argument_bytes = sizeof arguments};
+    if (gpu->ops->launch(gpu->machine, &launch, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    assert_int_equal(
+        gpu->ops->download(gpu->machine, values, gpu->out, count * sizeof *values, &error), FTH_OK);
+    gpu->ops->unload(gpu->machine, module);
+}
+
+static void the_clock_waits_for_what_is_used_before_it(void **state)
+{
+    (void)state;
+    struct gpu gpu;
+    open_gpu(&gpu, "\"l2\": {\"latency_cycles\": 200}, \"memory\": {\"latency_cycles\": 500}",
+             "\"clock_mhz\": 2000", "");
+    uint64_t data = allocate(&gpu, 4096), v[8];
+    run_alone(&gpu,
+              "add.u64 %rd1, %rd1, 0; add.u64 %rd3, %rd1, 0; mov.u64 %rd3, %clock64;\n"
+              "ld.global.u64 %rd4, [%rd1];\n" /* in flight */
+              "mov.u64 %rd5, %clock64;\n"
+              "add.u64 %rd6, %rd4, 1;\n" /* waits */
+              "mov.u64 %rd7, %clock64;\n"
+              "ld.global.u64 %rd8, [%rd1+512]; setp.eq.u64 %p1, %rd8, 0;\n"
+              "@%p1 bra there;\nthere: mov.u64 %rd9, %clock64;\n" /* the guard waits */
+              "ld.global.u64 %rd10, [%rd1+1024]; fence.acq_rel.gpu;\n"
+              "mov.u64 %rd11, %clock64; mov.u64 %rd12, %globaltimer;\n"
+              "st.global.u64 [%rd2], %rd3; st.global.u64 [%rd2+8], %rd5;\n"
+              "st.global.u64 [%rd2+16], %rd7; st.global.u64 [%rd2+24], %rd9;\n"
+              "st.global.u64 [%rd2+32], %rd11; st.global.u64 [%rd2+40], %rd12;",
+              data, v, 6);
+    assert_int_equal(v[1] - v[0], 2);
+    assert_int_equal(v[2] - v[0], 1 + 500 + 1);
+    assert_int_equal(v[3] - v[2], 1 + 500 + 4 + 1);
+    assert_int_equal(v[4] - v[3], 1 + 500 + 1);
+    assert_int_equal(v[5], (v[4] + 1) / 2); /* at 2 GHz */
+    close_gpu(&gpu);
+}
+
+static void code_that_does_not_fit_is_slower(void **state)
+{
+    (void)state;
+    struct gpu gpu;
+    open_gpu(&gpu,
+             "\"instruction_l0\": {\"size_bytes\": 1024, \"line_bytes\": 128, "
+             "\"cycles_per_instruction\": 1.5}, \"instruction_l1\": {\"size_bytes\": 4096, "
+             "\"cycles_per_instruction\": 3}",
+             "", "");
+    static const struct {
+        unsigned count;
+        double cycles;
+    } rows[] = {{40, 1.5}, {200, 3}, {1000, 7.5}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_buffer text = {0};
+        fth_buffer_text(&text, HEAD ".visible .entry k(.param .u64 out)\n{\n.reg .pred %p<8>;"
+                                    ".reg .b32 %r<8>; .reg .b64 %rd<8>;\n"
+                                    "ld.param.u64 %rd2, [out]; mov.u32 %r1, 4;\n"
+                                    "again: mov.u64 %rd3, %clock64;\n");
+        for (unsigned k = 0; k < rows[i].count; k++)
+            fth_buffer_text(&text, "mov.u32 %r2, 5;\n");
+        fth_buffer_text(&text, "mov.u64 %rd4, %clock64; sub.u64 %rd5, %rd4, %rd3;\n"
+                               "sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra again;\n"
+                               "st.global.u64 [%rd2], %rd5; ret;\n}\n");
+        struct fth_machine_module *module;
+        struct fth_error error = NO_ERROR;
+        if (gpu.ops->load(gpu.machine, "k", text.data, text.size, &module, &error) != FTH_OK)
+            fail_msg("%s", error.cause);
+        const struct fth_machine_launch launch = {.module = module,
+                                                  .kernel = "k",
+                                                  .blocks = 1,
+                                                  .threads = 32,
+                                                  .carveout_percent = -1,
+                                                  .arguments = &gpu.out,
+                                                  .argument_bytes = 8};
+        assert_int_equal(gpu.ops->launch(gpu.machine, &launch, &error), FTH_OK);
+        uint64_t cycles;
+        assert_int_equal(gpu.ops->download(gpu.machine, &cycles, gpu.out, 8, &error), FTH_OK);
+        /* While the loop's branch waits for its predicate, fetch gets ahead by two results. */
+        double expected = (rows[i].count + 1) * rows[i].cycles;
+        if ((double)cycles > 1.02 * expected || (double)cycles < 0.98 * expected - 8)
+            fail_msg("%u instructions: %g cycles each", rows[i].count,
+                     (double)cycles / (rows[i].count + 1));
+        gpu.ops->unload(gpu.machine, module);
+        fth_buffer_fini(&text);
+    }
+    close_gpu(&gpu);
+}
+
+static void local_memory_is_kept_where_l1_keeps_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *caches;
+        double cycles;
+    } rows[] = {{"\"local\"", 30}, {"\"global\"", 200}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char elements[300];
+        snprintf(elements, sizeof elements,
+                 "\"l1\": {\"latency_cycles\": 30, \"caches\": [%s]}, "
+                 "\"l2\": {\"latency_cycles\": 200}",
+                 rows[i].caches);
+        struct gpu gpu;
+        open_gpu(&gpu, elements, "", "");
+        uint64_t cycles;
+        run_alone(&gpu,
+                  ".local .align 8 .u64 own; mov.u64 %rd3, own; st.local.u64 [%rd3], %rd3;\n"
+                  "ld.local.u64 %rd3, [%rd3]; add.u64 %rd4, %rd3, 0; mov.u64 %rd4, %clock64;\n"
+                  "ld.local.u64 %rd3, [%rd3]; add.u64 %rd5, %rd3, 0; mov.u64 %rd5, %clock64;\n"
+                  "sub.u64 %rd5, %rd5, %rd4; st.global.u64 [%rd2], %rd5;",
+                  0, &cycles, 1);
+        /* Two words of a lane lie in two lines, so there are two requests, a cycle apart. */
+        assert_int_equal(cycles, (uint64_t)rows[i].cycles + 1 + 2);
+        close_gpu(&gpu);
+    }
+}
+
+/* Straight-line code of 6 KiB drives constants out of an array that they share. */
+static void code_and_constants_share_an_array(void **state)
+{
+    (void)state;
+    for (int shared = 0; shared < 2; shared++) {
+        struct gpu gpu;
+        open_gpu(&gpu,
+                 shared ? "\"constant_l15\": {\"size_bytes\": 4096, \"line_bytes\": 64, "
+                          "\"latency_cycles\": 100, \"shared_with\": [\"instruction_l15\"]}, "
+                          "\"instruction_l15\": {\"shared_with\": [\"constant_l15\"]}, "
+                          "\"l2\": {\"latency_cycles\": 300}"
+                        : "\"constant_l15\": {\"size_bytes\": 4096, \"line_bytes\": 64, "
+                          "\"latency_cycles\": 100}, \"instruction_l15\": {}, "
+                          "\"l2\": {\"latency_cycles\": 300}",
+                 "", "");
+        struct fth_buffer text = {0};
+        fth_buffer_text(&text, HEAD ".const .u64 value;\n.visible .entry k(.param .u64 out)\n{\n"
+                                    ".reg .b32 %r<8>; .reg .b64 %rd<8>;\n"
+                                    "ld.param.u64 %rd2, [out]; ld.const.u64 %rd3, [value];\n");
+        for (unsigned k = 0; k < 384; k++)
+            fth_buffer_text(&text, "mov.u32 %r2, 5;\n");
+        fth_buffer_text(&text, "add.u64 %rd4, %rd3, 0; mov.u64 %rd4, %clock64;\n"
+                               "ld.const.u64 %rd3, [value]; add.u64 %rd5, %rd3, 0;\n"
+                               "mov.u64 %rd5, %clock64; sub.u64 %rd5, %rd5, %rd4;\n"
+                               "st.global.u64 [%rd2], %rd5; ret;\n}\n");
+        struct fth_machine_module *module;
+        struct fth_error error = NO_ERROR;
+        if (gpu.ops->load(gpu.machine, "k", text.data, text.size, &module, &error) != FTH_OK)
+            fail_msg("%s", error.cause);
+        const struct fth_machine_launch launch = {.module = module,
+                                                  .kernel = "k",
+                                                  .blocks = 1,
+                                                  .threads = 1,
+                                                  .carveout_percent = -1,
+                                                  .arguments = &gpu.out,
+                                                  .argument_bytes = 8};
+        assert_int_equal(gpu.ops->launch(gpu.machine, &launch, &error), FTH_OK);
+        uint64_t cycles;
+        assert_int_equal(gpu.ops->download(gpu.machine, &cycles, gpu.out, 8, &error), FTH_OK);
+        assert_in_range(cycles, shared ? 301 : 101, shared ? 320 : 120);
+        fth_buffer_fini(&text);
+        close_gpu(&gpu);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(banks_conflict),
+        cmocka_unit_test(the_clock_waits_for_what_is_used_before_it),
+        cmocka_unit_test(code_that_does_not_fit_is_slower),
+        cmocka_unit_test(local_memory_is_kept_where_l1_keeps_it),
+        cmocka_unit_test(code_and_constants_share_an_array),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
