@@ -7,14 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    REPEATS = 10,
-    MORE_REPEATS = 50,
-    SEARCH_REPEATS = 3,
-    VECTOR = 16,
-    MOST_THREADS = 1024,
-    L2_SIZES = 4
-};
+enum { REPEATS = 10, MORE_REPEATS = 50, SEARCH_REPEATS = 3, MOST_THREADS = 1024, L2_SIZES = 4 };
 /* Arrays: the smallest; those on which shapes are tried, where there is room; and the part of
  * memory that three of them may fill. */
 static const uint64_t least_bytes = 1 << 20, search_bytes = UINT64_C(1) << 30;
@@ -37,22 +30,6 @@ static const struct kernel {
     {"read", FTH_SWEEP_READ, false},      {"write", FTH_SWEEP_WRITE, false},
 };
 enum { KERNELS = FTH_COUNT(kernels), DRIVER = KERNELS };
-
-/* A launch: blocks an SM, or 0 where there is one for what each takes at a time. Hinted: L2 is
- * asked to keep what is read and not what is written. On an H200 the first gives a copy 6 %, the
- * second 1 or 2. */
-static const struct shape {
-    uint32_t blocks_per_sm, threads, unroll;
-    bool hinted;
-} shapes[] = {
-    {2, 1024, 4, false}, {4, 512, 4, false}, {8, 256, 4, false},  {1, 1024, 8, false},
-    {2, 1024, 8, false}, {4, 512, 2, false}, {0, 1024, 4, false}, {0, 512, 4, false},
-    {0, 256, 4, false},  {0, 256, 8, false}, {0, 128, 1, false},  {0, 256, 1, false},
-    {0, 512, 1, false},  {0, 256, 2, false}, {0, 1024, 2, false}, {2, 1024, 4, true},
-    {1, 1024, 8, true},  {2, 1024, 8, true}, {0, 128, 1, true},   {0, 256, 1, true},
-    {0, 512, 1, true},   {0, 256, 2, true},  {0, 512, 2, true},   {0, 1024, 2, true},
-    {0, 256, 4, true},   {0, 512, 4, true},  {0, 1024, 4, true},  {0, 512, 8, true},
-};
 
 static const struct fth_column columns[] = {
     {"kernel", "Kernel", FTH_COLUMN_TEXT},
@@ -100,7 +77,7 @@ struct work {
     double limit; /* bytes a second; NAN: not known */
     uint64_t l2_bytes, sizes[MOST_SIZES];
     size_t size_count;
-    struct shape best[KERNELS];
+    struct fth_stream_shape best[KERNELS];
     bool missing[KERNELS], interrupted;
     struct point points[MOST_SIZES][KERNELS + 1];
     struct point threads[11][KERNELS];
@@ -114,14 +91,6 @@ static double rounded(double value, double parts)
     return round(value * parts) / parts;
 }
 
-static uint32_t blocks_of(const struct work *work, const struct shape *shape, uint64_t bytes)
-{
-    const uint64_t tile = (uint64_t)shape->threads * shape->unroll * VECTOR;
-    const uint64_t tiles = tile && bytes > tile ? bytes / tile : 1;
-    const uint64_t most = shape->blocks_per_sm * (uint64_t)work->run->prober.sms;
-    return (uint32_t)(most && most < tiles ? most : tiles);
-}
-
 /* The bytes that the kernel counts for: each array once. */
 static struct point make_point(const struct fth_durations *durations, uint64_t bytes,
                                unsigned arrays)
@@ -131,38 +100,43 @@ static struct point make_point(const struct fth_durations *durations, uint64_t b
                           moved / durations->worst_ns, 0};
 }
 
+static double most_threads(const struct work *work)
+{
+    return fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", MOST_THREADS);
+}
+
 static bool is_cold(const struct work *work)
 {
     return work->run->quick;
 }
 
 /* The first that the GPU can run; of a simulated one the next, which has less to simulate. */
-static const struct shape *usual_shape(const struct work *work)
+static const struct fth_stream_shape *usual_shape(const struct work *work)
 {
-    const double most = fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", 1024);
-    size_t i = work->run->quick;
-    while (i + 1 < FTH_COUNT(shapes) && shapes[i].threads > most)
+    size_t count, usual, i = work->run->quick;
+    const struct fth_stream_shape *shapes = fth_sweep_shapes(&count, &usual);
+    while (i + 1 < count && shapes[i].threads > most_threads(work))
         i++;
     return &shapes[i];
 }
 
-static enum fth_status measure(const struct work *work, const struct kernel *kernel,
-                               const struct shape *shape, uint64_t bytes, uint32_t repeats,
-                               struct point *point, struct fth_error *error)
+static struct fth_request make_request(const struct work *work, const struct kernel *kernel,
+                                       const struct fth_stream_shape *shape, uint64_t bytes,
+                                       uint32_t repeats)
 {
-    struct fth_request request = fth_request_make(-1);
-    struct fth_durations durations;
-    request.family = FTH_FAMILY_SWEEP;
+    struct fth_request request =
+        fth_sweep_request(&work->run->prober, kernel->kind, kernel->wide, bytes, shape);
     request.cold = is_cold(work);
-    request.sweep = (struct fth_sweep){.kind = kernel->kind,
-                                       .wide = kernel->wide,
-                                       .hinted = shape->hinted,
-                                       .bytes = bytes,
-                                       .blocks = blocks_of(work, shape, bytes),
-                                       .threads = shape->threads,
-                                       .vector_bytes = VECTOR,
-                                       .unroll = shape->unroll,
-                                       .repeats = work->run->quick ? 1 : repeats};
+    request.sweep.repeats = work->run->quick ? 1 : repeats;
+    return request;
+}
+
+static enum fth_status measure(const struct work *work, const struct kernel *kernel,
+                               const struct fth_stream_shape *shape, uint64_t bytes,
+                               uint32_t repeats, struct point *point, struct fth_error *error)
+{
+    const struct fth_request request = make_request(work, kernel, shape, bytes, repeats);
+    struct fth_durations durations;
     *point = (struct point){bytes, NAN, NAN, NAN, 0};
     enum fth_status status = fth_probe_durations(&work->run->prober, &request, &durations, error);
     if (status == FTH_OK)
@@ -252,8 +226,9 @@ static enum fth_status fit(struct work *work, struct fth_error *error)
 
 /* ---- shapes ---- */
 
-static enum fth_status try_shape(struct work *work, size_t kernel, const struct shape *shape,
-                                 double *best, struct fth_error *error)
+static enum fth_status try_shape(struct work *work, size_t kernel,
+                                 const struct fth_stream_shape *shape, double *best,
+                                 struct fth_error *error)
 {
     struct point point;
     enum fth_status status =
@@ -272,14 +247,15 @@ static enum fth_status try_shape(struct work *work, size_t kernel, const struct 
 static enum fth_status find_shape(struct work *work, size_t kernel, struct fth_error *error)
 {
     double best = NAN;
-    const double most = fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", 1024);
     const bool two = fth_sweep_arrays(kernels[kernel].kind) == 3;
+    size_t count, usual;
+    const struct fth_stream_shape *shapes = fth_sweep_shapes(&count, &usual);
     enum fth_status status = FTH_OK;
     work->best[kernel] = *usual_shape(work);
     if (work->run->quick)
         return FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(shapes) && status == FTH_OK; i++)
-        if (shapes[i].threads <= most && !(two && shapes[i].unroll > 4))
+    for (size_t i = 0; i < count && status == FTH_OK; i++)
+        if (shapes[i].threads <= most_threads(work) && !(two && shapes[i].unroll > 4))
             status = try_shape(work, kernel, &shapes[i], &best, error);
     work->missing[kernel] = isnan(best);
     return excuse(work, kernel, status, error);
@@ -289,14 +265,14 @@ static enum fth_status find_shape(struct work *work, size_t kernel, struct fth_e
 static enum fth_status try_threads(struct work *work, size_t kernel, struct fth_error *error)
 {
     const struct fth_gpu *gpu = work->run->gpu;
-    const double most = fth_gpu_number(gpu, "device", "max_threads_per_block", 1024);
     const double per_sm = fth_gpu_number(gpu, "device", "max_threads_per_sm", 1024);
     const double blocks = fth_gpu_number(gpu, "device", "max_blocks_per_sm", 16);
     enum fth_status status = FTH_OK;
     for (uint32_t i = 0; i < FTH_COUNT(work->threads) && status == FTH_OK; i++) {
         const uint32_t threads = 1u << i;
-        struct shape shape = {(uint32_t)fmax(fmin(blocks, per_sm / threads), 1), threads, 4, false};
-        if (threads > most || (work->run->quick && kernel != 0))
+        const struct fth_stream_shape shape = {(uint32_t)fmax(fmin(blocks, per_sm / threads), 1),
+                                               threads, 16, 4, false};
+        if (threads > most_threads(work) || (work->run->quick && kernel != 0))
             continue;
         uint64_t bytes = search_size(work);
         if (work->run->quick && threads < 32)
@@ -312,7 +288,7 @@ static enum fth_status try_threads(struct work *work, size_t kernel, struct fth_
 static enum fth_status note_kernel(struct work *work, size_t kernel, struct fth_error *error)
 {
     const unsigned arrays = fth_sweep_arrays(kernels[kernel].kind);
-    const struct shape *shape = &work->best[kernel];
+    const struct fth_stream_shape *shape = &work->best[kernel];
     const struct point *best = NULL;
     for (size_t i = 0; i < work->size_count; i++) {
         const struct point *point = &work->points[i][kernel];

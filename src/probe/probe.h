@@ -682,8 +682,12 @@ enum fth_bandwidth_target {
 const char *fth_bandwidth_element(enum fth_bandwidth_target target);
 const char *fth_bandwidth_attribute(enum fth_bandwidth_target target);
 
+/* A launch of a stream or sweep: so many blocks an SM or, where that is 0, one for each piece of
+ * the arrays; so many vectors of each array that a thread has under way; whether L2 is told to keep
+ * what is read rather than what is written. */
 struct fth_stream_shape {
-    uint32_t blocks_per_sm, threads, vector_bytes;
+    uint32_t blocks_per_sm, threads, vector_bytes, unroll;
+    bool hinted;
 };
 
 struct fth_bandwidth {
@@ -899,8 +903,15 @@ FTH_MUST_USE enum fth_status fth_probe_overflow(const struct fth_prober *prober,
 
 /* ---- sweep.c ---- */
 
-/* Times of a sweep or a transfer, all of one request. FTH_INCONCLUSIVE where what it leaves is not
- * what it should. */
+/* The launches of sweeps that are worth a try; the first `usual` of them where there is little
+ * time. */
+const struct fth_stream_shape *fth_sweep_shapes(size_t *count, size_t *usual);
+/* Such a sweep, once over arrays of so many bytes, not cold. */
+struct fth_request fth_sweep_request(const struct fth_prober *prober, enum fth_sweep_kind kind,
+                                     bool wide, uint64_t bytes,
+                                     const struct fth_stream_shape *shape);
+
+/* Times of a sweep or a transfer. FTH_INCONCLUSIVE where what it leaves is not what it should. */
 struct fth_durations {
     double best_ns, median_ns, worst_ns;
     size_t count;
@@ -910,5 +921,10 @@ FTH_MUST_USE enum fth_status fth_probe_durations(const struct fth_prober *prober
                                                  const struct fth_request *request,
                                                  struct fth_durations *durations,
                                                  struct fth_error *error);
+/* The same of several that are to be compared: by turns, so many rounds of all of them. */
+FTH_MUST_USE enum fth_status fth_probe_in_turns(const struct fth_prober *prober,
+                                                const struct fth_request *requests, size_t count,
+                                                size_t rounds, struct fth_durations *durations,
+                                                struct fth_error *error);
 
 #endif
