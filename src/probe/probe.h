@@ -741,12 +741,15 @@ FTH_MUST_USE enum fth_status fth_probe_banks(const struct fth_prober *prober,
 /* ---- fingerprint.c ---- */
 
 /* What a place in the row of features means; with another meaning comes another version. */
-enum { FTH_FEATURES_VERSION = 1, FTH_FEATURE_NAME_BYTES = 32 };
+enum { FTH_FEATURES_VERSION = 2, FTH_FEATURE_NAME_BYTES = 32 };
 const char *fth_feature_name(size_t index, char name[FTH_FEATURE_NAME_BYTES]);
 /* How many a device has: GPUs with different numbers of SMs differ in it. */
 size_t fth_feature_count(const struct fth_prober *prober);
 /* What a feature counts, of so many, when two GPUs are compared. */
 double fth_feature_weight(size_t index, size_t count);
+/* What an older run has of the features of the present version, NAN where it has none: how many
+ * these are and, where `out` is not NULL, which. 0: it has no place there. */
+size_t fth_features_upgrade(unsigned version, const double *features, size_t count, double *out);
 /* One row of features, NAN where the device cannot answer. `run` is the number of the run, 0, 1, …:
  * each measures in other memory. */
 FTH_MUST_USE enum fth_status fth_probe_fingerprint(const struct fth_prober *prober,
