@@ -20,6 +20,8 @@ struct fth_bench_run {
     const struct fth_gpu *gpu; /* what the driver tells, and what benches described before */
     struct fth_gpu *described; /* the same, to be added to (describe.c) */
     struct fth_bench *bench;
+    double memory_limit; /* bytes a second that memory's clock and bus allow; NAN: not known */
+    uint64_t l2_bytes;
     bool quick;      /* a simulated GPU, where every operation is simulated one by one */
     double from, to; /* of the progress */
 };
@@ -27,6 +29,11 @@ struct fth_bench_run {
 /* Tells how far the bench is, from 0 to 1, and whether it is to go on. */
 FTH_MUST_USE enum fth_status fth_bench_progress(const struct fth_bench_run *run, const char *what,
                                                 double part, struct fth_error *error);
+
+/* Whether so many bytes a second can come from memory: clocks are known to 2 %. Above that there is
+ * a fault somewhere, which the error tells. */
+FTH_MUST_USE enum fth_status fth_bench_check_rate(const struct fth_bench_run *run,
+                                                  double bytes_per_s, struct fth_error *error);
 
 /* ---- results ---- */
 

@@ -7,7 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { REPEATS = 10, MORE_REPEATS = 50, SEARCH_REPEATS = 3, MOST_THREADS = 1024, L2_SIZES = 4 };
+enum {
+    REPEATS = 10,
+    MORE_REPEATS = 50,
+    SEARCH_REPEATS = 3,
+    TURNS = 5, /* of the copy and the driver's */
+    MOST_THREADS = 1024,
+    L2_SIZES = 4
+};
 /* Arrays: the smallest; those on which shapes are tried, where there is room; and the part of
  * memory that three of them may fill. */
 static const uint64_t least_bytes = 1 << 20, search_bytes = UINT64_C(1) << 30;
@@ -15,8 +22,6 @@ static const double memory_part = 0.9;
 /* Of a simulated GPU: as much as memory moves in that time, some twenty latencies. */
 static const double quick_s = 10e-6;
 static const uint64_t least_quick_bytes = 4 << 20, most_quick_bytes = UINT64_C(32) << 20;
-/* What is measured may be above what is possible by so much: clocks are known that well. */
-static const double tolerance = 1.02;
 
 static const struct kernel {
     const char *title;
@@ -29,7 +34,7 @@ static const struct kernel {
     {"ADD fp64", FTH_SWEEP_ADD, true},    {"TRIAD fp64", FTH_SWEEP_TRIAD, true},
     {"read", FTH_SWEEP_READ, false},      {"write", FTH_SWEEP_WRITE, false},
 };
-enum { KERNELS = FTH_COUNT(kernels), DRIVER = KERNELS };
+enum { COPY, KERNELS = FTH_COUNT(kernels), DRIVER = KERNELS };
 
 static const struct fth_column columns[] = {
     {"kernel", "Kernel", FTH_COLUMN_TEXT},
@@ -74,8 +79,7 @@ enum { MOST_SIZES = 40 };
 
 struct work {
     const struct fth_bench_run *run;
-    double limit; /* bytes a second; NAN: not known */
-    uint64_t l2_bytes, sizes[MOST_SIZES];
+    uint64_t sizes[MOST_SIZES];
     size_t size_count;
     struct fth_stream_shape best[KERNELS];
     bool missing[KERNELS], interrupted;
@@ -110,12 +114,17 @@ static bool is_cold(const struct work *work)
     return work->run->quick;
 }
 
-/* The first that the GPU can run; of a simulated one the next, which has less to simulate. */
+/* The first that every GPU of this kind can run; of a simulated one with few threads, which has
+ * less to simulate. */
 static const struct fth_stream_shape *usual_shape(const struct work *work)
 {
-    size_t count, usual, i = work->run->quick;
+    enum { FEW_THREADS = 512 };
+    const bool quick = work->run->quick;
+    const double most = quick ? fmin(FEW_THREADS, most_threads(work)) : most_threads(work);
+    size_t count, usual, i = 0;
     const struct fth_stream_shape *shapes = fth_sweep_shapes(&count, &usual);
-    while (i + 1 < count && shapes[i].threads > most_threads(work))
+    while (i + 1 < count && (shapes[i].threads > most || shapes[i].hinted ||
+                             (quick && shapes[i].blocks_per_sm == 0)))
         i++;
     return &shapes[i];
 }
@@ -147,13 +156,7 @@ static enum fth_status measure(const struct work *work, const struct kernel *ker
 
 static bool past_l2(const struct work *work, uint64_t bytes, unsigned arrays)
 {
-    return work->run->quick || bytes * arrays >= L2_SIZES * work->l2_bytes;
-}
-
-/* Above what memory can do there is a fault somewhere. */
-static bool is_possible(const struct work *work, const struct point *point, unsigned arrays)
-{
-    return !(past_l2(work, point->bytes, arrays) && point->best > work->limit * tolerance);
+    return work->run->quick || bytes * arrays >= L2_SIZES * work->run->l2_bytes;
 }
 
 /* What cannot be measured is missing, with its reason, and all is well; the rest stays. */
@@ -189,7 +192,8 @@ static void find_sizes(struct work *work)
     double most = fth_gpu_number(gpu, "memory", "size_bytes", 1 << 30) * memory_part / 3;
     uint64_t from = least_bytes;
     if (work->run->quick) {
-        const double moved = isnan(work->limit) ? 0 : work->limit * quick_s / 2;
+        const double moved =
+            isnan(work->run->memory_limit) ? 0 : work->run->memory_limit * quick_s / 2;
         most = fmin(most, fmin((double)most_quick_bytes, fmax(moved, (double)least_quick_bytes)));
         from = power_below(fmax(most, (double)least_bytes));
     }
@@ -304,17 +308,16 @@ static enum fth_status note_kernel(struct work *work, size_t kernel, struct fth_
                                           : "memory has no room for arrays of four times L2");
         return fth_bench_missing(work->run->bench, reason, error);
     }
-    if (!is_possible(work, best, arrays)) {
-        snprintf(reason, sizeof reason, "%s: %.4g GB/s were measured, and clock and bus allow %.4g",
-                 kernels[kernel].title, best->best / 1e9, work->limit / 1e9);
-        return fth_bench_missing(work->run->bench, reason, error);
-    }
+    struct fth_error fault = FTH_NO_ERROR;
+    const enum fth_status possible = fth_bench_check_rate(work->run, best->best, &fault);
+    if (possible != FTH_OK)
+        return fth_bench_failure(work->run->bench, kernels[kernel].title, possible, &fault);
     const struct fth_cell cells[] = {
         {.text = kernels[kernel].title, .number = NAN},
         {.number = rounded(best->best / 1e9, 10)},
         {.number = rounded(best->median / 1e9, 10)},
         {.number = rounded(100 * (best->best - best->worst) / best->best, 100)},
-        {.number = rounded(100 * best->best / work->limit, 100)},
+        {.number = rounded(100 * best->best / work->run->memory_limit, 100)},
         {.number = (double)best->bytes / (1 << 20)},
         {.number = best->blocks},
         {.number = shape->threads},
@@ -333,9 +336,10 @@ static enum fth_status note_kernels(struct work *work, struct fth_error *error)
                       columns, FTH_COUNT(columns), error);
     for (size_t i = 0; i < KERNELS && status == FTH_OK; i++)
         status = note_kernel(work, i, error);
-    if (status == FTH_OK && !isnan(work->limit))
-        status = fth_bench_figure(bench, "theoretical_gb_per_s", rounded(work->limit / 1e9, 10),
-                                  "GB/s", "memory clock x 2 x bus", error);
+    if (status == FTH_OK && !isnan(work->run->memory_limit))
+        status = fth_bench_figure(bench, "theoretical_gb_per_s",
+                                  rounded(work->run->memory_limit / 1e9, 10), "GB/s",
+                                  "memory clock x 2 x bus", error);
     char note[200];
     snprintf(note, sizeof note,
              "simulated: arrays of %.4g MiB that are in no cache at the begin, of one shape; "
@@ -401,7 +405,7 @@ static enum fth_status note_driver(struct work *work, struct fth_error *error)
         driver_columns, FTH_COUNT(driver_columns), error);
     double largest = NAN;
     for (size_t i = 0; i < work->size_count && status == FTH_OK; i++) {
-        const struct point *copy = &work->points[i][0], *driver = &work->points[i][DRIVER];
+        const struct point *copy = &work->points[i][COPY], *driver = &work->points[i][DRIVER];
         const double ratio = copy->best / driver->best;
         const struct fth_cell cells[] = {
             {.number = (double)work->sizes[i] / (1 << 20)},
@@ -427,18 +431,60 @@ static enum fth_status note_driver(struct work *work, struct fth_error *error)
 
 /* ---- all of it ---- */
 
-static enum fth_status measure_driver(struct work *work, size_t size, struct fth_error *error)
+static struct fth_request driver_request(const struct work *work, uint64_t bytes, uint32_t repeats)
 {
     struct fth_request request = fth_request_make(-1);
-    struct fth_durations durations;
-    const uint64_t bytes = work->sizes[size];
     request.family = FTH_FAMILY_TRANSFER;
     request.transfer = (struct fth_transfer){
-        .kind = FTH_TRANSFER_WITHIN, .repeats = repeats_of(work, bytes), .bytes = bytes};
+        .kind = FTH_TRANSFER_WITHIN, .repeats = work->run->quick ? 1 : repeats, .bytes = bytes};
+    return request;
+}
+
+static enum fth_status measure_driver(struct work *work, size_t size, struct fth_error *error)
+{
+    const uint64_t bytes = work->sizes[size];
+    const struct fth_request request = driver_request(work, bytes, repeats_of(work, bytes));
+    struct fth_durations durations;
     enum fth_status status = fth_probe_durations(&work->run->prober, &request, &durations, error);
     if (status == FTH_OK)
         work->points[size][DRIVER] = make_point(&durations, bytes, 2);
     return excuse(work, DRIVER, status, error);
+}
+
+static enum fth_status measure_kernel(struct work *work, size_t kernel, size_t size,
+                                      struct fth_error *error)
+{
+    if (work->missing[kernel])
+        return FTH_OK;
+    const uint64_t bytes = work->sizes[size];
+    enum fth_status status = measure(work, &kernels[kernel], &work->best[kernel], bytes,
+                                     repeats_of(work, bytes), &work->points[size][kernel], error);
+    return excuse(work, kernel, status, error);
+}
+
+/* The copy and the driver's by turns, so that what changes meanwhile changes for both. */
+static enum fth_status measure_copies(struct work *work, size_t size, struct fth_error *error)
+{
+    const uint64_t bytes = work->sizes[size];
+    const size_t turns = work->run->quick ? 1 : TURNS;
+    const uint32_t repeats = (uint32_t)(repeats_of(work, bytes) / turns);
+    const struct fth_request requests[] = {
+        driver_request(work, bytes, repeats),
+        make_request(work, &kernels[COPY], &work->best[COPY], bytes, repeats)};
+    struct fth_durations durations[2];
+    enum fth_status status = work->missing[COPY] ? FTH_UNSUPPORTED
+                                                 : fth_probe_in_turns(&work->run->prober, requests,
+                                                                      2, turns, durations, error);
+    if (status == FTH_OK) {
+        work->points[size][DRIVER] = make_point(&durations[0], bytes, 2);
+        work->points[size][COPY] = make_point(&durations[1], bytes, 2);
+        work->points[size][COPY].blocks = requests[1].sweep.blocks;
+        return FTH_OK;
+    }
+    /* One of them cannot be had: each for itself. */
+    *error = FTH_NO_ERROR;
+    status = measure_driver(work, size, error);
+    return status == FTH_OK ? measure_kernel(work, COPY, size, error) : status;
 }
 
 /* Every kernel of a size, the largest sizes first. */
@@ -450,14 +496,9 @@ static enum fth_status measure_sizes(struct work *work, struct fth_error *error)
         status = fth_bench_progress(work->run, "STREAM, by size",
                                     1 - 0.5 * (double)left / (double)work->size_count, error);
         if (status == FTH_OK)
-            status = measure_driver(work, size, error);
-        for (size_t i = 0; i < KERNELS && status == FTH_OK; i++) {
-            if (work->missing[i])
-                continue;
-            status = measure(work, &kernels[i], &work->best[i], work->sizes[size],
-                             repeats_of(work, work->sizes[size]), &work->points[size][i], error);
-            status = excuse(work, i, status, error);
-        }
+            status = measure_copies(work, size, error);
+        for (size_t i = COPY + 1; i < KERNELS && status == FTH_OK; i++)
+            status = measure_kernel(work, i, size, error);
     }
     return status;
 }
@@ -530,8 +571,6 @@ enum fth_status fth_bench_stream(const struct fth_bench_run *run, struct fth_err
     if (!work)
         return fth_fail(error, FTH_NO_MEMORY, "bench", "stream", "out of memory");
     work->run = run;
-    work->limit = fth_memory_limit(run->gpu);
-    work->l2_bytes = (uint64_t)fth_gpu_number(run->gpu, "l2", "size_bytes", 128 << 20);
     enum fth_status status = measure_all(work, error);
     free(work);
     return status;

@@ -18,7 +18,8 @@
 enum {
     PAIRS = 5, /* of a short and a long stream, at a time: an odd number, for the median */
     MOST_PAIRS = 3 * PAIRS,
-    LONGER = 8, /* times as long as the short one */
+    MEMORY_PAIRS = 3, /* of sweeps, before each of which memory is written: more if need be */
+    LONGER = 8,       /* times as long as the short one */
     GROWTH = 4,
     MOST_ROUNDS = 5,
     TRIES = 2, /* of each shape, with streams as long as they must be */
@@ -26,11 +27,9 @@ enum {
 };
 
 /* Results that agree: the middle half of the times is so narrow, and the difference between short
- * and long is so many ticks of the timer, which can be off by a tick at both ends. What passes
- * through memory is timed from without: by the driver's events, which tell half a microsecond (CUDA
- * Driver API, cuEventElapsedTime). */
+ * and long is so many ticks of the timer, which can be off by a tick at both ends. */
 static const double steady = 0.006, thoroughly_steady = 0.001;
-static const double least_ticks = 5000, least_event_ns = 500 * 500;
+static const double least_ticks = 5000;
 /* A result is no good at all where times differ by more than this. */
 static const double unsteady = 0.1;
 /* Another shape is better only where it is by so much. */
@@ -135,8 +134,8 @@ struct search {
     uint64_t most_bytes;     /* for each SM: no longer stream is asked for */
     struct fth_stream_shape shapes[MOST_SHAPES];
     size_t shape_count;
-    double least_ns; /* that the difference between short and long must be, for the timer */
-    size_t samples;  /* streams so far */
+    uint64_t tick_ns; /* of the timer */
+    size_t samples;   /* streams so far */
     /* Times of short and of long streams, in ascending order. */
     double shorter[MOST_PAIRS], longer[MOST_PAIRS];
     size_t pairs;
@@ -233,7 +232,7 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         ns[i] = answers.items[i].cycles[0];
         if (!in_memory(search))
-            search->least_ns = least_ticks * answers.items[i].cycles[2];
+            search->tick_ns = answers.items[i].cycles[2];
         else if (answers.items[i].cycles[1] > 0)
             status = fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", "memory",
                               "what was moved did not arrive");
@@ -247,7 +246,7 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
 /* ---- what is decided ---- */
 
 /* The shape that moves most in a time: `bytes_per_ns`. */
-static enum fth_status find_shape(struct search *search, size_t tries,
+static enum fth_status find_shape(struct search *search, size_t tries, uint64_t sm_bytes,
                                   struct fth_bandwidth *bandwidth, double *bytes_per_ns,
                                   struct fth_error *error)
 {
@@ -255,7 +254,7 @@ static enum fth_status find_shape(struct search *search, size_t tries,
     double ns[MOST_SHAPES * TRIES] = {0};
     const size_t count = search->shape_count;
     for (size_t i = 0; i < count * tries; i++)
-        requests[i] = make_request(search, &search->shapes[i % count], search->sm_bytes);
+        requests[i] = make_request(search, &search->shapes[i % count], sm_bytes);
     enum fth_status status = ask(search, requests, count * tries, ns, bandwidth, error);
     *bytes_per_ns = 0;
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
@@ -277,7 +276,7 @@ static bool lengthen(struct search *search, const struct fth_bandwidth *bandwidt
                      double bytes_per_ns)
 {
     const struct fth_request request = make_request(search, &bandwidth->shape, search->sm_bytes);
-    const double short_bytes = bytes_per_ns * search->least_ns / (LONGER - 1);
+    const double short_bytes = bytes_per_ns * least_ticks * (double)search->tick_ns / (LONGER - 1);
     const double factor = ceil(short_bytes / moved_bytes(search, &request));
     const double most = floor((double)search->most_bytes / LONGER / (double)search->sm_bytes);
     if (!(fmin(factor, most) > 1))
@@ -305,19 +304,20 @@ static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *ba
     /* The first one brings the instructions, and finds the caches as another shape left them. */
     struct fth_request requests[1 + 2 * PAIRS];
     double ns[1 + 2 * PAIRS];
+    const size_t pairs = in_memory(search) ? MEMORY_PAIRS : PAIRS;
     requests[0] = make_request(search, &bandwidth->shape, search->sm_bytes);
-    for (size_t i = 1; i < FTH_COUNT(requests); i++) {
+    for (size_t i = 1; i < 1 + 2 * pairs; i++) {
         requests[i] = requests[0];
         if (i % 2 == 0 && in_memory(search))
             requests[i] = make_request(search, &bandwidth->shape, LONGER * search->sm_bytes);
         else if (i % 2 == 0)
             requests[i].stream.passes *= LONGER;
     }
-    enum fth_status status = ask(search, requests, FTH_COUNT(requests), ns, bandwidth, error);
+    enum fth_status status = ask(search, requests, 1 + 2 * pairs, ns, bandwidth, error);
     if (status != FTH_OK)
         return status;
     *more_bytes = moved_bytes(search, &requests[2]) - moved_bytes(search, &requests[1]);
-    for (size_t i = 0; i < PAIRS; i++, search->pairs++) {
+    for (size_t i = 0; i < pairs; i++, search->pairs++) {
         search->shorter[search->pairs] = ns[1 + 2 * i];
         search->longer[search->pairs] = ns[2 + 2 * i];
     }
@@ -332,12 +332,15 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
                                double *spread, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    const size_t most = search->thorough ? MOST_PAIRS : PAIRS;
+    const size_t most = search->thorough    ? MOST_PAIRS
+                        : in_memory(search) ? 3 * MEMORY_PAIRS
+                                            : PAIRS;
+    const double enough = in_memory(search) && !search->thorough ? steady : 0;
     search->pairs = 0;
     *spread = NAN;
     bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = NAN;
     /* Where equal streams take equally long, more of them tell nothing. */
-    while (status == FTH_OK && search->pairs < most && !(*spread == 0)) {
+    while (status == FTH_OK && search->pairs < most && !(*spread <= enough)) {
         double more_bytes = 0;
         status = ask_pairs(search, bandwidth, &more_bytes, error);
         if (status != FTH_OK)
@@ -355,7 +358,7 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
             (scatter(search->longer, search->pairs) + scatter(search->shorter, search->pairs)) /
             median;
         /* Half of the ticks will do: how long streams will be was a guess. */
-        if (median < search->least_ns / 2)
+        if (median < least_ticks / 2 * (double)search->tick_ns)
             *spread = fmax(*spread, 2 * steady);
     }
     return status;
@@ -437,15 +440,33 @@ static void find_room(struct search *search)
     search->room_bytes = (uint64_t)room;
     if (!in_memory(search))
         return;
-    const char *backend = fth_gpu_text(known, "device", "backend");
-    const bool simulated = backend && strcmp(backend, "simulated") == 0; /* its timer is exact */
-    search->least_ns = simulated ? least_ticks : least_event_ns;
     double bytes = fth_gpu_number(known, "memory", "size_bytes", least_memory_bytes) / 8;
     bytes = fmin(bytes, (double)most_cold_bytes);
     search->most_bytes = (uint64_t)bytes / search->sms;
-    /* Writes of a copy begin a latency after its reads, and end later: a longer ramp-up. */
-    if (targets[search->target].kind == FTH_STREAM_COPY)
-        search->sm_bytes *= 2;
+}
+
+/* What passes through memory is timed from without. By the same timer: on an H200 both go on by 32
+ * ns. */
+static enum fth_status find_tick(struct search *search, struct fth_error *error)
+{
+    enum { THREADS = 32, VECTOR = 16 };
+    struct fth_answers answers = {0};
+    struct fth_request request = fth_request_make(-1);
+    request.family = FTH_FAMILY_STREAM;
+    request.stream = (struct fth_stream){.kind = FTH_STREAM_READ,
+                                         .path = FTH_PATH_CG,
+                                         .bytes = (uint64_t)THREADS * VECTOR * FTH_STREAM_UNROLL,
+                                         .shared_by_all = true,
+                                         .sms = 1,
+                                         .blocks_per_sm = 1,
+                                         .threads = THREADS,
+                                         .vector_bytes = VECTOR,
+                                         .passes = 1};
+    enum fth_status status = fth_ask(search->prober, &request, 1, &answers, error);
+    if (status == FTH_OK)
+        search->tick_ns = answers.items[0].cycles[2];
+    fth_answers_fini(&answers);
+    return status;
 }
 
 /* Whether L2 can be told what to keep. */
@@ -465,13 +486,15 @@ static void find_sweeps(struct search *search)
     const struct fth_stream_shape *list = fth_sweep_shapes(&all, &usual);
     const bool hints = has_hints(search);
     for (size_t i = 0; i < (search->thorough ? all : usual); i++) {
-        const struct fth_stream_shape *shape = &list[i];
+        struct fth_stream_shape shape = list[i];
         /* Where there is little time, either with hints or without. */
         const bool again = i > 0 && hints && !search->thorough && list[i - 1].hinted &&
-                           !shape->hinted && list[i - 1].threads == shape->threads;
-        if (!again && (hints || !shape->hinted) &&
-            (uint64_t)shape->threads * shape->blocks_per_sm <= search->threads_per_sm)
-            search->shapes[search->shape_count++] = *shape;
+                           !shape.hinted && list[i - 1].threads == shape.threads;
+        if (again || (shape.hinted && !hints) || shape.threads > search->threads_per_sm)
+            continue;
+        if (shape.blocks_per_sm * shape.threads > search->threads_per_sm)
+            shape.blocks_per_sm = (uint32_t)(search->threads_per_sm / shape.threads);
+        search->shapes[search->shape_count++] = shape;
     }
 }
 
@@ -519,9 +542,17 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
                         "%llu bytes are too few for a stream",
                         (unsigned long long)search.room_bytes);
     double spread = NAN, bytes_per_ns = 0;
-    enum fth_status status = find_shape(&search, 1, bandwidth, &bytes_per_ns, error);
-    if (status == FTH_OK && lengthen(&search, bandwidth, bytes_per_ns))
-        status = find_shape(&search, TRIES, bandwidth, &bytes_per_ns, error);
+    enum fth_status status = in_memory(&search) ? find_tick(&search, error) : FTH_OK;
+    if (status == FTH_OK)
+        status = find_shape(&search, 1, search.sm_bytes, bandwidth, &bytes_per_ns, error);
+    const bool longer = status == FTH_OK && lengthen(&search, bandwidth, bytes_per_ns);
+    /* From memory which shape is best shows in long ones only: short ones are decided by how soon
+     * blocks begin. */
+    if (status == FTH_OK && (longer || in_memory(&search)))
+        status =
+            in_memory(&search)
+                ? find_shape(&search, 1, LONGER * search.sm_bytes, bandwidth, &bytes_per_ns, error)
+                : find_shape(&search, TRIES, search.sm_bytes, bandwidth, &bytes_per_ns, error);
     struct fth_bandwidth last = *bandwidth;
     for (int round = 0; round < MOST_ROUNDS && status == FTH_OK; round++) {
         double last_spread = NAN;
