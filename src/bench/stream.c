@@ -11,9 +11,8 @@ enum {
     REPEATS = 10,
     MORE_REPEATS = 50,
     SEARCH_REPEATS = 3,
-    TURNS = 5, /* of the copy and the driver's */
-    MOST_THREADS = 1024,
-    L2_SIZES = 4
+    TURN_REPEATS = 2, /* of the copy, then of the driver's, and again */
+    MOST_THREADS = 1024
 };
 /* Arrays: the smallest; those on which shapes are tried, where there is room; and the part of
  * memory that three of them may fill. */
@@ -23,100 +22,39 @@ static const double memory_part = 0.9;
 static const double quick_s = 10e-6;
 static const uint64_t least_quick_bytes = 4 << 20, most_quick_bytes = UINT64_C(32) << 20;
 
-static const struct kernel {
-    const char *title;
-    enum fth_sweep_kind kind;
-    bool wide;
-} kernels[] = {
+const struct fth_stream_kernel fth_stream_kernels[FTH_STREAM_KERNELS] = {
     {"COPY fp32", FTH_SWEEP_COPY, false}, {"MUL fp32", FTH_SWEEP_MUL, false},
     {"ADD fp32", FTH_SWEEP_ADD, false},   {"TRIAD fp32", FTH_SWEEP_TRIAD, false},
     {"COPY fp64", FTH_SWEEP_COPY, true},  {"MUL fp64", FTH_SWEEP_MUL, true},
     {"ADD fp64", FTH_SWEEP_ADD, true},    {"TRIAD fp64", FTH_SWEEP_TRIAD, true},
     {"read", FTH_SWEEP_READ, false},      {"write", FTH_SWEEP_WRITE, false},
 };
-enum { COPY, KERNELS = FTH_COUNT(kernels), DRIVER = KERNELS };
-
-static const struct fth_column columns[] = {
-    {"kernel", "Kernel", FTH_COLUMN_TEXT},
-    {"best_gb_per_s", "Best GB/s", FTH_COLUMN_NUMBER},
-    {"median_gb_per_s", "Median", FTH_COLUMN_NUMBER},
-    {"spread_percent", "Spread %", FTH_COLUMN_NUMBER},
-    {"of_theory_percent", "of theory %", FTH_COLUMN_NUMBER},
-    {"array_mib", "MiB", FTH_COLUMN_NUMBER},
-    {"blocks", "Blocks", FTH_COLUMN_NUMBER},
-    {"threads", "Threads", FTH_COLUMN_NUMBER},
-    {"unroll", "Unroll", FTH_COLUMN_NUMBER},
-    {"hinted", "Hints", FTH_COLUMN_TEXT},
-    {"repeats", "Repeats", FTH_COLUMN_NUMBER},
-};
-static const struct fth_column size_columns[] = {
-    {"array_mib", "MiB", FTH_COLUMN_NUMBER},
-    {"kernel", "kernel", FTH_COLUMN_TEXT},
-    {"best_gb_per_s", "Best GB/s", FTH_COLUMN_NUMBER},
-    {"median_gb_per_s", "Median", FTH_COLUMN_NUMBER},
-    {"spread_percent", "Spread %", FTH_COLUMN_NUMBER},
-};
-static const struct fth_column thread_columns[] = {
-    {"threads", "Threads", FTH_COLUMN_NUMBER},
-    {"kernel", "kernel", FTH_COLUMN_TEXT},
-    {"best_gb_per_s", "Best GB/s", FTH_COLUMN_NUMBER},
-    {"blocks", "Blocks", FTH_COLUMN_NUMBER},
-};
-static const struct fth_column driver_columns[] = {
-    {"array_mib", "MiB", FTH_COLUMN_NUMBER},
-    {"copy_gb_per_s", "COPY GB/s", FTH_COLUMN_NUMBER},
-    {"driver_gb_per_s", "Driver GB/s", FTH_COLUMN_NUMBER},
-    {"ratio_percent", "COPY of driver %", FTH_COLUMN_NUMBER},
-};
-
-/* One size of one kernel. */
-struct point {
-    uint64_t bytes;
-    double best, median, worst; /* bytes a second; NAN: not measured */
-    uint32_t blocks;
-};
-enum { MOST_SIZES = 40 };
-
-struct work {
-    const struct fth_bench_run *run;
-    uint64_t sizes[MOST_SIZES];
-    size_t size_count;
-    struct fth_stream_shape best[KERNELS];
-    bool missing[KERNELS], interrupted;
-    struct point points[MOST_SIZES][KERNELS + 1];
-    struct point threads[11][KERNELS];
-    char reasons[KERNELS + 1][sizeof((struct fth_error *)0)->cause]; /* why something is missing */
-};
+enum { COPY, KERNELS = FTH_STREAM_KERNELS, DRIVER = FTH_STREAM_DRIVER };
 
 /* ---- one measurement ---- */
 
-static double rounded(double value, double parts)
-{
-    return round(value * parts) / parts;
-}
-
 /* The bytes that the kernel counts for: each array once. */
-static struct point make_point(const struct fth_durations *durations, uint64_t bytes,
-                               unsigned arrays)
+static struct fth_stream_point make_point(const struct fth_durations *durations, uint64_t bytes,
+                                          unsigned arrays)
 {
     const double moved = (double)bytes * arrays * 1e9;
-    return (struct point){bytes, moved / durations->best_ns, moved / durations->median_ns,
-                          moved / durations->worst_ns, 0};
+    return (struct fth_stream_point){bytes, moved / durations->best_ns,
+                                     moved / durations->median_ns, moved / durations->worst_ns, 0};
 }
 
-static double most_threads(const struct work *work)
+static double most_threads(const struct fth_stream_work *work)
 {
     return fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", MOST_THREADS);
 }
 
-static bool is_cold(const struct work *work)
+static bool is_cold(const struct fth_stream_work *work)
 {
     return work->run->quick;
 }
 
 /* The first that every GPU of this kind can run; of a simulated one with few threads, which has
  * less to simulate. */
-static const struct fth_stream_shape *usual_shape(const struct work *work)
+static const struct fth_stream_shape *usual_shape(const struct fth_stream_work *work)
 {
     enum { FEW_THREADS = 512 };
     const bool quick = work->run->quick;
@@ -129,7 +67,8 @@ static const struct fth_stream_shape *usual_shape(const struct work *work)
     return &shapes[i];
 }
 
-static struct fth_request make_request(const struct work *work, const struct kernel *kernel,
+static struct fth_request make_request(const struct fth_stream_work *work,
+                                       const struct fth_stream_kernel *kernel,
                                        const struct fth_stream_shape *shape, uint64_t bytes,
                                        uint32_t repeats)
 {
@@ -140,13 +79,15 @@ static struct fth_request make_request(const struct work *work, const struct ker
     return request;
 }
 
-static enum fth_status measure(const struct work *work, const struct kernel *kernel,
+static enum fth_status measure(const struct fth_stream_work *work,
+                               const struct fth_stream_kernel *kernel,
                                const struct fth_stream_shape *shape, uint64_t bytes,
-                               uint32_t repeats, struct point *point, struct fth_error *error)
+                               uint32_t repeats, struct fth_stream_point *point,
+                               struct fth_error *error)
 {
     const struct fth_request request = make_request(work, kernel, shape, bytes, repeats);
     struct fth_durations durations;
-    *point = (struct point){bytes, NAN, NAN, NAN, 0};
+    *point = (struct fth_stream_point){bytes, NAN, NAN, NAN, 0};
     enum fth_status status = fth_probe_durations(&work->run->prober, &request, &durations, error);
     if (status == FTH_OK)
         *point = make_point(&durations, bytes, fth_sweep_arrays(kernel->kind));
@@ -154,13 +95,8 @@ static enum fth_status measure(const struct work *work, const struct kernel *ker
     return status;
 }
 
-static bool past_l2(const struct work *work, uint64_t bytes, unsigned arrays)
-{
-    return work->run->quick || bytes * arrays >= L2_SIZES * work->run->l2_bytes;
-}
-
 /* What cannot be measured is missing, with its reason, and all is well; the rest stays. */
-static enum fth_status excuse(struct work *work, size_t kernel, enum fth_status status,
+static enum fth_status excuse(struct fth_stream_work *work, size_t kernel, enum fth_status status,
                               struct fth_error *error)
 {
     if (status != FTH_UNSUPPORTED && status != FTH_UNAVAILABLE && status != FTH_INCONCLUSIVE)
@@ -173,9 +109,9 @@ static enum fth_status excuse(struct work *work, size_t kernel, enum fth_status 
 /* ---- sizes ---- */
 
 /* What takes little time is repeated more often. */
-static uint32_t repeats_of(const struct work *work, uint64_t bytes)
+uint32_t fth_stream_repeats(const struct fth_bench_run *run, uint64_t bytes)
 {
-    return work->run->quick ? 1 : bytes < search_bytes ? MORE_REPEATS : REPEATS;
+    return run->quick ? 1 : bytes < search_bytes ? MORE_REPEATS : REPEATS;
 }
 
 static uint64_t power_below(double value)
@@ -186,7 +122,7 @@ static uint64_t power_below(double value)
     return power;
 }
 
-static void find_sizes(struct work *work)
+static void find_sizes(struct fth_stream_work *work)
 {
     const struct fth_gpu *gpu = work->run->gpu;
     double most = fth_gpu_number(gpu, "memory", "size_bytes", 1 << 30) * memory_part / 3;
@@ -198,13 +134,13 @@ static void find_sizes(struct work *work)
         from = power_below(fmax(most, (double)least_bytes));
     }
     for (uint64_t bytes = from;
-         (double)bytes <= fmax(most, (double)least_bytes) && work->size_count < MOST_SIZES;
+         (double)bytes <= fmax(most, (double)least_bytes) && work->size_count < FTH_STREAM_SIZES;
          bytes *= 2)
         work->sizes[work->size_count++] = bytes;
 }
 
 /* The size on which shapes are tried. */
-static uint64_t search_size(const struct work *work)
+static uint64_t search_size(const struct fth_stream_work *work)
 {
     const uint64_t most = work->sizes[work->size_count - 1];
     return most < search_bytes ? most : search_bytes;
@@ -212,12 +148,12 @@ static uint64_t search_size(const struct work *work)
 
 /* The largest arrays that there is room for; the rest of the sizes goes. Memory is then there for
  * all that comes. */
-static enum fth_status fit(struct work *work, struct fth_error *error)
+static enum fth_status fit(struct fth_stream_work *work, struct fth_error *error)
 {
-    static const struct kernel largest = {"TRIAD fp32", FTH_SWEEP_TRIAD, false};
+    static const struct fth_stream_kernel largest = {"TRIAD fp32", FTH_SWEEP_TRIAD, false};
     enum fth_status status = FTH_OK;
     while (work->size_count) {
-        struct point point;
+        struct fth_stream_point point;
         status = measure(work, &largest, usual_shape(work), work->sizes[work->size_count - 1], 1,
                          &point, error);
         if (status != FTH_INCONCLUSIVE || work->size_count == 1)
@@ -230,13 +166,13 @@ static enum fth_status fit(struct work *work, struct fth_error *error)
 
 /* ---- shapes ---- */
 
-static enum fth_status try_shape(struct work *work, size_t kernel,
+static enum fth_status try_shape(struct fth_stream_work *work, size_t kernel,
                                  const struct fth_stream_shape *shape, double *best,
                                  struct fth_error *error)
 {
-    struct point point;
-    enum fth_status status =
-        measure(work, &kernels[kernel], shape, search_size(work), SEARCH_REPEATS, &point, error);
+    struct fth_stream_point point;
+    enum fth_status status = measure(work, &fth_stream_kernels[kernel], shape, search_size(work),
+                                     SEARCH_REPEATS, &point, error);
     if (status == FTH_UNSUPPORTED && shape->hinted) { /* an older GPU */
         *error = FTH_NO_ERROR;
         return FTH_OK;
@@ -248,10 +184,11 @@ static enum fth_status try_shape(struct work *work, size_t kernel,
     return status;
 }
 
-static enum fth_status find_shape(struct work *work, size_t kernel, struct fth_error *error)
+static enum fth_status find_shape(struct fth_stream_work *work, size_t kernel,
+                                  struct fth_error *error)
 {
     double best = NAN;
-    const bool two = fth_sweep_arrays(kernels[kernel].kind) == 3;
+    const bool two = fth_sweep_arrays(fth_stream_kernels[kernel].kind) == 3;
     size_t count, usual;
     const struct fth_stream_shape *shapes = fth_sweep_shapes(&count, &usual);
     enum fth_status status = FTH_OK;
@@ -266,7 +203,8 @@ static enum fth_status find_shape(struct work *work, size_t kernel, struct fth_e
 }
 
 /* From one thread a block on, as many blocks as an SM holds. */
-static enum fth_status try_threads(struct work *work, size_t kernel, struct fth_error *error)
+static enum fth_status try_threads(struct fth_stream_work *work, size_t kernel,
+                                   struct fth_error *error)
 {
     const struct fth_gpu *gpu = work->run->gpu;
     const double per_sm = fth_gpu_number(gpu, "device", "max_threads_per_sm", 1024);
@@ -281,157 +219,16 @@ static enum fth_status try_threads(struct work *work, size_t kernel, struct fth_
         uint64_t bytes = search_size(work);
         if (work->run->quick && threads < 32)
             bytes = least_bytes;
-        status = measure(work, &kernels[kernel], &shape, bytes, SEARCH_REPEATS,
+        status = measure(work, &fth_stream_kernels[kernel], &shape, bytes, SEARCH_REPEATS,
                          &work->threads[i][kernel], error);
     }
     return excuse(work, kernel, status, error);
 }
 
-/* ---- the tables ---- */
-
-static enum fth_status note_kernel(struct work *work, size_t kernel, struct fth_error *error)
-{
-    const unsigned arrays = fth_sweep_arrays(kernels[kernel].kind);
-    const struct fth_stream_shape *shape = &work->best[kernel];
-    const struct point *best = NULL;
-    for (size_t i = 0; i < work->size_count; i++) {
-        const struct point *point = &work->points[i][kernel];
-        if (past_l2(work, point->bytes, arrays) && !isnan(point->best) &&
-            (!best || point->best > best->best))
-            best = point;
-    }
-    char reason[sizeof work->reasons[0] + 100];
-    if (!best || work->missing[kernel]) {
-        snprintf(reason, sizeof reason, "%s: %s", kernels[kernel].title,
-                 work->reasons[kernel][0] ? work->reasons[kernel]
-                 : work->interrupted      ? "interrupted"
-                                          : "memory has no room for arrays of four times L2");
-        return fth_bench_missing(work->run->bench, reason, error);
-    }
-    struct fth_error fault = FTH_NO_ERROR;
-    const enum fth_status possible = fth_bench_check_rate(work->run, best->best, &fault);
-    if (possible != FTH_OK)
-        return fth_bench_failure(work->run->bench, kernels[kernel].title, possible, &fault);
-    const struct fth_cell cells[] = {
-        {.text = kernels[kernel].title, .number = NAN},
-        {.number = rounded(best->best / 1e9, 10)},
-        {.number = rounded(best->median / 1e9, 10)},
-        {.number = rounded(100 * (best->best - best->worst) / best->best, 100)},
-        {.number = rounded(100 * best->best / work->run->memory_limit, 100)},
-        {.number = (double)best->bytes / (1 << 20)},
-        {.number = best->blocks},
-        {.number = shape->threads},
-        {.number = shape->unroll},
-        {.text = shape->hinted ? "yes" : "no", .number = NAN},
-        {.number = repeats_of(work, best->bytes)},
-    };
-    return fth_bench_row(work->run->bench, cells, error);
-}
-
-static enum fth_status note_kernels(struct work *work, struct fth_error *error)
-{
-    struct fth_bench *bench = work->run->bench;
-    enum fth_status status =
-        fth_bench_add(bench, "stream", "STREAM: bytes that kernels read and write in a second",
-                      columns, FTH_COUNT(columns), error);
-    for (size_t i = 0; i < KERNELS && status == FTH_OK; i++)
-        status = note_kernel(work, i, error);
-    if (status == FTH_OK && !isnan(work->run->memory_limit))
-        status = fth_bench_figure(bench, "theoretical_gb_per_s",
-                                  rounded(work->run->memory_limit / 1e9, 10), "GB/s",
-                                  "memory clock x 2 x bus", error);
-    char note[200];
-    snprintf(note, sizeof note,
-             "simulated: arrays of %.4g MiB that are in no cache at the begin, of one shape; "
-             "--thorough has all sizes",
-             (double)work->sizes[0] / (1 << 20));
-    return status == FTH_OK && work->run->quick ? fth_bench_missing(bench, note, error) : status;
-}
-
-static enum fth_status note_sizes(struct work *work, struct fth_error *error)
-{
-    struct fth_bench *bench = work->run->bench;
-    enum fth_status status =
-        fth_bench_add(bench, "stream.sizes", "STREAM: GB/s by the size of an array (MiB)",
-                      size_columns, FTH_COUNT(size_columns), error);
-    if (status == FTH_OK)
-        fth_bench_grid(bench, 0, 1, 2);
-    for (size_t i = 0; i < work->size_count; i++)
-        for (size_t kernel = 0; kernel < KERNELS && status == FTH_OK; kernel++) {
-            const struct point *point = &work->points[i][kernel];
-            const struct fth_cell cells[] = {
-                {.number = (double)point->bytes / (1 << 20)},
-                {.text = kernels[kernel].title, .number = (double)kernel},
-                {.number = rounded(point->best / 1e9, 10)},
-                {.number = rounded(point->median / 1e9, 10)},
-                {.number = rounded(100 * (point->best - point->worst) / point->best, 100)},
-            };
-            if (!isnan(point->best))
-                status = fth_bench_row(bench, cells, error);
-        }
-    return status;
-}
-
-static enum fth_status note_threads(struct work *work, struct fth_error *error)
-{
-    struct fth_bench *bench = work->run->bench;
-    enum fth_status status = fth_bench_add(bench, "stream.threads",
-                                           "STREAM: GB/s by threads of a block, with as many "
-                                           "blocks as an SM holds",
-                                           thread_columns, FTH_COUNT(thread_columns), error);
-    if (status == FTH_OK)
-        fth_bench_grid(bench, 0, 1, 2);
-    for (size_t i = 0; i < FTH_COUNT(work->threads); i++)
-        for (size_t kernel = 0; kernel < KERNELS && status == FTH_OK; kernel++) {
-            const struct point *point = &work->threads[i][kernel];
-            const struct fth_cell cells[] = {
-                {.number = (double)(1u << i)},
-                {.text = kernels[kernel].title, .number = (double)kernel},
-                {.number = rounded(point->best / 1e9, 10)},
-                {.number = point->blocks},
-            };
-            if (!isnan(point->best))
-                status = fth_bench_row(bench, cells, error);
-        }
-    return status;
-}
-
-/* The copy against the driver's of the same size, measured in turns with it. */
-static enum fth_status note_driver(struct work *work, struct fth_error *error)
-{
-    struct fth_bench *bench = work->run->bench;
-    enum fth_status status = fth_bench_add(
-        bench, "stream.driver", "STREAM: COPY fp32 against the driver's copy of the same size",
-        driver_columns, FTH_COUNT(driver_columns), error);
-    double largest = NAN;
-    for (size_t i = 0; i < work->size_count && status == FTH_OK; i++) {
-        const struct point *copy = &work->points[i][COPY], *driver = &work->points[i][DRIVER];
-        const double ratio = copy->best / driver->best;
-        const struct fth_cell cells[] = {
-            {.number = (double)work->sizes[i] / (1 << 20)},
-            {.number = rounded(copy->best / 1e9, 10)},
-            {.number = rounded(driver->best / 1e9, 10)},
-            {.number = rounded(100 * ratio, 100)},
-        };
-        if (isnan(ratio))
-            continue;
-        if (past_l2(work, work->sizes[i], 2))
-            largest = ratio;
-        status = fth_bench_row(bench, cells, error);
-    }
-    if (status == FTH_OK && !isnan(largest))
-        status = fth_bench_figure(bench, "copy_of_driver_copy", rounded(largest, 10000), "",
-                                  "best COPY fp32 over the driver's best copy from device to "
-                                  "device, of the largest size",
-                                  error);
-    if (status == FTH_OK && work->reasons[DRIVER][0])
-        status = fth_bench_missing(bench, work->reasons[DRIVER], error);
-    return status;
-}
-
 /* ---- all of it ---- */
 
-static struct fth_request driver_request(const struct work *work, uint64_t bytes, uint32_t repeats)
+static struct fth_request driver_request(const struct fth_stream_work *work, uint64_t bytes,
+                                         uint32_t repeats)
 {
     struct fth_request request = fth_request_make(-1);
     request.family = FTH_FAMILY_TRANSFER;
@@ -440,10 +237,12 @@ static struct fth_request driver_request(const struct work *work, uint64_t bytes
     return request;
 }
 
-static enum fth_status measure_driver(struct work *work, size_t size, struct fth_error *error)
+static enum fth_status measure_driver(struct fth_stream_work *work, size_t size,
+                                      struct fth_error *error)
 {
     const uint64_t bytes = work->sizes[size];
-    const struct fth_request request = driver_request(work, bytes, repeats_of(work, bytes));
+    const struct fth_request request =
+        driver_request(work, bytes, fth_stream_repeats(work->run, bytes));
     struct fth_durations durations;
     enum fth_status status = fth_probe_durations(&work->run->prober, &request, &durations, error);
     if (status == FTH_OK)
@@ -451,26 +250,28 @@ static enum fth_status measure_driver(struct work *work, size_t size, struct fth
     return excuse(work, DRIVER, status, error);
 }
 
-static enum fth_status measure_kernel(struct work *work, size_t kernel, size_t size,
+static enum fth_status measure_kernel(struct fth_stream_work *work, size_t kernel, size_t size,
                                       struct fth_error *error)
 {
     if (work->missing[kernel])
         return FTH_OK;
     const uint64_t bytes = work->sizes[size];
-    enum fth_status status = measure(work, &kernels[kernel], &work->best[kernel], bytes,
-                                     repeats_of(work, bytes), &work->points[size][kernel], error);
+    enum fth_status status =
+        measure(work, &fth_stream_kernels[kernel], &work->best[kernel], bytes,
+                fth_stream_repeats(work->run, bytes), &work->points[size][kernel], error);
     return excuse(work, kernel, status, error);
 }
 
-/* The copy and the driver's by turns, so that what changes meanwhile changes for both. */
-static enum fth_status measure_copies(struct work *work, size_t size, struct fth_error *error)
+/* The copy and the driver's by turns, so that what changes meanwhile changes for both: on an H200
+ * any launch takes 1.8 us more for some milliseconds, and less for the next. */
+static enum fth_status measure_copies(struct fth_stream_work *work, size_t size,
+                                      struct fth_error *error)
 {
     const uint64_t bytes = work->sizes[size];
-    const size_t turns = work->run->quick ? 1 : TURNS;
-    const uint32_t repeats = (uint32_t)(repeats_of(work, bytes) / turns);
+    const size_t turns = work->run->quick ? 1 : fth_stream_repeats(work->run, bytes) / TURN_REPEATS;
     const struct fth_request requests[] = {
-        driver_request(work, bytes, repeats),
-        make_request(work, &kernels[COPY], &work->best[COPY], bytes, repeats)};
+        driver_request(work, bytes, TURN_REPEATS),
+        make_request(work, &fth_stream_kernels[COPY], &work->best[COPY], bytes, TURN_REPEATS)};
     struct fth_durations durations[2];
     enum fth_status status = work->missing[COPY] ? FTH_UNSUPPORTED
                                                  : fth_probe_in_turns(&work->run->prober, requests,
@@ -488,7 +289,7 @@ static enum fth_status measure_copies(struct work *work, size_t size, struct fth
 }
 
 /* Every kernel of a size, the largest sizes first. */
-static enum fth_status measure_sizes(struct work *work, struct fth_error *error)
+static enum fth_status measure_sizes(struct fth_stream_work *work, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     for (size_t left = work->size_count; left > 0 && status == FTH_OK; left--) {
@@ -504,23 +305,24 @@ static enum fth_status measure_sizes(struct work *work, struct fth_error *error)
 }
 
 /* Where not even the smallest arrays fit. */
-static enum fth_status give_up(struct work *work, enum fth_status status, struct fth_error *error)
+static enum fth_status give_up(struct fth_stream_work *work, enum fth_status status,
+                               struct fth_error *error)
 {
     struct fth_error fault = *error;
     *error = FTH_NO_ERROR;
-    enum fth_status added =
-        fth_bench_add(work->run->bench, "stream", "STREAM", columns, FTH_COUNT(columns), error);
+    enum fth_status added = fth_stream_add(work->run->bench, error);
     if (added != FTH_OK)
         return added;
     *error = fault;
     return fth_bench_failure(work->run->bench, "arrays of 1 MiB", status, error);
 }
 
-static enum fth_status measure_kernels(struct work *work, struct fth_error *error)
+static enum fth_status measure_kernels(struct fth_stream_work *work, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < KERNELS && status == FTH_OK; i++) {
-        status = fth_bench_progress(work->run, kernels[i].title, 0.5 * (double)i / KERNELS, error);
+        status = fth_bench_progress(work->run, fth_stream_kernels[i].title,
+                                    0.5 * (double)i / KERNELS, error);
         if (status == FTH_OK)
             status = try_threads(work, i, error);
         if (status == FTH_OK)
@@ -529,20 +331,10 @@ static enum fth_status measure_kernels(struct work *work, struct fth_error *erro
     return status == FTH_OK ? measure_sizes(work, error) : status;
 }
 
-static enum fth_status note_all(struct work *work, struct fth_error *error)
-{
-    enum fth_status status = note_kernels(work, error);
-    if (status == FTH_OK)
-        status = note_driver(work, error);
-    if (status == FTH_OK)
-        status = note_sizes(work, error);
-    return status == FTH_OK ? note_threads(work, error) : status;
-}
-
 /* Until something is measured. */
-static void forget_points(struct work *work)
+static void forget_points(struct fth_stream_work *work)
 {
-    const struct point none = {0, NAN, NAN, NAN, 0};
+    const struct fth_stream_point none = {0, NAN, NAN, NAN, 0};
     for (size_t i = 0; i < sizeof work->points / sizeof none; i++)
         (&work->points[0][0])[i] = none;
     for (size_t i = 0; i < sizeof work->threads / sizeof none; i++)
@@ -550,7 +342,7 @@ static void forget_points(struct work *work)
 }
 
 /* What is complete is told also where the rest is not to come. */
-static enum fth_status measure_all(struct work *work, struct fth_error *error)
+static enum fth_status measure_all(struct fth_stream_work *work, struct fth_error *error)
 {
     forget_points(work);
     find_sizes(work);
@@ -561,13 +353,13 @@ static enum fth_status measure_all(struct work *work, struct fth_error *error)
     work->interrupted = status == FTH_INTERRUPTED;
     if (status != FTH_OK && !work->interrupted)
         return status;
-    enum fth_status noted = note_all(work, work->interrupted ? NULL : error);
+    enum fth_status noted = fth_stream_note(work, work->interrupted ? NULL : error);
     return work->interrupted ? status : noted;
 }
 
 enum fth_status fth_bench_stream(const struct fth_bench_run *run, struct fth_error *error)
 {
-    struct work *work = calloc(1, sizeof *work);
+    struct fth_stream_work *work = calloc(1, sizeof *work);
     if (!work)
         return fth_fail(error, FTH_NO_MEMORY, "bench", "stream", "out of memory");
     work->run = run;

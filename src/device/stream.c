@@ -30,6 +30,8 @@ static const char operation[] = "check request";
 #define GLOBAL_BYTES (UINT64_C(1) << 46)
 #define MOST_PASSES (UINT64_C(1) << 32)
 enum { MOST_THREADS = 1024, MOST_BLOCKS = 32, MOST_SMS = 1024, MOST_CLUSTER = 16 };
+/* Where a texture may begin: no GPU asks for more. */
+enum { TEXTURE_ALIGNMENT = 512 };
 /* Clusters came with compute capability 9.0. */
 enum { CLUSTER_CAPABILITY = 90 };
 
@@ -421,15 +423,17 @@ static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_mo
         status = fth_pool_grow(batch, &memory->control, 32 * ((uint64_t)run.blocks + 1), error);
     if (status == FTH_OK && is_global(stream)) {
         const uint64_t old = memory->pool.bytes;
-        const uint64_t want =
-            request->cold ? fth_pool_cold_bytes(batch, run.piece_bytes) : run.piece_bytes;
+        const uint64_t want = request->cold ? fth_pool_cold_bytes(batch, run.piece_bytes)
+                                            : run.piece_bytes + TEXTURE_ALIGNMENT;
         status = fth_pool_grow(batch, &memory->pool, want, error);
         if (memory->pool.bytes != old)
             fth_stream_disturb(batch);
     }
+    const uint64_t aligned =
+        (memory->pool.address + TEXTURE_ALIGNMENT - 1) / TEXTURE_ALIGNMENT * TEXTURE_ALIGNMENT;
     if (status == FTH_OK && stream->path == FTH_PATH_TEXTURE)
-        status = batch->ops->texture(batch->machine, memory->pool.address, run.arrays_bytes / 4,
-                                     &run.texture, error);
+        status =
+            batch->ops->texture(batch->machine, aligned, run.arrays_bytes / 4, &run.texture, error);
     if (status == FTH_OK)
         status = measure(batch, &run, request->cold, samples, error);
     if (run.texture)
