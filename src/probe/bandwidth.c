@@ -165,7 +165,7 @@ static uint64_t round_up(uint64_t number, uint64_t unit)
     return (number + unit - 1) / unit * unit;
 }
 
-/* The same of memory: a sweep over arrays that are in no cache. */
+/* Of memory: a sweep over arrays that are in no cache, so many bytes of each array for each SM. */
 static struct fth_request make_sweep(const struct search *search,
                                      const struct fth_stream_shape *shape, uint64_t sm_bytes)
 {
@@ -492,7 +492,7 @@ static void find_sweeps(struct search *search)
                            !shape.hinted && list[i - 1].threads == shape.threads;
         if (again || (shape.hinted && !hints) || shape.threads > search->threads_per_sm)
             continue;
-        if (shape.blocks_per_sm * shape.threads > search->threads_per_sm)
+        if ((uint64_t)shape.blocks_per_sm * shape.threads > search->threads_per_sm)
             shape.blocks_per_sm = (uint32_t)(search->threads_per_sm / shape.threads);
         search->shapes[search->shape_count++] = shape;
     }

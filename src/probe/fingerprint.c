@@ -167,7 +167,8 @@ static struct fth_request stream_request(const struct fth_prober *prober, enum f
 {
     static const struct fth_stream_shape shape = {1, 1, 4, 1, false};
     const struct fth_prober one = {.device = prober->device, .sms = 1};
-    struct fth_request request = fth_sweep_request(&one, kind, false, 4 * STREAM_WORDS, &shape);
+    struct fth_request request =
+        fth_sweep_request(&one, kind, false, UINT64_C(4) * STREAM_WORDS, &shape);
     request.cold = true;
     request.sweep.repeats = STREAM_REPEATS;
     return request;
