@@ -90,8 +90,8 @@ const struct cli_command *cli_command_find(const char *name);
 /* ---- options.c ---- */
 
 /* The options that several commands share. */
-extern const struct cli_option cli_option_device, cli_option_json, cli_option_format,
-    cli_option_gpu_format, cli_option_output, cli_option_record, cli_option_help,
+extern const struct cli_option cli_option_device, cli_option_json, cli_option_csv,
+    cli_option_format, cli_option_gpu_format, cli_option_output, cli_option_record, cli_option_help,
     cli_option_version, cli_option_man;
 
 /* Returns CLI_DONE, or CLI_USAGE after a message on stderr. */

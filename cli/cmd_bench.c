@@ -73,9 +73,8 @@ static int bench(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_device, &cli_option_json,   &cli_option_format,
-    &cli_option_output, &cli_option_record, &option_describe,
-    &option_thorough,   &cli_option_help,   NULL};
+    &cli_option_device, &cli_option_json, &cli_option_csv,  &cli_option_format, &cli_option_output,
+    &cli_option_record, &option_describe, &option_thorough, &cli_option_help,   NULL};
 
 static const struct cli_example examples[] = {
     {"fathom bench", "everything"},

@@ -428,7 +428,7 @@ const struct cli_command cli_fingerprint = {
     "ACTION [NAME | FILE] [OPTION]...",
     "Knows GPUs of one model from each other by what is measured: the latency of L2 from\n"
     "each SM, which lie elsewhere on every chip; latencies of caches and memory; the times\n"
-    "of one warp that reads, writes and copies; the clock.\n"
+    "of STREAM's COPY, MUL, ADD and TRIAD with one thread; the clock.\n"
     "\n"
     "'enroll NAME' measures a GPU some times and keeps the runs under that name; do it again\n"
     "on another day, so that what varies is known. 'identify' measures and ranks the GPUs\n"

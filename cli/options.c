@@ -9,6 +9,8 @@ const struct cli_option cli_option_device = {
     "which GPU; otherwise the first one here or, where there is none, sim:h200"};
 const struct cli_option cli_option_json = {"json", 0, NULL, CLI_WORD_NONE,
                                            "the same as --format json"};
+const struct cli_option cli_option_csv = {"csv", 0, NULL, CLI_WORD_NONE,
+                                          "the same as --format csv"};
 const struct cli_option cli_option_format = {"format", 0, "FORMAT", CLI_WORD_FORMAT,
                                              "how to show it: text, json or csv"};
 /* Of commands that show a description. */

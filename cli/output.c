@@ -168,6 +168,8 @@ const char *cli_format(const struct cli_arguments *arguments)
     const char *format = cli_value(arguments, &cli_option_format);
     if (!format)
         format = cli_value(arguments, &cli_option_gpu_format);
+    if (!format && cli_value(arguments, &cli_option_csv))
+        format = "csv";
     return format ? format : cli_value(arguments, &cli_option_json) ? "json" : "text";
 }
 

@@ -65,7 +65,7 @@ _fathom()
         esac ;;
     bench)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --record --describe --thorough --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--device --json --csv --format --output -o --record --describe --thorough --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W 'all banks shared scaling latency arith atomics global link stream' -- "$cur")) ;;
         esac ;;
     gpus)

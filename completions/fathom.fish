@@ -33,6 +33,7 @@ complete -c fathom -n '__fish_use_subcommand' -a bench -d "measure throughput an
 complete -c fathom -n '__fish_seen_subcommand_from bench' -f -a 'all banks shared scaling latency arith atomics global link stream'
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "which GPU; otherwise the first one here or, where there is none, sim:h200"
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l json -d "the same as --format json"
+complete -c fathom -n '__fish_seen_subcommand_from bench' -l csv -d "the same as --format csv"
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l format -r -f -a 'text json csv' -d "how to show it: text, json or csv"
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l output -s o -r -F -d "write there instead of to standard output; complete or not at all"
 complete -c fathom -n '__fish_seen_subcommand_from bench' -l record -r -F -d "keep all samples there, to be looked at again with --device replay:FILE"

@@ -201,6 +201,17 @@ enum fth_status fth_bench_progress(const struct fth_bench_run *run, const char *
                : FTH_OK;
 }
 
+enum fth_status fth_bench_check_rate(const struct fth_bench_run *run, double bytes_per_s,
+                                     struct fth_error *error)
+{
+    static const double tolerance = 1.02;
+    return bytes_per_s > run->memory_limit * tolerance
+               ? fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL,
+                          "%.4g GB/s were measured, and clock and bus allow %.4g",
+                          bytes_per_s / 1e9, run->memory_limit / 1e9)
+               : FTH_OK;
+}
+
 static bool is_wanted(const struct fth_bench_options *options, const char *name)
 {
     for (size_t i = 0; i < options->count; i++)
@@ -268,6 +279,8 @@ enum fth_status fth_bench_create(struct fth_device *device, const struct fth_ben
             .gpu = bench->gpu,
             .described = bench->gpu,
             .bench = bench,
+            .memory_limit = fth_memory_limit(bench->gpu),
+            .l2_bytes = (uint64_t)fth_gpu_number(bench->gpu, "l2", "size_bytes", 128 << 20),
             .quick = backend && strcmp(backend, "simulated") == 0 && !options->thorough,
         };
         status = run_wanted(&run, options, error);

@@ -4,7 +4,8 @@
  *   bench.c    the benches, and what holds their results
  *   arith.c    arithmetic             banks.c    shared memory under bank conflicts
  *   atomics.c  atomic operations      global.c   memory by CTAs, their size and ILP
- *   stream.c   STREAM's kernels       link.c     copies from and to the host
+ *   stream.c   STREAM's kernels       stream_tables.c  their tables
+ *   link.c     copies from and to the host
  *   shared.c   throughput of shared memory
  *   scaling.c  bandwidth of caches by the number of blocks
  *   latency.c  latency by footprint   describe.c what of it belongs into the GPU's description
@@ -20,6 +21,8 @@ struct fth_bench_run {
     const struct fth_gpu *gpu; /* what the driver tells, and what benches described before */
     struct fth_gpu *described; /* the same, to be added to (describe.c) */
     struct fth_bench *bench;
+    double memory_limit; /* bytes a second that memory's clock and bus allow; NAN: not known */
+    uint64_t l2_bytes;
     bool quick;      /* a simulated GPU, where every operation is simulated one by one */
     double from, to; /* of the progress */
 };
@@ -27,6 +30,11 @@ struct fth_bench_run {
 /* Tells how far the bench is, from 0 to 1, and whether it is to go on. */
 FTH_MUST_USE enum fth_status fth_bench_progress(const struct fth_bench_run *run, const char *what,
                                                 double part, struct fth_error *error);
+
+/* Whether so many bytes a second can come from memory: clocks are known to 2 %. Above that there is
+ * a fault somewhere, which the error tells. */
+FTH_MUST_USE enum fth_status fth_bench_check_rate(const struct fth_bench_run *run,
+                                                  double bytes_per_s, struct fth_error *error);
 
 /* ---- results ---- */
 
@@ -72,6 +80,41 @@ FTH_MUST_USE enum fth_status fth_bench_rate(const struct fth_bench_run *run,
  * memory leaves it the most room; 0: nothing. */
 FTH_MUST_USE enum fth_status fth_bench_l1_bytes(const struct fth_bench_run *run, uint64_t *bytes,
                                                 struct fth_error *error);
+
+/* ---- stream.c, stream_tables.c ---- */
+
+enum { FTH_STREAM_KERNELS = 10, FTH_STREAM_DRIVER = FTH_STREAM_KERNELS, FTH_STREAM_SIZES = 40 };
+extern const struct fth_stream_kernel {
+    const char *title;
+    enum fth_sweep_kind kind;
+    bool wide;
+} fth_stream_kernels[FTH_STREAM_KERNELS];
+
+/* One size of one kernel. */
+struct fth_stream_point {
+    uint64_t bytes;
+    double best, median, worst; /* bytes a second; NAN: not measured */
+    uint32_t blocks;
+};
+/* What was measured; the driver's copy is behind the kernels. */
+struct fth_stream_work {
+    const struct fth_bench_run *run;
+    uint64_t sizes[FTH_STREAM_SIZES];
+    size_t size_count;
+    struct fth_stream_shape best[FTH_STREAM_KERNELS];
+    bool missing[FTH_STREAM_KERNELS], interrupted;
+    struct fth_stream_point points[FTH_STREAM_SIZES][FTH_STREAM_KERNELS + 1];
+    struct fth_stream_point threads[11][FTH_STREAM_KERNELS]; /* 1, 2, … 1024 */
+    /* Why something is missing. */
+    char reasons[FTH_STREAM_KERNELS + 1][sizeof((struct fth_error *)0)->cause];
+};
+/* How often a size is measured. */
+uint32_t fth_stream_repeats(const struct fth_bench_run *run, uint64_t bytes);
+/* Adds the table of kernels, without a row. */
+FTH_MUST_USE enum fth_status fth_stream_add(struct fth_bench *bench, struct fth_error *error);
+/* All tables of it; `error` may be NULL. */
+FTH_MUST_USE enum fth_status fth_stream_note(const struct fth_stream_work *work,
+                                             struct fth_error *error);
 
 /* ---- the benches ---- */
 

@@ -15,7 +15,6 @@ static const uint64_t least_bytes = 1 << 20, most_bytes = UINT64_C(512) << 20,
                       quick_bytes = UINT64_C(8) << 20;
 /* As much is needed as gives this part of the most. */
 static const double enough = 0.95;
-static const double tolerance = 1.02;
 
 /* CTAs, in eighths of the number of SMs. */
 static const uint32_t counts[] = {1, 2, 4, 8, 16, 32, 64, 128, 256}, quick_counts[] = {4, 8, 16};
@@ -56,8 +55,7 @@ enum { MOST_POINTS = FTH_COUNT(counts) * FTH_COUNT(sizes) * FTH_COUNT(ilps) };
 
 struct work {
     const struct fth_bench_run *run;
-    double limit, latency_ns;
-    uint64_t l2_bytes;
+    double latency_ns;
     struct point points[MOST_POINTS];
     size_t count, failures;
     char reason[sizeof((struct fth_error *)0)->cause + 100]; /* of the first */
@@ -101,7 +99,7 @@ static enum fth_status measure(struct work *work, uint32_t ctas, uint32_t thread
     struct point point = {.ctas = ctas, .threads = threads, .ilp = ilp};
     const uint64_t turn = (uint64_t)ctas * threads * ilps[ilp].vector_bytes * ilps[ilp].unroll;
     const uint64_t most = quick ? quick_bytes : most_bytes;
-    const uint64_t least = quick ? least_bytes : work->l2_bytes * L2_SIZES / 2;
+    const uint64_t least = quick ? least_bytes : work->run->l2_bytes * L2_SIZES / 2;
     uint64_t bytes = turn * (quick ? QUICK_TURNS : TURNS);
     bytes = bytes > most ? most : bytes;
     bytes = bytes < least ? least : bytes;
@@ -112,10 +110,8 @@ static enum fth_status measure(struct work *work, uint32_t ctas, uint32_t thread
     point.best = 2e9 * (double)point.bytes / durations.best_ns;
     point.median = 2e9 * (double)point.bytes / durations.median_ns;
     point.under_way = under_way(work, &point);
-    if (status == FTH_OK && point.best > work->limit * tolerance)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL,
-                          "%.4g GB/s were measured, and clock and bus allow %.4g", point.best / 1e9,
-                          work->limit / 1e9);
+    if (status == FTH_OK)
+        status = fth_bench_check_rate(work->run, point.best, error);
     if (status == FTH_OK)
         work->points[work->count++] = point;
     if (status != FTH_UNSUPPORTED && status != FTH_UNAVAILABLE && status != FTH_INCONCLUSIVE)
@@ -210,23 +206,24 @@ static enum fth_status note_summary(const struct work *work, struct fth_error *e
     } rows[] = {
         {"f_mem (MHz)", fth_gpu_number(gpu, "device", "memory_clock_mhz", NAN)},
         {"Bus width (bits)", fth_gpu_number(gpu, "device", "memory_bus_bits", NAN)},
-        {"Theoretical bandwidth (GB/s)", work->limit / 1e9},
+        {"Theoretical bandwidth (GB/s)", work->run->memory_limit / 1e9},
         {"Maximum throughput (GB/s)", best->best / 1e9},
-        {"Efficiency (%)", 100 * best->best / work->limit},
+        {"Efficiency (%)", 100 * best->best / work->run->memory_limit},
         {"with CTAs", best->ctas},
         {"of threads", best->threads},
         {"that copy at a time (bytes)", ilps[best->ilp].vector_bytes * ilps[best->ilp].unroll},
         {"Latency of a copied line (ns)", work->latency_ns},
-        {"Little's law: loads under way (KiB)", work->limit / 2 * work->latency_ns / 1e9 / 1024},
+        {"Little's law: loads under way (KiB)",
+         work->run->memory_limit / 2 * work->latency_ns / 1e9 / 1024},
         {"the same for the maximum (KiB)", best->best / 2 * work->latency_ns / 1e9 / 1024},
         {"under way where 95 % pass (KiB)", needed->under_way / 1024},
     };
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++)
         status = add(work, rows[i].quantity, rows[i].value, error);
-    if (status == FTH_OK && !isnan(work->limit))
+    if (status == FTH_OK && !isnan(work->run->memory_limit))
         status = fth_bench_figure(work->run->bench, "efficiency",
-                                  round(1e4 * best->best / work->limit) / 1e4, "",
+                                  round(1e4 * best->best / work->run->memory_limit) / 1e4, "",
                                   "maximum throughput over memory clock x 2 x bus", error);
     if (status == FTH_OK && !isnan(work->latency_ns))
         status = fth_bench_figure(
@@ -315,8 +312,6 @@ enum fth_status fth_bench_global(const struct fth_bench_run *run, struct fth_err
     if (!work)
         return fth_fail(error, FTH_NO_MEMORY, "bench", "global", "out of memory");
     work->run = run;
-    work->limit = fth_memory_limit(run->gpu);
-    work->l2_bytes = (uint64_t)fth_gpu_number(run->gpu, "l2", "size_bytes", 128 << 20);
     enum fth_status status = measure_all(work, error);
     free(work);
     return status;

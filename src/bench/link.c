@@ -29,6 +29,7 @@ static const struct direction peers[] = {
 
 static const struct fth_column columns[] = {
     {"direction", "Copy", FTH_COLUMN_TEXT},
+    {"copy_mib", "MiB", FTH_COLUMN_NUMBER},
     {"best_gb_per_s", "Best GB/s", FTH_COLUMN_NUMBER},
     {"median_gb_per_s", "Median", FTH_COLUMN_NUMBER},
     {"spread_percent", "Spread %", FTH_COLUMN_NUMBER},
@@ -89,6 +90,34 @@ static enum fth_status ask(const struct fth_bench_run *run, const struct directi
     return fth_probe_durations(&run->prober, &request, durations, error);
 }
 
+/* Copies of all sizes, as far as there is room; `large` is the last of them. */
+static enum fth_status measure_sizes(struct work *work, const struct direction *direction,
+                                     uint32_t peer, const char *title, struct fth_durations *large,
+                                     struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < FTH_COUNT(sizes) && status == FTH_OK; i++) {
+        struct fth_durations found;
+        status = ask(work->run, direction, peer, sizes[i], REPEATS, &found, error);
+        if (status == FTH_INCONCLUSIVE && i > 0) {
+            char what[64];
+            snprintf(what, sizeof what, "%s, %.4g MiB", title, (double)sizes[i] / (1 << 20));
+            return fth_bench_failure(work->run->bench, what, status, error);
+        }
+        if (status != FTH_OK)
+            break;
+        const double moved = (double)sizes[i] * direction->ways;
+        struct point *point = &work->points[work->point_count++];
+        *point = (struct point){.number = (double)work->direction_count,
+                                .bytes = sizes[i],
+                                .best = moved / found.best_ns,
+                                .median = moved / found.median_ns};
+        snprintf(point->title, sizeof point->title, "%s", title);
+        *large = found;
+    }
+    return status;
+}
+
 /* One direction, over all sizes. `gone` where the device cannot. */
 static enum fth_status measure(struct work *work, const struct direction *direction, uint32_t peer,
                                bool *gone, struct fth_error *error)
@@ -100,17 +129,8 @@ static enum fth_status measure(struct work *work, const struct direction *direct
     char title[48];
     snprintf(title, sizeof title, host ? "%s" : "%s %u", direction->title, (unsigned)peer + 1);
     enum fth_status status = ask(run, direction, peer, SMALL_BYTES, SMALL_REPEATS, &small, error);
-    for (size_t i = 0; i < FTH_COUNT(sizes) && status == FTH_OK; i++) {
-        status = ask(run, direction, peer, sizes[i], REPEATS, &large, error);
-        const double moved = (double)sizes[i] * direction->ways;
-        struct point *point = &work->points[work->point_count];
-        *point = (struct point){.number = (double)work->direction_count,
-                                .bytes = sizes[i],
-                                .best = moved / large.best_ns,
-                                .median = moved / large.median_ns};
-        snprintf(point->title, sizeof point->title, "%s", title);
-        work->point_count += status == FTH_OK;
-    }
+    if (status == FTH_OK)
+        status = measure_sizes(work, direction, peer, title, &large, error);
     *gone = status != FTH_OK;
     if (status == FTH_UNSUPPORTED && peer > 0) { /* those before it were all that there are */
         *error = FTH_NO_ERROR;
@@ -122,6 +142,7 @@ static enum fth_status measure(struct work *work, const struct direction *direct
     const struct point *last = &work->points[work->point_count - 1];
     const struct fth_cell cells[] = {
         {.text = title, .number = NAN},
+        {.number = round(1e4 * (double)last->bytes / (1 << 20)) / 1e4},
         {.number = round(100 * last->best) / 100},
         {.number = round(100 * last->median) / 100},
         {.number = round(1e4 * (1 - large.best_ns / large.worst_ns)) / 100},
@@ -164,9 +185,9 @@ enum fth_status fth_bench_link(const struct fth_bench_run *run, struct fth_error
     struct work work = none;
     work.run = run;
     bool gone = false;
-    enum fth_status status = fth_bench_add(
-        run->bench, "link", "Link: copies of 256 MiB by the driver, and the latency of 4 bytes",
-        columns, FTH_COUNT(columns), error);
+    enum fth_status status =
+        fth_bench_add(run->bench, "link", "Link: copies by the driver, and the latency of 4 bytes",
+                      columns, FTH_COUNT(columns), error);
     const size_t all = FTH_COUNT(directions) + 1;
     for (size_t i = 0; i < FTH_COUNT(directions) && status == FTH_OK; i++) {
         status = fth_bench_progress(run, directions[i].title, (double)i / (double)all, error);

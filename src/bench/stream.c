@@ -11,9 +11,8 @@ enum {
     REPEATS = 10,
     MORE_REPEATS = 50,
     SEARCH_REPEATS = 3,
-    VECTOR = 16,
-    MOST_THREADS = 1024,
-    L2_SIZES = 4
+    TURN_REPEATS = 2, /* of the copy, then of the driver's, and again */
+    MOST_THREADS = 1024
 };
 /* Arrays: the smallest; those on which shapes are tried, where there is room; and the part of
  * memory that three of them may fill. */
@@ -22,148 +21,73 @@ static const double memory_part = 0.9;
 /* Of a simulated GPU: as much as memory moves in that time, some twenty latencies. */
 static const double quick_s = 10e-6;
 static const uint64_t least_quick_bytes = 4 << 20, most_quick_bytes = UINT64_C(32) << 20;
-/* What is measured may be above what is possible by so much: clocks are known that well. */
-static const double tolerance = 1.02;
 
-static const struct kernel {
-    const char *title;
-    enum fth_sweep_kind kind;
-    bool wide;
-} kernels[] = {
+const struct fth_stream_kernel fth_stream_kernels[FTH_STREAM_KERNELS] = {
     {"COPY fp32", FTH_SWEEP_COPY, false}, {"MUL fp32", FTH_SWEEP_MUL, false},
     {"ADD fp32", FTH_SWEEP_ADD, false},   {"TRIAD fp32", FTH_SWEEP_TRIAD, false},
     {"COPY fp64", FTH_SWEEP_COPY, true},  {"MUL fp64", FTH_SWEEP_MUL, true},
     {"ADD fp64", FTH_SWEEP_ADD, true},    {"TRIAD fp64", FTH_SWEEP_TRIAD, true},
     {"read", FTH_SWEEP_READ, false},      {"write", FTH_SWEEP_WRITE, false},
 };
-enum { KERNELS = FTH_COUNT(kernels), DRIVER = KERNELS };
-
-/* A launch: blocks an SM, or 0 where there is one for what each takes at a time. Hinted: L2 is
- * asked to keep what is read and not what is written. On an H200 the first gives a copy 6 %, the
- * second 1 or 2. */
-static const struct shape {
-    uint32_t blocks_per_sm, threads, unroll;
-    bool hinted;
-} shapes[] = {
-    {2, 1024, 4, false}, {4, 512, 4, false}, {8, 256, 4, false},  {1, 1024, 8, false},
-    {2, 1024, 8, false}, {4, 512, 2, false}, {0, 1024, 4, false}, {0, 512, 4, false},
-    {0, 256, 4, false},  {0, 256, 8, false}, {0, 128, 1, false},  {0, 256, 1, false},
-    {0, 512, 1, false},  {0, 256, 2, false}, {0, 1024, 2, false}, {2, 1024, 4, true},
-    {1, 1024, 8, true},  {2, 1024, 8, true}, {0, 128, 1, true},   {0, 256, 1, true},
-    {0, 512, 1, true},   {0, 256, 2, true},  {0, 512, 2, true},   {0, 1024, 2, true},
-    {0, 256, 4, true},   {0, 512, 4, true},  {0, 1024, 4, true},  {0, 512, 8, true},
-};
-
-static const struct fth_column columns[] = {
-    {"kernel", "Kernel", FTH_COLUMN_TEXT},
-    {"best_gb_per_s", "Best GB/s", FTH_COLUMN_NUMBER},
-    {"median_gb_per_s", "Median", FTH_COLUMN_NUMBER},
-    {"spread_percent", "Spread %", FTH_COLUMN_NUMBER},
-    {"of_theory_percent", "of theory %", FTH_COLUMN_NUMBER},
-    {"array_mib", "MiB", FTH_COLUMN_NUMBER},
-    {"blocks", "Blocks", FTH_COLUMN_NUMBER},
-    {"threads", "Threads", FTH_COLUMN_NUMBER},
-    {"unroll", "Unroll", FTH_COLUMN_NUMBER},
-    {"hinted", "Hints", FTH_COLUMN_TEXT},
-    {"repeats", "Repeats", FTH_COLUMN_NUMBER},
-};
-static const struct fth_column size_columns[] = {
-    {"array_mib", "MiB", FTH_COLUMN_NUMBER},
-    {"kernel", "kernel", FTH_COLUMN_TEXT},
-    {"best_gb_per_s", "Best GB/s", FTH_COLUMN_NUMBER},
-    {"median_gb_per_s", "Median", FTH_COLUMN_NUMBER},
-    {"spread_percent", "Spread %", FTH_COLUMN_NUMBER},
-};
-static const struct fth_column thread_columns[] = {
-    {"threads", "Threads", FTH_COLUMN_NUMBER},
-    {"kernel", "kernel", FTH_COLUMN_TEXT},
-    {"best_gb_per_s", "Best GB/s", FTH_COLUMN_NUMBER},
-    {"blocks", "Blocks", FTH_COLUMN_NUMBER},
-};
-static const struct fth_column driver_columns[] = {
-    {"array_mib", "MiB", FTH_COLUMN_NUMBER},
-    {"copy_gb_per_s", "COPY GB/s", FTH_COLUMN_NUMBER},
-    {"driver_gb_per_s", "Driver GB/s", FTH_COLUMN_NUMBER},
-    {"ratio_percent", "COPY of driver %", FTH_COLUMN_NUMBER},
-};
-
-/* One size of one kernel. */
-struct point {
-    uint64_t bytes;
-    double best, median, worst; /* bytes a second; NAN: not measured */
-    uint32_t blocks;
-};
-enum { MOST_SIZES = 40 };
-
-struct work {
-    const struct fth_bench_run *run;
-    double limit; /* bytes a second; NAN: not known */
-    uint64_t l2_bytes, sizes[MOST_SIZES];
-    size_t size_count;
-    struct shape best[KERNELS];
-    bool missing[KERNELS], interrupted;
-    struct point points[MOST_SIZES][KERNELS + 1];
-    struct point threads[11][KERNELS];
-    char reasons[KERNELS + 1][sizeof((struct fth_error *)0)->cause]; /* why something is missing */
-};
+enum { COPY, KERNELS = FTH_STREAM_KERNELS, DRIVER = FTH_STREAM_DRIVER };
 
 /* ---- one measurement ---- */
 
-static double rounded(double value, double parts)
-{
-    return round(value * parts) / parts;
-}
-
-static uint32_t blocks_of(const struct work *work, const struct shape *shape, uint64_t bytes)
-{
-    const uint64_t tile = (uint64_t)shape->threads * shape->unroll * VECTOR;
-    const uint64_t tiles = tile && bytes > tile ? bytes / tile : 1;
-    const uint64_t most = shape->blocks_per_sm * (uint64_t)work->run->prober.sms;
-    return (uint32_t)(most && most < tiles ? most : tiles);
-}
-
 /* The bytes that the kernel counts for: each array once. */
-static struct point make_point(const struct fth_durations *durations, uint64_t bytes,
-                               unsigned arrays)
+static struct fth_stream_point make_point(const struct fth_durations *durations, uint64_t bytes,
+                                          unsigned arrays)
 {
     const double moved = (double)bytes * arrays * 1e9;
-    return (struct point){bytes, moved / durations->best_ns, moved / durations->median_ns,
-                          moved / durations->worst_ns, 0};
+    return (struct fth_stream_point){bytes, moved / durations->best_ns,
+                                     moved / durations->median_ns, moved / durations->worst_ns, 0};
 }
 
-static bool is_cold(const struct work *work)
+static double most_threads(const struct fth_stream_work *work)
+{
+    return fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", MOST_THREADS);
+}
+
+static bool is_cold(const struct fth_stream_work *work)
 {
     return work->run->quick;
 }
 
-/* The first that the GPU can run; of a simulated one the next, which has less to simulate. */
-static const struct shape *usual_shape(const struct work *work)
+/* The first that every GPU of this kind can run; of a simulated one with few threads, which has
+ * less to simulate. */
+static const struct fth_stream_shape *usual_shape(const struct fth_stream_work *work)
 {
-    const double most = fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", 1024);
-    size_t i = work->run->quick;
-    while (i + 1 < FTH_COUNT(shapes) && shapes[i].threads > most)
+    enum { FEW_THREADS = 512 };
+    const bool quick = work->run->quick;
+    const double most = quick ? fmin(FEW_THREADS, most_threads(work)) : most_threads(work);
+    size_t count, usual, i = 0;
+    const struct fth_stream_shape *shapes = fth_sweep_shapes(&count, &usual);
+    while (i + 1 < count && (shapes[i].threads > most || shapes[i].hinted ||
+                             (quick && shapes[i].blocks_per_sm == 0)))
         i++;
     return &shapes[i];
 }
 
-static enum fth_status measure(const struct work *work, const struct kernel *kernel,
-                               const struct shape *shape, uint64_t bytes, uint32_t repeats,
-                               struct point *point, struct fth_error *error)
+static struct fth_request make_request(const struct fth_stream_work *work,
+                                       const struct fth_stream_kernel *kernel,
+                                       const struct fth_stream_shape *shape, uint64_t bytes,
+                                       uint32_t repeats)
 {
-    struct fth_request request = fth_request_make(-1);
-    struct fth_durations durations;
-    request.family = FTH_FAMILY_SWEEP;
+    struct fth_request request =
+        fth_sweep_request(&work->run->prober, kernel->kind, kernel->wide, bytes, shape);
     request.cold = is_cold(work);
-    request.sweep = (struct fth_sweep){.kind = kernel->kind,
-                                       .wide = kernel->wide,
-                                       .hinted = shape->hinted,
-                                       .bytes = bytes,
-                                       .blocks = blocks_of(work, shape, bytes),
-                                       .threads = shape->threads,
-                                       .vector_bytes = VECTOR,
-                                       .unroll = shape->unroll,
-                                       .repeats = work->run->quick ? 1 : repeats};
-    *point = (struct point){bytes, NAN, NAN, NAN, 0};
+    request.sweep.repeats = work->run->quick ? 1 : repeats;
+    return request;
+}
+
+static enum fth_status measure(const struct fth_stream_work *work,
+                               const struct fth_stream_kernel *kernel,
+                               const struct fth_stream_shape *shape, uint64_t bytes,
+                               uint32_t repeats, struct fth_stream_point *point,
+                               struct fth_error *error)
+{
+    const struct fth_request request = make_request(work, kernel, shape, bytes, repeats);
+    struct fth_durations durations;
+    *point = (struct fth_stream_point){bytes, NAN, NAN, NAN, 0};
     enum fth_status status = fth_probe_durations(&work->run->prober, &request, &durations, error);
     if (status == FTH_OK)
         *point = make_point(&durations, bytes, fth_sweep_arrays(kernel->kind));
@@ -171,19 +95,8 @@ static enum fth_status measure(const struct work *work, const struct kernel *ker
     return status;
 }
 
-static bool past_l2(const struct work *work, uint64_t bytes, unsigned arrays)
-{
-    return work->run->quick || bytes * arrays >= L2_SIZES * work->l2_bytes;
-}
-
-/* Above what memory can do there is a fault somewhere. */
-static bool is_possible(const struct work *work, const struct point *point, unsigned arrays)
-{
-    return !(past_l2(work, point->bytes, arrays) && point->best > work->limit * tolerance);
-}
-
 /* What cannot be measured is missing, with its reason, and all is well; the rest stays. */
-static enum fth_status excuse(struct work *work, size_t kernel, enum fth_status status,
+static enum fth_status excuse(struct fth_stream_work *work, size_t kernel, enum fth_status status,
                               struct fth_error *error)
 {
     if (status != FTH_UNSUPPORTED && status != FTH_UNAVAILABLE && status != FTH_INCONCLUSIVE)
@@ -196,9 +109,9 @@ static enum fth_status excuse(struct work *work, size_t kernel, enum fth_status 
 /* ---- sizes ---- */
 
 /* What takes little time is repeated more often. */
-static uint32_t repeats_of(const struct work *work, uint64_t bytes)
+uint32_t fth_stream_repeats(const struct fth_bench_run *run, uint64_t bytes)
 {
-    return work->run->quick ? 1 : bytes < search_bytes ? MORE_REPEATS : REPEATS;
+    return run->quick ? 1 : bytes < search_bytes ? MORE_REPEATS : REPEATS;
 }
 
 static uint64_t power_below(double value)
@@ -209,24 +122,25 @@ static uint64_t power_below(double value)
     return power;
 }
 
-static void find_sizes(struct work *work)
+static void find_sizes(struct fth_stream_work *work)
 {
     const struct fth_gpu *gpu = work->run->gpu;
     double most = fth_gpu_number(gpu, "memory", "size_bytes", 1 << 30) * memory_part / 3;
     uint64_t from = least_bytes;
     if (work->run->quick) {
-        const double moved = isnan(work->limit) ? 0 : work->limit * quick_s / 2;
+        const double moved =
+            isnan(work->run->memory_limit) ? 0 : work->run->memory_limit * quick_s / 2;
         most = fmin(most, fmin((double)most_quick_bytes, fmax(moved, (double)least_quick_bytes)));
         from = power_below(fmax(most, (double)least_bytes));
     }
     for (uint64_t bytes = from;
-         (double)bytes <= fmax(most, (double)least_bytes) && work->size_count < MOST_SIZES;
+         (double)bytes <= fmax(most, (double)least_bytes) && work->size_count < FTH_STREAM_SIZES;
          bytes *= 2)
         work->sizes[work->size_count++] = bytes;
 }
 
 /* The size on which shapes are tried. */
-static uint64_t search_size(const struct work *work)
+static uint64_t search_size(const struct fth_stream_work *work)
 {
     const uint64_t most = work->sizes[work->size_count - 1];
     return most < search_bytes ? most : search_bytes;
@@ -234,12 +148,12 @@ static uint64_t search_size(const struct work *work)
 
 /* The largest arrays that there is room for; the rest of the sizes goes. Memory is then there for
  * all that comes. */
-static enum fth_status fit(struct work *work, struct fth_error *error)
+static enum fth_status fit(struct fth_stream_work *work, struct fth_error *error)
 {
-    static const struct kernel largest = {"TRIAD fp32", FTH_SWEEP_TRIAD, false};
+    static const struct fth_stream_kernel largest = {"TRIAD fp32", FTH_SWEEP_TRIAD, false};
     enum fth_status status = FTH_OK;
     while (work->size_count) {
-        struct point point;
+        struct fth_stream_point point;
         status = measure(work, &largest, usual_shape(work), work->sizes[work->size_count - 1], 1,
                          &point, error);
         if (status != FTH_INCONCLUSIVE || work->size_count == 1)
@@ -252,12 +166,13 @@ static enum fth_status fit(struct work *work, struct fth_error *error)
 
 /* ---- shapes ---- */
 
-static enum fth_status try_shape(struct work *work, size_t kernel, const struct shape *shape,
-                                 double *best, struct fth_error *error)
+static enum fth_status try_shape(struct fth_stream_work *work, size_t kernel,
+                                 const struct fth_stream_shape *shape, double *best,
+                                 struct fth_error *error)
 {
-    struct point point;
-    enum fth_status status =
-        measure(work, &kernels[kernel], shape, search_size(work), SEARCH_REPEATS, &point, error);
+    struct fth_stream_point point;
+    enum fth_status status = measure(work, &fth_stream_kernels[kernel], shape, search_size(work),
+                                     SEARCH_REPEATS, &point, error);
     if (status == FTH_UNSUPPORTED && shape->hinted) { /* an older GPU */
         *error = FTH_NO_ERROR;
         return FTH_OK;
@@ -269,204 +184,112 @@ static enum fth_status try_shape(struct work *work, size_t kernel, const struct 
     return status;
 }
 
-static enum fth_status find_shape(struct work *work, size_t kernel, struct fth_error *error)
+static enum fth_status find_shape(struct fth_stream_work *work, size_t kernel,
+                                  struct fth_error *error)
 {
     double best = NAN;
-    const double most = fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", 1024);
-    const bool two = fth_sweep_arrays(kernels[kernel].kind) == 3;
+    const bool two = fth_sweep_arrays(fth_stream_kernels[kernel].kind) == 3;
+    size_t count, usual;
+    const struct fth_stream_shape *shapes = fth_sweep_shapes(&count, &usual);
     enum fth_status status = FTH_OK;
     work->best[kernel] = *usual_shape(work);
     if (work->run->quick)
         return FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(shapes) && status == FTH_OK; i++)
-        if (shapes[i].threads <= most && !(two && shapes[i].unroll > 4))
+    for (size_t i = 0; i < count && status == FTH_OK; i++)
+        if (shapes[i].threads <= most_threads(work) && !(two && shapes[i].unroll > 4))
             status = try_shape(work, kernel, &shapes[i], &best, error);
     work->missing[kernel] = isnan(best);
     return excuse(work, kernel, status, error);
 }
 
 /* From one thread a block on, as many blocks as an SM holds. */
-static enum fth_status try_threads(struct work *work, size_t kernel, struct fth_error *error)
+static enum fth_status try_threads(struct fth_stream_work *work, size_t kernel,
+                                   struct fth_error *error)
 {
     const struct fth_gpu *gpu = work->run->gpu;
-    const double most = fth_gpu_number(gpu, "device", "max_threads_per_block", 1024);
     const double per_sm = fth_gpu_number(gpu, "device", "max_threads_per_sm", 1024);
     const double blocks = fth_gpu_number(gpu, "device", "max_blocks_per_sm", 16);
     enum fth_status status = FTH_OK;
     for (uint32_t i = 0; i < FTH_COUNT(work->threads) && status == FTH_OK; i++) {
         const uint32_t threads = 1u << i;
-        struct shape shape = {(uint32_t)fmax(fmin(blocks, per_sm / threads), 1), threads, 4, false};
-        if (threads > most || (work->run->quick && kernel != 0))
+        const struct fth_stream_shape shape = {(uint32_t)fmax(fmin(blocks, per_sm / threads), 1),
+                                               threads, 16, 4, false};
+        if (threads > most_threads(work) || (work->run->quick && kernel != 0))
             continue;
         uint64_t bytes = search_size(work);
         if (work->run->quick && threads < 32)
             bytes = least_bytes;
-        status = measure(work, &kernels[kernel], &shape, bytes, SEARCH_REPEATS,
+        status = measure(work, &fth_stream_kernels[kernel], &shape, bytes, SEARCH_REPEATS,
                          &work->threads[i][kernel], error);
     }
     return excuse(work, kernel, status, error);
 }
 
-/* ---- the tables ---- */
-
-static enum fth_status note_kernel(struct work *work, size_t kernel, struct fth_error *error)
-{
-    const unsigned arrays = fth_sweep_arrays(kernels[kernel].kind);
-    const struct shape *shape = &work->best[kernel];
-    const struct point *best = NULL;
-    for (size_t i = 0; i < work->size_count; i++) {
-        const struct point *point = &work->points[i][kernel];
-        if (past_l2(work, point->bytes, arrays) && !isnan(point->best) &&
-            (!best || point->best > best->best))
-            best = point;
-    }
-    char reason[sizeof work->reasons[0] + 100];
-    if (!best || work->missing[kernel]) {
-        snprintf(reason, sizeof reason, "%s: %s", kernels[kernel].title,
-                 work->reasons[kernel][0] ? work->reasons[kernel]
-                 : work->interrupted      ? "interrupted"
-                                          : "memory has no room for arrays of four times L2");
-        return fth_bench_missing(work->run->bench, reason, error);
-    }
-    if (!is_possible(work, best, arrays)) {
-        snprintf(reason, sizeof reason, "%s: %.4g GB/s were measured, and clock and bus allow %.4g",
-                 kernels[kernel].title, best->best / 1e9, work->limit / 1e9);
-        return fth_bench_missing(work->run->bench, reason, error);
-    }
-    const struct fth_cell cells[] = {
-        {.text = kernels[kernel].title, .number = NAN},
-        {.number = rounded(best->best / 1e9, 10)},
-        {.number = rounded(best->median / 1e9, 10)},
-        {.number = rounded(100 * (best->best - best->worst) / best->best, 100)},
-        {.number = rounded(100 * best->best / work->limit, 100)},
-        {.number = (double)best->bytes / (1 << 20)},
-        {.number = best->blocks},
-        {.number = shape->threads},
-        {.number = shape->unroll},
-        {.text = shape->hinted ? "yes" : "no", .number = NAN},
-        {.number = repeats_of(work, best->bytes)},
-    };
-    return fth_bench_row(work->run->bench, cells, error);
-}
-
-static enum fth_status note_kernels(struct work *work, struct fth_error *error)
-{
-    struct fth_bench *bench = work->run->bench;
-    enum fth_status status =
-        fth_bench_add(bench, "stream", "STREAM: bytes that kernels read and write in a second",
-                      columns, FTH_COUNT(columns), error);
-    for (size_t i = 0; i < KERNELS && status == FTH_OK; i++)
-        status = note_kernel(work, i, error);
-    if (status == FTH_OK && !isnan(work->limit))
-        status = fth_bench_figure(bench, "theoretical_gb_per_s", rounded(work->limit / 1e9, 10),
-                                  "GB/s", "memory clock x 2 x bus", error);
-    char note[200];
-    snprintf(note, sizeof note,
-             "simulated: arrays of %.4g MiB that are in no cache at the begin, of one shape; "
-             "--thorough has all sizes",
-             (double)work->sizes[0] / (1 << 20));
-    return status == FTH_OK && work->run->quick ? fth_bench_missing(bench, note, error) : status;
-}
-
-static enum fth_status note_sizes(struct work *work, struct fth_error *error)
-{
-    struct fth_bench *bench = work->run->bench;
-    enum fth_status status =
-        fth_bench_add(bench, "stream.sizes", "STREAM: GB/s by the size of an array (MiB)",
-                      size_columns, FTH_COUNT(size_columns), error);
-    if (status == FTH_OK)
-        fth_bench_grid(bench, 0, 1, 2);
-    for (size_t i = 0; i < work->size_count; i++)
-        for (size_t kernel = 0; kernel < KERNELS && status == FTH_OK; kernel++) {
-            const struct point *point = &work->points[i][kernel];
-            const struct fth_cell cells[] = {
-                {.number = (double)point->bytes / (1 << 20)},
-                {.text = kernels[kernel].title, .number = (double)kernel},
-                {.number = rounded(point->best / 1e9, 10)},
-                {.number = rounded(point->median / 1e9, 10)},
-                {.number = rounded(100 * (point->best - point->worst) / point->best, 100)},
-            };
-            if (!isnan(point->best))
-                status = fth_bench_row(bench, cells, error);
-        }
-    return status;
-}
-
-static enum fth_status note_threads(struct work *work, struct fth_error *error)
-{
-    struct fth_bench *bench = work->run->bench;
-    enum fth_status status = fth_bench_add(bench, "stream.threads",
-                                           "STREAM: GB/s by threads of a block, with as many "
-                                           "blocks as an SM holds",
-                                           thread_columns, FTH_COUNT(thread_columns), error);
-    if (status == FTH_OK)
-        fth_bench_grid(bench, 0, 1, 2);
-    for (size_t i = 0; i < FTH_COUNT(work->threads); i++)
-        for (size_t kernel = 0; kernel < KERNELS && status == FTH_OK; kernel++) {
-            const struct point *point = &work->threads[i][kernel];
-            const struct fth_cell cells[] = {
-                {.number = (double)(1u << i)},
-                {.text = kernels[kernel].title, .number = (double)kernel},
-                {.number = rounded(point->best / 1e9, 10)},
-                {.number = point->blocks},
-            };
-            if (!isnan(point->best))
-                status = fth_bench_row(bench, cells, error);
-        }
-    return status;
-}
-
-/* The copy against the driver's of the same size, measured in turns with it. */
-static enum fth_status note_driver(struct work *work, struct fth_error *error)
-{
-    struct fth_bench *bench = work->run->bench;
-    enum fth_status status = fth_bench_add(
-        bench, "stream.driver", "STREAM: COPY fp32 against the driver's copy of the same size",
-        driver_columns, FTH_COUNT(driver_columns), error);
-    double largest = NAN;
-    for (size_t i = 0; i < work->size_count && status == FTH_OK; i++) {
-        const struct point *copy = &work->points[i][0], *driver = &work->points[i][DRIVER];
-        const double ratio = copy->best / driver->best;
-        const struct fth_cell cells[] = {
-            {.number = (double)work->sizes[i] / (1 << 20)},
-            {.number = rounded(copy->best / 1e9, 10)},
-            {.number = rounded(driver->best / 1e9, 10)},
-            {.number = rounded(100 * ratio, 100)},
-        };
-        if (isnan(ratio))
-            continue;
-        if (past_l2(work, work->sizes[i], 2))
-            largest = ratio;
-        status = fth_bench_row(bench, cells, error);
-    }
-    if (status == FTH_OK && !isnan(largest))
-        status = fth_bench_figure(bench, "copy_of_driver_copy", rounded(largest, 10000), "",
-                                  "best COPY fp32 over the driver's best copy from device to "
-                                  "device, of the largest size",
-                                  error);
-    if (status == FTH_OK && work->reasons[DRIVER][0])
-        status = fth_bench_missing(bench, work->reasons[DRIVER], error);
-    return status;
-}
-
 /* ---- all of it ---- */
 
-static enum fth_status measure_driver(struct work *work, size_t size, struct fth_error *error)
+static struct fth_request driver_request(const struct fth_stream_work *work, uint64_t bytes,
+                                         uint32_t repeats)
 {
     struct fth_request request = fth_request_make(-1);
-    struct fth_durations durations;
-    const uint64_t bytes = work->sizes[size];
     request.family = FTH_FAMILY_TRANSFER;
     request.transfer = (struct fth_transfer){
-        .kind = FTH_TRANSFER_WITHIN, .repeats = repeats_of(work, bytes), .bytes = bytes};
+        .kind = FTH_TRANSFER_WITHIN, .repeats = work->run->quick ? 1 : repeats, .bytes = bytes};
+    return request;
+}
+
+static enum fth_status measure_driver(struct fth_stream_work *work, size_t size,
+                                      struct fth_error *error)
+{
+    const uint64_t bytes = work->sizes[size];
+    const struct fth_request request =
+        driver_request(work, bytes, fth_stream_repeats(work->run, bytes));
+    struct fth_durations durations;
     enum fth_status status = fth_probe_durations(&work->run->prober, &request, &durations, error);
     if (status == FTH_OK)
         work->points[size][DRIVER] = make_point(&durations, bytes, 2);
     return excuse(work, DRIVER, status, error);
 }
 
+static enum fth_status measure_kernel(struct fth_stream_work *work, size_t kernel, size_t size,
+                                      struct fth_error *error)
+{
+    if (work->missing[kernel])
+        return FTH_OK;
+    const uint64_t bytes = work->sizes[size];
+    enum fth_status status =
+        measure(work, &fth_stream_kernels[kernel], &work->best[kernel], bytes,
+                fth_stream_repeats(work->run, bytes), &work->points[size][kernel], error);
+    return excuse(work, kernel, status, error);
+}
+
+/* The copy and the driver's by turns, so that what changes meanwhile changes for both: on an H200
+ * any launch takes 1.8 us more for some milliseconds, and less for the next. */
+static enum fth_status measure_copies(struct fth_stream_work *work, size_t size,
+                                      struct fth_error *error)
+{
+    const uint64_t bytes = work->sizes[size];
+    const size_t turns = work->run->quick ? 1 : fth_stream_repeats(work->run, bytes) / TURN_REPEATS;
+    const struct fth_request requests[] = {
+        driver_request(work, bytes, TURN_REPEATS),
+        make_request(work, &fth_stream_kernels[COPY], &work->best[COPY], bytes, TURN_REPEATS)};
+    struct fth_durations durations[2];
+    enum fth_status status = work->missing[COPY] ? FTH_UNSUPPORTED
+                                                 : fth_probe_in_turns(&work->run->prober, requests,
+                                                                      2, turns, durations, error);
+    if (status == FTH_OK) {
+        work->points[size][DRIVER] = make_point(&durations[0], bytes, 2);
+        work->points[size][COPY] = make_point(&durations[1], bytes, 2);
+        work->points[size][COPY].blocks = requests[1].sweep.blocks;
+        return FTH_OK;
+    }
+    /* One of them cannot be had: each for itself. */
+    *error = FTH_NO_ERROR;
+    status = measure_driver(work, size, error);
+    return status == FTH_OK ? measure_kernel(work, COPY, size, error) : status;
+}
+
 /* Every kernel of a size, the largest sizes first. */
-static enum fth_status measure_sizes(struct work *work, struct fth_error *error)
+static enum fth_status measure_sizes(struct fth_stream_work *work, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     for (size_t left = work->size_count; left > 0 && status == FTH_OK; left--) {
@@ -474,36 +297,32 @@ static enum fth_status measure_sizes(struct work *work, struct fth_error *error)
         status = fth_bench_progress(work->run, "STREAM, by size",
                                     1 - 0.5 * (double)left / (double)work->size_count, error);
         if (status == FTH_OK)
-            status = measure_driver(work, size, error);
-        for (size_t i = 0; i < KERNELS && status == FTH_OK; i++) {
-            if (work->missing[i])
-                continue;
-            status = measure(work, &kernels[i], &work->best[i], work->sizes[size],
-                             repeats_of(work, work->sizes[size]), &work->points[size][i], error);
-            status = excuse(work, i, status, error);
-        }
+            status = measure_copies(work, size, error);
+        for (size_t i = COPY + 1; i < KERNELS && status == FTH_OK; i++)
+            status = measure_kernel(work, i, size, error);
     }
     return status;
 }
 
 /* Where not even the smallest arrays fit. */
-static enum fth_status give_up(struct work *work, enum fth_status status, struct fth_error *error)
+static enum fth_status give_up(struct fth_stream_work *work, enum fth_status status,
+                               struct fth_error *error)
 {
     struct fth_error fault = *error;
     *error = FTH_NO_ERROR;
-    enum fth_status added =
-        fth_bench_add(work->run->bench, "stream", "STREAM", columns, FTH_COUNT(columns), error);
+    enum fth_status added = fth_stream_add(work->run->bench, error);
     if (added != FTH_OK)
         return added;
     *error = fault;
     return fth_bench_failure(work->run->bench, "arrays of 1 MiB", status, error);
 }
 
-static enum fth_status measure_kernels(struct work *work, struct fth_error *error)
+static enum fth_status measure_kernels(struct fth_stream_work *work, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < KERNELS && status == FTH_OK; i++) {
-        status = fth_bench_progress(work->run, kernels[i].title, 0.5 * (double)i / KERNELS, error);
+        status = fth_bench_progress(work->run, fth_stream_kernels[i].title,
+                                    0.5 * (double)i / KERNELS, error);
         if (status == FTH_OK)
             status = try_threads(work, i, error);
         if (status == FTH_OK)
@@ -512,20 +331,10 @@ static enum fth_status measure_kernels(struct work *work, struct fth_error *erro
     return status == FTH_OK ? measure_sizes(work, error) : status;
 }
 
-static enum fth_status note_all(struct work *work, struct fth_error *error)
-{
-    enum fth_status status = note_kernels(work, error);
-    if (status == FTH_OK)
-        status = note_driver(work, error);
-    if (status == FTH_OK)
-        status = note_sizes(work, error);
-    return status == FTH_OK ? note_threads(work, error) : status;
-}
-
 /* Until something is measured. */
-static void forget_points(struct work *work)
+static void forget_points(struct fth_stream_work *work)
 {
-    const struct point none = {0, NAN, NAN, NAN, 0};
+    const struct fth_stream_point none = {0, NAN, NAN, NAN, 0};
     for (size_t i = 0; i < sizeof work->points / sizeof none; i++)
         (&work->points[0][0])[i] = none;
     for (size_t i = 0; i < sizeof work->threads / sizeof none; i++)
@@ -533,7 +342,7 @@ static void forget_points(struct work *work)
 }
 
 /* What is complete is told also where the rest is not to come. */
-static enum fth_status measure_all(struct work *work, struct fth_error *error)
+static enum fth_status measure_all(struct fth_stream_work *work, struct fth_error *error)
 {
     forget_points(work);
     find_sizes(work);
@@ -544,18 +353,16 @@ static enum fth_status measure_all(struct work *work, struct fth_error *error)
     work->interrupted = status == FTH_INTERRUPTED;
     if (status != FTH_OK && !work->interrupted)
         return status;
-    enum fth_status noted = note_all(work, work->interrupted ? NULL : error);
+    enum fth_status noted = fth_stream_note(work, work->interrupted ? NULL : error);
     return work->interrupted ? status : noted;
 }
 
 enum fth_status fth_bench_stream(const struct fth_bench_run *run, struct fth_error *error)
 {
-    struct work *work = calloc(1, sizeof *work);
+    struct fth_stream_work *work = calloc(1, sizeof *work);
     if (!work)
         return fth_fail(error, FTH_NO_MEMORY, "bench", "stream", "out of memory");
     work->run = run;
-    work->limit = fth_memory_limit(run->gpu);
-    work->l2_bytes = (uint64_t)fth_gpu_number(run->gpu, "l2", "size_bytes", 128 << 20);
     enum fth_status status = measure_all(work, error);
     free(work);
     return status;

@@ -5,28 +5,31 @@
 
 #include "device/layout.h"
 
-/* The memory of streams. Those that shall come from memory, not from L2, take one piece after the
- * other of it, round and round: what comes next is what was used longest ago. */
-struct fth_stream_memory {
+/* Memory for arrays. Those that shall come from memory, not from L2, take one piece after the other
+ * of it, round and round: what comes next is what was used longest ago. */
+struct fth_pool {
     uint64_t address, bytes;
     uint64_t old[8]; /* smaller ones, from before */
     size_t old_count;
-    uint64_t next; /* where the next cold stream begins */
+    uint64_t next; /* where the next piece begins */
+};
+
+struct fth_stream_memory {
+    struct fth_pool pool;
     /* What the last stream left in L2: a cold one what such a stream leaves, any other the memory
      * from its start on. */
     enum fth_stream_kind kind;
     bool flowing;
     uint64_t resident_bytes;
-    uint64_t control, control_bytes;
+    struct fth_pool control;
     /* Loaded when they are asked for; the last path is that of clusters, widths are 4, 8 and 16
      * bytes. */
     struct fth_machine_module *modules[FTH_STREAM_KINDS][FTH_PATH_COUNT + 1][3];
 };
 
-/* The memory of sweeps, and which pattern is in it; cold ones take one piece after the other, as of
- * streams. */
+/* The memory of sweeps, and which pattern is in it. */
 struct fth_sweep_memory {
-    uint64_t address, bytes, next;
+    struct fth_pool pool;
     uint64_t control; /* sums and faults */
     uint64_t pattern_bytes;
     unsigned pattern_arrays;
@@ -85,6 +88,22 @@ struct fth_family_ops {
 
 extern const struct fth_family_ops fth_family_fetch, fth_family_stream, fth_family_cluster,
     fth_family_operate, fth_family_sweep, fth_family_transfer;
+/* ---- pool.c ---- */
+
+/* As much as is wanted. What there was is kept until there is no room for both, as what frees
+ * memory disturbs what is measured next. Where there is no room at all: FTH_UNAVAILABLE. */
+FTH_MUST_USE enum fth_status fth_pool_grow(struct fth_batch *batch, struct fth_pool *pool,
+                                           uint64_t want, struct fth_error *error);
+/* Where the next so many bytes are. */
+uint64_t fth_pool_take(struct fth_pool *pool, uint64_t bytes);
+void fth_pool_release(struct fth_batch *batch, struct fth_pool *pool);
+/* How large it must be for pieces of that size that are in no cache. */
+uint64_t fth_pool_cold_bytes(const struct fth_batch *batch, uint64_t piece);
+/* Of an L2 of unknown size the most that there is. */
+uint64_t fth_l2_bytes(const struct fth_batch *batch);
+
+/* ---- */
+
 /* Something else runs: L2 does not hold any more what a stream left there. */
 void fth_stream_disturb(struct fth_batch *batch);
 /* Frees what streams hold of the machine. */

@@ -30,13 +30,11 @@ static const char operation[] = "check request";
 #define GLOBAL_BYTES (UINT64_C(1) << 46)
 #define MOST_PASSES (UINT64_C(1) << 32)
 enum { MOST_THREADS = 1024, MOST_BLOCKS = 32, MOST_SMS = 1024, MOST_CLUSTER = 16 };
+/* Where a texture may begin: no GPU asks for more. */
+enum { TEXTURE_ALIGNMENT = 512 };
 /* Clusters came with compute capability 9.0. */
 enum { CLUSTER_CAPABILITY = 90 };
 
-/* Where its size is not known, L2 is taken for the largest there is. What a cold stream goes over
- * was last used so many sizes of L2 ago: of an L2 that replaces at random, one line in 55 would
- * still be there. */
-static const uint64_t unknown_l2_bytes = UINT64_C(128) << 20, sizes_between = 4;
 /* No memory is slower; a stream that takes longer hangs. */
 static const double shortest_limit_s = 3, slowest_bytes_per_s = 1e9;
 
@@ -186,66 +184,6 @@ struct run {
     struct fth_machine_module *module;
 };
 
-static enum fth_status reserve(struct fth_batch *batch, uint64_t *address, uint64_t *have,
-                               uint64_t want, struct fth_error *error)
-{
-    if (*have >= want)
-        return FTH_OK;
-    if (*address)
-        batch->ops->free(batch->machine, *address);
-    *address = *have = 0;
-    struct fth_error fault = FTH_NO_ERROR;
-    enum fth_status status = batch->ops->alloc(batch->machine, want, address, &fault);
-    if (status == FTH_OK)
-        *have = want;
-    return status == FTH_OK ? FTH_OK
-                            : fth_fail(error, status == FTH_NO_MEMORY ? FTH_UNAVAILABLE : status,
-                                       fault.operation, fault.argument, "%s", fault.cause);
-}
-
-static void free_old(struct fth_batch *batch)
-{
-    struct fth_stream_memory *memory = &batch->stream;
-    while (memory->old_count)
-        batch->ops->free(batch->machine, memory->old[--memory->old_count]);
-}
-
-/* More memory for streams. What there was is kept until the end: it seems that a driver cleans
- * memory that is freed, which on an H200 takes 0.66 TB/s from whatever is measured then, for as
- * long as it takes.
- */
-static enum fth_status grow(struct fth_batch *batch, uint64_t want, struct fth_error *error)
-{
-    struct fth_stream_memory *memory = &batch->stream;
-    if (memory->bytes >= want)
-        return FTH_OK;
-    if (memory->old_count == FTH_COUNT(memory->old))
-        free_old(batch);
-    if (memory->address)
-        memory->old[memory->old_count++] = memory->address;
-    memory->address = memory->bytes = 0;
-    enum fth_status status = reserve(batch, &memory->address, &memory->bytes, want, NULL);
-    if (status == FTH_OK)
-        return FTH_OK;
-    free_old(batch);
-    return reserve(batch, &memory->address, &memory->bytes, want, error);
-}
-
-static uint64_t l2_bytes(const struct fth_batch *batch)
-{
-    return batch->facts.l2_bytes ? batch->facts.l2_bytes : unknown_l2_bytes;
-}
-
-/* Where a cold stream of so many bytes goes. */
-static uint64_t take_piece(struct fth_stream_memory *memory, uint64_t bytes)
-{
-    if (memory->next + bytes > memory->bytes)
-        memory->next = 0;
-    uint64_t piece = memory->address + memory->next;
-    memory->next += bytes;
-    return piece;
-}
-
 /* ---- launches ---- */
 
 static struct fth_stream_code code_of(const struct fth_stream *stream)
@@ -290,8 +228,8 @@ static enum fth_status launch(struct fth_batch *batch, const struct run *run, ui
         all ? groups * run->blocks : groups,
         timed && !all,
         timed ? stream->passes : 1,
-        timed && batch->facts.concurrent ? batch->stream.control : 0,
-        batch->stream.control + 32,
+        timed && batch->facts.concurrent ? batch->stream.control.address : 0,
+        batch->stream.control.address + 32,
         run->texture,
     };
     return batch->ops->launch(
@@ -314,7 +252,7 @@ static enum fth_status prepare(struct fth_batch *batch, const struct run *run, b
 {
     struct fth_stream_memory *memory = &batch->stream;
     const struct fth_stream *stream = run->stream;
-    *source = memory->address;
+    *source = memory->pool.address;
     const bool is_there = stream->shared_by_all && run->piece_bytes <= memory->resident_bytes;
     const bool goes_on =
         (memory->flowing || stream->kind == FTH_STREAM_READ) && memory->kind == stream->kind;
@@ -328,10 +266,11 @@ static enum fth_status prepare(struct fth_batch *batch, const struct run *run, b
     enum fth_status status = FTH_OK;
     if (!goes_on) {
         const uint64_t group = group_bytes(stream), arrays = run->piece_bytes / run->arrays_bytes;
-        const uint64_t bytes = (l2_bytes(batch) / arrays + group - 1) / group * group;
-        status = launch(batch, run, take_piece(memory, bytes * arrays), bytes, false, error);
+        const uint64_t bytes = (fth_l2_bytes(batch) / arrays + group - 1) / group * group;
+        status =
+            launch(batch, run, fth_pool_take(&memory->pool, bytes * arrays), bytes, false, error);
     }
-    *source = take_piece(memory, run->piece_bytes);
+    *source = fth_pool_take(&memory->pool, run->piece_bytes);
     return status;
 }
 
@@ -371,13 +310,13 @@ static enum fth_status measure(struct fth_batch *batch, const struct run *run, b
 {
     const uint64_t size = run->blocks * sizeof(struct block_times);
     const double moved =
-        (double)run->piece_bytes * (double)(run->stream->passes + 1) + (double)l2_bytes(batch);
+        (double)run->piece_bytes * (double)(run->stream->passes + 1) + (double)fth_l2_bytes(batch);
     struct block_times *times = malloc(size);
     if (!times)
         return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
     uint64_t source = 0;
     enum fth_status status =
-        batch->ops->fill(batch->machine, batch->stream.control, 0, 32 + size, error);
+        batch->ops->fill(batch->machine, batch->stream.control.address, 0, 32 + size, error);
     if (status == FTH_OK)
         status = prepare(batch, run, cold, &source, error);
     if (status == FTH_OK)
@@ -386,8 +325,8 @@ static enum fth_status measure(struct fth_batch *batch, const struct run *run, b
         status =
             batch->ops->wait(batch->machine, shortest_limit_s + moved / slowest_bytes_per_s, error);
     if (status == FTH_OK)
-        status =
-            batch->ops->download(batch->machine, times, batch->stream.control + 32, size, error);
+        status = batch->ops->download(batch->machine, times, batch->stream.control.address + 32,
+                                      size, error);
     if (status == FTH_OK)
         summarize(times, run->blocks, samples);
     free(times);
@@ -447,7 +386,7 @@ static enum fth_status load(struct fth_batch *batch, const struct fth_stream *st
 
 void fth_stream_disturb(struct fth_batch *batch)
 {
-    batch->stream.next = batch->stream.resident_bytes = 0;
+    batch->stream.pool.next = batch->stream.resident_bytes = 0;
     batch->stream.flowing = false;
 }
 
@@ -458,11 +397,8 @@ void fth_stream_release(struct fth_batch *batch)
     for (size_t i = 0; i < sizeof memory->modules / sizeof *modules; i++)
         if (modules[i])
             batch->ops->unload(batch->machine, modules[i]);
-    if (memory->address)
-        batch->ops->free(batch->machine, memory->address);
-    free_old(batch);
-    if (memory->control)
-        batch->ops->free(batch->machine, memory->control);
+    fth_pool_release(batch, &memory->pool);
+    fth_pool_release(batch, &memory->control);
 }
 
 static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_module *module,
@@ -484,21 +420,20 @@ static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_mo
     if (status == FTH_OK)
         status = load(batch, stream, &run.module, error);
     if (status == FTH_OK)
-        status = reserve(batch, &memory->control, &memory->control_bytes,
-                         32 * ((uint64_t)run.blocks + 1), error);
+        status = fth_pool_grow(batch, &memory->control, 32 * ((uint64_t)run.blocks + 1), error);
     if (status == FTH_OK && is_global(stream)) {
-        /* A cold one has room for itself, for what goes before it, and at the end for a piece that
-         * is left out. */
-        const uint64_t old = memory->bytes;
-        const uint64_t want = run.piece_bytes * (request->cold ? 2 : 1) +
-                              (request->cold ? (sizes_between + 1) * l2_bytes(batch) : 0);
-        status = grow(batch, want, error);
-        if (memory->bytes != old)
+        const uint64_t old = memory->pool.bytes;
+        const uint64_t want = request->cold ? fth_pool_cold_bytes(batch, run.piece_bytes)
+                                            : run.piece_bytes + TEXTURE_ALIGNMENT;
+        status = fth_pool_grow(batch, &memory->pool, want, error);
+        if (memory->pool.bytes != old)
             fth_stream_disturb(batch);
     }
+    const uint64_t aligned =
+        (memory->pool.address + TEXTURE_ALIGNMENT - 1) / TEXTURE_ALIGNMENT * TEXTURE_ALIGNMENT;
     if (status == FTH_OK && stream->path == FTH_PATH_TEXTURE)
-        status = batch->ops->texture(batch->machine, memory->address, run.arrays_bytes / 4,
-                                     &run.texture, error);
+        status =
+            batch->ops->texture(batch->machine, aligned, run.arrays_bytes / 4, &run.texture, error);
     if (status == FTH_OK)
         status = measure(batch, &run, request->cold, samples, error);
     if (run.texture)

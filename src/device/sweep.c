@@ -16,8 +16,6 @@ static const char operation[] = "check request";
 #define MOST_BYTES (UINT64_C(1) << 46)
 #define MOST_BLOCKS (UINT32_C(1) << 30)
 enum { MOST_THREADS = 1024, MOST_REPEATS = 1 << 16, CONTROL_BYTES = (FTH_SWEEP_SUMS + 1) * 4 };
-/* As of streams. */
-static const uint64_t unknown_l2_bytes = UINT64_C(128) << 20, sizes_between = 4;
 /* One thread moves more than that; a sweep that takes longer hangs. */
 static const double shortest_limit_s = 3, slowest_bytes_per_s = 1e6;
 /* What the host fills and checks at a time. */
@@ -147,8 +145,7 @@ void fth_sweep_release(struct fth_batch *batch)
         if (memory->patterns[i])
             batch->ops->unload(batch->machine, memory->patterns[i]);
     free(memory->modules);
-    if (memory->address)
-        batch->ops->free(batch->machine, memory->address);
+    fth_pool_release(batch, &memory->pool);
     if (memory->control)
         batch->ops->free(batch->machine, memory->control);
 }
@@ -346,21 +343,18 @@ static enum fth_status time_one(struct fth_batch *batch, const struct run *run, 
     return status;
 }
 
-/* Memory for the arrays: what there was is given back, as there may not be room for both. */
+/* Memory for the arrays. */
 static enum fth_status reserve(struct fth_batch *batch, uint64_t bytes, struct fth_error *error)
 {
     struct fth_sweep_memory *memory = &batch->sweep;
     enum fth_status status = FTH_OK;
     if (!memory->control)
         status = batch->ops->alloc(batch->machine, CONTROL_BYTES, &memory->control, error);
-    if (status == FTH_OK && memory->bytes < bytes) {
-        if (memory->address)
-            batch->ops->free(batch->machine, memory->address);
-        memory->address = memory->bytes = memory->next = memory->pattern_bytes = 0;
-        status = batch->ops->alloc(batch->machine, bytes, &memory->address, error);
-        if (status == FTH_OK)
-            memory->bytes = bytes;
-    }
+    const uint64_t old = memory->pool.address;
+    if (status == FTH_OK)
+        status = fth_pool_grow(batch, &memory->pool, bytes, error);
+    if (memory->pool.address != old)
+        memory->pattern_bytes = 0;
     return status == FTH_NO_MEMORY ? FTH_UNAVAILABLE : status;
 }
 
@@ -369,32 +363,24 @@ enum fth_status fth_sweep_reserve(struct fth_batch *batch, uint64_t bytes, uint6
 {
     enum fth_status status = reserve(batch, bytes, error);
     batch->sweep.pattern_bytes = 0;
-    *address = batch->sweep.address;
+    *address = batch->sweep.pool.address;
     return status;
 }
 
 static enum fth_status place(struct fth_batch *batch, struct run *run, bool cold,
                              struct fth_error *error)
 {
-    struct fth_sweep_memory *memory = &batch->sweep;
+    struct fth_pool *pool = &batch->sweep.pool;
     const uint64_t bytes = run->sweep->bytes;
-    const uint64_t l2 = batch->facts.l2_bytes ? batch->facts.l2_bytes : unknown_l2_bytes;
     const bool other = fth_sweep_arrays(run->sweep->kind) == 3;
     const uint64_t piece = bytes * (other ? 3 : 2);
     enum fth_status status =
-        reserve(batch, cold ? 2 * piece + (sizes_between + 1) * l2 : piece, error);
+        reserve(batch, cold ? fth_pool_cold_bytes(batch, piece) : piece, error);
     if (status != FTH_OK)
         return status;
-    uint64_t at = memory->address;
-    if (cold) {
-        if (memory->next + piece > memory->bytes)
-            memory->next = 0;
-        at += memory->next;
-        memory->next += (piece + 255) / 256 * 256;
-    }
-    run->x = at;
-    run->z = at + bytes;
-    run->y = other ? at + 2 * bytes : 0;
+    run->x = cold ? fth_pool_take(pool, piece) : pool->address;
+    run->z = run->x + bytes;
+    run->y = other ? run->x + 2 * bytes : 0;
     return FTH_OK;
 }
 

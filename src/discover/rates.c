@@ -41,10 +41,17 @@ static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandw
 enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target target,
                               const struct fth_bandwidth *found, struct fth_error *error)
 {
-    char note[128];
-    snprintf(note, sizeof note, "%u blocks of %u threads an SM, %u bytes at a time%s",
-             (unsigned)found->shape.blocks_per_sm, (unsigned)found->shape.threads,
-             (unsigned)found->shape.vector_bytes, more_about(target));
+    const struct fth_stream_shape *shape = &found->shape;
+    char note[160];
+    if (shape->blocks_per_sm)
+        snprintf(note, sizeof note, "%u blocks of %u threads an SM, %u bytes at a time%s",
+                 (unsigned)shape->blocks_per_sm, (unsigned)shape->threads,
+                 (unsigned)shape->vector_bytes, more_about(target));
+    else
+        snprintf(note, sizeof note,
+                 "a block of %u threads for each piece, %u times %u bytes a thread%s",
+                 (unsigned)shape->threads, (unsigned)shape->unroll, (unsigned)shape->vector_bytes,
+                 shape->hinted ? "; L2 is told to keep what is read, not what is written" : "");
     /* Four digits are more than two runs agree in. */
     const double unit = pow(10, floor(log10(found->bytes_per_s)) - 3);
     const double best = round(found->bytes_per_s / unit) * unit;

@@ -18,11 +18,12 @@
 enum {
     PAIRS = 5, /* of a short and a long stream, at a time: an odd number, for the median */
     MOST_PAIRS = 3 * PAIRS,
-    LONGER = 8, /* times as long as the short one */
+    MEMORY_PAIRS = 3, /* of sweeps, before each of which memory is written: more if need be */
+    LONGER = 8,       /* times as long as the short one */
     GROWTH = 4,
     MOST_ROUNDS = 5,
     TRIES = 2, /* of each shape, with streams as long as they must be */
-    MOST_SHAPES = 12
+    MOST_SHAPES = 32
 };
 
 /* Results that agree: the middle half of the times is so narrow, and the difference between short
@@ -96,18 +97,18 @@ static const struct {
                                      FTH_PATH_SHARED, 100, 2},
 };
 
-/* What is tried, the smallest first. Little's law: a GPU that moves 35 bytes a cycle and SM through
- * a latency of 700 cycles needs 24 KiB under way in each, and each thread has four vectors. Those
- * behind `usual` only where all is tried. */
-static const struct fth_stream_shape memory_shapes[] = {{1, 1024, 16}, {2, 512, 16}, {2, 1024, 16},
-                                                        {8, 256, 16},  {1, 512, 16}, {4, 512, 16},
-                                                        {16, 64, 16},  {2, 1024, 8}};
-/* All threads of a block together take 4 vectors each: arrays that fit into 8 KiB are among them.
+/* What is tried in caches; in memory see sweep.c. Those behind `usual` only where all is tried.
+ *
+ * All threads of a block together take 4 vectors each: arrays that fit into 8 KiB are among them.
  * Loads of 4 bytes are tried only where there are few others. */
 static const struct fth_stream_shape cache_shapes[] = {
-    {1, 1024, 16}, {2, 1024, 16}, {1, 512, 16}, {1, 256, 16}, {1, 1024, 4}, {2, 1024, 4},
-    {1, 512, 4},   {2, 512, 16},  {4, 512, 16}, {1, 1024, 8}, {1, 512, 8}};
-enum { ENOUGH_SHAPES = 3, USUAL_MEMORY_SHAPES = 4, USUAL_CACHE_SHAPES = 7 };
+    {1, 1024, 16, FTH_STREAM_UNROLL, false}, {2, 1024, 16, FTH_STREAM_UNROLL, false},
+    {1, 512, 16, FTH_STREAM_UNROLL, false},  {1, 256, 16, FTH_STREAM_UNROLL, false},
+    {1, 1024, 4, FTH_STREAM_UNROLL, false},  {2, 1024, 4, FTH_STREAM_UNROLL, false},
+    {1, 512, 4, FTH_STREAM_UNROLL, false},   {2, 512, 16, FTH_STREAM_UNROLL, false},
+    {4, 512, 16, FTH_STREAM_UNROLL, false},  {1, 1024, 8, FTH_STREAM_UNROLL, false},
+    {1, 512, 8, FTH_STREAM_UNROLL, false}};
+enum { ENOUGH_SHAPES = 3, USUAL_CACHE_SHAPES = 7 };
 
 const char *fth_bandwidth_element(enum fth_bandwidth_target target)
 {
@@ -140,12 +141,18 @@ struct search {
     size_t pairs;
 };
 
+static bool in_memory(const struct search *search)
+{
+    return targets[search->target].place == IN_MEMORY;
+}
+
 /* What all threads of an SM take in one go. */
 static uint64_t unit_bytes(const struct search *search, const struct fth_stream_shape *shape)
 {
     const uint64_t lanes = targets[search->target].path == FTH_PATH_CONSTANT ? 32 : 1;
-    return (uint64_t)shape->blocks_per_sm * shape->threads / lanes * shape->vector_bytes *
-           FTH_STREAM_UNROLL;
+    const uint64_t threads = shape->blocks_per_sm ? (uint64_t)shape->blocks_per_sm * shape->threads
+                                                  : search->threads_per_sm;
+    return threads / lanes * shape->vector_bytes * shape->unroll;
 }
 
 static uint64_t at_least_one(uint64_t number)
@@ -158,11 +165,28 @@ static uint64_t round_up(uint64_t number, uint64_t unit)
     return (number + unit - 1) / unit * unit;
 }
 
+/* Of memory: a sweep over arrays that are in no cache, so many bytes of each array for each SM. */
+static struct fth_request make_sweep(const struct search *search,
+                                     const struct fth_stream_shape *shape, uint64_t sm_bytes)
+{
+    static const enum fth_sweep_kind kinds[FTH_STREAM_KINDS] = {[FTH_STREAM_READ] = FTH_SWEEP_READ,
+                                                                [FTH_STREAM_WRITE] =
+                                                                    FTH_SWEEP_WRITE,
+                                                                [FTH_STREAM_COPY] = FTH_SWEEP_COPY};
+    const uint64_t bytes = round_up(sm_bytes, unit_bytes(search, shape)) * search->sms;
+    struct fth_request request =
+        fth_sweep_request(search->prober, kinds[targets[search->target].kind], false, bytes, shape);
+    request.cold = true;
+    return request;
+}
+
 /* A stream of that shape that moves so many bytes for each SM, or a little more: every thread the
  * same, so that none is done before the others. */
 static struct fth_request make_request(const struct search *search,
                                        const struct fth_stream_shape *shape, uint64_t sm_bytes)
 {
+    if (in_memory(search))
+        return make_sweep(search, shape, sm_bytes);
     const uint64_t unit = unit_bytes(search, shape);
     struct fth_request request = fth_request_make(targets[search->target].carveout_percent);
     request.family = FTH_FAMILY_STREAM;
@@ -177,25 +201,13 @@ static struct fth_request make_request(const struct search *search,
                                   .passes = 1};
     if (stream->cluster && search->sms % stream->cluster)
         stream->sms = (uint32_t)(search->sms - search->sms % stream->cluster);
-    switch (targets[search->target].place) {
-    case IN_MEMORY:
-        stream->bytes = round_up(sm_bytes, unit) * search->sms;
-        request.cold = true;
-        break;
-    case IN_L2: {
-        const uint64_t rounds = at_least_one(search->room_bytes / search->sms / unit);
-        stream->bytes = rounds * unit * search->sms;
-        stream->passes = at_least_one(sm_bytes / (rounds * unit));
-        break;
-    }
-    case IN_SM: {
-        const uint64_t room = search->room_bytes < first_bytes ? search->room_bytes : first_bytes;
-        const uint64_t rounds = at_least_one(room / unit);
-        stream->bytes = rounds * unit / shape->blocks_per_sm;
-        stream->passes = at_least_one(sm_bytes / (rounds * unit));
-        break;
-    }
-    }
+    const bool in_l2 = targets[search->target].place == IN_L2;
+    const uint64_t sm_room = in_l2                              ? search->room_bytes / search->sms
+                             : search->room_bytes < first_bytes ? search->room_bytes
+                                                                : first_bytes;
+    const uint64_t rounds = at_least_one(sm_room / unit);
+    stream->bytes = in_l2 ? rounds * unit * search->sms : rounds * unit / shape->blocks_per_sm;
+    stream->passes = at_least_one(sm_bytes / (rounds * unit));
     return request;
 }
 
@@ -203,6 +215,8 @@ static struct fth_request make_request(const struct search *search,
 static double moved_bytes(const struct search *search, const struct fth_request *request)
 {
     const struct fth_stream *stream = &request->stream;
+    if (in_memory(search))
+        return (double)request->sweep.bytes * fth_sweep_arrays(request->sweep.kind);
     const uint64_t sms = stream->sms ? stream->sms : search->sms;
     double arrays = stream->shared_by_all ? 1 : (double)(sms * stream->blocks_per_sm);
     return (double)stream->bytes * (double)stream->passes * arrays *
@@ -217,7 +231,11 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
     enum fth_status status = fth_ask(search->prober, requests, count, &answers, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         ns[i] = answers.items[i].cycles[0];
-        search->tick_ns = answers.items[i].cycles[2];
+        if (!in_memory(search))
+            search->tick_ns = answers.items[i].cycles[2];
+        else if (answers.items[i].cycles[1] > 0)
+            status = fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", "memory",
+                              "what was moved did not arrive");
         search->samples++;
         bandwidth->clock_mhz = answers.items[i].clock_mhz;
     }
@@ -228,7 +246,7 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
 /* ---- what is decided ---- */
 
 /* The shape that moves most in a time: `bytes_per_ns`. */
-static enum fth_status find_shape(struct search *search, size_t tries,
+static enum fth_status find_shape(struct search *search, size_t tries, uint64_t sm_bytes,
                                   struct fth_bandwidth *bandwidth, double *bytes_per_ns,
                                   struct fth_error *error)
 {
@@ -236,7 +254,7 @@ static enum fth_status find_shape(struct search *search, size_t tries,
     double ns[MOST_SHAPES * TRIES] = {0};
     const size_t count = search->shape_count;
     for (size_t i = 0; i < count * tries; i++)
-        requests[i] = make_request(search, &search->shapes[i % count], search->sm_bytes);
+        requests[i] = make_request(search, &search->shapes[i % count], sm_bytes);
     enum fth_status status = ask(search, requests, count * tries, ns, bandwidth, error);
     *bytes_per_ns = 0;
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
@@ -286,20 +304,20 @@ static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *ba
     /* The first one brings the instructions, and finds the caches as another shape left them. */
     struct fth_request requests[1 + 2 * PAIRS];
     double ns[1 + 2 * PAIRS];
+    const size_t pairs = in_memory(search) ? MEMORY_PAIRS : PAIRS;
     requests[0] = make_request(search, &bandwidth->shape, search->sm_bytes);
-    for (size_t i = 1; i < FTH_COUNT(requests); i++) {
+    for (size_t i = 1; i < 1 + 2 * pairs; i++) {
         requests[i] = requests[0];
-        const uint64_t longer_by = i % 2 ? 1 : LONGER;
-        if (targets[search->target].place == IN_MEMORY)
-            requests[i].stream.bytes *= longer_by;
-        else
-            requests[i].stream.passes *= longer_by;
+        if (i % 2 == 0 && in_memory(search))
+            requests[i] = make_request(search, &bandwidth->shape, LONGER * search->sm_bytes);
+        else if (i % 2 == 0)
+            requests[i].stream.passes *= LONGER;
     }
-    enum fth_status status = ask(search, requests, FTH_COUNT(requests), ns, bandwidth, error);
+    enum fth_status status = ask(search, requests, 1 + 2 * pairs, ns, bandwidth, error);
     if (status != FTH_OK)
         return status;
     *more_bytes = moved_bytes(search, &requests[2]) - moved_bytes(search, &requests[1]);
-    for (size_t i = 0; i < PAIRS; i++, search->pairs++) {
+    for (size_t i = 0; i < pairs; i++, search->pairs++) {
         search->shorter[search->pairs] = ns[1 + 2 * i];
         search->longer[search->pairs] = ns[2 + 2 * i];
     }
@@ -314,12 +332,15 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
                                double *spread, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    const size_t most = search->thorough ? MOST_PAIRS : PAIRS;
+    const size_t most = search->thorough    ? MOST_PAIRS
+                        : in_memory(search) ? 3 * MEMORY_PAIRS
+                                            : PAIRS;
+    const double enough = in_memory(search) && !search->thorough ? steady : 0;
     search->pairs = 0;
     *spread = NAN;
     bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = NAN;
     /* Where equal streams take equally long, more of them tell nothing. */
-    while (status == FTH_OK && search->pairs < most && !(*spread == 0)) {
+    while (status == FTH_OK && search->pairs < most && !(*spread <= enough)) {
         double more_bytes = 0;
         status = ask_pairs(search, bandwidth, &more_bytes, error);
         if (status != FTH_OK)
@@ -354,7 +375,7 @@ double fth_memory_limit(const struct fth_gpu *known)
 static double find_limit(const struct search *search, double clock_mhz)
 {
     const struct fth_gpu *known = search->known;
-    if (targets[search->target].place == IN_MEMORY)
+    if (in_memory(search))
         return fth_memory_limit(known);
     const char *capability = fth_gpu_text(known, "device", "compute_capability");
     const bool kepler = capability && strncmp(capability, "3.", 2) == 0;
@@ -375,9 +396,8 @@ static enum fth_status judge(const struct search *search, const struct fth_bandw
         return fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", element,
                         "%.4g bytes/s were measured, and %.4g are the most that %s allow",
                         bandwidth->bytes_per_s, limit,
-                        targets[search->target].place == IN_MEMORY
-                            ? "the memory's clock and bus"
-                            : "the loads and stores of the SMs");
+                        in_memory(search) ? "the memory's clock and bus"
+                                          : "the loads and stores of the SMs");
     return FTH_OK;
 }
 
@@ -418,33 +438,79 @@ static void find_room(struct search *search)
         break;
     }
     search->room_bytes = (uint64_t)room;
-    if (targets[search->target].place != IN_MEMORY)
+    if (!in_memory(search))
         return;
     double bytes = fth_gpu_number(known, "memory", "size_bytes", least_memory_bytes) / 8;
     bytes = fmin(bytes, (double)most_cold_bytes);
     search->most_bytes = (uint64_t)bytes / search->sms;
-    /* Writes of a copy begin a latency after its reads, and end later: a longer ramp-up. */
-    if (targets[search->target].kind == FTH_STREAM_COPY)
-        search->sm_bytes *= 2;
+}
+
+/* What passes through memory is timed from without. By the same timer: on an H200 both go on by 32
+ * ns. */
+static enum fth_status find_tick(struct search *search, struct fth_error *error)
+{
+    enum { THREADS = 32, VECTOR = 16 };
+    struct fth_answers answers = {0};
+    struct fth_request request = fth_request_make(-1);
+    request.family = FTH_FAMILY_STREAM;
+    request.stream = (struct fth_stream){.kind = FTH_STREAM_READ,
+                                         .path = FTH_PATH_CG,
+                                         .bytes = (uint64_t)THREADS * VECTOR * FTH_STREAM_UNROLL,
+                                         .shared_by_all = true,
+                                         .sms = 1,
+                                         .blocks_per_sm = 1,
+                                         .threads = THREADS,
+                                         .vector_bytes = VECTOR,
+                                         .passes = 1};
+    enum fth_status status = fth_ask(search->prober, &request, 1, &answers, error);
+    if (status == FTH_OK)
+        search->tick_ns = answers.items[0].cycles[2];
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* Whether L2 can be told what to keep. */
+static bool has_hints(const struct search *search)
+{
+    static const struct fth_stream_shape hinted = {0, 256, 16, 1, true};
+    struct fth_answers answers = {0};
+    const struct fth_request request = make_sweep(search, &hinted, 1);
+    const enum fth_status status = fth_ask(search->prober, &request, 1, &answers, NULL);
+    fth_answers_fini(&answers);
+    return status == FTH_OK;
+}
+
+static void find_sweeps(struct search *search)
+{
+    size_t all, usual;
+    const struct fth_stream_shape *list = fth_sweep_shapes(&all, &usual);
+    const bool hints = has_hints(search);
+    for (size_t i = 0; i < (search->thorough ? all : usual); i++) {
+        struct fth_stream_shape shape = list[i];
+        /* Where there is little time, either with hints or without. */
+        const bool again = i > 0 && hints && !search->thorough && list[i - 1].hinted &&
+                           !shape.hinted && list[i - 1].threads == shape.threads;
+        if (again || (shape.hinted && !hints) || shape.threads > search->threads_per_sm)
+            continue;
+        if ((uint64_t)shape.blocks_per_sm * shape.threads > search->threads_per_sm)
+            shape.blocks_per_sm = (uint32_t)(search->threads_per_sm / shape.threads);
+        search->shapes[search->shape_count++] = shape;
+    }
 }
 
 /* The shapes that this GPU can run with all blocks at a time, and whose arrays fit. */
-static void find_shapes(struct search *search)
+static void find_streams(struct search *search)
 {
-    const enum place place = targets[search->target].place;
-    const struct fth_stream_shape *list = place == IN_MEMORY ? memory_shapes : cache_shapes;
-    const size_t usual = place == IN_MEMORY ? USUAL_MEMORY_SHAPES : USUAL_CACHE_SHAPES;
-    const size_t all = place == IN_MEMORY ? FTH_COUNT(memory_shapes) : FTH_COUNT(cache_shapes);
-    const size_t count = search->thorough ? all : usual;
+    const size_t count = search->thorough ? FTH_COUNT(cache_shapes) : USUAL_CACHE_SHAPES;
     for (size_t i = 0; i < count; i++) {
-        const struct fth_stream_shape *shape = &list[i];
+        const struct fth_stream_shape *shape = &cache_shapes[i];
         uint64_t unit = unit_bytes(search, shape);
-        if (place == IN_L2)
+        if (targets[search->target].place == IN_L2)
             unit *= search->sms;
         const uint32_t cluster = targets[search->target].cluster;
         if ((cluster && (shape->blocks_per_sm > 1 || search->sms < cluster)) ||
             (uint64_t)shape->threads * shape->blocks_per_sm > search->threads_per_sm ||
-            (place != IN_MEMORY && unit > search->room_bytes) ||
+            unit > search->room_bytes ||
             (shape->vector_bytes == 4 && search->shape_count >= ENOUGH_SHAPES &&
              !search->thorough) ||
             !fth_kernels_has_stream(targets[search->target].kind, targets[search->target].path,
@@ -467,15 +533,26 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
                                 known, "device", "max_threads_per_sm", least_threads_per_sm)};
     *bandwidth = (struct fth_bandwidth){.clock_mhz = NAN};
     find_room(&search);
-    find_shapes(&search);
+    if (in_memory(&search))
+        find_sweeps(&search);
+    else
+        find_streams(&search);
     if (search.shape_count == 0)
         return fth_fail(error, FTH_UNSUPPORTED, "find bandwidth", targets[target].element,
                         "%llu bytes are too few for a stream",
                         (unsigned long long)search.room_bytes);
     double spread = NAN, bytes_per_ns = 0;
-    enum fth_status status = find_shape(&search, 1, bandwidth, &bytes_per_ns, error);
-    if (status == FTH_OK && lengthen(&search, bandwidth, bytes_per_ns))
-        status = find_shape(&search, TRIES, bandwidth, &bytes_per_ns, error);
+    enum fth_status status = in_memory(&search) ? find_tick(&search, error) : FTH_OK;
+    if (status == FTH_OK)
+        status = find_shape(&search, 1, search.sm_bytes, bandwidth, &bytes_per_ns, error);
+    const bool longer = status == FTH_OK && lengthen(&search, bandwidth, bytes_per_ns);
+    /* From memory which shape is best shows in long ones only: short ones are decided by how soon
+     * blocks begin. */
+    if (status == FTH_OK && (longer || in_memory(&search)))
+        status =
+            in_memory(&search)
+                ? find_shape(&search, 1, LONGER * search.sm_bytes, bandwidth, &bytes_per_ns, error)
+                : find_shape(&search, TRIES, search.sm_bytes, bandwidth, &bytes_per_ns, error);
     struct fth_bandwidth last = *bandwidth;
     for (int round = 0; round < MOST_ROUNDS && status == FTH_OK; round++) {
         double last_spread = NAN;

@@ -2,10 +2,10 @@
  *
  * Qiu, Jo and Goswami ("Microbenchmarking NVIDIA GPUs", V.A) ran the STREAM kernels with one thread
  * and one block, so that no scheduler has a say, on five cards of one model and took the times for
- * a fingerprint: 88 % of runs were told right, and none with many threads. We do the same with one
- * warp and add what carries more: which SMs of a chip are switched off differs from card to card,
- * so the SM of a given number lies elsewhere, and its way to the L2 has another length. The mean
- * latency of L2 from each SM, over the median of all, is a map of that.
+ * a fingerprint: 88 % of runs were told right, and none with many threads. We do the same and add
+ * what carries more: which SMs of a chip are switched off differs from card to card, so the SM of a
+ * given number lies elsewhere, and its way to the L2 has another length. The mean latency of L2
+ * from each SM, over the median of all, is a map of that.
  *
  * How far apart two maps of one H200 are, root mean square over its SMs: 0.02 % over the same
  * lines, one SM after the other; 0.8 % where all SMs measure at once and are in each other's
@@ -27,9 +27,8 @@ enum {
     L2_STRIDE = 265 * 128, /* an odd number of lines, which come into all sets */
     MEMORY_HOPS = 1024,
     MEMORY_STRIDE = 4096 + 128, /* see latency.c */
-    STREAM_BYTES = 32 << 10,
-    STREAM_REPEATS = 7,
-    STREAM_THREADS = 32,
+    STREAM_WORDS = 2048, /* some 0.6 ms, of which the driver's events tell half a microsecond */
+    STREAM_REPEATS = 3,
     RUN_BYTES = 48 << 20, /* from where a run measures to where the next one does */
     PLACES = 8            /* where runs measure, one after the other */
 };
@@ -51,19 +50,31 @@ enum {
     SHARED,
     MEMORY_LOW,
     MEMORY_HIGH,
-    STREAM_READ,
-    STREAM_WRITE,
     STREAM_COPY,
+    STREAM_MUL,
+    STREAM_ADD,
+    STREAM_TRIAD,
     L2,
     FIRST_SM
 };
+/* In version 1 there were three features in the place of the four streams: reading, writing and
+ * copying by one warp. */
+enum { OLD_STREAMS = 3, OLD_L2 = STREAM_COPY + OLD_STREAMS, OLD_FIRST_SM };
+
 static const char *const names[FIRST_SM] = {
-    [CLOCK_RATIO] = "clock_ratio",        [L1] = "l1_cycles",
-    [READONLY] = "readonly_cycles",       [TEXTURE] = "texture_cycles",
-    [CONSTANT] = "constant_cycles",       [SHARED] = "shared_cycles",
-    [MEMORY_LOW] = "memory_low_cycles",   [MEMORY_HIGH] = "memory_high_cycles",
-    [STREAM_READ] = "stream_read_cycles", [STREAM_WRITE] = "stream_write_cycles",
-    [STREAM_COPY] = "stream_copy_cycles", [L2] = "l2_cycles",
+    [CLOCK_RATIO] = "clock_ratio",
+    [L1] = "l1_cycles",
+    [READONLY] = "readonly_cycles",
+    [TEXTURE] = "texture_cycles",
+    [CONSTANT] = "constant_cycles",
+    [SHARED] = "shared_cycles",
+    [MEMORY_LOW] = "memory_low_cycles",
+    [MEMORY_HIGH] = "memory_high_cycles",
+    [STREAM_COPY] = "stream_copy_ns",
+    [STREAM_MUL] = "stream_mul_ns",
+    [STREAM_ADD] = "stream_add_ns",
+    [STREAM_TRIAD] = "stream_triad_ns",
+    [L2] = "l2_cycles",
 };
 
 const char *fth_feature_name(size_t index, char name[FTH_FEATURE_NAME_BYTES])
@@ -88,6 +99,16 @@ double fth_feature_weight(size_t index, size_t count)
                                                  : (double)FIRST_SM / (double)(count - FIRST_SM);
 }
 
+size_t fth_features_upgrade(unsigned version, const double *features, size_t count, double *out)
+{
+    const size_t made = count - OLD_FIRST_SM + FIRST_SM;
+    if (version != 1 || count < OLD_FIRST_SM)
+        return 0;
+    for (size_t i = 0; i < made && out; i++)
+        out[i] = i < STREAM_COPY ? features[i] : i < L2 ? NAN : features[i - L2 + OLD_L2];
+    return made;
+}
+
 /* ---- what is asked ---- */
 
 /* The chains in the caches of an SM. */
@@ -102,15 +123,15 @@ static const struct {
     {SHARED, FTH_PATH_SHARED, 128, SM_LINES, -1},
 };
 
-/* One warp of one block: what is read comes from memory; what is written, and copied, is in L2. */
+/* One thread of one block, word by word over arrays that are in no cache. */
 static const struct {
     size_t feature;
-    enum fth_stream_kind kind;
-    bool cold;
+    enum fth_sweep_kind kind;
 } streams[] = {
-    {STREAM_READ, FTH_STREAM_READ, true},
-    {STREAM_WRITE, FTH_STREAM_WRITE, false},
-    {STREAM_COPY, FTH_STREAM_COPY, false},
+    {STREAM_COPY, FTH_SWEEP_COPY},
+    {STREAM_MUL, FTH_SWEEP_MUL},
+    {STREAM_ADD, FTH_SWEEP_ADD},
+    {STREAM_TRIAD, FTH_SWEEP_TRIAD},
 };
 
 /* Single loads that hit, on that SM. */
@@ -142,38 +163,31 @@ static struct fth_request memory_request(uint64_t start_bytes)
     return request;
 }
 
-static struct fth_request stream_request(enum fth_stream_kind kind, bool cold)
+static struct fth_request stream_request(const struct fth_prober *prober, enum fth_sweep_kind kind)
 {
-    struct fth_request request = fth_request_make(-1);
-    request.family = FTH_FAMILY_STREAM;
-    request.cold = cold;
-    request.stream = (struct fth_stream){.kind = kind,
-                                         .path = FTH_PATH_CG,
-                                         .bytes = STREAM_BYTES,
-                                         .shared_by_all = true,
-                                         .sms = 1,
-                                         .blocks_per_sm = 1,
-                                         .threads = STREAM_THREADS,
-                                         .vector_bytes = 4,
-                                         .passes = 1};
+    static const struct fth_stream_shape shape = {1, 1, 4, 1, false};
+    const struct fth_prober one = {.device = prober->device, .sms = 1};
+    struct fth_request request =
+        fth_sweep_request(&one, kind, false, UINT64_C(4) * STREAM_WORDS, &shape);
+    request.cold = true;
+    request.sweep.repeats = STREAM_REPEATS;
     return request;
 }
 
-/* Where what is asked stands: the streams, repeat by repeat, the chains, memory, then the SMs. */
+/* Where what is asked stands: the streams, the chains, memory, then the SMs. */
 enum {
     STREAMS = FTH_COUNT(streams),
     CHAINS = FTH_COUNT(chains),
-    FIRST_CHAIN = STREAMS * STREAM_REPEATS,
+    FIRST_CHAIN = STREAMS,
     MEMORY = FIRST_CHAIN + CHAINS,
     MAP
 };
 
-static void plan(size_t sms, unsigned run, struct fth_request *requests)
+static void plan(const struct fth_prober *prober, unsigned run, struct fth_request *requests)
 {
     const uint64_t start_bytes = (uint64_t)(run % PLACES) * RUN_BYTES;
     for (size_t i = 0; i < STREAMS; i++)
-        for (size_t j = 0; j < STREAM_REPEATS; j++)
-            requests[i * STREAM_REPEATS + j] = stream_request(streams[i].kind, streams[i].cold);
+        requests[i] = stream_request(prober, streams[i].kind);
     for (size_t i = 0; i < CHAINS; i++) {
         const struct fth_chain chain = {.array = 2 + (unsigned)i,
                                         .stride_bytes = chains[i].stride_bytes,
@@ -184,7 +198,7 @@ static void plan(size_t sms, unsigned run, struct fth_request *requests)
     requests[MEMORY] = memory_request(start_bytes);
     const struct fth_chain lines = {
         .start_bytes = start_bytes, .stride_bytes = L2_STRIDE, .count = L2_LINES};
-    for (size_t i = 0; i < sms; i++)
+    for (size_t i = 0; i < prober->sms; i++)
         requests[MAP + i] = hit_request(FTH_PATH_CG, lines, 1, -1, i);
 }
 
@@ -238,14 +252,14 @@ static enum fth_status conclude_sms(const struct fth_samples *samples, size_t sm
     return status;
 }
 
-/* The cycles of the best repeat, for each group of vectors; NAN where there is no answer. */
-static double best_stream(const struct fth_samples *repeats)
+/* The nanoseconds of a word in the best repeat; NAN where there is no answer, or a wrong one. */
+static double best_stream(const struct fth_samples *samples)
 {
-    const double groups = (double)STREAM_BYTES / (STREAM_THREADS * 4 * FTH_STREAM_UNROLL);
     double best = NAN;
+    if (samples->status != FTH_OK || samples->cycles[STREAM_REPEATS] > 0)
+        return best;
     for (size_t i = 0; i < STREAM_REPEATS; i++)
-        if (repeats[i].status == FTH_OK)
-            best = fmin(best, repeats[i].cycles[1] / groups);
+        best = fmin(best, (double)samples->cycles[i] / STREAM_WORDS);
     return best;
 }
 
@@ -257,7 +271,7 @@ static enum fth_status conclude(const struct fth_samples *samples, size_t sms,
     features[CLOCK_RATIO] = samples[MAP].clock_mhz / nominal_clock_mhz;
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < STREAMS; i++)
-        features[streams[i].feature] = best_stream(&samples[i * STREAM_REPEATS]);
+        features[streams[i].feature] = best_stream(&samples[i]);
     for (size_t i = 0; i < CHAINS && status == FTH_OK; i++)
         status = mean(&samples[FIRST_CHAIN + i], 0, 1, &features[chains[i].feature], error);
     /* Near and far memory, without deciding whether there are two: the faster half, the other. */
@@ -279,7 +293,7 @@ enum fth_status fth_probe_fingerprint(const struct fth_prober *prober, double no
         free(requests);
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
     }
-    plan(prober->sms, run, requests);
+    plan(prober, run, requests);
     enum fth_status status = fth_device_measure(prober->device, requests, count, samples, error);
     /* What a GPU does not have, or cannot do, is left open; without L2 there is nothing at all. */
     if (status == FTH_OK && samples[MAP].status != FTH_OK)

@@ -353,8 +353,12 @@ enum fth_bandwidth_target {
 const char *fth_bandwidth_element(enum fth_bandwidth_target target);
 const char *fth_bandwidth_attribute(enum fth_bandwidth_target target);
 
+/* A launch of a stream or sweep: so many blocks an SM or, where that is 0, one for each piece of
+ * the arrays; so many vectors of each array that a thread has under way; whether L2 is told to keep
+ * what is read rather than what is written. */
 struct fth_stream_shape {
-    uint32_t blocks_per_sm, threads, vector_bytes;
+    uint32_t blocks_per_sm, threads, vector_bytes, unroll;
+    bool hinted;
 };
 
 struct fth_bandwidth {
@@ -408,12 +412,15 @@ FTH_MUST_USE enum fth_status fth_probe_banks(const struct fth_prober *prober,
 /* ---- fingerprint.c ---- */
 
 /* What a place in the row of features means; with another meaning comes another version. */
-enum { FTH_FEATURES_VERSION = 1, FTH_FEATURE_NAME_BYTES = 32 };
+enum { FTH_FEATURES_VERSION = 2, FTH_FEATURE_NAME_BYTES = 32 };
 const char *fth_feature_name(size_t index, char name[FTH_FEATURE_NAME_BYTES]);
 /* How many a device has: GPUs with different numbers of SMs differ in it. */
 size_t fth_feature_count(const struct fth_prober *prober);
 /* What a feature counts, of so many, when two GPUs are compared. */
 double fth_feature_weight(size_t index, size_t count);
+/* What an older run has of the features of the present version, NAN where it has none: how many
+ * these are and, where `out` is not NULL, which. 0: it has no place there. */
+size_t fth_features_upgrade(unsigned version, const double *features, size_t count, double *out);
 /* One row of features, NAN where the device cannot answer. `run` is the number of the run, 0, 1, …:
  * each measures in other memory. */
 FTH_MUST_USE enum fth_status fth_probe_fingerprint(const struct fth_prober *prober,
@@ -421,8 +428,15 @@ FTH_MUST_USE enum fth_status fth_probe_fingerprint(const struct fth_prober *prob
                                                    double *features, struct fth_error *error);
 /* ---- sweep.c ---- */
 
-/* Times of a sweep or a transfer, all of one request. FTH_INCONCLUSIVE where what it leaves is not
- * what it should. */
+/* The launches of sweeps that are worth a try; the first `usual` of them where there is little
+ * time. */
+const struct fth_stream_shape *fth_sweep_shapes(size_t *count, size_t *usual);
+/* Such a sweep, once over arrays of so many bytes, not cold. */
+struct fth_request fth_sweep_request(const struct fth_prober *prober, enum fth_sweep_kind kind,
+                                     bool wide, uint64_t bytes,
+                                     const struct fth_stream_shape *shape);
+
+/* Times of a sweep or a transfer. FTH_INCONCLUSIVE where what it leaves is not what it should. */
 struct fth_durations {
     double best_ns, median_ns, worst_ns;
     size_t count;
@@ -432,5 +446,10 @@ FTH_MUST_USE enum fth_status fth_probe_durations(const struct fth_prober *prober
                                                  const struct fth_request *request,
                                                  struct fth_durations *durations,
                                                  struct fth_error *error);
+/* The same of several that are to be compared: by turns, so many rounds of all of them. */
+FTH_MUST_USE enum fth_status fth_probe_in_turns(const struct fth_prober *prober,
+                                                const struct fth_request *requests, size_t count,
+                                                size_t rounds, struct fth_durations *durations,
+                                                struct fth_error *error);
 
 #endif

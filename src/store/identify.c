@@ -47,6 +47,15 @@ static bool allocate(struct circle *circle, size_t runs)
            circle->weights;
 }
 
+/* Which features a run has: those of an older version are taken for what they are of the present
+ * one. */
+static unsigned meaning(const struct fth_run *run, size_t *count)
+{
+    const size_t upgraded = fth_features_upgrade(run->version, run->features, run->count, NULL);
+    *count = upgraded ? upgraded : run->count;
+    return upgraded ? FTH_FEATURES_VERSION : run->version;
+}
+
 /* Those with features of the same meaning: of the same version, and as many. */
 static enum fth_status gather(const struct fth_runs *runs, unsigned version, size_t features,
                               struct circle *circle, struct fth_error *error)
@@ -58,10 +67,12 @@ static enum fth_status gather(const struct fth_runs *runs, unsigned version, siz
         const size_t before = circle->rows;
         for (size_t i = first; i < fth_runs_end(runs, first); i++) {
             const struct fth_run *run = &runs->items[i];
-            if (run->version != version || run->count != features)
+            double *row = &circle->examples[circle->rows * features];
+            size_t count;
+            if (meaning(run, &count) != version || count != features)
                 continue;
-            for (size_t j = 0; j < features; j++)
-                circle->examples[circle->rows * features + j] = run->features[j];
+            if (!fth_features_upgrade(run->version, run->features, run->count, row))
+                memcpy(row, run->features, features * sizeof *row);
             circle->run[circle->rows] = i;
             circle->labels[circle->rows++] = circle->classes;
         }
@@ -223,9 +234,11 @@ enum fth_status fth_leave_one_out(const struct fth_runs *runs, size_t *found,
         found[i] = SIZE_MAX;
     for (size_t i = 0; i < runs->count && status == FTH_OK; i++) {
         struct circle circle;
+        size_t count;
         if (found[i] != SIZE_MAX)
             continue; /* it was in the circle of one before it */
-        status = gather(runs, runs->items[i].version, runs->items[i].count, &circle, error);
+        const unsigned version = meaning(&runs->items[i], &count);
+        status = gather(runs, version, count, &circle, error);
         if (status == FTH_OK)
             status = leave_out_all(&circle, runs->count, found, error);
         fth_arena_fini(&circle.arena);

@@ -1,6 +1,7 @@
 # Tables of a simulated GPU; a name that is none, and a format that is none, are told before anything is measured.
 fathom bench banks --device sim:rtx2060
-fathom bench atomics --device sim:gtx780 --format csv | head -n 4
+fathom bench atomics --device sim:gtx780 --format csv >seen; head -n 4 seen
+fathom bench atomics --device sim:gtx780 --csv | cmp - seen
 fathom bench shared --device sim:gtx980 | sed -n '/^Theoretical/,/^copy_of/p'
 fathom bench bank --device sim:rtx2060
 echo $?

@@ -71,15 +71,21 @@ int cuStreamSynchronize(struct stream *stream)
     return result;
 }
 
-EXPORT int cuStreamDestroy_v2(struct stream *stream);
-int cuStreamDestroy_v2(struct stream *stream)
+/* Gives a stream or an event back. */
+static int destroy(void *what)
 {
     int result = standin_check();
     if (result != SUCCESS)
         return result;
-    free(stream);
+    free(what);
     standin_count(-1);
     return SUCCESS;
+}
+
+EXPORT int cuStreamDestroy_v2(struct stream *stream);
+int cuStreamDestroy_v2(struct stream *stream)
+{
+    return destroy(stream);
 }
 
 /* ---- events: a first and a second by turns, as one times with them ---- */
@@ -109,12 +115,7 @@ int cuEventCreate(struct event **event, unsigned flags)
 EXPORT int cuEventDestroy_v2(struct event *event);
 int cuEventDestroy_v2(struct event *event)
 {
-    int result = standin_check();
-    if (result != SUCCESS)
-        return result;
-    free(event);
-    standin_count(-1);
-    return SUCCESS;
+    return destroy(event);
 }
 
 EXPORT int cuEventRecord(struct event *event, struct stream *stream);

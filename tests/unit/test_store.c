@@ -15,10 +15,11 @@ static const char path[] = "store.db";
 
 /* ---- fingerprints that are made up ---- */
 
-enum { FEATURES = 20 };
+enum { FEATURES = 21 };
 
-static const double one_run[FEATURES] = {1,   32,  32, 80, 40, 28, 450, 600, 470, 23,
-                                         240, 220, 1,  1,  1,  1,  1,   1,   1,   1};
+/* Of the present version. */
+static const double one_run[FEATURES] = {1,   32,  32, 80, 40, 28, 450, 600, 470, 480, 690,
+                                         700, 220, 1,  1,  1,  1,  1,   1,   1,   1};
 
 /* Runs of a GPU whose features are `factor` times the usual ones, and off by up to `noise`. */
 static struct fth_fingerprint *make(double factor, double noise, size_t runs, size_t features)
@@ -35,7 +36,7 @@ static struct fth_fingerprint *make(double factor, double noise, size_t runs, si
         *run = (struct fth_run){.device = "Made Up",
                                 .driver = "1.0",
                                 .time = 1700000000 + (int64_t)i,
-                                .version = 1,
+                                .version = FTH_FEATURES_VERSION,
                                 .features = values,
                                 .count = features};
     }
@@ -498,6 +499,74 @@ static void an_old_store_is_brought_up_to_date(void **state)
     assert_refused(FTH_UNSUPPORTED, "a newer fathom made it (version 3, and this one knows 2)");
 }
 
+/* Runs as version 1 had them: three features in the place of four. */
+static struct fth_fingerprint *make_old(double factor, size_t runs)
+{
+    enum { FIRST_STREAM = 8, STREAMS = 4, OLD_STREAMS = 3 };
+    struct fth_fingerprint *made = make(factor, 0.002, runs, FEATURES);
+    for (size_t i = 0; i < runs; i++) {
+        struct fth_run *run = &made->runs.items[i];
+        double *values =
+            fth_arena_array(&made->runs.arena, FEATURES - STREAMS + OLD_STREAMS, sizeof *values);
+        assert_non_null(values);
+        for (size_t j = 0; j < FEATURES; j++)
+            if (j < FIRST_STREAM)
+                values[j] = run->features[j];
+            else if (j >= FIRST_STREAM + STREAMS)
+                values[j - STREAMS + OLD_STREAMS] = run->features[j];
+        for (size_t j = 0; j < OLD_STREAMS; j++) /* of no meaning any more */
+            values[FIRST_STREAM + j] = 1e6 * (double)(i + 1);
+        run->version = 1;
+        run->features = values;
+        run->count = FEATURES - STREAMS + OLD_STREAMS;
+    }
+    return made;
+}
+
+/* What they have in common with those of today is compared; they are kept as they are. */
+static void runs_of_an_older_version_still_count(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double factor;
+    } gpus[] = {{"old", 1}, {"older", 1.05}};
+    struct fth_store *store = open_store();
+    for (size_t i = 0; i < FTH_COUNT(gpus); i++) {
+        struct fth_fingerprint *made = make_old(gpus[i].factor, 5);
+        assert_int_equal(fth_store_enroll(store, gpus[i].name, made, NULL, NULL), FTH_OK);
+        fth_fingerprint_destroy(made);
+    }
+    /* Then only such runs, then some of today beside them. */
+    for (size_t round = 0; round < 2; round++) {
+        for (size_t i = 0; i <= FTH_COUNT(gpus); i++) {
+            const bool stranger = i == FTH_COUNT(gpus);
+            struct fth_fingerprint *made =
+                make(stranger ? 1.1 : gpus[i].factor, 0.002, 1, FEATURES);
+            struct fth_identification found;
+            assert_int_equal(fth_store_identify(store, made, &found, NULL), FTH_OK);
+            if (stranger)
+                assert_null(found.name);
+            else
+                assert_string_equal(found.name, gpus[i].name);
+            fth_identification_fini(&found);
+            fth_fingerprint_destroy(made);
+        }
+        assert_int_equal(enroll(store, "old", 1, 3, NULL), FTH_OK);
+    }
+    struct fth_runs runs = {.items = NULL};
+    assert_int_equal(fth_store_read(store, "read", &runs, NULL), FTH_OK);
+    size_t found[16];
+    assert_int_equal(runs.count, FTH_COUNT(found));
+    assert_int_equal(fth_leave_one_out(&runs, found, NULL), FTH_OK);
+    for (size_t i = 0; i < runs.count; i++)
+        assert_string_equal(runs.items[found[i]].name, runs.items[i].name);
+    assert_int_equal(runs.items[0].version, 1);
+    assert_int_equal(runs.items[0].count, FEATURES - 1);
+    fth_runs_fini(&runs);
+    fth_store_close(store);
+}
+
 static void other_files_are_left_alone(void **state)
 {
     (void)state;
@@ -750,6 +819,7 @@ int main(void)
         TEST(an_export_can_be_imported),
         TEST(a_wrong_document_is_refused_as_a_whole),
         TEST(an_old_store_is_brought_up_to_date),
+        TEST(runs_of_an_older_version_still_count),
         TEST(other_files_are_left_alone),
         TEST(damage_is_noticed),
         TEST(a_kill_at_any_moment_leaves_whole_enrolments),

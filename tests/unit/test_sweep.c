@@ -383,7 +383,8 @@ static void streams_follow_from_the_description(void **state)
     }
     const struct fth_bench_series *driver = series_of(made, "stream.driver");
     assert_true(fabs(driver->table.cells[2].number * 1e9 / COPY_BYTES_PER_S - 1) < 0.001);
-    assert_true(driver->figure_count == 1 && driver->figures[0].value > 0.95);
+    assert_true(driver->figure_count == 2 && driver->figures[0].value > 0.95 &&
+                driver->figures[1].value == driver->figures[0].value);
     /* More threads, more bytes; nothing above what there is. */
     const struct fth_bench_series *threads = series_of(made, "stream.threads");
     assert_int_equal(threads->table.row_count, 11);
@@ -416,6 +417,65 @@ static void without_fp64_the_reason_is_told(void **state)
     assert_int_equal(stream->missing_count, 5);
     assert_string_equal(stream->missing[0], "COPY fp64: no .f64 here");
     fth_bench_destroy(made);
+
+    made = bench(open_gpu(DEVICE, MEMORY(GIB)), "arith", false);
+    const struct fth_bench_series *arith = series_of(made, "arith");
+    size_t missing = 0;
+    for (size_t i = 0; i < arith->missing_count; i++)
+        missing += strstr(arith->missing[i], "fp64: no .f64 here") != NULL;
+    assert_int_equal(missing, 3); /* add, mul, fma */
+    row_of(arith, "fma fp32");
+    for (size_t i = 0; i < arith->table.row_count; i++)
+        assert_null(strstr(arith->table.cells[i * arith->table.column_count].text, "fp64"));
+    fth_bench_destroy(made);
+}
+
+/* 2 GB: room for three arrays of 512 MiB and not for three of 1 GiB, which is told; the benches
+ * keep to what there is. */
+static void two_gigabytes_are_enough(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"stream", "global", "link"};
+    static const size_t rows[] = {10, 12, 5};
+    for (size_t i = 0; i < FTH_COUNT(names); i++) {
+        struct fth_bench *made =
+            bench(open_gpu(DEVICE LINK, MEMORY("2147483648")), names[i], false);
+        assert_int_equal(series_of(made, names[i])->table.row_count, rows[i]);
+        fth_bench_destroy(made);
+    }
+    struct fth_device *device = open_gpu(DEVICE, MEMORY("2147483648"));
+    const struct fth_prober prober = {.device = device, .sms = 4};
+    struct fth_request request = sweep(FTH_SWEEP_TRIAD, false, 1 << 30, 8, 1024, 16, 4);
+    struct fth_durations durations;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_probe_durations(&prober, &request, &durations, &error), FTH_INCONCLUSIVE);
+    assert_contains(error.cause, "asked for");
+    fth_device_close(device);
+}
+
+/* Requests that are compared are asked by turns, and each has its own times. */
+static void what_is_compared_takes_turns(void **state)
+{
+    (void)state;
+    struct fth_device *device = open_gpu(DEVICE, MEMORY(GIB));
+    const struct fth_prober prober = {.device = device, .sms = 4};
+    struct fth_request requests[] = {transfer(FTH_TRANSFER_WITHIN, false, 1 << 20),
+                                     sweep(FTH_SWEEP_COPY, false, 1 << 19, 8, 256, 16, 4)};
+    requests[0].transfer.repeats = 2;
+    requests[1].cold = true;
+    struct fth_durations durations[2];
+    assert_int_equal(fth_probe_in_turns(&prober, requests, 2, 3, durations, NULL), FTH_OK);
+    assert_int_equal(durations[0].count, 6);
+    assert_int_equal(durations[1].count, 3);
+    for (size_t i = 0; i < 2; i++)
+        assert_true(durations[i].best_ns <= durations[i].median_ns &&
+                    durations[i].median_ns <= durations[i].worst_ns);
+    assert_true(durations[0].best_ns > 1.5 * durations[1].best_ns);
+    /* One that cannot be takes the others with it. */
+    requests[1].sweep.hinted = true;
+    assert_int_equal(fth_probe_in_turns(&prober, requests, 2, 3, durations, NULL), FTH_UNSUPPORTED);
+    assert_true(isnan(durations[0].best_ns) && isnan(durations[1].best_ns));
+    fth_device_close(device);
 }
 
 static void without_room_the_reason_is_told(void **state)
@@ -497,9 +557,10 @@ static void the_link_follows_from_the_description(void **state)
     assert_int_equal(link->table.row_count, FTH_COUNT(rows));
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct fth_cell *cells = row_of(link, rows[i].title);
-        assert_true(cells[1].number <= rows[i].gb_per_s &&
-                    cells[1].number > 0.99 * rows[i].gb_per_s);
-        assert_true(cells[5].number == 9);
+        assert_true(cells[1].number == 256);
+        assert_true(cells[2].number <= rows[i].gb_per_s &&
+                    cells[2].number > 0.99 * rows[i].gb_per_s);
+        assert_true(cells[6].number == 9);
     }
     assert_int_equal(link->missing_count, 2);
     assert_non_null(strstr(link->missing[0], "both, pageable: "));
@@ -608,6 +669,8 @@ int main(void)
         TEST(a_broken_kernel_is_no_row),
         TEST(without_fp64_the_reason_is_told),
         TEST(without_room_the_reason_is_told),
+        TEST(two_gigabytes_are_enough),
+        TEST(what_is_compared_takes_turns),
         TEST(all_of_a_small_gpu),
         TEST(global_memory_follows_from_the_description),
         TEST(the_link_follows_from_the_description),
