@@ -29,6 +29,7 @@ enum {
     INNER_TIMES = 3,
     CLEAR = 6, /* standard deviations of a load by which a miss shows in it, as in rung.c */
     LEAST_SLOPES = 3,
+    FIRSTS = 8,
     LATER = 8 /* a part of all pages more */
 };
 /* The logarithm of how sure it is that every page that can miss has done so. */
@@ -43,6 +44,7 @@ struct study {
     struct fth_pages pages;
     struct fth_rung rung;
     uint64_t inner_entries; /* of all levels before */
+    uint64_t first;         /* page of the walks */
     bool steady;            /* the same pages miss in every pass */
 };
 
@@ -97,7 +99,8 @@ static enum fth_status climb_to(struct study *study, const uint64_t *counts, siz
         struct fth_page_walk walks[BATCH];
         const size_t some = (size_t)least(BATCH, count - from);
         for (size_t i = 0; i < some; i++)
-            walks[i] = (struct fth_page_walk){.count = counts[from + i],
+            walks[i] = (struct fth_page_walk){.first = study->first,
+                                              .count = counts[from + i],
                                               .passes = counts[from + i] > MANY_PAGES ? FEW_PASSES
                                                                                       : PASSES};
         enum fth_status status = fth_pages_walk(&study->pages, walks, some, error);
@@ -113,6 +116,33 @@ static enum fth_status climb_to(struct study *study, const uint64_t *counts, siz
     return FTH_OK;
 }
 
+/* Where a hash deals pages to the sets, it may do so evenly from some pages on and not from others,
+ * as an H200's does across a border of 64 GiB: the first page from which as many as there are
+ * entries miss least. */
+static enum fth_status choose_first(struct study *study, struct fth_error *error)
+{
+    const uint64_t entries = study->level->entries, needed = entries + entries / 4;
+    const struct fth_page_walk all = {.count = entries, .passes = FEW_PASSES};
+    struct fth_page_walk walks[FIRSTS];
+    uint64_t fewest = UINT64_MAX;
+    if (study->pages.most < needed + FIRSTS)
+        return FTH_OK;
+    for (size_t i = 0; i < FIRSTS; i++) {
+        walks[i] = all;
+        walks[i].first = (study->pages.most - needed) * i / (FIRSTS - 1);
+    }
+    enum fth_status status = fth_pages_walk(&study->pages, walks, FIRSTS, error);
+    for (size_t i = 0; i < FIRSTS && status == FTH_OK; i++) {
+        const uint64_t missing = fth_rung_misses(&walks[i], &study->rung).steady;
+        if (missing < fewest)
+            study->first = walks[i].first;
+        fewest = least(fewest, missing);
+    }
+    if (status == FTH_OK)
+        fth_page_walks_fini(walks, FIRSTS);
+    return status;
+}
+
 /* One page more at a time where they are few, otherwise a growing number of them. */
 static enum fth_status climb(struct study *study, struct fth_tlb_sets *sets,
                              struct fth_error *error)
@@ -120,7 +150,8 @@ static enum fth_status climb(struct study *study, struct fth_tlb_sets *sets,
     const uint64_t entries = study->level->entries;
     uint64_t counts[FTH_MOST_STAIRS] = {0};
     size_t count = 0;
-    for (uint64_t more = 0; count < FTH_MOST_STAIRS && entries + more <= study->pages.most;
+    for (uint64_t more = 0;
+         count < FTH_MOST_STAIRS && study->first + entries + more <= study->pages.most;
          more += entries > MANY_PAGES && more >= 4 ? more / 4 : 1)
         counts[count++] = entries + more;
     return climb_to(study, counts, count, sets, error);
@@ -293,9 +324,14 @@ enum fth_status fth_tlb_slope(const struct fth_tlb_stair *stairs, size_t count, 
     return used < LEAST_SLOPES ? FTH_OK : fth_quantile_f64(slopes, used, 0.5, slope, error);
 }
 
+/* Whether the walks begin with the page of the samples, which stays in an inner level. */
+static bool is_one_kept(const struct study *study)
+{
+    return study->inner_entries && study->first == 0;
+}
+
 /* Each page more makes all pages of a set miss, ways and one, and all sets are alike. How many
- * walks miss as much as that makes them is how sure it is. The page of the samples stays in an
- * inner level. */
+ * walks miss as much as that makes them is how sure it is. */
 static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_sets *sets,
                                       struct fth_error *error)
 {
@@ -310,7 +346,7 @@ static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_
     unsigned agree = 0, of = 0;
     for (size_t i = sets->stair_count / 2; ways && i < sets->stair_count; i++, of++) {
         const struct fth_tlb_stair *stair = &sets->stairs[i];
-        const uint64_t pages = stair->pages - (study->inner_entries ? 1 : 0);
+        const uint64_t pages = stair->pages - (is_one_kept(study) ? 1 : 0);
         const uint64_t more = pages > entries ? pages - entries : 0;
         const double foretold = (double)least(more * (ways + 1), pages);
         agree += fabs((double)stair->missing - foretold) <= slope_tolerance * foretold;
@@ -326,7 +362,7 @@ static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_
         sets->kinds[0].sets = entries / ways;
         sets->kinds[0].ways = ways;
     }
-    for (size_t i = 0; study->inner_entries && i < sets->stair_count; i++)
+    for (size_t i = 0; is_one_kept(study) && i < sets->stair_count; i++)
         sets->stairs[i].pages--;
     sets->confidence = study->level->entries_confidence;
     if (ways != entries)
@@ -457,6 +493,19 @@ static enum fth_status climb_anyhow(struct study *study, struct fth_tlb_sets *se
     return study->steady ? climb(study, sets, error) : climb_unsteadily(study, sets, error);
 }
 
+/* From another page on, if there is one from which pages fall into the sets more evenly. */
+static enum fth_status climb_elsewhere(struct study *study, struct fth_tlb_sets *sets,
+                                       struct fth_error *error)
+{
+    enum fth_status status = choose_first(study, error);
+    if (status != FTH_OK || study->first == 0)
+        return status;
+    fth_tlb_sets_fini(sets);
+    *sets = (struct fth_tlb_sets){0};
+    status = climb_anyhow(study, sets, error);
+    return status == FTH_OK ? count_sets(study, sets, error) : status;
+}
+
 /* The same once more: where a step is a set, it must be the same step. */
 static enum fth_status climb_again(struct study *study, struct fth_tlb_sets *sets,
                                    struct fth_error *error)
@@ -486,6 +535,8 @@ static enum fth_status examine(struct study *study, struct fth_tlb_sets *sets,
         status = climb_again(study, sets, error);
     if (status == FTH_OK)
         status = count_sets(study, sets, error);
+    if (status == FTH_OK && sets->doubt && study->steady && entries > MANY_PAGES)
+        status = climb_elsewhere(study, sets, error);
     return status == FTH_OK ? find_policy(study, sets, error) : status;
 }
 
