@@ -200,11 +200,8 @@ static enum fth_status note_addressing(struct fth_gpu *gpu, const struct fth_spe
 {
     const enum fth_presence one = found->patterns[FTH_PATTERN_HIT_MISS].presence;
     const enum fth_presence both = found->patterns[FTH_PATTERN_HIT_MISS_BOTH].presence;
-    const bool virtual = one != FTH_PRESENT && both != FTH_PRESENT;
+    const bool virtual = one == FTH_ABSENT && both != FTH_PRESENT;
     enum fth_status status = FTH_OK;
-    if (one == FTH_PRESENCE_UNKNOWN && both == FTH_PRESENCE_UNKNOWN)
-        return fth_note_unknown(gpu, "l1", "addressing",
-                                "L1 loses its lines before their pages are out of the TLBs", error);
     if (one == FTH_PRESENT)
         status = fth_note_count(gpu, "l1", "tlb_miss_cycles",
                                 round(10 * (found->patterns[FTH_PATTERN_HIT_MISS].cycles.value -
@@ -242,10 +239,9 @@ static uint64_t half_of_l1(const struct fth_gpu *gpu)
     return (uint64_t)(fth_gpu_number(gpu, "l1", "size_bytes", 0) / line / 2);
 }
 
-/* Through the cache of that element; `behind` is what was found of the one behind it, or NULL. */
+/* Through the cache of that element. */
 static enum fth_status find_spectrum(struct fth_discovery *discovery, const struct fth_tlbs *tlbs,
                                      const char *element, enum fth_path path, bool two_homes,
-                                     const struct fth_spectrum *behind, struct fth_spectrum *found,
                                      struct fth_error *error)
 {
     struct fth_gpu *gpu = discovery->gpu;
@@ -265,20 +261,20 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
                                                                              : all,
                                            .two_homes = two_homes,
                                            .held_lines = path == FTH_PATH_CA ? half_of_l1(gpu) : 0,
-                                           .most_bytes = most,
-                                           .behind = behind};
-    enum fth_status status = fth_probe_spectrum(&discovery->prober, &plan, found, error);
+                                           .most_bytes = most};
+    struct fth_spectrum found;
+    enum fth_status status = fth_probe_spectrum(&discovery->prober, &plan, &found, error);
     if (status != FTH_OK)
         return fth_note_failure(gpu, element, "spectrum_cycles", status, error);
     if (path == FTH_PATH_CG && two && second->entries == 0 &&
-        found->patterns[FTH_PATTERN_HIT_MISS_BOTH].presence != FTH_PRESENT)
+        found.patterns[FTH_PATTERN_HIT_MISS_BOTH].presence != FTH_PRESENT)
         return fth_note_unknown(gpu, element, "spectrum_cycles",
                                 "memory does not show what the second TLB does not have", error);
-    status = note_patterns(gpu, element, found, discovery->l2_overhead_cycles, error);
+    status = note_patterns(gpu, element, &found, discovery->l2_overhead_cycles, error);
     if (status == FTH_OK && path == FTH_PATH_CA)
-        status = note_addressing(gpu, found, error);
+        status = note_addressing(gpu, &found, error);
     if (status == FTH_OK && path == FTH_PATH_CG)
-        status = note_page_table(gpu, found, error);
+        status = note_page_table(gpu, &found, error);
     return status;
 }
 
@@ -309,11 +305,8 @@ enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery, struct fth_err
     const bool two = isfinite(far.value);
     if (status != FTH_OK)
         return fth_note_failure(gpu, "l2", "spectrum_cycles", status, error);
-    struct fth_spectrum l2, l1;
-    status = find_spectrum(discovery, &tlbs, "l2", FTH_PATH_CG, two, NULL, &l2, error);
-    const bool behind = fth_gpu_attribute(gpu, "l2", "spectrum_cycles") != NULL;
+    status = find_spectrum(discovery, &tlbs, "l2", FTH_PATH_CG, two, error);
     if (status == FTH_OK && fth_gpu_attribute(gpu, "l1", "size_bytes"))
-        status = find_spectrum(discovery, &tlbs, "l1", FTH_PATH_CA, two, behind ? &l2 : NULL, &l1,
-                               error);
+        status = find_spectrum(discovery, &tlbs, "l1", FTH_PATH_CA, two, error);
     return status;
 }

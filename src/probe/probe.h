@@ -526,14 +526,12 @@ struct fth_spectrum_plan {
     bool two_homes;         /* half of the lines come from far memory: of the others is told */
     uint64_t held_lines;    /* that the cache has for sure; 0: more than there are pages */
     uint64_t most_bytes;
-    /* Of an L1, what was found of the L2 behind it, with the same pages; NULL: nothing was. */
-    const struct fth_spectrum *behind;
 };
 struct fth_spectrum {
     struct {
-        enum fth_presence presence; /* absent: loads cost no more than those of the pattern before;
-                                       unknown: there are too few of them that hit */
-        struct fth_figure cycles;   /* of a timed hop, the clock's cost included */
+        enum fth_presence
+            presence;             /* absent: loads cost no more than those of the pattern before */
+        struct fth_figure cycles; /* of a timed hop, the clock's cost included */
     } patterns[FTH_PATTERNS];
     uint64_t page_table_bytes; /* addresses that a page table is for; 0: no sixth pattern */
     uint64_t stride_bytes;     /* of the chain */

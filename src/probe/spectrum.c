@@ -14,9 +14,9 @@
  * the one before is seen on lines that both have: lines differ among each other by more than a
  * TLB's penalty.
  *
- * An L1 may have lost lines meanwhile: an H200's loses up to half of them when a step begins. Their
- * loads take as long as a hit of L2 in the same pattern; a hit of L1 takes less, by as much as L1
- * is nearer, whatever its page costs. Only hits count. */
+ * An L1 may have lost lines meanwhile; an H200's loses up to half of them when a step begins. Hits
+ * that pay for their page do so all alike: where a good part of the loads takes no longer than a
+ * hit whose page is at hand, these are the hits, and the others were lost. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ enum {
     NEAR_STRIDE = 4096 + SKEW,
     OTHER_LINE = 64 << 10, /* bytes from one line of a page to another */
     LEAST_RISE = 3,        /* cycles */
-    LEAST_HITS = 8,        /* one in so many loads of a pattern must have hit */
+    HITS_PART = 4,         /* one load in so many */
     MOST_STRIDE = 32 << 20
 };
 /* A step of the chain that is so much longer than others has to do with page tables. */
@@ -53,7 +53,6 @@ struct study {
     uint64_t counts[PARTS];
     struct fth_answers answers;
     double *scratch;
-    size_t hits[FTH_PATTERNS]; /* loads of each pattern that count */
 };
 
 /* Lines near to each other, and others among them. */
@@ -125,31 +124,13 @@ static enum fth_status median_at(const struct study *study, enum part part, uint
     return fth_quantile_f64(column, REPEATS, 0.5, median, error);
 }
 
-/* The hops [1, count) of a part, each its median over the repeats, into the scratch: those up to
- * `limit` cycles. */
-static enum fth_status gather(const struct study *study, enum part part, double limit,
-                              size_t *count, struct fth_error *error)
+/* The hops [1, count) of a part, each its median over the repeats, into the scratch. */
+static enum fth_status gather(const struct study *study, enum part part, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    *count = 0;
-    for (uint64_t i = 1; i < study->counts[part] && status == FTH_OK; i++) {
-        status = median_at(study, part, i, &study->scratch[*count], error);
-        *count += study->scratch[*count] <= limit;
-    }
+    for (uint64_t i = 1; i < study->counts[part] && status == FTH_OK; i++)
+        status = median_at(study, part, i, &study->scratch[i - 1], error);
     return status;
-}
-
-/* The most that a hit of L1 takes in a pattern: halfway between what it would take if it paid for
- * its page as one of L2 does, and one of L2. */
-static double longest_hit(const struct study *study, const struct fth_spectrum *spectrum,
-                          enum fth_pattern pattern)
-{
-    const struct fth_spectrum *behind = study->plan->behind;
-    if (!behind || pattern == FTH_PATTERN_HIT || pattern > FTH_PATTERN_HIT_MISS_BOTH)
-        return INFINITY;
-    const double nearer = behind->patterns[FTH_PATTERN_HIT].cycles.value -
-                          spectrum->patterns[FTH_PATTERN_HIT].cycles.value;
-    return nearer > 0 ? behind->patterns[pattern].cycles.value - nearer / 2 : INFINITY;
 }
 
 static enum fth_status summarize(const struct study *study, const double *values, size_t count,
@@ -239,8 +220,7 @@ static enum fth_status note_first_touch(const struct study *study, struct fth_sp
     const size_t count = (size_t)study->counts[PART_TOUCH] - 1;
     uint64_t distance = 0;
     double usual;
-    size_t all;
-    enum fth_status status = gather(study, PART_TOUCH, INFINITY, &all, error);
+    enum fth_status status = gather(study, PART_TOUCH, error);
     if (status == FTH_OK)
         status = fth_quantile_f64(study->scratch, count, 0.5, &usual, error);
     if (status != FTH_OK)
@@ -261,23 +241,37 @@ static enum fth_presence presence_of(double difference)
     return difference > LEAST_RISE ? FTH_PRESENT : FTH_ABSENT;
 }
 
-/* Whether a part of the loads that is worth a figure were hits. */
-static bool are_enough(const struct study *study, enum fth_pattern pattern)
+/* The cycles of hits of L1 in the third pattern. Few pages can still be in the first TLB; the lines
+ * of more than these that take no longer than in the first pattern were hits, and paid nothing. */
+static enum fth_status find_hits(const struct study *study, struct fth_spectrum *spectrum,
+                                 struct fth_error *error)
 {
-    return LEAST_HITS * study->hits[pattern] >= study->counts[parts[pattern]] - 1;
+    const double most = spectrum->patterns[FTH_PATTERN_HIT].cycles.value + LEAST_RISE;
+    const size_t count = (size_t)study->counts[PART_AGAIN] - 1;
+    size_t hits = 0;
+    enum fth_status status = gather(study, PART_AGAIN, error);
+    for (size_t i = 0; i < count; i++)
+        if (study->scratch[i] <= most)
+            study->scratch[hits++] = study->scratch[i];
+    if (status != FTH_OK || hits * HITS_PART < count || hits <= 2 * study->plan->first_entries)
+        return status;
+    return summarize(study, study->scratch, hits, 0.5,
+                     &spectrum->patterns[FTH_PATTERN_HIT_MISS_BOTH].cycles, error);
 }
 
-static enum fth_status evaluate(struct study *study, struct fth_spectrum *spectrum,
+static enum fth_status evaluate(const struct study *study, struct fth_spectrum *spectrum,
                                 struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    for (enum fth_pattern i = FTH_PATTERN_HIT; i <= FTH_PATTERN_COLD && status == FTH_OK; i++) {
-        status = gather(study, parts[i], longest_hit(study, spectrum, i), &study->hits[i], error);
-        if (status == FTH_OK && are_enough(study, i))
-            status = summarize(study, study->scratch, study->hits[i],
+    for (int i = FTH_PATTERN_HIT; i <= FTH_PATTERN_COLD && status == FTH_OK; i++) {
+        status = gather(study, parts[i], error);
+        if (status == FTH_OK)
+            status = summarize(study, study->scratch, (size_t)study->counts[parts[i]] - 1,
                                i == FTH_PATTERN_COLD ? cold_quantile(study) : 0.5,
                                &spectrum->patterns[i].cycles, error);
     }
+    if (status == FTH_OK && study->plan->path == FTH_PATH_CA)
+        status = find_hits(study, spectrum, error);
     if (status == FTH_OK)
         status = note_first_touch(study, spectrum, error);
     double one = 0, both = 0, any = 0;
@@ -288,10 +282,10 @@ static enum fth_status evaluate(struct study *study, struct fth_spectrum *spectr
             compare(study, spectrum, FTH_PATTERN_HIT_MISS_BOTH, FTH_PATTERN_HIT_MISS, &both, error);
     if (status == FTH_OK)
         status = compare(study, spectrum, FTH_PATTERN_HIT_MISS_BOTH, FTH_PATTERN_HIT, &any, error);
-    const bool enough = are_enough(study, FTH_PATTERN_HIT_MISS);
-    const bool enough_of_both = are_enough(study, FTH_PATTERN_HIT_MISS_BOTH);
-    /* A page that no TLB has costs no less than one that the second has. */
-    one = enough_of_both ? fmin(one, any) : one;
+    /* A page that no TLB has costs no less than one that the second has: where it costs nothing,
+     * the lines were slow because the cache had lost them, as an H200's L1 loses some at every
+     * step. */
+    one = fmin(one, any);
     /* A few lines may be farther away than most. */
     if (study->plan->path == FTH_PATH_CG && one > 0)
         spectrum->patterns[FTH_PATTERN_HIT].cycles.value =
@@ -299,10 +293,9 @@ static enum fth_status evaluate(struct study *study, struct fth_spectrum *spectr
     const bool two = study->plan->last_entries > 0;
     const double cold = spectrum->patterns[FTH_PATTERN_COLD].cycles.value;
     spectrum->patterns[FTH_PATTERN_HIT].presence = FTH_PRESENT;
-    spectrum->patterns[FTH_PATTERN_HIT_MISS].presence =
-        enough ? presence_of(one) : FTH_PRESENCE_UNKNOWN;
+    spectrum->patterns[FTH_PATTERN_HIT_MISS].presence = presence_of(one);
     spectrum->patterns[FTH_PATTERN_HIT_MISS_BOTH].presence =
-        two && enough_of_both ? presence_of(enough ? both : any) : FTH_PRESENCE_UNKNOWN;
+        two ? presence_of(both) : FTH_PRESENCE_UNKNOWN;
     spectrum->patterns[FTH_PATTERN_COLD].presence =
         presence_of(cold - spectrum->patterns[FTH_PATTERN_HIT].cycles.value);
     spectrum->patterns[FTH_PATTERN_COLD_MISS].presence =
