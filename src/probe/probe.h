@@ -6,7 +6,7 @@
  *   sharing.c   which loads evict which            l2.c        line, sector, partitions of the L2
  *   pages.c     loads of one line a page           rung.c      which of them missed a TLB
  *   tlb.c       levels, pages, price of TLBs       tlb_entries.c  how many pages they hold
- *   tlb_sets.c  their sets, ways and policy
+ *   tlb_sets.c  their sets and ways                tlb_policy.c  which page they give up
  *   spectrum.c  hits and misses of caches and TLBs, each with each
  *   l2map.c     homes of lines, sides of SMs       carveout.c  L1 beside shared memory
  *   fetch.c     instruction caches                 constant.c  constant caches
@@ -352,11 +352,12 @@ enum { FTH_MOST_PAGE_PASSES = 16, FTH_PAGE_SAMPLES = 28000 };
 struct fth_page_walk {
     uint64_t first; /* of them */
     uint64_t count;
-    uint64_t warm;   /* passes that are not timed; 0 counts as 1 */
-    unsigned passes; /* that count, at most FTH_MOST_PAGE_PASSES */
-    bool at_once;    /* the first timed pass counts, too: before it, no sample was written */
-    double *excess;  /* [passes][count] cycles; NAN: so many that something else disturbed */
-    double *mean;    /* [count] over the passes, without what lies far out */
+    uint64_t warm;    /* passes that are not timed; 0 counts as 1 */
+    unsigned passes;  /* that count, at most FTH_MOST_PAGE_PASSES */
+    bool at_once;     /* the first timed pass counts, too: before it, no sample was written */
+    double *excess;   /* [passes][count] cycles; NAN: so many that something else disturbed */
+    double *mean;     /* [count] over the passes, without what lies far out */
+    uint32_t *cycles; /* [passes][count] as they were timed */
 };
 /* With as much memory as `most` loads take or, where there is not so much, with less. Closed also
  * after a failure. */
@@ -474,7 +475,9 @@ enum fth_tlb_policy {
     FTH_TLB_POLICY_UNKNOWN,
     FTH_TLB_LEAST_RECENT, /* lru */
     FTH_TLB_FIRST_IN,     /* fifo */
-    FTH_TLB_UNSTEADY      /* other pages miss in each pass: neither */
+    FTH_TLB_RANDOM,       /* any page of the set, equally often */
+    FTH_TLB_UNSTEADY,     /* other pages miss in each pass, whether by chance or not */
+    FTH_TLB_OTHER         /* the same pages miss in each pass, but not as with the first two */
 };
 struct fth_tlb_sets {
     /* So many sets have so many ways, the larger ones first. None: not found, and `doubt` says why.
@@ -490,6 +493,13 @@ struct fth_tlb_sets {
      * always have it (then it does not count as a page here), or it is back when it is timed. */
     struct fth_tlb_stair *stairs;
     size_t stair_count;
+    /* Passes over one page more than fit, load by load; count 0: none. */
+    struct {
+        uint64_t pages;
+        size_t count;
+        uint32_t *cycles;
+        bool *missed;
+    } series;
     size_t samples;
     const char *doubt;
 };
@@ -863,6 +873,9 @@ struct fth_replacement {
     size_t samples;
 };
 void fth_replacement_fini(struct fth_replacement *replacement);
+/* The chance that things which are chosen equally often were chosen so many times each, or more
+ * unevenly: G-test. */
+double fth_evenness(const uint64_t *counts, size_t count, uint64_t total);
 /* Which line is replaced, in a set that `one_set` fills. FTH_INCONCLUSIVE where no known policy
  * does what is seen; `periodic` is told all the same. */
 FTH_MUST_USE enum fth_status fth_probe_policy(const struct fth_prober *prober,
