@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct cli_option option_series = {
-    "series", 0, "FILE", CLI_WORD_FILE,
-    "write every load of one line more than fits there, as CSV: index, cycles, hit or miss"};
+static const struct cli_option option_series = {"series", 0, "FILE", CLI_WORD_FILE,
+                                                "write every load of one line, or page, more than "
+                                                "fits there, as CSV: index, cycles, hit or miss"};
 
 /* What is gathered while the caches are dissected. */
 struct texts {
@@ -37,9 +37,9 @@ static void add_rows(struct texts *texts, const struct fth_series *series)
         append(texts, &texts->rows, &texts->row_size, head, strlen(head));
     for (size_t i = 0; i < series->count; i++) {
         char row[128];
-        int bytes = snprintf(row, sizeof row, "%s,%zu,%zu,%u,%s\n", series->element, i,
-                             i % series->lines, series->cycles[i],
-                             series->cycles[i] > series->threshold_cycles ? "miss" : "hit");
+        int bytes =
+            snprintf(row, sizeof row, "%s,%zu,%zu,%u,%s\n", series->element, i, i % series->lines,
+                     series->cycles[i], fth_series_missed(series, i) ? "miss" : "hit");
         append(texts, &texts->rows, &texts->row_size, row, (size_t)bytes);
     }
 }

@@ -456,6 +456,7 @@ struct fth_series {
     size_t count; /* of loads */
     const uint32_t *cycles;
     double threshold_cycles; /* above: a miss */
+    const bool *missed;      /* [count] of a TLB: loads differ by their lines; NULL: see above */
     /* Where the ways that are replaced were followed: loads of one set after its ways were filled
      * with the lines 0, 1, … in turn. */
     size_t ways;
@@ -463,6 +464,12 @@ struct fth_series {
     const uint32_t *replay_lines;
     const int *replay_ways; /* the way that the line went into; -1: it was there */
 };
+
+/* Whether a load of it was a miss. */
+static inline bool fth_series_missed(const struct fth_series *series, size_t load)
+{
+    return series->missed ? series->missed[load] : series->cycles[load] > series->threshold_cycles;
+}
 
 /* Dissects caches: sets, ways, which address bits choose a set, which line is replaced. */
 struct fth_dissect_options {

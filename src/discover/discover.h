@@ -44,7 +44,10 @@ fth_stage fth_discover_l2_latency, fth_discover_sm, fth_discover_shared, fth_dis
 fth_stage fth_discover_gates;
 
 /* Taking apart what the stages found. */
-fth_stage fth_dissect_tlbs, fth_dissect_l2_map;
+fth_stage fth_dissect_l2_map;
+FTH_MUST_USE enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
+                                              const struct fth_dissect_options *options,
+                                              struct fth_error *error);
 
 /* ---- note.c ---- */
 

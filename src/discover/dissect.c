@@ -517,7 +517,7 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
     }
     if (status == FTH_OK) {
         fth_log_progress(options->log, "dissect TLBs", (CACHES + 2.0) / (CACHES + LATER));
-        status = fth_dissect_tlbs(discovery, error);
+        status = fth_dissect_tlbs(discovery, options, error);
     }
     return status;
 }

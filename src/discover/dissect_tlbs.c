@@ -98,28 +98,39 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
 {
     static const char method[] =
         "all pages that fit, the first one again, one page more: which one is gone";
-    const bool unsteady = found->policy == FTH_TLB_UNSTEADY;
+    static const char chance[] =
+        "how many pages after the last miss the next one is: any equally often (G-test)";
+    const bool random = found->policy == FTH_TLB_RANDOM;
+    const bool unsteady = random || found->policy == FTH_TLB_UNSTEADY;
     if (found->policy == FTH_TLB_POLICY_UNKNOWN)
-        return fth_note_unknown(gpu, name, "policy",
-                                "which page goes was not seen: there is too little memory, or the "
-                                "level before this one holds too many of its pages",
-                                error);
+        return fth_note_unknown(
+            gpu, name, "policy",
+            found->kind_count == 0 ? "its sets are not known"
+                                   : "which page goes was not seen: there is too little memory, or "
+                                     "the level before this one holds too many of its pages",
+            error);
     enum fth_status status =
         fth_note_text(gpu, name, "periodic", unsteady ? "no" : "yes",
                       "whether the same pages miss in every pass over more than fit", error);
     if (status != FTH_OK)
         return status;
-    if (unsteady)
+    if (unsteady && !random)
+        return fth_note_unknown(
+            gpu, name, "policy",
+            "not LRU: other pages miss in each pass over more than fit; that each "
+            "goes equally often, as by chance, was not seen",
+            error);
+    if (found->policy == FTH_TLB_OTHER)
         return fth_note_unknown(gpu, name, "policy",
-                                "not LRU: other pages miss in each pass over more than fit; which "
-                                "policy that is was not looked for",
+                                "the same pages miss in each pass over more than fit, but fewer "
+                                "of a set than with LRU or FIFO",
                                 error);
     struct fth_gpu_section *section;
     struct fth_attribute policy = fth_attribute_make("policy", FTH_TEXT);
-    policy.text = found->policy == FTH_TLB_FIRST_IN ? "fifo" : "lru";
+    policy.text = random ? "random" : found->policy == FTH_TLB_FIRST_IN ? "fifo" : "lru";
     policy.source = FTH_SOURCE_MEASURED;
     policy.confidence = found->policy_confidence;
-    policy.method = method;
+    policy.method = random ? chance : method;
     status = fth_note_section(gpu, name, &section, error);
     return status == FTH_OK ? fth_gpu_set(gpu, section, &policy, error) : status;
 }
@@ -150,8 +161,24 @@ static enum fth_status note_missing(struct fth_gpu *gpu, const char *name, struc
     return status == FTH_OK ? fth_note_unknown(gpu, name, "policy", reason, error) : status;
 }
 
-static enum fth_status find_sets(struct fth_discovery *discovery, const struct fth_tlbs *tlbs,
-                                 size_t which, struct fth_error *error)
+/* Tells who wants to know of the loads. */
+static void tell_series(const struct fth_dissect_options *options, const char *name,
+                        uint64_t page_bytes, const struct fth_tlb_sets *found)
+{
+    const struct fth_series series = {.element = name,
+                                      .stride_bytes = page_bytes,
+                                      .lines = (size_t)found->series.pages,
+                                      .count = found->series.count,
+                                      .cycles = found->series.cycles,
+                                      .threshold_cycles = NAN,
+                                      .missed = found->series.missed};
+    if (options->series && found->series.count)
+        options->series(options->user, &series);
+}
+
+static enum fth_status find_sets(struct fth_discovery *discovery,
+                                 const struct fth_dissect_options *options,
+                                 const struct fth_tlbs *tlbs, size_t which, struct fth_error *error)
 {
     struct fth_gpu *gpu = discovery->gpu;
     struct fth_tlb_sets found = {0};
@@ -161,10 +188,12 @@ static enum fth_status find_sets(struct fth_discovery *discovery, const struct f
         .most_bytes = (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * memory_part),
         .l2_bytes = (uint64_t)fth_gpu_number(gpu, "l2", "size_bytes", 1 << 20)};
     enum fth_status status = fth_probe_tlb_sets(&discovery->prober, &plan, &found, error);
-    if (status == FTH_OK)
+    if (status == FTH_OK) {
+        tell_series(options, names[which], tlbs->levels[which].page_bytes, &found);
         status = note_sets(gpu, names[which], &found, error);
-    else
+    } else {
         status = fth_note_failure(gpu, names[which], "sets", status, error);
+    }
     fth_tlb_sets_fini(&found);
     return status;
 }
@@ -281,7 +310,8 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
 
 /* ---- all of it ---- */
 
-enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery, struct fth_error *error)
+enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
+                                 const struct fth_dissect_options *options, struct fth_error *error)
 {
     struct fth_tlbs tlbs;
     struct fth_gpu *gpu = discovery->gpu;
@@ -293,7 +323,7 @@ enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery, struct fth_err
             continue;
         any = true;
         if (i < tlbs.count && tlbs.levels[i].entries)
-            status = find_sets(discovery, &tlbs, i, error);
+            status = find_sets(discovery, options, &tlbs, i, error);
         else if (i < tlbs.count || discovery->only)
             status = note_missing(gpu, names[i], error);
     }

@@ -125,7 +125,9 @@ void fth_page_walks_fini(struct fth_page_walk *walks, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free(walks[i].excess);
+        free(walks[i].cycles);
         walks[i].excess = NULL;
+        walks[i].cycles = NULL;
     }
 }
 
@@ -236,14 +238,17 @@ static enum fth_status take_walk(struct fth_pages *pages, const struct fth_sampl
     const double *alone = pages->alone + walk->first;
     const uint32_t *cycles = samples->cycles + (walk->back ? LEAD_HOPS : walk->at_once ? 0 : count);
     walk->excess = calloc((walk->passes + 1) * count, sizeof *walk->excess);
-    if (!walk->excess)
+    walk->cycles = calloc(walk->passes * count, sizeof *walk->cycles);
+    if (!walk->excess || !walk->cycles)
         return fth_fail(error, FTH_NO_MEMORY, "walk over pages", NULL, "out of memory");
     walk->mean = walk->excess + walk->passes * count;
     enum fth_status status = FTH_OK;
     for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
         const uint64_t hop = walk->back ? count - 1 - i : i;
         for (unsigned pass = 0; pass < walk->passes; pass++) {
-            double excess = cycles[pass * count + hop] - alone[i];
+            const uint32_t taken = cycles[pass * count + hop];
+            const double excess = taken - alone[i];
+            walk->cycles[pass * count + i] = taken;
             walk->excess[pass * count + i] = excess < far_out * alone[i] ? excess : NAN;
         }
         status = mean_at(cycles, count, hop, walk->passes, &walk->mean[i], error);
@@ -266,6 +271,7 @@ enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *wa
         requests[i] = make_request(pages, walk);
         most = walk->first + walk->count > most ? walk->first + walk->count : most;
         walks[i].excess = NULL;
+        walks[i].cycles = NULL;
     }
     enum fth_status status = learn(pages, most, error);
     if (status == FTH_OK)

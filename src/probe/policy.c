@@ -294,11 +294,11 @@ static enum fth_status simulate(const struct work *work, const double *shares, u
 
 /* The chance that ways which are chosen alike differ so much: G-test, by Wilson and Hilferty's
  * approximation of the chi-squared distribution. */
-static double evenness(const uint64_t *counts, uint32_t ways, uint64_t total)
+double fth_evenness(const uint64_t *counts, size_t count, uint64_t total)
 {
-    double g = 0, expected = (double)total / ways, degrees = ways - 1;
-    for (uint32_t way = 0; way < ways; way++)
-        g += counts[way] ? 2 * (double)counts[way] * log((double)counts[way] / expected) : 0;
+    double g = 0, expected = (double)total / (double)count, degrees = (double)count - 1;
+    for (size_t i = 0; i < count; i++)
+        g += counts[i] ? 2 * (double)counts[i] * log((double)counts[i] / expected) : 0;
     if (degrees < 1)
         return 1;
     double z = (cbrt(g / degrees) - (1 - 2 / (9 * degrees))) / sqrt(2 / (9 * degrees));
@@ -376,7 +376,7 @@ static enum fth_status count_ways(struct work *work, uint64_t misses_a_pass,
     bool alike = false;
     if (status == FTH_OK)
         status = compare_distances(work, &follow, passes * count * parts, &alike, error);
-    double even = evenness(follow.counts, work->ways, total);
+    double even = fth_evenness(follow.counts, work->ways, total);
     found->replaced = total;
     memcpy(found->replay, follow.replay, sizeof found->replay);
     found->replay_count = follow.replay_count;

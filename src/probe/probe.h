@@ -9,7 +9,7 @@
  *   sharing.c   which loads evict which            l2.c        line, sector, partitions of the L2
  *   pages.c     loads of one line a page           rung.c      which of them missed a TLB
  *   tlb.c       levels, pages, price of TLBs       tlb_entries.c  how many pages they hold
- *   tlb_sets.c  their sets, ways and policy
+ *   tlb_sets.c  their sets and ways                tlb_policy.c  which page they give up
  *   spectrum.c  hits and misses of caches and TLBs, each with each
  *   l2map.c     homes of lines, sides of SMs       carveout.c  L1 beside shared memory
  *   fetch.c     instruction caches                 constant.c  constant caches

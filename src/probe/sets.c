@@ -171,11 +171,13 @@ static enum fth_status compare(struct fth_sets_work *work, struct fth_error *err
     }
     fth_answers_fini(&answers);
     work->votes = now_and_then ? VOTES : 1;
-    /* Where many lines are gone whenever a step begins, as on an H200, steps are of no use. */
-    work->windows =
-        work->plan->one_step || now_and_then > work->fits / 16 + 8 || ignored > work->fits / 2;
-    if (work->windows)
+    /* Where many lines are gone whenever a step begins, as on an H200, steps are of no use. They
+     * may well be the same ones every time. */
+    work->windows = work->plan->one_step || now_and_then + ignored > work->fits / 16 + 8;
+    if (work->windows) {
         work->votes = 1;
+        memset(work->evictions.ignored, 0, work->fits * sizeof *work->evictions.ignored);
+    }
     return status;
 }
 

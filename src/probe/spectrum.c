@@ -12,7 +12,11 @@
  * What the TLBs have is seen to by loads of other lines of the pages that go past L1, which may
  * hold fewer lines than the TLBs have pages, and may need no TLB. Whether a pattern costs more than
  * the one before is seen on lines that both have: lines differ among each other by more than a
- * TLB's penalty. */
+ * TLB's penalty.
+ *
+ * An L1 may have lost lines meanwhile; an H200's loses up to half of them when a step begins. Hits
+ * that pay for their page do so all alike: where a good part of the loads takes no longer than a
+ * hit whose page is at hand, these are the hits, and the others were lost. */
 #include "probe/tlb.h"
 
 #include <math.h>
@@ -27,6 +31,7 @@ enum {
     NEAR_STRIDE = 4096 + SKEW,
     OTHER_LINE = 64 << 10, /* bytes from one line of a page to another */
     LEAST_RISE = 3,        /* cycles */
+    HITS_PART = 4,         /* one load in so many */
     MOST_STRIDE = 32 << 20
 };
 /* A step of the chain that is so much longer than others has to do with page tables. */
@@ -236,6 +241,24 @@ static enum fth_presence presence_of(double difference)
     return difference > LEAST_RISE ? FTH_PRESENT : FTH_ABSENT;
 }
 
+/* The cycles of hits of L1 in the third pattern. Few pages can still be in the first TLB; the lines
+ * of more than these that take no longer than in the first pattern were hits, and paid nothing. */
+static enum fth_status find_hits(const struct study *study, struct fth_spectrum *spectrum,
+                                 struct fth_error *error)
+{
+    const double most = spectrum->patterns[FTH_PATTERN_HIT].cycles.value + LEAST_RISE;
+    const size_t count = (size_t)study->counts[PART_AGAIN] - 1;
+    size_t hits = 0;
+    enum fth_status status = gather(study, PART_AGAIN, error);
+    for (size_t i = 0; i < count; i++)
+        if (study->scratch[i] <= most)
+            study->scratch[hits++] = study->scratch[i];
+    if (status != FTH_OK || hits * HITS_PART < count || hits <= 2 * study->plan->first_entries)
+        return status;
+    return summarize(study, study->scratch, hits, 0.5,
+                     &spectrum->patterns[FTH_PATTERN_HIT_MISS_BOTH].cycles, error);
+}
+
 static enum fth_status evaluate(const struct study *study, struct fth_spectrum *spectrum,
                                 struct fth_error *error)
 {
@@ -247,6 +270,8 @@ static enum fth_status evaluate(const struct study *study, struct fth_spectrum *
                                i == FTH_PATTERN_COLD ? cold_quantile(study) : 0.5,
                                &spectrum->patterns[i].cycles, error);
     }
+    if (status == FTH_OK && study->plan->path == FTH_PATH_CA)
+        status = find_hits(study, spectrum, error);
     if (status == FTH_OK)
         status = note_first_touch(study, spectrum, error);
     double one = 0, both = 0, any = 0;

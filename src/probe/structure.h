@@ -120,6 +120,9 @@ struct fth_replacement {
     size_t samples;
 };
 void fth_replacement_fini(struct fth_replacement *replacement);
+/* The chance that things which are chosen equally often were chosen so many times each, or more
+ * unevenly: G-test. */
+double fth_evenness(const uint64_t *counts, size_t count, uint64_t total);
 /* Which line is replaced, in a set that `one_set` fills. FTH_INCONCLUSIVE where no known policy
  * does what is seen; `periodic` is told all the same. */
 FTH_MUST_USE enum fth_status fth_probe_policy(const struct fth_prober *prober,

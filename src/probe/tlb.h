@@ -30,9 +30,10 @@ struct fth_page_walk {
     uint64_t warm;   /* passes that are not timed; 0 counts as 1 */
     unsigned passes; /* that count, at most FTH_MOST_PAGE_PASSES */
     bool at_once;    /* the first timed pass counts, too: before it, no sample was written */
-    bool back;       /* what counts is one pass from the last to the first, right after the others */
-    double *excess;  /* [passes][count] cycles; NAN: so many that something else disturbed */
-    double *mean;    /* [count] over the passes, without what lies far out */
+    bool back;      /* what counts is one pass from the last to the first, right after the others */
+    double *excess; /* [passes][count] cycles; NAN: so many that something else disturbed */
+    double *mean;   /* [count] over the passes, without what lies far out */
+    uint32_t *cycles; /* [passes][count] as they were timed */
 };
 /* With as much memory as `most` loads take or, where there is not so much, with less. Closed also
  * after a failure. */
@@ -151,7 +152,9 @@ enum fth_tlb_policy {
     FTH_TLB_POLICY_UNKNOWN,
     FTH_TLB_LEAST_RECENT, /* lru */
     FTH_TLB_FIRST_IN,     /* fifo */
-    FTH_TLB_UNSTEADY      /* other pages miss in each pass: neither */
+    FTH_TLB_RANDOM,       /* any page of the set, equally often */
+    FTH_TLB_UNSTEADY,     /* other pages miss in each pass, whether by chance or not */
+    FTH_TLB_OTHER         /* the same pages miss in each pass, but not as with the first two */
 };
 struct fth_tlb_sets {
     /* So many sets have so many ways, the larger ones first. None: not found, and `doubt` says why.
@@ -167,6 +170,13 @@ struct fth_tlb_sets {
      * always have it (then it does not count as a page here), or it is back when it is timed. */
     struct fth_tlb_stair *stairs;
     size_t stair_count;
+    /* Passes over one page more than fit, load by load; count 0: none. */
+    struct {
+        uint64_t pages;
+        size_t count;
+        uint32_t *cycles;
+        bool *missed;
+    } series;
     size_t samples;
     const char *doubt;
 };

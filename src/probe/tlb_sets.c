@@ -5,11 +5,8 @@
  *
  * Where other pages miss in each pass, so that it is not LRU, the pages that ever miss are counted:
  * a set that overflows loses each of its pages sooner or later, and no others are lost.
- *
- * Which page a full set gives up tells the policy: all pages that fit are walked over, the first
- * one is used again, and one page more is loaded. Where the least recent one goes it is the second,
- * where the first one in goes it is the first. */
-#include "probe/tlb.h"
+ */
+#include "probe/tlb_sets.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,29 +19,20 @@ enum {
     FEW_PASSES = 3,
     MANY_PAGES = 512,
     BATCH = 16,
-    REPEATS = 9,
     UNSTEADY_STAIRS = 16, /* sets of a TLB that is not LRU, at most */
     MOST_ROUNDS = 64,
-    WARM = 4, /* passes for each page until all that fit are there, as in tlb_entries.c */
-    INNER_TIMES = 3,
+    WARM = 4,  /* passes for each page until all that fit are there, as in tlb_entries.c */
     CLEAR = 6, /* standard deviations of a load by which a miss shows in it, as in rung.c */
     LEAST_SLOPES = 3,
+    FIRSTS = 8,
+    SHOWN = 6, /* passes of the series */
+    TURNS = 2,
     LATER = 8 /* a part of all pages more */
 };
 /* The logarithm of how sure it is that every page that can miss has done so. */
 static const double all_seen = 5;
 /* So far may the misses of a walk be from where the slope has them. */
 static const double slope_tolerance = 0.1;
-
-struct study {
-    const struct fth_prober *prober;
-    const struct fth_tlb_sets_plan *plan;
-    const struct fth_tlb_level *level;
-    struct fth_pages pages;
-    struct fth_rung rung;
-    uint64_t inner_entries; /* of all levels before */
-    bool steady;            /* the same pages miss in every pass */
-};
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -55,7 +43,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /* Whether single loads tell a miss, from a walk that costs nothing; and then, whether the same
  * pages miss in every pass over half as many again as fit. */
-static enum fth_status learn(struct study *study, uint64_t few, struct fth_error *error)
+static enum fth_status learn(struct fth_tlb_study *study, uint64_t few, struct fth_error *error)
 {
     struct fth_page_walk walk = {.count = few, .passes = PASSES};
     struct fth_page_spread spread = {0};
@@ -88,8 +76,46 @@ static bool all_miss(const struct fth_tlb_stair *stair)
     return stair->missing + 1 >= stair->pages;
 }
 
+/* Whether the walks begin with the page of the samples, which stays in an inner level. */
+static bool is_one_kept(const struct fth_tlb_study *study)
+{
+    return study->inner_entries && study->first == 0;
+}
+
+/* Keeps the first passes of a walk over one page more than fit, load by load: what is shown. Where
+ * single loads do not tell a miss, means over the passes do. */
+static enum fth_status keep_series(const struct fth_tlb_study *study,
+                                   const struct fth_page_walk *walk, struct fth_tlb_sets *sets,
+                                   struct fth_error *error)
+{
+    const size_t passes = walk->passes < SHOWN ? walk->passes : SHOWN;
+    const size_t count = passes * (size_t)walk->count;
+    const double threshold = fth_rung_threshold(&study->rung);
+    if (sets->series.cycles)
+        return FTH_OK;
+    sets->series.cycles = calloc(count, sizeof *sets->series.cycles);
+    sets->series.missed = calloc(count, sizeof *sets->series.missed);
+    if (!sets->series.cycles || !sets->series.missed)
+        return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
+    sets->series.pages = walk->count;
+    sets->series.count = count;
+    for (size_t i = 0; i < count; i++) {
+        sets->series.cycles[i] = walk->cycles[i];
+        /* What is no number took so much longer that something else disturbed. */
+        sets->series.missed[i] = study->rung.single ? !(walk->excess[i] <= threshold)
+                                                    : walk->mean[i % walk->count] > threshold;
+    }
+    return FTH_OK;
+}
+
+/* One page more than fit, and that of the samples where an inner level keeps it. */
+static uint64_t one_too_many(const struct fth_tlb_study *study)
+{
+    return study->level->entries + 1 + (is_one_kept(study) ? 1 : 0);
+}
+
 /* Walks over these numbers of pages, one after the other, until all miss. */
-static enum fth_status climb_to(struct study *study, const uint64_t *counts, size_t count,
+static enum fth_status climb_to(struct fth_tlb_study *study, const uint64_t *counts, size_t count,
                                 struct fth_tlb_sets *sets, struct fth_error *error)
 {
     bool all = false;
@@ -97,77 +123,166 @@ static enum fth_status climb_to(struct study *study, const uint64_t *counts, siz
         struct fth_page_walk walks[BATCH];
         const size_t some = (size_t)least(BATCH, count - from);
         for (size_t i = 0; i < some; i++)
-            walks[i] = (struct fth_page_walk){.count = counts[from + i],
+            walks[i] = (struct fth_page_walk){.first = study->first,
+                                              .count = counts[from + i],
                                               .passes = counts[from + i] > MANY_PAGES ? FEW_PASSES
                                                                                       : PASSES};
         enum fth_status status = fth_pages_walk(&study->pages, walks, some, error);
         if (status != FTH_OK)
             return status;
-        for (size_t i = 0; i < some && !all; i++) {
+        for (size_t i = 0; i < some && !all && status == FTH_OK; i++) {
+            if (walks[i].count == one_too_many(study) ||
+                walks[i].count == study->level->entries + 1)
+                status = keep_series(study, &walks[i], sets, error);
             sets->stairs[sets->stair_count++] = (struct fth_tlb_stair){
                 walks[i].count, fth_rung_misses(&walks[i], &study->rung).steady};
             all = all_miss(&sets->stairs[sets->stair_count - 1]);
         }
         fth_page_walks_fini(walks, some);
+        if (status != FTH_OK)
+            return status;
     }
     return FTH_OK;
 }
 
+/* Where a hash deals pages to the sets, it may do so evenly from some pages on and not from others,
+ * as an H200's does across a border of 64 GiB: the first page from which as many as there are
+ * entries miss least. */
+static enum fth_status choose_first(struct fth_tlb_study *study, struct fth_error *error)
+{
+    const uint64_t entries = study->level->entries, needed = entries + entries / 4;
+    const struct fth_page_walk all = {.count = entries, .passes = FEW_PASSES};
+    struct fth_page_walk walks[FIRSTS];
+    uint64_t fewest = UINT64_MAX;
+    if (study->pages.most < needed + FIRSTS)
+        return FTH_OK;
+    for (size_t i = 0; i < FIRSTS; i++) {
+        walks[i] = all;
+        walks[i].first = (study->pages.most - needed) * i / (FIRSTS - 1);
+    }
+    enum fth_status status = fth_pages_walk(&study->pages, walks, FIRSTS, error);
+    for (size_t i = 0; i < FIRSTS && status == FTH_OK; i++) {
+        const uint64_t missing = fth_rung_misses(&walks[i], &study->rung).steady;
+        if (missing < fewest)
+            study->first = walks[i].first;
+        fewest = least(fewest, missing);
+    }
+    if (status == FTH_OK)
+        fth_page_walks_fini(walks, FIRSTS);
+    return status;
+}
+
 /* One page more at a time where they are few, otherwise a growing number of them. */
-static enum fth_status climb(struct study *study, struct fth_tlb_sets *sets,
+static enum fth_status climb(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                              struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
     uint64_t counts[FTH_MOST_STAIRS] = {0};
     size_t count = 0;
-    for (uint64_t more = 0; count < FTH_MOST_STAIRS && entries + more <= study->pages.most;
+    for (uint64_t more = 0;
+         count < FTH_MOST_STAIRS && study->first + entries + more <= study->pages.most;
          more += entries > MANY_PAGES && more >= 4 ? more / 4 : 1)
         counts[count++] = entries + more;
     return climb_to(study, counts, count, sets, error);
 }
 
-/* The places that miss in any pass of a walk are marked; how often any did. */
-static uint64_t mark_missed(const struct fth_page_walk *walk, const struct fth_rung *rung,
-                            bool *missed)
+/* The loads that missed in some walks: each walk is `loads` long and begins where the last ended.
+ */
+struct misses {
+    uint64_t *at;
+    size_t count, capacity;
+    uint64_t loads;
+};
+
+static enum fth_status add_misses(struct misses *misses, const struct fth_page_walk *walk,
+                                  uint64_t round, const struct fth_rung *rung,
+                                  struct fth_error *error)
 {
-    uint64_t times = 0;
-    for (uint64_t i = 0; i < walk->passes * walk->count; i++)
-        if (walk->excess[i] > fth_rung_threshold(rung)) {
-            missed[i % walk->count] = true;
-            times++;
-        }
-    return times;
+    misses->loads = walk->passes * walk->count;
+    for (uint64_t i = 0; i < misses->loads; i++) {
+        if (!(walk->excess[i] > fth_rung_threshold(rung)))
+            continue;
+        void *at = misses->at;
+        if (!fth_grow(&at, misses->count, &misses->capacity, sizeof *misses->at))
+            return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
+        misses->at = at;
+        misses->at[misses->count++] = round * misses->loads + i;
+    }
+    return FTH_OK;
+}
+
+/* How many of so many pages ever missed; each of these gets its number among them. */
+static uint64_t number_missed(const struct misses *misses, uint64_t pages, uint64_t *numbers)
+{
+    uint64_t ever = 0;
+    for (uint64_t i = 0; i < pages; i++)
+        numbers[i] = 0;
+    for (size_t i = 0; i < misses->count; i++)
+        numbers[misses->at[i] % misses->loads % pages] = 1;
+    for (uint64_t i = 0; i < pages; i++)
+        if (numbers[i])
+            numbers[i] = ever++;
+    return ever;
+}
+
+/* How far apart misses are, within one walk, counted in pages that ever miss. */
+static enum fth_status keep_distances(struct fth_tlb_study *study, const struct misses *misses,
+                                      uint64_t pages, const uint64_t *numbers, uint64_t ever,
+                                      struct fth_error *error)
+{
+    free(study->distances);
+    study->members = ever;
+    study->distances = calloc(ever + 1, sizeof *study->distances);
+    if (!study->distances)
+        return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
+    for (size_t i = 1; i < misses->count; i++) {
+        const uint64_t before = misses->at[i - 1], now = misses->at[i];
+        if (now / misses->loads != before / misses->loads)
+            continue;
+        const uint64_t apart = (now / pages - before / pages) * ever +
+                               numbers[now % misses->loads % pages] -
+                               numbers[before % misses->loads % pages];
+        study->distances[apart < ever ? apart : 0]++;
+    }
+    return FTH_OK;
 }
 
 /* How many of so many pages ever miss. Those that can are met at random, so that all are seen when
  * there were n (ln n + 5) misses of n of them, but for one in e^5. */
-static enum fth_status count_ever(struct study *study, uint64_t pages, uint64_t *ever,
+static enum fth_status count_ever(struct fth_tlb_study *study, uint64_t pages,
+                                  struct fth_tlb_sets *sets, uint64_t *ever,
                                   struct fth_error *error)
 {
-    bool *missed = calloc(pages, sizeof *missed);
-    if (!missed)
+    uint64_t *numbers = calloc(pages, sizeof *numbers);
+    struct misses misses = {.count = 0};
+    if (!numbers)
         return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
     enum fth_status status = FTH_OK;
-    double times = 0, enough = 1;
-    for (unsigned round = 0; round < MOST_ROUNDS && times < enough && status == FTH_OK; round++) {
+    double enough = 1;
+    const bool first = pages == study->level->entries + 1;
+    for (unsigned round = 0;
+         round < MOST_ROUNDS && (double)misses.count < enough && status == FTH_OK; round++) {
         struct fth_page_walk walk = {.count = pages,
                                      .warm = WARM * pages,
                                      .passes = fth_page_passes(pages, FTH_MOST_PAGE_PASSES)};
         status = fth_pages_walk(&study->pages, &walk, 1, error);
         if (status != FTH_OK)
             break;
-        times += (double)mark_missed(&walk, &study->rung, missed);
+        status = add_misses(&misses, &walk, round, &study->rung, error);
+        if (status == FTH_OK && first)
+            status = keep_series(study, &walk, sets, error);
         fth_page_walks_fini(&walk, 1);
-        *ever = 0;
-        for (uint64_t i = 0; i < pages; i++)
-            *ever += missed[i];
+        *ever = misses.count ? number_missed(&misses, pages, numbers) : 0;
         enough = (double)*ever * (log(fmax((double)*ever, 1)) + all_seen);
     }
-    free(missed);
+    if (status == FTH_OK && first && *ever)
+        status = keep_distances(study, &misses, pages, numbers, *ever, error);
+    free(misses.at);
+    free(numbers);
     return status;
 }
 
-static enum fth_status climb_unsteadily(struct study *study, struct fth_tlb_sets *sets,
+static enum fth_status climb_unsteadily(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                         struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
@@ -177,7 +292,7 @@ static enum fth_status climb_unsteadily(struct study *study, struct fth_tlb_sets
         struct fth_tlb_stair *stair = &sets->stairs[sets->stair_count++];
         stair->pages = entries + i;
         status = stair->pages <= study->pages.most
-                     ? count_ever(study, stair->pages, &stair->missing, error)
+                     ? count_ever(study, stair->pages, sets, &stair->missing, error)
                      : FTH_OK;
         if (all_miss(stair))
             break;
@@ -246,7 +361,7 @@ static void add_kept_page(struct fth_tlb_sets *sets)
 }
 
 /* Each step that is more than a page is a set. */
-static void count_steps(const struct study *study, struct fth_tlb_sets *sets)
+static void count_steps(const struct fth_tlb_study *study, struct fth_tlb_sets *sets)
 {
     const struct fth_tlb_stair *stairs = sets->stairs;
     const size_t last = sets->stair_count;
@@ -294,9 +409,8 @@ enum fth_status fth_tlb_slope(const struct fth_tlb_stair *stairs, size_t count, 
 }
 
 /* Each page more makes all pages of a set miss, ways and one, and all sets are alike. How many
- * walks miss as much as that makes them is how sure it is. The page of the samples stays in an
- * inner level. */
-static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_sets *sets,
+ * walks miss as much as that makes them is how sure it is. */
+static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                       struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
@@ -310,7 +424,7 @@ static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_
     unsigned agree = 0, of = 0;
     for (size_t i = sets->stair_count / 2; ways && i < sets->stair_count; i++, of++) {
         const struct fth_tlb_stair *stair = &sets->stairs[i];
-        const uint64_t pages = stair->pages - (study->inner_entries ? 1 : 0);
+        const uint64_t pages = stair->pages - (is_one_kept(study) ? 1 : 0);
         const uint64_t more = pages > entries ? pages - entries : 0;
         const double foretold = (double)least(more * (ways + 1), pages);
         agree += fabs((double)stair->missing - foretold) <= slope_tolerance * foretold;
@@ -326,7 +440,7 @@ static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_
         sets->kinds[0].sets = entries / ways;
         sets->kinds[0].ways = ways;
     }
-    for (size_t i = 0; study->inner_entries && i < sets->stair_count; i++)
+    for (size_t i = 0; is_one_kept(study) && i < sets->stair_count; i++)
         sets->stairs[i].pages--;
     sets->confidence = study->level->entries_confidence;
     if (ways != entries)
@@ -334,7 +448,7 @@ static enum fth_status count_by_slope(const struct study *study, struct fth_tlb_
     return FTH_OK;
 }
 
-static enum fth_status count_sets(const struct study *study, struct fth_tlb_sets *sets,
+static enum fth_status count_sets(const struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                   struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
@@ -349,106 +463,10 @@ static enum fth_status count_sets(const struct study *study, struct fth_tlb_sets
     return status;
 }
 
-/* ---- policy ---- */
-
-/* There are, beyond those that fit and one more: as many at most. */
-static uint64_t other_pages(const struct study *study)
-{
-    const uint64_t entries = study->level->entries;
-    return study->pages.most > entries + 2 ? least(entries, study->pages.most - entries - 2) : 0;
-}
-
-/* Other pages, some in each set, so that then all pages that fit come in in turn, whatever was
- * there; the first of them again; one more in its set; others, so that no inner level has the first
- * any more; then all are timed. Page 0, which a launch needs between the steps, has its place all
- * the time. */
-static struct fth_request policy_request(const struct study *study)
-{
-    struct fth_request request = fth_request_make(-1);
-    const uint64_t stride = study->pages.stride_bytes, entries = study->level->entries;
-    struct fth_chain all = {.array = FTH_FAR_ARRAY,
-                            .start_bytes = stride,
-                            .stride_bytes = stride,
-                            .count = entries - 1};
-    struct fth_chain one = all, more = all, others = all, rest = all;
-    one.count = more.count = 1;
-    more.start_bytes = (entries + 1) * stride;
-    rest.start_bytes = (entries + 2) * stride;
-    rest.count = other_pages(study);
-    others.start_bytes = 2 * stride;
-    others.count = least(entries - 2, 2 * study->inner_entries);
-    request.alone = true;
-    request.sm = 0;
-    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, rest, 1);
-    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, all, 1);
-    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, one, 1);
-    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, more, 1);
-    if (study->inner_entries)
-        fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, others, 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, all, 1);
-    return request;
-}
-
-/* By the medians over the repeats; how many of these say the same of the first page is how sure it
- * is. */
-static enum fth_status judge_policy(const struct study *study, const struct fth_samples *repeats,
-                                    struct fth_tlb_sets *sets, struct fth_error *error)
-{
-    const double threshold = fth_rung_threshold(&study->rung);
-    const double *alone = study->pages.alone + 1;
-    bool first = false, other = false;
-    unsigned times = 0;
-    for (size_t place = 0; place < repeats[0].count; place++) {
-        double column[REPEATS], median;
-        for (size_t i = 0; i < REPEATS; i++)
-            column[i] = repeats[i].cycles[place] - alone[place];
-        enum fth_status status = fth_quantile_f64(column, REPEATS, 0.5, &median, error);
-        if (status != FTH_OK)
-            return status;
-        for (size_t i = 0; i < REPEATS && place == 0; i++)
-            times += column[i] > threshold;
-        if (place == 0)
-            first = median > threshold;
-        else
-            other = other || median > threshold;
-    }
-    if (!first && !other)
-        return FTH_OK;
-    sets->policy = first ? FTH_TLB_FIRST_IN : FTH_TLB_LEAST_RECENT;
-    sets->policy_confidence = ((first ? times : REPEATS - times) + 1.0) / (REPEATS + 2.0);
-    return FTH_OK;
-}
-
-static enum fth_status find_policy(const struct study *study, struct fth_tlb_sets *sets,
-                                   struct fth_error *error)
-{
-    /* An inner level that has many of the pages keeps from this one that they are used again. */
-    if (study->level->entries < INNER_TIMES * study->inner_entries)
-        return FTH_OK;
-    if (!study->steady) {
-        sets->policy = FTH_TLB_UNSTEADY;
-        sets->policy_confidence = study->level->entries_confidence;
-        return FTH_OK;
-    }
-    if (study->level->entries < 4 || other_pages(study) < study->level->entries / 4 + 1)
-        return FTH_OK;
-    struct fth_request requests[REPEATS];
-    for (size_t i = 0; i < REPEATS; i++)
-        requests[i] = policy_request(study);
-    struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(study->prober, requests, REPEATS, &answers, error);
-    for (size_t i = 0; i < answers.count; i++)
-        sets->samples += answers.items[i].count;
-    if (status == FTH_OK)
-        status = judge_policy(study, answers.items, sets, error);
-    fth_answers_fini(&answers);
-    return status;
-}
-
 /* ---- all of it ---- */
 
 /* All walks, with room for them. */
-static enum fth_status climb_anyhow(struct study *study, struct fth_tlb_sets *sets,
+static enum fth_status climb_anyhow(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                     struct fth_error *error)
 {
     sets->stairs = calloc(FTH_MOST_STAIRS, sizeof *sets->stairs);
@@ -457,8 +475,21 @@ static enum fth_status climb_anyhow(struct study *study, struct fth_tlb_sets *se
     return study->steady ? climb(study, sets, error) : climb_unsteadily(study, sets, error);
 }
 
+/* From another page on, if there is one from which pages fall into the sets more evenly. */
+static enum fth_status climb_elsewhere(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
+                                       struct fth_error *error)
+{
+    enum fth_status status = choose_first(study, error);
+    if (status != FTH_OK || study->first == 0)
+        return status;
+    fth_tlb_sets_fini(sets);
+    *sets = (struct fth_tlb_sets){.samples = sets->samples};
+    status = climb_anyhow(study, sets, error);
+    return status == FTH_OK ? count_sets(study, sets, error) : status;
+}
+
 /* The same once more: where a step is a set, it must be the same step. */
-static enum fth_status climb_again(struct study *study, struct fth_tlb_sets *sets,
+static enum fth_status climb_again(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                    struct fth_error *error)
 {
     struct fth_tlb_sets again = {0};
@@ -472,7 +503,7 @@ static enum fth_status climb_again(struct study *study, struct fth_tlb_sets *set
     return status;
 }
 
-static enum fth_status examine(struct study *study, struct fth_tlb_sets *sets,
+static enum fth_status examine(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                struct fth_error *error)
 {
     /* Walks over few pages first, so that what lines cost by themselves comes from few walks. */
@@ -486,19 +517,17 @@ static enum fth_status examine(struct study *study, struct fth_tlb_sets *sets,
         status = climb_again(study, sets, error);
     if (status == FTH_OK)
         status = count_sets(study, sets, error);
-    return status == FTH_OK ? find_policy(study, sets, error) : status;
+    if (status == FTH_OK && sets->doubt && study->steady && entries > MANY_PAGES)
+        status = climb_elsewhere(study, sets, error);
+    return status == FTH_OK ? fth_tlb_find_policy(study, sets, error) : status;
 }
 
-enum fth_status fth_probe_tlb_sets(const struct fth_prober *prober,
+static enum fth_status study_level(const struct fth_prober *prober,
                                    const struct fth_tlb_sets_plan *plan, struct fth_tlb_sets *sets,
                                    struct fth_error *error)
 {
-    *sets = (struct fth_tlb_sets){0};
     const struct fth_tlb_level *level = &plan->tlbs->levels[plan->which];
-    if (plan->which >= plan->tlbs->count || level->entries < 2 || level->page_bytes == 0)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find TLB sets", NULL,
-                        "page and entries of this level are not known");
-    struct study study = {.prober = prober, .plan = plan, .level = level};
+    struct fth_tlb_study study = {.prober = prober, .plan = plan, .level = level};
     for (size_t i = 0; i < plan->which; i++) {
         study.rung.below += plan->tlbs->levels[i].penalty_cycles;
         study.inner_entries += plan->tlbs->levels[i].entries;
@@ -512,12 +541,40 @@ enum fth_status fth_probe_tlb_sets(const struct fth_prober *prober,
     if (status == FTH_OK)
         status = examine(&study, sets, error);
     sets->samples += study.pages.samples;
+    free(study.distances);
     fth_pages_close(&study.pages);
+    return status;
+}
+
+enum fth_status fth_probe_tlb_sets(const struct fth_prober *prober,
+                                   const struct fth_tlb_sets_plan *plan, struct fth_tlb_sets *sets,
+                                   struct fth_error *error)
+{
+    *sets = (struct fth_tlb_sets){0};
+    const struct fth_tlb_level *level = &plan->tlbs->levels[plan->which];
+    if (plan->which >= plan->tlbs->count || level->entries < 2 || level->page_bytes == 0)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find TLB sets", NULL,
+                        "page and entries of this level are not known");
+    enum fth_status status = FTH_OK;
+    /* What lines cost by themselves decides over hits and misses where a TLB's penalty is small:
+     * where something stays in doubt, it is learned again. */
+    for (unsigned turn = 0; turn < TURNS && status == FTH_OK && (turn == 0 || sets->doubt);
+         turn++) {
+        const size_t samples = sets->samples;
+        fth_tlb_sets_fini(sets);
+        *sets = (struct fth_tlb_sets){.samples = samples};
+        status = study_level(prober, plan, sets, error);
+    }
     return status;
 }
 
 void fth_tlb_sets_fini(struct fth_tlb_sets *sets)
 {
+    free(sets->series.cycles);
+    free(sets->series.missed);
+    sets->series.cycles = NULL;
+    sets->series.missed = NULL;
+    sets->series.count = 0;
     free(sets->stairs);
     sets->stairs = NULL;
     sets->stair_count = 0;

@@ -152,7 +152,7 @@ static void write_strip(const struct fth_series *series, size_t pass,
         size_t from = place * series->lines / places, to = (place + 1) * series->lines / places;
         size_t misses = 0;
         for (size_t line = from; line < to; line++)
-            misses += series->cycles[pass * series->lines + line] > series->threshold_cycles;
+            misses += fth_series_missed(series, pass * series->lines + line);
         size_t shade = misses == 0 ? 0 : misses < to - from ? 1 : 2;
         fth_buffer_text(out, (options->utf8 ? utf8 : ascii)[shade]);
     }
@@ -191,13 +191,18 @@ enum fth_status fth_report_series(const struct fth_series *series,
     *size = 0;
     options = options ? options : &plain;
     size_t passes = series->lines ? series->count / series->lines : 0;
-    fth_buffer_format(&out, "%s: misses of %zu lines of %llu bytes, one more than fit\n",
-                      series->element, series->lines, (unsigned long long)series->stride_bytes);
-    /* The first pass is cold. */
-    for (size_t pass = 1; pass < passes && pass <= MOST_PASSES; pass++) {
+    if (series->missed)
+        fth_buffer_format(&out, "%s: misses of %zu pages, a load each, one more than fit\n",
+                          series->element, series->lines);
+    else
+        fth_buffer_format(&out, "%s: misses of %zu lines of %llu bytes, one more than fit\n",
+                          series->element, series->lines, (unsigned long long)series->stride_bytes);
+    /* The first pass of a cache is cold. */
+    const size_t first = series->missed ? 0 : 1;
+    for (size_t pass = first; pass < passes && pass < first + MOST_PASSES; pass++) {
         size_t misses = 0;
         for (size_t line = 0; line < series->lines; line++)
-            misses += series->cycles[pass * series->lines + line] > series->threshold_cycles;
+            misses += fth_series_missed(series, pass * series->lines + line);
         fth_buffer_format(&out, "  pass %zu  ", pass + 1);
         write_strip(series, pass, options, &out);
         fth_buffer_format(&out, "  %zu\n", misses);

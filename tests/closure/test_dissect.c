@@ -335,16 +335,19 @@ struct tlb_truth {
 /* Sets of one size, one of them larger at times. */
 static struct tlb_truth random_tlb(struct fth_rng *rng, uint64_t most_ways, bool inner)
 {
-    static const char *const policies[] = {"lru", "lru", "fifo", "random"};
+    static const char *const policies[] = {"lru", "lru", "fifo", "random", "plru"};
     struct tlb_truth truth = {.sets = (uint64_t)1 << between(rng, 0, inner ? 1 : 3)};
-    const uint64_t ways = between(rng, inner ? 4 : 6, most_ways);
+    uint64_t ways = between(rng, inner ? 4 : 6, most_ways);
+    truth.policy = policies[fth_rng_below(rng, FTH_COUNT(policies))];
+    const bool tree = strcmp(truth.policy, "plru") == 0;
+    while (tree && ways & (ways - 1))
+        ways &= ways - 1;
     for (uint64_t set = 0; set < truth.sets; set++)
         truth.ways[set] = ways;
-    if (!inner && truth.sets > 1 && fth_rng_below(rng, 3) == 0)
+    if (!inner && !tree && truth.sets > 1 && fth_rng_below(rng, 3) == 0)
         truth.ways[0] += between(rng, 2, ways);
     for (uint64_t set = 0; set < truth.sets; set++)
         truth.entries += truth.ways[set];
-    truth.policy = policies[fth_rng_below(rng, FTH_COUNT(policies))];
     truth.penalty = (unsigned)between(rng, 20, 120);
     return truth;
 }
@@ -371,12 +374,14 @@ static bool same_tlb(const struct tlb_truth *truth, const struct fth_tlb_sets *f
            (large == 0 || (found->kinds[0].sets == 1 && found->kinds[0].ways == truth->ways[0]));
 }
 
+/* That it is none of LRU and FIFO is right of a tree of bits, and of chance. */
 static bool same_tlb_policy(const struct tlb_truth *truth, enum fth_tlb_policy found)
 {
-    const enum fth_tlb_policy is = strcmp(truth->policy, "lru") == 0    ? FTH_TLB_LEAST_RECENT
-                                   : strcmp(truth->policy, "fifo") == 0 ? FTH_TLB_FIRST_IN
-                                                                        : FTH_TLB_UNSTEADY;
-    return found == is;
+    if (found == FTH_TLB_UNSTEADY || found == FTH_TLB_OTHER)
+        return strcmp(truth->policy, "lru") != 0 && strcmp(truth->policy, "fifo") != 0;
+    return found == (strcmp(truth->policy, "lru") == 0    ? FTH_TLB_LEAST_RECENT
+                     : strcmp(truth->policy, "fifo") == 0 ? FTH_TLB_FIRST_IN
+                                                          : FTH_TLB_RANDOM);
 }
 
 static void dissect_tlbs(uint64_t seed, const char *path, struct score *score)
