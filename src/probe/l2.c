@@ -27,6 +27,7 @@ enum {
     ELEMENT = 8,
     BOTH_WAYS = 16, /* an element that is walked backwards, too */
     WIDTHS = 4,     /* of what is written: 16 to 128 bytes */
+    TURNS = 3,      /* of writing each of them */
     FILL_HOPS = 1024,
     MOST_STRIDES = 6, /* from what a miss brings in on */
     LONGEST_STRIDE = 1024,
@@ -244,12 +245,14 @@ static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
 
 /* ---- the sector ---- */
 
-/* Lines that are written when their chains are built, and by nothing else: the first `width` bytes
- * of each. The first chain is timed, the others are only there to be built. */
-static struct fth_request make_written(const struct l2 *l2, size_t index)
+/* Lines that are written when their chains are built, and by nothing else: the first 16 bytes of
+ * each, 32, … by the width's index. The first chain is timed, the others are only there to be
+ * built.
+ */
+static struct fth_request make_written(const struct l2 *l2, size_t index, size_t slot)
 {
     struct fth_request request = fth_request_make(-1);
-    struct fth_chain chain = lines_of(l2, index);
+    struct fth_chain chain = lines_of(l2, slot);
     chain.array = 2;
     request.alone = true;
     request.sm = 0;
@@ -266,7 +269,7 @@ static struct fth_request make_written(const struct l2 *l2, size_t index)
 static struct fth_request reserve_memory(const struct l2 *l2)
 {
     struct fth_request request = fth_request_make(-1);
-    struct fth_chain written = lines_of(l2, WIDTHS);
+    struct fth_chain written = lines_of(l2, WIDTHS * TURNS);
     written.array = 2;
     written.count = 1;
     struct fth_chain first = {.array = 1, .stride_bytes = LONGEST_STRIDE, .count = 1}, last = first;
@@ -280,21 +283,27 @@ static struct fth_request reserve_memory(const struct l2 *l2)
     return request;
 }
 
+/* What else uses the L2 only makes lines leave: of several turns the one counts that lost fewest.
+ */
 static enum fth_status find_sector(struct l2 *l2, struct fth_error *error)
 {
-    struct fth_request requests[WIDTHS];
-    struct fth_fates fates[WIDTHS];
+    struct fth_request requests[WIDTHS * TURNS];
+    struct fth_fates fates[WIDTHS * TURNS];
     struct fth_answers answers = {0};
-    for (size_t i = 0; i < WIDTHS; i++)
-        requests[i] = make_written(l2, i);
-    enum fth_status status = ask_fates(l2, requests, WIDTHS, &answers, fates, error);
+    for (size_t i = 0; i < WIDTHS * TURNS; i++)
+        requests[i] = make_written(l2, i % WIDTHS, i);
+    enum fth_status status = ask_fates(l2, requests, WIDTHS * TURNS, &answers, fates, error);
     fth_answers_fini(&answers);
-    if (status == FTH_OK)
-        l2->found->sector = fth_decide_sector(fates, WIDTHS, BOTH_WAYS);
+    if (status != FTH_OK)
+        return status;
+    for (size_t i = WIDTHS; i < WIDTHS * TURNS; i++)
+        if (fates[i].memory_count < fates[i % WIDTHS].memory_count)
+            fates[i % WIDTHS] = fates[i];
+    l2->found->sector = fth_decide_sector(fates, WIDTHS, BOTH_WAYS);
     /* What is brought in is a sector at least, and a line has one at least. */
     if (l2->found->sector.value > l2->found->fill.value)
         l2->found->sector = (struct fth_decision){0};
-    return status;
+    return FTH_OK;
 }
 
 /* ---- lines that do not stay ---- */
@@ -328,7 +337,7 @@ static enum fth_status tell_homes(struct l2 *l2, const struct fth_samples *sampl
  * few that were written are still at home, near or far. */
 static enum fth_status find_homes(struct l2 *l2, struct fth_error *error)
 {
-    struct fth_request request = make_written(l2, WIDTHS - 1);
+    struct fth_request request = make_written(l2, WIDTHS - 1, WIDTHS - 1);
     for (size_t i = 0; i < request.step_count; i++)
         request.steps[i].chain.count = HOME_LINES;
     struct fth_answers answers = {0};
