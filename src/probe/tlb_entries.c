@@ -237,7 +237,7 @@ static uint64_t usual_step(const uint64_t *misses, size_t count)
 /* What chains from several first pages on say of the entries. */
 struct ballot {
     double said[VOTES]; /* ascending */
-    double most;        /* pages that one of them found */
+    double found;       /* pages, of those that begin with the samples' own */
     double winner;      /* what was said most often */
     unsigned votes;     /* for it */
     unsigned next;      /* for what was said most often after it */
@@ -294,11 +294,19 @@ static enum fth_status vote(struct fth_tlb_search *search, uint64_t least_pages,
     enum fth_status status = fth_pages_walk(search->pages, walks, VOTES, error);
     if (status != FTH_OK)
         return status;
+    double whole[VOTES], scratch[VOTES];
+    size_t count = 0;
     for (size_t i = 0; i < VOTES; i++) {
-        const double found = (double)(walks[i].count - misses_of(search, &walks[i]).all);
+        /* Loads that something else disturbed are as the others are. */
+        const struct fth_page_misses misses = misses_of(search, &walks[i]);
+        const double found = (double)walks[i].count * (double)(misses.loads - misses.all) /
+                             (double)(misses.loads ? misses.loads : 1);
         ballot->said[i] = round(found / (double)ways) * (double)ways;
-        ballot->most = fmax(ballot->most, found);
+        if (walks[i].first == 0)
+            whole[count++] = found;
     }
+    fth_sort_f64(whole, scratch, count);
+    ballot->found = whole[count / 2];
     fth_page_walks_fini(walks, VOTES);
     tally(ballot);
     return FTH_OK;
@@ -347,7 +355,7 @@ static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t mos
     struct ballot ballot = {.votes = 0};
     if (can_vote)
         status = vote(search, enough, ways, &ballot, error);
-    if (status != FTH_OK || (even && ballot.most <= (double)level->entries))
+    if (status != FTH_OK || (even && ballot.found < (double)level->entries + 1))
         return status;
     /* The first set overflows when it has one page more than its share, at the earliest. */
     const uint64_t winner = (uint64_t)ballot.winner;

@@ -277,8 +277,10 @@ static void uneven_blocks(void **state)
                                      .penalty = 90};
     for (size_t i = 0; i < SETS; i++)
         truth.levels[1].ways[i] = WAYS;
-    write_gpu(&truth, "gpu.json");
     for (uint64_t taken = 0; taken < SETS; taken += 7) {
+        truth.noise = taken % 2;
+        truth.seed = taken;
+        write_gpu(&truth, "gpu.json");
         struct fth_error error = NO_ERROR;
         struct fth_device *device = NULL;
         struct fth_tlbs tlbs;
