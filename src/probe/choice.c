@@ -101,25 +101,36 @@ enum fth_status fth_choices_follow(struct fth_choices *choices, uint64_t ways,
 
 /* ---- bits ---- */
 
+/* What a share adds; nothing where it is 0. */
+static double entropy(uint64_t part, uint64_t all)
+{
+    const double share = (double)part / (double)all;
+    return part ? -share * log2(share) : 0;
+}
+
+/* To tell so many shares first. */
+static double told_bits(uint64_t shares, uint64_t all)
+{
+    return (double)shares / 2 * log2((double)all) / (double)all;
+}
+
 /* A rule that was right so often of all, and otherwise one of so many others went. */
 static double rule_bits(uint64_t right, uint64_t all, uint64_t others)
 {
-    const double share = ((double)right + 0.5) / ((double)all + 1);
-    return -share * log2(share) - (1 - share) * log2((1 - share) / (double)others);
+    return entropy(right, all) + entropy(all - right, all) +
+           (double)(all - right) / (double)all * log2((double)others) + told_bits(1, all);
 }
 
-/* Chance, with shares that have to be told. */
+/* Chance, with shares that have to be told, up to the last that there is. */
 static double share_bits(const uint64_t *counts, uint64_t count, uint64_t all)
 {
     double bits = 0;
-    uint64_t last = 0;
+    uint64_t told = 0;
     for (uint64_t i = 0; i < count; i++) {
-        if (counts[i] == 0)
-            continue;
-        bits -= (double)counts[i] / (double)all * log2((double)counts[i] / (double)all);
-        last = i;
+        bits += entropy(counts[i], all);
+        told = counts[i] ? i + 1 : told;
     }
-    return bits + (double)last / 2 * log2((double)all) / (double)all;
+    return bits + told_bits(told, all);
 }
 
 size_t fth_choices_judge(const struct fth_choices *choices, struct fth_choice_bits *bits)
