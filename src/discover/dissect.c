@@ -288,10 +288,45 @@ static enum fth_status note_periodic(const struct table *table, struct fth_error
         "whether the same loads miss in every pass over one line more than fits", error);
 }
 
+/* How well policies explain which lines went, where none does so fully; and that as the reason. */
+static enum fth_status note_choices(const struct table *table, const struct fth_choices *choices,
+                                    struct fth_error *error)
+{
+    static const char method[] =
+        "bits it takes to tell which line went, of sets that overflow by a line";
+    struct fth_choice_bits judged[FTH_CHOICES];
+    const char *names[FTH_CHOICES];
+    double bits[FTH_CHOICES];
+    const size_t count = fth_choices_judge(choices, judged);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = judged[i].name;
+        bits[i] = round(judged[i].bits * 100) / 100;
+    }
+    enum fth_status status = fth_note_texts(table->discovery->gpu, table->element,
+                                            "policy_candidates", names, count, NAN, method, error);
+    if (status == FTH_OK)
+        status = fth_note_numbers(table->discovery->gpu, table->element, "policy_bits", bits, count,
+                                  NAN, choices->replaced, method, error);
+    if (status != FTH_OK)
+        return status;
+    char reason[300];
+    snprintf(reason, sizeof reason,
+             "no policy explains every replacement: in a set of %llu ways, of %llu lines that went "
+             "%.0f %% had come first of all, and each was one of the %llu that had come first",
+             (unsigned long long)choices->ways, (unsigned long long)choices->replaced,
+             100 * (double)choices->by_arrival[0] / (double)choices->replaced,
+             (unsigned long long)fth_choices_reach(choices));
+    return unknown(table, "policy", reason, error);
+}
+
 static enum fth_status find_policy(struct table *table, const struct fth_structure *structure,
                                    struct fth_replacement *policy, struct fth_error *error)
 {
     struct fth_error fault = FTH_NO_ERROR;
+    struct fth_choice_bits judged[FTH_CHOICES];
+    if (structure->one_set.count == 0 && structure->choices.ways == structure->ways &&
+        fth_choices_judge(&structure->choices, judged))
+        return note_choices(table, &structure->choices, error);
     if (structure->one_set.count == 0) {
         char reason[256];
         snprintf(reason, sizeof reason,
@@ -466,8 +501,9 @@ static const char *same_cache(const struct fth_discovery *discovery, size_t inde
 static enum fth_status repeat_structure(const struct table *table, const char *from,
                                         struct fth_error *error)
 {
-    static const char *const names[] = {"size_bytes", "sets",   "ways",        "set_ways",
-                                        "index",      "policy", "way_weights", "periodic"};
+    static const char *const names[] = {
+        "size_bytes",        "sets",        "ways",    "set_ways", "index", "policy", "way_weights",
+        "policy_candidates", "policy_bits", "periodic"};
     struct fth_gpu *gpu = table->discovery->gpu;
     char method[80];
     snprintf(method, sizeof method, "one cache with %s", from);

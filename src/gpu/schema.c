@@ -139,6 +139,8 @@ static const struct fth_attribute_def attributes[] = {
     {"index", CACHE | TLB, FTH_TEXT, FTH_RULE_INDEX, NULL},
     {"policy", CACHE | ICACHE | TLB, FTH_TEXT, FTH_RULE_CHOICE, policies},
     {"way_weights", CACHE | TLB, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
+    {"policy_candidates", CACHE, FTH_TEXTS, FTH_RULE_TEXT, NULL},
+    {"policy_bits", CACHE, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
     {"periodic", CACHE | TLB, FTH_TEXT, FTH_RULE_CHOICE, flags},
     {"overflow_pages", TLB, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
     {"overflow_missed", TLB, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},

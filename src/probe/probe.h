@@ -2,7 +2,8 @@
  * none knows whether a real GPU, a simulated one or a recording answers.
  *
  * What is not here is in probe/l2.h (l2.c, l2_fates.c, l2map.c), probe/tlb.h (pages.c, rung.c,
- * spectrum.c, tlb*.c) and probe/structure.h (l2_sets.c, mapping.c, policy.c, series.c, sets.c).
+ * spectrum.c, tlb*.c) and probe/structure.h (choice.c, l2_sets.c, mapping.c, policy.c, series.c,
+ * sets.c).
  *
  *   ask.c       requests out, answers in           latency.c   how long a load takes
  *   capacity.c  how much fits                      line.c      what a miss fetches, what is evicted
@@ -18,7 +19,7 @@
  *   fingerprint.c  by what to know it again       sets.c      sets and ways of a cache
  *   mapping.c   which lines share a set            policy.c    which line is replaced
  *   series.c    a cache that overflows by one line, load by load; l2_sets.c, sets of an L2
- *   sets_test.c whether sets and ways hold
+ *   sets_test.c whether sets and ways hold         choice.c    how likely policies are
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H

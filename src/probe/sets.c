@@ -183,6 +183,27 @@ static enum fth_status compare(struct fth_sets_work *work, struct fth_error *err
 
 /* ---- the same without another step ---- */
 
+/* The lines of a window that ever miss are those of one set. In which order they do tells which of
+ * them is replaced. */
+static enum fth_status follow_window(struct fth_sets_work *work, const struct fth_samples *samples,
+                                     uint64_t start, const uint32_t *members, size_t count,
+                                     struct fth_error *error)
+{
+    const uint64_t lines = work->fits + 1;
+    uint32_t *missed = calloc(count * WINDOW_PASSES + 1, sizeof *missed);
+    size_t misses = 0;
+    if (!missed)
+        return fth_sets_no_memory(error);
+    for (uint64_t pass = 1; pass < WINDOW_PASSES; pass++)
+        for (uint32_t i = 0; i < count; i++)
+            if (is_slow(work, samples->cycles[pass * lines + members[i] - start]))
+                missed[misses++] = i;
+    enum fth_status status =
+        fth_choices_follow(&work->structure->choices, count - 1, missed, misses, error);
+    free(missed);
+    return status;
+}
+
 /* One line more than fits is walked from several places on. What ever misses is in one set (Mei and
  * Chu 2017, Fig. 11). A window that lies across a power of two shows the part of that address bit.
  */
@@ -216,6 +237,8 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
             if (ever)
                 victims[missed++] = (uint32_t)(starts[i] + line);
         }
+        if (missed > 1)
+            status = follow_window(work, &answers.items[i], starts[i], victims, missed, error);
         /* The first of them stands for the line that evicts the others. */
         uint64_t first = missed ? victims[0] : starts[i];
         missed -= missed > 0;
@@ -433,6 +456,7 @@ static enum fth_status check_single(struct fth_sets_work *work, struct fth_error
 void fth_structure_fini(struct fth_structure *structure)
 {
     fth_mapping_fini(&structure->mapping);
+    fth_choices_fini(&structure->choices);
     free(structure->set_ways);
     *structure = (struct fth_structure){.confidence = NAN};
 }

@@ -58,6 +58,35 @@ bool fth_mapping_name(const struct fth_mapping *mapping, uint64_t line_bytes, bo
 uint64_t fth_mapping_stride(const struct fth_mapping *mapping, uint64_t line, uint64_t count,
                             uint64_t limit, unsigned skip);
 
+/* ---- choice.c ---- */
+
+/* Which lines went, in sets of so many ways that overflow by one line. */
+struct fth_choices {
+    uint64_t ways;
+    uint64_t *by_arrival;  /* [ways] the one that came first, the second, … Owned. */
+    uint64_t *by_way;      /* [ways] as they were filled. Owned. */
+    uint64_t least_recent; /* that was used longest ago */
+    uint64_t replaced;     /* all of them */
+};
+void fth_choices_fini(struct fth_choices *choices);
+/* Adds a set that was filled with its lines 0, 1, …, `ways` in turn and then walked over in this
+ * order: the lines that missed, one after the other. Sets of other ways than the first are left
+ * out. */
+FTH_MUST_USE enum fth_status fth_choices_follow(struct fth_choices *choices, uint64_t ways,
+                                                const uint32_t *missed, size_t count,
+                                                struct fth_error *error);
+/* What it takes to tell a replacement to one who knows the policy; the fewer, the likelier it is.
+ */
+struct fth_choice_bits {
+    const char *name; /* of a policy, or "by arrival": some of those that came first, by chance */
+    double bits;
+};
+enum { FTH_CHOICES = 6 };
+/* How many there are: FTH_CHOICES, or 0 where too little was seen. */
+size_t fth_choices_judge(const struct fth_choices *choices, struct fth_choice_bits *bits);
+/* None but one of so many that came first ever went. */
+uint64_t fth_choices_reach(const struct fth_choices *choices);
+
 /* ---- sets.c ---- */
 
 /* A cache, as far as it is known before it is dissected. */
@@ -80,6 +109,7 @@ struct fth_structure {
     struct fth_chain one_set; /* a chain of lines of one set, as many as it has ways; count 0: none
                                */
     bool whole;               /* where a line has to go, all of its set go in turn */
+    struct fth_choices choices; /* which lines went, where that was seen on the way */
     double confidence;
     size_t samples;
 };

@@ -11,6 +11,8 @@
 #include "probe/structure.h"
 #include "probe/tlb_sets.h"
 
+#include "cache/cache.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -86,6 +88,51 @@ static uint64_t fewest_missed(const struct fth_tlb_study *study, const struct ft
     return ways >= spared + 2 ? ways - spared : 0;
 }
 
+/* How many pages would miss with sets under that policy that are taken in turn. */
+static enum fth_status foretell(const struct fth_tlb_study *study, const struct fth_tlb_sets *sets,
+                                const char *policy, uint64_t *missed, struct fth_error *error)
+{
+    const struct fth_request script = policy_request(study);
+    const struct fth_cache_config config = {.line_bytes = 4,
+                                            .sets = sets->kinds[0].sets,
+                                            .ways = sets->kinds[0].ways,
+                                            .policy = policy,
+                                            .write = FTH_WRITE_EVICT};
+    struct fth_cache *cache = NULL;
+    *missed = 0;
+    enum fth_status status = fth_cache_create(&config, &cache, error);
+    for (size_t i = 0; i < script.step_count && status == FTH_OK; i++) {
+        const struct fth_chain *chain = &script.steps[i].chain;
+        const uint64_t first = chain->start_bytes / chain->stride_bytes;
+        for (uint64_t page = first; page < first + chain->count; page++) {
+            const bool hit =
+                fth_cache_access(cache, 4 * page, 4, FTH_CACHE_READ, NULL) == FTH_CACHE_HIT;
+            *missed += !hit && script.steps[i].kind == FTH_STEP_TIME_HOPS;
+        }
+    }
+    fth_cache_destroy(cache);
+    return status;
+}
+
+/* Whether a tree of bits, where there can be one, would make fewer miss than LRU, and those that
+ * did are no fewer than LRU makes. */
+static enum fth_status is_no_tree(const struct fth_tlb_study *study,
+                                  const struct fth_tlb_sets *sets, uint64_t missed, bool *none,
+                                  struct fth_error *error)
+{
+    const uint64_t ways = sets->kinds[0].ways;
+    uint64_t lru = 0, tree = 0;
+    *none = true;
+    if (sets->kind_count > 1 || ways < 3 || ways & (ways - 1))
+        return FTH_OK;
+    enum fth_status status = foretell(study, sets, "lru", &lru, error);
+    if (status == FTH_OK)
+        status = foretell(study, sets, "plru", &tree, error);
+    /* The page of the samples may be one of them. */
+    *none = tree + 1 < lru && missed + 1 >= lru;
+    return status;
+}
+
 /* By the medians over the repeats; how many of these say the same of the first page is how sure it
  * is. */
 static enum fth_status judge_policy(const struct fth_tlb_study *study,
@@ -112,6 +159,12 @@ static enum fth_status judge_policy(const struct fth_tlb_study *study,
     const uint64_t fewest = fewest_missed(study, sets);
     if (missed == 0 || fewest == 0)
         return FTH_OK;
+    bool no_tree = true;
+    enum fth_status status = FTH_OK;
+    if (missed >= fewest && !first)
+        status = is_no_tree(study, sets, missed, &no_tree, error);
+    if (status != FTH_OK || !no_tree)
+        return status;
     sets->policy = missed < fewest ? FTH_TLB_OTHER
                    : first         ? FTH_TLB_FIRST_IN
                                    : FTH_TLB_LEAST_RECENT;

@@ -15,6 +15,29 @@ static void write_bar(double part, const struct fth_report_options *options, str
     fth_buffer_text(out, "\n");
 }
 
+/* ---- policies ---- */
+
+/* How well each explains what was replaced, where none does so fully. */
+static void write_candidates(const struct fth_gpu *gpu, const char *element,
+                             const struct fth_report_options *options, struct fth_buffer *out)
+{
+    const struct fth_attribute *names = fth_gpu_attribute(gpu, element, "policy_candidates");
+    const struct fth_attribute *bits = fth_gpu_attribute(gpu, element, "policy_bits");
+    double most = 0;
+    if (!names || !bits || names->count != bits->count)
+        return;
+    for (size_t i = 0; i < bits->count; i++)
+        most = fmax(most, bits->numbers[i]);
+    fth_buffer_format(out,
+                      "\n%s: bits it takes to tell which line was replaced, by policy; the fewer, "
+                      "the likelier it is\n",
+                      element);
+    for (size_t i = 0; i < bits->count; i++) {
+        fth_buffer_format(out, "  %-10s  %5.2f  ", names->texts[i], bits->numbers[i]);
+        write_bar(bits->numbers[i] / most, options, out);
+    }
+}
+
 /* ---- TLBs ---- */
 
 /* Some of the walks, the first and the last among them. */
@@ -143,6 +166,7 @@ void fth_write_findings(const struct fth_gpu *gpu, const struct fth_report_optio
                         struct fth_buffer *out)
 {
     static const char *const tlbs[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
+    write_candidates(gpu, "l1", options, out);
     write_l2(gpu, out);
     for (size_t i = 0; i < FTH_COUNT(tlbs); i++)
         write_stairs(gpu, tlbs[i], options, out);

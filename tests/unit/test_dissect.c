@@ -1,8 +1,13 @@
-/* Hashes over GF(2), mappings from evictions, and what is shown of a series. */
+/* Hashes over GF(2), mappings from evictions, which lines go, and what is shown of a series. */
+#include "cache/cache.h"
 #include "check.h"
 #include "probe/structure.h"
+#include "probe/tlb.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- gf2 ---- */
 
@@ -183,6 +188,148 @@ static void strides(void **state)
         assert_int_equal(fth_mapping_set(&fold, 3 + i * stride), fth_mapping_set(&fold, 3));
 }
 
+/* ---- what is replaced ---- */
+
+enum { MOST_MISSED = 4000 };
+
+/* The lines that miss in a simulated set, one after the other, when it overflows by one line. */
+static size_t overflow(const char *policy, uint32_t ways, const double *weights, uint32_t *missed)
+{
+    const struct fth_cache_config config = {.line_bytes = 4,
+                                            .sets = 1,
+                                            .ways = ways,
+                                            .policy = policy,
+                                            .way_weights = weights,
+                                            .way_weight_count = weights ? ways : 0,
+                                            .write = FTH_WRITE_EVICT,
+                                            .seed = 5};
+    struct fth_cache *cache = NULL;
+    size_t count = 0;
+    assert_int_equal(fth_cache_create(&config, &cache, NULL), FTH_OK);
+    for (uint64_t hop = 0; count < MOST_MISSED; hop++) {
+        const uint32_t line = (uint32_t)(hop % (ways + 1));
+        if (fth_cache_access(cache, 4 * line, 4, FTH_CACHE_READ, NULL) != FTH_CACHE_HIT &&
+            hop > ways)
+            missed[count++] = line;
+    }
+    fth_cache_destroy(cache);
+    return count;
+}
+
+static double bits_of(const struct fth_choice_bits *bits, const char *name)
+{
+    for (size_t i = 0; i < FTH_CHOICES; i++)
+        if (strcmp(bits[i].name, name) == 0)
+            return bits[i].bits;
+    fail_msg("no bits of %s", name);
+    return NAN;
+}
+
+/* The policy that a set has takes the fewest bits. */
+static void choices(void **state)
+{
+    (void)state;
+    static const double weights[] = {1, 3, 1, 1};
+    static const struct {
+        const char *policy;
+        uint32_t ways;
+        const double *weights;
+    } cases[] = {{"fifo", 8, NULL}, {"random", 8, NULL}, {"weighted", 4, weights}};
+    static uint32_t missed[MOST_MISSED];
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct fth_choices seen = {.ways = 0};
+        struct fth_choice_bits bits[FTH_CHOICES];
+        const size_t count = overflow(cases[i].policy, cases[i].ways, cases[i].weights, missed);
+        assert_int_equal(fth_choices_follow(&seen, cases[i].ways, missed, 20, NULL), FTH_OK);
+        assert_int_equal(fth_choices_judge(&seen, bits), 0); /* too few */
+        assert_int_equal(fth_choices_follow(&seen, cases[i].ways, missed, count, NULL), FTH_OK);
+        /* Of another size: left out. */
+        assert_int_equal(fth_choices_follow(&seen, cases[i].ways + 1, missed, count, NULL), FTH_OK);
+        assert_int_equal(fth_choices_judge(&seen, bits), FTH_CHOICES);
+        for (size_t k = 0; k < FTH_CHOICES; k++)
+            assert_true(bits_of(bits, cases[i].policy) <= bits[k].bits);
+        fth_choices_fini(&seen);
+    }
+}
+
+/* ---- an H200's L1 ---- */
+
+static struct fth_device *open_recording(void)
+{
+    char id[400];
+    struct fth_device *device = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    snprintf(id, sizeof id, "replay:%s/tests/replay/l1-h200.zst", FTH_SOURCE_ROOT);
+    if (fth_device_open(id, NULL, &device, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    return device;
+}
+
+/* One line more than fits, from several places on: no policy explains which line goes, but it is
+ * one of those that came first. */
+static void arrivals(void **state)
+{
+    (void)state;
+    enum { LINES = 169, PASSES = 24, WAYS = 42 };
+    static const uint64_t starts[] = {0, 16384, 49152, 114688, 245760, 507904, 1032192};
+    struct fth_device *device = open_recording();
+    const struct fth_prober prober = {.device = device, .sms = 132};
+    struct fth_choices seen = {.ways = 0};
+    for (size_t i = 0; i < FTH_COUNT(starts); i++) {
+        struct fth_request request = fth_request_make(100);
+        struct fth_answers answers = {0};
+        const struct fth_chain lines = {
+            .start_bytes = starts[i], .stride_bytes = 128, .count = LINES};
+        uint32_t number[LINES] = {0}, missed[LINES * PASSES], members = 0;
+        size_t count = 0;
+        fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CA, lines, PASSES);
+        assert_int_equal(fth_ask(&prober, &request, 1, &answers, NULL), FTH_OK);
+        const uint32_t *cycles = answers.items[0].cycles;
+        for (size_t k = 2 * LINES; k < LINES * PASSES; k++)
+            number[k % LINES] |= cycles[k] > 120;
+        for (size_t k = 0; k < LINES; k++)
+            number[k] = number[k] ? members++ : LINES;
+        assert_int_equal(members, WAYS + 1);
+        for (size_t k = LINES; k < LINES * PASSES; k++)
+            if (cycles[k] > 120 && number[k % LINES] < LINES)
+                missed[count++] = number[k % LINES];
+        assert_int_equal(fth_choices_follow(&seen, WAYS, missed, count, NULL), FTH_OK);
+        fth_answers_fini(&answers);
+    }
+    struct fth_choice_bits bits[FTH_CHOICES];
+    assert_int_equal(fth_choices_judge(&seen, bits), FTH_CHOICES);
+    assert_true(bits_of(bits, "by arrival") < 2.5 && bits_of(bits, "fifo") < 4);
+    assert_true(bits_of(bits, "lru") > 5 && bits_of(bits, "lfu") > 5);
+    assert_true(bits_of(bits, "weighted") > 5 && bits_of(bits, "random") > 5);
+    assert_true(fth_choices_reach(&seen) <= 9);
+    fth_choices_fini(&seen);
+    fth_device_close(device);
+}
+
+/* More than half of the lines were lost when they were loaded again; those that were not cost no
+ * more than with their page at hand. */
+static void lost_lines(void **state)
+{
+    (void)state;
+    struct fth_device *device = open_recording();
+    const struct fth_prober prober = {.device = device, .sms = 132};
+    const struct fth_spectrum_plan plan = {.path = FTH_PATH_CA,
+                                           .page_bytes = 32 << 20,
+                                           .first_entries = 16,
+                                           .last_entries = 2048,
+                                           .two_homes = true,
+                                           .held_lines = 964,
+                                           .most_bytes = UINT64_C(100) << 30};
+    struct fth_spectrum found;
+    struct fth_error error = FTH_NO_ERROR;
+    if (fth_probe_spectrum(&prober, &plan, &found, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    assert_int_equal(found.patterns[FTH_PATTERN_HIT_MISS].presence, FTH_ABSENT);
+    assert_int_equal(found.patterns[FTH_PATTERN_HIT_MISS_BOTH].presence, FTH_ABSENT);
+    assert_int_equal(found.patterns[FTH_PATTERN_COLD].presence, FTH_PRESENT);
+    fth_device_close(device);
+}
+
 /* ---- what is shown ---- */
 
 static void series(void **state)
@@ -210,14 +357,30 @@ static void series(void **state)
     assert_contains(text, "line 1      1       1*      3       4    miss\n");
     assert_contains(text, "line 3      1       1       3       2    hit\n");
     fth_free(text);
+    /* Of a TLB, whether a load missed is told: lines differ. */
+    static const bool missed[] = {false, true,  false, false, true,
+                                  false, false, true,  false, false};
+    const struct fth_series pages = {.element = "tlb_l1",
+                                     .stride_bytes = 2 << 20,
+                                     .lines = 5,
+                                     .count = FTH_COUNT(cycles),
+                                     .cycles = cycles,
+                                     .missed = missed};
+    assert_int_equal(fth_report_series(&pages, NULL, &text, &size, NULL), FTH_OK);
+    assert_contains(text, "tlb_l1: misses of 5 pages, a load each, one more than fit\n");
+    assert_contains(text, "pass 1  .#..#  2\n");
+    assert_contains(text, "pass 2  ..#..  1\n");
+    fth_free(text);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spaces),   cmocka_unit_test(orthogonal_naively),
-        cmocka_unit_test(mappings), cmocka_unit_test(no_mapping),
-        cmocka_unit_test(strides),  cmocka_unit_test(series),
+        cmocka_unit_test(spaces),     cmocka_unit_test(orthogonal_naively),
+        cmocka_unit_test(mappings),   cmocka_unit_test(no_mapping),
+        cmocka_unit_test(strides),    cmocka_unit_test(series),
+        cmocka_unit_test(choices),    cmocka_unit_test(arrivals),
+        cmocka_unit_test(lost_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
