@@ -127,7 +127,10 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
                                 error);
     struct fth_gpu_section *section;
     struct fth_attribute policy = fth_attribute_make("policy", FTH_TEXT);
-    policy.text = random ? "random" : found->policy == FTH_TLB_FIRST_IN ? "fifo" : "lru";
+    policy.text = random                              ? "random"
+                  : found->policy == FTH_TLB_TREE     ? "plru"
+                  : found->policy == FTH_TLB_FIRST_IN ? "fifo"
+                                                      : "lru";
     policy.source = FTH_SOURCE_MEASURED;
     policy.confidence = found->policy_confidence;
     policy.method = random ? chance : method;

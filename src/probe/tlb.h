@@ -152,6 +152,7 @@ enum fth_tlb_policy {
     FTH_TLB_POLICY_UNKNOWN,
     FTH_TLB_LEAST_RECENT, /* lru */
     FTH_TLB_FIRST_IN,     /* fifo */
+    FTH_TLB_TREE,         /* plru */
     FTH_TLB_RANDOM,       /* any page of the set, equally often */
     FTH_TLB_UNSTEADY,     /* other pages miss in each pass, whether by chance or not */
     FTH_TLB_OTHER         /* the same pages miss in each pass, but not as with the first two */

@@ -19,10 +19,14 @@
 enum {
     REPEATS = 9,
     INNER_TIMES = 3,
+    MOST_TREE = 64,     /* ways of a tree of bits */
     LEAST_DISTANCES = 5 /* a page that could go, for a test of evenness */
 };
 /* A G-test as unlikely as this is no chance; one as likely as this is. */
 static const double surely_uneven = 1e-5, perhaps_uneven = 1e-3;
+
+/* Policies whose patterns are no farther apart cannot be told from each other. */
+static const double least_apart = 0.1;
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -73,24 +77,28 @@ static struct fth_request policy_request(const struct fth_tlb_study *study)
     return request;
 }
 
-/* The fewest pages that miss with LRU and FIFO: all of a set but the one that was used again, that
- * of the samples, and those that were loaded to keep the inner levels busy, which come back before.
- * Where that is next to none, other policies would look the same: 0. */
+/* The fewest pages that miss with LRU and FIFO: all of a set but the one that was used again and
+ * that of the samples. Where single loads do not tell, one in four may be overlooked. Behind an
+ * inner level some come back before they are looked at: there it is not asked. */
 static uint64_t fewest_missed(const struct fth_tlb_study *study, const struct fth_tlb_sets *sets)
 {
-    uint64_t ways = UINT64_MAX, all = 0;
-    for (size_t i = 0; i < sets->kind_count; i++) {
+    uint64_t ways = UINT64_MAX;
+    for (size_t i = 0; i < sets->kind_count; i++)
         ways = least(ways, sets->kinds[i].ways);
-        all += sets->kinds[i].sets;
-    }
-    const uint64_t between = other_pages_between(study);
-    const uint64_t spared = 2 + (between ? between / all + 1 : 0);
-    return ways >= spared + 2 ? ways - spared : 0;
+    const uint64_t fewest = ways > 2 && study->inner_entries == 0 ? ways - 2 : 1;
+    return study->rung.single ? fewest : fewest - fewest / 4;
 }
 
-/* How many pages would miss with sets under that policy that are taken in turn. */
+/* Which places miss: the first, and how many. */
+struct pattern {
+    uint64_t first, count;
+};
+
+/* What would miss with sets under that policy that are taken in turn. The page of the samples is
+ * used at every step and at every timed load; an inner level keeps that from this one. */
 static enum fth_status foretell(const struct fth_tlb_study *study, const struct fth_tlb_sets *sets,
-                                const char *policy, uint64_t *missed, struct fth_error *error)
+                                const char *policy, struct pattern *pattern,
+                                struct fth_error *error)
 {
     const struct fth_request script = policy_request(study);
     const struct fth_cache_config config = {.line_bytes = 4,
@@ -99,38 +107,56 @@ static enum fth_status foretell(const struct fth_tlb_study *study, const struct 
                                             .policy = policy,
                                             .write = FTH_WRITE_EVICT};
     struct fth_cache *cache = NULL;
-    *missed = 0;
+    *pattern = (struct pattern){.count = 0};
     enum fth_status status = fth_cache_create(&config, &cache, error);
     for (size_t i = 0; i < script.step_count && status == FTH_OK; i++) {
         const struct fth_chain *chain = &script.steps[i].chain;
         const uint64_t first = chain->start_bytes / chain->stride_bytes;
-        for (uint64_t page = first; page < first + chain->count; page++) {
-            const bool hit =
-                fth_cache_access(cache, 4 * page, 4, FTH_CACHE_READ, NULL) == FTH_CACHE_HIT;
-            *missed += !hit && script.steps[i].kind == FTH_STEP_TIME_HOPS;
+        const bool timed = script.steps[i].kind == FTH_STEP_TIME_HOPS;
+        for (uint64_t hop = 0; hop < chain->count; hop++) {
+            if (study->inner_entries == 0 && (timed || hop == 0))
+                fth_cache_access(cache, 0, 4, FTH_CACHE_READ, NULL);
+            const bool hit = fth_cache_access(cache, 4 * (first + hop), 4, FTH_CACHE_READ, NULL) ==
+                             FTH_CACHE_HIT;
+            if (timed && !hit && pattern->count++ == 0)
+                pattern->first = hop;
         }
     }
     fth_cache_destroy(cache);
     return status;
 }
 
-/* Whether a tree of bits, where there can be one, would make fewer miss than LRU, and those that
- * did are no fewer than LRU makes. */
-static enum fth_status is_no_tree(const struct fth_tlb_study *study,
-                                  const struct fth_tlb_sets *sets, uint64_t missed, bool *none,
-                                  struct fth_error *error)
+/* How far two patterns are from each other, in parts of a set: a page of a set is a round of all
+ * sets from the next. Sets that overflow anyway make for more misses, but no more than that. */
+static double apart(const struct pattern *a, const struct pattern *b, uint64_t rounds,
+                    uint64_t ways)
 {
-    const uint64_t ways = sets->kinds[0].ways;
-    uint64_t lru = 0, tree = 0;
-    *none = true;
-    if (sets->kind_count > 1 || ways < 3 || ways & (ways - 1))
+    const double places = fabs((double)a->first - (double)b->first) / (double)rounds;
+    const double counts = fabs((double)a->count - (double)b->count);
+    return (places + fmin(counts, (double)ways)) / (double)ways;
+}
+
+/* Where there can be a tree of bits: it gives up a page of the half that was not used last, LRU the
+ * second page of the set. What is nearer to what was seen is the policy. */
+static enum fth_status tell_tree(const struct fth_tlb_study *study, struct fth_tlb_sets *sets,
+                                 const struct pattern *seen, struct fth_error *error)
+{
+    const uint64_t ways = sets->kinds[0].ways, rounds = sets->kinds[0].sets;
+    struct pattern lru, tree;
+    if (sets->kind_count > 1 || ways < 4 || ways > MOST_TREE || ways & (ways - 1))
         return FTH_OK;
     enum fth_status status = foretell(study, sets, "lru", &lru, error);
     if (status == FTH_OK)
         status = foretell(study, sets, "plru", &tree, error);
-    /* The page of the samples may be one of them. */
-    *none = tree + 1 < lru && missed + 1 >= lru;
-    return status;
+    if (status != FTH_OK)
+        return status;
+    const double from_lru = apart(seen, &lru, rounds, ways);
+    const double from_tree = apart(seen, &tree, rounds, ways);
+    if (apart(&lru, &tree, rounds, ways) < least_apart)
+        sets->policy = FTH_TLB_POLICY_UNKNOWN;
+    else if (from_tree < from_lru)
+        sets->policy = FTH_TLB_TREE;
+    return FTH_OK;
 }
 
 /* By the medians over the repeats; how many of these say the same of the first page is how sure it
@@ -142,7 +168,7 @@ static enum fth_status judge_policy(const struct fth_tlb_study *study,
     const double threshold = fth_rung_threshold(&study->rung);
     const double *alone = study->pages.alone + 1;
     bool first = false;
-    uint64_t missed = 0;
+    struct pattern seen = {.count = 0};
     unsigned times = 0;
     for (size_t place = 0; place < repeats[0].count; place++) {
         double column[REPEATS], median;
@@ -154,20 +180,19 @@ static enum fth_status judge_policy(const struct fth_tlb_study *study,
         for (size_t i = 0; i < REPEATS && place == 0; i++)
             times += column[i] > threshold;
         first = place == 0 ? median > threshold : first;
-        missed += median > threshold;
+        if (median > threshold && seen.count++ == 0)
+            seen.first = place;
     }
-    const uint64_t fewest = fewest_missed(study, sets);
-    if (missed == 0 || fewest == 0)
+    if (seen.count == 0)
         return FTH_OK;
-    bool no_tree = true;
+    sets->policy = seen.count < fewest_missed(study, sets) ? FTH_TLB_OTHER
+                   : first                                 ? FTH_TLB_FIRST_IN
+                                                           : FTH_TLB_LEAST_RECENT;
     enum fth_status status = FTH_OK;
-    if (missed >= fewest && !first)
-        status = is_no_tree(study, sets, missed, &no_tree, error);
-    if (status != FTH_OK || !no_tree)
+    if (!first)
+        status = tell_tree(study, sets, &seen, error);
+    if (status != FTH_OK)
         return status;
-    sets->policy = missed < fewest ? FTH_TLB_OTHER
-                   : first         ? FTH_TLB_FIRST_IN
-                                   : FTH_TLB_LEAST_RECENT;
     sets->policy_confidence = ((first ? times : REPEATS - times) + 1.0) / (REPEATS + 2.0);
     return FTH_OK;
 }

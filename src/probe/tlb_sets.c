@@ -82,8 +82,8 @@ static bool is_one_kept(const struct fth_tlb_study *study)
     return study->inner_entries && study->first == 0;
 }
 
-/* Keeps the first passes of a walk over one page more than fit, load by load: what is shown. Where
- * single loads do not tell a miss, means over the passes do. */
+/* Keeps the first passes of the first walk over more pages than fit, load by load: what is shown.
+ * Where single loads do not tell a miss, means over the passes do. */
 static enum fth_status keep_series(const struct fth_tlb_study *study,
                                    const struct fth_page_walk *walk, struct fth_tlb_sets *sets,
                                    struct fth_error *error)
@@ -108,12 +108,6 @@ static enum fth_status keep_series(const struct fth_tlb_study *study,
     return FTH_OK;
 }
 
-/* One page more than fit, and that of the samples where an inner level keeps it. */
-static uint64_t one_too_many(const struct fth_tlb_study *study)
-{
-    return study->level->entries + 1 + (is_one_kept(study) ? 1 : 0);
-}
-
 /* Walks over these numbers of pages, one after the other, until all miss. */
 static enum fth_status climb_to(struct fth_tlb_study *study, const uint64_t *counts, size_t count,
                                 struct fth_tlb_sets *sets, struct fth_error *error)
@@ -131,11 +125,11 @@ static enum fth_status climb_to(struct fth_tlb_study *study, const uint64_t *cou
         if (status != FTH_OK)
             return status;
         for (size_t i = 0; i < some && !all && status == FTH_OK; i++) {
-            if (walks[i].count == one_too_many(study) ||
-                walks[i].count == study->level->entries + 1)
+            const struct fth_tlb_stair stair = {walks[i].count,
+                                                fth_rung_misses(&walks[i], &study->rung).steady};
+            if (stair.missing && stair.pages > study->level->entries)
                 status = keep_series(study, &walks[i], sets, error);
-            sets->stairs[sets->stair_count++] = (struct fth_tlb_stair){
-                walks[i].count, fth_rung_misses(&walks[i], &study->rung).steady};
+            sets->stairs[sets->stair_count++] = stair;
             all = all_miss(&sets->stairs[sets->stair_count - 1]);
         }
         fth_page_walks_fini(walks, some);

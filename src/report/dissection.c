@@ -192,7 +192,7 @@ enum fth_status fth_report_series(const struct fth_series *series,
     options = options ? options : &plain;
     size_t passes = series->lines ? series->count / series->lines : 0;
     if (series->missed)
-        fth_buffer_format(&out, "%s: misses of %zu pages, a load each, one more than fit\n",
+        fth_buffer_format(&out, "%s: misses of %zu pages, a load each, more than fit\n",
                           series->element, series->lines);
     else
         fth_buffer_format(&out, "%s: misses of %zu lines of %llu bytes, one more than fit\n",

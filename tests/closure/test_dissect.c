@@ -381,6 +381,7 @@ static bool same_tlb_policy(const struct tlb_truth *truth, enum fth_tlb_policy f
         return strcmp(truth->policy, "lru") != 0 && strcmp(truth->policy, "fifo") != 0;
     return found == (strcmp(truth->policy, "lru") == 0    ? FTH_TLB_LEAST_RECENT
                      : strcmp(truth->policy, "fifo") == 0 ? FTH_TLB_FIRST_IN
+                     : strcmp(truth->policy, "plru") == 0 ? FTH_TLB_TREE
                                                           : FTH_TLB_RANDOM);
 }
 

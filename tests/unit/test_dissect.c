@@ -367,7 +367,7 @@ static void series(void **state)
                                      .cycles = cycles,
                                      .missed = missed};
     assert_int_equal(fth_report_series(&pages, NULL, &text, &size, NULL), FTH_OK);
-    assert_contains(text, "tlb_l1: misses of 5 pages, a load each, one more than fit\n");
+    assert_contains(text, "tlb_l1: misses of 5 pages, a load each, more than fit\n");
     assert_contains(text, "pass 1  .#..#  2\n");
     assert_contains(text, "pass 2  ..#..  1\n");
     fth_free(text);
