@@ -6,7 +6,7 @@
  *   batch.c     requests into launches: memory, chains, one request an SM (over machine.h)
  *   layout.c    where the chains of a batch lie
  *   family.h    other families of experiments than the chase: fetch.c, stream.c, cluster.c,
- *               operate.c, sweep.c, transfer.c
+ *               operate.c, sweep.c, transfer.c; pool.c: the memory of their arrays
  *   record.c    writes down what another device answers      replay.c  answers from such a file
  *   recording.c the file format of the two
  *   cuda/       NVIDIA GPUs through their driver             sim/      simulated GPUs
