@@ -318,7 +318,11 @@ static void what_is_no_document_is_told(void **state)
         {"{\"schema\": \"fathom-gpu/1\"}", "device"},
         {"fathom-recording/1\n", "header"},
         {"element,load,index,cycles,result\nl1,1,2\n", "line 2"},
-        {"element,load,index,cycles,result\nl1,0,0,30,hit\n,,,,\nl1\n", "line 4"},
+        {"element,load,index,cycles,result\nl1,0,0,30,hit\n,,,,\nl1\n", "line 3 names no element"},
+        {"element,load,index,cycles,result\nl1,0,-1,30,hit\n", "line 2 has no number"},
+        {"element,load,index,cycles,result\nl1,0,99999999999,30,hit\n", "too large"},
+        {"element,load,index,cycles,result\nl1,0,0,30,maybe\n", "neither hit nor miss"},
+        {"element,load,index,cycles,result\nl1,0,0,30,hit\n\n", "line 3 is not"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char *page = NULL;
