@@ -12,13 +12,37 @@ const ORDER = Object.keys(TITLES);
 const PATHS = { ca: "through L1", cg: "past L1 (L2)", readonly: "read-only", texture: "texture", constant: "constants", shared: "shared memory", code: "code" };
 
 function titleOf(name) {
-  return Object.prototype.hasOwnProperty.call(TITLES, name) ? TITLES[name] : name;
+  return field(TITLES, name) || name;
 }
 
 /* A text that is at most so long. */
 function cut(text, most = 60) {
   const whole = String(text);
   return whole.length > most ? whole.slice(0, most - 1) + "…" : whole;
+}
+
+/* The same for a drawing, where it has so many pixels. */
+function shorten(text, room) {
+  return cut(text, Math.max(2, Math.floor(room / 6.3)));
+}
+
+/* Below this width, of a phone, drawings put less beside each other. */
+const NARROW = 520;
+
+/* What documents may have, or not: a field of an object, the objects of a list, a text. */
+const field = (object, name) => object !== null && typeof object === "object" && Object.prototype.hasOwnProperty.call(object, name) ? object[name] : undefined;
+const listOf = (value) => Array.isArray(value) ? value.filter((v) => v !== null && typeof v === "object") : [];
+const textOf = (value) => value === undefined || value === null ? "" : String(value);
+
+/* What has the same key, in the order of its first appearance: [[key, members], …]. */
+function groupsOf(items, of) {
+  const groups = new Map();
+  for (const item of items) {
+    const name = of(item);
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(item);
+  }
+  return [...groups];
 }
 
 /* An element with attributes; children are elements or text. */
@@ -58,16 +82,20 @@ function formatOf(name) {
 
 function unitOf(name) {
   const units = [[/gb_per_s$/, "GB/s"], [/bytes_per_s$/, "B/s"], [/_cycles$|^cycles$/, "cycles"], [/_ns$/, "ns"], [/_us$/, "µs"],
-    [/percent$/, "%"], [/_mib$|^mib$/, "MiB"], [/_kib$|^kib$/, "KiB"], [/_bytes$/, "bytes"], [/per_cycle_per_sm$/, "a cycle and SM"],
-    [/bytes_per_cycle$/, "bytes a cycle"], [/per_cycle$/, "a cycle"], [/^per_s$/, "10⁹ a second"], [/_words$/, "words"]];
+    [/percent$/, "%"], [/_mib$|^mib$/, "MiB"], [/_kib$|^kib$/, "KiB"], [/_bytes$/, "bytes"], [/per_cycle_per_sm$/, "operations a cycle and SM"],
+    [/bytes_per_cycle$/, "bytes a cycle"], [/per_cycle$/, "operations a cycle"], [/^per_s$/, "10⁹ operations a second"], [/_words$/, "words"]];
   const found = units.find(([pattern]) => pattern.test(name));
   return found ? found[1] : "";
 }
 
+/* A name of a document as words. */
+function wordsOf(name) {
+  return name.replace(/_/g, " ").replace(/\b(cta|sm)(s?)\b/g, (_, word, plural) => word.toUpperCase() + plural).replace(/\bilp\b/g, "ILP");
+}
+
 function columnTitle(name) {
-  const unit = unitOf(name);
-  const words = name.replace(/_(gb_per_s|bytes_per_s|cycles|ns|us|percent|mib|kib|bytes|words)$/, "").replace(/_/g, " ");
-  return unit && words !== name.replace(/_/g, " ") ? `${words}, ${unit}` : unit || words;
+  const unit = unitOf(name), short = name.replace(/_(gb_per_s|bytes_per_s|cycles|ns|us|percent|mib|kib|bytes|words)$/, "");
+  return unit && short !== name ? `${wordsOf(short)}, ${unit}` : unit || wordsOf(name);
 }
 
 /* ---- descriptions ---- */
@@ -241,4 +269,11 @@ function addCursor(drawing, items, reach = 40) {
 
 function colour(index) {
   return `var(--c${index % 8})`;
+}
+
+/* A swatch with what it stands for. */
+function keyOf(text, index) {
+  const swatch = el("span", { class: "swatch" });
+  swatch.style.background = colour(index);
+  return el("span", { class: "key" }, swatch, text);
 }

@@ -3,9 +3,6 @@
 const SHARES = [["l1_read_hit_percent", "L1, reads"], ["l2_hit_percent", "L2"], ["l2_read_hit_percent_l1_off", "L2 reads, with L1 off"]];
 const MOST_PANELS = 48;
 
-const field = (object, name) => object !== null && typeof object === "object" && Object.prototype.hasOwnProperty.call(object, name) ? object[name] : undefined;
-const listOf = (value) => Array.isArray(value) ? value.filter((v) => v !== null && typeof v === "object") : [];
-const textOf = (value) => value === undefined || value === null ? "" : String(value);
 
 /* 16K is 16384; NaN: a name. */
 function sizeOf(text) {
@@ -105,17 +102,6 @@ function lineMultiples(frame, { panels, names, axis, place, label }) {
   draw();
   const cursor = addCursor(drawing, () => items, 24);
   addLegend(frame, names.map((name) => ({ name })), shown, () => { cursor.hide(); draw(); });
-}
-
-/* Rows with the same text, in the order of its first appearance. */
-function groupsOf(rows, of) {
-  const groups = new Map();
-  for (const row of rows) {
-    const name = of(row);
-    if (!groups.has(name)) groups.set(name, []);
-    groups.get(name).push(row);
-  }
-  return [...groups];
 }
 
 /* One axis is drawn along x, a second one as curves; with further ones, and a second of many values, there are more panels. */
