@@ -50,7 +50,7 @@ function placing(axis, present) {
    with the same names of series, in their order, in all. */
 function lineMultiples(frame, { panels, names, axis, place, label }) {
   const outer = Math.max(320, frame.body.clientWidth || 640), across = Math.max(1, Math.min(panels.length, Math.floor(outer / 250)));
-  const each = Math.min(outer / across, 420), edge = { left: 36, right: 14, top: 26, bottom: axis.numeric ? 44 : 57 }, rowHeight = 134 + edge.bottom;
+  const each = Math.min(outer / across, 420), edge = { left: 44, right: 14, top: 26, bottom: axis.numeric ? 44 : 57 }, rowHeight = 134 + edge.bottom;
   const drawing = addDrawing(frame, Math.ceil(panels.length / across) * rowHeight, label), { svg } = drawing;
   const shown = names.map(() => true);
   let items = [];
@@ -74,7 +74,7 @@ function lineMultiples(frame, { panels, names, axis, place, label }) {
     group.append("text").attr("x", left).attr("y", top - 10).text(cut(panel.title, Math.floor(inner / 6.6))).append("title").text(cut(panel.title, 400));
     for (const level of [0, 50, 100]) {
       group.append("g").attr("class", "gridline").append("line").attr("x1", left).attr("x2", left + inner).attr("y1", y(level)).attr("y2", y(level));
-      group.append("text").attr("class", "soft").attr("x", left - 5).attr("y", y(level) + 4).attr("text-anchor", "end").text(level);
+      group.append("text").attr("class", "soft").attr("x", left - 5).attr("y", y(level) + 4).attr("text-anchor", "end").text(`${level} %`);
     }
     for (const [value, down] of ticks(x)) {
       group.append("g").attr("class", "axis").append("line").attr("x1", x(place.at(value))).attr("x2", x(place.at(value))).attr("y1", bottom).attr("y2", bottom + 4 + down);
@@ -117,8 +117,8 @@ function pointsOf(rows, key, what, x, place, title) {
 
 function panelsOf(rows, { x, second, others }, place, shares) {
   const panels = [], manyTraces = new Set(rows.map((row) => field(row, "trace"))).size > 1;
-  const nameOf_ = (row) => [manyTraces ? textOf(field(row, "trace")).replace(/\.(json|trace)$/, "") : "", textOf(field(row, "kernel")), ...others.map((axis) => `${axis.title} ${axis.of(row)}`)].filter(Boolean).join(" · ");
-  for (const [title, members] of groupsOf(rows, nameOf_)) {
+  const panelName = (row) => [manyTraces ? textOf(field(row, "trace")).replace(/\.(json|trace)$/, "") : "", textOf(field(row, "kernel")), ...others.map((axis) => `${axis.title} ${axis.of(row)}`)].filter(Boolean).join(" · ");
+  for (const [title, members] of groupsOf(rows, panelName)) {
     if (!second) {
       panels.push({ title, series: shares.map(([key, what]) => ({ name: what, points: pointsOf(members, key, what, x, place, title) })) });
       continue;
