@@ -69,7 +69,7 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
                         "fathom-");
     if (strcmp(schema, "fathom-model/1") == 0)
         fth_model_condense(*root);
-    if (strcmp(schema, "fathom-gpu/1") != 0)
+    if (strncmp(schema, "fathom-gpu/", 11) != 0)
         return FTH_OK;
     struct fth_gpu *gpu = NULL;
     status = fth_gpu_read_text(path, content->data, content->size, log, &gpu, error);

@@ -317,6 +317,7 @@ static void what_is_no_document_is_told(void **state)
         {"{\"schema\": 5}", "no document of fathom"},
         {"{\"schema\": \"other/1\"}", "no document of fathom"},
         {"{\"schema\": \"fathom-gpu/1\"}", "device"},
+        {"{\"schema\": \"fathom-gpu/2\"}", "schema"},
         {"fathom-recording/1\n", "header"},
         {"element,load,index,cycles,result\nl1,1,2\n", "line 2"},
         {"element,load,index,cycles,result\nl1,0,0,30,hit\n,,,,\nl1\n", "line 3 names no element"},

@@ -41,6 +41,7 @@ function theoryOf(name, series, bench, gpu) {
   if (/^(stream|global|scaling\.memory)/.test(name)) add(figureIn(all.stream && all.stream.figures, "theoretical_gb_per_s") || (gpu && memoryPeak(gpu).peak / 1e9), "the memory's peak");
   if (/^link/.test(name)) add(figureIn(all.link && all.link.figures, "pcie_gb_per_s"), "PCI Express, one way");
   if (/^shared\.peak/.test(name)) add(((all["shared.theory"] && all["shared.theory"].points || []).find((p) => p && /^W_SM/.test(p.quantity)) || {}).value, "theory");
+  for (const [key, figure] of Object.entries(own)) if (/theor|peak/.test(key) && figure && figure.unit === "GB/s") add(figureIn(own, key), "theory");
   return found.filter(([value], i) => found.findIndex(([other]) => Math.abs(other / value - 1) < 0.01) === i).map(([value, words]) => ({ y: value, label: `${words}: ${number(value)} GB/s` }));
 }
 
@@ -80,33 +81,33 @@ function labelledBars(grid, { title, name, note, names, rows, points, label, val
   });
 }
 
+/* Points with the name of their curve as curves; the first eight are shown. */
+function seriesOf(points) {
+  return groupsOf(points, (p) => p.name).map(([name, list], i) => ({ name, points: list.sort((a, b) => a.x - b.x), off: i >= 8 }));
+}
+
 /* One value over the column with the most steps; a curve for each combination of the others. */
 function curves(frame, { points, values, varying, labels, distinct, theory }) {
   const x = varying.slice().sort((a, b) => distinct(b) - distinct(a) || varying.indexOf(a) - varying.indexOf(b))[0];
   const unit = unitOf(values[0]);
   const ys = values.filter((v) => unitOf(v) === unit && !/median|spread|small/.test(v)).slice(0, /best/.test(values[0]) ? 1 : 4);
   const by = [...labels, ...varying.filter((n) => n !== x)].filter((n) => distinct(n) <= 60);
-  const groups = new Map();
-  for (const p of points) for (const y of ys) {
-    if (typeof p[y] !== "number" || typeof p[x] !== "number") continue;
+  const drawn = points.flatMap((p) => ys.filter((y) => typeof p[y] === "number" && typeof p[x] === "number").map((y) => {
     const name = [...by.map((n) => typeof p[n] === "number" ? `${wordsOf(n)} ${formatOf(n)(p[n])}` : /^(yes|no)$/.test(p[n]) ? `${p[n] === "no" ? "not " : ""}${n.replace(/_/g, " ")}` : p[n]), ys.length > 1 ? columnTitle(y) : ""].filter(Boolean).join(", ") || columnTitle(y);
-    if (!groups.has(name)) groups.set(name, []);
-    groups.get(name).push({ x: p[x], y: p[y], lines: [cut(name, 80), `${columnTitle(x)}: ${formatOf(x)(p[x])}`, `${columnTitle(y)}: ${number(p[y])}`] });
-  }
-  const series = [...groups].map(([name, list], i) => ({ name, points: list.sort((a, b) => a.x - b.x), off: i >= 8 }));
+    return { name, x: p[x], y: p[y], lines: [cut(name, 80), `${columnTitle(x)}: ${formatOf(x)(p[x])}`, `${columnTitle(y)}: ${number(p[y])}`] };
+  }));
+  const series = seriesOf(drawn);
   const xs = points.map((p) => p[x]).filter((v) => v > 0), all = series.flatMap((s) => s.points.map((p) => p.y)).filter((v) => v > 0);
   xyChart(frame, { series, xLog: d3.max(xs) / d3.min(xs) >= 16, yLog: d3.max(all) / d3.min(all) > 100, xLabel: columnTitle(x), yLabel: ys.length > 1 ? unit || "value" : columnTitle(ys[0]), xFormat: formatOf(x), theory: unit === "GB/s" ? theory : [] });
 }
 
 function footprintPoints(frame, points, labels, varying, marks = {}) {
   const by = [...labels, ...varying.filter((n) => n === "stride_bytes" && !labels.includes("curve"))];
-  const groups = new Map();
-  for (const p of points) {
+  const drawn = points.map((p) => {
     const name = by.map((n) => n === "stride_bytes" ? `stride ${p[n] ? bytes(p[n]) : "random"}` : p[n]).filter(Boolean).join(", ") || "latency";
-    if (!groups.has(name)) groups.set(name, []);
-    groups.get(name).push({ x: p.footprint_bytes, y: p.latency_cycles, lines: [cut(name, 80), bytes(p.footprint_bytes), `${number(p.latency_cycles)} cycles`] });
-  }
-  xyChart(frame, { series: [...groups].map(([name, list], i) => ({ name, points: list.sort((a, b) => a.x - b.x), off: i >= 8 })), xLog: true, yLog: true, xLabel: "footprint", yLabel: "cycles", xFormat: bytes, height: 430, ...marks });
+    return { name, x: p.footprint_bytes, y: p.latency_cycles, lines: [cut(name, 80), bytes(p.footprint_bytes), `${number(p.latency_cycles)} cycles`] };
+  });
+  xyChart(frame, { series: seriesOf(drawn), xLog: true, yLog: true, xLabel: "footprint", yLabel: "cycles", xFormat: bytes, height: 430, ...marks });
 }
 
 function showBench(grid, bench, gpu) {
@@ -119,13 +120,14 @@ function showBench(grid, bench, gpu) {
 }
 
 /* Bandwidths as slopes, arithmetic as ceilings. fma counts two operations, as usual. */
-function roofline(grid, gpu, bench) {
-  const arithmetic = bench.series && bench.series.arith && bench.series.arith.points;
-  if (!gpu || !Array.isArray(arithmetic)) return;
+function roofline(grid, gpus, bench) {
+  const arithmetic = listOf(bench.series && bench.series.arith && bench.series.arith.points);
   const ceilings = arithmetic.filter((p) => /^(fma|mma)/.test(p.operation || "") && p.per_s > 0).map((p) => ({ label: p.operation, flops: p.per_s * (/^fma/.test(p.operation) ? 2 : 1) * 1e9 }))
     .sort((a, b) => b.flops - a.flops);
-  const slopes = ["shared", "l1", "l2", "memory"].map((name) => ({ name, rate: valueOf(gpu, name, "read_bytes_per_s") })).filter((s) => typeof s.rate === "number" && s.rate > 0);
+  const slopesOf = (gpu) => ["shared", "l1", "l2", "memory"].map((name) => ({ name, rate: valueOf(gpu, name, "read_bytes_per_s") })).filter((s) => typeof s.rate === "number" && s.rate > 0);
+  const gpu = gpus.find((g) => slopesOf(g).length), slopes = gpu ? slopesOf(gpu) : [];
   if (!ceilings.length || !slopes.length) return;
+  const other = deviceOf(gpu).uuid === deviceOf(bench).uuid ? "" : " Bandwidths are of another card of that name.";
   const roofs = [];
   for (const c of ceilings) {
     const same = roofs.find((r) => Math.abs(r.flops / c.flops - 1) < 0.02);
@@ -135,6 +137,6 @@ function roofline(grid, gpu, bench) {
   const beyond = figureIn(bench.series.arith.figures, "fma_f32_of_theory"), doubt = beyond > 1.05 ? ` Of fma fp32 ${number(beyond, 3)} times as many were counted as the SM's cores can do by theory: that ceiling is not to be relied on.` : "";
   const top = ceilings[0].flops, intensities = d3.range(-2, 3.01, 0.1).map((e) => 10 ** e);
   const series = slopes.map((s) => ({ name: `${titleOf(s.name)} ${rate(s.rate)}`, points: intensities.concat([top / s.rate]).sort((a, b) => a - b).map((x) => ({ x, y: Math.min(top, x * s.rate) / 1e9, lines: [titleOf(s.name), `${number(x, 3)} operations a byte`, `at most ${number(Math.min(top, x * s.rate) / 1e9)} × 10⁹ a second`] })) }));
-  const frame = addFigure(grid, { title: "Roofline", wide: true, note: `What can be reached at most: the slope of each memory's measured bandwidth up to the ceiling of measured arithmetic.${doubt}`, columns: ["roof", "operations_per_byte", "gigaoperations_per_s"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
+  const frame = addFigure(grid, { title: "Roofline", wide: true, note: `What can be reached at most: the slope of each memory's measured bandwidth up to the ceiling of measured arithmetic.${other}${doubt}`, columns: ["roof", "operations_per_byte", "gigaoperations_per_s"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
   xyChart(frame, { series, xLog: true, yLog: true, xLabel: "operations a byte", yLabel: "10⁹ operations a second", height: 420, dots: 0, hlines: roofs.slice(0, 6).map((c) => ({ y: c.flops / 1e9, label: `${c.label} ${number(c.flops / 1e9)}` })) });
 }

@@ -191,7 +191,7 @@ const usedNames = new Map();
 
 /* A chart's frame in a grid: title, note, tools, and the data as table and CSV. `body` is where the chart goes. */
 function addFigure(grid, { title, note, columns, rows, wide, name }) {
-  const wanted = name || title.toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 40);
+  const wanted = (name || title.toLowerCase()).replace(/[^A-Za-z0-9_]+/g, "-").slice(0, 60);
   const times = (usedNames.get(wanted) || 0) + 1;
   usedNames.set(wanted, times);
   const id = times > 1 ? `${wanted}-${times}` : wanted;

@@ -58,7 +58,7 @@ function profiles(grid, model) {
 /* The share of reads that fully associative LRU caches of each size miss, today's size marked. Distances count sectors, those of the L1 for
    both levels. */
 function missCurves(grid, model) {
-  const sector = parameterOf(model, "l1.sector_bytes");
+  const sector = parameterOf(model, "l1.sector_bytes") || parameterOf(model, "l1.line_bytes");
   for (const level of sector ? ["l1", "l2"] : []) {
     const curve = model[`${level}_curve`], size = parameterOf(model, `${level}.size_bytes`);
     if (!curve || !Array.isArray(curve.distances) || !curve.distances.length) continue;
@@ -94,7 +94,7 @@ function busiest(lines, most) {
 }
 
 /* The charts of a run, smaller than others, for there are many. */
-function showModel(grid, model, gpu, file) {
+function showModel(grid, model, file) {
   const inner = el("div", { class: "grid small" }), lines = bySourceLine(listOf(model.instructions)), shown = busiest(lines, 40);
   grid.append(el("div", { class: "wide run" }, el("h3", {}, runName(file)), inner));
   hitRatios(inner, { title: "Hits by kernel", name: "model-kernels", note: "Share of sectors that hit.", rows: listOf(model.kernels), labelOf: (row) => textOf(row.kernel) });

@@ -13,9 +13,9 @@ function barChart(frame, { rows, log, format = number, unit = "", theory = [], m
   const lowest = Math.min(...rows.flatMap((r) => [r.value, r.low]).filter((v) => v > 0));
   const x = log ? d3.scaleLog().domain([10 ** Math.floor(Math.log10(lowest * 0.8)), d3.max(values) * 1.6]) : d3.scaleLinear().domain([0, most || d3.max(values) * 1.18 || 1]);
   x.range([left, width - 14]);
-  const ticks = ticksOf(x, false, format === rate ? 58 : 44);
+  const tickLabel = (v) => tickText(v, format).replace(/\.0+(?= )/, ""), ticks = ticksOf(x, false, format === rate ? 58 : 44).filter((v) => x(v) + 3 * tickLabel(v).length < width);
   svg.append("g").attr("class", "gridline").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickSize(-(height - 40)).tickFormat(""));
-  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickFormat((v) => tickText(v, format).replace(/\.0+(?= )/, "")));
+  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickFormat(tickLabel));
   const items = [];
   rows.forEach((r, i) => {
     const top = 14 + i * rowHeight, bar = rowHeight - 6, end = x(Math.max(r.value, x.domain()[0]));
@@ -76,9 +76,10 @@ function heatMap(frame, { xs, ys, cells, xLabel, yLabel, unit = "", format = num
   ys.forEach((v, i) => svg.append("text").attr("class", "soft").attr("x", left - 6).attr("y", top + (i + 0.5) * cellHeight + 4).attr("text-anchor", "end").text(number(v)));
   if (yLabel) svg.append("text").attr("class", "soft").attr("transform", `translate(12,${(top + bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(yLabel);
   /* The scale. */
-  for (let i = 0; i < 60; i++) svg.append("rect").attr("x", left + i * 3).attr("y", height - 26).attr("width", 3.2).attr("height", 10).attr("fill", d3.interpolateViridis(0.08 + 0.9 * i / 59));
+  const piece = outer < NARROW ? 1.5 : 3;
+  for (let i = 0; i < 60; i++) svg.append("rect").attr("x", left + i * piece).attr("y", height - 26).attr("width", piece + 0.2).attr("height", 10).attr("fill", d3.interpolateViridis(0.08 + 0.9 * i / 59));
   svg.append("text").attr("class", "soft").attr("x", left - 6).attr("y", height - 17).attr("text-anchor", "end").text(format(low));
-  svg.append("text").attr("class", "soft").attr("x", left + 186).attr("y", height - 17).text(`${format(high)} ${unit}${log ? " (by logarithm)" : ""}`);
+  svg.append("text").attr("class", "soft").attr("x", left + 60 * piece + 6).attr("y", height - 17).text(`${format(high)} ${unit}${log ? " (by logarithm)" : ""}`);
   addCursor(drawing, () => items);
 }
 

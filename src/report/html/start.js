@@ -46,28 +46,37 @@ function showGpu({ gpu, files }, index) {
 
 /* By the schema's name. A kind of document that is not here is shown by showOther. */
 const KINDS = {
-  "fathom-bench": { title: "Bench", show: (grid, document_, gpu) => { roofline(grid, gpu, document_); showBench(grid, document_, gpu); } },
-  "fathom-evidence": { title: "Samples", show: showEvidence },
+  "fathom-bench": { title: "Bench", show: (grid, document_, gpus) => { roofline(grid, gpus, document_); showBench(grid, document_, gpus[0]); } },
+  "fathom-evidence": { title: "Samples", show: (grid, document_, gpus) => showEvidence(grid, document_, gpus[0]) },
   "fathom-series": { title: "Loads", show: showSeries },
-  "fathom-model": { title: "Model", show: showModel },
+  "fathom-model": { title: "Model", show: (grid, document_, gpus, file) => showModel(grid, document_, file) },
   "fathom-explore": { title: "Exploration", show: showExplore },
   "fathom-comparison": { title: "Comparison", show: comparisonTable },
 };
 
 const schemaOf = (entry) => textOf(field(entry.document, "schema")).split("/")[0];
 
-/* The description that belongs to a document: of the same card, else of another of its name, measured or simulated as it was; nothing is
-   mixed. Where the document does not say, the only one there is. */
-function findGpu(gpus, { name, uuid, backend }) {
-  if (name === undefined) return gpus.length === 1 ? gpus[0].gpu : null;
-  const alike = gpus.filter(({ gpu }) => deviceOf(gpu).name === name && deviceOf(gpu).backend === backend);
-  const found = alike.find(({ gpu }) => deviceOf(gpu).uuid === uuid) || alike[0];
-  return found ? found.gpu : null;
+/* The descriptions that belong to a document: that of the same card, then those of others of its name, measured or simulated as it was.
+   Where the document does not say which it is of, the only one there is. */
+function findGpus(gpus, { name, uuid, backend }) {
+  const all = gpus.map(({ gpu }) => gpu), same = (gpu) => deviceOf(gpu).uuid === uuid;
+  if (name === undefined) return all.length === 1 ? all : [];
+  const alike = all.filter((gpu) => deviceOf(gpu).name === name && deviceOf(gpu).backend === backend);
+  return [...alike.filter(same), ...alike.filter((gpu) => !same(gpu))];
 }
 
 function titleOfEntry(entry, kind) {
   const device = deviceOf(entry.document), what = kind ? kind.title : schemaOf(entry).replace(/^fathom-/, "");
   return `${what}: ${device.name !== undefined ? nameOf(device) : schemaOf(entry) === "fathom-model" ? textOf(entry.document.gpu) : entry.file}`;
+}
+
+/* A document that is not what its schema says does not take the others with it. */
+function guarded(grid, file, show) {
+  try {
+    show();
+  } catch (error) {
+    grid.append(el("p", { class: "note wide" }, `${cut(file, 80)} is not what its schema says, and not all of it could be drawn: ${cut(error.message, 200)}`));
+  }
 }
 
 /* Several results of a kind for the same GPU share a section. */
@@ -78,8 +87,7 @@ function showEntries(entries, gpus) {
     const grid = grids.get(title) || addSection(title, `document-${i}`), alike = isModel ? entries.filter((e) => schemaOf(e) === "fathom-model" && e.document.gpu === entry.document.gpu) : [];
     if (!grids.has(title) && alike.length > 1) modelOverview(grid, alike);
     grids.set(title, grid);
-    if (kind) kind.show(grid, entry.document, findGpu(gpus, deviceOf(entry.document)), entry.file);
-    else showOther(grid, entry.document);
+    guarded(grid, entry.file, () => kind ? kind.show(grid, entry.document, findGpus(gpus, deviceOf(entry.document)), entry.file) : showOther(grid, entry.document));
     if (!grid.children.length) grid.append(el("p", { class: "note" }, "There is nothing in this document that could be drawn."));
   });
 }
