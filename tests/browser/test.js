@@ -262,6 +262,7 @@ test("benches, dissections, loads and documents of other kinds", async ({ browse
   const lines = await page.locator("#chart-model-lines svg").textContent();
   assert.match(lines, /rows:12 read L1, reads50/, "two instructions of a line are one: 100 of 200 hit");
   assert.match(lines, /rows:12 read L210/, "10 of 100");
+  assert.deepStrictEqual(await unreadable(page), []);
   await page.screenshot({ path: path.join(work, "mixed.png"), fullPage: true });
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
@@ -294,7 +295,12 @@ test("all results of an H200 in one report", async ({ browser }) => {
   const today = rows.filter((row) => Number(row[0]) <= Number(conv.parameters["l1.size_bytes"].value)).pop();
   assert.ok(Math.abs(Number(today[1]) - 100 * (1 - conv.kernels[0].metrics.L1_R_Hit)) < 1, `${today}`);
   assert.deepStrictEqual(await unreadable(page), []);
-  await page.screenshot({ path: path.join(work, "full.png"), fullPage: true });
+  const narrow = await open(browser, file, { viewport: { width: 390, height: 800 } });
+  assert.deepStrictEqual(await unreadable(narrow), []);
+  assert.strictEqual(await narrow.evaluate(() => document.documentElement.scrollWidth), 390);
+  await narrow.context().close();
+  /* A tall page: only for somebody who wants to look at it. */
+  if (process.env.KEEP) await page.screenshot({ path: path.join(work, "full.png"), fullPage: true, timeout: 60000 });
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
 });
@@ -355,6 +361,7 @@ test("explorations as small multiples", async ({ browser }) => {
   assert.strictEqual(lines[0], "trace,kernel,l1.policy,l1.size_bytes,l1_read_sectors,l1_read_hit_percent,l2_hit_percent,l2_sectors");
   assert.strictEqual(lines.length, 13);
   assert.match(await page.locator("#chart-explore svg").getAttribute("aria-label"), /2 small charts, 18 points from [\d.]+ to [\d.]+ %/);
+  assert.deepStrictEqual(await unreadable(page), []);
   await page.screenshot({ path: path.join(work, "explore.png"), fullPage: true });
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();

@@ -5,10 +5,11 @@ function decadeTicks(scale, room) {
   const [low, high] = d3.extent(scale.domain()), decades = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
   for (const kept of [[1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9], [1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]]) {
     const ticks = decades.flatMap((power) => kept.map((m) => m * 10 ** power)).filter((t) => t >= low && t <= high);
-    if (ticks.length < 3) return d3.ticks(low, high, 4);
-    if (!(d3.min(d3.pairs(ticks), ([a, b]) => Math.abs(scale(b) - scale(a))) < room)) return ticks;
+    if (ticks.length > 1 && d3.min(d3.pairs(ticks), ([a, b]) => Math.abs(scale(b) - scale(a))) >= room) return ticks;
   }
-  return decades.filter((power, i) => i % 3 === 0).map((power) => 10 ** power);
+  /* Many decades, or less than one: those of an even scale that fit, the largest first. */
+  return d3.ticks(...(high / low < 10 ? [low, high, 4] : [Math.log10(low), Math.log10(high), 4])).map((t) => high / low < 10 ? t : 10 ** t).reverse()
+    .reduce((kept, t) => kept.length && Math.abs(scale(kept[kept.length - 1]) - scale(t)) < room ? kept : [...kept, t], []);
 }
 
 /* Not more than stand `room` pixels apart. Of bytes, and of counts that double, powers of two or multiples of one. */

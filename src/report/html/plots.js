@@ -8,7 +8,8 @@ function barChart(frame, { rows, log, format = number, unit = "", theory = [], m
   const rowHeight = rows.length > 24 ? 18 : 24, height = 30 + rows.length * rowHeight + 26;
   const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${rows.length} bars, ${unit}`);
   const { svg, width } = drawing;
-  const left = Math.min(width * (width < 460 ? 0.58 : 0.4), 24 + 6.6 * d3.max(rows, (r) => Math.min(LABEL, String(r.label).length)));
+  const wanted = 24 + 6.6 * d3.max(rows, (r) => Math.min(LABEL, String(r.label).length)), left = Math.min(width * (width < 460 ? 0.58 : 0.4), wanted);
+  const letters = left < wanted ? Math.floor((left - 12) / 7.6) : LABEL;
   const values = rows.flatMap((r) => [r.value, r.high, ...(r.more || []).map((m) => m.value)]).concat(theory.map((t) => t.y)).filter((v) => Number.isFinite(v) && v > 0);
   const lowest = Math.min(...rows.flatMap((r) => [r.value, r.low]).filter((v) => v > 0));
   const x = log ? d3.scaleLog().domain([10 ** Math.floor(Math.log10(lowest * 0.8)), d3.max(values) * 1.6]) : d3.scaleLinear().domain([0, most || d3.max(values) * 1.18 || 1]);
@@ -19,7 +20,7 @@ function barChart(frame, { rows, log, format = number, unit = "", theory = [], m
   const items = [];
   rows.forEach((r, i) => {
     const top = 14 + i * rowHeight, bar = rowHeight - 6, end = x(Math.max(r.value, x.domain()[0]));
-    svg.append("text").attr("x", left - 6).attr("y", top + bar / 2 + 4).attr("text-anchor", "end").text(cut(r.label, Math.min(LABEL, Math.floor((left - 12) / 6.4))));
+    svg.append("text").attr("x", left - 6).attr("y", top + bar / 2 + 4).attr("text-anchor", "end").text(cut(r.label, letters));
     svg.append("rect").attr("class", "bar").attr("x", left).attr("y", top).attr("width", Math.max(1, end - left)).attr("height", bar).attr("fill", r.colour || colour(0)).attr("opacity", 0.8);
     if (Number.isFinite(r.low) && Number.isFinite(r.high) && r.high > r.low) {
       const from = x(Math.max(r.low, x.domain()[0]));
@@ -74,12 +75,12 @@ function heatMap(frame, { xs, ys, cells, xLabel, yLabel, unit = "", format = num
     svg.append("text").attr("class", "soft").attr("x", left + xs.length * cellWidth / 2).attr("y", bottom + 32).attr("text-anchor", "middle").text(xLabel);
   }
   ys.forEach((v, i) => svg.append("text").attr("class", "soft").attr("x", left - 6).attr("y", top + (i + 0.5) * cellHeight + 4).attr("text-anchor", "end").text(number(v)));
-  if (yLabel) svg.append("text").attr("class", "soft").attr("transform", `translate(12,${(top + bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(yLabel);
+  if (yLabel) svg.append("text").attr("class", "soft").attr("transform", `translate(12,${(top + bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(shorten(yLabel, bottom - top));
   /* The scale. */
   const piece = outer < NARROW ? 1.5 : 3;
   for (let i = 0; i < 60; i++) svg.append("rect").attr("x", left + i * piece).attr("y", height - 26).attr("width", piece + 0.2).attr("height", 10).attr("fill", d3.interpolateViridis(0.08 + 0.9 * i / 59));
   svg.append("text").attr("class", "soft").attr("x", left - 6).attr("y", height - 17).attr("text-anchor", "end").text(format(low));
-  svg.append("text").attr("class", "soft").attr("x", left + 60 * piece + 6).attr("y", height - 17).text(`${format(high)} ${unit}${log ? " (by logarithm)" : ""}`);
+  svg.append("text").attr("class", "soft").attr("x", left + 60 * piece + 6).attr("y", height - 17).text(`${format(high)} ${unit}${!log ? "" : outer < NARROW ? ", log" : " (by logarithm)"}`);
   addCursor(drawing, () => items);
 }
 
