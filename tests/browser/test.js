@@ -22,7 +22,7 @@ function report(name, ...files) {
 async function open(browser, file, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", acceptDownloads: true, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(10000);
+  page.setDefaultTimeout(30000);
   page.faults = [];
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) page.faults.push(message.text()); });
   page.on("pageerror", (error) => page.faults.push(error.stack));
