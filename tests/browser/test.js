@@ -63,6 +63,23 @@ const unreadable = (page) => page.evaluate(() => {
   return found;
 });
 
+/* Charts that say nothing to the arrow keys, or to somebody who does not see them, or do not give their data. */
+const mute = (page) => page.evaluate(() => {
+  const found = [], tip = document.getElementById("tip"), live = document.getElementById("live");
+  for (const svg of document.querySelectorAll("main svg")) {
+    const id = svg.closest("figure").id;
+    tip.hidden = true;
+    live.textContent = "";
+    svg.focus();
+    svg.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    if (tip.hidden || !tip.innerText.trim() || !live.textContent) found.push(`${id} has no tip`);
+    svg.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+    if (!tip.hidden) found.push(`${id} keeps its tip`);
+  }
+  for (const figure of document.querySelectorAll("figure")) if (!figure.querySelector("button.csv")) found.push(`${figure.id} has no CSV`);
+  return found;
+});
+
 /* The documents that a page holds. */
 function documentsIn(file) {
   return JSON.parse(/id="fathom-data">\s*([^]*?)\s*<\/script>/.exec(fs.readFileSync(file, "utf8"))[1]).documents;
@@ -295,6 +312,7 @@ test("all results of an H200 in one report", async ({ browser }) => {
   const today = rows.filter((row) => Number(row[0]) <= Number(conv.parameters["l1.size_bytes"].value)).pop();
   assert.ok(Math.abs(Number(today[1]) - 100 * (1 - conv.kernels[0].metrics.L1_R_Hit)) < 1, `${today}`);
   assert.deepStrictEqual(await unreadable(page), []);
+  assert.deepStrictEqual(await mute(page), []);
   const narrow = await open(browser, file, { viewport: { width: 390, height: 800 } });
   assert.deepStrictEqual(await unreadable(narrow), []);
   assert.strictEqual(await narrow.evaluate(() => document.documentElement.scrollWidth), 390);
