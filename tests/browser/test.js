@@ -160,6 +160,8 @@ test("zooming goes down to single samples, and back", async ({ h200 }) => {
   for (let i = 0; i < 3; i++) await chart.getByRole("button", { name: "Zoom in" }).click();
   assert.strictEqual(await zoomOf(), 8);
   assert.ok(await chart.locator("circle.sample").count() > 50);
+  await hover(h200, chart.locator("circle.sample").nth(20));
+  assert.match(await tipOf(h200), /stride [^]*footprint [^]*one sample: \d+ cycles/);
   assert.notStrictEqual(await ticks(), before);
   await chart.getByRole("button", { name: "Show all of it" }).click();
   assert.strictEqual(await zoomOf(), 1);

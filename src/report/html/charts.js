@@ -63,129 +63,145 @@ function onePerPlace(points) {
   return places.length === points.length ? points : places.map(([x, some]) => ({ x, y: d3.mean(some, (p) => p.y) }));
 }
 
-/* series: [{name, points: [{x, y, low?, high?, lines?, samples?}], off?}]; marks: hlines [{y, label}], vlines [{x, label}], to which the axes
-   reach that `fit` names: "x", "y". With `step` a value holds until the next. */
-function xyChart(frame, options) {
-  const { series, xLog, yLog, xLabel, yLabel, xFormat = number, yFormat = number, hlines = [], vlines = [], height = 380, theory = [], join = true, step = false, fit = "", near = false } = options;
-  const radius = options.dots !== undefined ? options.dots : series.some((s) => s.points.length > 400) ? 0 : 2.8;
-  const all = series.flatMap((s) => s.points);
-  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${yLabel} against ${xLabel}, ${series.length} curves, ${all.length} points. Arrow keys step through the points, plus and minus zoom.`);
-  const { svg, width } = drawing;
-  const edge = { left: 62, right: 18, top: 16, bottom: 44 };
-  const whole = all.every((p) => Number.isInteger(p.x)), binary = xFormat === bytes || (xLog && all.every((p) => p.x > 0 && Number.isInteger(Math.log2(p.x))));
-  const yValues = all.flatMap((p) => [p.y, p.low, p.high]).concat(theory.map((t) => t.y), fit.includes("y") ? hlines.map((h) => h.y) : []);
-  const y0 = (yLog ? d3.scaleLog() : d3.scaleLinear()).domain(extentOf(yValues, yLog)).range([height - edge.bottom, edge.top]);
-  const yTicks = (scale) => ticksOf(scale, yFormat === bytes, 17);
-  edge.left = Math.max(edge.left, 34 + 6 * d3.max(yTicks(y0).concat(y0.domain()[1]), (v) => tickText(v, yFormat).length));
-  const x0 = (xLog ? d3.scaleLog().base(xFormat === bytes ? 2 : 10) : d3.scaleLinear()).domain(extentOf(all.map((p) => p.x).concat(fit.includes("x") ? vlines.map((v) => v.x) : []), xLog, near)).range([edge.left, width - edge.right]);
-  let x = x0, y = y0, transform = d3.zoomIdentity, samples = false;
-  const shown = series.map((s) => !s.off);
+/* Where the text of a level may stand: above its line, or below, at the right end or, where others are there, farther left; `onLeft`: there. */
+function levelPlaces(area, at, onLeft) {
+  const above = at - 4, below = at + 13, sides = above < area.top + 10 ? [below] : below > area.bottom ? [above] : [above, below];
+  if (onLeft) return sides.map((level) => [area.left + 6, level, "start"]);
+  return [0, 0.22, 0.44, 0.66].flatMap((part) => sides.map((level) => [area.right - 4 - part * (area.right - area.left), level, "end"]));
+}
 
-  const clip = `clip-${frame.id}`;
-  svg.append("clipPath").attr("id", clip).append("rect").attr("x", edge.left - 4).attr("y", edge.top - 4).attr("width", width - edge.left - edge.right + 8).attr("height", height - edge.top - edge.bottom + 8);
-  const gridX = svg.append("g").attr("class", "gridline").attr("transform", `translate(0,${height - edge.bottom})`);
-  const gridY = svg.append("g").attr("class", "gridline").attr("transform", `translate(${edge.left},0)`);
-  const axisX = svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - edge.bottom})`);
-  const axisY = svg.append("g").attr("class", "axis").attr("transform", `translate(${edge.left},0)`);
-  svg.append("text").attr("class", "soft").attr("x", (edge.left + width - edge.right) / 2).attr("y", height - 8).attr("text-anchor", "middle").text(xLabel);
-  svg.append("text").attr("class", "soft").attr("transform", `translate(14,${(edge.top + height - edge.bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(yLabel);
-  const plot = svg.append("g").attr("clip-path", `url(#${clip})`);
-  const marks = plot.append("g"), lines = plot.append("g"), dots = plot.append("g"), texts = plot.append("g").attr("pointer-events", "none");
+/* Where that of an upright line may: at one of its sides, from the top down. */
+function columnPlaces(area, at, text) {
+  const room = 6.4 * text.length + 4, sides = [[at - 4, "end", at - room > area.left], [at + 4, "start", at + room < area.right]].filter(([, , fits]) => fits);
+  return d3.range(10).flatMap((i) => sides.map(([from, anchor]) => [from, area.top + 11 + 14 * i, anchor]));
+}
 
-  const visible = (p) => {
-    const px = x(p.x), py = y(p.y);
-    return px >= edge.left - 1 && px <= width - edge.right + 1 && py >= edge.top - 1 && py <= height - edge.bottom + 1;
-  };
-  const usable = (p) => Number.isFinite(p.x) && Number.isFinite(p.y) && (!xLog || p.x > 0) && (!yLog || p.y > 0);
-
-  /* The text of a level stands above its line, or below, at the right end or, where others are there, farther left. */
-  function besideLevel(at, onLeft) {
-    const above = at - 4, below = at + 13, steps = onLeft ? [0] : [0, 0.22, 0.44, 0.66];
-    const sides = above < edge.top + 10 ? [below] : below > height - edge.bottom ? [above] : [above, below];
-    return steps.flatMap((part) => sides.map((level) => onLeft ? [edge.left + 6, level, "start"] : [width - edge.right - 4 - part * (width - edge.left), level, "end"]));
+/* Lines of theory, levels and change points, as far as they are in view. */
+function drawMarks(layer, texts, area, { x, y }, { theory, hlines, vlines }) {
+  const label = labeller(texts), inX = (v) => x(v) >= area.left && x(v) <= area.right, inY = (v) => y(v) >= area.top && y(v) <= area.bottom;
+  const line = (style, from, to) => layer.append("line").attr("class", style).attr("x1", from[0]).attr("y1", from[1]).attr("x2", to[0]).attr("y2", to[1]);
+  for (const mark of theory.filter((m) => inY(m.y))) {
+    line("theory", [area.left, y(mark.y)], [area.right, y(mark.y)]);
+    label(cut(mark.label, 70), levelPlaces(area, y(mark.y), true), "label");
   }
-  function besideColumn(at, text) {
-    const room = 6.4 * text.length + 4, sides = [[at - 4, "end", at - room > edge.left], [at + 4, "start", at + room < width - edge.right]].filter(([, , fits]) => fits);
-    return d3.range(10).flatMap((i) => sides.map(([from, anchor]) => [from, edge.top + 11 + 14 * i, anchor]));
+  for (const mark of hlines.filter((m) => inY(m.y))) {
+    line("mark", [area.left, y(mark.y)], [area.right, y(mark.y)]);
+    label(cut(mark.label, 50), levelPlaces(area, y(mark.y), false), "label soft");
   }
-  function drawMarks() {
-    marks.selectAll("*").remove();
-    texts.selectAll("*").remove();
-    const label = labeller(texts), inX = (v) => x(v) >= edge.left && x(v) <= width - edge.right, inY = (v) => y(v) >= edge.top && y(v) <= height - edge.bottom;
-    const level = (mark, style) => marks.append("line").attr("class", style).attr("x1", edge.left).attr("x2", width - edge.right).attr("y1", y(mark.y)).attr("y2", y(mark.y));
-    for (const mark of theory.filter((m) => inY(m.y))) {
-      level(mark, "theory");
-      label(cut(mark.label, 70), besideLevel(y(mark.y), true), "label");
-    }
-    for (const mark of hlines.filter((m) => inY(m.y))) {
-      level(mark, "mark");
-      label(cut(mark.label, 50), besideLevel(y(mark.y), false), "label soft");
-    }
-    for (const mark of vlines.filter((m) => inX(m.x))) {
-      marks.append("line").attr("class", "mark").attr("y1", edge.top).attr("y2", height - edge.bottom).attr("x1", x(mark.x)).attr("x2", x(mark.x));
-      label(cut(mark.label, 40), besideColumn(x(mark.x), cut(mark.label, 40)), "label soft");
-    }
+  for (const mark of vlines.filter((m) => inX(m.x))) {
+    line("mark", [x(mark.x), area.top], [x(mark.x), area.bottom]);
+    label(cut(mark.label, 40), columnPlaces(area, x(mark.x), cut(mark.label, 40)), "label soft");
   }
+}
 
-  function draw() {
-    const tx = ticksOf(x, binary, xFormat === bytes ? 56 : 40, whole), ty = yTicks(y);
-    axisX.call(d3.axisBottom(x).tickValues(tx).tickFormat((v) => tickText(v, xFormat)));
-    axisY.call(d3.axisLeft(y).tickValues(ty).tickFormat((v) => tickText(v, yFormat)));
-    gridX.call(d3.axisBottom(x).tickValues(tx).tickSize(-(height - edge.top - edge.bottom)).tickFormat(""));
-    gridY.call(d3.axisLeft(y).tickValues(ty).tickSize(-(width - edge.left - edge.right)).tickFormat(""));
-    drawMarks();
-    lines.selectAll("*").remove();
-    dots.selectAll("*").remove();
-    series.forEach((s, i) => {
-      if (!shown[i]) return;
-      const points = s.points.filter(usable);
-      if (join && points.length > 1) lines.append("path").attr("fill", "none").attr("stroke", colour(i)).attr("stroke-width", 1.6).attr("d", d3.line().x((p) => x(p.x)).y((p) => y(p.y)).curve(step ? d3.curveStepAfter : d3.curveLinear)(onePerPlace(points)));
-      const near = points.filter(visible);
-      for (const p of near) {
-        if (Number.isFinite(p.low) && Number.isFinite(p.high) && p.high > p.low && (!yLog || p.low > 0)) lines.append("line").attr("stroke", colour(i)).attr("opacity", 0.28).attr("x1", x(p.x)).attr("x2", x(p.x)).attr("y1", y(p.low)).attr("y2", y(p.high));
-        if (radius) dots.append("circle").attr("class", "point").attr("cx", x(p.x)).attr("cy", y(p.y)).attr("r", radius).attr("fill", colour(i));
-      }
-      const inView = points.filter((p) => p.samples && x(p.x) >= edge.left && x(p.x) <= width - edge.right);
-      if (samples || (transform.k >= 4 && inView.length <= 60)) drawSamples(inView, i);
-    });
-    drawing.svg.attr("data-zoom", transform.k.toFixed(2));
-  }
+/* Each sample of some walks beside its footprint, a little apart so that equal ones are seen to be many. Gives what the tip says of them. */
+function drawSamples(layer, points, area, { x, y }, describe, fill) {
+  const items = points.flatMap((p) => p.samples.map((value, i) => ({ x: x(p.x) + ((i * 7) % 13 - 6) * 0.55, y: y(value), lines: describe(p, value) }))).filter((item) => item.y >= area.top && item.y <= area.bottom).slice(0, 6000);
+  for (const item of items) layer.append("circle").attr("class", "sample").attr("cx", item.x).attr("cy", item.y).attr("r", 1.3).attr("fill", fill).attr("opacity", 0.4);
+  return items;
+}
 
-  /* Each sample of a walk beside its footprint, a little apart so that equal ones are seen to be many. */
-  function drawSamples(points, i) {
-    let room = 6000;
-    for (const p of points) {
-      p.samples.forEach((value, j) => {
-        if (room-- > 0 && (!yLog || value > 0)) dots.append("circle").attr("class", "sample").attr("cx", x(p.x) + ((j * 7) % 13 - 6) * 0.55).attr("cy", y(value)).attr("r", 1.3).attr("fill", colour(i)).attr("opacity", 0.4);
-      });
-    }
-  }
-
-  const zoom = d3.zoom().scaleExtent([1, 4000]).extent([[edge.left, edge.top], [width - edge.right, height - edge.bottom]])
-    .translateExtent([[edge.left, edge.top], [width - edge.right, height - edge.bottom]])
+/* Zooming by wheel, drag, keys and buttons; `zoomed` hears of it. */
+function addZoom(frame, svg, area, place, zoomed) {
+  const corners = [[area.left, area.top], [area.right, area.bottom]];
+  const zoom = d3.zoom().scaleExtent([1, 4000]).extent(corners).translateExtent(corners)
     .filter(() => d3.event.type === "wheel" ? d3.event.ctrlKey || document.activeElement === svg.node() : !d3.event.button)
-    .on("zoom", () => { transform = d3.event.transform; x = transform.rescaleX(x0); y = transform.rescaleY(y0); cursor.hide(); draw(); });
-  const cursor = addCursor(drawing, () => series.flatMap((s, i) => !shown[i] ? [] : s.points.filter((p) => usable(p) && visible(p))
-    .map((p) => ({ x: x(p.x), y: y(p.y), lines: p.lines || [s.name, `${xLabel}: ${xFormat(p.x)}`, `${yLabel}: ${yFormat(p.y)}`] }))));
+    .on("zoom", () => zoomed(d3.event.transform));
+  const zoomBy = (factor) => svg.call(zoom.scaleBy, factor, place() || [(area.left + area.right) / 2, (area.top + area.bottom) / 2]);
+  const reset = () => svg.call(zoom.transform, d3.zoomIdentity);
   svg.call(zoom);
   svg.node().addEventListener("mousedown", () => svg.node().focus({ preventScroll: true }));
-  const zoomBy = (factor) => svg.call(zoom.scaleBy, factor, cursor.place() || [(edge.left + width - edge.right) / 2, (edge.top + height - edge.bottom) / 2]);
-  const reset = () => svg.call(zoom.transform, d3.zoomIdentity);
   svg.node().addEventListener("keydown", (event) => {
     if (event.key === "+" || event.key === "=") zoomBy(2);
     else if (event.key === "-") zoomBy(0.5);
     else if (event.key === "0") reset();
   });
-  const button = (text, label, act) => {
-    const node = el("button", { type: "button", "aria-label": label, title: label }, text);
-    node.addEventListener("click", () => act(node));
-    frame.tools.append(node);
-    return node;
-  };
-  button("+", "Zoom in", () => zoomBy(2));
-  button("−", "Zoom out", () => zoomBy(0.5));
-  button("All", "Show all of it", reset);
-  if (all.some((p) => p.samples)) button("Samples", "Show single samples", (node) => { samples = !samples; node.setAttribute("aria-pressed", samples); draw(); }).setAttribute("class", "toggle");
+  addTool(frame, "+", "Zoom in", () => zoomBy(2));
+  addTool(frame, "−", "Zoom out", () => zoomBy(0.5));
+  addTool(frame, "All", "Show all of it", reset);
+}
+
+function addTool(frame, text, label, act) {
+  const node = el("button", { type: "button", "aria-label": label, title: label }, text);
+  node.addEventListener("click", () => act(node));
+  frame.tools.append(node);
+  return node;
+}
+
+/* The two scales of a chart, and the area that they leave room for. */
+function scalesOf(all, width, height, { xLog, yLog, xFormat, yFormat, fit, near, theory, hlines, vlines }) {
+  const area = { left: 62, right: width - 18, top: 16, bottom: height - 44 };
+  const yValues = all.flatMap((p) => [p.y, p.low, p.high]).concat(theory.map((t) => t.y), fit.includes("y") ? hlines.map((h) => h.y) : []);
+  const y = (yLog ? d3.scaleLog() : d3.scaleLinear()).domain(extentOf(yValues, yLog)).range([area.bottom, area.top]);
+  const yTicks = (scale) => ticksOf(scale, yFormat === bytes, 17);
+  area.left = Math.max(area.left, 34 + 6 * d3.max(yTicks(y).concat(y.domain()[1]), (v) => tickText(v, yFormat).length));
+  const xValues = all.map((p) => p.x).concat(fit.includes("x") ? vlines.map((v) => v.x) : []);
+  const x = (xLog ? d3.scaleLog().base(xFormat === bytes ? 2 : 10) : d3.scaleLinear()).domain(extentOf(xValues, xLog, near)).range([area.left, area.right]);
+  const whole = all.every((p) => Number.isInteger(p.x)), binary = xFormat === bytes || (xLog && all.every((p) => p.x > 0 && Number.isInteger(Math.log2(p.x))));
+  return { x, y, area, yTicks, xTicks: (scale) => ticksOf(scale, binary, xFormat === bytes ? 56 : 40, whole) };
+}
+
+/* Room for axes, grid and what is drawn between them. */
+function layersOf(svg, area, frame, height, xLabel, yLabel) {
+  const group = (style, x, y) => svg.append("g").attr("class", style).attr("transform", `translate(${x},${y})`);
+  const layers = { gridX: group("gridline", 0, area.bottom), gridY: group("gridline", area.left, 0), axisX: group("axis", 0, area.bottom), axisY: group("axis", area.left, 0) };
+  svg.append("clipPath").attr("id", `clip-${frame.id}`).append("rect").attr("x", area.left - 4).attr("y", area.top - 4).attr("width", area.right - area.left + 8).attr("height", area.bottom - area.top + 8);
+  svg.append("text").attr("class", "soft").attr("x", (area.left + area.right) / 2).attr("y", height - 8).attr("text-anchor", "middle").text(xLabel);
+  svg.append("text").attr("class", "soft").attr("transform", `translate(14,${(area.top + area.bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(yLabel);
+  const plot = svg.append("g").attr("clip-path", `url(#clip-${frame.id})`);
+  for (const name of ["marks", "lines", "dots", "texts"]) layers[name] = plot.append("g");
+  return layers;
+}
+
+function drawAxes(layers, area, { x, y, xTicks, yTicks, xFormat, yFormat }) {
+  const across = xTicks(x), up = yTicks(y);
+  layers.axisX.call(d3.axisBottom(x).tickValues(across).tickFormat((v) => tickText(v, xFormat)));
+  layers.axisY.call(d3.axisLeft(y).tickValues(up).tickFormat((v) => tickText(v, yFormat)));
+  layers.gridX.call(d3.axisBottom(x).tickValues(across).tickSize(area.top - area.bottom).tickFormat(""));
+  layers.gridY.call(d3.axisLeft(y).tickValues(up).tickSize(area.left - area.right).tickFormat(""));
+}
+
+const XY = { xFormat: number, yFormat: number, hlines: [], vlines: [], theory: [], height: 380, join: true, step: false, fit: "", near: false };
+
+/* series: [{name, points: [{x, y, low?, high?, lines?, samples?}], off?}]; marks: hlines [{y, label}], vlines [{x, label}], to which the axes
+   reach that `fit` names: "x", "y". With `step` a value holds until the next. */
+function xyChart(frame, given) {
+  const options = { ...XY, ...given }, { series, xLog, yLog, xLabel, yLabel, xFormat, yFormat, height } = options;
+  const radius = options.dots !== undefined ? options.dots : series.some((s) => s.points.length > 400) ? 0 : 2.8;
+  const all = series.flatMap((s) => s.points);
+  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${yLabel} against ${xLabel}, ${series.length} curves, ${all.length} points. Arrow keys step through the points, plus and minus zoom.`);
+  const { svg, width } = drawing, { x: x0, y: y0, area, xTicks, yTicks } = scalesOf(all, width, height, options), layers = layersOf(svg, area, frame, height, xLabel, yLabel);
+  let view = { x: x0, y: y0 }, scale = 1, everySample = false, drawnSamples = [];
+  const shown = series.map((s) => !s.off);
+  const inView = (p) => view.x(p.x) >= area.left - 1 && view.x(p.x) <= area.right + 1 && view.y(p.y) >= area.top - 1 && view.y(p.y) <= area.bottom + 1;
+  const usable = (p) => Number.isFinite(p.x) && Number.isFinite(p.y) && (!xLog || p.x > 0) && (!yLog || p.y > 0);
+  const linesOf = (s, p) => p.lines || [s.name, `${xLabel}: ${xFormat(p.x)}`, `${yLabel}: ${yFormat(p.y)}`];
+
+  function drawCurve(s, i) {
+    const points = s.points.filter(usable), { x, y } = view;
+    if (options.join && points.length > 1) layers.lines.append("path").attr("fill", "none").attr("stroke", colour(i)).attr("stroke-width", 1.6).attr("d", d3.line().x((p) => x(p.x)).y((p) => y(p.y)).curve(options.step ? d3.curveStepAfter : d3.curveLinear)(onePerPlace(points)));
+    for (const p of points.filter(inView)) {
+      if (Number.isFinite(p.low) && Number.isFinite(p.high) && p.high > p.low && (!yLog || p.low > 0)) layers.lines.append("line").attr("stroke", colour(i)).attr("opacity", 0.28).attr("x1", x(p.x)).attr("x2", x(p.x)).attr("y1", y(p.low)).attr("y2", y(p.high));
+      if (radius) layers.dots.append("circle").attr("class", "point").attr("cx", x(p.x)).attr("cy", y(p.y)).attr("r", radius).attr("fill", colour(i));
+    }
+    const walks = points.filter((p) => p.samples && x(p.x) >= area.left && x(p.x) <= area.right);
+    if (everySample || (scale >= 4 && walks.length <= 60)) drawnSamples.push(...drawSamples(layers.dots, walks, area, view, (p, value) => [...linesOf(s, p).slice(0, 2), `one sample: ${yFormat(value)} ${yLabel}`], colour(i)));
+  }
+  function draw() {
+    for (const name of ["marks", "lines", "dots", "texts"]) layers[name].selectAll("*").remove();
+    drawnSamples = [];
+    drawAxes(layers, area, { ...view, xTicks, yTicks, xFormat, yFormat });
+    drawMarks(layers.marks, layers.texts, area, view, options);
+    series.forEach((s, i) => { if (shown[i]) drawCurve(s, i); });
+    svg.attr("data-zoom", scale.toFixed(2));
+  }
+
+  /* The arrow keys go from point to point; the mouse finds samples, too. */
+  const cursor = addCursor(drawing, (pointed) => series.flatMap((s, i) => !shown[i] ? [] : s.points.filter((p) => usable(p) && inView(p)).map((p) => ({ x: view.x(p.x), y: view.y(p.y), lines: linesOf(s, p) }))).concat(pointed ? drawnSamples : []));
+  /* Samples of one footprint are hits and misses, far from each other and from their mean: so that all stay in view the y axis stays as it is. */
+  const sampled = all.some((p) => p.samples);
+  addZoom(frame, svg, area, cursor.place, (transform) => { scale = transform.k; view = { x: transform.rescaleX(x0), y: sampled ? y0 : transform.rescaleY(y0) }; cursor.hide(); draw(); });
+  if (sampled) addTool(frame, "Samples", "Show single samples", (node) => { everySample = !everySample; node.setAttribute("aria-pressed", everySample); draw(); }).setAttribute("class", "toggle");
   if (series.length > 1) addLegend(frame, series, shown, draw);
   draw();
 }

@@ -220,13 +220,13 @@ function addDrawing(frame, height, label) {
   return { svg, width, height };
 }
 
-/* Hover with the mouse and step with the arrow keys through what is drawn. `items()` gives {x, y, lines, box?} in the drawing's units. */
+/* Hover with the mouse and step with the arrow keys through what is drawn. `items(pointed)` gives {x, y, lines, box?} in the drawing's
+   units; for the mouse, which points, there may be more behind those of the keys. */
 function addCursor(drawing, items, reach = 40) {
   const node = drawing.svg.node();
   const mark = drawing.svg.append("g").attr("class", "cursor").style("display", "none");
   let at = -1, place = null;
-  function show(index, aloud) {
-    const all = items();
+  function show(all, index, aloud) {
     if (!all.length) return;
     at = Math.max(0, Math.min(all.length - 1, index));
     const item = all[at];
@@ -245,14 +245,14 @@ function addCursor(drawing, items, reach = 40) {
   node.addEventListener("mousemove", (event) => {
     const rect = node.getBoundingClientRect(), scale = drawing.width / rect.width;
     const x = (event.clientX - rect.left) * scale, y = (event.clientY - rect.top) * scale;
-    const all = items();
+    const all = items(true);
     let best = -1, least = reach * reach;
     all.forEach((item, i) => {
       const inside = item.box && x >= item.box[0] && x <= item.box[0] + item.box[2] && y >= item.box[1] && y <= item.box[1] + item.box[3];
       const apart = inside ? -1 / (1 + item.box[2] * item.box[3]) - 1 : item.box ? Infinity : (item.x - x) ** 2 + (item.y - y) ** 2;
       if (apart < least) { least = apart; best = i; }
     });
-    if (best >= 0) show(best, false); else hide();
+    if (best >= 0) show(all, best, false); else hide();
   });
   node.addEventListener("mouseleave", hide);
   node.addEventListener("blur", hide);
@@ -261,7 +261,8 @@ function addCursor(drawing, items, reach = 40) {
     if (event.key === "Escape") hide();
     if (step === undefined) return;
     event.preventDefault();
-    show(Number.isFinite(step) ? at + step : step < 0 ? 0 : items().length - 1, true);
+    const all = items(false);
+    show(all, Number.isFinite(step) ? at + step : step < 0 ? 0 : all.length - 1, true);
   });
   /* Where it is, or was last. */
   return { hide, place: () => place };
