@@ -265,7 +265,12 @@ test("it prints, without its buttons", async ({ browser, h200File }) => {
   assert.ok(!(await page.locator("nav").isVisible()));
   assert.ok(!(await page.locator("button.csv").first().isVisible()));
   assert.strictEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
-  assert.ok((await page.pdf()).length > 50000);
+  const pdf = await page.pdf({ preferCSSPageSize: true }), [, width, height] = /MediaBox \[0 0 ([\d.]+) ([\d.]+)\]/.exec(pdf.toString("latin1"));
+  assert.ok(pdf.length > 50000);
+  assert.ok(Number(width) > Number(height), "it lies across");
+  await page.setViewportSize({ width: 1046, height: 718 });
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 1046, "nothing is wider than A4 across");
+  assert.deepStrictEqual(await unreadable(page), []);
   await page.context().close();
 });
 
