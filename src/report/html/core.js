@@ -212,10 +212,19 @@ function addFigure(grid, { title, note, columns, rows, wide, name }) {
   return { node, body, tools, id };
 }
 
+const widths = new Map();
+
+/* How wide a drawing in a frame is. The frames of a grid are alike, and to ask each would have the page laid out anew for every chart. */
+function widthOf(frame) {
+  const grid = frame.node.parentNode, kind = frame.node.classList.contains("wide") ? "wide" : "plain", known = widths.get(grid) || {};
+  if (!known[kind]) known[kind] = Math.max(320, Math.round(frame.body.clientWidth || 640));
+  widths.set(grid, known);
+  return known[kind];
+}
+
 /* Room for a drawing, as wide as its frame. */
 function addDrawing(frame, height, label) {
-  const width = Math.max(320, Math.round(frame.body.clientWidth || 640));
-  const svg = d3.select(frame.body).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("tabindex", 0)
+  const width = widthOf(frame), svg = d3.select(frame.body).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("tabindex", 0)
     .attr("aria-label", cut(label, 300));
   return { svg, width, height };
 }

@@ -49,7 +49,7 @@ function placing(axis, present) {
 /* Panels side by side, shares of 0 to 100 % against the values of one axis. panels: [{title, series: [{name, points: [{x, y, lines}]}]}],
    with the same names of series, in their order, in all. */
 function lineMultiples(frame, { panels, names, axis, place, label }) {
-  const outer = Math.max(320, frame.body.clientWidth || 640), across = Math.max(1, Math.min(panels.length, Math.floor(outer / 250)));
+  const outer = widthOf(frame), across = Math.max(1, Math.min(panels.length, Math.floor(outer / 250)));
   const each = Math.min(outer / across, 420), edge = { left: 44, right: 14, top: 26, bottom: axis.numeric ? 44 : 57 }, rowHeight = 134 + edge.bottom;
   const drawing = addDrawing(frame, Math.ceil(panels.length / across) * rowHeight, label), { svg } = drawing;
   const shown = names.map(() => true);

@@ -47,7 +47,7 @@ function barChart(frame, { rows, log, format = number, unit = "", theory = [], m
 
 /* cells: [{x, y, value, lines?, side?}] with x, y from the lists xs, ys; a side is a number that is shown by the colour of an edge. */
 function heatMap(frame, { xs, ys, cells, xLabel, yLabel, unit = "", format = number, square = false }) {
-  const outer = frame.body.clientWidth || 640, left = 62, right = 16, top = 8;
+  const outer = widthOf(frame), left = 62, right = 16, top = 8;
   const cellWidth = Math.min(square ? 46 : 90, (outer - left - right) / xs.length);
   const cellHeight = square ? cellWidth : Math.max(16, Math.min(30, 360 / ys.length));
   const height = top + ys.length * cellHeight + 44 + 34;
@@ -114,7 +114,7 @@ function stripChart(frame, { rows, labels, describe }) {
 
 /* Small columns of one value each, as small multiples: [{title, values, lines(i)}]. */
 function columnMultiples(frame, { multiples, xLabel, yLabel, top = 1 }) {
-  const outer = frame.body.clientWidth || 640, across = Math.max(1, Math.min(multiples.length, Math.floor(outer / 260)));
+  const outer = widthOf(frame), across = Math.max(1, Math.min(multiples.length, Math.floor(outer / 260)));
   const each = outer / across, down = Math.ceil(multiples.length / across), rowHeight = 130;
   const drawing = addDrawing(frame, down * rowHeight, `${frame.node.querySelector("h3").textContent}: ${multiples.length} small charts, ${yLabel} by ${xLabel}`);
   const { svg, width } = drawing;

@@ -59,7 +59,7 @@ function drawSm(grid, gpu) {
   const columns = ["element", "size_bytes", "latency_cycles", "latency_ns", "read_bytes_per_s", "write_bytes_per_s", "line_bytes", "per_sm", "confidence", "source"];
   const table = names.map((n) => [n, ...columns.slice(1, 8).map((c) => valueOf(gpu, n, c)), (figureOf(gpu, n, "size_bytes") || {}).confidence, (figureOf(gpu, n, "size_bytes") || {}).source]);
   const frame = addFigure(grid, { title: "One SM, to scale", note: "The width of a box is its size. Hover, or step with the arrow keys, for how a figure was got.", columns, rows: table, wide: true, name: "sm" });
-  if (frame.body.clientWidth < NARROW) rows.splice(0, rows.length, ...rows.flatMap((row) => row.unified ? [row] : row.elements.map((name) => ({ elements: [name] }))));
+  if (widthOf(frame) < NARROW) rows.splice(0, rows.length, ...rows.flatMap((row) => row.unified ? [row] : row.elements.map((name) => ({ elements: [name] }))));
   const total = unified ? Math.max(...splits.map((s) => s.shared + s.l1)) : 0;
   const sizes = rows.map((r) => r.unified ? total : d3.sum(r.elements, (n) => valueOf(gpu, n, "size_bytes") || 0));
   const rowHeight = 66, height = 34 + rows.length * rowHeight;
@@ -133,7 +133,7 @@ function drawChip(grid, gpu) {
   const rows = d3.range(sms).map((i) => [i, timed ? latency[i] : null, sided ? near[i] : null]);
   const frame = addFigure(grid, { title: "The chip, to scale", wide: true, name: "chip", columns: ["sm", "l2_latency_cycles", "partition"], rows,
     note: `Areas are sizes: a tile is the ${bytes(each)} of L1 and shared memory of an SM${timed ? ", its colour how far the L2 is from it" : ""}. Device memory is not to scale.` });
-  const width = Math.max(320, frame.body.clientWidth || 640), inner = width - 28;
+  const width = widthOf(frame), inner = width - 28;
   const side = Math.sqrt((inner * 250) / (sms + l2 / each));
   const groups = sided ? d3.range(parts).map((p) => d3.range(sms).filter((i) => near[i] === p)) : [d3.range(sms)];
   const groupWidth = inner / groups.length - (groups.length > 1 ? 6 : 0);
