@@ -310,6 +310,7 @@ test("all results of an H200 in one report", async ({ browser }) => {
   for (const id of ["bench-stream-sizes", "bench-stream-threads", "bench-global-vector", "bench-scaling-memory", "bench-scaling-l1", "bench-shared-peak4", "bench-link-sizes"]) assert.strictEqual(await page.locator(`#chart-${id} line.theory`).count(), 1, `${id} has its theory`);
   assert.match(await page.locator("#chart-bench-stream-sizes svg").textContent(), /the memory's peak: 4814 GB\/s/);
   assert.match(await page.locator("#chart-bench-latency svg").textContent(), /L1 data size 241 KiB/);
+  assert.match(await page.locator("#chart-bench-atomics .legend").innerText(), /contended, SMs 132/, "one SM and all SMs are not one curve");
   /* Two cards of one name are told apart, and the samples belong to the first. */
   assert.match(await page.textContent("#title"), /^NVIDIA H200 \(GPU-[0-9a-f]+…\), NVIDIA H200 \(GPU-[0-9a-f]+…\)$/);
   assert.ok(await page.locator("#chart-footprint-ca line.mark").count() >= 4);

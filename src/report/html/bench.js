@@ -66,7 +66,7 @@ function chartPoints(grid, { title, name, points, theory = [], note, marks }) {
     return heatMap(frame({}), { xs: sorted(across), ys: sorted(down), xLabel: columnTitle(across), yLabel: columnTitle(down), unit: unitOf(value), cells: points.map((p) => ({ x: p[across], y: p[down], value: p[value] })) });
   }
   if (!varying.length) return void frame({ wide: true }).body.append(tableOf(names, rows));
-  curves(frame({}), { points, values, varying, labels, distinct, theory });
+  curves(frame({}), { points, values, varying, labels, distinct, theory, others: dims.filter((n) => distinct(n) > 1 && !varying.includes(n)) });
 }
 
 function labelledBars(grid, { title, name, note, names, rows, points, label, values, theory, frame }) {
@@ -86,12 +86,20 @@ function seriesOf(points) {
   return groupsOf(points, (p) => p.name).map(([name, list], i) => ({ name, points: list.sort((a, b) => a.x - b.x), off: i >= 8 }));
 }
 
+/* Whether a column goes up and down along a curve: then it is not one that follows from x (one SM, all SMs, one SM), and these are several. */
+function wavers(points, by, x, name) {
+  return groupsOf(points, (p) => JSON.stringify(by.map((n) => p[n]))).some(([, some]) => {
+    const steps = d3.pairs(some.slice().sort((a, b) => a[x] - b[x]).map((p) => p[name])).map(([a, b]) => Math.sign(b - a));
+    return steps.includes(1) && steps.includes(-1);
+  });
+}
+
 /* One value over the column with the most steps; a curve for each combination of the others. */
-function curves(frame, { points, values, varying, labels, distinct, theory }) {
+function curves(frame, { points, values, varying, labels, distinct, theory, others }) {
   const x = varying.slice().sort((a, b) => distinct(b) - distinct(a) || varying.indexOf(a) - varying.indexOf(b))[0];
   const unit = unitOf(values[0]);
   const ys = values.filter((v) => unitOf(v) === unit && !/median|spread|small/.test(v)).slice(0, /best/.test(values[0]) ? 1 : 4);
-  const by = [...labels, ...varying.filter((n) => n !== x)].filter((n) => distinct(n) <= 60);
+  const main = [...labels, ...varying.filter((n) => n !== x)], by = [...main, ...others.filter((n) => wavers(points, main, x, n))].filter((n) => distinct(n) <= 60);
   const drawn = points.flatMap((p) => ys.filter((y) => typeof p[y] === "number" && typeof p[x] === "number").map((y) => {
     const name = [...by.map((n) => typeof p[n] === "number" ? `${wordsOf(n)} ${formatOf(n)(p[n])}` : /^(yes|no)$/.test(p[n]) ? `${p[n] === "no" ? "not " : ""}${n.replace(/_/g, " ")}` : p[n]), ys.length > 1 ? columnTitle(y) : ""].filter(Boolean).join(", ") || columnTitle(y);
     return { name, x: p[x], y: p[y], lines: [cut(name, 80), `${columnTitle(x)}: ${formatOf(x)(p[x])}`, `${columnTitle(y)}: ${number(p[y])}`] };

@@ -29,7 +29,7 @@ function ticksOf(scale, binary, room, whole = false) {
 
 /* Large counts are shortened at an axis; the tip has them whole. */
 function tickText(value, format) {
-  return format === number && Math.abs(value) >= 1e5 && value % 1000 === 0 ? d3.format("~s")(value) : format(value);
+  return format === number && Math.abs(value) >= 1e4 && value % 1000 === 0 ? d3.format("~s")(value) : format(value);
 }
 
 /* `near`: an axis that need not begin at 0. */
