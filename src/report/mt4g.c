@@ -4,8 +4,8 @@
  *
  * What a description does not have is left out. mt4g gives of a latency the mean, median, 95th
  * percentile and deviation of single loads; we time whole passes, so `mean` and `p50` are both the
- * median over passes of the mean of a pass, `p95` is their 95th percentile, which is where the
- * interval of a measured latency ends, and no deviation is known. */
+ * median over passes of the mean of a pass, `p95` is where the interval of a measured latency ends,
+ * the 95th percentile of what it is the median of (probe.h), and no deviation is known. */
 #include "report/report.h"
 
 #include <math.h>

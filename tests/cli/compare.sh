@@ -19,11 +19,14 @@ echo "code $?"
 cat differences.csv
 fathom compare odd.json measured.json --all --within 40 | head -n 3
 
-# Where misses begin and hits end is no two times the same: the size is what counts.
+# Where misses of the L2 begin is not the same from run to run: its size is what counts. Where hits of L1 end is.
 sed 's/"onset_bytes": {"value": 28311552/"onset_bytes": {"value": 18874368/' measured.json >again.json
 cmp -s measured.json again.json || fathom compare measured.json again.json
 echo "code $?"
 fathom compare measured.json again.json --all
+echo "code $?"
+sed 's/"full_miss_bytes": {"value": 327680/"full_miss_bytes": {"value": 299008/' measured.json >again.json
+fathom compare measured.json again.json
 echo "code $?"
 
 # A device is measured.
