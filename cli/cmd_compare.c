@@ -213,9 +213,9 @@ static const struct cli_option *const options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"fathom compare cuda:0 h200", "is this normal for my GPU?"},
+    {"fathom compare cuda:0 h200 --within 5", "is this normal for my GPU?"},
     {"fathom compare before.json after.json", "has it changed?"},
-    {"fathom compare cuda:0 cuda:1 --within 5", "two GPUs of a node; 5 % more are no matter"},
+    {"fathom compare cuda:0 cuda:1", "two GPUs of a node"},
     {"fathom compare --fleet out/", "which of many is not like the others"},
     {NULL, NULL},
 };
@@ -226,7 +226,9 @@ const struct cli_command cli_compare = {
     "A B [OPTION]... | --fleet FOLDER [OPTION]...",
     "Compares two GPUs and shows what differs: figures whose intervals do not meet. A and B\n"
     "are files of 'fathom topo --json' (- is standard input), names of 'fathom gpus', or\n"
-    "devices, which are measured. The exit code is 5 where something differs.\n"
+    "devices, which are measured. The exit code is 5 where something differs. Bandwidths of two\n"
+    "cards of one model are some per cent apart, more than the interval of one run tells: that\n"
+    "is what --within is for.\n"
     "\n"
     "With --fleet, the descriptions of a folder are compared, each with those of GPUs of the\n"
     "same name: shown is where one does not agree with what more than half of them agree on.",

@@ -6,8 +6,9 @@
  * Conventions
  *   - A function that can fail returns enum fth_status (0 is fine) and fills the caller's
  *     struct fth_error. Passing NULL for the error is allowed.
- *   - `create`, `open`, `read` and `char **` out-parameters give ownership; `const` pointers are
- *     borrowed and live as long as the object they came from. `destroy` takes NULL.
+ *   - `create`, `open`, `read` and `char **` out-parameters give ownership: what is made is given
+ *     back to `destroy`, `close` or `fini` of its kind, texts to fth_free, and all of these take
+ *     NULL. `const` pointers are borrowed and live as long as the object they came from.
  *   - The library never prints, exits or keeps mutable globals. What it has to say on the way goes
  *     through struct fth_log.
  */
@@ -136,7 +137,9 @@ FTH_MUST_USE enum fth_status fth_gpu_validate(const struct fth_gpu *gpu, struct 
  * NULL past the last. */
 const char *fth_element_name(size_t index);
 
-/* A section is "device", "noise" or the name of an element ("l1", "tlb_l2", …). */
+/* The elements of a description and, of each section, the attributes, both in the order of the
+ * document; NULL past the last. A section is "device", "noise" or the name of an element ("l1",
+ * "tlb_l2", …). */
 size_t fth_gpu_element_count(const struct fth_gpu *gpu);
 const char *fth_gpu_element_name(const struct fth_gpu *gpu, size_t index);
 size_t fth_gpu_attribute_count(const struct fth_gpu *gpu, const char *section);
@@ -181,8 +184,8 @@ struct fth_catalogue;
 FTH_MUST_USE enum fth_status fth_catalogue_open(struct fth_catalogue **catalogue,
                                                 struct fth_error *error);
 void fth_catalogue_close(struct fth_catalogue *catalogue);
+/* How many there are, and their names, sorted; NULL past the last. */
 size_t fth_catalogue_count(const struct fth_catalogue *catalogue);
-/* Sorted by name. */
 const char *fth_catalogue_name(const struct fth_catalogue *catalogue, size_t index);
 /* The file, or NULL where the description is built into the program. */
 const char *fth_catalogue_path(const struct fth_catalogue *catalogue, size_t index);
@@ -236,13 +239,15 @@ struct fth_table {
     const struct fth_cell *cells; /* row by row */
     size_t row_count;
 };
+/* Shows a table in the format of that name, where that is not for descriptions alone. */
 FTH_MUST_USE enum fth_status fth_report_table(const char *format, const struct fth_table *table,
                                               const struct fth_report_options *options, char **text,
                                               size_t *size, struct fth_error *error);
 
 /* One self-contained HTML page of any mix of files: documents of fathom (descriptions, benches,
- * comparisons, model runs), recordings, and the loads of fth_dissect_options.series as the command
- * line writes them. FTH_UNSUPPORTED where the library was built without D3. */
+ * comparisons, model runs), recordings, the points of explorations, and the loads of
+ * fth_dissect_options.series as the command line writes them. FTH_UNSUPPORTED where the library was
+ * built without D3. */
 FTH_MUST_USE enum fth_status fth_report_html(const char *const *paths, size_t count,
                                              const struct fth_log *log, char **text, size_t *size,
                                              struct fth_error *error);
@@ -292,6 +297,7 @@ struct fth_device;
  * where there is none, "sim:h200". `log` may be NULL and is kept. */
 FTH_MUST_USE enum fth_status fth_device_open(const char *id, const struct fth_log *log,
                                              struct fth_device **device, struct fth_error *error);
+/* "cuda:0", "sim:h200": also where NULL was asked for. */
 const char *fth_device_id(const struct fth_device *device);
 /* From now on everything asked of the device and answered is kept, for "replay:path". */
 FTH_MUST_USE enum fth_status fth_device_record(struct fth_device *device, const char *path,
@@ -355,6 +361,7 @@ struct fth_bench_series {
     const char *const *missing; /* what is not there, and why */
     size_t missing_count;
 };
+/* The series of all benches that were run, in the order of fth_bench_name. */
 size_t fth_bench_series_count(const struct fth_bench *bench);
 const struct fth_bench_series *fth_bench_series_at(const struct fth_bench *bench, size_t index);
 /* What the driver tells of the device, and what of the results belongs into a description: banks,
@@ -370,6 +377,7 @@ FTH_MUST_USE enum fth_status fth_report_bench(const char *format, const struct f
 /* Several runs of measurements of one GPU, with its name, UUID, driver and the time. */
 struct fth_fingerprint;
 
+/* Measures so many runs. `log` may be NULL. */
 FTH_MUST_USE enum fth_status fth_fingerprint_measure(struct fth_device *device, size_t runs,
                                                      const struct fth_log *log,
                                                      struct fth_fingerprint **fingerprint,
@@ -388,6 +396,7 @@ FTH_MUST_USE enum fth_status fth_store_default_path(char *path, size_t size,
  * or of a newer fathom is refused and left as it is. */
 FTH_MUST_USE enum fth_status fth_store_open(const char *path, bool create, struct fth_store **store,
                                             struct fth_error *error);
+/* The file, also where the default one was asked for. */
 const char *fth_store_path(const struct fth_store *store);
 void fth_store_close(struct fth_store *store);
 
@@ -522,6 +531,7 @@ struct fth_launch_shape {
 /* Of what fth_launch_create made; one block of one warp otherwise. */
 void fth_launch_set_shape(struct fth_launch *launch, const struct fth_launch_shape *shape);
 
+/* How many launches there are, one after the other. */
 size_t fth_launch_step_count(const struct fth_launch *launch);
 /* The kernel of a step; NULL past the last. */
 const char *fth_launch_kernel(const struct fth_launch *launch, size_t step);
@@ -555,6 +565,7 @@ struct fth_launch_view {
     size_t element_bytes;
     uint64_t count;
 };
+/* The buffers, for fth_launch_show. */
 size_t fth_launch_buffer_count(const struct fth_launch *launch);
 /* What a buffer is, and the first `most` (0: all) of its values as text with spaces between. */
 FTH_MUST_USE enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index,
@@ -576,6 +587,7 @@ struct fth_verdict {
 };
 /* How many there are at these sizes. */
 size_t fth_launch_expectation_count(const struct fth_launch *launch);
+/* Compares one of them with its buffer after a run. FTH_OK also where it does not match. */
 FTH_MUST_USE enum fth_status fth_launch_verify(const struct fth_launch *launch, size_t index,
                                                struct fth_verdict *verdict,
                                                struct fth_error *error);
@@ -624,6 +636,7 @@ struct fth_trace_launch {
     /* What a block has of shared memory, static and dynamic; UINT64_MAX: not known. */
     uint64_t shared_bytes;
 };
+/* The launches of a trace; what `at` gives lives as long as the trace is open. */
 size_t fth_trace_launch_count(const struct fth_trace *trace);
 const struct fth_trace_launch *fth_trace_launch_at(const struct fth_trace *trace, size_t index);
 
@@ -636,6 +649,7 @@ struct fth_trace_instruction {
     uint32_t bytes;    /* a lane */
     uint32_t cache_op; /* as in the PTX engine: 0 default, 1 .ca, 2 .cg, … */
 };
+/* The instructions of all kernels; fth_trace_access.instruction is an index into them. */
 size_t fth_trace_instruction_count(const struct fth_trace *trace);
 const struct fth_trace_instruction *fth_trace_instruction_at(const struct fth_trace *trace,
                                                              size_t index);
@@ -675,6 +689,7 @@ struct fth_trace_row {
     uint64_t footprint_all_bytes;
 };
 struct fth_trace_stats;
+/* Goes through all accesses once. `log` may be NULL. */
 FTH_MUST_USE enum fth_status fth_trace_stats_create(const struct fth_trace *trace,
                                                     const struct fth_log *log,
                                                     struct fth_trace_stats **stats,
@@ -707,6 +722,7 @@ bool fth_model_parameter(size_t index, struct fth_model_parameter *parameter);
 FTH_MUST_USE enum fth_status fth_model_params_create(const struct fth_gpu *gpu,
                                                      struct fth_model_params **params,
                                                      struct fth_error *error);
+/* The same values with the same sources, to be changed apart. */
 FTH_MUST_USE enum fth_status fth_model_params_copy(const struct fth_model_params *params,
                                                    struct fth_model_params **copy,
                                                    struct fth_error *error);
@@ -796,6 +812,7 @@ enum fth_model_view {
     FTH_MODEL_VIEW_CURVE,
     FTH_MODEL_VIEW_PARAMETERS /* needs no result */
 };
+/* Shows a result in a format of fth_report_format. `result` is NULL for the parameters alone. */
 FTH_MUST_USE enum fth_status fth_report_model(const char *format, enum fth_model_view view,
                                               const struct fth_model_result *result,
                                               const struct fth_model_params *params,

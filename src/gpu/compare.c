@@ -65,8 +65,13 @@ bool fth_is_circumstance(const char *section, const char *name)
                                          "temperature_c",
                                          "mps",
                                          "kernel_timeout"};
-    /* What figures were read off: it is never twice the same. */
-    static const char *const plots[] = {"latency_by_sm_cycles", "disturbed_by_warp"};
+    /* What figures were read off: it is never twice the same. Over 20 runs of one H200, what is
+     * resident in L1 was 14 different figures, and the L2's onset 18 MiB or, twice, 27; the sizes,
+     * and all other ends of ramps, were the same each time, so that these are compared. */
+    static const char *const plots[] = {"latency_by_sm_cycles", "disturbed_by_warp",
+                                        "resident_bytes"};
+    if (strcmp(section, "l2") == 0 && strcmp(name, "onset_bytes") == 0)
+        return true;
     if (strcmp(section, "noise") == 0)
         return true;
     for (size_t i = 0; strcmp(section, "device") == 0 && i < FTH_COUNT(device); i++)

@@ -171,20 +171,21 @@ static enum fth_status add_point(json_t *curves, const struct walk *walk,
     return FTH_OK;
 }
 
-/* How many footprints a curve has: a few repeats of one are no curve. */
-static size_t distinct(const json_t *points)
+/* Whether there are so many footprints: a few repeats of one are no curve. */
+static bool is_curve(const json_t *points)
 {
+    json_int_t seen[FEWEST_POINTS];
     size_t count = 0;
-    for (size_t i = 0; i < json_array_size(points); i++) {
+    for (size_t i = 0; i < json_array_size(points) && count < FEWEST_POINTS; i++) {
         json_int_t mine =
             json_integer_value(json_object_get(json_array_get(points, i), "footprint"));
-        bool seen = false;
-        for (size_t j = 0; j < i && !seen; j++)
-            seen =
-                json_integer_value(json_object_get(json_array_get(points, j), "footprint")) == mine;
-        count += !seen;
+        bool known = false;
+        for (size_t j = 0; j < count; j++)
+            known = known || seen[j] == mine;
+        if (!known)
+            seen[count++] = mine;
     }
-    return count;
+    return count == FEWEST_POINTS;
 }
 
 static enum fth_status gather(const struct fth_recording *recording, json_t *curves,
@@ -211,23 +212,40 @@ static enum fth_status gather(const struct fth_recording *recording, json_t *cur
     return status;
 }
 
+/* Which GPU it was, under the keys that benches have; by these a report finds what belongs
+ * together. NULL where there is no memory. */
+static json_t *identify(const struct fth_recording *recording)
+{
+    static const char *const names[] = {"name", "backend", "driver", "uuid"};
+    json_t *device = json_pack("{s:s}", "id", fth_recording_device(recording));
+    struct fth_gpu *gpu = NULL;
+    if (fth_recording_description_count(recording) > 0 && fth_gpu_create(&gpu, NULL) == FTH_OK &&
+        fth_recording_description(recording, 0, gpu, NULL) == FTH_OK)
+        for (size_t i = 0; i < FTH_COUNT(names); i++) {
+            const char *text = fth_gpu_text(gpu, "device", names[i]);
+            if (text)
+                json_object_set_new(device, names[i], json_string(text));
+        }
+    fth_gpu_destroy(gpu);
+    return device;
+}
+
 enum fth_status fth_evidence_read(const char *path, struct fth_buffer *content, json_t **root,
                                   struct fth_error *error)
 {
     struct fth_recording *recording = NULL;
     json_t *curves = json_object(), *list = json_array(), *curve;
     const char *name;
-    void *next;
     *root = NULL;
     enum fth_status status = fth_recording_parse(path, content, &recording, error);
     if (status == FTH_OK)
         status = gather(recording, curves, error);
-    json_object_foreach_safe(curves, next, name,
-                             curve) if (distinct(json_object_get(curve, "points")) >= FEWEST_POINTS)
-        json_array_append(list, curve);
+    json_object_foreach (curves, name, curve)
+        if (is_curve(json_object_get(curve, "points")))
+            json_array_append(list, curve);
     if (status == FTH_OK)
-        *root = json_pack("{s:s, s:s, s:O}", "schema", "fathom-evidence/1", "device",
-                          fth_recording_device(recording), "curves", list);
+        *root = json_pack("{s:s, s:o, s:O}", "schema", "fathom-evidence/1", "device",
+                          identify(recording), "curves", list);
     if (status == FTH_OK && !*root)
         status = fth_fail(error, FTH_NO_MEMORY, "read recording", path, "out of memory");
     json_decref(list);

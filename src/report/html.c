@@ -1,6 +1,6 @@
 /* One self-contained page from any mix of documents: descriptions, benches, comparisons, model
- * runs, explorations (points.c), recordings (evidence.c) and the loads of 'fathom dissect
- * --series'. The documents go into the page as they are, as data; charts are made of them by the
+ * runs (condense.c), explorations (points.c), recordings (evidence.c) and the loads of 'fathom
+ * dissect --series' (series.c). They go into the page as data; charts are made of them by the
  * scripts in html/, with D3, when the page is opened. So nothing of a document is ever markup: '<'
  * and '&' are written as \u003c and \u0026, and the scripts put texts into the page as text. */
 #include "report/report.h"
@@ -43,45 +43,6 @@ static enum fth_status put_document(struct fth_buffer *out, const char *path, js
     return FTH_OK;
 }
 
-/* What 'fathom dissect --series' writes, as a document: the loads of each element. */
-static const char series_head[] = "element,load,index,cycles,result\n";
-
-static enum fth_status read_series(const char *path, char *text, json_t **root,
-                                   struct fth_error *error)
-{
-    json_t *elements = json_object();
-    size_t line = 1;
-    *root = json_pack("{s:s, s:o}", "schema", "fathom-series/1", "elements", elements);
-    char *rest = NULL;
-    for (char *row = strtok_r(text, "\n", &rest); row && *root;
-         row = strtok_r(NULL, "\n", &rest), line++) {
-        if (line == 1)
-            continue;
-        char *comma = strchr(row, ','), *end;
-        const char *index = comma ? strchr(comma + 1, ',') : NULL;
-        const char *cycles = index ? strchr(index + 1, ',') : NULL;
-        const char *result = cycles ? strchr(cycles + 1, ',') : NULL;
-        if (!result)
-            return fth_fail(error, FTH_INVALID, "read series", path,
-                            "line %zu is not element,load,index,cycles,result", line);
-        *comma = '\0';
-        json_t *element = json_object_get(elements, row);
-        if (!element) {
-            element = json_pack("{s:[], s:[], s:[]}", "index", "cycles", "miss");
-            if (!element || json_object_set_new(elements, row, element) != 0)
-                return fth_fail(error, FTH_INVALID, "read series", path,
-                                "line %zu names no element", line);
-        }
-        json_array_append_new(json_object_get(element, "index"),
-                              json_integer(strtoll(index + 1, &end, 10)));
-        json_array_append_new(json_object_get(element, "cycles"),
-                              json_integer(strtoll(cycles + 1, &end, 10)));
-        json_array_append_new(json_object_get(element, "miss"),
-                              json_integer(strcmp(result + 1, "miss") == 0));
-    }
-    return *root ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, "read series", path, "out of memory");
-}
-
 /* A list has no schema: the only one that is taken is told by what its rows have. */
 static enum fth_status read_list(const char *path, json_t **root, struct fth_error *error)
 {
@@ -106,7 +67,9 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
         return fth_fail(error, FTH_INVALID, "read document", path,
                         "this is no document of fathom: it has no \"schema\" that begins with "
                         "fathom-");
-    if (strcmp(schema, "fathom-gpu/1") != 0)
+    if (strcmp(schema, "fathom-model/1") == 0)
+        fth_model_condense(*root);
+    if (strncmp(schema, "fathom-gpu/", 11) != 0)
         return FTH_OK;
     struct fth_gpu *gpu = NULL;
     status = fth_gpu_read_text(path, content->data, content->size, log, &gpu, error);
@@ -125,8 +88,8 @@ static enum fth_status add_file(struct fth_buffer *out, const char *path, const 
         status = fth_fail(error, FTH_INVALID, "read document", path, "the file is empty");
     if (status == FTH_OK && strncmp(content.data, recording, strlen(recording)) == 0)
         status = fth_evidence_read(path, &content, &root, error);
-    else if (status == FTH_OK && strncmp(content.data, series_head, strlen(series_head)) == 0)
-        status = read_series(path, content.data, &root, error);
+    else if (status == FTH_OK && fth_series_begins(&content))
+        status = fth_series_read(path, &content, &root, error);
     else if (status == FTH_OK && fth_exploration_begins(&content))
         status = fth_exploration_read(path, &content, log, &root, error);
     else if (status == FTH_OK)

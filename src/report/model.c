@@ -186,7 +186,9 @@ static void put_curve(struct fth_cells *cells, const struct fth_model_result *re
     const struct fth_model_curve *l1 = fth_model_curve(result, 1), *l2 = fth_model_curve(result, 2);
     const size_t l1_count = l1 ? l1->count : 0, l2_count = l2 ? l2->count : 0;
     const size_t most = l1_count > l2_count ? l1_count : l2_count;
-    const double sector = params->values[fth_model_key(FTH_MODEL_L1, FTH_KEY_SECTOR)].number;
+    const double part = params->values[fth_model_key(FTH_MODEL_L1, FTH_KEY_SECTOR)].number;
+    const double whole = params->values[fth_model_key(FTH_MODEL_L1, FTH_KEY_LINE)].number;
+    const double sector = part > 0 ? part : whole; /* 0: lines are not in sectors */
     for (size_t sectors = 32; l1 || l2; sectors *= 2) {
         fth_cells_put(cells, NULL, (double)sectors * sector);
         fth_cells_put(cells, NULL, miss_share(l1, sectors));

@@ -4,7 +4,8 @@
  *
  * What a description does not have is left out. mt4g gives of a latency the mean, median, 95th
  * percentile and deviation of single loads; we time whole passes, so `mean` and `p50` are both the
- * median over passes of the mean of a pass, and the interval is under `low` and `high`. */
+ * median over passes of the mean of a pass, `p95` is where the interval of a measured latency ends,
+ * the 95th percentile of what it is the median of (probe.h), and no deviation is known. */
 #include "report/report.h"
 
 #include <math.h>
@@ -79,6 +80,8 @@ static void put_latency(struct page *page, const char *section)
     put_number(page, "measurements", a->samples);
     put_text(page, "method", a->method);
     put_number(page, "p50", a->number);
+    if (a->source == FTH_SOURCE_MEASURED)
+        put_number(page, "p95", a->high);
     put_text(page, "unit", "cycles");
     fth_json_end(&page->json, '}');
 }

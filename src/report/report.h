@@ -7,6 +7,7 @@
  *   comparison.c  what differs between descriptions
  *   html.c  a page with charts, of html/                evidence.c  curves of a recording
  *   explore.c  points of an exploration as a table      points.c  as a document for the page
+ *   condense.c  what the page needs of a model run      series.c  the loads of a dissection
  *   hwloc.c XML for the tools of hwloc                  mt4g.c  JSON with the keys of mt4g
  */
 #ifndef FTH_REPORT_H
@@ -52,6 +53,20 @@ FTH_MUST_USE enum fth_status fth_exploration_read(const char *path, struct fth_b
 /* The same of what 'fathom explore --json' writes, a list of such rows, which has no header. NULL
  * where `list` is none; takes it over. */
 json_t *fth_exploration_of_list(json_t *list);
+
+/* ---- series.c ---- */
+
+/* Whether a text begins as the loads of 'fathom dissect --series' do. */
+bool fth_series_begins(const struct fth_buffer *content);
+/* Gives a fathom-series/1 document: for each element index, cycles and miss (0, 1) of its loads. Of
+ * a text that begins so; *root may be there on failure, too. */
+FTH_MUST_USE enum fth_status fth_series_read(const char *path, const struct fth_buffer *content,
+                                             json_t **root, struct fth_error *error);
+
+/* ---- condense.c ---- */
+
+/* Makes a fathom-model/1 document as small as the page needs it. */
+void fth_model_condense(json_t *model);
 
 /* ---- html.c ---- */
 

@@ -22,7 +22,7 @@ function report(name, ...files) {
 async function open(browser, file, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", acceptDownloads: true, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(10000);
+  page.setDefaultTimeout(30000);
   page.faults = [];
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) page.faults.push(message.text()); });
   page.on("pageerror", (error) => page.faults.push(error.stack));
@@ -45,7 +45,55 @@ async function present(page, ids) {
   }
 }
 
+/* What cannot be read: texts that reach out of their drawing, ticks of one axis and marks of one chart that meet. */
+const unreadable = (page) => page.evaluate(() => {
+  const found = [], meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  const apart = (nodes, where) => nodes.forEach((node, i) => nodes.slice(i + 1).forEach((other) => {
+    if (meet(node.getBoundingClientRect(), other.getBoundingClientRect())) found.push(`${where}: "${node.textContent}" meets "${other.textContent}"`);
+  }));
+  for (const svg of document.querySelectorAll("main svg")) {
+    const id = svg.closest("figure").id, frame = svg.getBoundingClientRect();
+    for (const text of svg.querySelectorAll("text")) {
+      const box = text.getBoundingClientRect();
+      if (box.width && (box.left < frame.left - 2 || box.right > frame.right + 2 || box.top < frame.top - 4 || box.bottom > frame.bottom + 4)) found.push(`${id}: "${text.textContent}" is cut off`);
+    }
+    for (const axis of svg.querySelectorAll(".axis")) apart([...axis.querySelectorAll("text")], id);
+    apart([...svg.querySelectorAll("text.label")], id);
+  }
+  return found;
+});
+
+/* Charts that say nothing to the arrow keys, or to somebody who does not see them, or do not give their data. */
+const mute = (page) => page.evaluate(() => {
+  const found = [], tip = document.getElementById("tip"), live = document.getElementById("live");
+  for (const svg of document.querySelectorAll("main svg")) {
+    const id = svg.closest("figure").id;
+    tip.hidden = true;
+    live.textContent = "";
+    svg.focus();
+    svg.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    if (tip.hidden || !tip.innerText.trim() || !live.textContent) found.push(`${id} has no tip`);
+    svg.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+    if (!tip.hidden) found.push(`${id} keeps its tip`);
+  }
+  for (const figure of document.querySelectorAll("figure")) if (!figure.querySelector("button.csv")) found.push(`${figure.id} has no CSV`);
+  return found;
+});
+
+/* The documents that a page holds. */
+function documentsIn(file) {
+  return JSON.parse(/id="fathom-data">\s*([^]*?)\s*<\/script>/.exec(fs.readFileSync(file, "utf8"))[1]).documents;
+}
+
 const tipOf = (page) => page.evaluate(() => document.getElementById("tip").hidden ? "" : document.getElementById("tip").innerText);
+
+/* The CSV of a chart, without its head. */
+async function csvOf(page, id) {
+  const waiting = page.waitForEvent("download"), file = path.join(work, `${id}.csv`);
+  await page.locator(`#chart-${id} button.csv`).click();
+  await (await waiting).saveAs(file);
+  return fs.readFileSync(file, "utf8").trim().split("\n").slice(1).map((line) => line.split(","));
+}
 
 async function hover(page, what) {
   await what.scrollIntoViewIfNeeded();
@@ -65,9 +113,17 @@ test("nothing is wider than the window, which may be small", async ({ browser, h
     const page = await open(browser, h200File, { viewport: { width, height: 800 } });
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= width, `${wide} of ${width}`);
+    assert.deepStrictEqual(await unreadable(page), []);
     assert.deepStrictEqual(page.faults, []);
     await page.context().close();
   }
+});
+
+test("plateaus and change points are marked", async ({ h200 }) => {
+  const chart = h200.locator("#chart-footprint-ca");
+  assert.ok(await chart.locator("line.mark").count() >= 4);
+  const texts = await chart.locator("text.label").allTextContents();
+  for (const expected of [/^L1 data 32$/, /^L2 279\.3$/, /^L1 data size 241 KiB$/, /no hit 320 KiB/]) assert.ok(texts.some((text) => expected.test(text)), `${expected} in ${texts.join("; ")}`);
 });
 
 test("hovering tells how a figure was got", async ({ h200 }) => {
@@ -104,6 +160,8 @@ test("zooming goes down to single samples, and back", async ({ h200 }) => {
   for (let i = 0; i < 3; i++) await chart.getByRole("button", { name: "Zoom in" }).click();
   assert.strictEqual(await zoomOf(), 8);
   assert.ok(await chart.locator("circle.sample").count() > 50);
+  await hover(h200, chart.locator("circle.sample").nth(20));
+  assert.match(await tipOf(h200), /stride [^]*footprint [^]*one sample: \d+ cycles/);
   assert.notStrictEqual(await ticks(), before);
   await chart.getByRole("button", { name: "Show all of it" }).click();
   assert.strictEqual(await zoomOf(), 1);
@@ -207,7 +265,12 @@ test("it prints, without its buttons", async ({ browser, h200File }) => {
   assert.ok(!(await page.locator("nav").isVisible()));
   assert.ok(!(await page.locator("button.csv").first().isVisible()));
   assert.strictEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
-  assert.ok((await page.pdf()).length > 50000);
+  const pdf = await page.pdf({ preferCSSPageSize: true }), [, width, height] = /MediaBox \[0 0 ([\d.]+) ([\d.]+)\]/.exec(pdf.toString("latin1"));
+  assert.ok(pdf.length > 50000);
+  assert.ok(Number(width) > Number(height), "it lies across");
+  await page.setViewportSize({ width: 1046, height: 718 });
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 1046, "nothing is wider than A4 across");
+  assert.deepStrictEqual(await unreadable(page), []);
   await page.context().close();
 });
 
@@ -223,33 +286,58 @@ test("benches, dissections, loads and documents of other kinds", async ({ browse
   const lines = await page.locator("#chart-model-lines svg").textContent();
   assert.match(lines, /rows:12 read L1, reads50/, "two instructions of a line are one: 100 of 200 hit");
   assert.match(lines, /rows:12 read L210/, "10 of 100");
+  assert.deepStrictEqual(await unreadable(page), []);
   await page.screenshot({ path: path.join(work, "mixed.png"), fullPage: true });
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
 });
 
-/* All that an H200 was asked, from its recordings, and the eighteen workloads in a model of its caches, at the sizes of the tests. */
+/* All that an H200 was asked, from its recordings, and the eighteen workloads in a model of its caches, at the sizes of the paper (make-models). */
 test("all results of an H200 in one report", async ({ browser }) => {
-  const counters = fs.readFileSync(path.join(root, "tests/workloads/h200-counters.txt"), "utf8");
   const replay = (name, ...benches) => {
     const file = path.join(work, `${name}.json`);
     execFileSync(fathom, ["bench", ...benches, "--device", `replay:${path.join(root, "tests/replay", `${name}.zst`)}`, "--json", "-o", file], { stdio: ["ignore", "inherit", "ignore"] });
     return file;
   };
   const benches = [replay("bench-caches-h200", "banks", "arith", "atomics", "shared", "scaling", "latency"), replay("bench-memory-h200", "global", "link", "stream")];
-  const models = [...new Set(counters.match(/^\w+ \w+=\d+/gm))].map((line) => {
-    const [name, size] = line.split(" "), file = path.join(work, `model-${name}.json`);
-    execFileSync(fathom, ["model", path.join(root, `examples/workloads/${name}.json`), "--set", size, "--gpu", "h200", "--lines", "--json", "-o", file], { stdio: ["ignore", "inherit", "ignore"] });
-    return file;
-  });
+  const models = fs.readdirSync(data("models")).map((name) => data(path.join("models", name)));
   assert.strictEqual(models.length, 18);
-  const file = report("full", path.join(root, "tests/replay/h200.json"), path.join(root, "tests/replay/h200.zst"), data("dissect-h200.json"), ...benches, ...models);
+  const file = report("full", path.join(root, "tests/replay/h200.json"), path.join(root, "tests/replay/h200.zst"), data("dissect-h200.json"), data("series-h200.zst"), ...benches, ...models);
   assert.ok(fs.statSync(file).size < 2e6, `${fs.statSync(file).size} bytes`);
   const page = await open(browser, file);
-  await present(page, { sm: 6, chip: 130, roofline: 6, "spectrum-l1": 3, "spectrum-l2": 5, "overflow-tlb_l2": 10, "bench-banks-4": 40, "bench-shared-peak4": 20, "bench-scaling-l2": 60, "bench-latency": 100, "bench-global-vector": 40, "bench-link-sizes": 5, "bench-stream-sizes": 40, "model-all": 36, "model-kernels-18": 2, "model-lines-18": 2 });
-  await page.screenshot({ path: path.join(work, "full.png"), fullPage: true });
+  await present(page, { sm: 6, chip: 130, roofline: 6, "spectrum-l1": 3, "spectrum-l2": 5, "overflow-tlb_l2": 10, "bench-banks-4": 40, "bench-shared-peak4": 20, "bench-scaling-l2": 60, "bench-latency": 100, "bench-global-vector": 40, "bench-link-sizes": 5, "bench-stream-sizes": 40, "strip-l1": 60, "strip-constant_l1": 20, "model-all": 70, "model-kernels-18": 2, "model-lines-18": 2, "model-profile-35": 5, "model-curve-l1-18": 3, "model-curve-l2-18": 3 });
+  assert.deepStrictEqual(await page.locator(".run > h3").allTextContents(), models.map((model) => path.basename(model, ".zst")));
+  for (const id of ["bench-stream-sizes", "bench-stream-threads", "bench-global-vector", "bench-scaling-memory", "bench-scaling-l1", "bench-shared-peak4", "bench-link-sizes"]) assert.strictEqual(await page.locator(`#chart-${id} line.theory`).count(), 1, `${id} has its theory`);
+  assert.match(await page.locator("#chart-bench-stream-sizes svg").textContent(), /the memory's peak: 4814 GB\/s/);
+  assert.match(await page.locator("#chart-bench-latency svg").textContent(), /L1 data size 241 KiB/);
+  assert.match(await page.locator("#chart-bench-atomics .legend").innerText(), /contended, SMs 132/, "one SM and all SMs are not one curve");
+  /* Two cards of one name are told apart, and the samples belong to the first. */
+  assert.match(await page.textContent("#title"), /^NVIDIA H200 \(GPU-[0-9a-f]+…\), NVIDIA H200 \(GPU-[0-9a-f]+…\)$/);
+  assert.ok(await page.locator("#chart-footprint-ca line.mark").count() >= 4);
+  /* Distances count sectors of 32 bytes. A fully associative L1 of today's size misses about what that of the GPU does. */
+  const conv = documentsIn(file).find((d) => d.file === "2dconv-N4096.zst").document, rows = await csvOf(page, "model-curve-l1");
+  assert.strictEqual(Number(rows[0][0]), 32 * (conv.l1_curve.distances[0][0] + 1));
+  const today = rows.filter((row) => Number(row[0]) <= Number(conv.parameters["l1.size_bytes"].value)).pop();
+  assert.ok(Math.abs(Number(today[1]) - 100 * (1 - conv.kernels[0].metrics.L1_R_Hit)) < 1, `${today}`);
+  assert.deepStrictEqual(await unreadable(page), []);
+  assert.deepStrictEqual(await mute(page), []);
+  const narrow = await open(browser, file, { viewport: { width: 390, height: 800 } });
+  assert.deepStrictEqual(await unreadable(narrow), []);
+  assert.strictEqual(await narrow.evaluate(() => document.documentElement.scrollWidth), 390);
+  await narrow.context().close();
+  /* A tall page: only for somebody who wants to look at it. */
+  if (process.env.KEEP) await page.screenshot({ path: path.join(work, "full.png"), fullPage: true, timeout: 60000 });
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
+});
+
+test("the models that are kept are what fathom says today", async () => {
+  for (const name of ["cfd-N193536", "hspot-N1024"]) {
+    const model = path.join(work, "model.json");
+    execFileSync(fathom, ["model", path.join(root, `examples/workloads/${name.replace(/-.*/, "")}.json`), "--gpu", "h200", "--curve", "--json", "-o", model], { stdio: ["ignore", "inherit", "ignore"] });
+    const [now, kept] = [model, data(`models/${name}.zst`)].map((file) => documentsIn(report("model", file))[0].document);
+    assert.deepStrictEqual(now, kept, `${name}: 'tests/browser/make-models build/fathom' makes them anew`);
+  }
 });
 
 /* Four studies of two small kernels: points that were kept, with what they began with, and the list of --json, which has no header. */
@@ -299,6 +387,7 @@ test("explorations as small multiples", async ({ browser }) => {
   assert.strictEqual(lines[0], "trace,kernel,l1.policy,l1.size_bytes,l1_read_sectors,l1_read_hit_percent,l2_hit_percent,l2_sectors");
   assert.strictEqual(lines.length, 13);
   assert.match(await page.locator("#chart-explore svg").getAttribute("aria-label"), /2 small charts, 18 points from [\d.]+ to [\d.]+ %/);
+  assert.deepStrictEqual(await unreadable(page), []);
   await page.screenshot({ path: path.join(work, "explore.png"), fullPage: true });
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
@@ -359,7 +448,12 @@ test("every description that comes with fathom can be shown", async ({ browser }
 test("hostile texts stay texts", async ({ browser }) => {
   const file = path.join(work, "</h1><img src=x>.json".replace(/\//g, "_")), long = "A<b>\\\"".repeat(1700);
   fs.writeFileSync(file, fs.readFileSync(data("hostile.json"), "utf8").replace(/@LONG@/g, JSON.stringify(long).slice(1, -1)));
-  const page = await open(browser, report("hostile", file, data("hostile-bench.json")));
+  const broken = [["series", { elements: { l1: {} } }], ["evidence", { curves: [{ path: "ca", points: 5 }] }], ["bench", { series: { a: null, b: { points: 7 } } }], ["model", { kernels: 5, instructions: [null, { kernel: {} }] }], ["comparison", { differences: 5 }], ["explore", { rows: 7, studies: [5] }]].map(([kind, document_]) => {
+    const where = path.join(work, `broken-${kind}.json`);
+    fs.writeFileSync(where, JSON.stringify({ schema: `fathom-${kind}/1`, ...document_ }));
+    return where;
+  });
+  const page = await open(browser, report("hostile", file, data("hostile-bench.json"), ...broken));
   await page.waitForTimeout(200);
   const seen = await page.evaluate(() => ({ hacked: window.hacked, images: document.querySelectorAll("img, iframe, b, object, embed").length, scripts: document.querySelectorAll("script").length, title: document.getElementById("title").textContent, wide: document.documentElement.scrollWidth, polluted: {}.title }));
   assert.strictEqual(seen.hacked, undefined);

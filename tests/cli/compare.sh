@@ -20,6 +20,16 @@ echo "code $?"
 cat differences.csv
 fathom compare odd.json measured.json --all --within 40 | head -n 3
 
+# Where misses of the L2 begin is not the same from run to run: its size is what counts. Where hits of L1 end is.
+sed 's/"onset_bytes": {"value": 28311552/"onset_bytes": {"value": 18874368/' measured.json >again.json
+cmp -s measured.json again.json || fathom compare measured.json again.json
+echo "code $?"
+fathom compare measured.json again.json --all
+echo "code $?"
+sed 's/"full_miss_bytes": {"value": 327680/"full_miss_bytes": {"value": 299008/' measured.json >again.json
+fathom compare measured.json again.json
+echo "code $?"
+
 # A device is measured.
 cat >small.json <<'END'
 {"schema": "fathom-gpu/1", "device": {"name": "small", "sms": 2, "warp_size": 32, "clock_mhz": 1000},

@@ -6,6 +6,7 @@ fathom model a.trace --gpu h200 --lines
 fathom model a.trace --gpu gtx970 --l1-off --format csv
 fathom model a.trace --profile --set gpu.sms=2 --set l1.size_bytes=16K --set l1.ways=4 --set l2.size_bytes=256K
 fathom model a.trace --curve
+fathom model a.trace --curve --set l1.sector_bytes=0 2>/dev/null | head -n 2
 fathom model "$w/gramschm.json" --set N=3 --launches --gpu v100
 fathom model --parameters --gpu h200 --set l1.ways=8 | grep -v default
 # The launch file and its trace say the same, and JSON has all of it.

@@ -80,6 +80,7 @@ static void mt4g_has_its_keys(void **state)
         {"memory/texture/latency/p50", 88},
         {"memory/shared/sharedMemPerMultiProcessor/value", 233472},
         {"memory/shared/latency/low", 23},
+        {"memory/l2/latency/p95", 292.1},
         {"meta/driver", 13000},
     };
     json_t *root = export(gpu);
@@ -318,9 +319,14 @@ static void what_is_no_document_is_told(void **state)
         {"{\"schema\": 5}", "no document of fathom"},
         {"{\"schema\": \"other/1\"}", "no document of fathom"},
         {"{\"schema\": \"fathom-gpu/1\"}", "device"},
+        {"{\"schema\": \"fathom-gpu/2\"}", "schema"},
         {"fathom-recording/1\n", "header"},
         {"element,load,index,cycles,result\nl1,1,2\n", "line 2"},
-        {"element,load,index,cycles,result\nl1,0,0,30,hit\n,,,,\nl1\n", "line 4"},
+        {"element,load,index,cycles,result\nl1,0,0,30,hit\n,,,,\nl1\n", "line 3 names no element"},
+        {"element,load,index,cycles,result\nl1,0,-1,30,hit\n", "line 2 has no number"},
+        {"element,load,index,cycles,result\nl1,0,99999999999,30,hit\n", "too large"},
+        {"element,load,index,cycles,result\nl1,0,0,30,maybe\n", "neither hit nor miss"},
+        {"element,load,index,cycles,result\nl1,0,0,30,hit\n\n", "line 3 is not"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char *page = NULL;
@@ -329,6 +335,40 @@ static void what_is_no_document_is_told(void **state)
         assert_null(page);
         assert_contains(error.cause, rows[i].cause);
     }
+}
+
+/* Counts of 1 to 7 at each distance: what a cache of a size that is kept hits is what it was. */
+static void a_model_is_condensed(void **state)
+{
+    (void)state;
+    enum { DISTANCES = 100000 };
+    json_t *pairs = json_array(), *few = json_pack("[[i, i], [i, i]]", 0, 5, 9, 1);
+    for (int i = 0; i < DISTANCES; i++)
+        json_array_append_new(pairs, json_pack("[i, i]", i, i % 7 + 1));
+    json_t *model =
+        json_pack("{s:{s:i, s:o}, s:{s:O}, s:[], s:[]}", "l1_curve", "new", 3, "distances", pairs,
+                  "l2_curve", "distances", few, "launches", "kernels");
+    fth_model_condense(model);
+    json_t *kept = json_object_get(json_object_get(model, "l1_curve"), "distances"), *pair;
+    size_t i;
+    json_int_t hits = 0, expected = 0, next = 0;
+    assert_in_range(json_array_size(kept), 100, 600);
+    json_array_foreach (kept, i, pair) {
+        hits += json_integer_value(json_array_get(pair, 1));
+        for (; next <= json_integer_value(json_array_get(pair, 0)); next++)
+            expected += next % 7 + 1;
+        assert_int_equal(hits, expected);
+    }
+    assert_int_equal(next, DISTANCES);
+    json_t *again = json_deep_copy(model);
+    fth_model_condense(again);
+    assert_true(json_equal(again, model));
+    assert_true(json_equal(json_object_get(json_object_get(model, "l2_curve"), "distances"), few));
+    assert_null(json_object_get(model, "launches"));
+    assert_non_null(json_object_get(model, "kernels"));
+    json_decref(few);
+    json_decref(again);
+    json_decref(model);
 }
 
 int main(void)
@@ -343,6 +383,7 @@ int main(void)
         cmocka_unit_test(a_recording_gives_curves),
         cmocka_unit_test(nothing_of_a_document_is_markup),
         cmocka_unit_test(what_is_no_document_is_told),
+        cmocka_unit_test(a_model_is_condensed),
     };
     return cmocka_run_group_tests_name("exports", tests, enter_folder, leave_folder);
 }

@@ -24,100 +24,127 @@ function independent(points, labels, varying) {
   return kept;
 }
 
-/* What theory says, where a figure of the series is in the unit of the axis. */
-function theoryOf(figures, unit) {
-  return Object.entries(figures || {}).filter(([key, f]) => /theor|peak/.test(key) && unit && f && typeof f.value === "number" && f.unit === unit)
-    .map(([key, f]) => ({ y: f.value, label: `${columnTitle(key).replace(/, .*/, "")} ${number(f.value)} ${unit}` }));
+function figureIn(figures, key) {
+  const figure = field(figures, key);
+  return figure && typeof figure.value === "number" && figure.value > 0 ? figure.value : null;
+}
+
+/* What theory says of a series in GB/s, as [value, words]: a figure of its own, or the figure that is known to be so much of theory; else
+   what the bench says elsewhere, or the description, of the same thing. */
+function theoryOf(name, series, bench, gpu) {
+  const all = bench.series || {}, own = series.figures || {}, found = [];
+  for (const key of Object.keys(own)) {
+    const share = figureIn(own, key.replace(/_tb_per_s$/, "_of_theory"));
+    if (/_tb_per_s$/.test(key) && share) found.push([1000 * figureIn(own, key) / share, "theory"]);
+  }
+  const add = (value, words) => { if (value) found.push([value, words]); };
+  if (/^(stream|global|scaling\.memory)/.test(name)) add(figureIn(all.stream && all.stream.figures, "theoretical_gb_per_s") || (gpu && memoryPeak(gpu).peak / 1e9), "the memory's peak");
+  if (/^link/.test(name)) add(figureIn(all.link && all.link.figures, "pcie_gb_per_s"), "PCI Express, one way");
+  if (/^shared\.peak/.test(name)) add(((all["shared.theory"] && all["shared.theory"].points || []).find((p) => p && /^W_SM/.test(p.quantity)) || {}).value, "theory");
+  for (const [key, figure] of Object.entries(own)) if (/theor|peak/.test(key) && figure && figure.unit === "GB/s") add(figureIn(own, key), "theory");
+  return found.filter(([value], i) => found.findIndex(([other]) => Math.abs(other / value - 1) < 0.01) === i).map(([value, words]) => ({ y: value, label: `${words}: ${number(value)} GB/s` }));
 }
 
 function seriesNote(series) {
-  const figures = Object.entries(series.figures || {}).map(([key, f]) => `${key.replace(/_/g, " ")}: ${number(f.value)}${f.unit ? ` ${f.unit}` : ""}`);
+  const figures = Object.entries(series.figures || {}).filter(([, f]) => f && typeof f === "object").map(([key, f]) => `${wordsOf(key).replace(/ (gb|tb) per s$/, "")}: ${number(f.value)}${f.unit ? ` ${f.unit}` : ""}`);
   return cut([...figures, ...(series.missing || [])].join("; "), 1200);
 }
 
 /* Chooses and draws a chart for a list of points; a plain table where none fits. */
-function chartPoints(grid, { title, name, points, figures, note }) {
+function chartPoints(grid, { title, name, points, theory = [], note, marks }) {
   const { names, texts, values, dims, distinct } = columnsOf(points);
   const rows = points.map((p) => names.map((n) => p[n] === undefined ? null : p[n]));
   const frame = (more) => addFigure(grid, { title, name, note, columns: names, rows, ...more });
   const labels = texts.filter((n) => distinct(n) > 1), varying = independent(points, labels, dims.filter((n) => distinct(n) > 1));
   const value = values[0];
   if (!value || value === "value") return void frame({ wide: true }).body.append(tableOf(names, rows));
-  if (values.includes("latency_cycles") && dims.includes("footprint_bytes")) return footprintPoints(frame({ wide: true }), points, labels, varying);
-  if (labels.length && distinct(labels[0]) === points.length) return void labelledBars(grid, { title, name, note, names, rows, points, label: labels[0], values, figures, frame });
+  if (values.includes("latency_cycles") && dims.includes("footprint_bytes")) return footprintPoints(frame({ wide: true }), points, labels, varying, marks);
+  if (labels.length && distinct(labels[0]) === points.length) return void labelledBars(grid, { title, name, note, names, rows, points, label: labels[0], values, theory, frame });
   const grids = varying.filter((n) => distinct(n) <= 40);
   if (!labels.length && grids.length === 2 && (/^banks/.test(name) || /cycles$/.test(value)) && points.length >= 0.5 * distinct(grids[0]) * distinct(grids[1])) {
     const [down, across] = grids, sorted = (n) => [...new Set(points.map((p) => p[n]))].sort((a, b) => a - b);
     return heatMap(frame({}), { xs: sorted(across), ys: sorted(down), xLabel: columnTitle(across), yLabel: columnTitle(down), unit: unitOf(value), cells: points.map((p) => ({ x: p[across], y: p[down], value: p[value] })) });
   }
   if (!varying.length) return void frame({ wide: true }).body.append(tableOf(names, rows));
-  curves(frame({}), { points, values, varying, labels, distinct, figures });
+  curves(frame({}), { points, values, varying, labels, distinct, theory, others: dims.filter((n) => distinct(n) > 1 && !varying.includes(n)) });
 }
 
-function labelledBars(grid, { title, name, note, names, rows, points, label, values, figures, frame }) {
+function labelledBars(grid, { title, name, note, names, rows, points, label, values, theory, frame }) {
   const shown = values.filter((v) => !/median|spread|percent$|_ns$/.test(v)).slice(0, 3);
   (shown.length ? shown : values.slice(0, 1)).forEach((value, i) => {
     const usable = points.filter((p) => typeof p[value] === "number" && p[value] > 0);
     if (!usable.length) return;
     const extent = d3.extent(usable, (p) => p[value]);
     const where = i === 0 ? frame({ title: shown.length > 1 ? `${title}: ${columnTitle(value)}` : title }) : addFigure(grid, { title: `${title}: ${columnTitle(value)}`, name, note, columns: names, rows });
-    barChart(where, { unit: unitOf(value), log: extent[1] / extent[0] > 100, theory: theoryOf(figures, unitOf(value)),
+    barChart(where, { unit: unitOf(value), log: extent[1] / extent[0] > 100, theory: unitOf(value) === "GB/s" ? theory : [],
       rows: usable.map((p) => ({ label: p[label], value: p[value], lines: [String(p[label]), ...names.filter((n) => n !== label && p[n] !== undefined).map((n) => `${columnTitle(n)}: ${typeof p[n] === "number" ? formatOf(n)(p[n]) : cut(p[n], 80)}`)] })) });
   });
 }
 
+/* Points with the name of their curve as curves; the first eight are shown. */
+function seriesOf(points) {
+  return groupsOf(points, (p) => p.name).map(([name, list], i) => ({ name, points: list.sort((a, b) => a.x - b.x), off: i >= 8 }));
+}
+
+/* Whether a column goes up and down along a curve: then it is not one that follows from x (one SM, all SMs, one SM), and these are several. */
+function wavers(points, by, x, name) {
+  return groupsOf(points, (p) => JSON.stringify(by.map((n) => p[n]))).some(([, some]) => {
+    const steps = d3.pairs(some.slice().sort((a, b) => a[x] - b[x]).map((p) => p[name])).map(([a, b]) => Math.sign(b - a));
+    return steps.includes(1) && steps.includes(-1);
+  });
+}
+
 /* One value over the column with the most steps; a curve for each combination of the others. */
-function curves(frame, { points, values, varying, labels, distinct, figures }) {
+function curves(frame, { points, values, varying, labels, distinct, theory, others }) {
   const x = varying.slice().sort((a, b) => distinct(b) - distinct(a) || varying.indexOf(a) - varying.indexOf(b))[0];
   const unit = unitOf(values[0]);
   const ys = values.filter((v) => unitOf(v) === unit && !/median|spread|small/.test(v)).slice(0, /best/.test(values[0]) ? 1 : 4);
-  const by = [...labels, ...varying.filter((n) => n !== x)].filter((n) => distinct(n) <= 60);
-  const groups = new Map();
-  for (const p of points) for (const y of ys) {
-    if (typeof p[y] !== "number" || typeof p[x] !== "number") continue;
-    const name = [...by.map((n) => typeof p[n] === "number" ? `${n.replace(/_/g, " ")} ${formatOf(n)(p[n])}` : /^(yes|no)$/.test(p[n]) ? `${p[n] === "no" ? "not " : ""}${n.replace(/_/g, " ")}` : p[n]), ys.length > 1 ? columnTitle(y) : ""].filter(Boolean).join(", ") || columnTitle(y);
-    if (!groups.has(name)) groups.set(name, []);
-    groups.get(name).push({ x: p[x], y: p[y], lines: [cut(name, 80), `${columnTitle(x)}: ${formatOf(x)(p[x])}`, `${columnTitle(y)}: ${number(p[y])}`] });
-  }
-  const series = [...groups].map(([name, list], i) => ({ name, points: list.sort((a, b) => a.x - b.x), off: i >= 8 }));
+  const main = [...labels, ...varying.filter((n) => n !== x)], by = [...main, ...others.filter((n) => wavers(points, main, x, n))].filter((n) => distinct(n) <= 60);
+  const drawn = points.flatMap((p) => ys.filter((y) => typeof p[y] === "number" && typeof p[x] === "number").map((y) => {
+    const name = [...by.map((n) => typeof p[n] === "number" ? `${wordsOf(n)} ${formatOf(n)(p[n])}` : /^(yes|no)$/.test(p[n]) ? `${p[n] === "no" ? "not " : ""}${n.replace(/_/g, " ")}` : p[n]), ys.length > 1 ? columnTitle(y) : ""].filter(Boolean).join(", ") || columnTitle(y);
+    return { name, x: p[x], y: p[y], lines: [cut(name, 80), `${columnTitle(x)}: ${formatOf(x)(p[x])}`, `${columnTitle(y)}: ${number(p[y])}`] };
+  }));
+  const series = seriesOf(drawn);
   const xs = points.map((p) => p[x]).filter((v) => v > 0), all = series.flatMap((s) => s.points.map((p) => p.y)).filter((v) => v > 0);
-  xyChart(frame, { series, xLog: d3.max(xs) / d3.min(xs) >= 16, yLog: d3.max(all) / d3.min(all) > 100, xLabel: columnTitle(x), yLabel: ys.length > 1 ? unit || "value" : columnTitle(ys[0]), xFormat: formatOf(x), theory: theoryOf(figures, unit) });
+  xyChart(frame, { series, xLog: d3.max(xs) / d3.min(xs) >= 16, yLog: d3.max(all) / d3.min(all) > 100, xLabel: columnTitle(x), yLabel: ys.length > 1 ? unit || "value" : columnTitle(ys[0]), xFormat: formatOf(x), theory: unit === "GB/s" ? theory : [] });
 }
 
-function footprintPoints(frame, points, labels, varying) {
+function footprintPoints(frame, points, labels, varying, marks = {}) {
   const by = [...labels, ...varying.filter((n) => n === "stride_bytes" && !labels.includes("curve"))];
-  const groups = new Map();
-  for (const p of points) {
+  const drawn = points.map((p) => {
     const name = by.map((n) => n === "stride_bytes" ? `stride ${p[n] ? bytes(p[n]) : "random"}` : p[n]).filter(Boolean).join(", ") || "latency";
-    if (!groups.has(name)) groups.set(name, []);
-    groups.get(name).push({ x: p.footprint_bytes, y: p.latency_cycles, lines: [cut(name, 80), bytes(p.footprint_bytes), `${number(p.latency_cycles)} cycles`] });
-  }
-  xyChart(frame, { series: [...groups].map(([name, list], i) => ({ name, points: list.sort((a, b) => a.x - b.x), off: i >= 8 })), xLog: true, yLog: true, xLabel: "footprint", yLabel: "cycles", xFormat: bytes, height: 430 });
+    return { name, x: p.footprint_bytes, y: p.latency_cycles, lines: [cut(name, 80), bytes(p.footprint_bytes), `${number(p.latency_cycles)} cycles`] };
+  });
+  xyChart(frame, { series: seriesOf(drawn), xLog: true, yLog: true, xLabel: "footprint", yLabel: "cycles", xFormat: bytes, height: 430, ...marks });
 }
 
-function showBench(grid, bench) {
+function showBench(grid, bench, gpu) {
   for (const [name, series] of Object.entries(bench.series || {})) {
-    const points = (series.points || []).filter((p) => p && typeof p === "object");
-    if (points.length) chartPoints(grid, { title: series.title || name, name: `bench-${name.replace(/[^a-z0-9]+/gi, "-")}`, points, figures: series.figures, note: seriesNote(series) });
-    else addFigure(grid, { title: series.title || name, name: `bench-${name.replace(/[^a-z0-9]+/gi, "-")}`, note: seriesNote(series) || "no points" });
+    const points = listOf(series && series.points), title = cut(series.title || name, 200), id = `bench-${name.replace(/[^a-z0-9]+/gi, "-")}`, note = seriesNote(series);
+    const marked = name === "latency" && gpu;
+    if (points.length) chartPoints(grid, { title, name: id, points, theory: theoryOf(name, series, bench, gpu), marks: marked ? marksOf(gpu, "ca", true) : {}, note: [note, marked ? "Dashed: latencies and change points of the description." : ""].filter(Boolean).join("; ") });
+    else addFigure(grid, { title, name: id, note: note || "no points" });
   }
 }
 
 /* Bandwidths as slopes, arithmetic as ceilings. fma counts two operations, as usual. */
-function roofline(grid, gpu, bench) {
-  const arithmetic = bench.series && bench.series.arith && bench.series.arith.points;
-  if (!gpu || !Array.isArray(arithmetic)) return;
+function roofline(grid, gpus, bench) {
+  const arithmetic = listOf(bench.series && bench.series.arith && bench.series.arith.points);
   const ceilings = arithmetic.filter((p) => /^(fma|mma)/.test(p.operation || "") && p.per_s > 0).map((p) => ({ label: p.operation, flops: p.per_s * (/^fma/.test(p.operation) ? 2 : 1) * 1e9 }))
     .sort((a, b) => b.flops - a.flops);
-  const slopes = ["shared", "l1", "l2", "memory"].map((name) => ({ name, rate: valueOf(gpu, name, "read_bytes_per_s") })).filter((s) => typeof s.rate === "number" && s.rate > 0);
+  const slopesOf = (gpu) => ["shared", "l1", "l2", "memory"].map((name) => ({ name, rate: valueOf(gpu, name, "read_bytes_per_s") })).filter((s) => typeof s.rate === "number" && s.rate > 0);
+  const gpu = gpus.find((g) => slopesOf(g).length), slopes = gpu ? slopesOf(gpu) : [];
   if (!ceilings.length || !slopes.length) return;
+  const other = deviceOf(gpu).uuid === deviceOf(bench).uuid ? "" : " Bandwidths are of another card of that name.";
   const roofs = [];
   for (const c of ceilings) {
     const same = roofs.find((r) => Math.abs(r.flops / c.flops - 1) < 0.02);
     if (same) same.label += `, ${c.label}`; else roofs.push({ ...c });
   }
+  /* More than the cores could do is shown as it was measured, and said. */
+  const beyond = figureIn(bench.series.arith.figures, "fma_f32_of_theory"), doubt = beyond > 1.05 ? ` Of fma fp32 ${number(beyond, 3)} times as many were counted as the SM's cores can do by theory: that ceiling is not to be relied on.` : "";
   const top = ceilings[0].flops, intensities = d3.range(-2, 3.01, 0.1).map((e) => 10 ** e);
   const series = slopes.map((s) => ({ name: `${titleOf(s.name)} ${rate(s.rate)}`, points: intensities.concat([top / s.rate]).sort((a, b) => a - b).map((x) => ({ x, y: Math.min(top, x * s.rate) / 1e9, lines: [titleOf(s.name), `${number(x, 3)} operations a byte`, `at most ${number(Math.min(top, x * s.rate) / 1e9)} × 10⁹ a second`] })) }));
-  const frame = addFigure(grid, { title: "Roofline", wide: true, note: "What can be reached at most: the slope of each memory's measured bandwidth up to the ceiling of measured arithmetic.", columns: ["roof", "operations_per_byte", "gigaoperations_per_s"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
+  const frame = addFigure(grid, { title: "Roofline", wide: true, note: `What can be reached at most: the slope of each memory's measured bandwidth up to the ceiling of measured arithmetic.${other}${doubt}`, columns: ["roof", "operations_per_byte", "gigaoperations_per_s"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
   xyChart(frame, { series, xLog: true, yLog: true, xLabel: "operations a byte", yLabel: "10⁹ operations a second", height: 420, dots: 0, hlines: roofs.slice(0, 6).map((c) => ({ y: c.flops / 1e9, label: `${c.label} ${number(c.flops / 1e9)}` })) });
 }

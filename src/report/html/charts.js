@@ -1,154 +1,216 @@
 /* Lines and points over two axes, which can be zoomed into down to single samples. */
 
-/* Not more than fit. Ticks of bytes are powers of two or multiples of one; of a logarithmic axis 1, 2 and 5 of each decade, or fewer. */
-function ticksOf(scale, isBytes, count) {
-  const [low, high] = d3.extent(scale.domain());
-  if (isBytes && scale.base && high / low >= 8) {
+/* Of each decade of a logarithmic axis as many as stand `room` pixels apart. */
+function decadeTicks(scale, room) {
+  const [low, high] = d3.extent(scale.domain()), decades = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
+  for (const kept of [[1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9], [1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]]) {
+    const ticks = decades.flatMap((power) => kept.map((m) => m * 10 ** power)).filter((t) => t >= low && t <= high);
+    if (ticks.length > 1 && d3.min(d3.pairs(ticks), ([a, b]) => Math.abs(scale(b) - scale(a))) >= room) return ticks;
+  }
+  /* Many decades, or less than one: those of an even scale that fit, the largest first. */
+  return d3.ticks(...(high / low < 10 ? [low, high, 4] : [Math.log10(low), Math.log10(high), 4])).map((t) => high / low < 10 ? t : 10 ** t).reverse()
+    .reduce((kept, t) => kept.length && Math.abs(scale(kept[kept.length - 1]) - scale(t)) < room ? kept : [...kept, t], []);
+}
+
+/* Not more than stand `room` pixels apart. Of bytes, and of counts that double, powers of two or multiples of one. */
+function ticksOf(scale, binary, room, whole = false) {
+  const [low, high] = d3.extent(scale.domain()), [from, to] = d3.extent(scale.range()), count = Math.max(2, Math.floor((to - from) / room));
+  if (binary && scale.base && high / low >= 8) {
     const first = Math.ceil(Math.log2(low)), last = Math.floor(Math.log2(high));
     return d3.range(first, last + 1, Math.max(1, Math.ceil((last - first) / count))).map((power) => 2 ** power);
   }
-  if (isBytes) {
+  if (binary) {
     const step = 2 ** Math.max(0, Math.ceil(Math.log2((high - low) / Math.min(count, 6))));
     return d3.range(Math.ceil(low / step) * step, high + step / 1e6, step);
   }
-  if (!scale.base || high / low < 10) return d3.ticks(low, high, Math.min(count, 8));
-  for (const kept of [[1, 2, 5], [1, 3], [1]]) {
-    const ticks = scale.ticks(99).filter((t) => kept.includes(Math.round(t / 10 ** Math.floor(Math.log10(t) + 1e-9))));
-    if (ticks.length <= count || kept.length === 1) return ticks;
-  }
-  return [];
+  const ticks = scale.base && high / low >= 2 ? decadeTicks(scale, room) : d3.ticks(low, high, Math.min(count, 8));
+  return whole && ticks.some(Number.isInteger) ? ticks.filter(Number.isInteger) : ticks;
 }
 
-function extentOf(values, log) {
+/* Large counts are shortened at an axis; the tip has them whole. */
+function tickText(value, format) {
+  return format === number && Math.abs(value) >= 1e4 && value % 1000 === 0 ? d3.format("~s")(value) : format(value);
+}
+
+/* `near`: an axis that need not begin at 0. */
+function extentOf(values, log, near = false) {
   const usable = values.filter((v) => Number.isFinite(v) && (!log || v > 0));
   if (!usable.length) return log ? [1, 10] : [0, 1];
   let [low, high] = d3.extent(usable);
   if (low === high) { low *= 0.9; high = high * 1.1 || 1; }
+  if (near && !log) return [low - 0.05 * (high - low), high + 0.05 * (high - low)];
   return log ? [low / 1.08, high * 1.12] : [Math.min(0, low), high * 1.06];
 }
 
-/* series: [{name, points: [{x, y, low?, high?, lines?, samples?}], off?}]; marks: hlines [{y, label}], vlines [{x, label}]. */
-function xyChart(frame, options) {
-  const { series, xLog, yLog, xLabel, yLabel, xFormat = number, yFormat = number, hlines = [], vlines = [], height = 380, theory = [], join = true, fit = false } = options;
-  const radius = options.dots !== undefined ? options.dots : series.some((s) => s.points.length > 400) ? 0 : 2.8;
-  const all = series.flatMap((s) => s.points);
-  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${yLabel} against ${xLabel}, ${series.length} curves, ${all.length} points. Arrow keys step through the points, plus and minus zoom.`);
-  const { svg, width } = drawing;
-  const edge = { left: 62, right: 18, top: 16, bottom: 44 };
-  const x0 = (xLog ? d3.scaleLog().base(xFormat === bytes ? 2 : 10) : d3.scaleLinear()).domain(extentOf(all.map((p) => p.x).concat(fit ? vlines.map((v) => v.x) : []), xLog)).range([edge.left, width - edge.right]);
-  const yValues = all.flatMap((p) => [p.y, p.low, p.high]).concat(theory.map((t) => t.y));
-  const y0 = (yLog ? d3.scaleLog() : d3.scaleLinear()).domain(extentOf(yValues, yLog)).range([height - edge.bottom, edge.top]);
-  let x = x0, y = y0, transform = d3.zoomIdentity, samples = false;
-  const shown = series.map((s) => !s.off);
-
-  const clip = `clip-${frame.id}`;
-  svg.append("clipPath").attr("id", clip).append("rect").attr("x", edge.left).attr("y", edge.top).attr("width", width - edge.left - edge.right).attr("height", height - edge.top - edge.bottom);
-  const gridX = svg.append("g").attr("class", "gridline").attr("transform", `translate(0,${height - edge.bottom})`);
-  const gridY = svg.append("g").attr("class", "gridline").attr("transform", `translate(${edge.left},0)`);
-  const axisX = svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - edge.bottom})`);
-  const axisY = svg.append("g").attr("class", "axis").attr("transform", `translate(${edge.left},0)`);
-  svg.append("text").attr("class", "soft").attr("x", (edge.left + width - edge.right) / 2).attr("y", height - 8).attr("text-anchor", "middle").text(xLabel);
-  svg.append("text").attr("class", "soft").attr("transform", `translate(14,${(edge.top + height - edge.bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(yLabel);
-  const plot = svg.append("g").attr("clip-path", `url(#${clip})`);
-  const marks = plot.append("g"), lines = plot.append("g"), dots = plot.append("g");
-
-  const visible = (p) => {
-    const px = x(p.x), py = y(p.y);
-    return px >= edge.left - 1 && px <= width - edge.right + 1 && py >= edge.top - 1 && py <= height - edge.bottom + 1;
+/* Texts that do not meet: each is put at the first of its places, [x, y, anchor], where there is room; where there is none it is left out. */
+function labeller(layer) {
+  const taken = [];
+  return (text, places, style) => {
+    const width = 6.4 * text.length;
+    for (const [x, y, anchor] of places) {
+      const left = anchor === "end" ? x - width : x, box = [left, y - 11, left + width, y + 3];
+      if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+      taken.push(box);
+      layer.append("text").attr("class", style).attr("x", x).attr("y", y).attr("text-anchor", anchor).text(text);
+      return;
+    }
   };
-  const usable = (p) => Number.isFinite(p.x) && Number.isFinite(p.y) && (!xLog || p.x > 0) && (!yLog || p.y > 0);
+}
 
-  /* The text of a line stands above it, or below where the frame ends. */
-  const beside = (level) => y(level) + (y(level) < edge.top + 14 ? 13 : -4);
-  function drawMarks() {
-    marks.selectAll("*").remove();
-    for (const mark of hlines) {
-      if (yLog && !(mark.y > 0)) continue;
-      marks.append("line").attr("class", "mark").attr("x1", edge.left).attr("x2", width - edge.right).attr("y1", y(mark.y)).attr("y2", y(mark.y));
-      marks.append("text").attr("class", "soft").attr("x", width - edge.right - 4).attr("y", beside(mark.y)).attr("text-anchor", "end").text(cut(mark.label, 50));
-    }
-    for (const mark of theory) {
-      marks.append("line").attr("class", "theory").attr("x1", edge.left).attr("x2", width - edge.right).attr("y1", y(mark.y)).attr("y2", y(mark.y));
-      marks.append("text").attr("x", edge.left + 6).attr("y", beside(mark.y)).text(cut(mark.label, 70));
-    }
-    let level = 0;
-    for (const mark of vlines) {
-      if (xLog && !(mark.x > 0)) continue;
-      marks.append("line").attr("class", "mark").attr("y1", edge.top).attr("y2", height - edge.bottom).attr("x1", x(mark.x)).attr("x2", x(mark.x));
-      marks.append("text").attr("class", "soft").attr("x", x(mark.x) - 4).attr("y", edge.top + 11 + 13 * (level++ % 4)).attr("text-anchor", "end").text(cut(mark.label, 40));
-    }
+/* Points for a line: of several at the same place, which were measured again, the mean. */
+function onePerPlace(points) {
+  const places = groupsOf(points, (p) => p.x);
+  return places.length === points.length ? points : places.map(([x, some]) => ({ x, y: d3.mean(some, (p) => p.y) }));
+}
+
+/* Where the text of a level may stand: above its line, or below, at the right end or, where others are there, farther left; `onLeft`: there. */
+function levelPlaces(area, at, onLeft) {
+  const above = at - 4, below = at + 13, sides = above < area.top + 10 ? [below] : below > area.bottom ? [above] : [above, below];
+  if (onLeft) return sides.map((level) => [area.left + 6, level, "start"]);
+  return [0, 0.22, 0.44, 0.66].flatMap((part) => sides.map((level) => [area.right - 4 - part * (area.right - area.left), level, "end"]));
+}
+
+/* Where that of an upright line may: at one of its sides, from the top down. */
+function columnPlaces(area, at, text) {
+  const room = 6.4 * text.length + 4, sides = [[at - 4, "end", at - room > area.left], [at + 4, "start", at + room < area.right]].filter(([, , fits]) => fits);
+  return d3.range(10).flatMap((i) => sides.map(([from, anchor]) => [from, area.top + 11 + 14 * i, anchor]));
+}
+
+/* Lines of theory, levels and change points, as far as they are in view. */
+function drawMarks(layer, texts, area, { x, y }, { theory, hlines, vlines }) {
+  const label = labeller(texts), inX = (v) => x(v) >= area.left && x(v) <= area.right, inY = (v) => y(v) >= area.top && y(v) <= area.bottom;
+  const line = (style, from, to) => layer.append("line").attr("class", style).attr("x1", from[0]).attr("y1", from[1]).attr("x2", to[0]).attr("y2", to[1]);
+  for (const mark of theory.filter((m) => inY(m.y))) {
+    line("theory", [area.left, y(mark.y)], [area.right, y(mark.y)]);
+    label(cut(mark.label, 70), levelPlaces(area, y(mark.y), true), "label");
   }
-
-  function draw() {
-    const tx = ticksOf(x, xFormat === bytes, Math.max(3, width / 70)), ty = ticksOf(y, yFormat === bytes, 9);
-    axisX.call(d3.axisBottom(x).tickValues(tx).tickFormat((v) => xFormat(v)));
-    axisY.call(d3.axisLeft(y).tickValues(ty).tickFormat((v) => yFormat(v)));
-    gridX.call(d3.axisBottom(x).tickValues(tx).tickSize(-(height - edge.top - edge.bottom)).tickFormat(""));
-    gridY.call(d3.axisLeft(y).tickValues(ty).tickSize(-(width - edge.left - edge.right)).tickFormat(""));
-    drawMarks();
-    lines.selectAll("*").remove();
-    dots.selectAll("*").remove();
-    series.forEach((s, i) => {
-      if (!shown[i]) return;
-      const points = s.points.filter(usable);
-      if (join && points.length > 1) lines.append("path").attr("fill", "none").attr("stroke", colour(i)).attr("stroke-width", 1.6).attr("d", d3.line().x((p) => x(p.x)).y((p) => y(p.y))(points));
-      const near = points.filter(visible);
-      for (const p of near) {
-        if (Number.isFinite(p.low) && Number.isFinite(p.high) && p.high > p.low && (!yLog || p.low > 0)) lines.append("line").attr("stroke", colour(i)).attr("opacity", 0.28).attr("x1", x(p.x)).attr("x2", x(p.x)).attr("y1", y(p.low)).attr("y2", y(p.high));
-        if (radius) dots.append("circle").attr("class", "point").attr("cx", x(p.x)).attr("cy", y(p.y)).attr("r", radius).attr("fill", colour(i));
-      }
-      const inView = points.filter((p) => p.samples && x(p.x) >= edge.left && x(p.x) <= width - edge.right);
-      if (samples || (transform.k >= 4 && inView.length <= 60)) drawSamples(inView, i);
-    });
-    drawing.svg.attr("data-zoom", transform.k.toFixed(2));
+  for (const mark of hlines.filter((m) => inY(m.y))) {
+    line("mark", [area.left, y(mark.y)], [area.right, y(mark.y)]);
+    label(cut(mark.label, 50), levelPlaces(area, y(mark.y), false), "label soft");
   }
-
-  /* Each sample of a walk beside its footprint, a little apart so that equal ones are seen to be many. */
-  function drawSamples(points, i) {
-    let room = 6000;
-    for (const p of points) {
-      p.samples.forEach((value, j) => {
-        if (room-- > 0 && (!yLog || value > 0)) dots.append("circle").attr("class", "sample").attr("cx", x(p.x) + ((j * 7) % 13 - 6) * 0.55).attr("cy", y(value)).attr("r", 1.3).attr("fill", colour(i)).attr("opacity", 0.4);
-      });
-    }
+  for (const mark of vlines.filter((m) => inX(m.x))) {
+    line("mark", [x(mark.x), area.top], [x(mark.x), area.bottom]);
+    label(cut(mark.label, 40), columnPlaces(area, x(mark.x), cut(mark.label, 40)), "label soft");
   }
+}
 
-  const zoom = d3.zoom().scaleExtent([1, 4000]).extent([[edge.left, edge.top], [width - edge.right, height - edge.bottom]])
-    .translateExtent([[edge.left, edge.top], [width - edge.right, height - edge.bottom]])
+/* Each sample of some walks beside its footprint, a little apart so that equal ones are seen to be many. Gives what the tip says of them. */
+function drawSamples(layer, points, area, { x, y }, describe, fill) {
+  const items = points.flatMap((p) => p.samples.map((value, i) => ({ x: x(p.x) + ((i * 7) % 13 - 6) * 0.55, y: y(value), lines: describe(p, value) }))).filter((item) => item.y >= area.top && item.y <= area.bottom).slice(0, 6000);
+  for (const item of items) layer.append("circle").attr("class", "sample").attr("cx", item.x).attr("cy", item.y).attr("r", 1.3).attr("fill", fill).attr("opacity", 0.4);
+  return items;
+}
+
+/* Zooming by wheel, drag, keys and buttons; `zoomed` hears of it. */
+function addZoom(frame, svg, area, place, zoomed) {
+  const corners = [[area.left, area.top], [area.right, area.bottom]];
+  const zoom = d3.zoom().scaleExtent([1, 4000]).extent(corners).translateExtent(corners)
     .filter(() => d3.event.type === "wheel" ? d3.event.ctrlKey || document.activeElement === svg.node() : !d3.event.button)
-    .on("zoom", () => { transform = d3.event.transform; x = transform.rescaleX(x0); y = transform.rescaleY(y0); cursor.hide(); draw(); });
-  const cursor = addCursor(drawing, () => series.flatMap((s, i) => !shown[i] ? [] : s.points.filter((p) => usable(p) && visible(p))
-    .map((p) => ({ x: x(p.x), y: y(p.y), lines: p.lines || [s.name, `${xLabel}: ${xFormat(p.x)}`, `${yLabel}: ${yFormat(p.y)}`] }))));
+    .on("zoom", () => zoomed(d3.event.transform));
+  const zoomBy = (factor) => svg.call(zoom.scaleBy, factor, place() || [(area.left + area.right) / 2, (area.top + area.bottom) / 2]);
+  const reset = () => svg.call(zoom.transform, d3.zoomIdentity);
   svg.call(zoom);
   svg.node().addEventListener("mousedown", () => svg.node().focus({ preventScroll: true }));
-  const zoomBy = (factor) => svg.call(zoom.scaleBy, factor, cursor.place() || [(edge.left + width - edge.right) / 2, (edge.top + height - edge.bottom) / 2]);
-  const reset = () => svg.call(zoom.transform, d3.zoomIdentity);
   svg.node().addEventListener("keydown", (event) => {
     if (event.key === "+" || event.key === "=") zoomBy(2);
     else if (event.key === "-") zoomBy(0.5);
     else if (event.key === "0") reset();
   });
-  const button = (text, label, act) => {
-    const node = el("button", { type: "button", "aria-label": label, title: label }, text);
-    node.addEventListener("click", () => act(node));
-    frame.tools.append(node);
-    return node;
-  };
-  button("+", "Zoom in", () => zoomBy(2));
-  button("−", "Zoom out", () => zoomBy(0.5));
-  button("All", "Show all of it", reset);
-  if (all.some((p) => p.samples)) button("Samples", "Show single samples", (node) => { samples = !samples; node.setAttribute("aria-pressed", samples); draw(); }).setAttribute("class", "toggle");
+  addTool(frame, "+", "Zoom in", () => zoomBy(2));
+  addTool(frame, "−", "Zoom out", () => zoomBy(0.5));
+  addTool(frame, "All", "Show all of it", reset);
+}
+
+function addTool(frame, text, label, act) {
+  const node = el("button", { type: "button", "aria-label": label, title: label }, text);
+  node.addEventListener("click", () => act(node));
+  frame.tools.append(node);
+  return node;
+}
+
+/* The two scales of a chart, and the area that they leave room for. */
+function scalesOf(all, width, height, { xLog, yLog, xFormat, yFormat, fit, near, theory, hlines, vlines }) {
+  const area = { left: 62, right: width - 18, top: 16, bottom: height - 44 };
+  const yValues = all.flatMap((p) => [p.y, p.low, p.high]).concat(theory.map((t) => t.y), fit.includes("y") ? hlines.map((h) => h.y) : []);
+  const y = (yLog ? d3.scaleLog() : d3.scaleLinear()).domain(extentOf(yValues, yLog)).range([area.bottom, area.top]);
+  const yTicks = (scale) => ticksOf(scale, yFormat === bytes, 17);
+  area.left = Math.max(area.left, 34 + 6 * d3.max(yTicks(y).concat(y.domain()[1]), (v) => tickText(v, yFormat).length));
+  const xValues = all.map((p) => p.x).concat(fit.includes("x") ? vlines.map((v) => v.x) : []);
+  const x = (xLog ? d3.scaleLog().base(xFormat === bytes ? 2 : 10) : d3.scaleLinear()).domain(extentOf(xValues, xLog, near)).range([area.left, area.right]);
+  const whole = all.every((p) => Number.isInteger(p.x)), binary = xFormat === bytes || (xLog && all.every((p) => p.x > 0 && Number.isInteger(Math.log2(p.x))));
+  return { x, y, area, yTicks, xTicks: (scale) => ticksOf(scale, binary, xFormat === bytes ? 56 : 40, whole) };
+}
+
+/* Room for axes, grid and what is drawn between them. */
+function layersOf(svg, area, frame, height, xLabel, yLabel) {
+  const group = (style, x, y) => svg.append("g").attr("class", style).attr("transform", `translate(${x},${y})`);
+  const layers = { gridX: group("gridline", 0, area.bottom), gridY: group("gridline", area.left, 0), axisX: group("axis", 0, area.bottom), axisY: group("axis", area.left, 0) };
+  svg.append("clipPath").attr("id", `clip-${frame.id}`).append("rect").attr("x", area.left - 4).attr("y", area.top - 4).attr("width", area.right - area.left + 8).attr("height", area.bottom - area.top + 8);
+  svg.append("text").attr("class", "soft").attr("x", (area.left + area.right) / 2).attr("y", height - 8).attr("text-anchor", "middle").text(xLabel);
+  svg.append("text").attr("class", "soft").attr("transform", `translate(14,${(area.top + area.bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(yLabel);
+  const plot = svg.append("g").attr("clip-path", `url(#clip-${frame.id})`);
+  for (const name of ["marks", "lines", "dots", "texts"]) layers[name] = plot.append("g");
+  return layers;
+}
+
+function drawAxes(layers, area, { x, y, xTicks, yTicks, xFormat, yFormat }) {
+  const across = xTicks(x), up = yTicks(y);
+  layers.axisX.call(d3.axisBottom(x).tickValues(across).tickFormat((v) => tickText(v, xFormat)));
+  layers.axisY.call(d3.axisLeft(y).tickValues(up).tickFormat((v) => tickText(v, yFormat)));
+  layers.gridX.call(d3.axisBottom(x).tickValues(across).tickSize(area.top - area.bottom).tickFormat(""));
+  layers.gridY.call(d3.axisLeft(y).tickValues(up).tickSize(area.left - area.right).tickFormat(""));
+}
+
+const XY = { xFormat: number, yFormat: number, hlines: [], vlines: [], theory: [], height: 380, join: true, step: false, fit: "", near: false };
+
+/* series: [{name, points: [{x, y, low?, high?, lines?, samples?}], off?}]; marks: hlines [{y, label}], vlines [{x, label}], to which the axes
+   reach that `fit` names: "x", "y". With `step` a value holds until the next. */
+function xyChart(frame, given) {
+  const options = { ...XY, ...given }, { series, xLog, yLog, xLabel, yLabel, xFormat, yFormat, height } = options;
+  const radius = options.dots !== undefined ? options.dots : series.some((s) => s.points.length > 400) ? 0 : 2.8;
+  const all = series.flatMap((s) => s.points);
+  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${yLabel} against ${xLabel}, ${series.length} curves, ${all.length} points. Arrow keys step through the points, plus and minus zoom.`);
+  const { svg, width } = drawing, { x: x0, y: y0, area, xTicks, yTicks } = scalesOf(all, width, height, options), layers = layersOf(svg, area, frame, height, xLabel, yLabel);
+  let view = { x: x0, y: y0 }, scale = 1, everySample = false, drawnSamples = [];
+  const shown = series.map((s) => !s.off);
+  const inView = (p) => view.x(p.x) >= area.left - 1 && view.x(p.x) <= area.right + 1 && view.y(p.y) >= area.top - 1 && view.y(p.y) <= area.bottom + 1;
+  const usable = (p) => Number.isFinite(p.x) && Number.isFinite(p.y) && (!xLog || p.x > 0) && (!yLog || p.y > 0);
+  const linesOf = (s, p) => p.lines || [s.name, `${xLabel}: ${xFormat(p.x)}`, `${yLabel}: ${yFormat(p.y)}`];
+
+  function drawCurve(s, i) {
+    const points = s.points.filter(usable), { x, y } = view;
+    if (options.join && points.length > 1) layers.lines.append("path").attr("fill", "none").attr("stroke", colour(i)).attr("stroke-width", 1.6).attr("d", d3.line().x((p) => x(p.x)).y((p) => y(p.y)).curve(options.step ? d3.curveStepAfter : d3.curveLinear)(onePerPlace(points)));
+    for (const p of points.filter(inView)) {
+      if (Number.isFinite(p.low) && Number.isFinite(p.high) && p.high > p.low && (!yLog || p.low > 0)) layers.lines.append("line").attr("stroke", colour(i)).attr("opacity", 0.28).attr("x1", x(p.x)).attr("x2", x(p.x)).attr("y1", y(p.low)).attr("y2", y(p.high));
+      if (radius) layers.dots.append("circle").attr("class", "point").attr("cx", x(p.x)).attr("cy", y(p.y)).attr("r", radius).attr("fill", colour(i));
+    }
+    const walks = points.filter((p) => p.samples && x(p.x) >= area.left && x(p.x) <= area.right);
+    if (everySample || (scale >= 4 && walks.length <= 60)) drawnSamples.push(...drawSamples(layers.dots, walks, area, view, (p, value) => [...linesOf(s, p).slice(0, 2), `one sample: ${yFormat(value)} ${yLabel}`], colour(i)));
+  }
+  function draw() {
+    for (const name of ["marks", "lines", "dots", "texts"]) layers[name].selectAll("*").remove();
+    drawnSamples = [];
+    drawAxes(layers, area, { ...view, xTicks, yTicks, xFormat, yFormat });
+    drawMarks(layers.marks, layers.texts, area, view, options);
+    series.forEach((s, i) => { if (shown[i]) drawCurve(s, i); });
+    svg.attr("data-zoom", scale.toFixed(2));
+  }
+
+  /* The arrow keys go from point to point; the mouse finds samples, too. */
+  const cursor = addCursor(drawing, (pointed) => series.flatMap((s, i) => !shown[i] ? [] : s.points.filter((p) => usable(p) && inView(p)).map((p) => ({ x: view.x(p.x), y: view.y(p.y), lines: linesOf(s, p) }))).concat(pointed ? drawnSamples : []));
+  /* Samples of one footprint are hits and misses, far from each other and from their mean: so that all stay in view the y axis stays as it is. */
+  const sampled = all.some((p) => p.samples);
+  addZoom(frame, svg, area, cursor.place, (transform) => { scale = transform.k; view = { x: transform.rescaleX(x0), y: sampled ? y0 : transform.rescaleY(y0) }; cursor.hide(); draw(); });
+  if (sampled) addTool(frame, "Samples", "Show single samples", (node) => { everySample = !everySample; node.setAttribute("aria-pressed", everySample); draw(); }).setAttribute("class", "toggle");
   if (series.length > 1) addLegend(frame, series, shown, draw);
   draw();
 }
 
 /* A button for each curve, which shows it or not. */
 function addLegend(frame, series, shown, draw) {
-  const legend = el("div", { class: "legend", role: "group", "aria-label": "Curves" });
+  const legend = el("div", { class: series.length > 12 ? "legend many" : "legend", role: "group", "aria-label": "Curves" });
   series.forEach((s, i) => {
-    const swatch = el("span", { class: "swatch" });
-    swatch.style.background = colour(i);
-    const node = el("button", { type: "button", "aria-pressed": String(shown[i]) }, swatch, cut(s.name, 60));
+    const node = el("button", { type: "button", "aria-pressed": String(shown[i]) }, keyOf(cut(s.name, 60), i));
     node.addEventListener("click", () => { shown[i] = !shown[i]; node.setAttribute("aria-pressed", String(shown[i])); draw(); });
     legend.append(node);
   });

@@ -12,13 +12,37 @@ const ORDER = Object.keys(TITLES);
 const PATHS = { ca: "through L1", cg: "past L1 (L2)", readonly: "read-only", texture: "texture", constant: "constants", shared: "shared memory", code: "code" };
 
 function titleOf(name) {
-  return Object.prototype.hasOwnProperty.call(TITLES, name) ? TITLES[name] : name;
+  return field(TITLES, name) || name;
 }
 
 /* A text that is at most so long. */
 function cut(text, most = 60) {
   const whole = String(text);
   return whole.length > most ? whole.slice(0, most - 1) + "…" : whole;
+}
+
+/* The same for a drawing, where it has so many pixels. */
+function shorten(text, room) {
+  return cut(text, Math.max(2, Math.floor(room / 6.3)));
+}
+
+/* Below this width, of a phone, drawings put less beside each other. */
+const NARROW = 520;
+
+/* What documents may have, or not: a field of an object, the objects of a list, a text. */
+const field = (object, name) => object !== null && typeof object === "object" && Object.prototype.hasOwnProperty.call(object, name) ? object[name] : undefined;
+const listOf = (value) => Array.isArray(value) ? value.filter((v) => v !== null && typeof v === "object") : [];
+const textOf = (value) => value === undefined || value === null ? "" : String(value);
+
+/* What has the same key, in the order of its first appearance: [[key, members], …]. */
+function groupsOf(items, of) {
+  const groups = new Map();
+  for (const item of items) {
+    const name = of(item);
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(item);
+  }
+  return [...groups];
 }
 
 /* An element with attributes; children are elements or text. */
@@ -58,16 +82,20 @@ function formatOf(name) {
 
 function unitOf(name) {
   const units = [[/gb_per_s$/, "GB/s"], [/bytes_per_s$/, "B/s"], [/_cycles$|^cycles$/, "cycles"], [/_ns$/, "ns"], [/_us$/, "µs"],
-    [/percent$/, "%"], [/_mib$|^mib$/, "MiB"], [/_kib$|^kib$/, "KiB"], [/_bytes$/, "bytes"], [/per_cycle_per_sm$/, "a cycle and SM"],
-    [/bytes_per_cycle$/, "bytes a cycle"], [/per_cycle$/, "a cycle"], [/^per_s$/, "10⁹ a second"], [/_words$/, "words"]];
+    [/percent$/, "%"], [/_mib$|^mib$/, "MiB"], [/_kib$|^kib$/, "KiB"], [/_bytes$/, "bytes"], [/per_cycle_per_sm$/, "operations a cycle and SM"],
+    [/bytes_per_cycle$/, "bytes a cycle"], [/per_cycle$/, "operations a cycle"], [/^per_s$/, "10⁹ operations a second"], [/_words$/, "words"]];
   const found = units.find(([pattern]) => pattern.test(name));
   return found ? found[1] : "";
 }
 
+/* A name of a document as words. */
+function wordsOf(name) {
+  return name.replace(/_/g, " ").replace(/\b(cta|sm)(s?)\b/g, (_, word, plural) => word.toUpperCase() + plural).replace(/\bilp\b/g, "ILP");
+}
+
 function columnTitle(name) {
-  const unit = unitOf(name);
-  const words = name.replace(/_(gb_per_s|bytes_per_s|cycles|ns|us|percent|mib|kib|bytes|words)$/, "").replace(/_/g, " ");
-  return unit && words !== name.replace(/_/g, " ") ? `${words}, ${unit}` : unit || words;
+  const unit = unitOf(name), short = name.replace(/_(gb_per_s|bytes_per_s|cycles|ns|us|percent|mib|kib|bytes|words)$/, "");
+  return unit && short !== name ? `${wordsOf(short)}, ${unit}` : unit || wordsOf(name);
 }
 
 /* ---- descriptions ---- */
@@ -163,7 +191,7 @@ const usedNames = new Map();
 
 /* A chart's frame in a grid: title, note, tools, and the data as table and CSV. `body` is where the chart goes. */
 function addFigure(grid, { title, note, columns, rows, wide, name }) {
-  const wanted = name || title.toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 40);
+  const wanted = (name || title.toLowerCase()).replace(/[^A-Za-z0-9_]+/g, "-").slice(0, 60);
   const times = (usedNames.get(wanted) || 0) + 1;
   usedNames.set(wanted, times);
   const id = times > 1 ? `${wanted}-${times}` : wanted;
@@ -184,21 +212,30 @@ function addFigure(grid, { title, note, columns, rows, wide, name }) {
   return { node, body, tools, id };
 }
 
+const widths = new Map();
+
+/* How wide a drawing in a frame is. The frames of a grid are alike, and to ask each would have the page laid out anew for every chart. */
+function widthOf(frame) {
+  const grid = frame.node.parentNode, kind = frame.node.classList.contains("wide") ? "wide" : "plain", known = widths.get(grid) || {};
+  if (!known[kind]) known[kind] = Math.max(320, Math.round(frame.body.clientWidth || 640));
+  widths.set(grid, known);
+  return known[kind];
+}
+
 /* Room for a drawing, as wide as its frame. */
 function addDrawing(frame, height, label) {
-  const width = Math.max(320, Math.round(frame.body.clientWidth || 640));
-  const svg = d3.select(frame.body).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("tabindex", 0)
+  const width = widthOf(frame), svg = d3.select(frame.body).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("tabindex", 0)
     .attr("aria-label", cut(label, 300));
   return { svg, width, height };
 }
 
-/* Hover with the mouse and step with the arrow keys through what is drawn. `items()` gives {x, y, lines, box?} in the drawing's units. */
+/* Hover with the mouse and step with the arrow keys through what is drawn. `items(pointed)` gives {x, y, lines, box?} in the drawing's
+   units; for the mouse, which points, there may be more behind those of the keys. */
 function addCursor(drawing, items, reach = 40) {
   const node = drawing.svg.node();
   const mark = drawing.svg.append("g").attr("class", "cursor").style("display", "none");
   let at = -1, place = null;
-  function show(index, aloud) {
-    const all = items();
+  function show(all, index, aloud) {
     if (!all.length) return;
     at = Math.max(0, Math.min(all.length - 1, index));
     const item = all[at];
@@ -217,14 +254,14 @@ function addCursor(drawing, items, reach = 40) {
   node.addEventListener("mousemove", (event) => {
     const rect = node.getBoundingClientRect(), scale = drawing.width / rect.width;
     const x = (event.clientX - rect.left) * scale, y = (event.clientY - rect.top) * scale;
-    const all = items();
+    const all = items(true);
     let best = -1, least = reach * reach;
     all.forEach((item, i) => {
       const inside = item.box && x >= item.box[0] && x <= item.box[0] + item.box[2] && y >= item.box[1] && y <= item.box[1] + item.box[3];
       const apart = inside ? -1 / (1 + item.box[2] * item.box[3]) - 1 : item.box ? Infinity : (item.x - x) ** 2 + (item.y - y) ** 2;
       if (apart < least) { least = apart; best = i; }
     });
-    if (best >= 0) show(best, false); else hide();
+    if (best >= 0) show(all, best, false); else hide();
   });
   node.addEventListener("mouseleave", hide);
   node.addEventListener("blur", hide);
@@ -233,7 +270,8 @@ function addCursor(drawing, items, reach = 40) {
     if (event.key === "Escape") hide();
     if (step === undefined) return;
     event.preventDefault();
-    show(Number.isFinite(step) ? at + step : step < 0 ? 0 : items().length - 1, true);
+    const all = items(false);
+    show(all, Number.isFinite(step) ? at + step : step < 0 ? 0 : all.length - 1, true);
   });
   /* Where it is, or was last. */
   return { hide, place: () => place };
@@ -241,4 +279,11 @@ function addCursor(drawing, items, reach = 40) {
 
 function colour(index) {
   return `var(--c${index % 8})`;
+}
+
+/* A swatch with what it stands for. */
+function keyOf(text, index) {
+  const swatch = el("span", { class: "swatch" });
+  swatch.style.background = colour(index);
+  return el("span", { class: "key" }, swatch, text);
 }

@@ -1,7 +1,7 @@
 /* What figures were read off: the samples of a recording, and the loads of a dissection. */
 
-/* Plateaus and change points that the description has for a path. */
-function marksOf(gpu, path) {
+/* Plateaus and change points that the description has for a path; `largest`: with all that the L1 can have. */
+function marksOf(gpu, path, largest = false) {
   const hlines = [], vlines = [];
   if (!gpu) return { hlines, vlines };
   const levels = { ca: ["l1", "l2", "memory"], cg: ["l2", "memory"], readonly: ["readonly", "l2"], texture: ["texture", "l2"], constant: ["constant_l1", "constant_l15"], shared: ["shared"], code: [] }[path] || [];
@@ -9,7 +9,7 @@ function marksOf(gpu, path) {
     const cycles = valueOf(gpu, name, "latency_cycles"), far = valueOf(gpu, name, "far_latency_cycles");
     if (typeof cycles === "number") hlines.push({ y: cycles, label: `${titleOf(name)} ${number(cycles)}` });
     if (typeof far === "number") hlines.push({ y: far, label: `${titleOf(name)}, farther ${number(far)}` });
-    for (const [attribute, label] of [["size_bytes", "size"], ["default_size_bytes", "size beside most shared"], ["onset_bytes", "first miss"], ["full_miss_bytes", "no hit"]]) {
+    for (const [attribute, label] of [["size_bytes", "size"], ["default_size_bytes", "size beside most shared"], ["onset_bytes", "first miss"], ["full_miss_bytes", "no hit"]].filter(([attribute]) => !largest || attribute !== "default_size_bytes")) {
       const size = valueOf(gpu, name, attribute);
       const known = vlines.some((line) => Math.abs(line.x / size - 1) < 0.01);
       if (typeof size === "number" && name !== "memory" && !known) vlines.push({ x: size, label: `${titleOf(name)} ${label} ${bytes(size)}` });
@@ -23,9 +23,8 @@ function marksOf(gpu, path) {
 }
 
 function showEvidence(grid, document_, gpu) {
-  const curves = Array.isArray(document_.curves) ? document_.curves : [];
-  const byPath = d3.group ? d3.group(curves, (c) => c.path) : new Map(d3.nest().key((c) => c.path).entries(curves).map((e) => [e.key, e.values]));
-  for (const [path, all] of byPath) {
+  const curves = listOf(document_.curves);
+  for (const [path, all] of groupsOf(curves, (c) => c.path)) {
     /* TLBs are looked at by single lines, pages apart: another chart than that of caches. */
     for (const paged of [false, true]) {
       const some = all.filter((c) => (c.stride_bytes >= 1 << 16) === paged).sort((a, b) => b.points.length - a.points.length).slice(0, 12);
@@ -48,7 +47,9 @@ function footprintChart(grid, path, curves, paged, gpu) {
   const title = code ? "Pace of code against its length" : paged ? `Latency against footprint, a line a page, ${PATHS[path] || path}` : `Latency against footprint, ${PATHS[path] || path}`;
   const frame = addFigure(grid, { title, wide: true, name: `footprint-${path}${paged ? "-pages" : ""}`, columns: ["curve", code ? "instructions" : "footprint_bytes", "mean", "p05", "median", "p95", "samples", "sm"], rows,
     note: `Points are means of single timed ${code ? "passes" : "loads, the clock's cost included"}, lines their 5th to 95th percentile. Zoom in, or press Samples, for the samples themselves.${gpu ? " Dashed: latencies, without the clock's cost, and change points of the description." : ""}` });
-  xyChart(frame, { series, xLog: true, yLog: true, xLabel, yLabel: code ? "cycles an instruction" : "cycles", xFormat: code ? number : bytes, height: 430, ...marksOf(gpu, path) });
+  /* Levels that these footprints do not come near to are left out. */
+  const { hlines, vlines } = marksOf(gpu, path), [low, high] = d3.extent(series.flatMap((s) => s.points), (p) => p.y);
+  xyChart(frame, { series, xLog: true, yLog: true, xLabel, yLabel: code ? "cycles an instruction" : "cycles", xFormat: code ? number : bytes, height: 430, fit: "y", vlines, hlines: hlines.filter((h) => h.y > low / 2 && h.y < 1.3 * high) });
 }
 
 /* The loads of 'fathom dissect --series': passes over one line more than fits. */

@@ -3,9 +3,6 @@
 const SHARES = [["l1_read_hit_percent", "L1, reads"], ["l2_hit_percent", "L2"], ["l2_read_hit_percent_l1_off", "L2 reads, with L1 off"]];
 const MOST_PANELS = 48;
 
-const field = (object, name) => object !== null && typeof object === "object" && Object.prototype.hasOwnProperty.call(object, name) ? object[name] : undefined;
-const listOf = (value) => Array.isArray(value) ? value.filter((v) => v !== null && typeof v === "object") : [];
-const textOf = (value) => value === undefined || value === null ? "" : String(value);
 
 /* 16K is 16384; NaN: a name. */
 function sizeOf(text) {
@@ -52,8 +49,8 @@ function placing(axis, present) {
 /* Panels side by side, shares of 0 to 100 % against the values of one axis. panels: [{title, series: [{name, points: [{x, y, lines}]}]}],
    with the same names of series, in their order, in all. */
 function lineMultiples(frame, { panels, names, axis, place, label }) {
-  const outer = Math.max(320, frame.body.clientWidth || 640), across = Math.max(1, Math.min(panels.length, Math.floor(outer / 250)));
-  const each = Math.min(outer / across, 420), edge = { left: 36, right: 14, top: 26, bottom: axis.numeric ? 44 : 57 }, rowHeight = 134 + edge.bottom;
+  const outer = widthOf(frame), across = Math.max(1, Math.min(panels.length, Math.floor(outer / 250)));
+  const each = Math.min(outer / across, 420), edge = { left: 44, right: 14, top: 26, bottom: axis.numeric ? 44 : 57 }, rowHeight = 134 + edge.bottom;
   const drawing = addDrawing(frame, Math.ceil(panels.length / across) * rowHeight, label), { svg } = drawing;
   const shown = names.map(() => true);
   let items = [];
@@ -77,7 +74,7 @@ function lineMultiples(frame, { panels, names, axis, place, label }) {
     group.append("text").attr("x", left).attr("y", top - 10).text(cut(panel.title, Math.floor(inner / 6.6))).append("title").text(cut(panel.title, 400));
     for (const level of [0, 50, 100]) {
       group.append("g").attr("class", "gridline").append("line").attr("x1", left).attr("x2", left + inner).attr("y1", y(level)).attr("y2", y(level));
-      group.append("text").attr("class", "soft").attr("x", left - 5).attr("y", y(level) + 4).attr("text-anchor", "end").text(level);
+      group.append("text").attr("class", "soft").attr("x", left - 5).attr("y", y(level) + 4).attr("text-anchor", "end").text(`${level} %`);
     }
     for (const [value, down] of ticks(x)) {
       group.append("g").attr("class", "axis").append("line").attr("x1", x(place.at(value))).attr("x2", x(place.at(value))).attr("y1", bottom).attr("y2", bottom + 4 + down);
@@ -107,17 +104,6 @@ function lineMultiples(frame, { panels, names, axis, place, label }) {
   addLegend(frame, names.map((name) => ({ name })), shown, () => { cursor.hide(); draw(); });
 }
 
-/* Rows with the same text, in the order of its first appearance. */
-function groupsOf(rows, of) {
-  const groups = new Map();
-  for (const row of rows) {
-    const name = of(row);
-    if (!groups.has(name)) groups.set(name, []);
-    groups.get(name).push(row);
-  }
-  return [...groups];
-}
-
 /* One axis is drawn along x, a second one as curves; with further ones, and a second of many values, there are more panels. */
 function chooseAxes(axes) {
   const varied = axes.filter((axis) => axis.values.length > 1), x = varied.find((axis) => axis.numeric) || varied[0] || axes[0];
@@ -131,8 +117,8 @@ function pointsOf(rows, key, what, x, place, title) {
 
 function panelsOf(rows, { x, second, others }, place, shares) {
   const panels = [], manyTraces = new Set(rows.map((row) => field(row, "trace"))).size > 1;
-  const nameOf_ = (row) => [manyTraces ? textOf(field(row, "trace")).replace(/\.(json|trace)$/, "") : "", textOf(field(row, "kernel")), ...others.map((axis) => `${axis.title} ${axis.of(row)}`)].filter(Boolean).join(" · ");
-  for (const [title, members] of groupsOf(rows, nameOf_)) {
+  const panelName = (row) => [manyTraces ? textOf(field(row, "trace")).replace(/\.(json|trace)$/, "") : "", textOf(field(row, "kernel")), ...others.map((axis) => `${axis.title} ${axis.of(row)}`)].filter(Boolean).join(" · ");
+  for (const [title, members] of groupsOf(rows, panelName)) {
     if (!second) {
       panels.push({ title, series: shares.map(([key, what]) => ({ name: what, points: pointsOf(members, key, what, x, place, title) })) });
       continue;

@@ -14,6 +14,7 @@ function figureTable(grid, gpu, id) {
   for (const name of ORDER.filter((n) => gpu.elements[n]).concat(Object.keys(gpu.elements).filter((n) => !ORDER.includes(n)))) add(name, gpu.elements[name]);
   add("device", gpu.device || {});
   const frame = addFigure(grid, { title: "Every figure", wide: true, name: `figures-${id}`, columns, rows });
+  frame.node.classList.add("long");
   const details = frame.node.querySelector("details");
   if (details) details.remove();
   const search = el("input", { type: "search", class: "search", placeholder: "Search, as l1 latency", "aria-label": "Search the figures" });

@@ -9,18 +9,18 @@ function parameterOf(model, name) {
 const METRICS = [["L1_R_Hit", "L1, reads"], ["L2_Hit", "L2"], ["L2_Hit_L1B", "L2, with L1 off"]];
 
 /* Two or three bars a row of the model, as rows of one bar chart. */
-function hitRatios(grid, { title, name, note, rows, labelOf }) {
+function hitRatios(grid, { title, name, note, rows, labelOf, wide = false }) {
   const bars = [], table = [];
   for (const row of rows) METRICS.forEach(([key, what], i) => {
     const value = row.metrics && row.metrics[key];
     if (typeof value !== "number") return;
     const traffic = key === "L1_R_Hit" ? row.metrics.L1_R_Trans : row.metrics.L2_Trans;
-    bars.push({ label: `${cut(labelOf(row), 24)} ${what}`, value: 100 * value, colour: colour(i), lines: [`${labelOf(row)}: ${what}`, `${number(100 * value)} % hit`, `${number(traffic)} sectors`, ...(typeof row.access_cycles === "number" ? [`${number(row.access_cycles)} cycles an access, on average`] : [])] });
+    bars.push({ label: `${cut(labelOf(row), 28)} ${what}`, value: 100 * value, colour: colour(i), lines: [`${labelOf(row)}: ${what}`, `${number(100 * value)} % hit`, `${number(traffic)} sectors`, ...(typeof row.access_cycles === "number" ? [`${number(row.access_cycles)} cycles an access, on average`] : [])] });
     table.push([labelOf(row), what, value, traffic]);
   });
   if (!bars.length) return;
-  const frame = addFigure(grid, { title, name, note, columns: ["what", "cache", "hit_ratio", "sectors"], rows: table });
-  barChart(frame, { rows: bars, unit: "%" });
+  const frame = addFigure(grid, { title, name, note, wide, columns: ["what", "cache", "hit_ratio", "sectors"], rows: table });
+  barChart(frame, { rows: bars, unit: "% of sectors", most: 104 });
 }
 
 /* Instructions of one line of the source are one: hits and sectors are sums, [reads, writes, atomics] of each level. */
@@ -40,44 +40,67 @@ function bySourceLine(instructions) {
   return [...lines.values()].map((line) => !line.sums ? line : { called: line.called, metrics: { L1_R_Hit: line.sums[1] ? line.sums[0] / line.sums[1] : null, L1_R_Trans: line.sums[1], L2_Hit: line.sums[3] ? line.sums[2] / line.sums[3] : null, L2_Trans: line.sums[3] } });
 }
 
-/* How many sectors were found at which distance in their set. */
-function profiles(grid, model, file) {
+/* How many sectors were found at which distance in their set; the last entry of a profile are those that were not there. */
+function profiles(grid, model) {
   const kinds = [["C1R", "L1 reads"], ["C1W", "L1 writes"], ["C2R", "L2 reads"], ["C2W", "L2 writes"]];
-  for (const kernel of model.kernels || []) {
-    const series = kinds.map(([key, name]) => ({ name, points: (Array.isArray(kernel[key]) ? kernel[key] : []).map((count, distance) => ({ x: distance, y: count, lines: [name, `distance ${distance}`, `${number(count)} sectors`] })) }))
-      .map((s) => ({ ...s, points: s.points.filter((p) => p.y > 0) })).filter((s) => s.points.length);
+  for (const kernel of listOf(model.kernels)) {
+    const series = kinds.map(([key, name]) => {
+      const counts = Array.isArray(kernel[key]) ? kernel[key] : [], last = counts.length - 1;
+      return { name, points: counts.map((count, distance) => ({ x: distance, y: count, lines: [name, distance < last ? `distance ${distance}` : `not there: a miss (${last} ways)`, `${number(count)} sectors`] })).filter((p) => p.y > 0) };
+    }).filter((s) => s.points.length);
     if (!series.length) continue;
-    const frame = addFigure(grid, { title: `${cut(file, 40)}: distances of ${cut(kernel.kernel, 40)}`, name: "model-profile", note: "Sectors by the number of other lines of their set used since; as many as there are ways is a miss.", columns: ["profile", "distance", "sectors"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
-    xyChart(frame, { series, xLabel: "distance in the set", yLabel: "sectors", height: 300, join: false, yLog: true });
+    const misses = [["C1R", "L1"], ["C2R", "L2"]].filter(([key]) => Array.isArray(kernel[key]) && kernel[key].length > 1).map(([key, level]) => ({ x: kernel[key].length - 1, label: `${level} misses` }));
+    const frame = addFigure(grid, { title: `Distances: ${cut(kernel.kernel, 40)}`, name: "model-profile", note: "Sectors by the number of other lines of their set used since.", columns: ["profile", "distance", "sectors"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
+    xyChart(frame, { series, xLabel: "distance in the set, lines", yLabel: "sectors", height: 300, join: false, yLog: true, fit: "x", vlines: misses });
   }
 }
 
-/* The share of reads that fully associative LRU caches of each size miss, today's size marked. */
-function missCurves(grid, model, file) {
-  for (const level of ["l1", "l2"]) {
-    const curve = model[`${level}_curve`], line = parameterOf(model, `${level}.line_bytes`) || 1, size = parameterOf(model, `${level}.size_bytes`);
+/* The share of reads that fully associative LRU caches of each size miss, today's size marked. Distances count sectors, those of the L1 for
+   both levels. */
+function missCurves(grid, model) {
+  const sector = parameterOf(model, "l1.sector_bytes") || parameterOf(model, "l1.line_bytes");
+  for (const level of sector ? ["l1", "l2"] : []) {
+    const curve = model[`${level}_curve`], size = parameterOf(model, `${level}.size_bytes`);
     if (!curve || !Array.isArray(curve.distances) || !curve.distances.length) continue;
     const pairs = curve.distances.filter((p) => Array.isArray(p) && p.length === 2), total = d3.sum(pairs, (p) => p[1]) + (curve.new || 0);
     let hits = 0;
     const points = pairs.map(([distance, count]) => {
       hits += count;
-      const bytes_ = (distance + 1) * line, miss = 1 - hits / total;
+      const bytes_ = (distance + 1) * sector, miss = 1 - hits / total;
       return { x: bytes_, y: 100 * miss, lines: [bytes(bytes_), `${number(100 * miss)} % miss`] };
     });
-    const frame = addFigure(grid, { title: `${cut(file, 40)}: misses of an ${level.toUpperCase()} of any size`, name: `model-curve-${level}`, note: "Fully associative, LRU. Dashed: the size of today.", columns: ["bytes", "miss_percent"], rows: points.map((p) => [p.x, p.y]) });
-    xyChart(frame, { series: [{ name: level.toUpperCase(), points }], xLog: true, xLabel: "size", yLabel: "reads that miss, %", xFormat: bytes, height: 320, fit: true, vlines: size ? [{ x: size, label: `${level.toUpperCase()} ${bytes(size)}` }] : [] });
+    const frame = addFigure(grid, { title: `Misses of an ${level.toUpperCase()} of any size`, name: `model-curve-${level}`, note: "Fully associative, LRU; of all kernels together. Dashed: the size of today.", columns: ["bytes", "miss_percent"], rows: points.map((p) => [p.x, p.y]) });
+    const least = points.length ? points[points.length - 1] : null, end = least && size > least.x ? [{ ...least, x: 1.3 * size }] : [];
+    xyChart(frame, { series: [{ name: level.toUpperCase(), points: [{ x: sector / 2, y: 100, lines: ["no cache", "100 % miss"] }, ...points, ...end] }], xLog: true, xLabel: "size of the cache", yLabel: "sectors read that miss, %", xFormat: bytes, height: 320, fit: "x", step: true, dots: 0, vlines: size ? [{ x: size, label: `${level.toUpperCase()} ${bytes(size)}` }] : [] });
   }
+}
+
+/* A run is called as its file is. */
+function runName(file) {
+  return cut(file.replace(/(\.json)?(\.zst)?$/, ""), 40);
 }
 
 /* Kernels of several runs beside each other. */
 function modelOverview(grid, entries) {
-  hitRatios(grid, { title: "Hits by kernel, all runs", name: "model-all", note: "Share of sectors that hit.", labelOf: (row) => row.called,
-    rows: entries.flatMap((e) => (Array.isArray(e.document.kernels) ? e.document.kernels : []).map((k) => ({ ...k, called: `${cut(e.file.replace(/\.json$/, ""), 16)} ${cut(k.kernel, 20)}` }))) });
+  hitRatios(grid, { title: "Hits by kernel, all runs", name: "model-all", wide: true, note: "Share of sectors that hit.", labelOf: (row) => row.called,
+    rows: entries.flatMap((e) => listOf(e.document.kernels).map((k) => ({ ...k, called: `${cut(runName(e.file), 16)} ${cut(k.kernel, 20)}` }))) });
 }
 
-function showModel(grid, model, gpu, file) {
-  hitRatios(grid, { title: `${cut(file, 40)}: hits by kernel`, name: "model-kernels", note: "Share of sectors that hit.", rows: model.kernels || [], labelOf: (row) => row.kernel });
-  hitRatios(grid, { title: `${cut(file, 40)}: hits by line`, name: "model-lines", note: "By line of the source, or of the PTX where the source is not known.", rows: bySourceLine(model.instructions || []).slice(0, 40), labelOf: (row) => row.called });
-  profiles(grid, model, file);
-  missCurves(grid, model, file);
+/* The lines with the most sectors, in the order of the source. */
+function busiest(lines, most) {
+  const sectors = (line) => ((line.metrics && line.metrics.L1_R_Trans) || 0) + ((line.metrics && line.metrics.L2_Trans) || 0);
+  const least = lines.length > most ? lines.map(sectors).sort((a, b) => b - a)[most - 1] : 0;
+  return lines.filter((line) => sectors(line) >= least).slice(0, most);
+}
+
+/* The charts of a run, smaller than others, for there are many. */
+function showModel(grid, model, file) {
+  const inner = el("div", { class: "grid small" }), lines = bySourceLine(listOf(model.instructions)), shown = busiest(lines, 40);
+  grid.append(el("div", { class: "wide run" }, el("h3", {}, runName(file)), inner));
+  hitRatios(inner, { title: "Hits by kernel", name: "model-kernels", note: "Share of sectors that hit.", rows: listOf(model.kernels), labelOf: (row) => textOf(row.kernel) });
+  hitRatios(inner, { title: "Hits by line", name: "model-lines", rows: shown, labelOf: (row) => row.called,
+    note: `Kernel and line of the source, or of the PTX where the source is not known.${shown.length < lines.length ? ` The ${shown.length} of ${lines.length} with the most sectors.` : ""}` });
+  profiles(inner, model);
+  missCurves(inner, model);
+  if (!inner.children.length) inner.append(el("p", { class: "note" }, "There is nothing in this document that could be drawn."));
 }

@@ -1,22 +1,26 @@
 /* Bars, heat maps and strips. */
 
-/* rows: [{label, value, low?, high?, more?: [{value, label}], lines?, colour?}], longest label first seen decides the room. */
-function barChart(frame, { rows, log, format = number, unit = "", theory = [] }) {
+const LABEL = 40; /* characters of a bar's label */
+
+/* rows: [{label, value, low?, high?, more?: [{value, label}], lines?, colour?}]; the longest label decides the room. `most`: where the axis
+   ends, otherwise a little beyond the longest bar. */
+function barChart(frame, { rows, log, format = number, unit = "", theory = [], most = null }) {
   const rowHeight = rows.length > 24 ? 18 : 24, height = 30 + rows.length * rowHeight + 26;
   const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${rows.length} bars, ${unit}`);
   const { svg, width } = drawing;
-  const left = Math.min(width * 0.4, 24 + 6.6 * d3.max(rows, (r) => Math.min(34, String(r.label).length)));
+  const wanted = 24 + 6.6 * d3.max(rows, (r) => Math.min(LABEL, String(r.label).length)), left = Math.min(width * (width < 460 ? 0.58 : 0.4), wanted);
+  const letters = left < wanted ? Math.floor((left - 12) / 7.6) : LABEL;
   const values = rows.flatMap((r) => [r.value, r.high, ...(r.more || []).map((m) => m.value)]).concat(theory.map((t) => t.y)).filter((v) => Number.isFinite(v) && v > 0);
   const lowest = Math.min(...rows.flatMap((r) => [r.value, r.low]).filter((v) => v > 0));
-  const x = log ? d3.scaleLog().domain([10 ** Math.floor(Math.log10(lowest * 0.8)), d3.max(values) * 1.6]) : d3.scaleLinear().domain([0, d3.max(values) * 1.18 || 1]);
+  const x = log ? d3.scaleLog().domain([10 ** Math.floor(Math.log10(lowest * 0.8)), d3.max(values) * 1.6]) : d3.scaleLinear().domain([0, most || d3.max(values) * 1.18 || 1]);
   x.range([left, width - 14]);
-  const ticks = log ? x.ticks(4).filter((t) => Number.isInteger(Math.log10(t)) || Math.round(t / 10 ** Math.floor(Math.log10(t))) === 3) : x.ticks(Math.max(3, width / 110));
+  const tickLabel = (v) => tickText(v, format).replace(/\.0+(?= )/, ""), ticks = ticksOf(x, false, format === rate ? 58 : 44).filter((v) => x(v) + 3 * tickLabel(v).length < width);
   svg.append("g").attr("class", "gridline").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickSize(-(height - 40)).tickFormat(""));
-  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickFormat((v) => format(v)));
+  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickFormat(tickLabel));
   const items = [];
   rows.forEach((r, i) => {
     const top = 14 + i * rowHeight, bar = rowHeight - 6, end = x(Math.max(r.value, x.domain()[0]));
-    svg.append("text").attr("x", left - 6).attr("y", top + bar / 2 + 4).attr("text-anchor", "end").text(cut(r.label, 34));
+    svg.append("text").attr("x", left - 6).attr("y", top + bar / 2 + 4).attr("text-anchor", "end").text(cut(r.label, letters));
     svg.append("rect").attr("class", "bar").attr("x", left).attr("y", top).attr("width", Math.max(1, end - left)).attr("height", bar).attr("fill", r.colour || colour(0)).attr("opacity", 0.8);
     if (Number.isFinite(r.low) && Number.isFinite(r.high) && r.high > r.low) {
       const from = x(Math.max(r.low, x.domain()[0]));
@@ -41,9 +45,9 @@ function barChart(frame, { rows, log, format = number, unit = "", theory = [] })
   addCursor(drawing, () => items);
 }
 
-/* cells: [{x, y, value, lines?}] with x, y from the lists xs, ys. */
+/* cells: [{x, y, value, lines?, side?}] with x, y from the lists xs, ys; a side is a number that is shown by the colour of an edge. */
 function heatMap(frame, { xs, ys, cells, xLabel, yLabel, unit = "", format = number, square = false }) {
-  const outer = frame.body.clientWidth || 640, left = 62, right = 16, top = 8;
+  const outer = widthOf(frame), left = 62, right = 16, top = 8;
   const cellWidth = Math.min(square ? 46 : 90, (outer - left - right) / xs.length);
   const cellHeight = square ? cellWidth : Math.max(16, Math.min(30, 360 / ys.length));
   const height = top + ys.length * cellHeight + 44 + 34;
@@ -60,6 +64,7 @@ function heatMap(frame, { xs, ys, cells, xLabel, yLabel, unit = "", format = num
     if (!Number.isFinite(c.value)) continue;
     const cx = left + column.get(c.x) * cellWidth, cy = top + row.get(c.y) * cellHeight;
     svg.append("rect").attr("class", "cell").attr("x", cx + 0.5).attr("y", cy + 0.5).attr("width", cellWidth - 1).attr("height", cellHeight - 1).attr("fill", shade(c.value));
+    if (Number.isFinite(c.side)) svg.append("rect").attr("x", cx + 0.5).attr("y", cy + cellHeight - 4.5).attr("width", cellWidth - 1).attr("height", 4).attr("fill", colour(c.side)).attr("stroke", "var(--panel)").attr("stroke-width", 0.7);
     if (cellWidth >= 34 && cellHeight >= 14) svg.append("text").attr("x", cx + cellWidth / 2).attr("y", cy + cellHeight / 2 + 4).attr("text-anchor", "middle").style("font-size", "11px").style("fill", fraction(c.value) > 0.62 ? "#111" : "#fff").text(number(c.value, 4));
     items.push({ x: cx + cellWidth / 2, y: cy, lines: c.lines || [`${format(c.value)} ${unit}`.trim(), `${xLabel}: ${number(c.x)}`, `${yLabel}: ${number(c.y)}`], box: [cx, cy, cellWidth, cellHeight] });
   }
@@ -70,11 +75,12 @@ function heatMap(frame, { xs, ys, cells, xLabel, yLabel, unit = "", format = num
     svg.append("text").attr("class", "soft").attr("x", left + xs.length * cellWidth / 2).attr("y", bottom + 32).attr("text-anchor", "middle").text(xLabel);
   }
   ys.forEach((v, i) => svg.append("text").attr("class", "soft").attr("x", left - 6).attr("y", top + (i + 0.5) * cellHeight + 4).attr("text-anchor", "end").text(number(v)));
-  if (yLabel) svg.append("text").attr("class", "soft").attr("transform", `translate(12,${(top + bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(yLabel);
+  if (yLabel) svg.append("text").attr("class", "soft").attr("transform", `translate(12,${(top + bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(shorten(yLabel, bottom - top));
   /* The scale. */
-  for (let i = 0; i < 60; i++) svg.append("rect").attr("x", left + i * 3).attr("y", height - 26).attr("width", 3.2).attr("height", 10).attr("fill", d3.interpolateViridis(0.08 + 0.9 * i / 59));
-  svg.append("text").attr("class", "soft").attr("x", left).attr("y", height - 4).text(`${format(low)}`);
-  svg.append("text").attr("class", "soft").attr("x", left + 186).attr("y", height - 16).text(`${format(high)} ${unit}${log ? " (by logarithm)" : ""}`);
+  const piece = outer < NARROW ? 1.5 : 3;
+  for (let i = 0; i < 60; i++) svg.append("rect").attr("x", left + i * piece).attr("y", height - 26).attr("width", piece + 0.2).attr("height", 10).attr("fill", d3.interpolateViridis(0.08 + 0.9 * i / 59));
+  svg.append("text").attr("class", "soft").attr("x", left - 6).attr("y", height - 17).attr("text-anchor", "end").text(format(low));
+  svg.append("text").attr("class", "soft").attr("x", left + 60 * piece + 6).attr("y", height - 17).text(`${format(high)} ${unit}${!log ? "" : outer < NARROW ? ", log" : " (by logarithm)"}`);
   addCursor(drawing, () => items);
 }
 
@@ -83,7 +89,7 @@ function stripChart(frame, { rows, labels, describe }) {
   const height = 20 + rows.length * 20 + 22;
   const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${rows.length} passes as strips of hits and misses`);
   const { svg, width } = drawing;
-  const left = 66, count = d3.max(rows, (r) => r.length), scale = (width - left - 70) / count;
+  const left = 66, count = d3.max(rows, (r) => r.length), scale = (width - left - 62 - 7 * String(count).length) / count;
   const items = [];
   rows.forEach((row, i) => {
     const top = 10 + i * 20;
@@ -99,6 +105,8 @@ function stripChart(frame, { rows, labels, describe }) {
     const misses = d3.sum(row);
     svg.append("text").attr("class", "soft").attr("x", left + row.length * scale + 6).attr("y", top + 12).text(`${misses} miss${misses === 1 ? "" : "es"}`);
   });
+  svg.append("rect").attr("x", left + count * scale / 2 - 40).attr("y", height - 16).attr("width", 12).attr("height", 11).attr("fill", colour(1));
+  svg.append("text").attr("class", "soft").attr("x", left + count * scale / 2 - 22).attr("y", height - 6).text("miss");
   svg.append("text").attr("class", "soft").attr("x", left).attr("y", height - 6).text("line 1");
   svg.append("text").attr("class", "soft").attr("x", left + count * scale).attr("y", height - 6).attr("text-anchor", "end").text(`line ${count}`);
   addCursor(drawing, () => items);
@@ -106,16 +114,17 @@ function stripChart(frame, { rows, labels, describe }) {
 
 /* Small columns of one value each, as small multiples: [{title, values, lines(i)}]. */
 function columnMultiples(frame, { multiples, xLabel, yLabel, top = 1 }) {
-  const outer = frame.body.clientWidth || 640, across = Math.max(1, Math.min(multiples.length, Math.floor(outer / 260)));
+  const outer = widthOf(frame), across = Math.max(1, Math.min(multiples.length, Math.floor(outer / 260)));
   const each = outer / across, down = Math.ceil(multiples.length / across), rowHeight = 130;
   const drawing = addDrawing(frame, down * rowHeight, `${frame.node.querySelector("h3").textContent}: ${multiples.length} small charts, ${yLabel} by ${xLabel}`);
   const { svg, width } = drawing;
   const items = [];
   multiples.forEach((m, i) => {
-    const left = (i % across) * each + 34, base = Math.floor(i / across) * rowHeight + 100, room = Math.min(each, width) - 50;
+    const left = (i % across) * each + 40, base = Math.floor(i / across) * rowHeight + 100, room = Math.min(each, width) - 56;
     const y = d3.scaleLinear().domain([0, top]).range([base, base - 76]);
     svg.append("text").attr("x", left).attr("y", base - 84).text(cut(m.title, 34));
     svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`).call(d3.axisLeft(y).ticks(3));
+    if (i % across === 0) svg.append("text").attr("class", "soft").attr("transform", `translate(${left - 28},${base - 38}) rotate(-90)`).attr("text-anchor", "middle").style("font-size", "10px").text(yLabel);
     const step = room / m.values.length;
     m.values.forEach((v, j) => {
       svg.append("rect").attr("class", "bar").attr("x", left + j * step + 0.5).attr("y", y(v)).attr("width", Math.max(1, step - 1)).attr("height", Math.max(0.5, base - y(v))).attr("fill", colour(i));

@@ -59,6 +59,7 @@ function drawSm(grid, gpu) {
   const columns = ["element", "size_bytes", "latency_cycles", "latency_ns", "read_bytes_per_s", "write_bytes_per_s", "line_bytes", "per_sm", "confidence", "source"];
   const table = names.map((n) => [n, ...columns.slice(1, 8).map((c) => valueOf(gpu, n, c)), (figureOf(gpu, n, "size_bytes") || {}).confidence, (figureOf(gpu, n, "size_bytes") || {}).source]);
   const frame = addFigure(grid, { title: "One SM, to scale", note: "The width of a box is its size. Hover, or step with the arrow keys, for how a figure was got.", columns, rows: table, wide: true, name: "sm" });
+  if (widthOf(frame) < NARROW) rows.splice(0, rows.length, ...rows.flatMap((row) => row.unified ? [row] : row.elements.map((name) => ({ elements: [name] }))));
   const total = unified ? Math.max(...splits.map((s) => s.shared + s.l1)) : 0;
   const sizes = rows.map((r) => r.unified ? total : d3.sum(r.elements, (n) => valueOf(gpu, n, "size_bytes") || 0));
   const rowHeight = 66, height = 34 + rows.length * rowHeight;
@@ -71,12 +72,19 @@ function drawSm(grid, gpu) {
   svg.append("text").attr("x", 14).attr("y", 19).style("font-weight", 600).text(`SM${sms ? ` ×${number(sms)}` : ""}`);
   const layer = svg.append("g");
   let items = [];
-  function box(x, y, w, element, label, detail, dashed) {
+  function box(x, y, w, element, label, detail, { dashed = false, below = false } = {}) {
     layer.append("rect").attr("class", "box memory").attr("x", x).attr("y", y).attr("width", Math.max(2, w)).attr("height", 40).attr("fill", `var(--fill-${FILLS[element] || "cache"})`).attr("stroke-dasharray", dashed ? "4 3" : null);
-    const inside = w > 7 * label.length, tx = inside ? x + 8 : x + Math.max(2, w) + 6;
-    layer.append("text").attr("x", tx).attr("y", y + 17).text(label);
-    layer.append("text").attr("class", "soft").attr("x", tx).attr("y", y + 33).text(detail);
     items.push({ x: x + Math.min(w, 200) / 2, y, lines: elementLines(gpu, element), box: [x, y, Math.max(8, w), 40] });
+    const inside = w > 6.6 * Math.max(label.length, detail.length) + 10;
+    if (below && !inside) {
+      /* Something else stands to the right: in one line below, as far as there is room. */
+      const from = Math.min(x, width - 14 - 6.4 * label.length);
+      layer.append("text").attr("x", Math.max(4, from)).attr("y", y + 54).text(label);
+      return 0;
+    }
+    const tx = inside ? x + 8 : x + Math.max(2, w) + 6;
+    layer.append("text").attr("x", tx).attr("y", y + 17).text(shorten(label, width - 8 - tx));
+    layer.append("text").attr("class", "soft").attr("x", tx).attr("y", y + 33).text(shorten(detail, width - 8 - tx));
     return inside ? 0 : 6.8 * Math.max(label.length, detail.length) + 14;
   }
   function draw() {
@@ -88,13 +96,13 @@ function drawSm(grid, gpu) {
       if (row.unified) {
         const split = splits[at];
         const with_l1 = ["texture", "readonly"].filter((n) => sharesWithL1(gpu, n)).map((n) => ({ texture: "texture", readonly: "read-only" })[n]);
-        if (split.shared > 0) box(x, y, split.shared * scale, "shared", `Shared memory ${bytes(split.shared)}`, brief(gpu, "shared"));
-        box(x + split.shared * scale, y, split.l1 * scale, "l1", `L1${with_l1.length ? ` + ${with_l1.join(" + ")}` : ""} ${bytes(split.l1)}`, brief(gpu, "l1"));
+        if (split.shared > 0) box(x, y, split.shared * scale, "shared", `Shared memory ${bytes(split.shared)}`, brief(gpu, "shared"), { below: true });
+        box(x + split.shared * scale, y, split.l1 * scale, "l1", `L1${with_l1.length ? ` + ${with_l1.join(" + ")}` : ""} ${bytes(split.l1)}`, brief(gpu, "l1"), { below: true });
         return;
       }
       for (const name of row.elements) {
         const size = valueOf(gpu, name, "size_bytes"), known = typeof size === "number", w = known ? size * scale : 40;
-        const beside = box(x, y, w, name, `${titleOf(name)} ${known ? bytes(size) : "size ?"}`, brief(gpu, name), !known);
+        const beside = box(x, y, w, name, `${titleOf(name)} ${known ? bytes(size) : "size ?"}`, brief(gpu, name), { dashed: !known });
         x += Math.max(w, 2) + beside + 16;
       }
     });
@@ -125,7 +133,7 @@ function drawChip(grid, gpu) {
   const rows = d3.range(sms).map((i) => [i, timed ? latency[i] : null, sided ? near[i] : null]);
   const frame = addFigure(grid, { title: "The chip, to scale", wide: true, name: "chip", columns: ["sm", "l2_latency_cycles", "partition"], rows,
     note: `Areas are sizes: a tile is the ${bytes(each)} of L1 and shared memory of an SM${timed ? ", its colour how far the L2 is from it" : ""}. Device memory is not to scale.` });
-  const width = Math.max(320, frame.body.clientWidth || 640), inner = width - 28;
+  const width = widthOf(frame), inner = width - 28;
   const side = Math.sqrt((inner * 250) / (sms + l2 / each));
   const groups = sided ? d3.range(parts).map((p) => d3.range(sms).filter((i) => near[i] === p)) : [d3.range(sms)];
   const groupWidth = inner / groups.length - (groups.length > 1 ? 6 : 0);
@@ -135,7 +143,7 @@ function drawChip(grid, gpu) {
   const drawing = addDrawing(frame, Math.ceil(height), `The chip: ${sms} SMs, an L2 of ${bytes(l2)} in ${parts} part${parts > 1 ? "s" : ""}`);
   const { svg } = drawing;
   svg.append("rect").attr("class", "box").attr("x", 1).attr("y", 1).attr("width", width - 2).attr("height", memoryTop - 4).attr("rx", 6).attr("fill", "none");
-  svg.append("text").attr("x", 14).attr("y", 22).style("font-weight", 600).text(`${sms} SMs`);
+  if (width >= NARROW || !timed) svg.append("text").attr("x", 14).attr("y", 22).style("font-weight", 600).text(`${sms} SMs`);
   const items = [];
   const shade = timed ? d3.scaleSequential(d3.interpolateViridis).domain(d3.extent(latency)) : null;
   groups.forEach((group, g) => group.forEach((sm, i) => {
@@ -147,7 +155,7 @@ function drawChip(grid, gpu) {
     items.push({ x: x + side / 2, y, lines, box: [x, y, side - 2, side - 2] });
   }));
   if (timed) {
-    const [low, high] = d3.extent(latency), left = width - 340;
+    const [low, high] = d3.extent(latency), left = Math.max(100, width - 340);
     for (let i = 0; i < 40; i++) svg.append("rect").attr("x", left + i * 3).attr("y", 12).attr("width", 3.2).attr("height", 10).attr("fill", shade(low + ((high - low) * i) / 39));
     svg.append("text").attr("class", "soft").attr("x", left - 6).attr("y", 21).attr("text-anchor", "end").text(`L2 hit ${number(low)}`);
     svg.append("text").attr("class", "soft").attr("x", left + 126).attr("y", 21).text(`${number(high)} cycles`);
@@ -155,17 +163,17 @@ function drawChip(grid, gpu) {
   for (let p = 0; p < parts; p++) {
     const w = inner / parts - 6, x = 14 + p * (w + 6);
     svg.append("rect").attr("class", "box memory").attr("x", x).attr("y", l2Top).attr("width", w).attr("height", l2Height).attr("fill", "var(--fill-l2)");
-    svg.append("text").attr("x", x + 10).attr("y", l2Top + 20).text(parts > 1 ? `L2 partition ${p}, ${bytes(l2 / parts)}` : `L2 ${bytes(l2)}`);
-    if (p === 0) svg.append("text").attr("class", "soft").attr("x", x + 10).attr("y", l2Top + 37).text(brief(gpu, "l2"));
+    svg.append("text").attr("x", x + 10).attr("y", l2Top + 20).text(shorten(parts > 1 ? `L2 partition ${p}, ${bytes(l2 / parts)}` : `L2 ${bytes(l2)}`, w - 12));
+    if (p === 0) svg.append("text").attr("class", "soft").attr("x", x + 10).attr("y", l2Top + 37).text(shorten(brief(gpu, "l2"), w - 12));
     const far = valueOf(gpu, "l2", "far_latency_cycles");
-    if (p === 1 && typeof far === "number") svg.append("text").attr("class", "soft").attr("x", x + 10).attr("y", l2Top + 37).text(`from the other side ${number(far)} cycles`);
+    if (p === 1 && typeof far === "number") svg.append("text").attr("class", "soft").attr("x", x + 10).attr("y", l2Top + 37).text(shorten(`${number(far)} cycles from the other side`, w - 12));
     items.push({ x: x + 40, y: l2Top + 10, lines: elementLines(gpu, "l2"), box: [x, l2Top, w, l2Height] });
   }
   if (memory) {
     const zigzag = d3.range(0, width - 2, 14).map((x, i) => `${x + 1},${memoryTop + 48 + (i % 2) * 6}`).join(" L");
     svg.append("path").attr("class", "box memory").attr("fill", "var(--fill-memory)").attr("d", `M1,${memoryTop} H${width - 1} L${width - 1},${memoryTop + 48} L${zigzag.split(" L").reverse().join(" L")} Z`);
     svg.append("text").attr("x", 14).attr("y", memoryTop + 18).text(`Device memory ${bytes(memory)}`);
-    svg.append("text").attr("class", "soft").attr("x", 14).attr("y", memoryTop + 35).text(`${brief(gpu, "memory")} · to scale, as wide as this, it would be ${number(Math.round((memory / each) * side * side / inner), 3)} pixels high`);
+    svg.append("text").attr("class", "soft").attr("x", 14).attr("y", memoryTop + 35).text(shorten(`${brief(gpu, "memory")} · to scale, as wide as this, it would be ${number(Math.round((memory / each) * side * side / inner), 3)} pixels high`, width - 24));
     items.push({ x: 60, y: memoryTop, lines: elementLines(gpu, "memory"), box: [1, memoryTop, width - 2, 46] });
   }
   addCursor(drawing, () => items);
@@ -188,17 +196,21 @@ function latencyBars(grid, gpu) {
   barChart(frame, { rows, log: true, unit: "cycles" });
 }
 
+/* What memory could give at most: as published, or two transfers a clock over the width of its bus. */
+function memoryPeak(gpu) {
+  const clock = valueOf(gpu, "device", "memory_clock_mhz"), bus = valueOf(gpu, "device", "memory_bus_bits"), stated = valueOf(gpu, "memory", "peak_bytes_per_s");
+  if (stated) return { peak: stated, label: "published peak" };
+  return { peak: clock && bus ? (clock * 1e6 * 2 * bus) / 8 : null, label: "peak, from the memory's clock and the width of its bus" };
+}
+
 function bandwidthBars(grid, gpu) {
-  const rows = [], table = [];
-  const clock = valueOf(gpu, "device", "memory_clock_mhz"), bus = valueOf(gpu, "device", "memory_bus_bits");
-  const stated = valueOf(gpu, "memory", "peak_bytes_per_s");
-  const peak = stated || (clock && bus ? (clock * 1e6 * 2 * bus) / 8 : null);
+  const rows = [], table = [], { peak, label: peakLabel } = memoryPeak(gpu);
   for (const name of ORDER) for (const kind of ["read", "write", "copy"]) {
     const figure = figureOf(gpu, name, `${kind}_bytes_per_s`);
     if (!figure || typeof figure.value !== "number" || !(figure.value > 0)) continue;
     const label = `${titleOf(name)} ${kind}`;
     rows.push({ label, value: figure.value, low: figure.low, high: figure.high, lines: [label, ...evidenceLines(`${kind}_bytes_per_s`, figure)], colour: colour({ read: 0, write: 1, copy: 2 }[kind]),
-      more: name === "memory" && kind === "read" && peak ? [{ value: peak, label: stated ? "published peak" : "peak, from the memory's clock and the width of its bus" }] : [] });
+      more: name === "memory" && kind === "read" && peak ? [{ value: peak, label: peakLabel }] : [] });
     table.push([label, figure.value, figure.low, figure.high, figure.source]);
   }
   if (!rows.length) return;
@@ -211,9 +223,10 @@ function smMap(grid, gpu) {
   const latency = valueOf(gpu, "l2", "latency_by_sm_cycles"), near = valueOf(gpu, "l2", "partition_by_sm");
   if (!Array.isArray(latency) || latency.length < 2) return;
   const across = 12, rows = latency.map((v, i) => [i, v, Array.isArray(near) ? near[i] : null]);
-  const frame = addFigure(grid, { title: "SM to L2 latency", note: "Cycles of an L2 hit, by SM in the order of their numbers.", columns: ["sm", "cycles", "partition"], rows });
-  heatMap(frame, { xs: d3.range(across), ys: d3.range(0, latency.length, across), square: true, unit: "cycles", xLabel: "SM, plus", yLabel: "SM",
-    cells: latency.map((value, i) => ({ x: i % across, y: i - (i % across), value, lines: [`SM ${i}`, `${number(value)} cycles`, ...(Array.isArray(near) ? [`near partition ${near[i]}`] : [])] })) });
+  const frame = addFigure(grid, { title: "SM to L2 latency", note: `Cycles of an L2 hit, by SM in the order of their numbers.${Array.isArray(near) ? " The edge of a cell says which partition of the L2 is near." : ""}`, columns: ["sm", "cycles", "partition"], rows });
+  if (Array.isArray(near)) frame.body.append(el("div", { class: "legend" }, ...[...new Set(near)].sort().map((side) => keyOf(`partition ${number(side)}`, side))));
+  heatMap(frame, { xs: d3.range(across), ys: d3.range(0, latency.length, across), square: true, unit: "cycles", xLabel: "SM, counted from the first of its row", yLabel: "first SM of the row",
+    cells: latency.map((value, i) => ({ x: i % across, y: i - (i % across), value, side: Array.isArray(near) ? near[i] : undefined, lines: [`SM ${i}`, `${number(value)} cycles`, ...(Array.isArray(near) ? [`near partition ${near[i]}`] : [])] })) });
 }
 
 function disturbances(grid, gpu) {
@@ -227,11 +240,12 @@ function disturbances(grid, gpu) {
 /* Mei and Chu's patterns P1 to P6. */
 function spectrum(grid, gpu) {
   const meaning = { P1: "in the cache, page in the first TLB", P2: "in the cache, page in the second TLB", P3: "in the cache, page in no TLB", P4: "not in the cache, page in the first TLB", P5: "not in the cache, page in no TLB", P6: "the same, and another page table" };
+  const short = { P1: "cache hit, TLB L1 hit", P2: "cache hit, TLB L2 hit", P3: "cache hit, TLB miss", P4: "cache miss, TLB L1 hit", P5: "cache miss, TLB miss", P6: "and another page table" };
   for (const name of ["l1", "l2"]) {
     const patterns = valueOf(gpu, name, "spectrum_patterns"), cycles = valueOf(gpu, name, "spectrum_cycles");
     if (!Array.isArray(patterns) || !Array.isArray(cycles) || patterns.length !== cycles.length || !cycles.length) continue;
     const frame = addFigure(grid, { title: `Latency spectrum, loads ${name === "l1" ? "through L1" : "of L2"}`, name: `spectrum-${name}`, note: "Each kind of hit and miss of caches and TLBs that there is.", columns: ["pattern", "cycles", "meaning"], rows: patterns.map((p, i) => [p, cycles[i], meaning[p]]) });
-    barChart(frame, { unit: "cycles", rows: patterns.map((p, i) => ({ label: p, value: cycles[i], lines: [`${p}: ${number(cycles[i])} cycles`, meaning[p] || ""] })) });
+    barChart(frame, { unit: "cycles", rows: patterns.map((p, i) => ({ label: short[p] ? `${p}: ${short[p]}` : p, value: cycles[i], lines: [`${p}: ${number(cycles[i])} cycles`, meaning[p] || ""] })) });
   }
 }
 
@@ -239,7 +253,7 @@ function carveouts(grid, gpu) {
   const splits = divisions(gpu);
   if (splits.length < 3) return;
   const frame = addFigure(grid, { title: "What each carve-out leaves of L1", name: "carveout", columns: ["shared_bytes", "l1_bytes"], rows: splits.map((s) => [s.shared, s.l1]) });
-  xyChart(frame, { xLabel: "shared memory of an SM", yLabel: "L1", xFormat: bytes, yFormat: bytes, height: 300, series: [{ name: "L1", points: splits.map((s) => ({ x: s.shared, y: s.l1 })) }] });
+  xyChart(frame, { xLabel: "shared memory of an SM", yLabel: "left for L1", xFormat: bytes, yFormat: bytes, height: 300, series: [{ name: "L1", points: splits.map((s) => ({ x: s.shared, y: s.l1 })) }] });
 }
 
 function overflows(grid, gpu) {
@@ -247,6 +261,6 @@ function overflows(grid, gpu) {
     const pages = valueOf(gpu, name, "overflow_pages"), missed = valueOf(gpu, name, "overflow_missed");
     if (!Array.isArray(pages) || !Array.isArray(missed) || pages.length !== missed.length || pages.length < 2) continue;
     const frame = addFigure(grid, { title: `${titleOf(name)}: pages that miss`, name: `overflow-${name}`, note: "Walks over so many pages, and how many of them miss.", columns: ["pages", "missed"], rows: pages.map((p, i) => [p, missed[i]]) });
-    xyChart(frame, { xLabel: "pages walked over", yLabel: "pages that miss", height: 300, series: [{ name: titleOf(name), points: pages.map((p, i) => ({ x: p, y: missed[i] })) }] });
+    xyChart(frame, { xLabel: "pages walked over", yLabel: "pages that miss", height: 300, near: true, series: [{ name: titleOf(name), points: pages.map((p, i) => ({ x: p, y: missed[i] })) }] });
   }
 }

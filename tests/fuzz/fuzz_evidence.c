@@ -1,0 +1,88 @@
+/* Lines of "REQUEST=SAMPLE,SAMPLE,…" as a recording, and the curves that the report makes of it:
+ * any request, which may look like a walk and be none, with any samples. What comes out is a
+ * document whose points are in their order of size, whatever went in. (Bytes that are no recording
+ * are the matter of fuzz_recording.) */
+#include "device/recording.h"
+#include "report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SAMPLES = 64 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* One answer of one line; a line without '=' has no samples. */
+static void put_line(const char *line, size_t size, struct fth_buffer *out)
+{
+    const char *equals = memchr(line, '=', size);
+    const size_t key_size = equals ? (size_t)(equals - line) : size;
+    uint32_t cycles[MOST_SAMPLES];
+    struct fth_samples samples = {.clock_mhz = NAN, .cycles = cycles};
+    uint32_t number = 0;
+    for (size_t i = key_size + 1; i < size && samples.count < MOST_SAMPLES; i++) {
+        if (line[i] >= '0' && line[i] <= '9')
+            number = number * 10 + (uint32_t)(line[i] - '0');
+        if (i + 1 == size || line[i] == ',') {
+            cycles[samples.count++] = number;
+            number = 0;
+        }
+    }
+    fth_recording_put_answer(line, key_size, &samples, out);
+}
+
+static void check_point(const json_t *point)
+{
+    const double low = json_number_value(json_object_get(point, "p05"));
+    const double median = json_number_value(json_object_get(point, "median"));
+    const double high = json_number_value(json_object_get(point, "p95"));
+    const size_t kept = json_array_size(json_object_get(point, "samples"));
+    if (!(low <= median && median <= high) || kept == 0)
+        abort();
+    if (json_integer_value(json_object_get(point, "footprint")) < 0 ||
+        json_integer_value(json_object_get(point, "count")) < (json_int_t)kept)
+        abort();
+}
+
+static void check(const json_t *root)
+{
+    const json_t *curve, *point;
+    size_t i, j;
+    char *text = json_dumps(root, JSON_COMPACT);
+    if (!text)
+        abort();
+    free(text);
+    json_array_foreach (json_object_get(root, "curves"), i, curve) {
+        if (!json_string_value(json_object_get(curve, "path")))
+            abort();
+        json_array_foreach (json_object_get(curve, "points"), j, point)
+            check_point(point);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fth_buffer content = {0};
+    struct fth_error error = FTH_NO_ERROR;
+    json_t *root = NULL;
+    uint64_t entries = 0;
+    fth_recording_put_header("cuda:0", &content);
+    for (size_t from = 0; from < size; entries++) {
+        const char *line = (const char *)data + from, *stop = memchr(line, '\n', size - from);
+        const size_t length = stop ? (size_t)(stop - line) : size - from;
+        put_line(line, length, &content);
+        from += length + 1;
+    }
+    fth_recording_put_end(
+        entries, fth_recording_checksum(FTH_RECORDING_CHECKSUM, content.data, content.size),
+        &content);
+    enum fth_status status = fth_evidence_read("fuzz", &content, &root, &error);
+    if (status != FTH_OK && !error.cause[0])
+        abort();
+    if (status == FTH_OK)
+        check(root);
+    json_decref(root);
+    fth_buffer_fini(&content);
+    return 0;
+}
