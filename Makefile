@@ -60,15 +60,17 @@ dist:
 	@scripts/dist
 
 # Random simulated GPUs, more of them than 'make test' has; ten minutes.
-closure: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) tests/test_closure
+closure:
+	@scripts/install-deps test
+	@$(MAKE) --no-print-directory tests
 	$(BUILD)/tests/test_closure 1 500
 	$(BUILD)/tests/test_closure noisy published
 	$(BUILD)/tests/test_closure noisy 1 200
 
 # Traces of the workloads at the sizes of their launch files against the counters of an H200; a minute.
-counters: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) tests/workloads/test_counters
+counters:
+	@scripts/install-deps test
+	@$(MAKE) --no-print-directory tests
 	$(BUILD)/tests/workloads/test_counters tests/workloads/h200-counters.txt large
 
 docs: all

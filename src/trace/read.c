@@ -109,6 +109,14 @@ static enum fth_status add_frame(struct fth_trace *trace, const struct fth_frame
     return FTH_OK;
 }
 
+/* None where nothing was read: to a buffer without memory nothing can be added, not even 0. */
+static struct fth_bytes bytes_of(const struct fth_buffer *content)
+{
+    static const unsigned char none[1];
+    const unsigned char *data = content->data ? (const unsigned char *)content->data : none;
+    return (struct fth_bytes){data, data + content->size, false};
+}
+
 static enum fth_status read_index(struct fth_trace *trace, struct fth_error *error)
 {
     struct fth_buffer content = {0};
@@ -118,8 +126,7 @@ static enum fth_status read_index(struct fth_trace *trace, struct fth_error *err
         trace->container, fth_container_index(trace->container), &type, &content, &next, error);
     if (status == FTH_UNAVAILABLE || (status == FTH_OK && type != FTH_PART_INDEX))
         status = refuse(trace, "the index is not where it should be", error);
-    struct fth_bytes bytes = {(const unsigned char *)content.data,
-                              (const unsigned char *)content.data + content.size, false};
+    struct fth_bytes bytes = bytes_of(&content);
     uint64_t count = status == FTH_OK ? fth_get_number(&bytes) : 0, offset = 0;
     for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
         status = get_launch(trace, &bytes, error);
@@ -177,8 +184,7 @@ static enum fth_status check_parts(const struct fth_trace *trace, struct fth_err
 static enum fth_status take_part(struct fth_trace *trace, uint32_t type, uint64_t offset,
                                  const struct fth_buffer *content, struct fth_error *error)
 {
-    struct fth_bytes bytes = {(const unsigned char *)content->data,
-                              (const unsigned char *)content->data + content->size, false};
+    struct fth_bytes bytes = bytes_of(content);
     struct fth_frame frame;
     enum fth_status status = FTH_OK;
     switch (type) {

@@ -15,6 +15,19 @@
 
 #define NO_ERROR FTH_NO_ERROR
 
+/* Under the sanitizers, four times as slow, what is done often for the sake of numbers is done less
+ * often: every line is still run. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED true
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED false
+#endif
+
 /* Fails with both texts shown where `text` does not contain `part`. */
 #define assert_contains(text, part)                                                                \
     do {                                                                                           \

@@ -6,7 +6,13 @@
 #include "base/base.h"
 #include "folder.h"
 
-enum { CARDS = 8, STRANGERS = 8, ENROLL_RUNS = 5, IDENTIFICATIONS = 200, STRANGE_ONES = 40 };
+enum {
+    CARDS = 8,
+    STRANGERS = 8,
+    ENROLL_RUNS = 5,
+    IDENTIFICATIONS = SANITIZED ? 16 : 200,
+    STRANGE_ONES = SANITIZED ? 8 : 40
+};
 
 /* A card: cycles of L1, texture and read-only, constants, shared memory, L2 and memory. */
 enum { LATENCIES = 6 };
