@@ -24,6 +24,9 @@ static const struct fth_column columns[] = {
 };
 enum { OPERATION, LATENCY, PER_CYCLE, PER_S, CHAINS, THREADS, CLOCK, COLUMNS };
 
+/* What a rate may be above what can be: the clock is read a little late, or early. */
+static const double spare = 0.02;
+
 static struct fth_operate_plan plan_for(const struct fth_bench_run *run,
                                         enum fth_operation operation)
 {
@@ -65,6 +68,19 @@ static enum fth_status find_throughput(const struct fth_bench_run *run,
     return status;
 }
 
+/* An SM has four schedulers, each of which issues for 32 lanes a cycle; before Maxwell, for as many
+ * as there are cores. */
+static enum fth_status check_rate(const struct fth_bench_run *run, enum fth_operation operation,
+                                  double per_cycle, struct fth_error *error)
+{
+    const double lanes = fmax(128, fth_gpu_number(run->gpu, "device", "cores_per_sm", 0));
+    const double most = lanes * fth_operation_results(operation);
+    if (per_cycle <= most * (1 + spare))
+        return FTH_OK;
+    return fth_fail(error, FTH_INCONCLUSIVE, "run bench", NULL,
+                    "%.0f a cycle and SM, of which at most %.0f can be", per_cycle, most);
+}
+
 static enum fth_status measure(const struct fth_bench_run *run, enum fth_operation operation,
                                struct fth_error *error)
 {
@@ -79,6 +95,8 @@ static enum fth_status measure(const struct fth_bench_run *run, enum fth_operati
         cells[LATENCY].number = round(100 * latency.value) / 100;
     if (status == FTH_OK)
         status = find_throughput(run, operation, cells, error);
+    if (status == FTH_OK)
+        status = check_rate(run, operation, cells[PER_CYCLE].number, error);
     if (status != FTH_OK)
         return fth_bench_failure(run->bench, fth_operation_title(operation), status, error);
     cells[PER_CYCLE].number = round(100 * cells[PER_CYCLE].number) / 100;
