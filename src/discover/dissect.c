@@ -420,7 +420,8 @@ static enum fth_status dissect_l2(struct table *table, struct fth_error *error)
     if (isnan(bytes) || parts > 1) {
         const char *reason = isnan(bytes) ? "its size is not known"
                                           : "it has several parts, and an SM sees lines in its own "
-                                            "that belong to another";
+                                            "that belong to another; groups of lines at any "
+                                            "addresses would tell, chains have even strides";
         enum fth_status status = all_unknown(table, structure_names, reason, error);
         return status == FTH_OK ? unknown(table, "policy", reason, error) : status;
     }

@@ -7,6 +7,9 @@ fathom dissect --device sim:p100 readonly --json | sed -n '/"sets"/,/value/p; /"
 fathom dissect --device sim:gtx980 l2
 # TLBs, the spectrum of latencies, and an L1 that needs no TLB.
 fathom dissect --device sim:gtx980 l1 tlb_l1 tlb_l2 | sed '/^l1: misses/,$d'
+# Every load of a TLB that overflows by a page.
+fathom dissect --device sim:gtx560ti tlb_l1 tlb_l2 --series pages.csv | sed -n '/^tlb_l2: misses/,$p'
+awk -F, 'NR > 1 { loads[$1 " " $5]++ } END { for (of in loads) print of, loads[of] }' pages.csv | sort
 # An L2 in two partitions.
 cat >two.json <<END
 {"schema": "fathom-gpu/1", "device": {"name": "Two", "sms": 4},
@@ -14,6 +17,3 @@ cat >two.json <<END
    "far_latency_cycles": 320, "home_mask": 155648}, "memory": {"scope": "gpu", "size_bytes": 4294967296, "latency_cycles": 500}}}
 END
 fathom dissect --device sim:two.json l2
-# Every load of a TLB that overflows by a page.
-fathom dissect --device sim:gtx560ti tlb_l1 tlb_l2 --series pages.csv | sed -n '/^tlb_l2: misses/,$p'
-awk -F, 'NR > 1 { loads[$1 " " $5]++ } END { for (of in loads) print of, loads[of] }' pages.csv | sort
