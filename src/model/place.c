@@ -14,6 +14,7 @@ struct fth_placement {
     uint32_t *share;  /* [sms] how many in the whole table */
     size_t table_size;
     uint64_t most, least; /* of `share`, where it is not 0 */
+    uint64_t *ranges;     /* [waves][2] the first and the last block; NULL: the table comes again */
 };
 
 static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
@@ -78,6 +79,29 @@ static enum fth_status count_table(struct fth_placement *placement, struct fth_e
     return FTH_OK;
 }
 
+/* Blocks by chance: those of a wave lie near each other, and all others need not be read for it. */
+static enum fth_status find_ranges(struct fth_placement *placement, struct fth_error *error)
+{
+    const uint64_t waves = fth_placement_waves(placement);
+    placement->ranges = calloc((size_t)waves, 2 * sizeof *placement->ranges);
+    if (!placement->ranges)
+        return no_memory(error);
+    for (uint64_t i = 0; i < waves; i++)
+        placement->ranges[2 * i] = UINT64_MAX;
+    for (uint64_t block = 0; block < placement->blocks; block++) {
+        uint64_t wave;
+        fth_placement_sm(placement, block, &wave);
+        uint64_t *range = &placement->ranges[2 * wave];
+        range[0] = range[0] < block ? range[0] : block;
+        range[1] = block;
+    }
+    /* Where several waves are read at a time, the first and the last of these say how far. */
+    for (uint64_t i = 1; i < waves; i++)
+        if (placement->ranges[2 * i + 1] < placement->ranges[2 * i - 1])
+            placement->ranges[2 * i + 1] = placement->ranges[2 * i - 1];
+    return FTH_OK;
+}
+
 static enum fth_status draw(struct fth_placement *placement, uint64_t seed, struct fth_error *error)
 {
     struct fth_rng rng;
@@ -119,6 +143,8 @@ enum fth_status fth_placement_create(const struct fth_model_params *params,
                                  &placement->table_size, error);
     if (status == FTH_OK && !placement->group)
         status = count_table(placement, error);
+    if (status == FTH_OK && strcmp(mapping, "rand") == 0)
+        status = find_ranges(placement, error);
     if (status == FTH_OK)
         *out = placement;
     else
@@ -133,6 +159,7 @@ void fth_placement_destroy(struct fth_placement *placement)
     free(placement->table);
     free(placement->before);
     free(placement->share);
+    free(placement->ranges);
     free(placement);
 }
 
@@ -165,7 +192,10 @@ void fth_placement_range(const struct fth_placement *placement, uint64_t wave, u
                          uint64_t *last)
 {
     const uint64_t low = wave * placement->at_once, high = low + placement->at_once - 1;
-    if (placement->group) {
+    if (placement->ranges) {
+        *first = placement->ranges[2 * wave];
+        *last = placement->ranges[2 * wave + 1];
+    } else if (placement->group) {
         const uint64_t turn = placement->group * placement->sms;
         *first = low / placement->group * turn;
         *last = (high / placement->group + 1) * turn - 1;
