@@ -69,6 +69,8 @@ static int compare_kinds(const void *a, const void *b)
     const struct kind *x = a, *y = b;
     int result = compare_streams(x, y);
     if (!result)
+        result = order(x->likeness.ladder, y->likeness.ladder);
+    if (!result)
         result = order(x->likeness.l1, y->likeness.l1);
     if (!result)
         result = order(x->likeness.below, y->likeness.below);

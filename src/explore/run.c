@@ -22,7 +22,7 @@ struct crew {
     atomic_size_t next;
     atomic_bool stop;
     pthread_mutex_t lock; /* of the store, the count, the error and the caller's log */
-    size_t done;
+    size_t done, shared, one_pass;
     enum fth_status status;
     struct fth_error *error;
 };
@@ -126,6 +126,8 @@ static enum fth_status run_bundle(struct crew *crew, const struct fth_bundle *bu
         for (size_t i = 0; i < bundle->count && status == FTH_OK; i++) {
             status = add_points(crew, jobs[i], members[i].result, params[i], error);
             crew->done += status == FTH_OK;
+            crew->shared += members[i].l1 == FTH_L1_SHARED;
+            crew->one_pass += members[i].l1 == FTH_L1_LADDER;
         }
         fth_log_progress(crew->log, operation, (double)crew->done / (double)crew->count);
         pthread_mutex_unlock(&crew->lock);
@@ -225,6 +227,8 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
         status = run_crew(&crew, threads);
         pthread_mutex_destroy(&crew.lock);
         outcome->jobs = crew.done;
+        outcome->l1_shared = crew.shared;
+        outcome->l1_one_pass = crew.one_pass;
         outcome->computed = fth_ledger_count(store) - outcome->found;
     }
     if (status == FTH_OK)

@@ -39,14 +39,14 @@ static uint64_t find_stream(const struct fth_model_params *params,
     return strcmp(mapping, "rand") == 0 ? mix(state, fth_model_whole(params, FTH_KEY_SEED)) : state;
 }
 
+/* All of a cache but its ways. */
 static uint64_t mix_shape(uint64_t state, const struct fth_shape *shape)
 {
     const uint64_t numbers[] = {
         shape->line_bytes,  shape->sector_bytes,    shape->fill_bytes, shape->sets,
-        shape->ways,        shape->lines,           shape->partitions, shape->banks,
-        shape->ports,       shape->partition_bytes, shape->bank_bytes, shape->bypass,
-        shape->merged_hits, shape->mshr_sets,       shape->mshr_size,  shape->mshr_merges,
-        shape->write};
+        shape->partitions,  shape->banks,           shape->ports,      shape->mshr_merges,
+        shape->write,       shape->partition_bytes, shape->bank_bytes, shape->bypass,
+        shape->merged_hits, shape->mshr_sets,       shape->mshr_size};
     for (size_t i = 0; i < FTH_COUNT(numbers); i++)
         state = mix(state, numbers[i]);
     state = mix_text(mix_text(state, shape->index), shape->policy);
@@ -64,7 +64,9 @@ void fth_likeness_find(const struct fth_model_params *params, const struct fth_s
     const struct fth_shape *l2 = &setting->l2;
     const uint64_t active = setting->blocks < setting->sms ? setting->blocks : setting->sms;
     likeness->stream = find_stream(params, setting);
-    likeness->l1 = mix_shape(likeness->stream, &setting->l1);
+    const uint64_t l1 = mix_shape(likeness->stream, &setting->l1);
+    likeness->l1 = mix(mix(l1, setting->l1.ways), setting->l1.lines);
+    likeness->ladder = fth_ladder_allows(&setting->l1) ? l1 : 0;
     uint64_t state = mix(mix(2, l2->line_shift), l2->sector_shift);
     state = mix(mix(state, setting->sides), setting->home_mask);
     likeness->past = mix_text(state, params->values[FTH_KEY_SIDE_OF_SM].text);
@@ -91,6 +93,7 @@ enum fth_status fth_model_likeness(const struct fth_trace *trace, const char *ke
         fth_likeness_find(params, &setting, &own);
         likeness->stream = mix(likeness->stream, own.stream);
         likeness->l1 = mix(likeness->l1, own.l1);
+        likeness->ladder = mix(likeness->ladder, own.ladder ? own.ladder : own.l1);
         likeness->below = mix(likeness->below, own.below);
         likeness->past = mix(likeness->past, own.past);
         if (likeness->room_lines < own.room_lines)

@@ -11,6 +11,7 @@
  *   work.c      what a run holds, and counts       result.c    rows and metrics
  *   distance.c  exact stack distances              crew.c      the threads of a run
  *   many.c      several models in one pass         likeness.c  what these have in common
+ *   ladder.c    L1s of several widths in one pass
  *
  * A trace comes by access number, block and warp, which is the order of Algorithm 2 for all SMs
  * side by side: so it is read once, in batches, the L1s take their parts of a batch independently
@@ -142,6 +143,9 @@ FTH_MUST_USE enum fth_status fth_model_setting(const struct fth_model_params *pa
                                                const struct fth_trace_launch *launch,
                                                struct fth_setting *setting,
                                                struct fth_error *error);
+
+/* Steps that a miss takes where so many registers are busy. */
+uint64_t fth_shape_latency(const struct fth_shape *shape, uint64_t busy);
 
 /* ---- place.c ---- */
 
@@ -292,6 +296,25 @@ struct fth_attempt {
 void fth_tier_watch(struct fth_tier *level, void (*seen)(void *, const struct fth_attempt *),
                     void *context);
 
+/* ---- ladder.c ---- */
+
+/* The L1 of an SM with several numbers of ways, in one pass. */
+struct fth_ladder;
+
+/* Whether theory allows it for such an L1. */
+bool fth_ladder_allows(const struct fth_shape *shape);
+/* `counts`, by instruction, of each; at most 64. */
+FTH_MUST_USE enum fth_status fth_ladder_create(const struct fth_shape *widest, const uint64_t *ways,
+                                               struct fth_model_counts *const *counts, size_t count,
+                                               struct fth_ladder **ladder, struct fth_error *error);
+void fth_ladder_destroy(struct fth_ladder *ladder);
+/* misses[i]: bit r: request i goes on to the L2 from the cache of rung r. False without memory. */
+bool fth_ladder_run(struct fth_ladder *ladder, const struct fth_request *requests, size_t count,
+                    uint64_t *misses);
+const struct fth_tier_totals *fth_ladder_totals(const struct fth_ladder *ladder, size_t rung);
+/* It does not come to what a cache by itself comes to: it must be run by itself. */
+bool fth_ladder_broken(const struct fth_ladder *ladder, size_t rung);
+
 /* ---- l2.c ---- */
 
 struct fth_l2;
@@ -343,6 +366,7 @@ const uint64_t *fth_distances_profile(const struct fth_distances *distances, siz
 struct fth_likeness {
     uint64_t stream;     /* which requests come to the L1s, and in which order */
     uint64_t l1;         /* ... and what the L1s make of them */
+    uint64_t ladder;     /* ... but for the ways of these; 0: they cannot be had in one pass */
     uint64_t below;      /* how an L2 takes what an L1 passes on */
     uint64_t past;       /* ... and what passes an L1 that is off */
     uint64_t room_lines; /* of all caches: not for comparing */
@@ -363,6 +387,7 @@ struct fth_model_member {
     const struct fth_model_params *params;
     bool bypassed; /* also count the L2 as if the L1 were off */
     struct fth_model_result *result;
+    enum { FTH_L1_OWN, FTH_L1_SHARED, FTH_L1_LADDER } l1; /* where its L1s are from */
 };
 
 /* Models that are alike in their stream, in one pass over the trace: each comes to what

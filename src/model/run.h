@@ -31,6 +31,7 @@ struct fth_model_work {
     struct fth_model_options options;
     size_t instructions;
     struct fth_many *many; /* that are taken through with it; NULL: it is alone */
+    const struct fth_tier_totals **ladder_totals; /* [sms], where a ladder stands for its L1s */
 
     /* Of a launch. */
     struct fth_setting setting;

@@ -282,11 +282,7 @@ static uint32_t bring(struct fth_tier *level, struct unit *unit, uint64_t local,
 
 static uint64_t latency(const struct fth_tier *level, const struct fth_mshr *mshr)
 {
-    const struct fth_shape *shape = &level->shape;
-    if (shape->per_busy == 0)
-        return (uint64_t)shape->fixed;
-    const double steps = shape->fixed + shape->per_busy * (double)fth_mshr_busy(mshr);
-    return steps < 1e9 ? (uint64_t)steps : (uint64_t)1e9;
+    return fth_shape_latency(&level->shape, fth_mshr_busy(mshr));
 }
 
 /* Whether the request needs a register, without leaving a trace. */

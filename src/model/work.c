@@ -80,6 +80,7 @@ void fth_work_fini(struct fth_model_work *work)
     for (size_t i = 0; i < FTH_WINDOW; i++)
         fth_batch_fini(&work->batches[i]);
     free(work->l1);
+    free(work->ladder_totals);
     free(work->used);
     free(work->side_of_sm);
     free(work->first_group);
@@ -225,7 +226,8 @@ static bool count_totals(const struct fth_model_work *work, struct fth_model_row
     for (uint64_t sm = 0; sm < work->sms; sm++) {
         if (!work->used[sm])
             continue;
-        const struct fth_tier_totals *totals = fth_tier_totals(work->l1[sm]);
+        const struct fth_tier_totals *totals =
+            work->ladder_totals ? work->ladder_totals[sm] : fth_tier_totals(work->l1[sm]);
         row->l1_steps = totals->steps > row->l1_steps ? totals->steps : row->l1_steps;
         row->l1_fails += totals->fails;
         for (int i = 0; i < 2; i++)
@@ -265,7 +267,7 @@ enum fth_status fth_work_tally(struct fth_model_work *work, size_t launch, struc
 void fth_work_reset(struct fth_model_work *work)
 {
     for (uint64_t sm = 0; sm < work->sms; sm++)
-        if (work->used[sm])
+        if (work->used[sm] && work->l1[sm])
             fth_tier_reset_totals(work->l1[sm]);
     for (size_t t = 0; t < work->tallies; t++)
         memset(work->l1_counts[t], 0, (work->instructions + 1) * sizeof **work->l1_counts);
