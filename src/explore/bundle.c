@@ -9,26 +9,24 @@
 #include <string.h>
 
 enum { MOST_JOBS = 16 };
-static const uint64_t most_accesses = UINT64_C(1) << 27; /* times jobs */
-static const uint64_t most_lines = UINT64_C(1) << 22;    /* of caches: some 300 MB */
+static const uint64_t most_work = UINT64_C(1) << 28;  /* lines asked for, times jobs */
+static const uint64_t most_lines = UINT64_C(1) << 22; /* of caches: some 300 MB */
 
 struct kind {
     size_t job, source;
     const char *kernel; /* NULL: all */
     struct fth_likeness likeness;
-    uint64_t accesses;
+    uint64_t work; /* lines that are asked for */
     bool alone;
 };
 
-static uint64_t count_accesses(const struct fth_trace *trace, const char *kernel)
+static uint64_t count_work(const struct fth_subject *source, const char *kernel)
 {
-    uint64_t accesses = 0;
-    for (size_t i = 0; i < fth_trace_launch_count(trace); i++) {
-        const struct fth_trace_launch *launch = fth_trace_launch_at(trace, i);
-        if (!kernel || strcmp(kernel, launch->kernel) == 0)
-            accesses += launch->accesses;
-    }
-    return accesses;
+    uint64_t lines = 0;
+    for (size_t i = 0; i < fth_trace_launch_count(source->trace); i++)
+        if (!kernel || strcmp(kernel, fth_trace_launch_at(source->trace, i)->kernel) == 0)
+            lines += source->lines[i];
+    return lines;
 }
 
 /* What cannot be is told when it is run, by itself. */
@@ -41,7 +39,7 @@ static enum fth_status find_kind(const struct fth_exploration *exploration, size
     *kind = (struct kind){.job = job,
                           .source = (size_t)(point.source - exploration->sources),
                           .kernel = point.kernel,
-                          .accesses = count_accesses(point.source->trace, point.kernel)};
+                          .work = count_work(point.source, point.kernel)};
     const enum fth_status status = fth_point_params(exploration, &point, &params, error);
     if (status == FTH_OK)
         kind->alone = fth_model_likeness(point.source->trace, point.kernel, params, &kind->likeness,
@@ -91,9 +89,9 @@ static size_t measure(const struct kind *kinds, size_t first, size_t count, size
     size_t end = first;
     for (; end < count && end - first < most; end++) {
         lines += 2 * kinds[end].likeness.room_lines;
-        if (end > first && (head->alone || kinds[end].alone || lines > most_lines ||
-                            (end - first + 1) * head->accesses > most_accesses ||
-                            compare_streams(head, &kinds[end]) != 0))
+        if (end > first &&
+            (head->alone || kinds[end].alone || lines > most_lines ||
+             (end - first + 1) * head->work > most_work || compare_streams(head, &kinds[end]) != 0))
             break;
     }
     return end - first;
@@ -117,7 +115,7 @@ enum fth_status fth_explore_bundles(const struct fth_exploration *exploration, s
         qsort(kinds, count, sizeof *kinds, compare_kinds);
         for (size_t at = 0; at < count; at += (*bundles)[(*bundle_count)++].count) {
             const size_t size = measure(kinds, at, count, each < MOST_JOBS ? each : MOST_JOBS);
-            (*bundles)[*bundle_count] = (struct fth_bundle){at, size, size * kinds[at].accesses};
+            (*bundles)[*bundle_count] = (struct fth_bundle){at, size, size * kinds[at].work};
         }
         for (size_t i = 0; i < count; i++)
             jobs[i] = kinds[i].job;

@@ -38,6 +38,7 @@ struct fth_subject {
     bool temporary;
     struct fth_trace *trace;
     uint64_t accesses, content; /* a checksum of these */
+    uint64_t *lines;            /* [launches] of 128 bytes that warps ask for: what models take */
 };
 
 struct fth_study {
@@ -157,6 +158,10 @@ FTH_MUST_USE enum fth_status fth_points_read(const char *path, struct fth_points
 FTH_MUST_USE enum fth_status fth_points_parse(const char *path, struct fth_buffer *text,
                                               struct fth_points *points, struct fth_error *error);
 void fth_points_fini(struct fth_points *points);
+/* fth_merge, of parts that were read; at least one. */
+FTH_MUST_USE enum fth_status fth_points_join(struct fth_points *parts, const char *const *paths,
+                                             size_t count, bool partial, const struct fth_log *log,
+                                             char **text, size_t *size, struct fth_error *error);
 
 struct fth_ledger;
 
@@ -182,7 +187,7 @@ void fth_ledger_close(struct fth_ledger *store);
 /* Jobs that get the same requests, from `first` on. */
 struct fth_bundle {
     size_t first, count;
-    uint64_t work; /* accesses times jobs */
+    uint64_t work; /* lines that are asked for, times jobs */
 };
 
 /* Puts the jobs in the order of their bundles, which are given with the largest first, to be freed

@@ -38,7 +38,7 @@ struct fth_many {
     struct member *members;
     size_t count;
     size_t culprit;
-    bool ladders;
+    bool ladders, stopped;
     uint64_t *misses; /* of the requests of a batch, a bit a rung */
     size_t misses_capacity;
 };
@@ -271,6 +271,14 @@ static enum fth_status run_stairs(struct fth_many *many, const struct stairs *st
     return status;
 }
 
+static bool all_broken(const struct fth_many *many)
+{
+    for (size_t i = 0; i < many->count; i++)
+        if (!many->members[i].broken)
+            return false;
+    return true;
+}
+
 enum fth_status fth_many_batch(struct fth_many *many, struct fth_batch *batch,
                                struct fth_error *error)
 {
@@ -290,6 +298,10 @@ enum fth_status fth_many_batch(struct fth_many *many, struct fth_batch *batch,
         if (many->members[i].work->bypassed && many->members[i].past == i &&
             !(fth_work_bypassed(many->members[i].work, batch) && replay_past(many, i)))
             status = no_memory(error);
+    if (status == FTH_OK && all_broken(many)) {
+        many->stopped = true; /* which is no error */
+        status = fth_fail(NULL, FTH_INTERRUPTED, "model caches", NULL, "nothing is left to do");
+    }
     return status;
 }
 
@@ -385,6 +397,8 @@ static enum fth_status run_once(const struct fth_trace *trace, struct fth_model_
     enum fth_status status = create_members(&many, trace, members, count, options, error);
     if (status == FTH_OK)
         status = fth_work_run(many.members[0].work, error);
+    if (many.stopped)
+        status = FTH_OK;
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         members[i].l1 = many.members[i].kind;
         if (!many.members[i].broken)
