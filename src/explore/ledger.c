@@ -171,6 +171,21 @@ static bool append(struct fth_ledger *store, const char *line, size_t size)
     return kept;
 }
 
+/* Whether a file is as it would be written: one point behind the other, in their order. */
+static bool in_order(const struct fth_points *points, size_t *last)
+{
+    size_t at = points->header_size + 1;
+    for (size_t i = 0; i < points->header_points; i++) {
+        if (!points->size[i])
+            continue;
+        if (points->at[i] != at)
+            return false;
+        at += points->size[i] + 1;
+        *last = i;
+    }
+    return at == points->good_bytes;
+}
+
 /* What a file that is there already holds. */
 static enum fth_status take_up(struct fth_ledger *store, const struct fth_exploration *exploration,
                                size_t shard, size_t shards, const struct fth_log *log,
@@ -207,7 +222,7 @@ static enum fth_status take_up(struct fth_ledger *store, const struct fth_explor
                         "%s: %zu line%s cut off or damaged; what stood there is computed again",
                         store->path, points.damaged, points.damaged == 1 ? " is" : "s are");
     if (status == FTH_OK) {
-        store->ordered = false;
+        store->ordered = in_order(&points, &store->last);
         store->bytes = (off_t)points.good_bytes;
         if (ftruncate(store->fd, store->bytes) != 0 || lseek(store->fd, store->bytes, SEEK_SET) < 0)
             status = fail_write(store, error);
