@@ -221,8 +221,8 @@ bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_
 static bool run_side(struct side *side, struct fth_requests *from, size_t first, size_t count)
 {
     const struct fth_beneath beneath = {side, on_miss, on_evicted, on_changed};
-    return fth_tier_run(side->level, from->items + first, count, from->runs, side->l2->counts,
-                        &beneath);
+    return !count || fth_tier_run(side->level, from->items + first, count, from->runs,
+                                  side->l2->counts, &beneath);
 }
 
 bool fth_l2_flush(struct fth_l2 *l2)
