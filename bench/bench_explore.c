@@ -140,9 +140,12 @@ static void measure_together(const char *trace, const char *what, const char *co
 static void measure_sharing(const char *folder)
 {
     char trace[] = "/tmp/fathom-bench-explore-XXXXXX";
-    static const char *const l1[] = {"l1.bypass",       "won", "l1.sets", "32", "l1.ways", "0",
-                                     "l1.sector_bytes", "0",   NULL};
-    static const char *const written[] = {"l1.sets", "32", "l1.ways", "0", NULL};
+    /* The L1 of the preset's baseline, but for its size. */
+    static const char *const l1[] = {
+        "gpu.sms", "8", "l2.partitions", "4",   "l2.banks",        "2", "l1.sets", "32",
+        "l1.ways", "0", "l1.bypass",     "won", "l1.sector_bytes", "0", NULL};
+    static const char *const written[] = {"gpu.sms", "8",  "l2.partitions", "4", "l2.banks", "2",
+                                          "l1.sets", "32", "l1.ways",       "0", NULL};
     static const char *const none[] = {NULL};
     static const char *const sizes[] = {"256K", "512K", "1M", "2M", "4M", "8M"};
     static char texts[MOST_VALUES][8];
@@ -151,7 +154,7 @@ static void measure_sharing(const char *folder)
         snprintf(texts[i], sizeof texts[i], "%dK", 4 * (i + 1));
         ways[i] = texts[i];
     }
-    make_trace(folder, "2mm", "N=192", trace);
+    make_trace(folder, "2mm", "N=128", trace);
     measure_together(trace, "L1s of 1 to 16 ways, 2MM", l1, "l1.size_bytes=", ways, MOST_VALUES);
     measure_together(trace, "... where inclusion does not hold, as written lines stay", written,
                      "l1.size_bytes=", ways, MOST_VALUES);

@@ -111,7 +111,7 @@ enum fth_status fth_explore_bundles(const struct fth_exploration *exploration, s
         status = find_kind(exploration, jobs[i], &kinds[i], error);
     if (status == FTH_OK) {
         /* So that every thread has something. */
-        const size_t each = count / (2 * (size_t)threads) + 1;
+        const size_t each = threads > 1 ? count / (2 * (size_t)threads) + 1 : count;
         qsort(kinds, count, sizeof *kinds, compare_kinds);
         for (size_t at = 0; at < count; at += (*bundles)[(*bundle_count)++].count) {
             const size_t size = measure(kinds, at, count, each < MOST_JOBS ? each : MOST_JOBS);
