@@ -143,8 +143,8 @@ size_t fth_line_point(const char *line, size_t size);
 /* A file of points as it was read. */
 struct fth_points {
     struct fth_buffer text;
-    size_t header_size;
-    size_t header_points; /* of the exploration */
+    size_t header_size, description_size; /* of the first line; without name and shard */
+    size_t header_points;                 /* of the exploration */
     uint64_t identity;
     size_t shard, shards; /* 1 of 1: the whole */
     size_t *at, *size;    /* [header_points] where the line of each is; size 0: not there */

@@ -26,10 +26,18 @@ void fth_points_fini(struct fth_points *points)
     *points = (struct fth_points){0};
 }
 
-static uint64_t hexadecimal(json_t *value)
+/* The exploration is named by a checksum of what stands before its name: how long that is, or 0
+ * where it is not so. */
+static size_t find_description(const char *line, size_t size, uint64_t *identity)
 {
-    const char *text = json_string_value(value);
-    return text ? strtoull(text, NULL, 16) : 0;
+    static const char mark[] = ",\"exploration\":\"";
+    for (size_t at = size > sizeof mark ? size - sizeof mark : 0; at > 0; at--) {
+        if (memcmp(line + at, mark, sizeof mark - 1) != 0)
+            continue;
+        *identity = strtoull(line + at + sizeof mark - 1, NULL, 16);
+        return *identity == fth_line_checksum(line, at, FTH_LINE_START) ? at : 0;
+    }
+    return 0;
 }
 
 static enum fth_status read_header(const char *path, struct fth_points *points,
@@ -46,11 +54,11 @@ static enum fth_status read_header(const char *path, struct fth_points *points,
         return status;
     const char *shard = json_string_value(json_object_get(root, "shard"));
     const json_int_t count = json_integer_value(json_object_get(root, "points"));
-    points->identity = hexadecimal(json_object_get(root, "exploration"));
     points->header_size = size;
+    points->description_size = find_description(points->text.data, size, &points->identity);
     struct fth_shard part = {1, 1, NULL};
-    if ((shard && fth_shard_parse(shard, &part, NULL) != FTH_OK) || count < 1 ||
-        count > FTH_MOST_POINTS)
+    if (!points->description_size || (shard && fth_shard_parse(shard, &part, NULL) != FTH_OK) ||
+        count < 1 || count > FTH_MOST_POINTS)
         status = fth_fail(error, FTH_INVALID, "read points", path, "its header makes no sense");
     points->header_points = (size_t)count;
     points->shard = part.number;

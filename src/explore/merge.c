@@ -108,13 +108,11 @@ static enum fth_status check_complete(const struct merging *merging, struct fth_
 static void put_header(const struct fth_points *part, struct fth_buffer *out)
 {
     struct fth_buffer header = {0};
-    const char *text = part->text.data;
-    const char *end = text ? strstr(text, ",\"exploration\":\"") : NULL;
-    fth_buffer_append(&header, text, end ? (size_t)(end - text) : 0);
+    fth_buffer_append(&header, part->text.data, part->description_size);
     if (header.failed)
         out->failed = true;
     else
-        fth_line_header(out, header.data ? header.data : "", part->identity, 1, 1);
+        fth_line_header(out, header.data, part->identity, 1, 1);
     fth_buffer_text(out, "\n");
     fth_buffer_fini(&header);
 }

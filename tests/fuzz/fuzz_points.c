@@ -1,7 +1,8 @@
 /* Any bytes, as the lines of a file of points: each is given its checksum here, or nothing would
- * come past that, but for those that begin with '#', which lose that and stay without; a line of
- * '=' ends a part and begins the next. Each part is refused with a message, or its points can be
- * read, joined with those of the others, and shown. */
+ * come past that, and the first also the name of the exploration, before a tab if there is one.
+ * Those that begin with '!' get no name, and those with '#' no checksum either. A line of '=' ends
+ * a part and begins the next. Each part is refused with a message, or its points can be read,
+ * joined with those of the others, and shown. */
 #include "explore/explore.h"
 #include "report/report.h"
 
@@ -18,13 +19,20 @@ static void must_say(const struct fth_error *error)
         abort();
 }
 
-/* A line, sealed unless it is to stay without. */
 static void put_line(struct fth_buffer *part, const char *line, size_t size)
 {
     const size_t from = part->size;
-    const bool bare = size && *line == '#';
-    fth_buffer_append(part, line + bare, size - bare);
-    if (!bare)
+    const char mark = size ? *line : '\0';
+    const bool marked = mark == '#' || mark == '!';
+    const char *tab = size ? memchr(line, '\t', size) : NULL;
+    const size_t described = from == 0 && !marked && tab ? (size_t)(tab - line) : size;
+    fth_buffer_append(part, line + marked, described - marked);
+    if (from == 0 && !marked)
+        fth_buffer_format(part, ",\"exploration\":\"%016llx\"",
+                          (unsigned long long)fth_line_checksum(line, described, FTH_LINE_START));
+    if (described < size)
+        fth_buffer_append(part, tab + 1, size - described - 1);
+    if (mark != '#')
         fth_line_seal(part, from);
     fth_buffer_text(part, "\n");
 }
