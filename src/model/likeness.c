@@ -36,7 +36,7 @@ static uint64_t find_stream(const struct fth_model_params *params,
     uint64_t state = mix_text(1, mapping);
     for (size_t i = 0; i < FTH_COUNT(numbers); i++)
         state = mix(state, numbers[i]);
-    return strcmp(mapping, "rand") == 0 ? mix(state, fth_model_whole(params, FTH_KEY_SEED)) : state;
+    return fth_placement_drawn(mapping) ? mix(state, fth_model_whole(params, FTH_KEY_SEED)) : state;
 }
 
 /* All of a cache but its ways. */

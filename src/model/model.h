@@ -156,6 +156,8 @@ FTH_MUST_USE enum fth_status fth_placement_create(const struct fth_model_params 
                                                   struct fth_placement **placement,
                                                   struct fth_error *error);
 void fth_placement_destroy(struct fth_placement *placement);
+/* Whether chance has a part in it. */
+bool fth_placement_drawn(const char *mapping);
 uint64_t fth_placement_waves(const struct fth_placement *placement);
 /* All blocks of a wave, and perhaps others, lie in [first, last]. */
 void fth_placement_range(const struct fth_placement *placement, uint64_t wave, uint64_t *first,

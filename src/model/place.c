@@ -102,19 +102,34 @@ static enum fth_status find_ranges(struct fth_placement *placement, struct fth_e
     return FTH_OK;
 }
 
-static enum fth_status draw(struct fth_placement *placement, uint64_t seed, struct fth_error *error)
+/* Each block by itself, or dealt out evenly in an order by chance. */
+static enum fth_status draw(struct fth_placement *placement, uint64_t seed, bool even,
+                            struct fth_error *error)
 {
     struct fth_rng rng;
     if (placement->blocks > (UINT64_C(1) << 28))
-        return refuse("gpu.mapping", "rand is for grids of at most 2^28 blocks", error);
+        return refuse("gpu.mapping", "rand and shuffle are for grids of at most 2^28 blocks",
+                      error);
     fth_rng_init(&rng, seed);
     placement->table_size = (size_t)placement->blocks;
     placement->table = calloc(placement->table_size, sizeof *placement->table);
     if (!placement->table)
         return no_memory(error);
     for (size_t i = 0; i < placement->table_size; i++)
-        placement->table[i] = (uint32_t)fth_rng_below(&rng, placement->sms);
+        placement->table[i] =
+            (uint32_t)(even ? i % placement->sms : fth_rng_below(&rng, placement->sms));
+    for (size_t i = placement->table_size; even && i-- > 1;) {
+        const size_t other = (size_t)fth_rng_below(&rng, i + 1);
+        const uint32_t sm = placement->table[i];
+        placement->table[i] = placement->table[other];
+        placement->table[other] = sm;
+    }
     return FTH_OK;
+}
+
+bool fth_placement_drawn(const char *mapping)
+{
+    return strcmp(mapping, "rand") == 0 || strcmp(mapping, "shuffle") == 0;
 }
 
 enum fth_status fth_placement_create(const struct fth_model_params *params,
@@ -135,15 +150,17 @@ enum fth_status fth_placement_create(const struct fth_model_params *params,
     for (size_t i = 0; i < FTH_COUNT(groups); i++)
         if (strcmp(mapping, groups[i].name) == 0)
             placement->group = groups[i].group;
+    const bool drawn = fth_placement_drawn(mapping);
     enum fth_status status = FTH_OK;
-    if (strcmp(mapping, "rand") == 0)
-        status = draw(placement, fth_model_whole(params, FTH_KEY_SEED), error);
+    if (drawn)
+        status = draw(placement, fth_model_whole(params, FTH_KEY_SEED),
+                      strcmp(mapping, "shuffle") == 0, error);
     else if (!placement->group)
         status = fth_number_list("gpu.mapping", mapping, setting->sms, &placement->table,
                                  &placement->table_size, error);
     if (status == FTH_OK && !placement->group)
         status = count_table(placement, error);
-    if (status == FTH_OK && strcmp(mapping, "rand") == 0)
+    if (status == FTH_OK && drawn)
         status = find_ranges(placement, error);
     if (status == FTH_OK)
         *out = placement;

@@ -330,7 +330,7 @@ static void test_together(void **state)
         {"2dconv",
          "N=64",
          {"gpu.sms=3", "gpu.max_warps=16"},
-         {"gpu.mapping=rr,rand,bpart1", "gpu.seed=1,2", "l2.policy=lru,fifo"},
+         {"gpu.mapping=rr,rand,shuffle", "gpu.seed=1,2", "l2.policy=lru,fifo"},
          true,
          false,
          false},
