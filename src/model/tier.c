@@ -118,12 +118,12 @@ enum fth_status fth_tier_create(const struct fth_shape *shape, struct fth_tier *
     if (!level)
         return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
     level->shape = *shape;
-    level->partitions = make_dealing(shape->partitions, shape->partition_bytes);
-    level->banks = make_dealing(shape->banks, shape->bank_bytes);
     level->distances = strcmp(shape->policy, "lru") == 0;
     level->unit_count = (size_t)(shape->partitions * shape->banks);
     level->mshr_count =
         (size_t)(shape->mshr_sets < shape->partitions ? shape->mshr_sets : shape->partitions);
+    level->partitions = make_dealing(shape->partitions, shape->partition_bytes);
+    level->banks = make_dealing(shape->banks, shape->bank_bytes);
     level->units = calloc(level->unit_count, sizeof *level->units);
     level->mshrs = calloc(level->mshr_count, sizeof *level->mshrs);
     level->totals.profile_size = (size_t)shape->ways + 1;
