@@ -43,7 +43,7 @@ static struct fth_exploration *make(const char *trace, const char *const *settin
 {
     struct fth_error error = FTH_NO_ERROR;
     struct fth_model_params *params;
-    struct fth_exploration *exploration;
+    struct fth_exploration *exploration = NULL;
     if (fth_model_params_create(NULL, &params, &error) != FTH_OK ||
         fth_explore_create(params, &exploration, &error) != FTH_OK ||
         fth_explore_trace(exploration, trace, NULL, 0, NULL, &error) != FTH_OK)
@@ -166,7 +166,7 @@ static void measure_preset(const char *folder)
 {
     struct fth_error error = FTH_NO_ERROR;
     struct fth_model_params *params;
-    struct fth_exploration *exploration;
+    struct fth_exploration *exploration = NULL;
     struct fth_explore_outcome outcome;
     static const char *const small[] = {"N=32"};
     size_t jobs;

@@ -105,8 +105,10 @@ enum fth_status fth_explore_bundles(const struct fth_exploration *exploration, s
     enum fth_status status = FTH_OK;
     *bundle_count = 0;
     *bundles = calloc(count ? count : 1, sizeof **bundles);
-    if (!kinds || !*bundles)
-        status = fth_fail(error, FTH_NO_MEMORY, "explore", NULL, "out of memory");
+    if (!kinds || !*bundles) {
+        free(kinds);
+        return fth_fail(error, FTH_NO_MEMORY, "explore", NULL, "out of memory");
+    }
     for (size_t i = 0; i < count && status == FTH_OK; i++)
         status = find_kind(exploration, jobs[i], &kinds[i], error);
     if (status == FTH_OK) {
