@@ -118,9 +118,12 @@ static enum fth_status run_bundle(struct crew *crew, const struct fth_bundle *bu
     const size_t *jobs = crew->jobs + bundle->first;
     struct fth_model_params **params = calloc(bundle->count, sizeof *params);
     struct fth_model_member *members = calloc(bundle->count, sizeof *members);
-    enum fth_status status = params && members
-                                 ? run_models(crew, jobs, params, members, bundle->count, error)
-                                 : fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    if (!params || !members) {
+        free(params);
+        free(members);
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    }
+    enum fth_status status = run_models(crew, jobs, params, members, bundle->count, error);
     if (status == FTH_OK) {
         pthread_mutex_lock(&crew->lock);
         for (size_t i = 0; i < bundle->count && status == FTH_OK; i++) {
@@ -133,10 +136,8 @@ static enum fth_status run_bundle(struct crew *crew, const struct fth_bundle *bu
         pthread_mutex_unlock(&crew->lock);
     }
     for (size_t i = 0; i < bundle->count; i++) {
-        if (members)
-            fth_model_result_destroy(members[i].result);
-        if (params)
-            fth_model_params_destroy(params[i]);
+        fth_model_result_destroy(members[i].result);
+        fth_model_params_destroy(params[i]);
     }
     free(params);
     free(members);

@@ -83,9 +83,11 @@ enum fth_status fth_ladder_create(const struct fth_shape *widest, const uint64_t
     ladder->shape = *widest;
     ladder->rungs = calloc(count, sizeof *ladder->rungs);
     ladder->stack = malloc((size_t)(widest->sets * widest->ways) * sizeof *ladder->stack);
-    enum fth_status status = ladder->rungs && ladder->stack ? FTH_OK : no_memory(error);
-    if (status == FTH_OK)
-        status = fth_cache_create(&config, &ladder->index, error);
+    if (!ladder->rungs || !ladder->stack) {
+        fth_ladder_destroy(ladder);
+        return no_memory(error);
+    }
+    enum fth_status status = fth_cache_create(&config, &ladder->index, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++)
         status = add_rung(ladder, ways[i], counts[i], error);
     if (status == FTH_OK) {

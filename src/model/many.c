@@ -108,15 +108,19 @@ static enum fth_status make_ladder(struct fth_many *many, const struct stairs *s
     uint64_t *ways = calloc(stairs->count, sizeof *ways);
     struct fth_model_counts **counts = calloc(stairs->count, sizeof *counts);
     const struct fth_shape *widest = &many->members[stairs->members[0]].work->setting.l1;
-    enum fth_status status = ways && counts ? FTH_OK : no_memory(error);
-    for (size_t i = 0; i < stairs->count && status == FTH_OK; i++) {
+    if (!ways || !counts) {
+        free(ways);
+        free(counts);
+        return no_memory(error);
+    }
+    for (size_t i = 0; i < stairs->count; i++) {
         const struct fth_model_work *work = many->members[stairs->members[i]].work;
         ways[i] = work->setting.l1.ways;
         counts[i] = work->l1_counts[0];
         widest = work->setting.l1.ways > widest->ways ? &work->setting.l1 : widest;
     }
-    if (status == FTH_OK)
-        status = fth_ladder_create(widest, ways, counts, stairs->count, &stairs->of_sm[sm], error);
+    enum fth_status status =
+        fth_ladder_create(widest, ways, counts, stairs->count, &stairs->of_sm[sm], error);
     for (size_t i = 0; i < stairs->count && status == FTH_OK; i++) {
         struct fth_model_work *work = many->members[stairs->members[i]].work;
         work->used[sm] = true;
@@ -135,7 +139,7 @@ static enum fth_status climb(struct fth_many *many, const struct stairs *stairs,
     if (many->misses_capacity < batch->requests.count) {
         free(many->misses);
         many->misses_capacity = batch->requests.capacity;
-        many->misses = malloc(many->misses_capacity * sizeof *many->misses);
+        many->misses = calloc(many->misses_capacity, sizeof *many->misses);
         if (!many->misses)
             return no_memory(error);
     }
@@ -362,7 +366,7 @@ static enum fth_status create_members(struct fth_many *many, const struct fth_tr
                                       struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    many->members = calloc(count, sizeof *many->members);
+    many->members = calloc(count ? count : 1, sizeof *many->members);
     if (!many->members)
         return no_memory(error);
     for (; many->count < count && status == FTH_OK; many->count += status == FTH_OK) {
@@ -417,13 +421,18 @@ static enum fth_status run_again(const struct fth_trace *trace, struct fth_model
     struct fth_model_member *broken = calloc(count, sizeof *broken);
     size_t *which = calloc(count, sizeof *which);
     size_t found = 0;
-    enum fth_status status = broken && which ? FTH_OK : no_memory(error);
-    for (size_t i = 0; i < count && status == FTH_OK; i++)
+    enum fth_status status = FTH_OK;
+    if (!broken || !which) {
+        free(broken);
+        free(which);
+        return no_memory(error);
+    }
+    for (size_t i = 0; i < count; i++)
         if (!members[i].result) {
             which[found] = i;
             broken[found++] = members[i];
         }
-    if (status == FTH_OK && found) {
+    if (found) {
         status = run_once(trace, broken, found, options, false, culprit, error);
         for (size_t i = 0; i < found; i++)
             members[which[i]] = broken[i];
@@ -438,6 +447,9 @@ enum fth_status fth_model_run_many(const struct fth_trace *trace, struct fth_mod
                                    size_t count, const struct fth_model_options *options,
                                    size_t *culprit, struct fth_error *error)
 {
+    *culprit = 0;
+    if (count == 0)
+        return FTH_OK;
     for (size_t i = 0; i < count; i++)
         members[i].result = NULL;
     enum fth_status status = run_once(trace, members, count, options, true, culprit, error);
