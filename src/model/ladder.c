@@ -103,7 +103,7 @@ void fth_ladder_destroy(struct fth_ladder *ladder)
 {
     if (!ladder)
         return;
-    for (size_t i = 0; i < ladder->count; i++) {
+    for (size_t i = 0; ladder->rungs && i < ladder->count; i++) {
         fth_mshr_destroy(ladder->rungs[i].mshr);
         for (int k = 0; k < 2; k++)
             free(ladder->rungs[i].totals.profile[k]);
