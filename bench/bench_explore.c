@@ -1,13 +1,16 @@
-/* What exploring costs: one core against two, the read hits of L1s of 1 to 16 ways from one profile
- * against a run each, and the models that need not be run because others
- * come to the same. Processor seconds are shown beside, as a machine that does other things shows
- * in the time but not in these. */
+/* What exploring costs: one core against two; L1s of 1 to 16 ways in one pass, and L2s behind one
+ * L1, each against a run by itself, with the same results; and the models of the preset that need
+ * not be run because others come to the same. Processor seconds are shown beside, as a machine that
+ * does other things shows in the time but not in these. */
 #include "clock.h"
 #include "fathom/fathom.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+enum { MOST_VALUES = 16 };
 
 static void fail(const struct fth_error *error)
 {
@@ -21,125 +24,172 @@ static double processor(void)
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
-static struct fth_exploration *make(const char *folder)
+static void make_trace(const char *folder, const char *workload, const char *size, char *path)
 {
-    static const char *const sizes[] = {"N=256"};
-    static const char *const varies[] = {"l1.size_bytes=8K,16K,32K,64K", "l1.policy=lru,fifo",
-                                         "gpu.mapping=rr,bpart1"};
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_launch *launch;
+    char file[512];
+    snprintf(file, sizeof file, "%s/%s.json", folder, workload);
+    close(mkstemp(path));
+    if (fth_launch_read(file, &size, 1, &launch, &error) != FTH_OK ||
+        fth_launch_trace(launch, path, NULL, NULL, &error) != FTH_OK)
+        fail(&error);
+    fth_launch_destroy(launch);
+}
+
+/* `settings` are pairs, up to NULL; `varies` up to NULL. */
+static struct fth_exploration *make(const char *trace, const char *const *settings,
+                                    const char *const *varies)
+{
     struct fth_error error = FTH_NO_ERROR;
     struct fth_model_params *params;
-    struct fth_exploration *exploration;
-    char path[512];
-    snprintf(path, sizeof path, "%s/mvt.json", folder);
+    struct fth_exploration *exploration = NULL;
     if (fth_model_params_create(NULL, &params, &error) != FTH_OK ||
         fth_explore_create(params, &exploration, &error) != FTH_OK ||
-        fth_explore_trace(exploration, path, sizes, 1, NULL, &error) != FTH_OK)
+        fth_explore_trace(exploration, trace, NULL, 0, NULL, &error) != FTH_OK)
         fail(&error);
-    for (size_t i = 0; i < sizeof varies / sizeof varies[0]; i++)
-        if (fth_explore_vary(exploration, varies[i], &error) != FTH_OK)
+    for (; *settings; settings += 2)
+        if (fth_explore_set(exploration, settings[0], settings[1], &error) != FTH_OK)
+            fail(&error);
+    for (; *varies; varies++)
+        if (fth_explore_vary(exploration, *varies, &error) != FTH_OK)
             fail(&error);
     fth_model_params_destroy(params);
     return exploration;
 }
 
-static double run(struct fth_exploration *exploration, unsigned threads)
+static double run(struct fth_exploration *exploration, unsigned threads,
+                  struct fth_explore_outcome *outcome)
 {
     struct fth_error error = FTH_NO_ERROR;
-    struct fth_explore_outcome outcome;
-    const struct fth_explore_options options = {.threads = threads};
-    const double start = now(), spent = processor();
-    if (fth_explore_run(exploration, &options, &outcome, &error) != FTH_OK)
+    const double spent = processor();
+    if (fth_explore_run(exploration, &(struct fth_explore_options){.threads = threads}, outcome,
+                        &error) != FTH_OK)
         fail(&error);
+    return processor() - spent;
+}
+
+static double measure_threads(struct fth_exploration *exploration, unsigned threads)
+{
+    struct fth_explore_outcome outcome;
+    const double start = now();
+    const double spent = run(exploration, threads, &outcome);
     const double seconds = now() - start;
     printf("  %u thread%s  %7.3f s  %7.3f s of the processor\n", threads, threads == 1 ? " " : "s",
-           seconds, processor() - spent);
+           seconds, spent);
     fth_free(outcome.text);
     return seconds;
 }
 
-/* Processor seconds of a model with an L1 of so many ways and 32 sets. */
-static double model(const struct fth_trace *trace, unsigned ways, uint64_t *hits,
-                    uint64_t profile[16])
+static void measure_scaling(const char *folder)
+{
+    char trace[] = "/tmp/fathom-bench-explore-XXXXXX";
+    static const char *const varies[] = {"l1.size_bytes=8K,16K,32K,64K", "l1.policy=lru,fifo",
+                                         "gpu.mapping=rr,bpart1", NULL};
+    make_trace(folder, "mvt", "N=512", trace);
+    struct fth_exploration *exploration = make(trace, (const char *const[]){NULL}, varies);
+    const double one = measure_threads(exploration, 1), two = measure_threads(exploration, 2);
+    printf("16 points of MVT: one core takes %.2f times as long as two (%ld here)\n", one / two,
+           sysconf(_SC_NPROCESSORS_ONLN));
+    fth_explore_destroy(exploration);
+    unlink(trace);
+}
+
+/* What a line says was found; ends where its checksum begins. */
+static const char *rows_of(const char *text, size_t point, size_t *size)
+{
+    for (size_t i = 0; i <= point; i++)
+        text = strchr(text, '\n') + 1;
+    const char *rows = strstr(text, "\"rows\"");
+    *size = (size_t)(strstr(rows, ",\"check\"") - rows);
+    return rows;
+}
+
+/* One value after the other by itself, and all of them together. */
+static void measure_together(const char *trace, const char *what, const char *const *settings,
+                             const char *name, const char *const *values, size_t count)
+{
+    struct fth_explore_outcome together, alone;
+    char all[400] = "";
+    double each = 0;
+    size_t same = 0;
+    for (size_t i = 0; i < count; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : name, values[i]);
+    struct fth_exploration *exploration = make(trace, settings, (const char *const[]){all, NULL});
+    const double once = run(exploration, 1, &together);
+    fth_explore_destroy(exploration);
+    for (size_t i = 0; i < count; i++) {
+        size_t size, other_size;
+        snprintf(all, sizeof all, "%s%s", name, values[i]);
+        exploration = make(trace, settings, (const char *const[]){all, NULL});
+        each += run(exploration, 1, &alone);
+        const char *rows = rows_of(alone.text, 0, &size);
+        const char *other = rows_of(together.text, i, &other_size);
+        same += size == other_size && memcmp(rows, other, size) == 0;
+        fth_free(alone.text);
+        fth_explore_destroy(exploration);
+    }
+    printf("%s: a run each %.3f s of the processor, together %.3f s, %.1f times less; %zu of %zu "
+           "results the same; L1s in one pass: %zu, of another: %zu\n",
+           what, each, once, each / once, same, count, together.l1_one_pass, together.l1_shared);
+    fth_free(together.text);
+    if (same != count)
+        exit(1);
+}
+
+static void measure_sharing(const char *folder)
+{
+    char trace[] = "/tmp/fathom-bench-explore-XXXXXX";
+    /* The L1 of the preset's baseline, but for its size. */
+    static const char *const l1[] = {
+        "gpu.sms", "8", "l2.partitions", "4",   "l2.banks",        "2", "l1.sets", "32",
+        "l1.ways", "0", "l1.bypass",     "won", "l1.sector_bytes", "0", NULL};
+    static const char *const written[] = {"gpu.sms", "8",  "l2.partitions", "4", "l2.banks", "2",
+                                          "l1.sets", "32", "l1.ways",       "0", NULL};
+    static const char *const none[] = {NULL};
+    static const char *const sizes[] = {"256K", "512K", "1M", "2M", "4M", "8M"};
+    static char texts[MOST_VALUES][8];
+    const char *ways[MOST_VALUES];
+    for (int i = 0; i < MOST_VALUES; i++) {
+        snprintf(texts[i], sizeof texts[i], "%dK", 4 * (i + 1));
+        ways[i] = texts[i];
+    }
+    make_trace(folder, "2mm", "N=128", trace);
+    measure_together(trace, "L1s of 1 to 16 ways, 2MM", l1, "l1.size_bytes=", ways, MOST_VALUES);
+    measure_together(trace, "... where inclusion does not hold, as written lines stay", written,
+                     "l1.size_bytes=", ways, MOST_VALUES);
+    measure_together(trace, "6 L2s behind one L1, 2MM", none, "l2.size_bytes=", sizes, 6);
+    unlink(trace);
+}
+
+static void measure_preset(const char *folder)
 {
     struct fth_error error = FTH_NO_ERROR;
     struct fth_model_params *params;
-    struct fth_model_result *result;
-    char size[24], text[24];
-    snprintf(size, sizeof size, "%uK", 4 * ways);
-    snprintf(text, sizeof text, "%u", ways);
+    struct fth_exploration *exploration = NULL;
+    struct fth_explore_outcome outcome;
+    static const char *const small[] = {"N=32"};
+    size_t jobs;
     if (fth_model_params_create(NULL, &params, &error) != FTH_OK ||
-        fth_model_set(params, "l1.size_bytes", size, &error) != FTH_OK ||
-        fth_model_set(params, "l1.ways", text, &error) != FTH_OK ||
-        fth_model_set(params, "l1.sector_bytes", "0", &error) != FTH_OK)
+        fth_explore_create(params, &exploration, &error) != FTH_OK ||
+        fth_explore_preset(exploration, "rdgc", folder, small, 1, NULL, &error) != FTH_OK)
         fail(&error);
-    const double spent = processor();
-    if (fth_model_run(trace, params, NULL, &result, &error) != FTH_OK)
-        fail(&error);
-    const double seconds = processor() - spent;
-    const struct fth_model_row *row = fth_model_row(result, 0);
-    *hits = row->l1.hits[0];
-    for (unsigned i = 0; i < ways && profile; i++)
-        profile[i] = row->l1_profile[0].counts[i];
-    fth_model_result_destroy(result);
+    run(exploration, 0, &outcome);
+    const size_t points = fth_explore_points(exploration, &jobs);
+    printf("preset rdgc: %zu points, %zu models: 1 in %.1f is spared; L1s in one pass: %zu, of "
+           "another: %zu\n",
+           points, jobs, (double)points / (double)(points - jobs), outcome.l1_one_pass,
+           outcome.l1_shared);
+    fth_free(outcome.text);
     fth_model_params_destroy(params);
-    return seconds;
-}
-
-static void measure_inclusion(const char *folder)
-{
-    static const char *const sizes[] = {"N=192"};
-    struct fth_error error = FTH_NO_ERROR;
-    struct fth_launch *launch;
-    struct fth_trace *trace;
-    uint64_t profile[16], hits, sum = 0, same = 0;
-    char file[512], path[] = "/tmp/fathom-bench-explore-XXXXXX";
-    snprintf(file, sizeof file, "%s/2mm.json", folder);
-    close(mkstemp(path));
-    if (fth_launch_read(file, sizes, 1, &launch, &error) != FTH_OK ||
-        fth_launch_trace(launch, path, NULL, NULL, &error) != FTH_OK ||
-        fth_trace_open(path, &trace, &error) != FTH_OK)
-        fail(&error);
-    const double once = model(trace, 16, &hits, profile);
-    double each = 0;
-    for (unsigned ways = 1; ways <= 16; ways++) {
-        each += model(trace, ways, &hits, NULL);
-        sum += profile[ways - 1];
-        same += sum == hits;
-    }
-    printf(
-        "read hits of 2MM for 1 to 16 ways: a run each %.3f s of the processor, one profile %.3f "
-        "s, %.1f times less; %llu of 16 the same\n",
-        each, once, each / once, (unsigned long long)same);
-    fth_trace_close(trace);
-    fth_launch_destroy(launch);
-    unlink(path);
+    fth_explore_destroy(exploration);
 }
 
 int main(int count, char *words[])
 {
-    struct fth_error error = FTH_NO_ERROR;
-    size_t jobs, points;
-    struct fth_exploration *exploration = make(count > 1 ? words[1] : "examples/workloads");
-    const double one = run(exploration, 1), two = run(exploration, 2);
-    printf("16 points of MVT: one core takes %.2f times as long as two (%ld here)\n", one / two,
-           sysconf(_SC_NPROCESSORS_ONLN));
-    fth_explore_destroy(exploration);
-    measure_inclusion(count > 1 ? words[1] : "examples/workloads");
-    struct fth_model_params *params;
-    static const char *const small[] = {"N=32"};
-    struct fth_explore_outcome outcome;
-    if (fth_model_params_create(NULL, &params, &error) != FTH_OK ||
-        fth_explore_create(params, &exploration, &error) != FTH_OK ||
-        fth_explore_preset(exploration, "rdgc", count > 1 ? words[1] : "examples/workloads", small,
-                           1, NULL, &error) != FTH_OK ||
-        fth_explore_run(exploration, &(struct fth_explore_options){.threads = 0}, &outcome,
-                        &error) != FTH_OK)
-        fail(&error);
-    points = fth_explore_points(exploration, &jobs);
-    printf("preset rdgc: %zu points, %zu models: 1 in %.1f is spared\n", points, jobs,
-           (double)points / (double)(points - jobs));
-    fth_free(outcome.text);
-    fth_model_params_destroy(params);
-    fth_explore_destroy(exploration);
+    const char *folder = count > 1 ? words[1] : "examples/workloads";
+    measure_scaling(folder);
+    measure_sharing(folder);
+    measure_preset(folder);
     return 0;
 }

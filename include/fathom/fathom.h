@@ -878,6 +878,8 @@ struct fth_explore_options {
 struct fth_explore_outcome {
     size_t found, computed; /* points that were there already, and those that are new */
     size_t jobs;            /* models run for these */
+    size_t l1_shared;       /* ... whose L1s were those of another model, and run once */
+    size_t l1_one_pass;     /* ... whose L1s, alike but for their ways, were run in one pass */
     char *text;             /* header and points, a line of JSON each; freed with fth_free */
     size_t size;
 };

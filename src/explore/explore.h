@@ -5,11 +5,12 @@
  *   spec.c    ... from a file, or a preset         subject.c traces, and what they are known by
  *   shard.c   the part of a process among many     line.c    a point as a line of JSON, and back
  *   ledger.c  the file of finished points          run.c     workers
- *   merge.c   parts into a whole                   table.c   points as a table
+ *   merge.c   parts into a whole                   bundle.c  jobs that are run together
  *
  * A *point* is one run of the model: a trace, perhaps one of its kernels, and a value for each
  * parameter that varies. Points that come to the same run (the baseline belongs to several studies)
- * are a *job* and computed once; the jobs are dealt out to the shards in turn. */
+ * are a *job* and computed once; the jobs are dealt out to the shards in turn. Jobs that share the
+ * reading of a trace are a *bundle*, which a worker runs in one pass. */
 #ifndef FTH_EXPLORE_H
 #define FTH_EXPLORE_H
 
@@ -37,6 +38,7 @@ struct fth_subject {
     bool temporary;
     struct fth_trace *trace;
     uint64_t accesses, content; /* a checksum of these */
+    uint64_t *lines;            /* [launches] of 128 bytes that warps ask for: what models take */
 };
 
 struct fth_study {
@@ -141,8 +143,8 @@ size_t fth_line_point(const char *line, size_t size);
 /* A file of points as it was read. */
 struct fth_points {
     struct fth_buffer text;
-    size_t header_size;
-    size_t header_points; /* of the exploration */
+    size_t header_size, description_size; /* of the first line; without name and shard */
+    size_t header_points;                 /* of the exploration */
     uint64_t identity;
     size_t shard, shards; /* 1 of 1: the whole */
     size_t *at, *size;    /* [header_points] where the line of each is; size 0: not there */
@@ -156,6 +158,10 @@ FTH_MUST_USE enum fth_status fth_points_read(const char *path, struct fth_points
 FTH_MUST_USE enum fth_status fth_points_parse(const char *path, struct fth_buffer *text,
                                               struct fth_points *points, struct fth_error *error);
 void fth_points_fini(struct fth_points *points);
+/* fth_merge, of parts that were read; at least one. */
+FTH_MUST_USE enum fth_status fth_points_join(struct fth_points *parts, const char *const *paths,
+                                             size_t count, bool partial, const struct fth_log *log,
+                                             char **text, size_t *size, struct fth_error *error);
 
 struct fth_ledger;
 
@@ -175,6 +181,21 @@ FTH_MUST_USE enum fth_status fth_ledger_finish(struct fth_ledger *store, struct 
 /* All of it as text, in order: header and points. */
 void fth_ledger_text(const struct fth_ledger *store, struct fth_buffer *out);
 void fth_ledger_close(struct fth_ledger *store);
+
+/* ---- bundle.c ---- */
+
+/* Jobs that get the same requests, from `first` on. */
+struct fth_bundle {
+    size_t first, count;
+    uint64_t work; /* lines that are asked for, times jobs */
+};
+
+/* Puts the jobs in the order of their bundles, which are given with the largest first, to be freed
+ * by the caller. */
+FTH_MUST_USE enum fth_status fth_explore_bundles(const struct fth_exploration *exploration,
+                                                 size_t *jobs, size_t count, unsigned threads,
+                                                 struct fth_bundle **bundles, size_t *bundle_count,
+                                                 struct fth_error *error);
 
 /* ---- run.c ---- */
 

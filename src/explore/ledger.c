@@ -26,10 +26,18 @@ void fth_points_fini(struct fth_points *points)
     *points = (struct fth_points){0};
 }
 
-static uint64_t hexadecimal(json_t *value)
+/* The exploration is named by a checksum of what stands before its name: how long that is, or 0
+ * where it is not so. */
+static size_t find_description(const char *line, size_t size, uint64_t *identity)
 {
-    const char *text = json_string_value(value);
-    return text ? strtoull(text, NULL, 16) : 0;
+    static const char mark[] = ",\"exploration\":\"";
+    for (size_t at = size > sizeof mark ? size - sizeof mark : 0; at > 0; at--) {
+        if (memcmp(line + at, mark, sizeof mark - 1) != 0)
+            continue;
+        *identity = strtoull(line + at + sizeof mark - 1, NULL, 16);
+        return *identity == fth_line_checksum(line, at, FTH_LINE_START) ? at : 0;
+    }
+    return 0;
 }
 
 static enum fth_status read_header(const char *path, struct fth_points *points,
@@ -46,11 +54,11 @@ static enum fth_status read_header(const char *path, struct fth_points *points,
         return status;
     const char *shard = json_string_value(json_object_get(root, "shard"));
     const json_int_t count = json_integer_value(json_object_get(root, "points"));
-    points->identity = hexadecimal(json_object_get(root, "exploration"));
     points->header_size = size;
+    points->description_size = find_description(points->text.data, size, &points->identity);
     struct fth_shard part = {1, 1, NULL};
-    if ((shard && fth_shard_parse(shard, &part, NULL) != FTH_OK) || count < 1 ||
-        count > FTH_MOST_POINTS)
+    if (!points->description_size || (shard && fth_shard_parse(shard, &part, NULL) != FTH_OK) ||
+        count < 1 || count > FTH_MOST_POINTS)
         status = fth_fail(error, FTH_INVALID, "read points", path, "its header makes no sense");
     points->header_points = (size_t)count;
     points->shard = part.number;
@@ -171,6 +179,21 @@ static bool append(struct fth_ledger *store, const char *line, size_t size)
     return kept;
 }
 
+/* Whether a file is as it would be written: one point behind the other, in their order. */
+static bool in_order(const struct fth_points *points, size_t *last)
+{
+    size_t at = points->header_size + 1;
+    for (size_t i = 0; i < points->header_points; i++) {
+        if (!points->size[i])
+            continue;
+        if (points->at[i] != at)
+            return false;
+        at += points->size[i] + 1;
+        *last = i;
+    }
+    return at == points->good_bytes;
+}
+
 /* What a file that is there already holds. */
 static enum fth_status take_up(struct fth_ledger *store, const struct fth_exploration *exploration,
                                size_t shard, size_t shards, const struct fth_log *log,
@@ -207,7 +230,7 @@ static enum fth_status take_up(struct fth_ledger *store, const struct fth_explor
                         "%s: %zu line%s cut off or damaged; what stood there is computed again",
                         store->path, points.damaged, points.damaged == 1 ? " is" : "s are");
     if (status == FTH_OK) {
-        store->ordered = false;
+        store->ordered = in_order(&points, &store->last);
         store->bytes = (off_t)points.good_bytes;
         if (ftruncate(store->fd, store->bytes) != 0 || lseek(store->fd, store->bytes, SEEK_SET) < 0)
             status = fail_write(store, error);

@@ -108,13 +108,11 @@ static enum fth_status check_complete(const struct merging *merging, struct fth_
 static void put_header(const struct fth_points *part, struct fth_buffer *out)
 {
     struct fth_buffer header = {0};
-    const char *text = part->text.data;
-    const char *end = text ? strstr(text, ",\"exploration\":\"") : NULL;
-    fth_buffer_append(&header, text, end ? (size_t)(end - text) : 0);
+    fth_buffer_append(&header, part->text.data, part->description_size);
     if (header.failed)
         out->failed = true;
     else
-        fth_line_header(out, header.data ? header.data : "", part->identity, 1, 1);
+        fth_line_header(out, header.data, part->identity, 1, 1);
     fth_buffer_text(out, "\n");
     fth_buffer_fini(&header);
 }
@@ -133,25 +131,13 @@ static void warn(const struct merging *merging, const char *const *paths, const 
     }
 }
 
-enum fth_status fth_merge(const char *const *paths, size_t count, bool partial,
-                          const struct fth_log *log, char **text, size_t *size,
-                          struct fth_error *error)
+enum fth_status fth_points_join(struct fth_points *parts, const char *const *paths, size_t count,
+                                bool partial, const struct fth_log *log, char **text, size_t *size,
+                                struct fth_error *error)
 {
-    struct merging merging = {.parts = calloc(count ? count : 1, sizeof *merging.parts)};
+    struct merging merging = {.parts = parts, .count = count};
     struct fth_buffer out = {0};
-    enum fth_status status = FTH_OK;
-    *text = NULL;
-    *size = 0;
-    if (!merging.parts)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
-        status = fth_points_read(paths[i], &merging.parts[i], error);
-        merging.count += status == FTH_OK;
-    }
-    if (status == FTH_OK && count == 0)
-        status = fth_fail(error, FTH_INVALID, operation, NULL, "there are no parts");
-    if (status == FTH_OK)
-        status = check_alike(&merging, paths, error);
+    enum fth_status status = check_alike(&merging, paths, error);
     if (status == FTH_OK) {
         warn(&merging, paths, log);
         status = find_points(&merging, paths, error);
@@ -169,9 +155,31 @@ enum fth_status fth_merge(const char *const *paths, size_t count, bool partial,
         status = fth_buffer_take(&out, text, size, error);
     }
     fth_buffer_fini(&out);
-    for (size_t i = 0; i < merging.count; i++)
-        fth_points_fini(&merging.parts[i]);
-    free(merging.parts);
     free(merging.of);
+    return status;
+}
+
+enum fth_status fth_merge(const char *const *paths, size_t count, bool partial,
+                          const struct fth_log *log, char **text, size_t *size,
+                          struct fth_error *error)
+{
+    struct fth_points *parts = calloc(count ? count : 1, sizeof *parts);
+    enum fth_status status = FTH_OK;
+    size_t read = 0;
+    *text = NULL;
+    *size = 0;
+    if (!parts)
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        status = fth_points_read(paths[i], &parts[i], error);
+        read += status == FTH_OK;
+    }
+    if (status == FTH_OK && count == 0)
+        status = fth_fail(error, FTH_INVALID, operation, NULL, "there are no parts");
+    if (status == FTH_OK)
+        status = fth_points_join(parts, paths, count, partial, log, text, size, error);
+    for (size_t i = 0; i < read; i++)
+        fth_points_fini(&parts[i]);
+    free(parts);
     return status;
 }

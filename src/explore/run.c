@@ -1,6 +1,6 @@
-/* The points of a shard, on all cores. Each worker takes the next job, models it on one thread and
- * has its lines written; what comes of a job depends on nothing but its parameters, so neither the
- * number of threads nor that of shards shows in the result. */
+/* The points of a shard, on all cores. Each worker takes the next bundle of jobs, models them on
+ * one thread and has their lines written; what comes of a job depends on nothing but its
+ * parameters, so neither the number of threads nor that of shards shows in the result. */
 #include "explore/explore.h"
 
 #include <pthread.h>
@@ -17,10 +17,12 @@ struct crew {
     const struct fth_log *log;
     const size_t *jobs;
     size_t count;
+    const struct fth_bundle *bundles;
+    size_t bundle_count;
     atomic_size_t next;
     atomic_bool stop;
     pthread_mutex_t lock; /* of the store, the count, the error and the caller's log */
-    size_t done;
+    size_t done, shared, one_pass;
     enum fth_status status;
     struct fth_error *error;
 };
@@ -57,16 +59,6 @@ static bool stopped(void *user)
     return crew->stop || fth_log_interrupted(crew->log);
 }
 
-static enum fth_status model(struct crew *crew, const struct fth_point *point,
-                             const struct fth_model_params *params,
-                             struct fth_model_result **result, struct fth_error *error)
-{
-    const struct fth_log quiet = {.interrupted = stopped, .user = crew};
-    const struct fth_model_options options = {
-        .threads = 1, .bypassed = point->study->l1_off, .kernel = point->kernel, .log = &quiet};
-    return fth_model_run(point->source->trace, params, &options, result, error);
-}
-
 /* The points of a job that are not there yet. */
 static enum fth_status add_points(struct crew *crew, size_t job,
                                   const struct fth_model_result *result,
@@ -92,25 +84,63 @@ static enum fth_status add_points(struct crew *crew, size_t job,
     return status;
 }
 
-static enum fth_status run_job(struct crew *crew, size_t job, struct fth_error *error)
+static enum fth_status run_models(struct crew *crew, const size_t *jobs,
+                                  struct fth_model_params **params,
+                                  struct fth_model_member *members, size_t count,
+                                  struct fth_error *error)
 {
+    const struct fth_exploration *exploration = crew->exploration;
+    const struct fth_log quiet = {.interrupted = stopped, .user = crew};
     struct fth_point point;
-    struct fth_model_params *params = NULL;
-    struct fth_model_result *result = NULL;
-    fth_point_at(crew->exploration, crew->exploration->head[job], &point);
-    enum fth_status status = fth_point_params(crew->exploration, &point, &params, error);
+    size_t culprit = 0;
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        fth_point_at(exploration, exploration->head[jobs[i]], &point);
+        status = fth_point_params(exploration, &point, &params[i], error);
+        members[i] =
+            (struct fth_model_member){.params = params[i], .bypassed = point.study->l1_off};
+        culprit = i;
+    }
     if (status == FTH_OK)
-        status = model(crew, &point, params, &result, error);
-    if (status != FTH_OK && status != FTH_INTERRUPTED)
+        status = fth_model_run_many(
+            point.source->trace, members, count,
+            &(struct fth_model_options){.kernel = point.kernel, .log = &quiet}, &culprit, error);
+    if (status != FTH_OK && status != FTH_INTERRUPTED) {
+        fth_point_at(exploration, exploration->head[jobs[culprit]], &point);
         fth_error_context(error, "point %zu, %s", point.number, point.source->name);
+    }
+    return status;
+}
+
+static enum fth_status run_bundle(struct crew *crew, const struct fth_bundle *bundle,
+                                  struct fth_error *error)
+{
+    const size_t *jobs = crew->jobs + bundle->first;
+    struct fth_model_params **params = calloc(bundle->count, sizeof *params);
+    struct fth_model_member *members = calloc(bundle->count, sizeof *members);
+    if (!params || !members) {
+        free(params);
+        free(members);
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    }
+    enum fth_status status = run_models(crew, jobs, params, members, bundle->count, error);
     if (status == FTH_OK) {
         pthread_mutex_lock(&crew->lock);
-        status = add_points(crew, job, result, params, error);
-        fth_log_progress(crew->log, operation, (double)++crew->done / (double)crew->count);
+        for (size_t i = 0; i < bundle->count && status == FTH_OK; i++) {
+            status = add_points(crew, jobs[i], members[i].result, params[i], error);
+            crew->done += status == FTH_OK;
+            crew->shared += members[i].l1 == FTH_L1_SHARED;
+            crew->one_pass += members[i].l1 == FTH_L1_LADDER;
+        }
+        fth_log_progress(crew->log, operation, (double)crew->done / (double)crew->count);
         pthread_mutex_unlock(&crew->lock);
     }
-    fth_model_result_destroy(result);
-    fth_model_params_destroy(params);
+    for (size_t i = 0; i < bundle->count; i++) {
+        fth_model_result_destroy(members[i].result);
+        fth_model_params_destroy(params[i]);
+    }
+    free(params);
+    free(members);
     return status;
 }
 
@@ -120,11 +150,11 @@ static void *work(void *argument)
     for (;;) {
         const size_t next = atomic_fetch_add(&crew->next, 1);
         struct fth_error error = FTH_NO_ERROR;
-        if (next >= crew->count)
+        if (next >= crew->bundle_count)
             return NULL;
         enum fth_status status =
             stopped(crew) ? fth_fail(&error, FTH_INTERRUPTED, operation, NULL, "interrupted")
-                          : run_job(crew, crew->jobs[next], &error);
+                          : run_bundle(crew, &crew->bundles[next], &error);
         if (status == FTH_OK)
             continue;
         pthread_mutex_lock(&crew->lock);
@@ -144,8 +174,8 @@ static enum fth_status run_crew(struct crew *crew, unsigned threads)
 {
     pthread_t *helpers = NULL;
     size_t count = 0;
-    if (threads > crew->count)
-        threads = (unsigned)crew->count;
+    if (threads > crew->bundle_count)
+        threads = (unsigned)crew->bundle_count;
     if (threads > 1)
         helpers = calloc(threads - 1, sizeof *helpers);
     /* With fewer helpers than wished for it only takes longer. */
@@ -170,7 +200,9 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
 {
     const size_t shards = options->shards ? options->shards : 1;
     const size_t shard = options->shards ? options->shard : 1;
+    const unsigned threads = options->threads ? options->threads : cores();
     struct fth_ledger *store = NULL;
+    struct fth_bundle *bundles = NULL;
     size_t *jobs = NULL;
     struct crew crew = {
         .exploration = exploration, .log = options->log, .error = error, .status = FTH_OK};
@@ -184,14 +216,20 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
                                  error);
     if (status == FTH_OK)
         status = fth_explore_jobs(exploration, store, shard, shards, &jobs, &crew.count, error);
+    if (status == FTH_OK)
+        status = fth_explore_bundles(exploration, jobs, crew.count, threads, &bundles,
+                                     &crew.bundle_count, error);
     if (status == FTH_OK) {
         outcome->found = fth_ledger_count(store);
         crew.store = store;
         crew.jobs = jobs;
+        crew.bundles = bundles;
         pthread_mutex_init(&crew.lock, NULL);
-        status = run_crew(&crew, options->threads ? options->threads : cores());
+        status = run_crew(&crew, threads);
         pthread_mutex_destroy(&crew.lock);
         outcome->jobs = crew.done;
+        outcome->l1_shared = crew.shared;
+        outcome->l1_one_pass = crew.one_pass;
         outcome->computed = fth_ledger_count(store) - outcome->found;
     }
     if (status == FTH_OK)
@@ -204,6 +242,7 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
             fth_buffer_fini(&text);
     }
     free(jobs);
+    free(bundles);
     fth_ledger_close(store);
     return status;
 }

@@ -63,11 +63,22 @@ static uint64_t mix_access(uint64_t state, const struct fth_trace_access *access
     return state;
 }
 
+static uint64_t count_lines(const struct fth_trace_access *access)
+{
+    uint64_t lines = 1;
+    for (uint32_t i = 1; i < access->threads; i++)
+        lines += access->addresses[i] >> 7 != access->addresses[i - 1] >> 7;
+    return lines;
+}
+
 /* What the trace is known by. */
 static enum fth_status sum_up(struct fth_subject *source, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     uint64_t state = FTH_LINE_START;
+    source->lines = calloc(fth_trace_launch_count(source->trace) + 1, sizeof *source->lines);
+    if (!source->lines)
+        return no_memory(error);
     for (size_t i = 0; i < fth_trace_launch_count(source->trace) && status == FTH_OK; i++) {
         const struct fth_trace_launch *launch = fth_trace_launch_at(source->trace, i);
         struct fth_trace_cursor *cursor = NULL;
@@ -83,6 +94,7 @@ static enum fth_status sum_up(struct fth_subject *source, struct fth_error *erro
             if (status != FTH_OK || !access)
                 break;
             state = mix_access(state, access);
+            source->lines[i] += count_lines(access);
         }
         fth_trace_cursor_close(cursor);
     }
@@ -131,4 +143,5 @@ void fth_subject_close(struct fth_subject *source)
     if (source->temporary && source->path)
         unlink(source->path);
     free(source->path);
+    free(source->lines);
 }

@@ -12,6 +12,22 @@ void fth_requests_clear(struct fth_requests *requests)
     requests->run_count = 0;
 }
 
+void fth_requests_drop(struct fth_requests *requests, size_t count)
+{
+    const size_t left = requests->count - count;
+    if (!left) {
+        fth_requests_clear(requests);
+        return;
+    }
+    const uint32_t run = requests->items[count].run;
+    memmove(requests->items, requests->items + count, left * sizeof *requests->items);
+    requests->run_count -= run;
+    memmove(requests->runs, requests->runs + run, requests->run_count * sizeof *requests->runs);
+    for (size_t i = 0; i < left; i++)
+        requests->items[i].run -= run;
+    requests->count = left;
+}
+
 void fth_requests_fini(struct fth_requests *requests)
 {
     free(requests->items);

@@ -28,6 +28,9 @@ struct fth_l2 {
     struct beyond *beyond;           /* by instruction, and one more for what is nobody's */
     size_t instructions;
     uint32_t asked; /* requests since the last flush */
+    bool recording;
+    size_t *ends; /* [rounds][sides] while it records: requests up to the end of each round */
+    size_t rounds, ends_capacity;
     struct fth_l2_counts shown;
 };
 
@@ -70,6 +73,7 @@ void fth_l2_destroy(struct fth_l2 *l2)
         fth_tier_destroy(l2->sides[i].level);
         fth_requests_fini(&l2->sides[i].requests);
     }
+    free(l2->ends);
     free(l2->sides);
     free(l2->counts);
     free(l2->beyond);
@@ -213,16 +217,59 @@ bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_
     return true;
 }
 
+/* Requests of another L2's side, or its own. */
+static bool run_side(struct side *side, struct fth_requests *from, size_t first, size_t count)
+{
+    const struct fth_beneath beneath = {side, on_miss, on_evicted, on_changed};
+    return !count || fth_tier_run(side->level, from->items + first, count, from->runs,
+                                  side->l2->counts, &beneath);
+}
+
 bool fth_l2_flush(struct fth_l2 *l2)
 {
+    l2->asked = 0;
+    if (l2->recording) {
+        if (!fth_grow((void **)&l2->ends, l2->rounds, &l2->ends_capacity,
+                      (size_t)l2->side_count * sizeof *l2->ends))
+            return false;
+        for (uint64_t i = 0; i < l2->side_count; i++)
+            l2->ends[l2->rounds * l2->side_count + i] = l2->sides[i].requests.count;
+        l2->rounds++;
+        return true;
+    }
     for (uint64_t i = 0; i < l2->side_count; i++) {
         struct side *side = &l2->sides[i];
-        const struct fth_beneath beneath = {side, on_miss, on_evicted, on_changed};
-        if (!fth_tier_run(side->level, side->requests.items, side->requests.count,
-                          side->requests.runs, l2->counts, &beneath))
+        if (!run_side(side, &side->requests, 0, side->requests.count))
             return false;
         fth_requests_clear(&side->requests);
     }
-    l2->asked = 0;
     return true;
+}
+
+/* ---- one stream for several ---- */
+
+void fth_l2_record(struct fth_l2 *l2, bool on)
+{
+    l2->recording = on;
+}
+
+bool fth_l2_replay(struct fth_l2 *l2, struct fth_l2 *from)
+{
+    const size_t sides = (size_t)l2->side_count;
+    for (size_t round = 0; round < from->rounds; round++)
+        for (size_t i = 0; i < sides; i++) {
+            const size_t first = round ? from->ends[(round - 1) * sides + i] : 0;
+            const size_t end = from->ends[round * sides + i];
+            if (!run_side(&l2->sides[i], &from->sides[i].requests, first, end - first))
+                return false;
+        }
+    return true;
+}
+
+/* What came behind the last round stays, in front. */
+void fth_l2_forget(struct fth_l2 *l2)
+{
+    for (uint64_t i = 0; i < l2->side_count && l2->rounds; i++)
+        fth_requests_drop(&l2->sides[i].requests, l2->ends[(l2->rounds - 1) * l2->side_count + i]);
+    l2->rounds = 0;
 }

@@ -10,6 +10,8 @@
  *   l2.c        the sides of the L2, and memory    run.c       a trace through all of it
  *   work.c      what a run holds, and counts       result.c    rows and metrics
  *   distance.c  exact stack distances              crew.c      the threads of a run
+ *   many.c      several models in one pass         likeness.c  what these have in common
+ *   ladder.c    L1s of several widths in one pass
  *
  * A trace comes by access number, block and warp, which is the order of Algorithm 2 for all SMs
  * side by side: so it is read once, in batches, the L1s take their parts of a batch independently
@@ -142,6 +144,9 @@ FTH_MUST_USE enum fth_status fth_model_setting(const struct fth_model_params *pa
                                                struct fth_setting *setting,
                                                struct fth_error *error);
 
+/* Steps that a miss takes where so many registers are busy. */
+uint64_t fth_shape_latency(const struct fth_shape *shape, uint64_t busy);
+
 /* ---- place.c ---- */
 
 struct fth_placement;
@@ -151,6 +156,8 @@ FTH_MUST_USE enum fth_status fth_placement_create(const struct fth_model_params 
                                                   struct fth_placement **placement,
                                                   struct fth_error *error);
 void fth_placement_destroy(struct fth_placement *placement);
+/* Whether chance has a part in it. */
+bool fth_placement_drawn(const char *mapping);
 uint64_t fth_placement_waves(const struct fth_placement *placement);
 /* All blocks of a wave, and perhaps others, lie in [first, last]. */
 void fth_placement_range(const struct fth_placement *placement, uint64_t wave, uint64_t *first,
@@ -187,6 +194,8 @@ struct fth_requests {
 
 void fth_requests_clear(struct fth_requests *requests);
 void fth_requests_fini(struct fth_requests *requests);
+/* Without the first `count`. */
+void fth_requests_drop(struct fth_requests *requests, size_t count);
 /* Adds bytes to the last request from `from` on where they are of its line, else a new one; bytes
  * that reach into further lines are parted. Addresses must not fall. */
 void fth_requests_add(struct fth_requests *requests, size_t from, const struct fth_shape *shape,
@@ -289,6 +298,25 @@ struct fth_attempt {
 void fth_tier_watch(struct fth_tier *level, void (*seen)(void *, const struct fth_attempt *),
                     void *context);
 
+/* ---- ladder.c ---- */
+
+/* The L1 of an SM with several numbers of ways, in one pass. */
+struct fth_ladder;
+
+/* Whether theory allows it for such an L1. */
+bool fth_ladder_allows(const struct fth_shape *shape);
+/* `counts`, by instruction, of each; at most 64. */
+FTH_MUST_USE enum fth_status fth_ladder_create(const struct fth_shape *widest, const uint64_t *ways,
+                                               struct fth_model_counts *const *counts, size_t count,
+                                               struct fth_ladder **ladder, struct fth_error *error);
+void fth_ladder_destroy(struct fth_ladder *ladder);
+/* misses[i]: bit r: request i goes on to the L2 from the cache of rung r. False without memory. */
+bool fth_ladder_run(struct fth_ladder *ladder, const struct fth_request *requests, size_t count,
+                    uint64_t *misses);
+const struct fth_tier_totals *fth_ladder_totals(const struct fth_ladder *ladder, size_t rung);
+/* It does not come to what a cache by itself comes to: it must be run by itself. */
+bool fth_ladder_broken(const struct fth_ladder *ladder, size_t rung);
+
 /* ---- l2.c ---- */
 
 struct fth_l2;
@@ -309,6 +337,11 @@ void fth_l2_clear(struct fth_l2 *l2);
 bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_request *request,
                 const struct fth_cache_run *runs);
 bool fth_l2_flush(struct fth_l2 *l2);
+/* Where several L2s get the same requests, one records them, flush by flush; all that are replayed
+ * from it, itself too, process them; then it forgets. */
+void fth_l2_record(struct fth_l2 *l2, bool on);
+bool fth_l2_replay(struct fth_l2 *l2, struct fth_l2 *from);
+void fth_l2_forget(struct fth_l2 *l2);
 const struct fth_l2_counts *fth_l2_counts(const struct fth_l2 *l2, size_t instruction);
 const struct fth_tier_totals *fth_l2_totals(const struct fth_l2 *l2, uint64_t side);
 void fth_l2_reset_counts(struct fth_l2 *l2);
@@ -328,6 +361,44 @@ bool fth_distances_add(struct fth_distances *distances, const uint64_t *numbers,
 /* How often each distance was met, and how many were new. */
 const uint64_t *fth_distances_profile(const struct fth_distances *distances, size_t *count,
                                       uint64_t *fresh);
+
+/* ---- likeness.c ---- */
+
+/* Numbers that are the same where what they stand for is the same. */
+struct fth_likeness {
+    uint64_t stream;     /* which requests come to the L1s, and in which order */
+    uint64_t l1;         /* ... and what the L1s make of them */
+    uint64_t ladder;     /* ... but for the ways of these; 0: they cannot be had in one pass */
+    uint64_t below;      /* how an L2 takes what an L1 passes on */
+    uint64_t past;       /* ... and what passes an L1 that is off */
+    uint64_t room_lines; /* of all caches: not for comparing */
+};
+
+/* Of a launch. */
+void fth_likeness_find(const struct fth_model_params *params, const struct fth_setting *setting,
+                       struct fth_likeness *likeness);
+/* Of all launches of a kernel, or all (NULL). */
+FTH_MUST_USE enum fth_status fth_model_likeness(const struct fth_trace *trace, const char *kernel,
+                                                const struct fth_model_params *params,
+                                                struct fth_likeness *likeness,
+                                                struct fth_error *error);
+
+/* ---- many.c ---- */
+
+struct fth_model_member {
+    const struct fth_model_params *params;
+    bool bypassed; /* also count the L2 as if the L1 were off */
+    struct fth_model_result *result;
+    enum { FTH_L1_OWN, FTH_L1_SHARED, FTH_L1_LADDER } l1; /* where its L1s are from */
+};
+
+/* Models that are alike in their stream, in one pass over the trace: each comes to what
+ * fth_model_run makes of it. `options` says the kernel and the log. Where one cannot be, *culprit
+ * is its number, and there are no results. */
+FTH_MUST_USE enum fth_status fth_model_run_many(const struct fth_trace *trace,
+                                                struct fth_model_member *members, size_t count,
+                                                const struct fth_model_options *options,
+                                                size_t *culprit, struct fth_error *error);
 
 /* ---- result.c ---- */
 

@@ -188,8 +188,9 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                           {"32"}},
     [FTH_KEY_MAPPING - FTH_KEY_SMS] =
         {"gpu.mapping",
-         "rr, bpart1, bpart2, rand, LIST, @FILE",
-         "blocks to SMs: one each, four, eight, by chance, or in turn to the SMs of a list",
+         "rr, bpart1, bpart2, rand, shuffle, LIST, @FILE",
+         "blocks to SMs: one each, four, eight, by chance, by chance but as many each, or in turn "
+         "to the SMs of a list",
          TEXT,
          0,
          0,

@@ -14,6 +14,7 @@ struct fth_placement {
     uint32_t *share;  /* [sms] how many in the whole table */
     size_t table_size;
     uint64_t most, least; /* of `share`, where it is not 0 */
+    uint64_t *ranges;     /* [waves][2] the first and the last block; NULL: the table comes again */
 };
 
 static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
@@ -78,19 +79,57 @@ static enum fth_status count_table(struct fth_placement *placement, struct fth_e
     return FTH_OK;
 }
 
-static enum fth_status draw(struct fth_placement *placement, uint64_t seed, struct fth_error *error)
+/* Blocks by chance: those of a wave lie near each other, and all others need not be read for it. */
+static enum fth_status find_ranges(struct fth_placement *placement, struct fth_error *error)
+{
+    const uint64_t waves = fth_placement_waves(placement);
+    placement->ranges = calloc((size_t)waves, 2 * sizeof *placement->ranges);
+    if (!placement->ranges)
+        return no_memory(error);
+    for (uint64_t i = 0; i < waves; i++)
+        placement->ranges[2 * i] = UINT64_MAX;
+    for (uint64_t block = 0; block < placement->blocks; block++) {
+        uint64_t wave;
+        fth_placement_sm(placement, block, &wave);
+        uint64_t *range = &placement->ranges[2 * wave];
+        range[0] = range[0] < block ? range[0] : block;
+        range[1] = block;
+    }
+    /* Where several waves are read at a time, the first and the last of these say how far. */
+    for (uint64_t i = 1; i < waves; i++)
+        if (placement->ranges[2 * i + 1] < placement->ranges[2 * i - 1])
+            placement->ranges[2 * i + 1] = placement->ranges[2 * i - 1];
+    return FTH_OK;
+}
+
+/* Each block by itself, or dealt out evenly in an order by chance. */
+static enum fth_status draw(struct fth_placement *placement, uint64_t seed, bool even,
+                            struct fth_error *error)
 {
     struct fth_rng rng;
     if (placement->blocks > (UINT64_C(1) << 28))
-        return refuse("gpu.mapping", "rand is for grids of at most 2^28 blocks", error);
+        return refuse("gpu.mapping", "rand and shuffle are for grids of at most 2^28 blocks",
+                      error);
     fth_rng_init(&rng, seed);
     placement->table_size = (size_t)placement->blocks;
     placement->table = calloc(placement->table_size, sizeof *placement->table);
     if (!placement->table)
         return no_memory(error);
     for (size_t i = 0; i < placement->table_size; i++)
-        placement->table[i] = (uint32_t)fth_rng_below(&rng, placement->sms);
+        placement->table[i] =
+            (uint32_t)(even ? i % placement->sms : fth_rng_below(&rng, placement->sms));
+    for (size_t i = placement->table_size; even && i-- > 1;) {
+        const size_t other = (size_t)fth_rng_below(&rng, i + 1);
+        const uint32_t sm = placement->table[i];
+        placement->table[i] = placement->table[other];
+        placement->table[other] = sm;
+    }
     return FTH_OK;
+}
+
+bool fth_placement_drawn(const char *mapping)
+{
+    return strcmp(mapping, "rand") == 0 || strcmp(mapping, "shuffle") == 0;
 }
 
 enum fth_status fth_placement_create(const struct fth_model_params *params,
@@ -111,14 +150,18 @@ enum fth_status fth_placement_create(const struct fth_model_params *params,
     for (size_t i = 0; i < FTH_COUNT(groups); i++)
         if (strcmp(mapping, groups[i].name) == 0)
             placement->group = groups[i].group;
+    const bool drawn = fth_placement_drawn(mapping);
     enum fth_status status = FTH_OK;
-    if (strcmp(mapping, "rand") == 0)
-        status = draw(placement, fth_model_whole(params, FTH_KEY_SEED), error);
+    if (drawn)
+        status = draw(placement, fth_model_whole(params, FTH_KEY_SEED),
+                      strcmp(mapping, "shuffle") == 0, error);
     else if (!placement->group)
         status = fth_number_list("gpu.mapping", mapping, setting->sms, &placement->table,
                                  &placement->table_size, error);
     if (status == FTH_OK && !placement->group)
         status = count_table(placement, error);
+    if (status == FTH_OK && drawn)
+        status = find_ranges(placement, error);
     if (status == FTH_OK)
         *out = placement;
     else
@@ -133,6 +176,7 @@ void fth_placement_destroy(struct fth_placement *placement)
     free(placement->table);
     free(placement->before);
     free(placement->share);
+    free(placement->ranges);
     free(placement);
 }
 
@@ -165,7 +209,10 @@ void fth_placement_range(const struct fth_placement *placement, uint64_t wave, u
                          uint64_t *last)
 {
     const uint64_t low = wave * placement->at_once, high = low + placement->at_once - 1;
-    if (placement->group) {
+    if (placement->ranges) {
+        *first = placement->ranges[2 * wave];
+        *last = placement->ranges[2 * wave + 1];
+    } else if (placement->group) {
         const uint64_t turn = placement->group * placement->sms;
         *first = low / placement->group * turn;
         *last = (high / placement->group + 1) * turn - 1;

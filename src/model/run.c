@@ -63,31 +63,40 @@ static bool run_curves(struct fth_model_work *work, const struct fth_batch *batc
     return true;
 }
 
-/* What of a request goes on to the L2. */
+/* What of a request goes on to the L2. The request stays as the L1 left it, as others may follow;
+ * but curves are of what was sent. */
 static bool send(struct fth_model_work *work, const struct fth_batch *batch,
                  struct fth_request *request, uint32_t sm)
 {
-    request->side = work->side_of_sm[sm];
-    if (work->join && request->kind == FTH_TRACE_READ && request->missing &&
-        !fth_join_read(work->join, work->joins[sm % work->join_count], request->line,
-                       &request->missing))
+    if (!request->missing)
+        return true;
+    struct fth_request sent = *request;
+    sent.side = work->side_of_sm[sm];
+    if (work->join && sent.kind == FTH_TRACE_READ &&
+        !fth_join_read(work->join, work->joins[sm % work->join_count], sent.line, &sent.missing))
         return false;
-    return !request->missing ||
-           fth_l2_add(work->l2, &work->setting.l1, request, batch->requests.runs);
+    if (work->l2_distances)
+        request->missing = sent.missing;
+    return !sent.missing || fth_l2_add(work->l2, &work->setting.l1, &sent, batch->requests.runs);
 }
 
-/* What one group of every SM sent, or less at the end. */
-static bool end_round(struct fth_model_work *work)
+bool fth_work_round(struct fth_model_work *work)
 {
     work->waiting = 0;
     if (work->join && ++work->rounds >= fth_model_whole(work->params, FTH_KEY_JOIN_ROUNDS)) {
         work->rounds = 0;
         fth_join_clear(work->join);
     }
-    return fth_l2_flush(work->l2) && (!work->bypassed || fth_l2_flush(work->bypassed));
+    return fth_l2_flush(work->l2);
 }
 
-static bool run_l2(struct fth_model_work *work, struct fth_batch *batch)
+bool fth_work_bypassed_round(struct fth_model_work *work)
+{
+    work->bypassed_waiting = 0;
+    return !work->bypassed || fth_l2_flush(work->bypassed);
+}
+
+bool fth_work_l2(struct fth_model_work *work, const struct fth_batch *batch)
 {
     for (size_t g = 0; g < batch->group_count; g++) {
         const struct fth_group *group = &batch->groups[g];
@@ -96,21 +105,31 @@ static bool run_l2(struct fth_model_work *work, struct fth_batch *batch)
                 return false;
         if (work->l2_distances && !run_curves(work, batch, group))
             return false;
-        for (uint32_t i = 0; i < group->count && work->bypassed; i++) {
-            struct fth_request *request = &batch->requests.items[group->first + i];
-            request->missing = request->sectors;
-            if (!fth_l2_add(work->bypassed, &work->setting.l1, request, batch->requests.runs))
-                return false;
-        }
-        if (++work->waiting >= work->active && !end_round(work))
+        if (++work->waiting >= work->active && !fth_work_round(work))
             return false;
     }
     return true;
 }
 
-/* Sorts the groups of a batch by SM, and makes what is missing of the SMs. */
-static enum fth_status sort_groups(struct fth_model_work *work, struct fth_batch *batch,
-                                   struct fth_error *error)
+bool fth_work_bypassed(struct fth_model_work *work, const struct fth_batch *batch)
+{
+    for (size_t g = 0; g < batch->group_count && work->bypassed; g++) {
+        const struct fth_group *group = &batch->groups[g];
+        for (uint32_t i = 0; i < group->count; i++) {
+            struct fth_request sent = batch->requests.items[group->first + i];
+            sent.missing = sent.sectors;
+            sent.side = work->side_of_sm[group->sm];
+            if (!fth_l2_add(work->bypassed, &work->setting.l1, &sent, batch->requests.runs))
+                return false;
+        }
+        if (++work->bypassed_waiting >= work->active && !fth_work_bypassed_round(work))
+            return false;
+    }
+    return true;
+}
+
+enum fth_status fth_work_sort(struct fth_model_work *work, struct fth_batch *batch,
+                              struct fth_error *error)
 {
     for (uint64_t sm = 0; sm < work->setting.sms; sm++)
         work->first_group[sm] = UINT32_MAX;
@@ -136,13 +155,15 @@ bool fth_work_l1s(struct fth_model_work *work, struct fth_batch *batch, size_t p
 enum fth_status fth_work_batch(struct fth_model_work *work, struct fth_batch *batch,
                                struct fth_error *error)
 {
-    enum fth_status status = sort_groups(work, batch, error);
+    enum fth_status status =
+        work->many ? fth_many_batch(work->many, batch, error) : fth_work_sort(work, batch, error);
     if (status != FTH_OK)
         return status;
     const bool made =
         !batch->requests.failed &&
-        (work->parts > 1 ? fth_crew_l1s(work->crew, batch) : fth_work_l1s(work, batch, 0)) &&
-        run_l2(work, batch);
+        (work->many ||
+         ((work->parts > 1 ? fth_crew_l1s(work->crew, batch) : fth_work_l1s(work, batch, 0)) &&
+          fth_work_l2(work, batch) && fth_work_bypassed(work, batch)));
     fth_requests_clear(&batch->requests);
     batch->group_count = 0;
     return made ? FTH_OK : no_memory(error);
@@ -318,7 +339,8 @@ static enum fth_status run_waves(struct fth_model_work *work, size_t launch,
     const enum fth_status taken = work->crew ? fth_crew_wait(work->crew, error) : FTH_OK;
     if (status == FTH_OK)
         status = taken;
-    if (status == FTH_OK && !end_round(work))
+    if (status == FTH_OK && !(work->many ? fth_many_rounds(work->many)
+                                         : fth_work_round(work) && fth_work_bypassed_round(work)))
         status = no_memory(error);
     return status;
 }
@@ -326,11 +348,13 @@ static enum fth_status run_waves(struct fth_model_work *work, size_t launch,
 static enum fth_status run_launch(struct fth_model_work *work, size_t launch,
                                   struct fth_error *error)
 {
-    enum fth_status status = fth_work_begin(work, launch, error);
+    enum fth_status status = work->many ? fth_many_begin(work->many, launch, error)
+                                        : fth_work_begin(work, launch, error);
     if (status == FTH_OK)
         status = run_waves(work, launch, error);
     if (status == FTH_OK)
-        status = fth_work_end(work, launch, error);
+        status = work->many ? fth_many_end(work->many, launch, error)
+                            : fth_work_end(work, launch, error);
     if (status != FTH_OK && status != FTH_INTERRUPTED)
         fth_error_context(error, "launch %zu, %s", launch + 1,
                           fth_trace_launch_at(work->trace, launch)->kernel);
@@ -343,25 +367,48 @@ static bool wanted(const struct fth_model_work *work, size_t launch)
            strcmp(work->options.kernel, fth_trace_launch_at(work->trace, launch)->kernel) == 0;
 }
 
-enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_model_params *params,
-                              const struct fth_model_options *options,
-                              struct fth_model_result **result, struct fth_error *error)
+enum fth_status fth_work_create(const struct fth_trace *trace,
+                                const struct fth_model_params *params,
+                                const struct fth_model_options *options,
+                                struct fth_model_work **out, struct fth_error *error)
 {
     struct fth_model_work *work = calloc(1, sizeof *work);
-    *result = NULL;
+    *out = NULL;
     if (!work)
         return no_memory(error);
     work->trace = trace;
     work->params = params;
     if (options)
         work->options = *options;
-    const size_t launches = fth_trace_launch_count(trace);
-    for (size_t i = 0; i < launches; i++)
+    for (size_t i = 0; i < fth_trace_launch_count(trace); i++)
         work->total += wanted(work, i) ? fth_trace_launch_at(trace, i)->accesses : 0;
-    enum fth_status status = fth_work_init(work, error);
-    for (size_t i = 0; i < launches && status == FTH_OK; i++)
+    const enum fth_status status = fth_work_init(work, error);
+    if (status == FTH_OK)
+        *out = work;
+    else
+        fth_work_fini(work);
+    return status;
+}
+
+enum fth_status fth_work_run(struct fth_model_work *work, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < fth_trace_launch_count(work->trace) && status == FTH_OK; i++)
         if (wanted(work, i))
             status = run_launch(work, i, error);
+    return status;
+}
+
+enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_model_params *params,
+                              const struct fth_model_options *options,
+                              struct fth_model_result **result, struct fth_error *error)
+{
+    struct fth_model_work *work = NULL;
+    *result = NULL;
+    enum fth_status status = fth_work_create(trace, params, options, &work, error);
+    if (status != FTH_OK)
+        return status;
+    status = fth_work_run(work, error);
     if (status == FTH_OK)
         status = fth_work_result(work, result, error);
     fth_log_progress(work->options.log, "model caches", 1);

@@ -23,12 +23,15 @@ enum { FTH_WINDOW = 64 };
 
 struct fth_crew;
 struct fth_join;
+struct fth_many;
 
 struct fth_model_work {
     const struct fth_trace *trace;
     const struct fth_model_params *params;
     struct fth_model_options options;
     size_t instructions;
+    struct fth_many *many; /* that are taken through with it; NULL: it is alone */
+    const struct fth_tier_totals **ladder_totals; /* [sms], where a ladder stands for its L1s */
 
     /* Of a launch. */
     struct fth_setting setting;
@@ -50,7 +53,7 @@ struct fth_model_work {
 
     struct fth_batch batches[FTH_WINDOW]; /* of the waves of a window */
     uint32_t *first_group;
-    uint64_t waiting; /* groups since the L2 was flushed */
+    uint64_t waiting, bypassed_waiting; /* groups since the L2 was flushed */
 
     /* By instruction. */
     struct fth_model_counts **l1_counts; /* [tallies][instructions] */
@@ -66,6 +69,12 @@ struct fth_model_work {
     uint64_t done, total;
 };
 
+FTH_MUST_USE enum fth_status fth_work_create(const struct fth_trace *trace,
+                                             const struct fth_model_params *params,
+                                             const struct fth_model_options *options,
+                                             struct fth_model_work **work, struct fth_error *error);
+/* All launches that are wanted. */
+FTH_MUST_USE enum fth_status fth_work_run(struct fth_model_work *work, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_work_init(struct fth_model_work *work, struct fth_error *error);
 void fth_work_fini(struct fth_model_work *work);
 /* Readies everything for a launch, and adds what it came to. */
@@ -73,6 +82,10 @@ FTH_MUST_USE enum fth_status fth_work_begin(struct fth_model_work *work, size_t 
                                             struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_work_end(struct fth_model_work *work, size_t launch,
                                           struct fth_error *error);
+/* The halves of this: what the launch came to is added, and the counts begin anew. */
+FTH_MUST_USE enum fth_status fth_work_tally(struct fth_model_work *work, size_t launch,
+                                            struct fth_error *error);
+void fth_work_reset(struct fth_model_work *work);
 /* Makes the L1 of an SM ready, at its first use in a launch. */
 FTH_MUST_USE enum fth_status fth_work_sm(struct fth_model_work *work, uint32_t sm,
                                          struct fth_error *error);
@@ -83,8 +96,18 @@ FTH_MUST_USE enum fth_status fth_work_result(struct fth_model_work *work,
 /* Takes a batch through the caches, and empties it. */
 FTH_MUST_USE enum fth_status fth_work_batch(struct fth_model_work *work, struct fth_batch *batch,
                                             struct fth_error *error);
+/* Sorts the groups of a batch by SM, and makes what is missing of the SMs. */
+FTH_MUST_USE enum fth_status fth_work_sort(struct fth_model_work *work, struct fth_batch *batch,
+                                           struct fth_error *error);
 /* The L1s of the SMs of a part. False without memory. */
 bool fth_work_l1s(struct fth_model_work *work, struct fth_batch *batch, size_t part);
+/* What the L1s left to the L2, and everything to the L2 that stands for an L1 that is off. False
+ * without memory. */
+bool fth_work_l2(struct fth_model_work *work, const struct fth_batch *batch);
+bool fth_work_bypassed(struct fth_model_work *work, const struct fth_batch *batch);
+/* What one group of every SM sent, or less at the end of a launch. False without memory. */
+bool fth_work_round(struct fth_model_work *work);
+bool fth_work_bypassed_round(struct fth_model_work *work);
 void fth_batch_fini(struct fth_batch *batch);
 
 /* ---- join.c ---- */
@@ -95,6 +118,17 @@ void fth_join_destroy(struct fth_join *join);
 void fth_join_clear(struct fth_join *join);
 /* None are left where `who` has asked for the same since it was cleared. False without memory. */
 bool fth_join_read(struct fth_join *join, uint32_t who, uint64_t line, uint64_t *sectors);
+
+/* ---- many.c ---- */
+
+/* The steps of a run, for all members. */
+FTH_MUST_USE enum fth_status fth_many_begin(struct fth_many *many, size_t launch,
+                                            struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_many_batch(struct fth_many *many, struct fth_batch *batch,
+                                            struct fth_error *error);
+bool fth_many_rounds(struct fth_many *many);
+FTH_MUST_USE enum fth_status fth_many_end(struct fth_many *many, size_t launch,
+                                          struct fth_error *error);
 
 /* ---- crew.c ---- */
 

@@ -21,8 +21,16 @@ struct unit {
     uint32_t head, tail;   /* queue of requests */
 };
 
+/* Addresses that are dealt out to `count`, `bytes` at a time. */
+struct dealing {
+    uint64_t count, bytes;
+    bool even; /* both are powers of two, of these: */
+    unsigned count_shift, bytes_shift;
+};
+
 struct fth_tier {
     struct fth_shape shape;
+    struct dealing partitions, banks;
     struct unit *units;
     size_t unit_count;
     struct fth_mshr **mshrs;
@@ -93,6 +101,15 @@ static enum fth_status create_units(struct fth_tier *level, struct fth_error *er
     return status;
 }
 
+static struct dealing make_dealing(uint64_t count, uint64_t bytes)
+{
+    return (struct dealing){.count = count,
+                            .bytes = bytes,
+                            .even = (count & (count - 1)) == 0 && (bytes & (bytes - 1)) == 0,
+                            .count_shift = (unsigned)__builtin_ctzll(count),
+                            .bytes_shift = (unsigned)__builtin_ctzll(bytes)};
+}
+
 enum fth_status fth_tier_create(const struct fth_shape *shape, struct fth_tier **out,
                                 struct fth_error *error)
 {
@@ -105,6 +122,8 @@ enum fth_status fth_tier_create(const struct fth_shape *shape, struct fth_tier *
     level->unit_count = (size_t)(shape->partitions * shape->banks);
     level->mshr_count =
         (size_t)(shape->mshr_sets < shape->partitions ? shape->mshr_sets : shape->partitions);
+    level->partitions = make_dealing(shape->partitions, shape->partition_bytes);
+    level->banks = make_dealing(shape->banks, shape->bank_bytes);
     level->units = calloc(level->unit_count, sizeof *level->units);
     level->mshrs = calloc(level->mshr_count, sizeof *level->mshrs);
     level->totals.profile_size = (size_t)shape->ways + 1;
@@ -181,30 +200,31 @@ void fth_tier_watch(struct fth_tier *level, void (*seen)(void *, const struct ft
 
 /* ---- where a line is ---- */
 
-/* Addresses are dealt out to `count`, `bytes` at a time; what one gets lies without gaps. */
-static uint64_t deal(uint64_t address, uint64_t count, uint64_t bytes, uint64_t *which)
+/* What one gets lies without gaps. */
+static uint64_t deal(const struct dealing *dealing, uint64_t address, uint64_t *which)
 {
-    if (count == 1) {
-        *which = 0;
-        return address;
+    if (dealing->even) {
+        const uint64_t piece = address >> dealing->bytes_shift;
+        *which = piece & (dealing->count - 1);
+        return piece >> dealing->count_shift << dealing->bytes_shift |
+               (address & (dealing->bytes - 1));
     }
-    const uint64_t piece = address / bytes;
-    *which = piece % count;
-    return piece / count * bytes + address % bytes;
+    const uint64_t piece = address / dealing->bytes;
+    *which = piece % dealing->count;
+    return piece / dealing->count * dealing->bytes + address % dealing->bytes;
 }
 
 /* Two-level interleaving: over partitions, and within one over its banks (Figure 1 b). */
 static size_t find_unit(const struct fth_tier *level, uint64_t address, uint64_t *local)
 {
     uint64_t partition, bank;
-    const struct fth_shape *shape = &level->shape;
     if (level->unit_count == 1) {
         *local = address;
         return 0;
     }
-    address = deal(address, shape->partitions, shape->partition_bytes, &partition);
-    *local = deal(address, shape->banks, shape->bank_bytes, &bank);
-    return (size_t)(partition * shape->banks + bank);
+    address = deal(&level->partitions, address, &partition);
+    *local = deal(&level->banks, address, &bank);
+    return (size_t)(partition * level->banks.count + bank);
 }
 
 /* The sectors, in whole fills. */
@@ -282,11 +302,7 @@ static uint32_t bring(struct fth_tier *level, struct unit *unit, uint64_t local,
 
 static uint64_t latency(const struct fth_tier *level, const struct fth_mshr *mshr)
 {
-    const struct fth_shape *shape = &level->shape;
-    if (shape->per_busy == 0)
-        return (uint64_t)shape->fixed;
-    const double steps = shape->fixed + shape->per_busy * (double)fth_mshr_busy(mshr);
-    return steps < 1e9 ? (uint64_t)steps : (uint64_t)1e9;
+    return fth_shape_latency(&level->shape, fth_mshr_busy(mshr));
 }
 
 /* Whether the request needs a register, without leaving a trace. */

@@ -80,6 +80,7 @@ void fth_work_fini(struct fth_model_work *work)
     for (size_t i = 0; i < FTH_WINDOW; i++)
         fth_batch_fini(&work->batches[i]);
     free(work->l1);
+    free(work->ladder_totals);
     free(work->used);
     free(work->side_of_sm);
     free(work->first_group);
@@ -154,7 +155,7 @@ enum fth_status fth_work_begin(struct fth_model_work *work, size_t launch, struc
         fth_join_clear(work->join);
     work->rounds = 0;
     work->active = work->setting.blocks < work->sms ? work->setting.blocks : work->sms;
-    work->waiting = 0;
+    work->waiting = work->bypassed_waiting = 0;
     if (work->setting.l1.lines != work->l1_shape.lines)
         free_l1s(work);
     work->l1_shape = work->setting.l1;
@@ -225,13 +226,13 @@ static bool count_totals(const struct fth_model_work *work, struct fth_model_row
     for (uint64_t sm = 0; sm < work->sms; sm++) {
         if (!work->used[sm])
             continue;
-        const struct fth_tier_totals *totals = fth_tier_totals(work->l1[sm]);
+        const struct fth_tier_totals *totals =
+            work->ladder_totals ? work->ladder_totals[sm] : fth_tier_totals(work->l1[sm]);
         row->l1_steps = totals->steps > row->l1_steps ? totals->steps : row->l1_steps;
         row->l1_fails += totals->fails;
         for (int i = 0; i < 2; i++)
             made = made &&
                    fth_profile_add(&row->l1_profile[i], totals->profile[i], totals->profile_size);
-        fth_tier_reset_totals(work->l1[sm]);
     }
     for (uint64_t side = 0; side < work->setting.sides; side++) {
         const struct fth_tier_totals *totals = fth_l2_totals(work->l2, side);
@@ -244,7 +245,7 @@ static bool count_totals(const struct fth_model_work *work, struct fth_model_row
     return made;
 }
 
-enum fth_status fth_work_end(struct fth_model_work *work, size_t launch, struct fth_error *error)
+enum fth_status fth_work_tally(struct fth_model_work *work, size_t launch, struct fth_error *error)
 {
     struct fth_model_row *row = &work->launches[launch];
     *row = (struct fth_model_row){.kernel = fth_trace_launch_at(work->trace, launch)->kernel,
@@ -260,15 +261,28 @@ enum fth_status fth_work_end(struct fth_model_work *work, size_t launch, struct 
         count_instruction(work, i, &kernel[i + 1]);
     }
     row->dram_writes += fth_l2_counts(work->l2, work->instructions)->dram_writes;
-    if (!count_totals(work, row) || !fth_row_add(kernel, row))
-        return no_memory(error);
+    return count_totals(work, row) && fth_row_add(kernel, row) ? FTH_OK : no_memory(error);
+}
+
+void fth_work_reset(struct fth_model_work *work)
+{
+    for (uint64_t sm = 0; sm < work->sms; sm++)
+        if (work->used[sm] && work->l1[sm])
+            fth_tier_reset_totals(work->l1[sm]);
     for (size_t t = 0; t < work->tallies; t++)
         memset(work->l1_counts[t], 0, (work->instructions + 1) * sizeof **work->l1_counts);
     memset(work->warps, 0, 3 * (work->instructions + 1) * sizeof *work->warps);
     fth_l2_reset_counts(work->l2);
     if (work->bypassed)
         fth_l2_reset_counts(work->bypassed);
-    return FTH_OK;
+}
+
+enum fth_status fth_work_end(struct fth_model_work *work, size_t launch, struct fth_error *error)
+{
+    const enum fth_status status = fth_work_tally(work, launch, error);
+    if (status == FTH_OK)
+        fth_work_reset(work);
+    return status;
 }
 
 /* ---- the result ---- */

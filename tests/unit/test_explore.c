@@ -273,6 +273,144 @@ static void test_inclusion(void **state)
     fth_explore_destroy(exploration);
 }
 
+/* The lines of an exploration, against a model by itself for each point. */
+static void compare_lines(const struct fth_exploration *exploration, const char *text)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    const char *line = strchr(text, '\n') + 1;
+    for (size_t i = 0; i < exploration->points; i++) {
+        struct fth_point point;
+        struct fth_model_params *params = NULL;
+        struct fth_model_result *result = NULL;
+        struct fth_buffer own = {0};
+        fth_point_at(exploration, i, &point);
+        assert_int_equal(fth_point_params(exploration, &point, &params, &error), FTH_OK);
+        const struct fth_model_options options = {
+            .threads = 1, .bypassed = point.study->l1_off, .kernel = point.kernel};
+        assert_int_equal(fth_model_run(point.source->trace, params, &options, &result, &error),
+                         FTH_OK);
+        fth_line_write(&own, &point, result, params);
+        fth_buffer_text(&own, "\n");
+        assert_true(strlen(line) >= own.size);
+        if (memcmp(line, own.data, own.size) != 0)
+            fail_msg("together: %.*sby itself: %s", (int)strcspn(line, "\n") + 1, line, own.data);
+        line += own.size;
+        fth_buffer_fini(&own);
+        fth_model_result_destroy(result);
+        fth_model_params_destroy(params);
+    }
+    assert_int_equal(*line, '\0');
+}
+
+/* What models share changes nothing: each case is an exploration, compared with a run each. */
+static void test_together(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *workload, *size;
+        const char *set[3], *vary[3];
+        bool l1_off;
+        bool ladders, breaks; /* L1s that are run in one pass; some of which cannot be */
+    } cases[] = {
+        /* Streams, L1s and L2s of several kinds. */
+        {"atax",
+         "N=96",
+         {"gpu.sms=3"},
+         {"l1.line_bytes=32,128", "l2.size_bytes=64K,256K", "l2.line_bytes=64,128"},
+         true,
+         false,
+         false},
+        {"mvt",
+         "N=96",
+         {"gpu.sms=3", "l2.sides=2"},
+         {"l1.policy=lru,random", "l2.joins=none;0,0,1", "l2.latency=1;a2"},
+         true,
+         false,
+         false},
+        {"2dconv",
+         "N=64",
+         {"gpu.sms=3", "gpu.max_warps=16"},
+         {"gpu.mapping=rr,rand,shuffle", "gpu.seed=1,2", "l2.policy=lru,fifo"},
+         true,
+         false,
+         false},
+        {"corr",
+         "N=48",
+         {"gpu.sms=4"},
+         {"l1.bypass=off,won,rwon", "l2.partitions+l2.banks=1+1,2+2", "l2.mshr_size=1,32"},
+         true,
+         false,
+         false},
+        /* One pass: 16 sets of 1 to 9 ways. */
+        {"atax",
+         "N=96",
+         {"l1.bypass=won", "l1.sets=16", "gpu.sms=3"},
+         {"l1.size_bytes=2K,4K,6K,8K,18K", "l1.sector_bytes=0,32", "l1.latency=1;a2"},
+         true,
+         true,
+         false},
+        {"gramschm",
+         "N=32",
+         {"l1.bypass=won", "l1.sets=16", "l1.sector_bytes=0"},
+         {"l1.size_bytes=2K,4K,6K,8K,18K", "l1.merged=hit,miss", "l1.ports=1,2,3"},
+         false,
+         true,
+         false},
+        {"nw",
+         "N=64",
+         {"l1.bypass=won", "l1.sets=16", "l1.sector_bytes=0"},
+         {"l1.size_bytes=2K,4K,6K,8K,18K", "l1.latency=1;a4;40", "l1.index=mod,prime"},
+         false,
+         true,
+         true},
+        {"2mm",
+         "N=48",
+         {"l1.bypass=won", "l1.sets=4", "l1.sector_bytes=0"},
+         {"l1.size_bytes=512,1K,2K,4K,8K", "l1.mshr_size=0,1,2,32", "l1.mshr_merges=0,1"},
+         false,
+         true,
+         true},
+        /* Theory does not allow it: lines that are written stay. */
+        {"atax",
+         "N=96",
+         {"l1.sets=16", "l1.sector_bytes=0"},
+         {"l1.size_bytes=2K,4K,8K", "l1.bypass=off,rwon", "l1.policy=lru,fifo"},
+         false,
+         false,
+         false},
+    };
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct fth_exploration *exploration = create();
+        struct fth_explore_outcome outcome;
+        struct fth_error error = FTH_NO_ERROR;
+        char path[300];
+        snprintf(path, sizeof path, FTH_SOURCE_ROOT "/examples/workloads/%s.json",
+                 cases[i].workload);
+        for (size_t k = 0; k < 3 && cases[i].set[k]; k++) {
+            char name[40];
+            const char *equals = strchr(cases[i].set[k], '=');
+            snprintf(name, sizeof name, "%.*s", (int)(equals - cases[i].set[k]), cases[i].set[k]);
+            assert_int_equal(fth_explore_set(exploration, name, equals + 1, &error), FTH_OK);
+        }
+        if (strncmp(cases[i].vary[0], "l1.size_bytes", 13) == 0)
+            assert_int_equal(fth_explore_set(exploration, "l1.ways", "0", &error), FTH_OK);
+        assert_int_equal(fth_explore_trace(exploration, path, &cases[i].size, 1, NULL, &error),
+                         FTH_OK);
+        for (size_t k = 0; k < 3; k++)
+            vary(exploration, cases[i].vary[k]);
+        fth_explore_scope(exploration, cases[i].l1_off);
+        assert_int_equal(fth_explore_run(exploration, &(struct fth_explore_options){.threads = 1},
+                                         &outcome, &error),
+                         FTH_OK);
+        compare_lines(exploration, outcome.text);
+        assert_int_equal(outcome.l1_one_pass > 0, cases[i].ladders);
+        if (cases[i].breaks)
+            assert_true(outcome.l1_one_pass < outcome.jobs);
+        fth_free(outcome.text);
+        fth_explore_destroy(exploration);
+    }
+}
+
 /* The preset is what it says. */
 static void test_preset(void **state)
 {
@@ -296,7 +434,8 @@ int main(void)
         cmocka_unit_test(test_points_and_jobs), cmocka_unit_test(test_slips),
         cmocka_unit_test(test_identity),        cmocka_unit_test(test_launchers),
         cmocka_unit_test(test_shard_text),      cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_inclusion),       cmocka_unit_test(test_preset),
+        cmocka_unit_test(test_inclusion),       cmocka_unit_test(test_together),
+        cmocka_unit_test(test_preset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

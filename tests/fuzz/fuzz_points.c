@@ -1,0 +1,129 @@
+/* Any bytes, as the lines of a file of points: each is given its checksum here, or nothing would
+ * come past that, and the first also the name of the exploration, before a tab if there is one.
+ * Those that begin with '!' get no name, and those with '#' no checksum either. A line of '=' ends
+ * a part and begins the next. Each part is refused with a message, or its points can be read,
+ * joined with those of the others, and shown. */
+#include "explore/explore.h"
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST_PARTS = 4, MOST_POINTS = 1 << 14 };
+
+static void must_say(const struct fth_error *error)
+{
+    if (!error->cause[0] || strchr(error->cause, '\n'))
+        abort();
+}
+
+static void put_line(struct fth_buffer *part, const char *line, size_t size)
+{
+    const size_t from = part->size;
+    const char mark = size ? *line : '\0';
+    const bool marked = mark == '#' || mark == '!';
+    const char *tab = size ? memchr(line, '\t', size) : NULL;
+    const size_t described = from == 0 && !marked && tab ? (size_t)(tab - line) : size;
+    fth_buffer_append(part, line + marked, described - marked);
+    if (from == 0 && !marked)
+        fth_buffer_format(part, ",\"exploration\":\"%016llx\"",
+                          (unsigned long long)fth_line_checksum(line, described, FTH_LINE_START));
+    if (described < size)
+        fth_buffer_append(part, tab + 1, size - described - 1);
+    if (mark != '#')
+        fth_line_seal(part, from);
+    fth_buffer_text(part, "\n");
+}
+
+static void check(const struct fth_points *points)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < points->header_points; i++) {
+        if (!points->size[i])
+            continue;
+        found++;
+        if (points->at[i] <= points->header_size ||
+            points->at[i] + points->size[i] >= points->text.size ||
+            !fth_line_sealed(points->text.data + points->at[i], points->size[i]) ||
+            fth_line_point(points->text.data + points->at[i], points->size[i]) != i)
+            abort();
+    }
+    if (found != points->found || points->shard < 1 || points->shard > points->shards ||
+        points->good_bytes > points->text.size)
+        abort();
+}
+
+static void show(const char *text, size_t size)
+{
+    static const char *const formats[] = {"text", "csv", "json"};
+    for (size_t i = 0; i < FTH_COUNT(formats); i++) {
+        struct fth_error error = FTH_NO_ERROR;
+        char *shown = NULL;
+        size_t shown_size;
+        if (fth_report_points(formats[i], text, size, &(struct fth_report_options){0}, &shown,
+                              &shown_size, &error) != FTH_OK)
+            must_say(&error);
+        fth_free(shown);
+    }
+}
+
+/* What was joined is a whole that can be read again, with as many points. */
+static void join(struct fth_points *parts, size_t count, bool partial)
+{
+    static const char *const names[MOST_PARTS] = {"a", "b", "c", "d"};
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_buffer again = {0};
+    struct fth_points whole;
+    char *text = NULL;
+    size_t size = 0;
+    if (fth_points_join(parts, names, count, partial, NULL, &text, &size, &error) != FTH_OK) {
+        must_say(&error);
+        return;
+    }
+    fth_buffer_append(&again, text, size);
+    if (fth_points_parse("whole", &again, &whole, &error) == FTH_OK) {
+        if (whole.identity != parts[0].identity || whole.damaged ||
+            (!partial && whole.found != whole.header_points))
+            abort();
+        fth_points_fini(&whole);
+    } else {
+        must_say(&error);
+    }
+    show(text, size);
+    fth_free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fth_points parts[MOST_PARTS];
+    struct fth_buffer text = {0};
+    const char *at = (const char *)data, *end = at + size;
+    size_t count = 0;
+    while (at < end && count < MOST_PARTS) {
+        struct fth_error error = FTH_NO_ERROR;
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        const size_t length = (size_t)((stop ? stop : end) - at);
+        const bool ends = length == 1 && *at == '=';
+        if (!ends)
+            put_line(&text, at, length);
+        at += length + (stop != NULL);
+        if (!ends && at < end)
+            continue;
+        if (fth_points_parse("fuzz", &text, &parts[count], &error) != FTH_OK)
+            must_say(&error);
+        else if (parts[count].header_points > MOST_POINTS)
+            fth_points_fini(&parts[count]); /* which only takes long */
+        else
+            check(&parts[count++]);
+    }
+    fth_buffer_fini(&text);
+    if (count) {
+        join(parts, count, false);
+        join(parts, count, true);
+    }
+    while (count)
+        fth_points_fini(&parts[--count]);
+    return 0;
+}
