@@ -166,15 +166,16 @@ static enum fth_status choose_first(struct fth_tlb_study *study, struct fth_erro
     return status;
 }
 
-/* One page more at a time where they are few, otherwise a growing number of them. */
+/* One page more at a time where they are few, otherwise a growing number of them; all miss when
+ * each set has one too many, with twice as many at the latest. */
 static enum fth_status climb(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                              struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
     uint64_t counts[FTH_MOST_STAIRS] = {0};
     size_t count = 0;
-    for (uint64_t more = 0;
-         count < FTH_MOST_STAIRS && study->first + entries + more <= study->pages.most;
+    for (uint64_t more = 0; count < FTH_MOST_STAIRS && more <= entries &&
+                            study->first + entries + more <= study->pages.most;
          more += entries > MANY_PAGES && more >= 4 ? more / 4 : 1)
         counts[count++] = entries + more;
     return climb_to(study, counts, count, sets, error);
