@@ -367,10 +367,11 @@ static void count_steps(const struct fth_tlb_study *study, struct fth_tlb_sets *
             add_kind(sets, stairs[i].missing - stairs[i - 1].missing - 1);
     }
     if (!sets->doubt && (last < 2 || !all_miss(&stairs[last - 1])))
-        sets->doubt = !study->steady ? "it is not LRU, and has too many sets to tell them apart"
-                      : last && stairs[last - 1].pages >= 2 * study->level->entries
-                          ? "not all pages miss, however many there are: it is not LRU"
-                          : "there is too little memory for all sets to overflow";
+        sets->doubt =
+            !study->steady ? "it is not LRU, and has too many sets to tell them apart"
+            : last && stairs[last - 1].pages >= 2 * study->level->entries
+                ? "not all pages miss, however many there are: it, or a level before it, is not LRU"
+                : "there is too little memory for all sets to overflow";
     /* An inner level that always has the page of the samples keeps it from this one. */
     if (study->inner_entries && count_ways(sets) == study->level->entries)
         for (size_t i = 0; i < last; i++)
