@@ -401,7 +401,7 @@ static void policies(void **state)
     } cases[] = {
         {"lru", 1, 16, FTH_TLB_LEAST_RECENT}, {"fifo", 1, 16, FTH_TLB_FIRST_IN},
         {"lru", 4, 8, FTH_TLB_LEAST_RECENT},  {"fifo", 4, 8, FTH_TLB_FIRST_IN},
-        {"random", 1, 16, FTH_TLB_UNSTEADY},  {"random", 4, 8, FTH_TLB_UNSTEADY},
+        {"random", 1, 16, FTH_TLB_RANDOM},    {"random", 4, 8, FTH_TLB_RANDOM},
     };
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         struct truth truth = {.count = 1, .memory = UINT64_C(8) << 30, .l2 = 8 << 20};
