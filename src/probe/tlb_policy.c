@@ -137,13 +137,15 @@ static double apart(const struct pattern *a, const struct pattern *b, uint64_t r
 }
 
 /* Where there can be a tree of bits: it gives up a page of the half that was not used last, LRU the
- * second page of the set. What is nearer to what was seen is the policy. */
+ * second page of the set. What is nearer to what was seen is the policy. That is not asked where
+ * several sets overflow, since a hash deals pages to them unevenly. */
 static enum fth_status tell_tree(const struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                  const struct pattern *seen, struct fth_error *error)
 {
     const uint64_t ways = sets->kinds[0].ways, rounds = sets->kinds[0].sets;
     struct pattern lru, tree;
-    if (sets->kind_count > 1 || ways < 4 || ways > MOST_TREE || ways & (ways - 1))
+    if (sets->kind_count > 1 || ways < 4 || ways > MOST_TREE || ways & (ways - 1) ||
+        seen->count > ways)
         return FTH_OK;
     enum fth_status status = foretell(study, sets, "lru", &lru, error);
     if (status == FTH_OK)

@@ -166,15 +166,16 @@ static enum fth_status choose_first(struct fth_tlb_study *study, struct fth_erro
     return status;
 }
 
-/* One page more at a time where they are few, otherwise a growing number of them. */
+/* One page more at a time where they are few, otherwise a growing number of them; all miss when
+ * each set has one too many, with twice as many at the latest. */
 static enum fth_status climb(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                              struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
     uint64_t counts[FTH_MOST_STAIRS] = {0};
     size_t count = 0;
-    for (uint64_t more = 0;
-         count < FTH_MOST_STAIRS && study->first + entries + more <= study->pages.most;
+    for (uint64_t more = 0; count < FTH_MOST_STAIRS && more <= entries &&
+                            study->first + entries + more <= study->pages.most;
          more += entries > MANY_PAGES && more >= 4 ? more / 4 : 1)
         counts[count++] = entries + more;
     return climb_to(study, counts, count, sets, error);
@@ -366,8 +367,11 @@ static void count_steps(const struct fth_tlb_study *study, struct fth_tlb_sets *
             add_kind(sets, stairs[i].missing - stairs[i - 1].missing - 1);
     }
     if (!sets->doubt && (last < 2 || !all_miss(&stairs[last - 1])))
-        sets->doubt = study->steady ? "there is too little memory for all sets to overflow"
-                                    : "it is not LRU, and has too many sets to tell them apart";
+        sets->doubt =
+            !study->steady ? "it is not LRU, and has too many sets to tell them apart"
+            : last && stairs[last - 1].pages >= 2 * study->level->entries
+                ? "not all pages miss, however many there are: it, or a level before it, is not LRU"
+                : "there is too little memory for all sets to overflow";
     /* An inner level that always has the page of the samples keeps it from this one. */
     if (study->inner_entries && count_ways(sets) == study->level->entries)
         for (size_t i = 0; i < last; i++)
