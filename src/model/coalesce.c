@@ -38,7 +38,8 @@ static void add_run(struct fth_requests *requests, struct fth_request *request, 
             return;
         }
     }
-    if (!fth_grow((void **)&requests->runs, requests->run_count, &requests->run_capacity,
+    if (requests->run_count == requests->run_capacity &&
+        !fth_grow((void **)&requests->runs, requests->run_count, &requests->run_capacity,
                   sizeof *requests->runs)) {
         requests->failed = true;
         return;
@@ -58,7 +59,8 @@ void fth_requests_add(struct fth_requests *requests, size_t from, const struct f
         const uint64_t start = address - line;
         const uint64_t here = bytes < shape->line_bytes - start ? bytes : shape->line_bytes - start;
         if (requests->count == from || requests->items[requests->count - 1].line != line) {
-            if (!fth_grow((void **)&requests->items, requests->count, &requests->capacity,
+            if (requests->count == requests->capacity &&
+                !fth_grow((void **)&requests->items, requests->count, &requests->capacity,
                           sizeof *requests->items)) {
                 requests->failed = true;
                 return;
@@ -96,8 +98,33 @@ static uint64_t end_of(uint64_t address, uint64_t bytes)
     return address > UINT64_MAX - bytes ? UINT64_MAX : address + bytes;
 }
 
+/* Lanes in the order of addresses, in as few pieces as they come to. */
+static void add_lanes(struct fth_requests *requests, const struct fth_shape *shape,
+                      const struct fth_trace_told *access, uint64_t bytes,
+                      const struct fth_request *like)
+{
+    const size_t from = requests->count;
+    uint64_t addresses[32], falls = 0;
+    fth_trace_expand(access, addresses);
+    for (uint32_t i = 1; i < access->threads; i++)
+        falls |= addresses[i] < addresses[i - 1];
+    if (falls)
+        sort(addresses, access->threads);
+    uint64_t start = addresses[0], end = end_of(start, bytes);
+    for (uint32_t i = 1; i < access->threads; i++) {
+        if (addresses[i] <= end) {
+            end = end_of(addresses[i], bytes);
+            continue;
+        }
+        fth_requests_add(requests, from, shape, start, end - start, like);
+        start = addresses[i];
+        end = end_of(start, bytes);
+    }
+    fth_requests_add(requests, from, shape, start, end - start, like);
+}
+
 void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
-                  const struct fth_trace_access *access,
+                  const struct fth_trace_told *access,
                   const struct fth_trace_instruction *instruction)
 {
     const struct fth_request like = {.warp = access->warp,
@@ -108,37 +135,13 @@ void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
                                                       instruction->cache_op == FTH_CACHE_VOLATILE
                                                   ? FTH_REQUEST_PAST_L1
                                                   : 0};
-    const uint64_t *addresses = access->addresses;
-    const size_t from = requests->count;
     const uint64_t bytes = instruction->bytes;
-    const uint32_t threads = access->threads;
-    /* Mostly the lanes lie side by side, or all at one place: one run. Without branches. */
-    uint64_t gaps = 0, apart = 0, falls = 0;
-    for (uint32_t i = 1; i < threads; i++) {
-        gaps |= (addresses[i] - addresses[i - 1]) ^ bytes;
-        apart |= addresses[i] ^ addresses[0];
-        falls |= addresses[i] < addresses[i - 1];
-    }
-    if (!apart || (!gaps && !falls)) {
-        const uint64_t end = end_of(addresses[threads - 1], bytes);
-        fth_requests_add(requests, from, shape, addresses[0], end - addresses[0], &like);
-        return;
-    }
-    uint64_t sorted[32];
-    if (falls) {
-        memcpy(sorted, addresses, threads * sizeof *sorted);
-        sort(sorted, threads);
-        addresses = sorted;
-    }
-    uint64_t start = addresses[0], end = end_of(start, bytes);
-    for (uint32_t i = 1; i < threads; i++) {
-        if (addresses[i] <= end) {
-            end = end_of(addresses[i], bytes);
-            continue;
-        }
-        fth_requests_add(requests, from, shape, start, end - start, &like);
-        start = addresses[i];
-        end = end_of(start, bytes);
-    }
-    fth_requests_add(requests, from, shape, start, end - start, &like);
+    const uint64_t step = access->threads > 1 ? access->steps[0] : 0;
+    const uint64_t last = access->first + (access->threads - 1) * step;
+    /* Mostly the lanes lie side by side, or all at one place: one run. */
+    if (access->affine && (step == 0 || (step == bytes && last >= access->first)))
+        fth_requests_add(requests, requests->count, shape, access->first,
+                         end_of(last, bytes) - access->first, &like);
+    else
+        add_lanes(requests, shape, access, bytes, &like);
 }

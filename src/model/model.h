@@ -193,7 +193,7 @@ void fth_requests_add(struct fth_requests *requests, size_t from, const struct f
                       uint64_t address, uint64_t bytes, const struct fth_request *like);
 /* Every line that an access touches, in the order of addresses. */
 void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
-                  const struct fth_trace_access *access,
+                  const struct fth_trace_told *access,
                   const struct fth_trace_instruction *instruction);
 
 /* ---- recency.c ---- */

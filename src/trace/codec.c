@@ -378,18 +378,25 @@ static void read_shape(struct fth_bytes *bytes, struct last *last)
         last->steps[i] = unzigzag(fth_get_number(bytes));
 }
 
-static void expand(const struct last *last, struct fth_trace_access *access)
+void fth_trace_expand(const struct fth_trace_told *told, uint64_t addresses[32])
 {
-    access->mask = last->mask;
-    access->threads = (uint32_t)__builtin_popcount(last->mask);
-    uint64_t address = access->addresses[0] = last->first;
-    for (unsigned i = 1; i < access->threads; i++) {
-        address += last->steps[last->affine ? 0 : i - 1];
-        access->addresses[i] = address;
+    uint64_t address = addresses[0] = told->first;
+    for (unsigned i = 1; i < told->threads; i++) {
+        address += told->steps[told->affine ? 0 : i - 1];
+        addresses[i] = address;
     }
 }
 
-bool fth_frame_decoder_next(struct fth_frame_decoder *decoder, struct fth_trace_access *access,
+static void tell(const struct last *last, struct fth_trace_told *told)
+{
+    told->mask = last->mask;
+    told->threads = (uint32_t)__builtin_popcount(last->mask);
+    told->first = last->first;
+    told->steps = last->steps;
+    told->affine = last->affine;
+}
+
+bool fth_frame_decoder_next(struct fth_frame_decoder *decoder, struct fth_trace_told *access,
                             enum fth_status *status, struct fth_error *error)
 {
     struct fth_bytes *bytes = &decoder->bytes;
@@ -417,7 +424,7 @@ bool fth_frame_decoder_next(struct fth_frame_decoder *decoder, struct fth_trace_
         bytes->failed = bytes->failed || last->mask == 0;
         last->first += last->delta;
         if (!bytes->failed)
-            expand(last, access);
+            tell(last, access);
     }
     if (bytes->failed) {
         *status = fth_fail(error, FTH_INVALID, "read trace", NULL,
