@@ -43,6 +43,7 @@ void *fth_arena_alloc(struct fth_arena *arena, size_t size)
         block = calloc(1, sizeof *block + capacity);
         if (!block)
             return NULL;
+        fth_memory_large(block, sizeof *block + capacity);
         block->capacity = capacity;
         block->next = arena->blocks;
         arena->blocks = block;

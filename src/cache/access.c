@@ -22,8 +22,22 @@ static inline uint64_t find_missing(const struct fth_cache *cache, uint32_t slot
 {
     if (slot == FTH_NO_SLOT)
         return place.sectors;
-    uint64_t missing = place.sectors & ~cache->valid[slot];
-    return missing && cache->written ? fth_slot_unwritten(cache, slot, place, missing) : missing;
+    uint64_t missing = place.sectors & ~fth_slot_state(cache, slot)[FTH_STATE_VALID];
+    return missing && cache->write->keeps_bytes ? fth_slot_unwritten(cache, slot, place, missing)
+                                                : missing;
+}
+
+/* The line is found again; how many of its set are newer. */
+static inline uint32_t use(struct fth_cache *cache, uint32_t set, uint32_t slot)
+{
+    const uint32_t distance = cache->distances ? fth_order_position(cache, set, slot) : UINT32_MAX;
+    if (cache->policy == &fth_policy_lru) { /* mostly, and without a call through a pointer */
+        if (distance)
+            fth_order_renew(cache, set, slot);
+    } else if (cache->policy->used) {
+        cache->policy->used(cache, set, slot);
+    }
+    return distance;
 }
 
 static inline enum fth_cache_outcome judge(uint32_t slot, uint64_t missing)
@@ -42,19 +56,21 @@ enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t addres
     struct fth_place place = find_place(cache, address, bytes);
     uint32_t slot = fth_lookup_find(cache, place.set, place.line);
     uint64_t missing = find_missing(cache, slot, place);
-    *result = (struct fth_cache_result){
-        .outcome = judge(slot, missing), .set = place.set, .sectors = place.sectors};
-    if (slot != FTH_NO_SLOT && cache->policy->used)
-        cache->policy->used(cache, place.set, slot);
+    *result = (struct fth_cache_result){.outcome = judge(slot, missing),
+                                        .set = place.set,
+                                        .sectors = place.sectors,
+                                        .distance = UINT32_MAX};
+    if (slot != FTH_NO_SLOT)
+        result->distance = use(cache, place.set, slot);
     if (kind == FTH_CACHE_WRITE) {
         cache->write->write(cache, place, slot, result);
         return result->outcome;
     }
     if (slot == FTH_NO_SLOT)
         slot = fth_slot_fill(cache, place.set, place.line, result);
-    cache->valid[slot] |= missing;
+    fth_slot_state(cache, slot)[FTH_STATE_VALID] |= missing;
     result->fetch = missing;
-    result->way = slot - cache->first[place.set];
+    result->way = slot - fth_set_first(cache, place.set);
     return result->outcome;
 }
 
@@ -87,19 +103,23 @@ enum fth_cache_outcome fth_cache_read(struct fth_cache *cache, uint64_t address,
     uint64_t line = address >> cache->line_shift, missing = sectors;
     uint32_t set = fth_index_set(&cache->index, line);
     uint32_t slot = fth_lookup_find(cache, set, line);
+    uint32_t distance = UINT32_MAX;
     if (slot != FTH_NO_SLOT) {
-        missing &= ~cache->valid[slot];
-        if (missing && cache->written && count)
+        missing &= ~fth_slot_state(cache, slot)[FTH_STATE_VALID];
+        if (missing && cache->write->keeps_bytes && count)
             missing = find_unwritten(cache, slot, missing, runs, count);
-        if (cache->policy->used)
-            cache->policy->used(cache, set, slot);
+        distance = use(cache, set, slot);
     }
-    *result = (struct fth_cache_result){
-        .outcome = judge(slot, missing), .set = set, .sectors = sectors, .fetch = missing};
+    *result = (struct fth_cache_result){.outcome = judge(slot, missing),
+                                        .set = set,
+                                        .sectors = sectors,
+                                        .fetch = missing,
+                                        .distance = distance};
     if (slot == FTH_NO_SLOT)
         slot = fth_slot_fill(cache, set, line, result);
-    cache->valid[slot] |= missing;
-    result->way = slot - cache->first[set];
+    if (missing)
+        fth_slot_state(cache, slot)[FTH_STATE_VALID] |= missing;
+    result->way = slot - fth_set_first(cache, set);
     return result->outcome;
 }
 
@@ -119,7 +139,7 @@ uint32_t fth_cache_way(const struct fth_cache *cache, uint64_t address)
 {
     uint64_t line = address >> cache->line_shift;
     uint32_t set = fth_index_set(&cache->index, line), slot = fth_lookup_find(cache, set, line);
-    return slot == FTH_NO_SLOT ? FTH_CACHE_NOWHERE : slot - cache->first[set];
+    return slot == FTH_NO_SLOT ? FTH_CACHE_NOWHERE : slot - fth_set_first(cache, set);
 }
 
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address)

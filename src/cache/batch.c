@@ -98,7 +98,8 @@ static bool can_be_rows(const struct fth_cache *cache)
         return false;
     for (uint32_t slot = 0; slot < cache->slots; slot++)
         if (cache->lines[slot] != FTH_NO_LINE &&
-            (cache->valid[slot] != cache->all_sectors || (cache->dirty && cache->dirty[slot])))
+            (fth_slot_state(cache, slot)[FTH_STATE_VALID] != cache->all_sectors ||
+             fth_slot_state(cache, slot)[FTH_STATE_DIRTY]))
             return false;
     return true;
 }
@@ -118,6 +119,13 @@ static void sort_rows(struct fth_cache *cache)
     }
 }
 
+static void take_slot(struct fth_cache *cache, uint32_t slot)
+{
+    uint64_t *state = fth_slot_state(cache, slot);
+    state[FTH_STATE_VALID] = cache->all_sectors;
+    state[FTH_STATE_DIRTY] = 0; /* of a line that was here before */
+}
+
 static void take_rows(struct fth_cache *cache)
 {
     fth_order_clear(cache);
@@ -125,9 +133,11 @@ static void take_rows(struct fth_cache *cache)
     for (uint32_t set = 0; set < cache->sets; set++) {
         uint32_t first = cache->first[set], end = first;
         while (end < cache->first[set + 1] && cache->lines[end] != FTH_NO_LINE)
-            cache->valid[end++] = cache->all_sectors;
-        for (uint32_t slot = end; slot-- > first;)
+            take_slot(cache, end++);
+        for (uint32_t slot = end; slot-- > first;) {
+            fth_lookup_add(cache, set, slot);
             fth_order_add(cache, set, slot);
+        }
         cache->first_free[set] = end;
         cache->held += end - first;
     }
@@ -156,11 +166,12 @@ static bool read_line(struct fth_cache *cache, uint32_t set, uint64_t line)
         struct fth_cache_result ignored;
         slot = fth_slot_fill(cache, set, line, &ignored);
     } else {
-        missing &= ~cache->valid[slot]; /* a sector of which every byte was written is valid */
+        missing &= ~fth_slot_state(
+            cache, slot)[FTH_STATE_VALID]; /* a sector of which every byte was written is valid */
         if (cache->policy->used)
             cache->policy->used(cache, set, slot);
     }
-    cache->valid[slot] |= missing;
+    fth_slot_state(cache, slot)[FTH_STATE_VALID] |= missing;
     return !missing;
 }
 

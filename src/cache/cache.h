@@ -46,7 +46,8 @@ struct fth_cache_config {
     const double *way_weights;
     size_t way_weight_count; /* the ways, with "weighted"; 0 otherwise */
     enum fth_write write;
-    uint64_t seed; /* of "random" and "weighted" */
+    uint64_t seed;  /* of "random" and "weighted" */
+    bool distances; /* results have them; only "lru" can */
 };
 
 struct fth_cache;
@@ -86,6 +87,9 @@ struct fth_cache_result {
     uint64_t evicted_line;  /* address of the first byte of the line thrown out, where */
     bool evicted;           /* there was one */
     uint64_t evicted_dirty; /* its sectors with bytes that must be written below */
+    /* With `distances`: how many other lines of the set were used since this one was; UINT32_MAX:
+     * it was not held. */
+    uint32_t distance;
 };
 
 /* `bytes` is at least 1. An access does not straddle a line: what lies past the end of the line is
@@ -163,6 +167,16 @@ void fth_index_sets(const struct fth_index *index, const uint64_t *lines, size_t
  * meet between 12 and 20 ways. */
 #define FTH_NARROW_WAYS 16
 
+/* What a narrow set has beside its lines. */
+struct fth_row {
+    uint64_t tags[2]; /* eight bits of each way's line, way 0 lowest: which way may hold it */
+    uint64_t order;   /* order.c: ways, four bits each, newest lowest */
+    uint32_t count;   /* of the ways in the order */
+    uint32_t unused;
+};
+
+struct fth_order;
+
 struct fth_cache {
     struct fth_arena arena; /* every array below */
     struct fth_index index;
@@ -177,19 +191,33 @@ struct fth_cache {
     uint32_t slots;
     uint32_t least_ways, most_ways;
     uint32_t held; /* lines */
+    bool distances;
 
     uint32_t *first;      /* [sets + 1] the first slot of each set */
     uint32_t *first_free; /* [sets] no slot of the set before this one is free */
-    uint64_t *lines;      /* [slots] line numbers */
-    uint64_t *valid;      /* [slots] sectors held as a whole */
-    uint64_t *dirty;      /* [slots] sectors to be written back; NULL: the policy has none */
-    uint64_t *written;    /* [slots][byte_words] bytes written; NULL: the policy keeps none. Means
-                           * nothing for valid sectors. */
-    size_t byte_words;
-    uint32_t *heads; /* [1 << head_bits] hash table of slots; NULL: the sets are narrow */
-    uint32_t *chain; /* [slots] the next slot of the same bucket */
+    uint64_t *lines;      /* [slots] line numbers, and FTH_NARROW_WAYS that hold none */
+    uint64_t *states;     /* [slots][state_words] as enum fth_state has it */
+    size_t state_words;
+    struct fth_row *rows; /* [sets]; NULL: the sets are not narrow */
+    uint32_t *heads;      /* [1 << head_bits] hash table of slots; NULL: the sets are narrow */
+    uint32_t *chain;      /* [slots] the next slot of the same bucket */
     unsigned head_bits;
 };
+
+/* What is known of a slot lies together, a word each: sectors held as a whole; sectors to be
+ * written back; from there on a bit a byte that was written, which means nothing for valid sectors
+ * and is there only where the write policy keeps bytes. */
+enum fth_state { FTH_STATE_VALID, FTH_STATE_DIRTY, FTH_STATE_WRITTEN };
+
+static inline uint64_t *fth_slot_state(const struct fth_cache *cache, uint32_t slot)
+{
+    return cache->states + slot * cache->state_words;
+}
+
+static inline uint32_t fth_set_first(const struct fth_cache *cache, uint32_t set)
+{
+    return cache->least_ways == cache->most_ways ? set * cache->most_ways : cache->first[set];
+}
 
 /* A replacement policy. It hears of every change of a set and names the way to be replaced. */
 struct fth_policy {
@@ -223,7 +251,6 @@ struct fth_place {
 /* A write policy. */
 struct fth_write_policy {
     bool keeps_bytes; /* sectors can be written in part */
-    bool keeps_dirty;
     /* `slot` is where the line stands, or FTH_NO_SLOT; fills below, way and evicted. */
     void (*write)(struct fth_cache *cache, struct fth_place place, uint32_t slot,
                   struct fth_cache_result *result);
@@ -235,12 +262,42 @@ extern const struct fth_write_policy fth_write_evict, fth_write_through, fth_wri
 
 /* How many bits a hash table for that many slots has. */
 unsigned fth_lookup_bits(uint32_t slots);
-/* The slot that holds the line, or FTH_NO_SLOT. */
-uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t set, uint64_t line);
 /* To be called after lines[slot] is set, and before it is set to FTH_NO_LINE. */
-void fth_lookup_add(struct fth_cache *cache, uint32_t slot);
+void fth_lookup_add(struct fth_cache *cache, uint32_t set, uint32_t slot);
 void fth_lookup_remove(struct fth_cache *cache, uint32_t slot);
 void fth_lookup_clear(struct fth_cache *cache);
+
+/* Fibonacci hashing: 2^64 over the golden ratio spreads consecutive lines evenly (Knuth, The Art of
+ * Computer Programming 3, 6.4). */
+static inline uint64_t fth_lookup_hash(uint64_t line, unsigned bits)
+{
+    return line * 0x9e3779b97f4a7c15u >> (64 - bits);
+}
+
+/* The slot that holds the line, or FTH_NO_SLOT. */
+static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t set, uint64_t line)
+{
+    if (cache->heads) {
+        uint32_t slot = cache->heads[fth_lookup_hash(line, cache->head_bits)];
+        while (slot != FTH_NO_SLOT && cache->lines[slot] != line)
+            slot = cache->chain[slot];
+        return slot;
+    }
+    const uint64_t ones = 0x0101010101010101u, key = fth_lookup_hash(line, 8) * ones;
+    const struct fth_row *row = &cache->rows[set];
+    uint32_t first = fth_set_first(cache, set);
+    for (uint32_t half = 0; half < 2; half++, first += 8) {
+        const uint64_t differ = row->tags[half] ^ key;
+        /* The bytes that are 0, and perhaps some above one that is: there is a second look. What
+         * lies past the set is of other sets, or of none. */
+        for (uint64_t found = (differ - ones) & ~differ & ones << 7; found; found &= found - 1) {
+            const uint32_t slot = first + (uint32_t)__builtin_ctzll(found) / 8;
+            if (cache->lines[slot] == line)
+                return slot;
+        }
+    }
+    return FTH_NO_SLOT;
+}
 
 /* ---- slot.c ---- */
 
@@ -259,8 +316,6 @@ void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_place pla
 
 /* ---- order.c: a list for each set, newest first ---- */
 
-struct fth_order;
-
 FTH_MUST_USE enum fth_status fth_order_init(struct fth_cache *cache, struct fth_error *error);
 /* These are the policy's functions as they stand. */
 void fth_order_clear(struct fth_cache *cache);
@@ -268,6 +323,8 @@ void fth_order_add(struct fth_cache *cache, uint32_t set, uint32_t slot); /* as 
 void fth_order_remove(struct fth_cache *cache, uint32_t set, uint32_t slot);
 void fth_order_renew(struct fth_cache *cache, uint32_t set, uint32_t slot); /* to the front */
 uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set); /* the oldest, renewed */
+/* How many are newer. */
+uint32_t fth_order_position(const struct fth_cache *cache, uint32_t set, uint32_t slot);
 /* Writes the slots of the set, newest first, and returns how many there are. */
 uint32_t fth_order_list(const struct fth_cache *cache, uint32_t set, uint32_t *slots);
 

@@ -4,9 +4,8 @@
  *
  *   params.c    the parameters by name             describe.c  ... from a GPU description
  *   shape.c     what they come to for a launch     place.c     blocks to SMs, and which at a time
- *   coalesce.c  accesses of warps as requests      recency.c   distances within the sets of a cache
+ *   coalesce.c  accesses of warps as requests      join.c      reads that are sent once
  *   mshr.c      misses that are under way          tier.c      one cache: banks, ports, steps
- *   join.c      reads that are sent once
  *   l2.c        the sides of the L2, and memory    run.c       a trace through all of it
  *   work.c      what a run holds, and counts       result.c    rows and metrics
  *   distance.c  exact stack distances              crew.c      the threads of a run
@@ -195,21 +194,6 @@ void fth_requests_add(struct fth_requests *requests, size_t from, const struct f
 void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
                   const struct fth_trace_told *access,
                   const struct fth_trace_instruction *instruction);
-
-/* ---- recency.c ---- */
-
-/* Of the lines in each set of a cache, which was used how long ago. */
-struct fth_recency;
-
-FTH_MUST_USE enum fth_status fth_recency_create(const struct fth_shape *shape,
-                                                struct fth_recency **recency,
-                                                struct fth_error *error);
-void fth_recency_destroy(struct fth_recency *recency);
-void fth_recency_clear(struct fth_recency *recency);
-/* The number of other lines of the set used since this one was, UINT32_MAX where it is `fresh`; it
- * is the newest now. */
-uint32_t fth_recency_touch(struct fth_recency *recency, uint32_t set, uint32_t way, bool fresh);
-void fth_recency_drop(struct fth_recency *recency, uint32_t set, uint32_t way);
 
 /* ---- mshr.c ---- */
 

@@ -16,7 +16,6 @@
 
 struct unit {
     struct fth_cache *cache;
-    struct fth_recency *recency;
     struct fth_mshr *mshr; /* of its set; borrowed */
     uint32_t head, tail;   /* queue of requests */
 };
@@ -29,7 +28,6 @@ struct fth_tier {
     size_t mshr_count;
     uint64_t step;
     struct fth_tier_totals totals;
-    bool distances; /* LRU: others have none */
     uint32_t *next; /* of the queues */
     uint32_t *turn; /* the requests of a step */
     size_t capacity;
@@ -51,7 +49,8 @@ static enum fth_status create_cache(const struct fth_shape *shape, uint64_t seed
                                       .index = shape->index,
                                       .policy = shape->policy,
                                       .write = shape->write,
-                                      .seed = seed};
+                                      .seed = seed,
+                                      .distances = strcmp(shape->policy, "lru") == 0};
     const uint64_t more = shape->lines % shape->sets;
     if (more == 0)
         return fth_cache_create(&config, cache, error);
@@ -87,8 +86,6 @@ static enum fth_status create_units(struct fth_tier *level, struct fth_error *er
         unit->head = unit->tail = NONE;
         unit->mshr = level->mshrs[mshr_of(shape, i)];
         status = create_cache(shape, shape->seed + i, &unit->cache, error);
-        if (status == FTH_OK && level->distances)
-            status = fth_recency_create(shape, &unit->recency, error);
     }
     return status;
 }
@@ -101,7 +98,6 @@ enum fth_status fth_tier_create(const struct fth_shape *shape, struct fth_tier *
     if (!level)
         return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
     level->shape = *shape;
-    level->distances = strcmp(shape->policy, "lru") == 0;
     level->unit_count = (size_t)(shape->partitions * shape->banks);
     level->mshr_count =
         (size_t)(shape->mshr_sets < shape->partitions ? shape->mshr_sets : shape->partitions);
@@ -126,10 +122,8 @@ void fth_tier_destroy(struct fth_tier *level)
 {
     if (!level)
         return;
-    for (size_t i = 0; level->units && i < level->unit_count; i++) {
+    for (size_t i = 0; level->units && i < level->unit_count; i++)
         fth_cache_destroy(level->units[i].cache);
-        fth_recency_destroy(level->units[i].recency);
-    }
     for (size_t i = 0; level->mshrs && i < level->mshr_count; i++)
         fth_mshr_destroy(level->mshrs[i]);
     for (int i = 0; i < 2; i++)
@@ -143,11 +137,8 @@ void fth_tier_destroy(struct fth_tier *level)
 
 void fth_tier_clear(struct fth_tier *level)
 {
-    for (size_t i = 0; i < level->unit_count; i++) {
+    for (size_t i = 0; i < level->unit_count; i++)
         fth_cache_reset(level->units[i].cache);
-        if (level->distances)
-            fth_recency_clear(level->units[i].recency);
-    }
     for (size_t i = 0; i < level->mshr_count; i++)
         fth_mshr_clear(level->mshrs[i]);
     level->step = 0;
@@ -234,23 +225,6 @@ static void tell_evicted(const struct fth_beneath *beneath, const struct fth_cac
         beneath->evicted(beneath->context, result->evicted_line, result->evicted_dirty);
 }
 
-static uint32_t touch(const struct fth_tier *level, struct unit *unit,
-                      const struct fth_cache_result *result, bool fresh)
-{
-    return level->distances ? fth_recency_touch(unit->recency, result->set, result->way, fresh)
-                            : NONE;
-}
-
-static void drop(const struct fth_tier *level, struct unit *unit, uint64_t local)
-{
-    const uint32_t way = fth_cache_way(unit->cache, local);
-    if (way == FTH_CACHE_NOWHERE)
-        return;
-    if (level->distances)
-        fth_recency_drop(unit->recency, fth_cache_set(unit->cache, local), way);
-    fth_cache_invalidate(unit->cache, local, NULL);
-}
-
 static void note(struct fth_tier *level, const struct fth_request *request, uint32_t distance,
                  uint64_t hits, uint64_t misses)
 {
@@ -267,9 +241,9 @@ static uint32_t bring(struct fth_tier *level, struct unit *unit, uint64_t local,
                       uint64_t *missing, uint64_t *fetch, const struct fth_beneath *beneath)
 {
     struct fth_cache_result result;
-    const enum fth_cache_outcome outcome = fth_cache_read(
-        unit->cache, local, request->sectors, runs, runs ? request->run_count : 0, &result);
-    const uint32_t distance = touch(level, unit, &result, outcome == FTH_CACHE_LINE_MISS);
+    fth_cache_read(unit->cache, local, request->sectors, runs, runs ? request->run_count : 0,
+                   &result);
+    const uint32_t distance = result.distance;
     *missing = *fetch = result.fetch;
     tell_evicted(beneath, &result);
     const uint64_t whole = whole_fills(&level->shape, result.fetch);
@@ -358,15 +332,14 @@ static enum fth_verdict_kind write_line(struct fth_tier *level, struct unit *uni
         }
         const enum fth_cache_outcome outcome =
             fth_cache_access(unit->cache, at, runs[i].bytes, FTH_CACHE_WRITE, &result);
-        const uint32_t found = touch(level, unit, &result, outcome == FTH_CACHE_LINE_MISS);
         if (i == 0)
-            *distance = found;
+            *distance = result.distance;
         if (outcome != FTH_CACHE_HIT)
             missing |= result.sectors;
         tell_evicted(beneath, &result);
     }
     if (level->shape.write == FTH_WRITE_EVICT)
-        drop(level, unit, local);
+        fth_cache_invalidate(unit->cache, local, NULL);
     request->missing = request->sectors; /* all of it goes on */
     const unsigned misses = count_bits(missing);
     counts->hits[request->kind] += count_bits(request->sectors) - misses;
@@ -397,7 +370,7 @@ static enum fth_verdict_kind pass(struct fth_tier *level, struct unit *unit, uin
                                   struct fth_request *request, const struct fth_beneath *beneath)
 {
     if (request->kind != FTH_TRACE_READ && level->shape.bypass != FTH_BYPASS_ALL)
-        drop(level, unit, local);
+        fth_cache_invalidate(unit->cache, local, NULL);
     request->missing = request->sectors;
     note(level, request, NONE, 0, count_bits(request->sectors));
     if (beneath && beneath->miss)
@@ -566,9 +539,7 @@ uint64_t fth_tier_read(struct fth_tier *level, uint64_t address, uint64_t sector
     uint64_t local;
     struct unit *unit = &level->units[find_unit(level, address, &local)];
     struct fth_cache_result result;
-    const enum fth_cache_outcome outcome =
-        fth_cache_read(unit->cache, local, sectors, NULL, 0, &result);
-    touch(level, unit, &result, outcome == FTH_CACHE_LINE_MISS);
+    fth_cache_read(unit->cache, local, sectors, NULL, 0, &result);
     tell_evicted(beneath, &result);
     return result.fetch;
 }
@@ -577,5 +548,5 @@ void fth_tier_drop(struct fth_tier *level, uint64_t address)
 {
     uint64_t local;
     struct unit *unit = &level->units[find_unit(level, address, &local)];
-    drop(level, unit, local);
+    fth_cache_invalidate(unit->cache, local, NULL);
 }
