@@ -146,3 +146,16 @@ uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address)
 {
     return fth_index_set(&cache->index, address >> cache->line_shift);
 }
+
+void fth_cache_fetch(const struct fth_cache *cache, uint64_t address)
+{
+    const uint64_t line = address >> cache->line_shift;
+    if (cache->heads) {
+        __builtin_prefetch(&cache->heads[fth_lookup_hash(line, cache->head_bits)]);
+        return;
+    }
+    const uint32_t set = fth_index_set(&cache->index, line), first = fth_set_first(cache, set);
+    __builtin_prefetch(&cache->rows[set], 1);
+    __builtin_prefetch(&cache->lines[first], 1);
+    __builtin_prefetch(&cache->lines[first + 8], 1);
+}

@@ -127,6 +127,8 @@ size_t fth_cache_capacity(const struct fth_cache *cache);
 uint32_t fth_cache_way(const struct fth_cache *cache, uint64_t address);
 /* The set of an address. */
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address);
+/* The line of an address will be wanted soon: what is needed to find it is brought near. */
+void fth_cache_fetch(const struct fth_cache *cache, uint64_t address);
 
 /* ---- index.c ---- */
 
@@ -152,7 +154,41 @@ FTH_MUST_USE enum fth_status fth_index_init(struct fth_index *index, const char 
                                             unsigned line_shift, const uint32_t *first,
                                             uint32_t sets, struct fth_arena *arena,
                                             struct fth_error *error);
-uint32_t fth_index_set(const struct fth_index *index, uint64_t line);
+uint32_t fth_index_other(const struct fth_index *index, uint64_t line);
+
+static inline uint32_t fth_index_mask(const struct fth_index *index, uint64_t line)
+{
+    return (uint32_t)(line >> index->shift & (index->modulus - 1));
+}
+
+static inline uint32_t fth_index_mod(const struct fth_index *index, uint64_t line)
+{
+    return (uint32_t)((line >> index->shift) % index->modulus);
+}
+
+/* After the steps 1, 2, 4, … groups, the lowest group has every group in it. */
+static inline uint32_t fth_index_fold(const struct fth_index *index, uint64_t line)
+{
+    if (index->shift == 0)
+        return 0;
+    for (unsigned step = index->shift; step < 64; step *= 2)
+        line ^= line >> step;
+    line &= ((uint64_t)1 << index->shift) - 1;
+    return (uint32_t)(line < index->modulus ? line : line % index->modulus);
+}
+
+static inline uint32_t fth_index_set(const struct fth_index *index, uint64_t line)
+{
+    switch (index->kind) {
+    case FTH_INDEX_MASK: return fth_index_mask(index, line);
+    case FTH_INDEX_MOD: return fth_index_mod(index, line);
+    case FTH_INDEX_FOLD: return fth_index_fold(index, line);
+    case FTH_INDEX_DEAL:
+    case FTH_INDEX_BITS: break;
+    }
+    return fth_index_other(index, line);
+}
+
 /* The same for many, which is faster. */
 void fth_index_sets(const struct fth_index *index, const uint64_t *lines, size_t count,
                     uint32_t *sets);

@@ -86,9 +86,21 @@ uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot, struct
     return sectors;
 }
 
+/* The sectors that lie within the place as a whole. */
+static uint64_t whole_sectors(const struct fth_cache *cache, struct fth_place place)
+{
+    const uint64_t first =
+        (place.from + ((uint64_t)1 << cache->sector_shift) - 1) >> cache->sector_shift;
+    const uint64_t end = place.to >> cache->sector_shift;
+    return first < end ? ~(uint64_t)0 >> (64 - (end - first)) << first : 0;
+}
+
 void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_place place)
 {
     uint64_t *state = fth_slot_state(cache, slot), *bytes = state + FTH_STATE_WRITTEN;
+    state[FTH_STATE_VALID] |= whole_sectors(cache, place);
+    if (!(place.sectors & ~state[FTH_STATE_VALID]))
+        return; /* of valid sectors bytes mean nothing */
     for (uint64_t word = place.from / 64; word * 64 < place.to; word++)
         bytes[word] |= word_part(word, place.from, place.to);
     uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;

@@ -26,26 +26,30 @@ static uint64_t sectors_of(const struct fth_shape *shape, uint64_t from, uint64_
     return ~UINT64_C(0) >> (63 - (last - first)) << first;
 }
 
-static void add_run(struct fth_requests *requests, struct fth_request *request, uint64_t from,
-                    uint64_t to)
+/* Room for one more request and one more run. */
+static inline bool reserve(struct fth_requests *requests)
 {
-    if (request->run_count) {
-        struct fth_cache_run *before = &requests->runs[requests->run_count - 1];
-        const uint64_t end = (uint64_t)before->from + before->bytes;
-        if (from >= before->from && from <= end) {
-            if (to > end)
-                before->bytes = (uint32_t)(to - before->from);
-            return;
-        }
-    }
-    if (requests->run_count == requests->run_capacity &&
-        !fth_grow((void **)&requests->runs, requests->run_count, &requests->run_capacity,
-                  sizeof *requests->runs)) {
-        requests->failed = true;
+    if (requests->count < requests->capacity && requests->run_count < requests->run_capacity)
+        return true;
+    requests->failed = requests->failed ||
+                       !fth_grow((void **)&requests->items, requests->count, &requests->capacity,
+                                 sizeof *requests->items) ||
+                       !fth_grow((void **)&requests->runs, requests->run_count,
+                                 &requests->run_capacity, sizeof *requests->runs);
+    return !requests->failed;
+}
+
+/* More bytes for the last request, which are one run with the last where they touch it. */
+static void extend(struct fth_requests *requests, uint64_t from, uint64_t to)
+{
+    struct fth_request *request = &requests->items[requests->count - 1];
+    struct fth_cache_run *before = &requests->runs[requests->run_count - 1];
+    const uint64_t end = (uint64_t)before->from + before->bytes;
+    if (from >= before->from && from <= end) {
+        if (to > end)
+            before->bytes = (uint32_t)(to - before->from);
         return;
     }
-    if (!request->run_count)
-        request->run = (uint32_t)requests->run_count;
     request->run_count++;
     requests->runs[requests->run_count++] =
         (struct fth_cache_run){(uint32_t)from, (uint32_t)(to - from)};
@@ -58,23 +62,26 @@ void fth_requests_add(struct fth_requests *requests, size_t from, const struct f
         const uint64_t line = address >> shape->line_shift << shape->line_shift;
         const uint64_t start = address - line;
         const uint64_t here = bytes < shape->line_bytes - start ? bytes : shape->line_bytes - start;
-        if (requests->count == from || requests->items[requests->count - 1].line != line) {
-            if (requests->count == requests->capacity &&
-                !fth_grow((void **)&requests->items, requests->count, &requests->capacity,
-                          sizeof *requests->items)) {
-                requests->failed = true;
-                return;
-            }
-            struct fth_request *made = &requests->items[requests->count];
-            *made = *like;
-            made->line = line;
-            made->sectors = made->missing = 0;
-            made->run = made->run_count = 0;
-            requests->count++;
+        const uint64_t sectors = sectors_of(shape, start, start + here);
+        if (!reserve(requests))
+            return;
+        if (requests->count > from && requests->items[requests->count - 1].line == line) {
+            requests->items[requests->count - 1].sectors |= sectors;
+            extend(requests, start, start + here);
+        } else {
+            requests->items[requests->count++] =
+                (struct fth_request){.line = line,
+                                     .sectors = sectors,
+                                     .run = (uint32_t)requests->run_count,
+                                     .run_count = 1,
+                                     .instruction = like->instruction,
+                                     .kind = like->kind,
+                                     .flags = like->flags,
+                                     .side = like->side,
+                                     .warp = like->warp};
+            requests->runs[requests->run_count++] =
+                (struct fth_cache_run){(uint32_t)start, (uint32_t)here};
         }
-        struct fth_request *request = &requests->items[requests->count - 1];
-        request->sectors |= sectors_of(shape, start, start + here);
-        add_run(requests, request, start, start + here);
         address += here;
         bytes -= here;
     }

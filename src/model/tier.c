@@ -378,17 +378,15 @@ static enum fth_verdict_kind pass(struct fth_tier *level, struct unit *unit, uin
     return FTH_RESULT_MISS;
 }
 
-static enum fth_verdict_kind attempt(struct fth_tier *level, size_t which,
+static enum fth_verdict_kind attempt(struct fth_tier *level, size_t which, uint64_t local,
                                      struct fth_request *request, const struct fth_cache_run *runs,
                                      struct fth_model_counts *all,
                                      const struct fth_beneath *beneath)
 {
     struct unit *unit = &level->units[which];
     struct fth_model_counts *counts = &all[request->instruction];
-    uint64_t local;
     uint32_t distance = NONE;
     enum fth_verdict_kind kind;
-    find_unit(level, request->line, &local);
     fth_mshr_step(unit->mshr, level->step);
     runs = runs ? runs + request->run : NULL;
     const bool atomic = request->kind == FTH_TRACE_ATOMIC;
@@ -505,12 +503,53 @@ static void skip(struct fth_tier *level, size_t tried)
     }
 }
 
+static void end_step(struct fth_tier *level, size_t tried, size_t done)
+{
+    level->step++;
+    level->totals.steps++;
+    if (!done)
+        skip(level, tried);
+}
+
+/* One bank, and requests in the order of the warps: then its queue is what failed, and behind it
+ * the requests that have not come to a port yet. */
+static bool run_single(struct fth_tier *level, struct fth_request *requests, size_t count,
+                       const struct fth_cache_run *runs, struct fth_model_counts *counts,
+                       const struct fth_beneath *beneath)
+{
+    uint32_t *turn = level->turn;
+    size_t next = 0, tried = 0;
+    while (tried || (next < count && !level->failed)) {
+        while (tried < level->shape.ports && next < count)
+            turn[tried++] = (uint32_t)next++;
+        size_t left = 0;
+        for (size_t i = 0; i < tried; i++) {
+            struct fth_request *request = &requests[turn[i]];
+            if (attempt(level, 0, request->line, request, runs, counts, beneath) == FTH_RESULT_FAIL)
+                turn[left++] = turn[i];
+        }
+        end_step(level, tried, tried - left);
+        tried = level->failed ? 0 : left;
+    }
+    return !level->failed;
+}
+
+static bool in_order(const struct fth_request *requests, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (requests[i].warp < requests[i - 1].warp)
+            return false;
+    return true;
+}
+
 bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t count,
                   const struct fth_cache_run *runs, struct fth_model_counts *counts,
                   const struct fth_beneath *beneath)
 {
     if (!reserve(level, count))
         return false;
+    if (level->unit_count == 1 && in_order(requests, count))
+        return run_single(level, requests, count, runs, counts, beneath);
     enqueue(level, requests, count);
     for (size_t left = count; left && !level->failed;) {
         const size_t tried = choose(level, requests);
@@ -519,16 +558,14 @@ bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t c
             const uint32_t at = level->turn[i];
             uint64_t local;
             const size_t unit = find_unit(level, requests[at].line, &local);
-            if (attempt(level, unit, &requests[at], runs, counts, beneath) == FTH_RESULT_FAIL)
+            if (attempt(level, unit, local, &requests[at], runs, counts, beneath) ==
+                FTH_RESULT_FAIL)
                 continue;
             dequeue(level, &level->units[unit], at);
             done++;
         }
         left -= done;
-        level->step++;
-        level->totals.steps++;
-        if (!done)
-            skip(level, tried);
+        end_step(level, tried, done);
     }
     return !level->failed;
 }
@@ -542,6 +579,12 @@ uint64_t fth_tier_read(struct fth_tier *level, uint64_t address, uint64_t sector
     fth_cache_read(unit->cache, local, sectors, NULL, 0, &result);
     tell_evicted(beneath, &result);
     return result.fetch;
+}
+
+void fth_tier_fetch(const struct fth_tier *level, uint64_t address)
+{
+    uint64_t local;
+    fth_cache_fetch(level->units[find_unit(level, address, &local)].cache, local);
 }
 
 void fth_tier_drop(struct fth_tier *level, uint64_t address)

@@ -490,7 +490,8 @@ enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor,
     if (cursor->begun && cursor->heap_count) {
         if (!run_next(cursor, &cursor->runs[cursor->heap[0]], &status, error))
             cursor->heap[0] = cursor->heap[--cursor->heap_count];
-        sift_down(cursor, 0);
+        if (cursor->heap_count > 1)
+            sift_down(cursor, 0);
     }
     cursor->begun = true;
     if (status == FTH_OK && cursor->heap_count)
