@@ -4,6 +4,7 @@
  *   index.c   which set a line falls into           batch.c   long streams of whole-line reads
  *   lookup.c  which way holds a line                order.c   a list of ways for each set
  *   slot.c    one way: fill, fetch, bytes written   policy.c  the policies by name
+ *   packed.c  ... through rows of 16 bits a line
  *   replacement, one policy a file: lru.c, fifo.c, lfu.c, plru.c, random.c, weighted.c
  *   writing, one policy a file: write_evict.c, write_through.c, write_back.c
  *
@@ -334,6 +335,13 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
     }
     return FTH_NO_SLOT;
 }
+
+/* ---- packed.c ---- */
+
+/* Reads lines, of an array whose sets are rows, newest first, as far as it can: how many, a
+ * multiple of 64 or all. Adds to the hits. */
+size_t fth_packed_run(struct fth_cache *cache, const uint64_t *lines, size_t count,
+                      uint64_t *hit_bits, uint64_t *hits);
 
 /* ---- slot.c ---- */
 
