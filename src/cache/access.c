@@ -27,19 +27,6 @@ static inline uint64_t find_missing(const struct fth_cache *cache, uint32_t slot
                                                 : missing;
 }
 
-/* The line is found again; how many of its set are newer. */
-static inline uint32_t use(struct fth_cache *cache, uint32_t set, uint32_t slot)
-{
-    const uint32_t distance = cache->distances ? fth_order_position(cache, set, slot) : UINT32_MAX;
-    if (cache->policy == &fth_policy_lru) { /* mostly, and without a call through a pointer */
-        if (distance)
-            fth_order_renew(cache, set, slot);
-    } else if (cache->policy->used) {
-        cache->policy->used(cache, set, slot);
-    }
-    return distance;
-}
-
 static inline enum fth_cache_outcome judge(uint32_t slot, uint64_t missing)
 {
     if (slot == FTH_NO_SLOT)
@@ -61,7 +48,7 @@ enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t addres
                                         .sectors = place.sectors,
                                         .distance = UINT32_MAX};
     if (slot != FTH_NO_SLOT)
-        result->distance = use(cache, place.set, slot);
+        result->distance = fth_slot_use(cache, place.set, slot);
     if (kind == FTH_CACHE_WRITE) {
         cache->write->write(cache, place, slot, result);
         return result->outcome;
@@ -82,9 +69,8 @@ enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t a
     return judge(slot, find_missing(cache, slot, place));
 }
 
-/* Of the sectors that are not whole, those with a wanted byte that was not written either. */
-static uint64_t find_unwritten(const struct fth_cache *cache, uint32_t slot, uint64_t missing,
-                               const struct fth_cache_run *runs, size_t count)
+uint64_t fth_slot_lacks(const struct fth_cache *cache, uint32_t slot, uint64_t missing,
+                        const struct fth_cache_run *runs, size_t count)
 {
     uint64_t wanted = 0;
     for (size_t i = 0; i < count; i++) {
@@ -100,26 +86,14 @@ enum fth_cache_outcome fth_cache_read(struct fth_cache *cache, uint64_t address,
                                       const struct fth_cache_run *runs, size_t count,
                                       struct fth_cache_result *result)
 {
-    uint64_t line = address >> cache->line_shift, missing = sectors;
-    uint32_t set = fth_index_set(&cache->index, line);
-    uint32_t slot = fth_lookup_find(cache, set, line);
-    uint32_t distance = UINT32_MAX;
-    if (slot != FTH_NO_SLOT) {
-        missing &= ~fth_slot_state(cache, slot)[FTH_STATE_VALID];
-        if (missing && cache->write->keeps_bytes && count)
-            missing = find_unwritten(cache, slot, missing, runs, count);
-        distance = use(cache, set, slot);
-    }
-    *result = (struct fth_cache_result){.outcome = judge(slot, missing),
-                                        .set = set,
+    struct fth_cache_spot spot = fth_cache_look(cache, address);
+    const uint64_t missing = fth_cache_missing(cache, &spot, sectors, runs, count);
+    *result = (struct fth_cache_result){.outcome = judge(spot.slot, missing),
+                                        .set = spot.set,
                                         .sectors = sectors,
-                                        .fetch = missing,
-                                        .distance = distance};
-    if (slot == FTH_NO_SLOT)
-        slot = fth_slot_fill(cache, set, line, result);
-    if (missing)
-        fth_slot_state(cache, slot)[FTH_STATE_VALID] |= missing;
-    result->way = slot - fth_set_first(cache, set);
+                                        .fetch = missing};
+    fth_cache_bring(cache, &spot, missing, result);
+    result->way = spot.slot - fth_set_first(cache, spot.set);
     return result->outcome;
 }
 
@@ -158,4 +132,27 @@ void fth_cache_fetch(const struct fth_cache *cache, uint64_t address)
     __builtin_prefetch(&cache->rows[set], 1);
     __builtin_prefetch(&cache->lines[first], 1);
     __builtin_prefetch(&cache->lines[first + 8], 1);
+}
+
+void fth_cache_fetch_state(const struct fth_cache *cache, uint64_t address)
+{
+    const uint64_t line = address >> cache->line_shift;
+    uint32_t slot;
+    if (cache->heads) {
+        slot = cache->heads[fth_lookup_hash(line, cache->head_bits)];
+        if (slot == FTH_NO_SLOT)
+            return;
+        __builtin_prefetch(&cache->lines[slot]);
+        if (cache->distances)
+            fth_order_fetch(cache, slot);
+    } else {
+        const uint32_t set = fth_index_set(&cache->index, line);
+        const struct fth_row *row = &cache->rows[set];
+        slot = fth_lookup_find(cache, set, line);
+        if (slot == FTH_NO_SLOT && row->count)
+            slot = fth_set_first(cache, set) + (row->order >> 4 * (row->count - 1) & 15);
+        if (slot == FTH_NO_SLOT)
+            return;
+    }
+    __builtin_prefetch(fth_slot_state(cache, slot), 1);
 }

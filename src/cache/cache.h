@@ -75,6 +75,7 @@ enum fth_cache_outcome {
 };
 
 #define FTH_CACHE_NOWHERE UINT32_MAX
+#define FTH_NO_SLOT UINT32_MAX
 
 /* Masks have a bit a sector, bit 0 for the one at the lowest address. */
 struct fth_cache_result {
@@ -107,6 +108,20 @@ struct fth_cache_run {
 enum fth_cache_outcome fth_cache_read(struct fth_cache *cache, uint64_t address, uint64_t sectors,
                                       const struct fth_cache_run *runs, size_t count,
                                       struct fth_cache_result *result);
+/* The same in steps, for whom it matters what is missing before it is brought in: */
+struct fth_cache_spot {
+    uint64_t line;      /* its number */
+    uint32_t set, slot; /* FTH_NO_SLOT: not held */
+};
+static inline struct fth_cache_spot fth_cache_look(const struct fth_cache *cache, uint64_t address);
+/* The sectors that are not here, as fth_cache_read would fetch them. */
+static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
+                                         const struct fth_cache_spot *spot, uint64_t sectors,
+                                         const struct fth_cache_run *runs, size_t count);
+/* Uses the line, which takes its place if it had none, and has the sectors from now on; those that
+ * it had not as a whole. Of the result only the distance and what was evicted are filled in. */
+static inline uint64_t fth_cache_bring(struct fth_cache *cache, struct fth_cache_spot *spot,
+                                       uint64_t sectors, struct fth_cache_result *result);
 /* What an access would find, without a trace. */
 enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t address,
                                        uint64_t bytes);
@@ -130,6 +145,8 @@ uint32_t fth_cache_way(const struct fth_cache *cache, uint64_t address);
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address);
 /* The line of an address will be wanted soon: what is needed to find it is brought near. */
 void fth_cache_fetch(const struct fth_cache *cache, uint64_t address);
+/* Sooner, and after that: also what is known of it, or of what it would replace. */
+void fth_cache_fetch_state(const struct fth_cache *cache, uint64_t address);
 
 /* ---- index.c ---- */
 
@@ -198,7 +215,6 @@ void fth_index_sets(const struct fth_index *index, const uint64_t *lines, size_t
 
 /* The number of no line: with lines of 4 bytes or more none reaches it. */
 #define FTH_NO_LINE UINT64_MAX
-#define FTH_NO_SLOT UINT32_MAX
 
 /* Sets of at most this many ways are searched way by way, larger ones through a hash table. The two
  * meet between 12 and 20 ways. */
@@ -367,9 +383,62 @@ void fth_order_add(struct fth_cache *cache, uint32_t set, uint32_t slot); /* as 
 void fth_order_remove(struct fth_cache *cache, uint32_t set, uint32_t slot);
 void fth_order_renew(struct fth_cache *cache, uint32_t set, uint32_t slot); /* to the front */
 uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set); /* the oldest, renewed */
-/* How many are newer. */
-uint32_t fth_order_position(const struct fth_cache *cache, uint32_t set, uint32_t slot);
+/* The slot's part in the order will be wanted soon. */
+void fth_order_fetch(const struct fth_cache *cache, uint32_t slot);
+/* Renews, and says how many were newer. */
+uint32_t fth_order_touch(struct fth_cache *cache, uint32_t set, uint32_t slot);
 /* Writes the slots of the set, newest first, and returns how many there are. */
 uint32_t fth_order_list(const struct fth_cache *cache, uint32_t set, uint32_t *slots);
+
+/* ---- access.c, and what of it is inlined ---- */
+
+/* Of the sectors that are not whole, those with a byte of the runs that was not written either. */
+uint64_t fth_slot_lacks(const struct fth_cache *cache, uint32_t slot, uint64_t missing,
+                        const struct fth_cache_run *runs, size_t count);
+
+/* The line is found again; how many of its set are newer, where that is wanted. */
+static inline uint32_t fth_slot_use(struct fth_cache *cache, uint32_t set, uint32_t slot)
+{
+    if (cache->distances)
+        return fth_order_touch(cache, set, slot);
+    if (cache->policy->used)
+        cache->policy->used(cache, set, slot);
+    return UINT32_MAX;
+}
+
+static inline struct fth_cache_spot fth_cache_look(const struct fth_cache *cache, uint64_t address)
+{
+    const uint64_t line = address >> cache->line_shift;
+    const uint32_t set = fth_index_set(&cache->index, line);
+    return (struct fth_cache_spot){line, set, fth_lookup_find(cache, set, line)};
+}
+
+static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
+                                         const struct fth_cache_spot *spot, uint64_t sectors,
+                                         const struct fth_cache_run *runs, size_t count)
+{
+    if (spot->slot == FTH_NO_SLOT)
+        return sectors;
+    const uint64_t missing = sectors & ~fth_slot_state(cache, spot->slot)[FTH_STATE_VALID];
+    return missing && count && cache->write->keeps_bytes
+               ? fth_slot_lacks(cache, spot->slot, missing, runs, count)
+               : missing;
+}
+
+static inline uint64_t fth_cache_bring(struct fth_cache *cache, struct fth_cache_spot *spot,
+                                       uint64_t sectors, struct fth_cache_result *result)
+{
+    result->distance = UINT32_MAX;
+    result->evicted = false;
+    if (spot->slot == FTH_NO_SLOT)
+        spot->slot = fth_slot_fill(cache, spot->set, spot->line, result);
+    else
+        result->distance = fth_slot_use(cache, spot->set, spot->slot);
+    uint64_t *valid = &fth_slot_state(cache, spot->slot)[FTH_STATE_VALID];
+    sectors &= ~*valid;
+    if (sectors)
+        *valid |= sectors;
+    return sectors;
+}
 
 #endif

@@ -87,7 +87,7 @@ static void compact(struct wide *wide, uint32_t *ticks)
     wide->low = 0;
 }
 
-static void add_wide(struct wide *wide, uint32_t *ticks, uint32_t slot)
+static inline void add_wide(struct wide *wide, uint32_t *ticks, uint32_t slot)
 {
     if (wide->now == wide->words * 64)
         compact(wide, ticks);
@@ -202,17 +202,41 @@ uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set)
     return fth_set_first(cache, set) + way;
 }
 
-uint32_t fth_order_position(const struct fth_cache *cache, uint32_t set, uint32_t slot)
+/* How many bits are set past the tick. */
+static inline uint32_t count_newer(const struct wide *wide, uint32_t tick)
 {
-    if (cache->rows)
-        return place_of(cache->rows[set].order, slot - fth_set_first(cache, set)) / 4;
-    const struct wide *wide = wide_of(cache, set);
-    const uint32_t tick = ticks_of(cache)[slot], last = (wide->now - 1) / 64;
+    const uint32_t last = (wide->now - 1) / 64;
     uint32_t word = tick / 64;
     uint32_t count = (uint32_t)__builtin_popcountll(wide->bits[word] >> (tick % 64) >> 1);
     while (++word <= last)
         count += (uint32_t)__builtin_popcountll(wide->bits[word]);
     return count;
+}
+
+void fth_order_fetch(const struct fth_cache *cache, uint32_t slot)
+{
+    if (!cache->rows)
+        __builtin_prefetch(&ticks_of(cache)[slot], 1);
+}
+
+uint32_t fth_order_touch(struct fth_cache *cache, uint32_t set, uint32_t slot)
+{
+    if (cache->rows) {
+        struct fth_row *row = &cache->rows[set];
+        const uint32_t way = slot - fth_set_first(cache, set);
+        const unsigned place = place_of(row->order, way);
+        row->order = older(row->order, place) << 4 << place | newer(row->order, place) << 4 | way;
+        return place / 4;
+    }
+    struct wide *wide = wide_of(cache, set);
+    uint32_t *ticks = ticks_of(cache);
+    const uint32_t tick = ticks[slot];
+    if (tick + 1 == wide->now)
+        return 0; /* the newest already */
+    const uint32_t position = count_newer(wide, tick);
+    remove_wide(wide, tick);
+    add_wide(wide, ticks, slot);
+    return position;
 }
 
 uint32_t fth_order_list(const struct fth_cache *cache, uint32_t set, uint32_t *slots)

@@ -55,36 +55,47 @@ static void extend(struct fth_requests *requests, uint64_t from, uint64_t to)
         (struct fth_cache_run){(uint32_t)from, (uint32_t)(to - from)};
 }
 
+/* Bytes of one line. */
+static inline void add_piece(struct fth_requests *requests, size_t from,
+                             const struct fth_shape *shape, uint64_t line, uint64_t start,
+                             uint64_t bytes, const struct fth_request *like)
+{
+    const uint64_t sectors = sectors_of(shape, start, start + bytes);
+    if (!reserve(requests))
+        return;
+    struct fth_request *request = &requests->items[requests->count];
+    if (requests->count > from && request[-1].line == line) {
+        request[-1].sectors |= sectors;
+        extend(requests, start, start + bytes);
+        return;
+    }
+    *request = (struct fth_request){.line = line,
+                                    .sectors = sectors,
+                                    .run = (uint32_t)requests->run_count,
+                                    .run_count = 1,
+                                    .instruction = like->instruction,
+                                    .kind = like->kind,
+                                    .flags = like->flags,
+                                    .side = like->side,
+                                    .warp = like->warp};
+    requests->runs[requests->run_count++] =
+        (struct fth_cache_run){(uint32_t)start, (uint32_t)bytes};
+    requests->count++;
+}
+
 void fth_requests_add(struct fth_requests *requests, size_t from, const struct fth_shape *shape,
                       uint64_t address, uint64_t bytes, const struct fth_request *like)
 {
-    while (bytes) {
-        const uint64_t line = address >> shape->line_shift << shape->line_shift;
-        const uint64_t start = address - line;
-        const uint64_t here = bytes < shape->line_bytes - start ? bytes : shape->line_bytes - start;
-        const uint64_t sectors = sectors_of(shape, start, start + here);
-        if (!reserve(requests))
-            return;
-        if (requests->count > from && requests->items[requests->count - 1].line == line) {
-            requests->items[requests->count - 1].sectors |= sectors;
-            extend(requests, start, start + here);
-        } else {
-            requests->items[requests->count++] =
-                (struct fth_request){.line = line,
-                                     .sectors = sectors,
-                                     .run = (uint32_t)requests->run_count,
-                                     .run_count = 1,
-                                     .instruction = like->instruction,
-                                     .kind = like->kind,
-                                     .flags = like->flags,
-                                     .side = like->side,
-                                     .warp = like->warp};
-            requests->runs[requests->run_count++] =
-                (struct fth_cache_run){(uint32_t)start, (uint32_t)here};
-        }
-        address += here;
+    uint64_t start = address & (shape->line_bytes - 1), line = address - start;
+    while (bytes > shape->line_bytes - start) {
+        const uint64_t here = shape->line_bytes - start;
+        add_piece(requests, from, shape, line, start, here, like);
+        line += shape->line_bytes;
+        start = 0;
         bytes -= here;
     }
+    if (bytes)
+        add_piece(requests, from, shape, line, start, bytes, like);
 }
 
 /* By insertion: mostly there is nothing to be done. */

@@ -220,6 +220,8 @@ bool fth_l2_flush(struct fth_l2 *l2)
     for (uint64_t i = 0; i < l2->side_count; i++) {
         struct side *side = &l2->sides[i];
         const struct fth_beneath beneath = {side, on_miss, on_evicted, on_changed};
+        for (size_t k = 0; k < side->requests.count; k++)
+            fth_tier_fetch_state(side->level, side->requests.items[k].line);
         if (!fth_tier_run(side->level, side->requests.items, side->requests.count,
                           side->requests.runs, l2->counts, &beneath))
             return false;

@@ -294,6 +294,8 @@ uint64_t fth_tier_read(struct fth_tier *level, uint64_t address, uint64_t sector
 void fth_tier_drop(struct fth_tier *level, uint64_t address);
 /* A line that will be wanted soon. */
 void fth_tier_fetch(const struct fth_tier *level, uint64_t address);
+/* Sooner, and after that. */
+void fth_tier_fetch_state(const struct fth_tier *level, uint64_t address);
 
 /* For tests: what each attempt came to. */
 struct fth_attempt {

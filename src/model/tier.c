@@ -234,26 +234,6 @@ static void note(struct fth_tier *level, const struct fth_request *request, uint
     profile[last] += misses;
 }
 
-/* What brings the sectors in, in whole fills; *missing: those of the request that were not there.
- */
-static uint32_t bring(struct fth_tier *level, struct unit *unit, uint64_t local,
-                      const struct fth_request *request, const struct fth_cache_run *runs,
-                      uint64_t *missing, uint64_t *fetch, const struct fth_beneath *beneath)
-{
-    struct fth_cache_result result;
-    fth_cache_read(unit->cache, local, request->sectors, runs, runs ? request->run_count : 0,
-                   &result);
-    const uint32_t distance = result.distance;
-    *missing = *fetch = result.fetch;
-    tell_evicted(beneath, &result);
-    const uint64_t whole = whole_fills(&level->shape, result.fetch);
-    if (whole != result.fetch) {
-        fth_cache_read(unit->cache, local, whole, NULL, 0, &result);
-        *fetch |= result.fetch;
-    }
-    return distance;
-}
-
 static uint64_t latency(const struct fth_tier *level, const struct fth_mshr *mshr)
 {
     const struct fth_shape *shape = &level->shape;
@@ -263,19 +243,26 @@ static uint64_t latency(const struct fth_tier *level, const struct fth_mshr *msh
     return steps < 1e9 ? (uint64_t)steps : (uint64_t)1e9;
 }
 
-/* Whether the request needs a register, without leaving a trace. */
-static bool would_miss(const struct unit *unit, const struct fth_tier *level, uint64_t local,
-                       const struct fth_request *request, const struct fth_cache_run *runs)
+/* Joins a miss under way. Where the line was replaced before it came, nothing is brought in for it.
+ */
+static void merge_line(struct fth_tier *level, struct unit *unit, struct fth_cache_spot *spot,
+                       const struct fth_request *request, const struct fth_cache_run *runs,
+                       struct fth_model_counts *counts, const struct fth_beneath *beneath,
+                       uint32_t *distance)
 {
-    for (uint32_t i = 0; runs && i < request->run_count; i++)
-        if (fth_cache_probe(unit->cache, local + runs[i].from, runs[i].bytes) != FTH_CACHE_HIT)
-            return true;
-    for (uint64_t left = runs ? 0 : request->sectors; left; left &= left - 1)
-        if (fth_cache_probe(unit->cache,
-                            local + ((uint64_t)__builtin_ctzll(left) << level->shape.sector_shift),
-                            level->shape.sector_bytes) != FTH_CACHE_HIT)
-            return true;
-    return false;
+    const unsigned sectors = count_bits(request->sectors);
+    if (spot->slot != FTH_NO_SLOT) {
+        struct fth_cache_result result;
+        const uint64_t missing = fth_cache_missing(unit->cache, spot, request->sectors, runs,
+                                                   runs ? request->run_count : 0);
+        fth_cache_bring(unit->cache, spot, missing | whole_fills(&level->shape, missing), &result);
+        *distance = result.distance;
+        tell_evicted(beneath, &result);
+    }
+    counts->merges[request->kind] += sectors;
+    counts->hits[request->kind] += level->shape.merged_hits ? sectors : 0;
+    note(level, request, *distance, level->shape.merged_hits ? sectors : 0,
+         level->shape.merged_hits ? 0 : sectors);
 }
 
 static enum fth_verdict_kind read_line(struct fth_tier *level, struct unit *unit, uint64_t local,
@@ -285,33 +272,34 @@ static enum fth_verdict_kind read_line(struct fth_tier *level, struct unit *unit
                                        const struct fth_beneath *beneath, uint32_t *distance)
 {
     const unsigned sectors = count_bits(request->sectors);
-    uint64_t missing, fetch;
+    struct fth_cache_spot spot = fth_cache_look(unit->cache, local);
+    struct fth_cache_result result;
     const enum fth_merge merge =
         fth_mshr_merge(unit->mshr, request->line, request->sectors, level->shape.mshr_merges);
     if (merge == FTH_MERGE_FAILED)
         return FTH_RESULT_FAIL;
     if (merge == FTH_MERGE_DONE) {
-        /* Where the line was replaced before it came, nothing is brought in for it. */
-        if (fth_cache_way(unit->cache, local) != FTH_CACHE_NOWHERE)
-            *distance = bring(level, unit, local, request, runs, &missing, &fetch, beneath);
-        counts->merges[request->kind] += sectors;
-        counts->hits[request->kind] += level->shape.merged_hits ? sectors : 0;
-        note(level, request, *distance, level->shape.merged_hits ? sectors : 0,
-             level->shape.merged_hits ? 0 : sectors);
+        merge_line(level, unit, &spot, request, runs, counts, beneath, distance);
         return FTH_RESULT_MERGED;
     }
-    if (fth_mshr_full(unit->mshr) && would_miss(unit, level, local, request, runs))
+    const uint64_t missing = fth_cache_missing(unit->cache, &spot, request->sectors, runs,
+                                               runs ? request->run_count : 0);
+    if (missing && fth_mshr_full(unit->mshr))
         return FTH_RESULT_FAIL;
-    *distance = bring(level, unit, local, request, runs, &missing, &fetch, beneath);
-    request->missing = fetch;
-    counts->hits[request->kind] += sectors - count_bits(missing);
-    note(level, request, *distance, sectors - count_bits(missing), count_bits(missing));
+    /* In whole fills. */
+    request->missing = fth_cache_bring(
+        unit->cache, &spot, missing ? missing | whole_fills(&level->shape, missing) : 0, &result);
+    *distance = result.distance;
+    const unsigned misses = missing ? count_bits(missing) : 0;
+    counts->hits[request->kind] += sectors - misses;
+    note(level, request, *distance, sectors - misses, misses);
     if (!missing)
         return FTH_RESULT_HIT;
-    if (!fth_mshr_add(unit->mshr, request->line, fetch, latency(level, unit->mshr)))
+    tell_evicted(beneath, &result);
+    if (!fth_mshr_add(unit->mshr, request->line, request->missing, latency(level, unit->mshr)))
         level->failed = true;
     if (beneath && beneath->miss)
-        beneath->miss(beneath->context, request, missing, fetch);
+        beneath->miss(beneath->context, request, missing, request->missing);
     return FTH_RESULT_MISS;
 }
 
@@ -585,6 +573,12 @@ void fth_tier_fetch(const struct fth_tier *level, uint64_t address)
 {
     uint64_t local;
     fth_cache_fetch(level->units[find_unit(level, address, &local)].cache, local);
+}
+
+void fth_tier_fetch_state(const struct fth_tier *level, uint64_t address)
+{
+    uint64_t local;
+    fth_cache_fetch_state(level->units[find_unit(level, address, &local)].cache, local);
 }
 
 void fth_tier_drop(struct fth_tier *level, uint64_t address)
