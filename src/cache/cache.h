@@ -304,6 +304,7 @@ struct fth_place {
 /* A write policy. */
 struct fth_write_policy {
     bool keeps_bytes; /* sectors can be written in part */
+    bool keeps_dirty; /* what is evicted may have to be written */
     /* `slot` is where the line stands, or FTH_NO_SLOT; fills below, way and evicted. */
     void (*write)(struct fth_cache *cache, struct fth_place place, uint32_t slot,
                   struct fth_cache_result *result);

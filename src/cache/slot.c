@@ -24,7 +24,9 @@ static void report(const struct fth_cache *cache, uint32_t slot, struct fth_cach
 {
     result->evicted = true;
     result->evicted_line = cache->lines[slot] << cache->line_shift;
-    result->evicted_dirty = fth_slot_state(cache, slot)[FTH_STATE_DIRTY];
+    /* What cannot be dirty need not be looked at. */
+    result->evicted_dirty =
+        cache->write->keeps_dirty ? fth_slot_state(cache, slot)[FTH_STATE_DIRTY] : 0;
 }
 
 /* The first free slot of the set, or FTH_NO_SLOT. */

@@ -15,4 +15,5 @@ static void write(struct fth_cache *cache, struct fth_place place, uint32_t slot
     result->way = slot - fth_set_first(cache, place.set);
 }
 
-const struct fth_write_policy fth_write_back = {.keeps_bytes = true, .write = write};
+const struct fth_write_policy fth_write_back = {
+    .keeps_bytes = true, .keeps_dirty = true, .write = write};
