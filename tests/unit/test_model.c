@@ -483,6 +483,7 @@ static void absurd_values(void **state)
         {"l1.policy", "mru", "none of lru"},
         {"l1.index", "hash", "none of mod"},
         {"l1.bypass", "o", "none of off"},
+        {"l1.bypass", "", "none of off"},
         {"l2.ports", "-1", "whole number"},
         {"l1.size_bytes", "many", "no size"},
         {"l1.wayz", "4", "did you mean l1.ways"},
