@@ -1,8 +1,10 @@
 /* An arena: many small allocations that are freed together. */
 #include "base/base.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Large enough for a whole description in a handful of blocks. */
 #define BLOCK_BYTES ((size_t)16 * 1024)
@@ -13,6 +15,21 @@ struct fth_arena_block {
     size_t capacity;
     max_align_t data[];
 };
+
+/* Whole pages of 2 MiB, the size that x86-64 and AArch64 have above 4 KiB; anything else is left to
+ * itself. */
+void fth_memory_large(void *memory, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = (uintptr_t)1 << 21;
+    const uintptr_t start = ((uintptr_t)memory + page - 1) & ~(page - 1);
+    const uintptr_t end = ((uintptr_t)memory + size) & ~(page - 1);
+    if (start < end)
+        (void)madvise((void *)start, end - start, MADV_HUGEPAGE); /* advice: it may be ignored */
+#else
+    (void)memory, (void)size;
+#endif
+}
 
 void *fth_arena_alloc(struct fth_arena *arena, size_t size)
 {
@@ -26,6 +43,7 @@ void *fth_arena_alloc(struct fth_arena *arena, size_t size)
         block = calloc(1, sizeof *block + capacity);
         if (!block)
             return NULL;
+        fth_memory_large(block, sizeof *block + capacity);
         block->capacity = capacity;
         block->next = arena->blocks;
         arena->blocks = block;

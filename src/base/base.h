@@ -58,6 +58,9 @@ void *fth_arena_alloc(struct fth_arena *arena, size_t size);
 void *fth_arena_array(struct fth_arena *arena, size_t count, size_t size);
 char *fth_arena_text(struct fth_arena *arena, const char *text);
 void fth_arena_fini(struct fth_arena *arena);
+/* Fresh memory that will be used all over: where the system has large pages for it, it gets them.
+ */
+void fth_memory_large(void *memory, size_t size);
 
 /* ---- buffer.c: growable bytes, always followed by a NUL ---- */
 

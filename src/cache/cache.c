@@ -91,6 +91,8 @@ static enum fth_status check_policy(const struct fth_cache_config *config,
 {
     if (config->way_weight_count && policy != &fth_policy_weighted)
         return refuse(error, "way_weights", "given, but the policy is %s", policy->name);
+    if (config->distances && policy != &fth_policy_lru)
+        return refuse(error, "distances", "wanted, but the policy is %s", policy->name);
     return FTH_OK;
 }
 
@@ -117,27 +119,21 @@ static bool allocate(struct fth_cache *cache)
 {
     struct fth_arena *arena = &cache->arena;
     size_t slots = cache->slots;
-    cache->lines = fth_arena_array(arena, slots, sizeof *cache->lines);
-    cache->valid = fth_arena_array(arena, slots, sizeof *cache->valid);
-    if (!cache->lines || !cache->valid)
+    cache->state_words =
+        FTH_STATE_WRITTEN +
+        (cache->write->keeps_bytes ? (((size_t)1 << cache->line_shift) + 63) / 64 : 0);
+    cache->lines = fth_arena_array(arena, slots + FTH_NARROW_WAYS, sizeof *cache->lines);
+    cache->states = fth_arena_array(arena, slots, cache->state_words * sizeof *cache->states);
+    if (!cache->lines || !cache->states)
         return false;
-    if (cache->write->keeps_dirty &&
-        !(cache->dirty = fth_arena_array(arena, slots, sizeof *cache->dirty)))
-        return false;
-    if (cache->write->keeps_bytes) {
-        cache->byte_words = (((size_t)1 << cache->line_shift) + 63) / 64;
-        cache->written = fth_arena_array(arena, slots, cache->byte_words * sizeof *cache->written);
-        if (!cache->written)
-            return false;
-    }
     if (cache->most_ways > FTH_NARROW_WAYS) {
         cache->head_bits = fth_lookup_bits(cache->slots);
         cache->heads = fth_arena_array(arena, (size_t)1 << cache->head_bits, sizeof *cache->heads);
         cache->chain = fth_arena_array(arena, slots, sizeof *cache->chain);
-        if (!cache->heads || !cache->chain)
-            return false;
+        return cache->heads && cache->chain;
     }
-    return true;
+    cache->rows = fth_arena_array(arena, cache->sets, sizeof *cache->rows);
+    return cache->rows != NULL;
 }
 
 enum fth_status fth_cache_create(const struct fth_cache_config *config, struct fth_cache **cache,
@@ -161,6 +157,7 @@ enum fth_status fth_cache_create(const struct fth_cache_config *config, struct f
     made->policy = policy;
     made->write = write_policies[config->write];
     made->seed = config->seed;
+    made->distances = config->distances;
     made->line_shift = log2_of(config->line_bytes);
     made->sector_shift = log2_of(sector_bytes);
     made->all_sectors = ~(uint64_t)0 >> (MOST_SECTORS - config->line_bytes / sector_bytes);
@@ -191,7 +188,7 @@ void fth_cache_destroy(struct fth_cache *cache)
 
 void fth_cache_clear(struct fth_cache *cache)
 {
-    for (uint32_t slot = 0; slot < cache->slots; slot++)
+    for (uint32_t slot = 0; slot < cache->slots + FTH_NARROW_WAYS; slot++)
         cache->lines[slot] = FTH_NO_LINE;
     memcpy(cache->first_free, cache->first, cache->sets * sizeof *cache->first);
     cache->held = 0;

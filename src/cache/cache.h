@@ -4,6 +4,7 @@
  *   index.c   which set a line falls into           batch.c   long streams of whole-line reads
  *   lookup.c  which way holds a line                order.c   a list of ways for each set
  *   slot.c    one way: fill, fetch, bytes written   policy.c  the policies by name
+ *   packed.c  ... through rows of 16 bits a line
  *   replacement, one policy a file: lru.c, fifo.c, lfu.c, plru.c, random.c, weighted.c
  *   writing, one policy a file: write_evict.c, write_through.c, write_back.c
  *
@@ -46,7 +47,8 @@ struct fth_cache_config {
     const double *way_weights;
     size_t way_weight_count; /* the ways, with "weighted"; 0 otherwise */
     enum fth_write write;
-    uint64_t seed; /* of "random" and "weighted" */
+    uint64_t seed;  /* of "random" and "weighted" */
+    bool distances; /* results have them; only "lru" can */
 };
 
 struct fth_cache;
@@ -73,6 +75,7 @@ enum fth_cache_outcome {
 };
 
 #define FTH_CACHE_NOWHERE UINT32_MAX
+#define FTH_NO_SLOT UINT32_MAX
 
 /* Masks have a bit a sector, bit 0 for the one at the lowest address. */
 struct fth_cache_result {
@@ -86,6 +89,9 @@ struct fth_cache_result {
     uint64_t evicted_line;  /* address of the first byte of the line thrown out, where */
     bool evicted;           /* there was one */
     uint64_t evicted_dirty; /* its sectors with bytes that must be written below */
+    /* With `distances`: how many other lines of the set were used since this one was; UINT32_MAX:
+     * it was not held. */
+    uint32_t distance;
 };
 
 /* `bytes` is at least 1. An access does not straddle a line: what lies past the end of the line is
@@ -102,6 +108,20 @@ struct fth_cache_run {
 enum fth_cache_outcome fth_cache_read(struct fth_cache *cache, uint64_t address, uint64_t sectors,
                                       const struct fth_cache_run *runs, size_t count,
                                       struct fth_cache_result *result);
+/* The same in steps, for whom it matters what is missing before it is brought in: */
+struct fth_cache_spot {
+    uint64_t line;      /* its number */
+    uint32_t set, slot; /* FTH_NO_SLOT: not held */
+};
+static inline struct fth_cache_spot fth_cache_look(const struct fth_cache *cache, uint64_t address);
+/* The sectors that are not here, as fth_cache_read would fetch them. */
+static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
+                                         const struct fth_cache_spot *spot, uint64_t sectors,
+                                         const struct fth_cache_run *runs, size_t count);
+/* Uses the line, which takes its place if it had none, and has the sectors from now on; those that
+ * it had not as a whole. Of the result only the distance and what was evicted are filled in. */
+static inline uint64_t fth_cache_bring(struct fth_cache *cache, struct fth_cache_spot *spot,
+                                       uint64_t sectors, struct fth_cache_result *result);
 /* What an access would find, without a trace. */
 enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t address,
                                        uint64_t bytes);
@@ -123,6 +143,10 @@ size_t fth_cache_capacity(const struct fth_cache *cache);
 uint32_t fth_cache_way(const struct fth_cache *cache, uint64_t address);
 /* The set of an address. */
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address);
+/* The line of an address will be wanted soon: what is needed to find it is brought near. */
+void fth_cache_fetch(const struct fth_cache *cache, uint64_t address);
+/* Sooner, and after that: also what is known of it, or of what it would replace. */
+void fth_cache_fetch_state(const struct fth_cache *cache, uint64_t address);
 
 /* ---- index.c ---- */
 
@@ -148,7 +172,41 @@ FTH_MUST_USE enum fth_status fth_index_init(struct fth_index *index, const char 
                                             unsigned line_shift, const uint32_t *first,
                                             uint32_t sets, struct fth_arena *arena,
                                             struct fth_error *error);
-uint32_t fth_index_set(const struct fth_index *index, uint64_t line);
+uint32_t fth_index_other(const struct fth_index *index, uint64_t line);
+
+static inline uint32_t fth_index_mask(const struct fth_index *index, uint64_t line)
+{
+    return (uint32_t)(line >> index->shift & (index->modulus - 1));
+}
+
+static inline uint32_t fth_index_mod(const struct fth_index *index, uint64_t line)
+{
+    return (uint32_t)((line >> index->shift) % index->modulus);
+}
+
+/* After the steps 1, 2, 4, … groups, the lowest group has every group in it. */
+static inline uint32_t fth_index_fold(const struct fth_index *index, uint64_t line)
+{
+    if (index->shift == 0)
+        return 0;
+    for (unsigned step = index->shift; step < 64; step *= 2)
+        line ^= line >> step;
+    line &= ((uint64_t)1 << index->shift) - 1;
+    return (uint32_t)(line < index->modulus ? line : line % index->modulus);
+}
+
+static inline uint32_t fth_index_set(const struct fth_index *index, uint64_t line)
+{
+    switch (index->kind) {
+    case FTH_INDEX_MASK: return fth_index_mask(index, line);
+    case FTH_INDEX_MOD: return fth_index_mod(index, line);
+    case FTH_INDEX_FOLD: return fth_index_fold(index, line);
+    case FTH_INDEX_DEAL:
+    case FTH_INDEX_BITS: break;
+    }
+    return fth_index_other(index, line);
+}
+
 /* The same for many, which is faster. */
 void fth_index_sets(const struct fth_index *index, const uint64_t *lines, size_t count,
                     uint32_t *sets);
@@ -157,11 +215,20 @@ void fth_index_sets(const struct fth_index *index, const uint64_t *lines, size_t
 
 /* The number of no line: with lines of 4 bytes or more none reaches it. */
 #define FTH_NO_LINE UINT64_MAX
-#define FTH_NO_SLOT UINT32_MAX
 
 /* Sets of at most this many ways are searched way by way, larger ones through a hash table. The two
  * meet between 12 and 20 ways. */
 #define FTH_NARROW_WAYS 16
+
+/* What a narrow set has beside its lines. */
+struct fth_row {
+    uint64_t tags[2]; /* eight bits of each way's line, way 0 lowest: which way may hold it */
+    uint64_t order;   /* order.c: ways, four bits each, newest lowest */
+    uint32_t count;   /* of the ways in the order */
+    uint32_t unused;
+};
+
+struct fth_order;
 
 struct fth_cache {
     struct fth_arena arena; /* every array below */
@@ -177,19 +244,33 @@ struct fth_cache {
     uint32_t slots;
     uint32_t least_ways, most_ways;
     uint32_t held; /* lines */
+    bool distances;
 
     uint32_t *first;      /* [sets + 1] the first slot of each set */
     uint32_t *first_free; /* [sets] no slot of the set before this one is free */
-    uint64_t *lines;      /* [slots] line numbers */
-    uint64_t *valid;      /* [slots] sectors held as a whole */
-    uint64_t *dirty;      /* [slots] sectors to be written back; NULL: the policy has none */
-    uint64_t *written;    /* [slots][byte_words] bytes written; NULL: the policy keeps none. Means
-                           * nothing for valid sectors. */
-    size_t byte_words;
-    uint32_t *heads; /* [1 << head_bits] hash table of slots; NULL: the sets are narrow */
-    uint32_t *chain; /* [slots] the next slot of the same bucket */
+    uint64_t *lines;      /* [slots] line numbers, and FTH_NARROW_WAYS that hold none */
+    uint64_t *states;     /* [slots][state_words] as enum fth_state has it */
+    size_t state_words;
+    struct fth_row *rows; /* [sets]; NULL: the sets are not narrow */
+    uint32_t *heads;      /* [1 << head_bits] hash table of slots; NULL: the sets are narrow */
+    uint32_t *chain;      /* [slots] the next slot of the same bucket */
     unsigned head_bits;
 };
+
+/* What is known of a slot lies together, a word each: sectors held as a whole; sectors to be
+ * written back; from there on a bit a byte that was written, which means nothing for valid sectors
+ * and is there only where the write policy keeps bytes. */
+enum fth_state { FTH_STATE_VALID, FTH_STATE_DIRTY, FTH_STATE_WRITTEN };
+
+static inline uint64_t *fth_slot_state(const struct fth_cache *cache, uint32_t slot)
+{
+    return cache->states + slot * cache->state_words;
+}
+
+static inline uint32_t fth_set_first(const struct fth_cache *cache, uint32_t set)
+{
+    return cache->least_ways == cache->most_ways ? set * cache->most_ways : cache->first[set];
+}
 
 /* A replacement policy. It hears of every change of a set and names the way to be replaced. */
 struct fth_policy {
@@ -223,7 +304,7 @@ struct fth_place {
 /* A write policy. */
 struct fth_write_policy {
     bool keeps_bytes; /* sectors can be written in part */
-    bool keeps_dirty;
+    bool keeps_dirty; /* what is evicted may have to be written */
     /* `slot` is where the line stands, or FTH_NO_SLOT; fills below, way and evicted. */
     void (*write)(struct fth_cache *cache, struct fth_place place, uint32_t slot,
                   struct fth_cache_result *result);
@@ -235,12 +316,49 @@ extern const struct fth_write_policy fth_write_evict, fth_write_through, fth_wri
 
 /* How many bits a hash table for that many slots has. */
 unsigned fth_lookup_bits(uint32_t slots);
-/* The slot that holds the line, or FTH_NO_SLOT. */
-uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t set, uint64_t line);
 /* To be called after lines[slot] is set, and before it is set to FTH_NO_LINE. */
-void fth_lookup_add(struct fth_cache *cache, uint32_t slot);
+void fth_lookup_add(struct fth_cache *cache, uint32_t set, uint32_t slot);
 void fth_lookup_remove(struct fth_cache *cache, uint32_t slot);
 void fth_lookup_clear(struct fth_cache *cache);
+
+/* Fibonacci hashing: 2^64 over the golden ratio spreads consecutive lines evenly (Knuth, The Art of
+ * Computer Programming 3, 6.4). */
+static inline uint64_t fth_lookup_hash(uint64_t line, unsigned bits)
+{
+    return line * 0x9e3779b97f4a7c15u >> (64 - bits);
+}
+
+/* The slot that holds the line, or FTH_NO_SLOT. */
+static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t set, uint64_t line)
+{
+    if (cache->heads) {
+        uint32_t slot = cache->heads[fth_lookup_hash(line, cache->head_bits)];
+        while (slot != FTH_NO_SLOT && cache->lines[slot] != line)
+            slot = cache->chain[slot];
+        return slot;
+    }
+    const uint64_t ones = 0x0101010101010101u, key = fth_lookup_hash(line, 8) * ones;
+    const struct fth_row *row = &cache->rows[set];
+    uint32_t first = fth_set_first(cache, set);
+    for (uint32_t half = 0; half < 2; half++, first += 8) {
+        const uint64_t differ = row->tags[half] ^ key;
+        /* The bytes that are 0, and perhaps some above one that is: there is a second look. What
+         * lies past the set is of other sets, or of none. */
+        for (uint64_t found = (differ - ones) & ~differ & ones << 7; found; found &= found - 1) {
+            const uint32_t slot = first + (uint32_t)__builtin_ctzll(found) / 8;
+            if (cache->lines[slot] == line)
+                return slot;
+        }
+    }
+    return FTH_NO_SLOT;
+}
+
+/* ---- packed.c ---- */
+
+/* Reads lines, of an array whose sets are rows, newest first, as far as it can: how many, a
+ * multiple of 64 or all. Adds to the hits. */
+size_t fth_packed_run(struct fth_cache *cache, const uint64_t *lines, size_t count,
+                      uint64_t *hit_bits, uint64_t *hits);
 
 /* ---- slot.c ---- */
 
@@ -259,8 +377,6 @@ void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_place pla
 
 /* ---- order.c: a list for each set, newest first ---- */
 
-struct fth_order;
-
 FTH_MUST_USE enum fth_status fth_order_init(struct fth_cache *cache, struct fth_error *error);
 /* These are the policy's functions as they stand. */
 void fth_order_clear(struct fth_cache *cache);
@@ -268,7 +384,62 @@ void fth_order_add(struct fth_cache *cache, uint32_t set, uint32_t slot); /* as 
 void fth_order_remove(struct fth_cache *cache, uint32_t set, uint32_t slot);
 void fth_order_renew(struct fth_cache *cache, uint32_t set, uint32_t slot); /* to the front */
 uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set); /* the oldest, renewed */
+/* The slot's part in the order will be wanted soon. */
+void fth_order_fetch(const struct fth_cache *cache, uint32_t slot);
+/* Renews, and says how many were newer. */
+uint32_t fth_order_touch(struct fth_cache *cache, uint32_t set, uint32_t slot);
 /* Writes the slots of the set, newest first, and returns how many there are. */
 uint32_t fth_order_list(const struct fth_cache *cache, uint32_t set, uint32_t *slots);
+
+/* ---- access.c, and what of it is inlined ---- */
+
+/* Of the sectors that are not whole, those with a byte of the runs that was not written either. */
+uint64_t fth_slot_lacks(const struct fth_cache *cache, uint32_t slot, uint64_t missing,
+                        const struct fth_cache_run *runs, size_t count);
+
+/* The line is found again; how many of its set are newer, where that is wanted. */
+static inline uint32_t fth_slot_use(struct fth_cache *cache, uint32_t set, uint32_t slot)
+{
+    if (cache->distances)
+        return fth_order_touch(cache, set, slot);
+    if (cache->policy->used)
+        cache->policy->used(cache, set, slot);
+    return UINT32_MAX;
+}
+
+static inline struct fth_cache_spot fth_cache_look(const struct fth_cache *cache, uint64_t address)
+{
+    const uint64_t line = address >> cache->line_shift;
+    const uint32_t set = fth_index_set(&cache->index, line);
+    return (struct fth_cache_spot){line, set, fth_lookup_find(cache, set, line)};
+}
+
+static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
+                                         const struct fth_cache_spot *spot, uint64_t sectors,
+                                         const struct fth_cache_run *runs, size_t count)
+{
+    if (spot->slot == FTH_NO_SLOT)
+        return sectors;
+    const uint64_t missing = sectors & ~fth_slot_state(cache, spot->slot)[FTH_STATE_VALID];
+    return missing && count && cache->write->keeps_bytes
+               ? fth_slot_lacks(cache, spot->slot, missing, runs, count)
+               : missing;
+}
+
+static inline uint64_t fth_cache_bring(struct fth_cache *cache, struct fth_cache_spot *spot,
+                                       uint64_t sectors, struct fth_cache_result *result)
+{
+    result->distance = UINT32_MAX;
+    result->evicted = false;
+    if (spot->slot == FTH_NO_SLOT)
+        spot->slot = fth_slot_fill(cache, spot->set, spot->line, result);
+    else
+        result->distance = fth_slot_use(cache, spot->set, spot->slot);
+    uint64_t *valid = &fth_slot_state(cache, spot->slot)[FTH_STATE_VALID];
+    sectors &= ~*valid;
+    if (sectors)
+        *valid |= sectors;
+    return sectors;
+}
 
 #endif

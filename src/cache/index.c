@@ -127,27 +127,6 @@ enum fth_status fth_index_init(struct fth_index *index, const char *text, unsign
     return FTH_OK;
 }
 
-static inline uint32_t mask(const struct fth_index *index, uint64_t line)
-{
-    return (uint32_t)(line >> index->shift & (index->modulus - 1));
-}
-
-static inline uint32_t mod(const struct fth_index *index, uint64_t line)
-{
-    return (uint32_t)((line >> index->shift) % index->modulus);
-}
-
-/* After the steps 1, 2, 4, … groups, the lowest group has every group in it. */
-static inline uint32_t fold(const struct fth_index *index, uint64_t line)
-{
-    if (index->shift == 0)
-        return 0;
-    for (unsigned step = index->shift; step < 64; step *= 2)
-        line ^= line >> step;
-    line &= ((uint64_t)1 << index->shift) - 1;
-    return (uint32_t)(line < index->modulus ? line : line % index->modulus);
-}
-
 static inline uint32_t gather(const struct fth_index *index, uint64_t line)
 {
     uint64_t set = 0;
@@ -156,16 +135,10 @@ static inline uint32_t gather(const struct fth_index *index, uint64_t line)
     return (uint32_t)set;
 }
 
-uint32_t fth_index_set(const struct fth_index *index, uint64_t line)
+uint32_t fth_index_other(const struct fth_index *index, uint64_t line)
 {
-    switch (index->kind) {
-    case FTH_INDEX_MASK: return mask(index, line);
-    case FTH_INDEX_MOD: return mod(index, line);
-    case FTH_INDEX_DEAL: return index->deal[mod(index, line)];
-    case FTH_INDEX_FOLD: return fold(index, line);
-    case FTH_INDEX_BITS: break;
-    }
-    return gather(index, line);
+    return index->kind == FTH_INDEX_DEAL ? index->deal[fth_index_mod(index, line)]
+                                         : gather(index, line);
 }
 
 void fth_index_sets(const struct fth_index *index, const uint64_t *lines, size_t count,
@@ -176,15 +149,15 @@ void fth_index_sets(const struct fth_index *index, const uint64_t *lines, size_t
     switch (copy.kind) {
     case FTH_INDEX_MASK:
         for (size_t i = 0; i < count; i++)
-            sets[i] = mask(&copy, lines[i]);
+            sets[i] = fth_index_mask(&copy, lines[i]);
         break;
     case FTH_INDEX_MOD:
         for (size_t i = 0; i < count; i++)
-            sets[i] = mod(&copy, lines[i]);
+            sets[i] = fth_index_mod(&copy, lines[i]);
         break;
     case FTH_INDEX_FOLD:
         for (size_t i = 0; i < count; i++)
-            sets[i] = fold(&copy, lines[i]);
+            sets[i] = fth_index_fold(&copy, lines[i]);
         break;
     case FTH_INDEX_DEAL:
     case FTH_INDEX_BITS:

@@ -1,5 +1,7 @@
-/* Which slot holds a line. Narrow sets are searched way by way. GPUs also have sets of 96, 192 and
- * 512 ways, for which there is a hash table over all sets. Slots of the same bucket are chained:
+/* Which slot holds a line (the search itself is in cache.h, to be inlined). Narrow sets have eight
+ * bits of the hash of each line, of which eight are compared at a time; mostly one way is left to
+ * be looked at, or none. GPUs also have sets of 96, 192 and 512 ways, for which there is a hash
+ * table over all sets. Slots of the same bucket are chained:
  *
  *   heads[bucket] -> slot -> chain[slot] -> … -> FTH_NO_SLOT
  *
@@ -18,38 +20,17 @@ unsigned fth_lookup_bits(uint32_t slots)
     return bits;
 }
 
-/* Fibonacci hashing: 2^64 over the golden ratio spreads consecutive lines evenly (Knuth, The Art of
- * Computer Programming 3, 6.4). */
-static inline uint32_t *bucket(const struct fth_cache *cache, uint64_t line)
+void fth_lookup_add(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
-    return cache->heads + (line * 0x9e3779b97f4a7c15u >> (64 - cache->head_bits));
-}
-
-/* Looks at every way, without a branch that depends on where the line stands. */
-static uint32_t scan(const struct fth_cache *cache, uint32_t set, uint64_t line)
-{
-    const uint64_t *lines = cache->lines;
-    uint32_t found = FTH_NO_SLOT, end = cache->first[set + 1];
-    for (uint32_t slot = cache->first[set]; slot < end; slot++)
-        found = lines[slot] == line ? slot : found;
-    return found;
-}
-
-uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t set, uint64_t line)
-{
-    if (!cache->heads)
-        return scan(cache, set, line);
-    uint32_t slot = *bucket(cache, line);
-    while (slot != FTH_NO_SLOT && cache->lines[slot] != line)
-        slot = cache->chain[slot];
-    return slot;
-}
-
-void fth_lookup_add(struct fth_cache *cache, uint32_t slot)
-{
-    if (!cache->heads)
+    const uint64_t line = cache->lines[slot];
+    if (!cache->heads) {
+        const uint32_t way = slot - fth_set_first(cache, set);
+        uint64_t *tags = &cache->rows[set].tags[way / 8];
+        *tags = (*tags & ~((uint64_t)0xff << way % 8 * 8)) | fth_lookup_hash(line, 8)
+                                                                 << way % 8 * 8;
         return;
-    uint32_t *head = bucket(cache, cache->lines[slot]);
+    }
+    uint32_t *head = &cache->heads[fth_lookup_hash(line, cache->head_bits)];
     cache->chain[slot] = *head;
     *head = slot;
 }
@@ -57,8 +38,8 @@ void fth_lookup_add(struct fth_cache *cache, uint32_t slot)
 void fth_lookup_remove(struct fth_cache *cache, uint32_t slot)
 {
     if (!cache->heads)
-        return;
-    uint32_t *link = bucket(cache, cache->lines[slot]);
+        return; /* its tag leads to a slot without a line */
+    uint32_t *link = &cache->heads[fth_lookup_hash(cache->lines[slot], cache->head_bits)];
     while (*link != slot)
         link = &cache->chain[*link];
     *link = cache->chain[slot];

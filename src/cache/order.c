@@ -1,72 +1,248 @@
-/* A doubly linked list of slots for each set, newest first: what LRU keeps by use and FIFO by
- * arrival, at the same cost for 4 ways and for 512. The lists are rings through a node of the set
- * itself:
+/* A list of ways for each set, newest first: what LRU and FIFO go by.
  *
- *   [slots + set] -> newest -> … -> oldest -> [slots + set]
- */
+ * The list of a narrow set is one word, four bits a way, newest lowest, in which a way is found and
+ * moved without a loop:
+ *
+ *   ways 2 0 3 1, newest first     0x1302       renew 3 -> 0x1023
+ *
+ * A wide set has a clock and a bit for each tick. The last use of a way is a set bit: how many are
+ * newer is how many bits are set past its own, which a machine counts 64 at a time, and the oldest
+ * is the first that is set:
+ *
+ *     tick    0 1 2 3 4 5 6 7 …
+ *     way     - B - A - C D -      behind B there are 3, behind D none
+ *     bits    0 1 0 1 0 1 1 0
+ *
+ * When the ticks are used up, those that are set move to the front in their order. With twice as
+ * many ticks as ways that is at most once in as many uses as there are ways. */
 #include "cache/cache.h"
 
-struct fth_order {
-    uint32_t newer, older;
+#include <string.h>
+
+struct wide {
+    uint32_t now; /* ticks so far */
+    uint32_t low; /* no word before this one has a bit set */
+    uint64_t *bits;
+    uint32_t *slots; /* of each tick */
+    uint32_t words;
 };
+
+struct fth_order {
+    struct wide *wide; /* [sets] */
+    uint32_t *ticks;   /* [slots] */
+};
+
+/* ---- narrow ---- */
+
+/* Where the way is, in bits. The lowest group of four that is 0 is always told as such. */
+static inline unsigned place_of(uint64_t order, uint32_t way)
+{
+    const uint64_t ones = 0x1111111111111111u, differ = order ^ way * ones;
+    return (unsigned)__builtin_ctzll((differ - ones) & ~differ & ones << 3) & ~3u;
+}
+
+static inline uint64_t older(uint64_t order, unsigned place)
+{
+    return order >> place >> 4;
+}
+
+static inline uint64_t newer(uint64_t order, unsigned place)
+{
+    return order & (((uint64_t)1 << place) - 1);
+}
+
+static inline void renew_narrow(struct fth_row *row, uint32_t way)
+{
+    const unsigned place = place_of(row->order, way);
+    row->order = older(row->order, place) << 4 << place | newer(row->order, place) << 4 | way;
+}
+
+/* ---- wide ---- */
+
+static struct wide *wide_of(const struct fth_cache *cache, uint32_t set)
+{
+    return &((const struct fth_order *)cache->policy_state)->wide[set];
+}
+
+static uint32_t *ticks_of(const struct fth_cache *cache)
+{
+    return ((const struct fth_order *)cache->policy_state)->ticks;
+}
+
+/* Moves the ticks that are set to the front. */
+static void compact(struct wide *wide, uint32_t *ticks)
+{
+    uint32_t count = 0;
+    for (uint32_t word = wide->low; word < wide->words; word++)
+        for (uint64_t left = wide->bits[word]; left; left &= left - 1) {
+            const uint32_t slot = wide->slots[word * 64 + (uint32_t)__builtin_ctzll(left)];
+            wide->slots[count] = slot;
+            ticks[slot] = count++;
+        }
+    for (uint32_t word = 0; word < wide->words; word++)
+        wide->bits[word] = count >= 64 * (word + 1) ? UINT64_MAX
+                           : count > 64 * word      ? ((uint64_t)1 << (count % 64)) - 1
+                                                    : 0;
+    wide->now = count;
+    wide->low = 0;
+}
+
+static inline void add_wide(struct wide *wide, uint32_t *ticks, uint32_t slot)
+{
+    if (wide->now == wide->words * 64)
+        compact(wide, ticks);
+    const uint32_t tick = wide->now++;
+    wide->bits[tick / 64] |= (uint64_t)1 << (tick % 64);
+    wide->slots[tick] = slot;
+    ticks[slot] = tick;
+}
+
+static void remove_wide(struct wide *wide, uint32_t tick)
+{
+    wide->bits[tick / 64] &= ~((uint64_t)1 << (tick % 64));
+}
+
+static uint32_t oldest_wide(struct wide *wide)
+{
+    while (!wide->bits[wide->low])
+        wide->low++;
+    return wide->slots[wide->low * 64 + (uint32_t)__builtin_ctzll(wide->bits[wide->low])];
+}
+
+/* ---- both ---- */
+
+static bool make_wide(struct fth_cache *cache)
+{
+    struct fth_order *order = fth_arena_alloc(&cache->arena, sizeof *order);
+    cache->policy_state = order;
+    if (!order)
+        return false;
+    order->wide = fth_arena_array(&cache->arena, cache->sets, sizeof *order->wide);
+    order->ticks = fth_arena_array(&cache->arena, cache->slots, sizeof *order->ticks);
+    for (uint32_t set = 0; order->wide && set < cache->sets; set++) {
+        struct wide *wide = &order->wide[set];
+        wide->words = (2 * (cache->first[set + 1] - cache->first[set]) + 63) / 64;
+        wide->bits = fth_arena_array(&cache->arena, wide->words, sizeof *wide->bits);
+        wide->slots = fth_arena_array(&cache->arena, (size_t)wide->words * 64, sizeof *wide->slots);
+        if (!wide->bits || !wide->slots)
+            return false;
+    }
+    return order->wide && order->ticks;
+}
 
 enum fth_status fth_order_init(struct fth_cache *cache, struct fth_error *error)
 {
-    cache->policy_state = fth_arena_array(&cache->arena, (size_t)cache->slots + cache->sets,
-                                          sizeof(struct fth_order));
-    return cache->policy_state ? FTH_OK
-                               : fth_fail(error, FTH_NO_MEMORY, "build a cache", "policy",
-                                          "out of memory for the order of %u lines", cache->slots);
+    return cache->rows || make_wide(cache)
+               ? FTH_OK
+               : fth_fail(error, FTH_NO_MEMORY, "build a cache", "policy",
+                          "out of memory for the order of %u lines", cache->slots);
 }
 
 void fth_order_clear(struct fth_cache *cache)
 {
-    struct fth_order *nodes = cache->policy_state;
-    for (uint32_t ring = cache->slots; ring < cache->slots + cache->sets; ring++)
-        nodes[ring] = (struct fth_order){ring, ring};
+    for (uint32_t set = 0; set < cache->sets; set++) {
+        if (cache->rows) {
+            cache->rows[set].order = cache->rows[set].count = 0;
+            continue;
+        }
+        struct wide *wide = wide_of(cache, set);
+        wide->now = wide->low = 0;
+        memset(wide->bits, 0, wide->words * sizeof *wide->bits);
+    }
 }
 
 void fth_order_add(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
-    struct fth_order *nodes = cache->policy_state;
-    uint32_t ring = cache->slots + set;
-    uint32_t second = nodes[ring].older;
-    nodes[slot] = (struct fth_order){.newer = ring, .older = second};
-    nodes[second].newer = slot;
-    nodes[ring].older = slot;
+    if (!cache->rows) {
+        add_wide(wide_of(cache, set), ticks_of(cache), slot);
+        return;
+    }
+    struct fth_row *row = &cache->rows[set];
+    row->order = row->order << 4 | (slot - fth_set_first(cache, set));
+    row->count++;
 }
 
 void fth_order_remove(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
-    (void)set;
-    struct fth_order *nodes = cache->policy_state;
-    struct fth_order node = nodes[slot];
-    nodes[node.newer].older = node.older;
-    nodes[node.older].newer = node.newer;
+    if (!cache->rows) {
+        remove_wide(wide_of(cache, set), ticks_of(cache)[slot]);
+        return;
+    }
+    struct fth_row *row = &cache->rows[set];
+    const unsigned place = place_of(row->order, slot - fth_set_first(cache, set));
+    row->order = older(row->order, place) << place | newer(row->order, place);
+    row->count--;
 }
 
 void fth_order_renew(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
-    const struct fth_order *nodes = cache->policy_state;
-    if (nodes[cache->slots + set].older == slot)
+    if (cache->rows) {
+        renew_narrow(&cache->rows[set], slot - fth_set_first(cache, set));
         return;
-    fth_order_remove(cache, set, slot);
-    fth_order_add(cache, set, slot);
+    }
+    struct wide *wide = wide_of(cache, set);
+    const uint32_t tick = ticks_of(cache)[slot];
+    if (tick + 1 == wide->now)
+        return; /* the newest already */
+    remove_wide(wide, tick);
+    add_wide(wide, ticks_of(cache), slot);
 }
 
 uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set)
 {
-    const struct fth_order *nodes = cache->policy_state;
-    uint32_t oldest = nodes[cache->slots + set].newer;
-    fth_order_renew(cache, set, oldest);
-    return oldest;
+    if (!cache->rows) {
+        struct wide *wide = wide_of(cache, set);
+        const uint32_t slot = oldest_wide(wide);
+        fth_order_renew(cache, set, slot);
+        return slot;
+    }
+    struct fth_row *row = &cache->rows[set];
+    const uint32_t way = row->order >> 4 * (row->count - 1) & 15;
+    renew_narrow(row, way);
+    return fth_set_first(cache, set) + way;
+}
+
+/* How many bits are set past the tick. */
+static inline uint32_t count_newer(const struct wide *wide, uint32_t tick)
+{
+    const uint32_t last = (wide->now - 1) / 64;
+    uint32_t word = tick / 64;
+    uint32_t count = (uint32_t)__builtin_popcountll(wide->bits[word] >> (tick % 64) >> 1);
+    while (++word <= last)
+        count += (uint32_t)__builtin_popcountll(wide->bits[word]);
+    return count;
+}
+
+void fth_order_fetch(const struct fth_cache *cache, uint32_t slot)
+{
+    if (!cache->rows)
+        __builtin_prefetch(&ticks_of(cache)[slot], 1);
+}
+
+uint32_t fth_order_touch(struct fth_cache *cache, uint32_t set, uint32_t slot)
+{
+    if (cache->rows) {
+        struct fth_row *row = &cache->rows[set];
+        const uint32_t way = slot - fth_set_first(cache, set);
+        const unsigned place = place_of(row->order, way);
+        row->order = older(row->order, place) << 4 << place | newer(row->order, place) << 4 | way;
+        return place / 4;
+    }
+    struct wide *wide = wide_of(cache, set);
+    uint32_t *ticks = ticks_of(cache);
+    const uint32_t tick = ticks[slot];
+    if (tick + 1 == wide->now)
+        return 0; /* the newest already */
+    const uint32_t position = count_newer(wide, tick);
+    remove_wide(wide, tick);
+    add_wide(wide, ticks, slot);
+    return position;
 }
 
 uint32_t fth_order_list(const struct fth_cache *cache, uint32_t set, uint32_t *slots)
 {
-    const struct fth_order *nodes = cache->policy_state;
-    uint32_t ring = cache->slots + set, count = 0;
-    for (uint32_t slot = nodes[ring].older; slot != ring; slot = nodes[slot].older)
-        slots[count++] = slot;
-    return count;
+    const struct fth_row *row = &cache->rows[set];
+    for (uint32_t i = 0; i < row->count; i++)
+        slots[i] = fth_set_first(cache, set) + (row->order >> 4 * i & 15);
+    return row->count;
 }

@@ -1,8 +1,6 @@
 /* One slot: a line comes in, its sectors and bytes arrive, and it leaves. */
 #include "cache/cache.h"
 
-#include <string.h>
-
 /* The part of [from, to) in the 64 bytes of a word of a byte mask; [from, to) reaches into it. */
 static uint64_t word_part(uint64_t word, uint64_t from, uint64_t to)
 {
@@ -26,13 +24,16 @@ static void report(const struct fth_cache *cache, uint32_t slot, struct fth_cach
 {
     result->evicted = true;
     result->evicted_line = cache->lines[slot] << cache->line_shift;
-    result->evicted_dirty = cache->dirty ? cache->dirty[slot] : 0;
+    /* What cannot be dirty need not be looked at. */
+    result->evicted_dirty =
+        cache->write->keeps_dirty ? fth_slot_state(cache, slot)[FTH_STATE_DIRTY] : 0;
 }
 
 /* The first free slot of the set, or FTH_NO_SLOT. */
 static uint32_t find_free(struct fth_cache *cache, uint32_t set)
 {
-    uint32_t end = cache->first[set + 1], slot = cache->first_free[set];
+    const uint32_t end = fth_set_first(cache, set + 1);
+    uint32_t slot = cache->first_free[set];
     while (slot < end && cache->lines[slot] != FTH_NO_LINE)
         slot++;
     cache->first_free[set] = slot;
@@ -53,13 +54,10 @@ uint32_t fth_slot_fill(struct fth_cache *cache, uint32_t set, uint64_t line,
             cache->policy->added(cache, set, slot);
     }
     cache->lines[slot] = line;
-    cache->valid[slot] = 0;
-    if (cache->dirty)
-        cache->dirty[slot] = 0;
-    if (cache->written)
-        memset(cache->written + slot * cache->byte_words, 0,
-               cache->byte_words * sizeof *cache->written);
-    fth_lookup_add(cache, slot);
+    uint64_t *state = fth_slot_state(cache, slot);
+    for (size_t i = 0; i < cache->state_words; i++)
+        state[i] = 0;
+    fth_lookup_add(cache, set, slot);
     return slot;
 }
 
@@ -79,7 +77,7 @@ void fth_slot_free(struct fth_cache *cache, uint32_t set, uint32_t slot,
 uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot, struct fth_place place,
                             uint64_t sectors)
 {
-    const uint64_t *bytes = cache->written + slot * cache->byte_words;
+    const uint64_t *bytes = fth_slot_state(cache, slot) + FTH_STATE_WRITTEN;
     uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;
     for (uint64_t start = place.from & -sector_bytes; start < place.to; start += sector_bytes) {
         uint64_t from = start > place.from ? start : place.from;
@@ -90,13 +88,25 @@ uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot, struct
     return sectors;
 }
 
+/* The sectors that lie within the place as a whole. */
+static uint64_t whole_sectors(const struct fth_cache *cache, struct fth_place place)
+{
+    const uint64_t first =
+        (place.from + ((uint64_t)1 << cache->sector_shift) - 1) >> cache->sector_shift;
+    const uint64_t end = place.to >> cache->sector_shift;
+    return first < end ? ~(uint64_t)0 >> (64 - (end - first)) << first : 0;
+}
+
 void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_place place)
 {
-    uint64_t *bytes = cache->written + slot * cache->byte_words;
+    uint64_t *state = fth_slot_state(cache, slot), *bytes = state + FTH_STATE_WRITTEN;
+    state[FTH_STATE_VALID] |= whole_sectors(cache, place);
+    if (!(place.sectors & ~state[FTH_STATE_VALID]))
+        return; /* of valid sectors bytes mean nothing */
     for (uint64_t word = place.from / 64; word * 64 < place.to; word++)
         bytes[word] |= word_part(word, place.from, place.to);
     uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;
     for (uint64_t start = place.from & -sector_bytes; start < place.to; start += sector_bytes)
         if (bytes_are_set(bytes, start, start + sector_bytes))
-            cache->valid[slot] |= (uint64_t)1 << (start >> cache->sector_shift);
+            state[FTH_STATE_VALID] |= (uint64_t)1 << (start >> cache->sector_shift);
 }

@@ -8,7 +8,7 @@ static void write(struct fth_cache *cache, struct fth_place place, uint32_t slot
     if (slot == FTH_NO_SLOT)
         slot = fth_slot_fill(cache, place.set, place.line, result);
     fth_slot_write(cache, slot, place);
-    result->way = slot - cache->first[place.set];
+    result->way = slot - fth_set_first(cache, place.set);
     result->below = place.sectors;
 }
 

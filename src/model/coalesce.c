@@ -42,56 +42,76 @@ static uint64_t sectors_of(const struct fth_shape *shape, uint64_t from, uint64_
     return ~UINT64_C(0) >> (63 - (last - first)) << first;
 }
 
-static void add_run(struct fth_requests *requests, struct fth_request *request, uint64_t from,
-                    uint64_t to)
+/* Room for one more request and one more run. */
+static inline bool reserve(struct fth_requests *requests)
 {
-    if (request->run_count) {
-        struct fth_cache_run *before = &requests->runs[requests->run_count - 1];
-        const uint64_t end = (uint64_t)before->from + before->bytes;
-        if (from >= before->from && from <= end) {
-            if (to > end)
-                before->bytes = (uint32_t)(to - before->from);
-            return;
-        }
-    }
-    if (!fth_grow((void **)&requests->runs, requests->run_count, &requests->run_capacity,
-                  sizeof *requests->runs)) {
-        requests->failed = true;
+    if (requests->count < requests->capacity && requests->run_count < requests->run_capacity)
+        return true;
+    requests->failed = requests->failed ||
+                       !fth_grow((void **)&requests->items, requests->count, &requests->capacity,
+                                 sizeof *requests->items) ||
+                       !fth_grow((void **)&requests->runs, requests->run_count,
+                                 &requests->run_capacity, sizeof *requests->runs);
+    return !requests->failed;
+}
+
+/* More bytes for the last request, which are one run with the last where they touch it. */
+static void extend(struct fth_requests *requests, uint64_t from, uint64_t to)
+{
+    struct fth_request *request = &requests->items[requests->count - 1];
+    struct fth_cache_run *before = &requests->runs[requests->run_count - 1];
+    const uint64_t end = (uint64_t)before->from + before->bytes;
+    if (from >= before->from && from <= end) {
+        if (to > end)
+            before->bytes = (uint32_t)(to - before->from);
         return;
     }
-    if (!request->run_count)
-        request->run = (uint32_t)requests->run_count;
     request->run_count++;
     requests->runs[requests->run_count++] =
         (struct fth_cache_run){(uint32_t)from, (uint32_t)(to - from)};
 }
 
+/* Bytes of one line. */
+static inline void add_piece(struct fth_requests *requests, size_t from,
+                             const struct fth_shape *shape, uint64_t line, uint64_t start,
+                             uint64_t bytes, const struct fth_request *like)
+{
+    const uint64_t sectors = sectors_of(shape, start, start + bytes);
+    if (!reserve(requests))
+        return;
+    struct fth_request *request = &requests->items[requests->count];
+    if (requests->count > from && request[-1].line == line) {
+        request[-1].sectors |= sectors;
+        extend(requests, start, start + bytes);
+        return;
+    }
+    *request = (struct fth_request){.line = line,
+                                    .sectors = sectors,
+                                    .run = (uint32_t)requests->run_count,
+                                    .run_count = 1,
+                                    .instruction = like->instruction,
+                                    .kind = like->kind,
+                                    .flags = like->flags,
+                                    .side = like->side,
+                                    .warp = like->warp};
+    requests->runs[requests->run_count++] =
+        (struct fth_cache_run){(uint32_t)start, (uint32_t)bytes};
+    requests->count++;
+}
+
 void fth_requests_add(struct fth_requests *requests, size_t from, const struct fth_shape *shape,
                       uint64_t address, uint64_t bytes, const struct fth_request *like)
 {
-    while (bytes) {
-        const uint64_t line = address >> shape->line_shift << shape->line_shift;
-        const uint64_t start = address - line;
-        const uint64_t here = bytes < shape->line_bytes - start ? bytes : shape->line_bytes - start;
-        if (requests->count == from || requests->items[requests->count - 1].line != line) {
-            if (!fth_grow((void **)&requests->items, requests->count, &requests->capacity,
-                          sizeof *requests->items)) {
-                requests->failed = true;
-                return;
-            }
-            struct fth_request *made = &requests->items[requests->count];
-            *made = *like;
-            made->line = line;
-            made->sectors = made->missing = 0;
-            made->run = made->run_count = 0;
-            requests->count++;
-        }
-        struct fth_request *request = &requests->items[requests->count - 1];
-        request->sectors |= sectors_of(shape, start, start + here);
-        add_run(requests, request, start, start + here);
-        address += here;
+    uint64_t start = address & (shape->line_bytes - 1), line = address - start;
+    while (bytes > shape->line_bytes - start) {
+        const uint64_t here = shape->line_bytes - start;
+        add_piece(requests, from, shape, line, start, here, like);
+        line += shape->line_bytes;
+        start = 0;
         bytes -= here;
     }
+    if (bytes)
+        add_piece(requests, from, shape, line, start, bytes, like);
 }
 
 /* By insertion: mostly there is nothing to be done. */
@@ -112,8 +132,33 @@ static uint64_t end_of(uint64_t address, uint64_t bytes)
     return address > UINT64_MAX - bytes ? UINT64_MAX : address + bytes;
 }
 
+/* Lanes in the order of addresses, in as few pieces as they come to. */
+static void add_lanes(struct fth_requests *requests, const struct fth_shape *shape,
+                      const struct fth_trace_told *access, uint64_t bytes,
+                      const struct fth_request *like)
+{
+    const size_t from = requests->count;
+    uint64_t addresses[32], falls = 0;
+    fth_trace_expand(access, addresses);
+    for (uint32_t i = 1; i < access->threads; i++)
+        falls |= addresses[i] < addresses[i - 1];
+    if (falls)
+        sort(addresses, access->threads);
+    uint64_t start = addresses[0], end = end_of(start, bytes);
+    for (uint32_t i = 1; i < access->threads; i++) {
+        if (addresses[i] <= end) {
+            end = end_of(addresses[i], bytes);
+            continue;
+        }
+        fth_requests_add(requests, from, shape, start, end - start, like);
+        start = addresses[i];
+        end = end_of(start, bytes);
+    }
+    fth_requests_add(requests, from, shape, start, end - start, like);
+}
+
 void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
-                  const struct fth_trace_access *access,
+                  const struct fth_trace_told *access,
                   const struct fth_trace_instruction *instruction)
 {
     const struct fth_request like = {.warp = access->warp,
@@ -124,37 +169,13 @@ void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
                                                       instruction->cache_op == FTH_CACHE_VOLATILE
                                                   ? FTH_REQUEST_PAST_L1
                                                   : 0};
-    const uint64_t *addresses = access->addresses;
-    const size_t from = requests->count;
     const uint64_t bytes = instruction->bytes;
-    const uint32_t threads = access->threads;
-    /* Mostly the lanes lie side by side, or all at one place: one run. Without branches. */
-    uint64_t gaps = 0, apart = 0, falls = 0;
-    for (uint32_t i = 1; i < threads; i++) {
-        gaps |= (addresses[i] - addresses[i - 1]) ^ bytes;
-        apart |= addresses[i] ^ addresses[0];
-        falls |= addresses[i] < addresses[i - 1];
-    }
-    if (!apart || (!gaps && !falls)) {
-        const uint64_t end = end_of(addresses[threads - 1], bytes);
-        fth_requests_add(requests, from, shape, addresses[0], end - addresses[0], &like);
-        return;
-    }
-    uint64_t sorted[32];
-    if (falls) {
-        memcpy(sorted, addresses, threads * sizeof *sorted);
-        sort(sorted, threads);
-        addresses = sorted;
-    }
-    uint64_t start = addresses[0], end = end_of(start, bytes);
-    for (uint32_t i = 1; i < threads; i++) {
-        if (addresses[i] <= end) {
-            end = end_of(addresses[i], bytes);
-            continue;
-        }
-        fth_requests_add(requests, from, shape, start, end - start, &like);
-        start = addresses[i];
-        end = end_of(start, bytes);
-    }
-    fth_requests_add(requests, from, shape, start, end - start, &like);
+    const uint64_t step = access->threads > 1 ? access->steps[0] : 0;
+    const uint64_t last = access->first + (access->threads - 1) * step;
+    /* Mostly the lanes lie side by side, or all at one place: one run. */
+    if (access->affine && (step == 0 || (step == bytes && last >= access->first)))
+        fth_requests_add(requests, requests->count, shape, access->first,
+                         end_of(last, bytes) - access->first, &like);
+    else
+        add_lanes(requests, shape, access, bytes, &like);
 }

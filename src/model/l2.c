@@ -168,8 +168,8 @@ static void on_changed(void *context, uint64_t line)
 /* ---- requests ---- */
 
 /* What is changed is changed at home; what is read, near. */
-static void add_bytes(struct fth_l2 *l2, const struct fth_request *request, const size_t *from,
-                      uint64_t address, uint64_t bytes)
+static void add_bytes(struct fth_l2 *l2, const struct fth_request *request, uint64_t address,
+                      uint64_t bytes)
 {
     while (bytes) {
         const uint64_t left = l2->shape.line_bytes - (address & (l2->shape.line_bytes - 1));
@@ -183,7 +183,12 @@ static void add_bytes(struct fth_l2 *l2, const struct fth_request *request, cons
             end = ((end - 1) >> l2->shape.sector_shift << l2->shape.sector_shift) +
                   l2->shape.sector_bytes;
         }
-        fth_requests_add(&l2->sides[to].requests, from[to], &l2->shape, start, end - start,
+        fth_tier_fetch(l2->sides[to].level, line);
+        /* Only with what is of the same request of an L1. */
+        struct fth_requests *requests = &l2->sides[to].requests;
+        const bool goes_on =
+            requests->count && requests->items[requests->count - 1].warp == request->warp;
+        fth_requests_add(requests, requests->count - goes_on, &l2->shape, start, end - start,
                          request);
         address += here;
         bytes -= here;
@@ -193,21 +198,18 @@ static void add_bytes(struct fth_l2 *l2, const struct fth_request *request, cons
 bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_request *request,
                 const struct fth_cache_run *runs)
 {
-    size_t from[8] = {0};
     struct fth_request like = *request;
     like.flags = 0;
     like.warp = l2->asked++;
-    for (uint64_t i = 0; i < l2->side_count; i++)
-        from[i] = l2->sides[i].requests.count;
     if (request->kind != FTH_TRACE_READ)
         for (uint32_t i = 0; i < request->run_count; i++)
-            add_bytes(l2, &like, from, request->line + runs[request->run + i].from,
+            add_bytes(l2, &like, request->line + runs[request->run + i].from,
                       runs[request->run + i].bytes);
     for (uint64_t left = request->kind == FTH_TRACE_READ ? request->missing : 0; left;) {
         const unsigned first = (unsigned)__builtin_ctzll(left);
         const uint64_t rest = ~(left >> first);
         const unsigned count = rest ? (unsigned)__builtin_ctzll(rest) : 64 - first;
-        add_bytes(l2, &like, from, request->line + ((uint64_t)first << l1->sector_shift),
+        add_bytes(l2, &like, request->line + ((uint64_t)first << l1->sector_shift),
                   (uint64_t)count << l1->sector_shift);
         left = first + count < 64 ? left >> (first + count) << (first + count) : 0;
     }
@@ -221,6 +223,8 @@ bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_
 static bool run_side(struct side *side, struct fth_requests *from, size_t first, size_t count)
 {
     const struct fth_beneath beneath = {side, on_miss, on_evicted, on_changed};
+    for (size_t i = 0; i < count; i++)
+        fth_tier_fetch_state(side->level, from->items[first + i].line);
     return !count || fth_tier_run(side->level, from->items + first, count, from->runs,
                                   side->l2->counts, &beneath);
 }

@@ -4,9 +4,8 @@
  *
  *   params.c    the parameters by name             describe.c  ... from a GPU description
  *   shape.c     what they come to for a launch     place.c     blocks to SMs, and which at a time
- *   coalesce.c  accesses of warps as requests      recency.c   distances within the sets of a cache
+ *   coalesce.c  accesses of warps as requests      join.c      reads that are sent once
  *   mshr.c      misses that are under way          tier.c      one cache: banks, ports, steps
- *   join.c      reads that are sent once
  *   l2.c        the sides of the L2, and memory    run.c       a trace through all of it
  *   work.c      what a run holds, and counts       result.c    rows and metrics
  *   distance.c  exact stack distances              crew.c      the threads of a run
@@ -202,44 +201,60 @@ void fth_requests_add(struct fth_requests *requests, size_t from, const struct f
                       uint64_t address, uint64_t bytes, const struct fth_request *like);
 /* Every line that an access touches, in the order of addresses. */
 void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
-                  const struct fth_trace_access *access,
+                  const struct fth_trace_told *access,
                   const struct fth_trace_instruction *instruction);
-
-/* ---- recency.c ---- */
-
-/* Of the lines in each set of a cache, which was used how long ago. */
-struct fth_recency;
-
-FTH_MUST_USE enum fth_status fth_recency_create(const struct fth_shape *shape,
-                                                struct fth_recency **recency,
-                                                struct fth_error *error);
-void fth_recency_destroy(struct fth_recency *recency);
-void fth_recency_clear(struct fth_recency *recency);
-/* The number of other lines of the set used since this one was, UINT32_MAX where it is `fresh`; it
- * is the newest now. */
-uint32_t fth_recency_touch(struct fth_recency *recency, uint32_t set, uint32_t way, bool fresh);
-void fth_recency_drop(struct fth_recency *recency, uint32_t set, uint32_t way);
 
 /* ---- mshr.c ---- */
 
-struct fth_mshr;
+struct fth_mshr_entry {
+    uint64_t line, sectors, answer;
+    uint32_t next; /* older, of the same bucket */
+    uint32_t joined;
+};
+
+struct fth_mshr {
+    uint64_t size; /* 0: no limit */
+    struct fth_mshr_entry *ring;
+    uint32_t *heads;
+    uint32_t mask;             /* of ring and heads */
+    uint64_t first, held, end; /* oldest not in the cache; oldest not answered; next, counted on */
+    uint64_t step, last_answer;
+};
 
 FTH_MUST_USE enum fth_status fth_mshr_create(uint64_t size, struct fth_mshr **mshr,
                                              struct fth_error *error);
 void fth_mshr_destroy(struct fth_mshr *mshr);
 void fth_mshr_clear(struct fth_mshr *mshr);
 /* The step begins: what has come is no longer under way. */
-void fth_mshr_step(struct fth_mshr *mshr, uint64_t step);
-uint64_t fth_mshr_busy(const struct fth_mshr *mshr);
-bool fth_mshr_full(const struct fth_mshr *mshr);
+void fth_mshr_advance(struct fth_mshr *mshr, uint64_t step);
+static inline void fth_mshr_step(struct fth_mshr *mshr, uint64_t step)
+{
+    mshr->step = step;
+    if (mshr->first != mshr->end)
+        fth_mshr_advance(mshr, step);
+}
+static inline uint64_t fth_mshr_busy(const struct fth_mshr *mshr)
+{
+    return mshr->end - mshr->held;
+}
+static inline bool fth_mshr_full(const struct fth_mshr *mshr)
+{
+    return mshr->size && fth_mshr_busy(mshr) >= mshr->size;
+}
 /* The first step in which something changes: one is free, or a line is in the cache. UINT64_MAX:
  * nothing is under way. */
 uint64_t fth_mshr_next(const struct fth_mshr *mshr);
 enum fth_merge { FTH_MERGE_NONE, FTH_MERGE_DONE, FTH_MERGE_FAILED };
 /* Where all these sectors are under way, joins the newest that has one of them, unless `most` have
  * joined it already. */
-enum fth_merge fth_mshr_merge(struct fth_mshr *mshr, uint64_t line, uint64_t sectors,
-                              uint64_t most);
+enum fth_merge fth_mshr_merge_any(struct fth_mshr *mshr, uint64_t line, uint64_t sectors,
+                                  uint64_t most);
+static inline enum fth_merge fth_mshr_merge(struct fth_mshr *mshr, uint64_t line, uint64_t sectors,
+                                            uint64_t most)
+{
+    return mshr->first == mshr->end ? FTH_MERGE_NONE
+                                    : fth_mshr_merge_any(mshr, line, sectors, most);
+}
 /* They come in `steps`, or with what was asked for before, if that is later. False without memory.
  */
 bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t sectors, uint64_t steps);
@@ -286,6 +301,10 @@ bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t c
 uint64_t fth_tier_read(struct fth_tier *level, uint64_t address, uint64_t sectors,
                        const struct fth_beneath *beneath);
 void fth_tier_drop(struct fth_tier *level, uint64_t address);
+/* A line that will be wanted soon. */
+void fth_tier_fetch(const struct fth_tier *level, uint64_t address);
+/* Sooner, and after that. */
+void fth_tier_fetch_state(const struct fth_tier *level, uint64_t address);
 
 /* For tests: what each attempt came to. */
 struct fth_attempt {

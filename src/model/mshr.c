@@ -14,21 +14,6 @@
 
 #define NONE UINT32_MAX
 
-struct entry {
-    uint64_t line, sectors, answer;
-    uint32_t next; /* older, of the same bucket */
-    uint32_t joined;
-};
-
-struct fth_mshr {
-    uint64_t size; /* 0: no limit */
-    struct entry *ring;
-    uint32_t *heads;
-    uint32_t mask;             /* of ring and heads */
-    uint64_t first, held, end; /* oldest not in the cache; oldest not answered; next, counted on */
-    uint64_t step, last_answer;
-};
-
 static uint32_t bucket(const struct fth_mshr *mshr, uint64_t line)
 {
     return (uint32_t)(line * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mshr->mask;
@@ -36,7 +21,7 @@ static uint32_t bucket(const struct fth_mshr *mshr, uint64_t line)
 
 static bool allocate(struct fth_mshr *mshr, uint32_t capacity)
 {
-    struct entry *ring = calloc(capacity, sizeof *ring);
+    struct fth_mshr_entry *ring = calloc(capacity, sizeof *ring);
     uint32_t *heads = malloc(capacity * sizeof *heads);
     if (!ring || !heads) {
         free(ring);
@@ -45,13 +30,13 @@ static bool allocate(struct fth_mshr *mshr, uint32_t capacity)
     }
     memset(heads, 0xff, capacity * sizeof *heads);
     const uint32_t mask = mshr->mask;
-    struct entry *before = mshr->ring;
+    struct fth_mshr_entry *before = mshr->ring;
     free(mshr->heads);
     mshr->heads = heads;
     mshr->ring = ring;
     mshr->mask = capacity - 1;
     for (uint64_t i = mshr->first; i < mshr->end; i++) {
-        struct entry *entry = &ring[i & mshr->mask];
+        struct fth_mshr_entry *entry = &ring[i & mshr->mask];
         *entry = before[i & mask];
         entry->next = heads[bucket(mshr, entry->line)];
         heads[bucket(mshr, entry->line)] = (uint32_t)(i & mshr->mask);
@@ -100,25 +85,14 @@ static void unlink_first(struct fth_mshr *mshr)
     mshr->first++;
 }
 
-void fth_mshr_step(struct fth_mshr *mshr, uint64_t step)
+void fth_mshr_advance(struct fth_mshr *mshr, uint64_t step)
 {
-    mshr->step = step;
     while (mshr->first < mshr->end && mshr->ring[mshr->first & mshr->mask].answer < step)
         unlink_first(mshr);
     if (mshr->held < mshr->first)
         mshr->held = mshr->first;
     while (mshr->held < mshr->end && mshr->ring[mshr->held & mshr->mask].answer <= step)
         mshr->held++;
-}
-
-uint64_t fth_mshr_busy(const struct fth_mshr *mshr)
-{
-    return mshr->end - mshr->held;
-}
-
-bool fth_mshr_full(const struct fth_mshr *mshr)
-{
-    return mshr->size && fth_mshr_busy(mshr) >= mshr->size;
 }
 
 uint64_t fth_mshr_next(const struct fth_mshr *mshr)
@@ -129,14 +103,13 @@ uint64_t fth_mshr_next(const struct fth_mshr *mshr)
                                     : mshr->ring[mshr->held & mshr->mask].answer;
 }
 
-enum fth_merge fth_mshr_merge(struct fth_mshr *mshr, uint64_t line, uint64_t sectors, uint64_t most)
+enum fth_merge fth_mshr_merge_any(struct fth_mshr *mshr, uint64_t line, uint64_t sectors,
+                                  uint64_t most)
 {
-    if (mshr->first == mshr->end)
-        return FTH_MERGE_NONE;
     uint64_t coming = 0;
-    struct entry *newest = NULL;
+    struct fth_mshr_entry *newest = NULL;
     for (uint32_t at = mshr->heads[bucket(mshr, line)]; at != NONE; at = mshr->ring[at].next) {
-        struct entry *entry = &mshr->ring[at];
+        struct fth_mshr_entry *entry = &mshr->ring[at];
         if (entry->line != line)
             continue;
         coming |= entry->sectors;
@@ -162,7 +135,7 @@ bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t sectors, uint64
     mshr->last_answer = answer;
     const uint32_t index = (uint32_t)(mshr->end & mshr->mask);
     uint32_t *head = &mshr->heads[bucket(mshr, line)];
-    mshr->ring[index] = (struct entry){line, sectors, answer, *head, 0};
+    mshr->ring[index] = (struct fth_mshr_entry){line, sectors, answer, *head, 0};
     *head = index;
     mshr->end++;
     return true;

@@ -362,9 +362,11 @@ uint64_t fth_model_whole(const struct fth_model_params *params, size_t key)
 static bool among(const char *words, const char *text)
 {
     size_t size = strlen(text);
+    if (size == 0)
+        return false; /* which is found everywhere, also past the end */
     for (const char *at = words; (at = strstr(at, text)) != NULL; at++)
         if ((at == words || at[-1] == ' ') && (at[size] == ',' || at[size] == '\0'))
-            return size > 0;
+            return true;
     return false;
 }
 

@@ -192,7 +192,7 @@ struct window {
 };
 
 static enum fth_status begin_group(struct fth_model_work *work, struct fth_batch *batch,
-                                   const struct fth_trace_access *access, uint32_t sm,
+                                   const struct fth_trace_told *access, uint32_t sm,
                                    struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
@@ -208,22 +208,22 @@ static enum fth_status begin_group(struct fth_model_work *work, struct fth_batch
                            .first = batch->requests.count,
                            .number = access->number,
                            .block = access->block,
-                           .warps = access->warp / work->setting.schedulers};
+                           .first_warp = access->warp - access->warp % work->setting.schedulers};
     return FTH_OK;
 }
 
 static bool same_group(const struct fth_model_work *work, const struct fth_batch *batch,
-                       const struct fth_trace_access *access)
+                       const struct fth_trace_told *access)
 {
     if (batch->group_count == 0)
         return false;
     const struct fth_group *group = &batch->groups[batch->group_count - 1];
     return group->block == access->block && group->number == access->number &&
-           group->warps == access->warp / work->setting.schedulers;
+           access->warp - group->first_warp < work->setting.schedulers;
 }
 
 static enum fth_status take_access(struct fth_model_work *work, struct fth_batch *batch,
-                                   const struct fth_trace_access *access, uint32_t sm,
+                                   const struct fth_trace_told *access, uint32_t sm,
                                    struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
@@ -249,18 +249,22 @@ static enum fth_status take_access(struct fth_model_work *work, struct fth_batch
 static enum fth_status run_window(struct fth_model_work *work, size_t launch,
                                   const struct window *window, struct fth_error *error)
 {
-    uint64_t first, last, wave, ignored;
+    uint64_t first, last, ignored, wave = 0, block = UINT64_MAX;
+    uint32_t sm = 0; /* of the block */
     struct fth_trace_cursor *cursor = NULL;
-    const struct fth_trace_access *access = NULL;
+    const struct fth_trace_told *access = NULL;
     fth_placement_range(work->placement, window->base, &first, &ignored);
     fth_placement_range(work->placement, window->base + window->count - 1, &ignored, &last);
     enum fth_status status =
         fth_trace_cursor_open(work->trace, launch, first, last, &cursor, error);
     while (status == FTH_OK) {
-        status = fth_trace_next(cursor, &access, error);
+        status = fth_trace_next_told(cursor, &access, error);
         if (status != FTH_OK || !access)
             break;
-        const uint32_t sm = fth_placement_sm(work->placement, access->block, &wave);
+        if (access->block != block) {
+            block = access->block;
+            sm = fth_placement_sm(work->placement, block, &wave);
+        }
         if (wave >= window->base && wave - window->base < window->count)
             status = take_access(work, &work->batches[wave - window->base], access, sm, error);
     }
@@ -275,12 +279,12 @@ static enum fth_status find_waves(struct fth_model_work *work, size_t launch, ui
                                   size_t *count, struct fth_error *error)
 {
     struct fth_trace_cursor *cursor = NULL;
-    const struct fth_trace_access *access = NULL;
+    const struct fth_trace_told *access = NULL;
     size_t capacity = 0;
     enum fth_status status =
         fth_trace_cursor_open(work->trace, launch, 0, UINT64_MAX, &cursor, error);
     while (status == FTH_OK) {
-        status = fth_trace_next(cursor, &access, error);
+        status = fth_trace_next_told(cursor, &access, error);
         if (status != FTH_OK || !access)
             break;
         if (access->block >= work->setting.blocks) {

@@ -8,7 +8,7 @@
 struct fth_group {
     uint32_t sm, next, count;
     size_t first;
-    uint64_t number, block, warps;
+    uint64_t number, block, first_warp; /* those of the schedulers, from this one on */
 };
 
 /* Requests in the order of the trace, of one wave. */

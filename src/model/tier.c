@@ -16,7 +16,6 @@
 
 struct unit {
     struct fth_cache *cache;
-    struct fth_recency *recency;
     struct fth_mshr *mshr; /* of its set; borrowed */
     uint32_t head, tail;   /* queue of requests */
 };
@@ -37,7 +36,6 @@ struct fth_tier {
     size_t mshr_count;
     uint64_t step;
     struct fth_tier_totals totals;
-    bool distances; /* LRU: others have none */
     uint32_t *next; /* of the queues */
     uint32_t *turn; /* the requests of a step */
     size_t capacity;
@@ -59,7 +57,8 @@ static enum fth_status create_cache(const struct fth_shape *shape, uint64_t seed
                                       .index = shape->index,
                                       .policy = shape->policy,
                                       .write = shape->write,
-                                      .seed = seed};
+                                      .seed = seed,
+                                      .distances = strcmp(shape->policy, "lru") == 0};
     const uint64_t more = shape->lines % shape->sets;
     if (more == 0)
         return fth_cache_create(&config, cache, error);
@@ -95,8 +94,6 @@ static enum fth_status create_units(struct fth_tier *level, struct fth_error *er
         unit->head = unit->tail = NONE;
         unit->mshr = level->mshrs[mshr_of(shape, i)];
         status = create_cache(shape, shape->seed + i, &unit->cache, error);
-        if (status == FTH_OK && level->distances)
-            status = fth_recency_create(shape, &unit->recency, error);
     }
     return status;
 }
@@ -118,7 +115,6 @@ enum fth_status fth_tier_create(const struct fth_shape *shape, struct fth_tier *
     if (!level)
         return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
     level->shape = *shape;
-    level->distances = strcmp(shape->policy, "lru") == 0;
     level->unit_count = (size_t)(shape->partitions * shape->banks);
     level->mshr_count =
         (size_t)(shape->mshr_sets < shape->partitions ? shape->mshr_sets : shape->partitions);
@@ -145,10 +141,8 @@ void fth_tier_destroy(struct fth_tier *level)
 {
     if (!level)
         return;
-    for (size_t i = 0; level->units && i < level->unit_count; i++) {
+    for (size_t i = 0; level->units && i < level->unit_count; i++)
         fth_cache_destroy(level->units[i].cache);
-        fth_recency_destroy(level->units[i].recency);
-    }
     for (size_t i = 0; level->mshrs && i < level->mshr_count; i++)
         fth_mshr_destroy(level->mshrs[i]);
     for (int i = 0; i < 2; i++)
@@ -162,11 +156,8 @@ void fth_tier_destroy(struct fth_tier *level)
 
 void fth_tier_clear(struct fth_tier *level)
 {
-    for (size_t i = 0; i < level->unit_count; i++) {
+    for (size_t i = 0; i < level->unit_count; i++)
         fth_cache_reset(level->units[i].cache);
-        if (level->distances)
-            fth_recency_clear(level->units[i].recency);
-    }
     for (size_t i = 0; i < level->mshr_count; i++)
         fth_mshr_clear(level->mshrs[i]);
     level->step = 0;
@@ -254,23 +245,6 @@ static void tell_evicted(const struct fth_beneath *beneath, const struct fth_cac
         beneath->evicted(beneath->context, result->evicted_line, result->evicted_dirty);
 }
 
-static uint32_t touch(const struct fth_tier *level, struct unit *unit,
-                      const struct fth_cache_result *result, bool fresh)
-{
-    return level->distances ? fth_recency_touch(unit->recency, result->set, result->way, fresh)
-                            : NONE;
-}
-
-static void drop(const struct fth_tier *level, struct unit *unit, uint64_t local)
-{
-    const uint32_t way = fth_cache_way(unit->cache, local);
-    if (way == FTH_CACHE_NOWHERE)
-        return;
-    if (level->distances)
-        fth_recency_drop(unit->recency, fth_cache_set(unit->cache, local), way);
-    fth_cache_invalidate(unit->cache, local, NULL);
-}
-
 static void note(struct fth_tier *level, const struct fth_request *request, uint32_t distance,
                  uint64_t hits, uint64_t misses)
 {
@@ -280,44 +254,31 @@ static void note(struct fth_tier *level, const struct fth_request *request, uint
     profile[last] += misses;
 }
 
-/* What brings the sectors in, in whole fills; *missing: those of the request that were not there.
- */
-static uint32_t bring(struct fth_tier *level, struct unit *unit, uint64_t local,
-                      const struct fth_request *request, const struct fth_cache_run *runs,
-                      uint64_t *missing, uint64_t *fetch, const struct fth_beneath *beneath)
-{
-    struct fth_cache_result result;
-    const enum fth_cache_outcome outcome = fth_cache_read(
-        unit->cache, local, request->sectors, runs, runs ? request->run_count : 0, &result);
-    const uint32_t distance = touch(level, unit, &result, outcome == FTH_CACHE_LINE_MISS);
-    *missing = *fetch = result.fetch;
-    tell_evicted(beneath, &result);
-    const uint64_t whole = whole_fills(&level->shape, result.fetch);
-    if (whole != result.fetch) {
-        fth_cache_read(unit->cache, local, whole, NULL, 0, &result);
-        *fetch |= result.fetch;
-    }
-    return distance;
-}
-
 static uint64_t latency(const struct fth_tier *level, const struct fth_mshr *mshr)
 {
     return fth_shape_latency(&level->shape, fth_mshr_busy(mshr));
 }
 
-/* Whether the request needs a register, without leaving a trace. */
-static bool would_miss(const struct unit *unit, const struct fth_tier *level, uint64_t local,
-                       const struct fth_request *request, const struct fth_cache_run *runs)
+/* Joins a miss under way. Where the line was replaced before it came, nothing is brought in for it.
+ */
+static void merge_line(struct fth_tier *level, struct unit *unit, struct fth_cache_spot *spot,
+                       const struct fth_request *request, const struct fth_cache_run *runs,
+                       struct fth_model_counts *counts, const struct fth_beneath *beneath,
+                       uint32_t *distance)
 {
-    for (uint32_t i = 0; runs && i < request->run_count; i++)
-        if (fth_cache_probe(unit->cache, local + runs[i].from, runs[i].bytes) != FTH_CACHE_HIT)
-            return true;
-    for (uint64_t left = runs ? 0 : request->sectors; left; left &= left - 1)
-        if (fth_cache_probe(unit->cache,
-                            local + ((uint64_t)__builtin_ctzll(left) << level->shape.sector_shift),
-                            level->shape.sector_bytes) != FTH_CACHE_HIT)
-            return true;
-    return false;
+    const unsigned sectors = count_bits(request->sectors);
+    if (spot->slot != FTH_NO_SLOT) {
+        struct fth_cache_result result;
+        const uint64_t missing = fth_cache_missing(unit->cache, spot, request->sectors, runs,
+                                                   runs ? request->run_count : 0);
+        fth_cache_bring(unit->cache, spot, missing | whole_fills(&level->shape, missing), &result);
+        *distance = result.distance;
+        tell_evicted(beneath, &result);
+    }
+    counts->merges[request->kind] += sectors;
+    counts->hits[request->kind] += level->shape.merged_hits ? sectors : 0;
+    note(level, request, *distance, level->shape.merged_hits ? sectors : 0,
+         level->shape.merged_hits ? 0 : sectors);
 }
 
 static enum fth_verdict_kind read_line(struct fth_tier *level, struct unit *unit, uint64_t local,
@@ -327,33 +288,34 @@ static enum fth_verdict_kind read_line(struct fth_tier *level, struct unit *unit
                                        const struct fth_beneath *beneath, uint32_t *distance)
 {
     const unsigned sectors = count_bits(request->sectors);
-    uint64_t missing, fetch;
+    struct fth_cache_spot spot = fth_cache_look(unit->cache, local);
+    struct fth_cache_result result;
     const enum fth_merge merge =
         fth_mshr_merge(unit->mshr, request->line, request->sectors, level->shape.mshr_merges);
     if (merge == FTH_MERGE_FAILED)
         return FTH_RESULT_FAIL;
     if (merge == FTH_MERGE_DONE) {
-        /* Where the line was replaced before it came, nothing is brought in for it. */
-        if (fth_cache_way(unit->cache, local) != FTH_CACHE_NOWHERE)
-            *distance = bring(level, unit, local, request, runs, &missing, &fetch, beneath);
-        counts->merges[request->kind] += sectors;
-        counts->hits[request->kind] += level->shape.merged_hits ? sectors : 0;
-        note(level, request, *distance, level->shape.merged_hits ? sectors : 0,
-             level->shape.merged_hits ? 0 : sectors);
+        merge_line(level, unit, &spot, request, runs, counts, beneath, distance);
         return FTH_RESULT_MERGED;
     }
-    if (fth_mshr_full(unit->mshr) && would_miss(unit, level, local, request, runs))
+    const uint64_t missing = fth_cache_missing(unit->cache, &spot, request->sectors, runs,
+                                               runs ? request->run_count : 0);
+    if (missing && fth_mshr_full(unit->mshr))
         return FTH_RESULT_FAIL;
-    *distance = bring(level, unit, local, request, runs, &missing, &fetch, beneath);
-    request->missing = fetch;
-    counts->hits[request->kind] += sectors - count_bits(missing);
-    note(level, request, *distance, sectors - count_bits(missing), count_bits(missing));
+    /* In whole fills. */
+    request->missing = fth_cache_bring(
+        unit->cache, &spot, missing ? missing | whole_fills(&level->shape, missing) : 0, &result);
+    *distance = result.distance;
+    const unsigned misses = missing ? count_bits(missing) : 0;
+    counts->hits[request->kind] += sectors - misses;
+    note(level, request, *distance, sectors - misses, misses);
     if (!missing)
         return FTH_RESULT_HIT;
-    if (!fth_mshr_add(unit->mshr, request->line, fetch, latency(level, unit->mshr)))
+    tell_evicted(beneath, &result);
+    if (!fth_mshr_add(unit->mshr, request->line, request->missing, latency(level, unit->mshr)))
         level->failed = true;
     if (beneath && beneath->miss)
-        beneath->miss(beneath->context, request, missing, fetch);
+        beneath->miss(beneath->context, request, missing, request->missing);
     return FTH_RESULT_MISS;
 }
 
@@ -374,15 +336,14 @@ static enum fth_verdict_kind write_line(struct fth_tier *level, struct unit *uni
         }
         const enum fth_cache_outcome outcome =
             fth_cache_access(unit->cache, at, runs[i].bytes, FTH_CACHE_WRITE, &result);
-        const uint32_t found = touch(level, unit, &result, outcome == FTH_CACHE_LINE_MISS);
         if (i == 0)
-            *distance = found;
+            *distance = result.distance;
         if (outcome != FTH_CACHE_HIT)
             missing |= result.sectors;
         tell_evicted(beneath, &result);
     }
     if (level->shape.write == FTH_WRITE_EVICT)
-        drop(level, unit, local);
+        fth_cache_invalidate(unit->cache, local, NULL);
     request->missing = request->sectors; /* all of it goes on */
     const unsigned misses = count_bits(missing);
     counts->hits[request->kind] += count_bits(request->sectors) - misses;
@@ -413,7 +374,7 @@ static enum fth_verdict_kind pass(struct fth_tier *level, struct unit *unit, uin
                                   struct fth_request *request, const struct fth_beneath *beneath)
 {
     if (request->kind != FTH_TRACE_READ && level->shape.bypass != FTH_BYPASS_ALL)
-        drop(level, unit, local);
+        fth_cache_invalidate(unit->cache, local, NULL);
     request->missing = request->sectors;
     note(level, request, NONE, 0, count_bits(request->sectors));
     if (beneath && beneath->miss)
@@ -421,17 +382,15 @@ static enum fth_verdict_kind pass(struct fth_tier *level, struct unit *unit, uin
     return FTH_RESULT_MISS;
 }
 
-static enum fth_verdict_kind attempt(struct fth_tier *level, size_t which,
+static enum fth_verdict_kind attempt(struct fth_tier *level, size_t which, uint64_t local,
                                      struct fth_request *request, const struct fth_cache_run *runs,
                                      struct fth_model_counts *all,
                                      const struct fth_beneath *beneath)
 {
     struct unit *unit = &level->units[which];
     struct fth_model_counts *counts = &all[request->instruction];
-    uint64_t local;
     uint32_t distance = NONE;
     enum fth_verdict_kind kind;
-    find_unit(level, request->line, &local);
     fth_mshr_step(unit->mshr, level->step);
     runs = runs ? runs + request->run : NULL;
     const bool atomic = request->kind == FTH_TRACE_ATOMIC;
@@ -548,12 +507,53 @@ static void skip(struct fth_tier *level, size_t tried)
     }
 }
 
+static void end_step(struct fth_tier *level, size_t tried, size_t done)
+{
+    level->step++;
+    level->totals.steps++;
+    if (!done)
+        skip(level, tried);
+}
+
+/* One bank, and requests in the order of the warps: then its queue is what failed, and behind it
+ * the requests that have not come to a port yet. */
+static bool run_single(struct fth_tier *level, struct fth_request *requests, size_t count,
+                       const struct fth_cache_run *runs, struct fth_model_counts *counts,
+                       const struct fth_beneath *beneath)
+{
+    uint32_t *turn = level->turn;
+    size_t next = 0, tried = 0;
+    while (tried || (next < count && !level->failed)) {
+        while (tried < level->shape.ports && next < count)
+            turn[tried++] = (uint32_t)next++;
+        size_t left = 0;
+        for (size_t i = 0; i < tried; i++) {
+            struct fth_request *request = &requests[turn[i]];
+            if (attempt(level, 0, request->line, request, runs, counts, beneath) == FTH_RESULT_FAIL)
+                turn[left++] = turn[i];
+        }
+        end_step(level, tried, tried - left);
+        tried = level->failed ? 0 : left;
+    }
+    return !level->failed;
+}
+
+static bool in_order(const struct fth_request *requests, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (requests[i].warp < requests[i - 1].warp)
+            return false;
+    return true;
+}
+
 bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t count,
                   const struct fth_cache_run *runs, struct fth_model_counts *counts,
                   const struct fth_beneath *beneath)
 {
     if (!reserve(level, count))
         return false;
+    if (level->unit_count == 1 && in_order(requests, count))
+        return run_single(level, requests, count, runs, counts, beneath);
     enqueue(level, requests, count);
     for (size_t left = count; left && !level->failed;) {
         const size_t tried = choose(level, requests);
@@ -562,16 +562,14 @@ bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t c
             const uint32_t at = level->turn[i];
             uint64_t local;
             const size_t unit = find_unit(level, requests[at].line, &local);
-            if (attempt(level, unit, &requests[at], runs, counts, beneath) == FTH_RESULT_FAIL)
+            if (attempt(level, unit, local, &requests[at], runs, counts, beneath) ==
+                FTH_RESULT_FAIL)
                 continue;
             dequeue(level, &level->units[unit], at);
             done++;
         }
         left -= done;
-        level->step++;
-        level->totals.steps++;
-        if (!done)
-            skip(level, tried);
+        end_step(level, tried, done);
     }
     return !level->failed;
 }
@@ -582,16 +580,26 @@ uint64_t fth_tier_read(struct fth_tier *level, uint64_t address, uint64_t sector
     uint64_t local;
     struct unit *unit = &level->units[find_unit(level, address, &local)];
     struct fth_cache_result result;
-    const enum fth_cache_outcome outcome =
-        fth_cache_read(unit->cache, local, sectors, NULL, 0, &result);
-    touch(level, unit, &result, outcome == FTH_CACHE_LINE_MISS);
+    fth_cache_read(unit->cache, local, sectors, NULL, 0, &result);
     tell_evicted(beneath, &result);
     return result.fetch;
+}
+
+void fth_tier_fetch(const struct fth_tier *level, uint64_t address)
+{
+    uint64_t local;
+    fth_cache_fetch(level->units[find_unit(level, address, &local)].cache, local);
+}
+
+void fth_tier_fetch_state(const struct fth_tier *level, uint64_t address)
+{
+    uint64_t local;
+    fth_cache_fetch_state(level->units[find_unit(level, address, &local)].cache, local);
 }
 
 void fth_tier_drop(struct fth_tier *level, uint64_t address)
 {
     uint64_t local;
     struct unit *unit = &level->units[find_unit(level, address, &local)];
-    drop(level, unit, local);
+    fth_cache_invalidate(unit->cache, local, NULL);
 }

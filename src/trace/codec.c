@@ -205,7 +205,7 @@ void fth_get_frame_head(struct fth_bytes *bytes, struct fth_frame *frame)
 /* What an instruction did last, in this frame. */
 struct last {
     uint64_t first, delta;
-    uint32_t mask;
+    uint32_t mask, threads; /* the bits of the mask; only in decoding */
     bool affine;
     uint64_t steps[LANES - 1]; /* with `affine` only the first */
 };
@@ -371,25 +371,55 @@ static void read_shape(struct fth_bytes *bytes, struct last *last)
 {
     last->mask = fth_get_number32(bytes);
     last->affine = fth_get_number(bytes) != 0;
-    unsigned count = (unsigned)__builtin_popcount(last->mask);
+    const unsigned count = last->threads = (unsigned)__builtin_popcount(last->mask);
     if (count == 0)
         bytes->failed = true;
     for (unsigned i = 0; i < (last->affine ? 1 : count - 1) && !bytes->failed; i++)
         last->steps[i] = unzigzag(fth_get_number(bytes));
 }
 
-static void expand(const struct last *last, struct fth_trace_access *access)
+void fth_trace_expand(const struct fth_trace_told *told, uint64_t addresses[32])
 {
-    access->mask = last->mask;
-    access->threads = (uint32_t)__builtin_popcount(last->mask);
-    uint64_t address = access->addresses[0] = last->first;
-    for (unsigned i = 1; i < access->threads; i++) {
-        address += last->steps[last->affine ? 0 : i - 1];
-        access->addresses[i] = address;
+    uint64_t address = addresses[0] = told->first;
+    for (unsigned i = 1; i < told->threads; i++) {
+        address += told->steps[told->affine ? 0 : i - 1];
+        addresses[i] = address;
     }
 }
 
-bool fth_frame_decoder_next(struct fth_frame_decoder *decoder, struct fth_trace_access *access,
+static void tell(const struct last *last, struct fth_trace_told *told)
+{
+    told->mask = last->mask;
+    told->threads = last->threads;
+    told->first = last->first;
+    told->steps = last->steps;
+    told->affine = last->affine;
+}
+
+/* What of a record is not as it was before; false where it cannot be. */
+static bool read_changes(struct fth_frame_decoder *decoder, unsigned tag, struct place *here)
+{
+    struct fth_bytes *bytes = &decoder->bytes;
+    const struct fth_frame *frame = &decoder->frame;
+    if (tag & TAG_PLACE) {
+        read_place(decoder, here);
+        if (here->number < frame->first_number || here->block < frame->first_block ||
+            here->block > frame->last_block || here->warp >= decoder->warps)
+            return false;
+    }
+    if (tag & TAG_INSTRUCTION)
+        decoder->instruction = fth_get_number32(bytes);
+    if (bytes->failed || decoder->instruction >= decoder->instruction_count)
+        return false;
+    struct last *last = &decoder->lasts[decoder->instruction];
+    if (tag & TAG_SHAPE)
+        read_shape(bytes, last);
+    if (tag & TAG_DELTA)
+        last->delta = unzigzag(fth_get_number(bytes));
+    return !bytes->failed;
+}
+
+bool fth_frame_decoder_next(struct fth_frame_decoder *decoder, struct fth_trace_told *access,
                             enum fth_status *status, struct fth_error *error)
 {
     struct fth_bytes *bytes = &decoder->bytes;
@@ -397,34 +427,20 @@ bool fth_frame_decoder_next(struct fth_frame_decoder *decoder, struct fth_trace_
     if (decoder->left == 0 && bytes->at == bytes->end)
         return false;
     struct place here = expected_place(decoder->before, &decoder->frame, decoder->warps);
-    unsigned tag = bytes->at < bytes->end ? *bytes->at++ : 0xff;
-    bytes->failed = bytes->failed || decoder->left == 0 || tag > 15;
-    if (!bytes->failed && tag & TAG_PLACE)
-        read_place(decoder, &here);
-    if (!bytes->failed && tag & TAG_INSTRUCTION)
-        decoder->instruction = fth_get_number32(bytes);
-    bytes->failed = bytes->failed || decoder->instruction >= decoder->instruction_count ||
-                    here.number < decoder->frame.first_number ||
-                    here.number > decoder->frame.last_number ||
-                    here.block < decoder->frame.first_block ||
-                    here.block > decoder->frame.last_block || here.warp >= decoder->warps;
-    if (!bytes->failed) {
-        struct last *last = &decoder->lasts[decoder->instruction];
-        if (tag & TAG_SHAPE)
-            read_shape(bytes, last);
-        if (tag & TAG_DELTA)
-            last->delta = unzigzag(fth_get_number(bytes));
-        bytes->failed = bytes->failed || last->mask == 0;
-        last->first += last->delta;
-        if (!bytes->failed)
-            expand(last, access);
-    }
-    if (bytes->failed) {
+    const unsigned tag = bytes->at < bytes->end ? *bytes->at++ : 0xff;
+    if (bytes->failed || decoder->left == 0 || tag > 15 ||
+        (tag && !read_changes(decoder, tag, &here)) || here.number > decoder->frame.last_number ||
+        decoder->instruction >= decoder->instruction_count ||
+        decoder->lasts[decoder->instruction].mask == 0) {
+        bytes->failed = true;
         *status = fth_fail(error, FTH_INVALID, "read trace", NULL,
                            "a frame of launch %llu that no writer makes",
                            (unsigned long long)decoder->frame.launch);
         return false;
     }
+    struct last *last = &decoder->lasts[decoder->instruction];
+    last->first += last->delta;
+    tell(last, access);
     access->number = here.number;
     access->block = here.block;
     access->warp = here.warp;

@@ -338,7 +338,7 @@ struct run {
     size_t frame, last_frame; /* in trace->frames */
     struct fth_frame_decoder *decoder;
     struct fth_buffer content;
-    struct fth_trace_access access;
+    struct fth_trace_told access;
 };
 
 struct fth_trace_cursor {
@@ -349,9 +349,10 @@ struct fth_trace_cursor {
     size_t *heap; /* of runs, the earliest access on top */
     size_t heap_count;
     bool begun;
+    struct fth_trace_access access; /* the one handed out, where it is written out */
 };
 
-static bool earlier(const struct fth_trace_access *a, const struct fth_trace_access *b)
+static bool earlier(const struct fth_trace_told *a, const struct fth_trace_told *b)
 {
     if (a->number != b->number)
         return a->number < b->number;
@@ -486,8 +487,8 @@ enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t laun
     return status;
 }
 
-enum fth_status fth_trace_next(struct fth_trace_cursor *cursor,
-                               const struct fth_trace_access **access, struct fth_error *error)
+enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor,
+                                    const struct fth_trace_told **access, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     *access = NULL;
@@ -495,11 +496,32 @@ enum fth_status fth_trace_next(struct fth_trace_cursor *cursor,
     if (cursor->begun && cursor->heap_count) {
         if (!run_next(cursor, &cursor->runs[cursor->heap[0]], &status, error))
             cursor->heap[0] = cursor->heap[--cursor->heap_count];
-        sift_down(cursor, 0);
+        if (cursor->heap_count > 1)
+            sift_down(cursor, 0);
     }
     cursor->begun = true;
     if (status == FTH_OK && cursor->heap_count)
         *access = &cursor->runs[cursor->heap[0]].access;
+    return status;
+}
+
+enum fth_status fth_trace_next(struct fth_trace_cursor *cursor,
+                               const struct fth_trace_access **access, struct fth_error *error)
+{
+    const struct fth_trace_told *told;
+    const enum fth_status status = fth_trace_next_told(cursor, &told, error);
+    *access = NULL;
+    if (!told)
+        return status;
+    struct fth_trace_access *out = &cursor->access;
+    out->number = told->number;
+    out->block = told->block;
+    out->warp = told->warp;
+    out->instruction = told->instruction;
+    out->mask = told->mask;
+    out->threads = told->threads;
+    fth_trace_expand(told, out->addresses);
+    *access = out;
     return status;
 }
 

@@ -133,6 +133,18 @@ FTH_MUST_USE enum fth_status fth_frame_encode(const struct fth_records *records,
                                               uint32_t warps, const uint32_t *ids, size_t id_count,
                                               struct fth_buffer *out, struct fth_error *error);
 
+/* An access whose addresses are not written out: the first, and from lane to lane steps[0], with
+ * `affine`, or steps[0], steps[1], …, which live until the next one is asked for. */
+struct fth_trace_told {
+    uint64_t number, block;
+    uint32_t warp, instruction, mask, threads;
+    uint64_t first;
+    const uint64_t *steps;
+    bool affine;
+};
+/* Writes the addresses out. */
+void fth_trace_expand(const struct fth_trace_told *told, uint64_t addresses[32]);
+
 struct fth_frame_decoder;
 FTH_MUST_USE enum fth_status fth_frame_decoder_create(size_t instructions, uint32_t warps,
                                                       struct fth_frame_decoder **decoder,
@@ -143,9 +155,16 @@ FTH_MUST_USE enum fth_status fth_frame_decoder_begin(struct fth_frame_decoder *d
                                                      struct fth_frame *frame,
                                                      struct fth_error *error);
 /* False at the end of the frame, or where it is malformed (*status says which). */
-bool fth_frame_decoder_next(struct fth_frame_decoder *decoder, struct fth_trace_access *access,
+bool fth_frame_decoder_next(struct fth_frame_decoder *decoder, struct fth_trace_told *access,
                             enum fth_status *status, struct fth_error *error);
 void fth_frame_decoder_destroy(struct fth_frame_decoder *decoder);
+
+/* ---- read.c ---- */
+
+/* As fth_trace_next, for whom the addresses need not be written out. */
+FTH_MUST_USE enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor,
+                                                 const struct fth_trace_told **access,
+                                                 struct fth_error *error);
 
 /* ---- write.c ---- */
 

@@ -558,9 +558,55 @@ static void absurd_caches_are_refused(void **state)
     fth_cache_destroy(NULL);
 }
 
+/* Streams that leave the lines for which a few bits are enough, upwards, downwards and by one. */
+static void streams_that_wander(void **state)
+{
+    (void)state;
+    enum { COUNT = 6400 };
+    static const struct {
+        uint64_t sets, ways;
+        const char *index;
+    } caches[] = {{64, 16, "mod"}, {64, 8, "mod"}, {1, 12, "mod"}, {7, 5, "mod"}, {8, 16, "xor"}};
+    static const uint64_t places[] = {UINT64_C(1) << 30, (UINT64_C(1) << 30) - (1 << 15) - 1,
+                                      UINT64_C(1) << 45, 5, (UINT64_C(1) << 30) + (1 << 15)};
+    uint64_t *lines = calloc(COUNT, sizeof *lines), *bits = calloc(COUNT / 64, sizeof *bits);
+    assert_true(lines && bits);
+    for (size_t c = 0; c < FTH_COUNT(caches); c++) {
+        const struct fth_cache_config config = {.line_bytes = 128,
+                                                .sets = caches[c].sets,
+                                                .ways = caches[c].ways,
+                                                .index = caches[c].index};
+        struct fth_cache *stream, *single;
+        struct fth_rng rng;
+        fth_rng_init(&rng, c);
+        assert_int_equal(fth_cache_create(&config, &stream, NULL), FTH_OK);
+        assert_int_equal(fth_cache_create(&config, &single, NULL), FTH_OK);
+        for (size_t round = 0; round < FTH_COUNT(places) + 1; round++) {
+            for (size_t i = 0; i < COUNT; i++)
+                lines[i] = places[(round + (i > COUNT / 2)) % FTH_COUNT(places)] +
+                           fth_rng_below(&rng, 2 * config.sets * config.ways);
+            uint64_t hits = 0;
+            const uint64_t found = fth_cache_read_lines(stream, lines, COUNT, bits);
+            for (size_t i = 0; i < COUNT; i++) {
+                const bool hit = fth_cache_access(single, lines[i] * 128, 128, FTH_CACHE_READ,
+                                                  NULL) == FTH_CACHE_HIT;
+                assert_int_equal(bits[i / 64] >> i % 64 & 1, hit);
+                hits += hit;
+            }
+            assert_int_equal(found, hits);
+            assert_int_equal(fth_cache_held(stream), fth_cache_held(single));
+        }
+        fth_cache_destroy(stream);
+        fth_cache_destroy(single);
+    }
+    free(lines);
+    free(bits);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(streams_that_wander),
         cmocka_unit_test(lines_fall_into_sets),
         cmocka_unit_test(lines_are_dealt_to_unequal_sets),
         cmocka_unit_test(thirteen_words_in_a_cache_of_twelve),

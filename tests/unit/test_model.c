@@ -209,6 +209,36 @@ static void exact_distances(void **state)
     }
 }
 
+/* So many that every level of the tree over time has several nodes: up, back, and back again. */
+static void distances_of_many(void **state)
+{
+    (void)state;
+    enum { COUNT = 600000, PART = 999 };
+    struct fth_distances *distances;
+    uint64_t numbers[PART], found[PART];
+    assert_int_equal(fth_distances_create(&distances, NULL), FTH_OK);
+    for (int pass = 0; pass < 3; pass++)
+        for (uint64_t done = 0; done < COUNT;) {
+            const size_t size = COUNT - done < PART ? (size_t)(COUNT - done) : PART;
+            for (size_t i = 0; i < size; i++)
+                numbers[i] = pass ? COUNT - 1 - done - i : done + i;
+            assert_true(fth_distances_add(distances, numbers, size, found));
+            for (size_t i = 0; i < size; i++)
+                assert_int_equal(found[i], pass == 0   ? UINT64_MAX
+                                           : pass == 1 ? done + i
+                                                       : COUNT - 1);
+            done += size;
+        }
+    size_t size;
+    uint64_t fresh;
+    const uint64_t *profile = fth_distances_profile(distances, &size, &fresh);
+    assert_int_equal(fresh, COUNT);
+    assert_int_equal(size, COUNT);
+    assert_int_equal(profile[0], 1);
+    assert_int_equal(profile[COUNT - 1], COUNT + 1);
+    fth_distances_destroy(distances);
+}
+
 /* ---- traces of a few accesses ---- */
 
 struct step {
@@ -453,6 +483,7 @@ static void absurd_values(void **state)
         {"l1.policy", "mru", "none of lru"},
         {"l1.index", "hash", "none of mod"},
         {"l1.bypass", "o", "none of off"},
+        {"l1.bypass", "", "none of off"},
         {"l2.ports", "-1", "whole number"},
         {"l1.size_bytes", "many", "no size"},
         {"l1.wayz", "4", "did you mean l1.ways"},
@@ -511,13 +542,13 @@ static void absurd_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paper_table_1),       cmocka_unit_test(hit_ratios_of_table_1),
-        cmocka_unit_test(paper_table_3),       cmocka_unit_test(exact_distances),
-        cmocka_unit_test(misses_fill_sectors), cmocka_unit_test(writes_are_kept),
-        cmocka_unit_test(two_sides),           cmocka_unit_test(joined_reads),
-        cmocka_unit_test(average_access),      cmocka_unit_test(carve_outs),
-        cmocka_unit_test(every_gpu),           cmocka_unit_test(absurd_values),
-        cmocka_unit_test(absurd_together),
+        cmocka_unit_test(paper_table_1),     cmocka_unit_test(hit_ratios_of_table_1),
+        cmocka_unit_test(paper_table_3),     cmocka_unit_test(exact_distances),
+        cmocka_unit_test(distances_of_many), cmocka_unit_test(misses_fill_sectors),
+        cmocka_unit_test(writes_are_kept),   cmocka_unit_test(two_sides),
+        cmocka_unit_test(joined_reads),      cmocka_unit_test(average_access),
+        cmocka_unit_test(carve_outs),        cmocka_unit_test(every_gpu),
+        cmocka_unit_test(absurd_values),     cmocka_unit_test(absurd_together),
     };
     return cmocka_run_group_tests_name("model", tests, enter_folder, leave_folder);
 }
