@@ -341,6 +341,14 @@ static void test_together(void **state)
          true,
          false,
          false},
+        /* Rounds of a single request. */
+        {"corr",
+         "N=96",
+         {"gpu.sms=8", "gpu.max_blocks=8"},
+         {"l1.bypass=won", "l2.size_bytes=128K,1M", "l2.partitions+l2.banks=1+1,4+2"},
+         true,
+         false,
+         false},
         /* One pass: 16 sets of 1 to 9 ways. */
         {"atax",
          "N=96",
