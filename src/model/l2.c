@@ -27,7 +27,8 @@ struct fth_l2 {
     struct fth_model_counts *counts; /* by instruction */
     struct beyond *beyond;           /* by instruction, and one more for what is nobody's */
     size_t instructions;
-    uint32_t asked; /* requests since the last flush */
+    uint32_t asked;        /* requests since the last flush, or since it forgot */
+    uint32_t asked_before; /* ... of these, up to the last flush while it records */
     bool recording;
     size_t *ends; /* [rounds][sides] while it records: requests up to the end of each round */
     size_t rounds, ends_capacity;
@@ -231,7 +232,6 @@ static bool run_side(struct side *side, struct fth_requests *from, size_t first,
 
 bool fth_l2_flush(struct fth_l2 *l2)
 {
-    l2->asked = 0;
     if (l2->recording) {
         if (!fth_grow((void **)&l2->ends, l2->rounds, &l2->ends_capacity,
                       (size_t)l2->side_count * sizeof *l2->ends))
@@ -239,8 +239,10 @@ bool fth_l2_flush(struct fth_l2 *l2)
         for (uint64_t i = 0; i < l2->side_count; i++)
             l2->ends[l2->rounds * l2->side_count + i] = l2->sides[i].requests.count;
         l2->rounds++;
+        l2->asked_before = l2->asked;
         return true;
     }
+    l2->asked = 0;
     for (uint64_t i = 0; i < l2->side_count; i++) {
         struct side *side = &l2->sides[i];
         if (!run_side(side, &side->requests, 0, side->requests.count))
@@ -273,7 +275,13 @@ bool fth_l2_replay(struct fth_l2 *l2, struct fth_l2 *from)
 /* What came behind the last round stays, in front. */
 void fth_l2_forget(struct fth_l2 *l2)
 {
-    for (uint64_t i = 0; i < l2->side_count && l2->rounds; i++)
-        fth_requests_drop(&l2->sides[i].requests, l2->ends[(l2->rounds - 1) * l2->side_count + i]);
+    for (uint64_t i = 0; i < l2->side_count && l2->rounds; i++) {
+        struct fth_requests *requests = &l2->sides[i].requests;
+        fth_requests_drop(requests, l2->ends[(l2->rounds - 1) * l2->side_count + i]);
+        for (size_t k = 0; k < requests->count; k++)
+            requests->items[k].warp -= l2->asked_before;
+    }
+    l2->asked -= l2->asked_before;
+    l2->asked_before = 0;
     l2->rounds = 0;
 }

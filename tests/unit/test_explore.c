@@ -341,6 +341,14 @@ static void test_together(void **state)
          true,
          false,
          false},
+        /* Rounds of a single request. */
+        {"corr",
+         "N=96",
+         {"gpu.sms=8", "gpu.max_blocks=8"},
+         {"l1.bypass=won", "l2.size_bytes=128K,1M", "l2.partitions+l2.banks=1+1,4+2"},
+         true,
+         false,
+         false},
         /* One pass: 16 sets of 1 to 9 ways. */
         {"atax",
          "N=96",
@@ -411,6 +419,38 @@ static void test_together(void **state)
     }
 }
 
+/* However blocks come to SMs, none is lost: here in some 128 waves, of which not all are read at a
+ * time. */
+static void test_mappings(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"N=256"};
+    static const char *const mappings[] = {"rr", "bpart2", "rand", "shuffle", "0,1,1"};
+    struct fth_exploration *exploration = create();
+    struct fth_error error = FTH_NO_ERROR;
+    uint64_t requests = 0;
+    assert_int_equal(fth_explore_trace(exploration,
+                                       FTH_SOURCE_ROOT "/examples/workloads/2dconv.json", sizes, 1,
+                                       NULL, &error),
+                     FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(mappings); i++) {
+        struct fth_model_params *params = NULL;
+        struct fth_model_result *result = NULL;
+        assert_int_equal(fth_model_params_create(NULL, &params, &error), FTH_OK);
+        assert_int_equal(fth_model_set(params, "gpu.sms", "2", &error), FTH_OK);
+        assert_int_equal(fth_model_set(params, "gpu.max_warps", "8", &error), FTH_OK);
+        assert_int_equal(fth_model_set(params, "gpu.mapping", mappings[i], &error), FTH_OK);
+        assert_int_equal(
+            fth_model_run(exploration->sources[0].trace, params, NULL, &result, &error), FTH_OK);
+        const uint64_t seen = fth_model_row(result, 0)->l1.requests[FTH_TRACE_READ];
+        requests = i ? requests : seen;
+        assert_true(seen > 0 && seen == requests);
+        fth_model_result_destroy(result);
+        fth_model_params_destroy(params);
+    }
+    fth_explore_destroy(exploration);
+}
+
 /* The preset is what it says. */
 static void test_preset(void **state)
 {
@@ -435,7 +475,7 @@ int main(void)
         cmocka_unit_test(test_identity),        cmocka_unit_test(test_launchers),
         cmocka_unit_test(test_shard_text),      cmocka_unit_test(test_damage),
         cmocka_unit_test(test_inclusion),       cmocka_unit_test(test_together),
-        cmocka_unit_test(test_preset),
+        cmocka_unit_test(test_mappings),        cmocka_unit_test(test_preset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
