@@ -187,6 +187,8 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
                                   bool early, struct fth_error *error)
 {
     static const struct fth_decision none;
+    static const char of_memory[] =
+        "of the memory at hand: other pages may share sets more evenly, or less";
     char room[128] = "";
     if (found->unsettled)
         snprintf(room, sizeof room, "lines leave before anything else is touched");
@@ -215,9 +217,10 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
          room[0] ? room : NULL, "lines do not leave as they would of one partition, or of two"},
         {"onset_bytes", &found->onset,
          "the largest footprint, of seven around the size, after which all lines were in L2",
-         "of the memory at hand: other pages may share sets more evenly, or less", NULL},
+         of_memory, NULL},
         {"full_miss_bytes", early ? &none : &found->full_miss,
-         "the smallest footprint, of seven around the size, after which no line was in L2", NULL,
+         "the smallest footprint, of seven around the size, after which no line was in L2",
+         of_memory,
          early ? "no line was left before as much was touched as there is room for" : NULL},
     };
     enum fth_status status = FTH_OK;
