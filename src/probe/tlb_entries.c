@@ -4,7 +4,8 @@
  *
  * Three things are in the way of an exact number: the samples, which are in a page of their own or
  * in the first one of the chain; sets that are chosen by a hash, so that some of them overflow
- * early; and random replacement, where pages that fit are long in coming. */
+ * early, for which there is a walk back; and random replacement, where pages that fit are long in
+ * coming. */
 #include "probe/tlb.h"
 
 #include <math.h>
