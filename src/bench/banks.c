@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { LEAST_ROUNDS = 1, MOST_ROUNDS = 2, PASSES = 3, MOST_STRIDE = 32, WARP = 32 };
+enum { LEAST_ROUNDS = 1, MOST_ROUNDS = 4, PASSES = 3, MOST_STRIDE = 32, WARP = 32 };
 
 static const struct fth_column columns[] = {
     {"threads", "Threads", FTH_COLUMN_NUMBER},

@@ -31,7 +31,7 @@ struct member {
     struct stairs *stairs; /* of the first with them */
     bool follows;          /* in the stairs of another */
     bool broken;           /* for good */
-    int kind;              /* of its L1s, as is told */
+    enum fth_l1_from from; /* its L1s */
 };
 
 struct fth_many {
@@ -93,7 +93,7 @@ static bool build_stairs(struct fth_many *many, size_t first)
         struct member *rung = &many->members[i];
         member->stairs->members[member->stairs->count++] = i;
         rung->follows = i != first;
-        rung->kind = FTH_L1_LADDER;
+        rung->from = FTH_L1_LADDER;
         if (!rung->work->ladder_totals)
             rung->work->ladder_totals = calloc((size_t)sms, sizeof(const struct fth_tier_totals *));
         if (!rung->work->ladder_totals)
@@ -202,7 +202,7 @@ enum fth_status fth_many_begin(struct fth_many *many, size_t launch, struct fth_
             return fth_fail(error, FTH_INVALID, "model caches", NULL,
                             "these models do not get the same requests");
         find_firsts(many, i);
-        member->kind = member->l1 == i ? FTH_L1_OWN : FTH_L1_SHARED;
+        member->from = member->l1 == i ? FTH_L1_OWN : FTH_L1_SHARED;
         member->follows = false;
         free_stairs(member, work->sms);
         free(work->ladder_totals);
@@ -404,7 +404,7 @@ static enum fth_status run_once(const struct fth_trace *trace, struct fth_model_
     if (many.stopped)
         status = FTH_OK;
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
-        members[i].l1 = many.members[i].kind;
+        members[i].l1 = many.members[i].from;
         if (!many.members[i].broken)
             status = fth_work_result(many.members[i].work, &members[i].result, error);
     }

@@ -404,11 +404,13 @@ FTH_MUST_USE enum fth_status fth_model_likeness(const struct fth_trace *trace, c
 
 /* ---- many.c ---- */
 
+/* Where the L1s of a model are from: its own, those of another, one pass for several. */
+enum fth_l1_from { FTH_L1_OWN, FTH_L1_SHARED, FTH_L1_LADDER };
 struct fth_model_member {
     const struct fth_model_params *params;
     bool bypassed; /* also count the L2 as if the L1 were off */
     struct fth_model_result *result;
-    enum { FTH_L1_OWN, FTH_L1_SHARED, FTH_L1_LADDER } l1; /* where its L1s are from */
+    enum fth_l1_from l1;
 };
 
 /* Models that are alike in their stream, in one pass over the trace: each comes to what
