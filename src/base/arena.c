@@ -21,11 +21,10 @@ struct fth_arena_block {
 void fth_memory_large(void *memory, size_t size)
 {
 #ifdef MADV_HUGEPAGE
-    const uintptr_t page = (uintptr_t)1 << 21;
-    const uintptr_t start = ((uintptr_t)memory + page - 1) & ~(page - 1);
-    const uintptr_t end = ((uintptr_t)memory + size) & ~(page - 1);
-    if (start < end)
-        (void)madvise((void *)start, end - start, MADV_HUGEPAGE); /* advice: it may be ignored */
+    const size_t page = (size_t)1 << 21;
+    const size_t before = (page - (uintptr_t)memory % page) % page; /* its first whole page */
+    if (size > before + page)                                       /* advice: it may be ignored */
+        (void)madvise((char *)memory + before, (size - before) / page * page, MADV_HUGEPAGE);
 #else
     (void)memory, (void)size;
 #endif

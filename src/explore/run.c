@@ -91,7 +91,7 @@ static enum fth_status run_models(struct crew *crew, const size_t *jobs,
 {
     const struct fth_exploration *exploration = crew->exploration;
     const struct fth_log quiet = {.interrupted = stopped, .user = crew};
-    struct fth_point point;
+    struct fth_point point = {0};
     size_t culprit = 0;
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < count && status == FTH_OK; i++) {

@@ -377,7 +377,7 @@ static enum fth_status create_members(struct fth_many *many, const struct fth_tr
         status = fth_work_create(trace, members[many->count].params, &own,
                                  &many->members[many->count].work, error);
     }
-    if (status == FTH_OK)
+    if (many->members[0].work)
         many->members[0].work->many = many;
     return status;
 }
@@ -399,7 +399,7 @@ static enum fth_status run_once(const struct fth_trace *trace, struct fth_model_
 {
     struct fth_many many = {.ladders = ladders};
     enum fth_status status = create_members(&many, trace, members, count, options, error);
-    if (status == FTH_OK)
+    if (status == FTH_OK && many.count)
         status = fth_work_run(many.members[0].work, error);
     if (many.stopped)
         status = FTH_OK;

@@ -410,7 +410,7 @@ enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_mo
     struct fth_model_work *work = NULL;
     *result = NULL;
     enum fth_status status = fth_work_create(trace, params, options, &work, error);
-    if (status != FTH_OK)
+    if (!work)
         return status;
     status = fth_work_run(work, error);
     if (status == FTH_OK)

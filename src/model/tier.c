@@ -588,13 +588,15 @@ uint64_t fth_tier_read(struct fth_tier *level, uint64_t address, uint64_t sector
 void fth_tier_fetch(const struct fth_tier *level, uint64_t address)
 {
     uint64_t local;
-    fth_cache_fetch(level->units[find_unit(level, address, &local)].cache, local);
+    const struct unit *unit = &level->units[find_unit(level, address, &local)];
+    fth_cache_fetch(unit->cache, local);
 }
 
 void fth_tier_fetch_state(const struct fth_tier *level, uint64_t address)
 {
     uint64_t local;
-    fth_cache_fetch_state(level->units[find_unit(level, address, &local)].cache, local);
+    const struct unit *unit = &level->units[find_unit(level, address, &local)];
+    fth_cache_fetch_state(unit->cache, local);
 }
 
 void fth_tier_drop(struct fth_tier *level, uint64_t address)

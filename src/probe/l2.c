@@ -28,6 +28,7 @@ enum {
     BOTH_WAYS = 16, /* an element that is walked backwards, too */
     WIDTHS = 4,     /* of what is written: 16 to 128 bytes */
     TURNS = 3,      /* of writing each of them */
+    WRITTEN = WIDTHS * TURNS,
     FILL_HOPS = 1024,
     MOST_STRIDES = 6, /* from what a miss brings in on */
     LONGEST_STRIDE = 1024,
@@ -152,7 +153,7 @@ static enum fth_status find_fates(struct l2 *l2, const uint64_t *bytes, const ui
                                   size_t count, struct fth_answers *answers,
                                   struct fth_fates *fates, struct fth_error *error)
 {
-    struct fth_request requests[FTH_MOST_FATES];
+    struct fth_request requests[FTH_MOST_FATES] = {0};
     for (size_t i = 0; i < count; i++)
         requests[i] = make_request(l2, bytes[i], strides[i]);
     return ask_fates(l2, requests, count, answers, fates, error);
@@ -269,7 +270,7 @@ static struct fth_request make_written(const struct l2 *l2, size_t index, size_t
 static struct fth_request reserve_memory(const struct l2 *l2)
 {
     struct fth_request request = fth_request_make(-1);
-    struct fth_chain written = lines_of(l2, WIDTHS * TURNS);
+    struct fth_chain written = lines_of(l2, WRITTEN);
     written.array = 2;
     written.count = 1;
     struct fth_chain first = {.array = 1, .stride_bytes = LONGEST_STRIDE, .count = 1}, last = first;
@@ -287,16 +288,16 @@ static struct fth_request reserve_memory(const struct l2 *l2)
  */
 static enum fth_status find_sector(struct l2 *l2, struct fth_error *error)
 {
-    struct fth_request requests[WIDTHS * TURNS];
-    struct fth_fates fates[WIDTHS * TURNS];
+    struct fth_request requests[WRITTEN];
+    struct fth_fates fates[WRITTEN];
     struct fth_answers answers = {0};
-    for (size_t i = 0; i < WIDTHS * TURNS; i++)
+    for (size_t i = 0; i < WRITTEN; i++)
         requests[i] = make_written(l2, i % WIDTHS, i);
-    enum fth_status status = ask_fates(l2, requests, WIDTHS * TURNS, &answers, fates, error);
+    enum fth_status status = ask_fates(l2, requests, WRITTEN, &answers, fates, error);
     fth_answers_fini(&answers);
     if (status != FTH_OK)
         return status;
-    for (size_t i = WIDTHS; i < WIDTHS * TURNS; i++)
+    for (size_t i = WIDTHS; i < WRITTEN; i++)
         if (fates[i].memory_count < fates[i % WIDTHS].memory_count)
             fates[i % WIDTHS] = fates[i];
     l2->found->sector = fth_decide_sector(fates, WIDTHS, BOTH_WAYS);

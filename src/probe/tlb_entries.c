@@ -329,7 +329,7 @@ static enum fth_status find_step(struct fth_tlb_search *search, uint64_t most, u
     uint64_t misses[STAIRS], pages = search->fits;
     enum fth_status status = FTH_OK;
     for (unsigned turn = 0; turn < MOST_TURNS && *step == 0 && status == FTH_OK; turn++) {
-        pages += pages / (2 * USUAL_WAYS);
+        pages += pages / 2 / USUAL_WAYS;
         if (pages + STAIRS > most)
             break;
         status = climb_stairs(search, pages, misses, STAIRS, error);

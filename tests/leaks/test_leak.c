@@ -27,5 +27,5 @@ int main(int argc, char **argv)
     pthread_t thread;
     if (strcmp(what, "thread") == 0 && pthread_create(&thread, NULL, lose, NULL) == 0)
         pthread_join(thread, NULL);
-    return argc > 2 ? atoi(argv[2]) : 0;
+    return argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
 }

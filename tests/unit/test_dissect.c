@@ -208,7 +208,7 @@ static size_t overflow(const char *policy, uint32_t ways, const double *weights,
     assert_int_equal(fth_cache_create(&config, &cache, NULL), FTH_OK);
     for (uint64_t hop = 0; count < MOST_MISSED; hop++) {
         const uint32_t line = (uint32_t)(hop % (ways + 1));
-        if (fth_cache_access(cache, 4 * line, 4, FTH_CACHE_READ, NULL) != FTH_CACHE_HIT &&
+        if (fth_cache_access(cache, (uint64_t)4 * line, 4, FTH_CACHE_READ, NULL) != FTH_CACHE_HIT &&
             hop > ways)
             missed[count++] = line;
     }
@@ -285,12 +285,12 @@ static void arrivals(void **state)
         fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CA, lines, PASSES);
         assert_int_equal(fth_ask(&prober, &request, 1, &answers, NULL), FTH_OK);
         const uint32_t *cycles = answers.items[0].cycles;
-        for (size_t k = 2 * LINES; k < LINES * PASSES; k++)
+        for (size_t k = (size_t)2 * LINES; k < (size_t)LINES * PASSES; k++)
             number[k % LINES] |= cycles[k] > 120;
         for (size_t k = 0; k < LINES; k++)
             number[k] = number[k] ? members++ : LINES;
         assert_int_equal(members, WAYS + 1);
-        for (size_t k = LINES; k < LINES * PASSES; k++)
+        for (size_t k = LINES; k < (size_t)LINES * PASSES; k++)
             if (cycles[k] > 120 && number[k % LINES] < LINES)
                 missed[count++] = number[k % LINES];
         assert_int_equal(fth_choices_follow(&seen, WAYS, missed, count, NULL), FTH_OK);

@@ -260,7 +260,7 @@ static void sets_of_one_way(void **state)
 static void uneven_blocks(void **state)
 {
     (void)state;
-    enum { SETS = 64, WAYS = 8 };
+    enum { SETS = 64, WAYS = 8, ENTRIES = SETS * WAYS };
     struct truth truth = {.count = 2, .memory = UINT64_C(8) << 30, .l2 = 16 << 20};
     truth.levels[0] = (struct level){.page = 2 << 20,
                                      .entries = 16,
@@ -270,7 +270,7 @@ static void uneven_blocks(void **state)
                                      .index = "mod",
                                      .penalty = 10};
     truth.levels[1] = (struct level){.page = 2 << 20,
-                                     .entries = SETS * WAYS,
+                                     .entries = ENTRIES,
                                      .sets = SETS,
                                      .policy = "lru",
                                      .index = "xor",
