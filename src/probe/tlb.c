@@ -207,14 +207,14 @@ static enum fth_status look(struct study *study, struct fth_pages *pages, uint64
 /* ---- page ---- */
 
 /* Whether most of those that pay have a neighbour that does, in each pass; votes for and against.
- * Both 0: too few pay. */
+ * Both 0: too few pay. `few`: passes in which those few have no neighbour that does. */
 static void ask_neighbours(const struct fth_page_walk *walk, const struct fth_rung *rung,
-                           unsigned *yes, unsigned *no)
+                           unsigned *yes, unsigned *no, unsigned *few)
 {
     const double threshold = fth_rung_threshold(rung);
     const unsigned passes = rung->single ? walk->passes : 1;
     const double *values = rung->single ? walk->excess : walk->mean;
-    *yes = *no = 0;
+    *yes = *no = *few = 0;
     for (unsigned pass = 0; pass < passes; pass++, values += walk->count) {
         double pay = 0, pairs = 0, loads = (double)walk->count - 1;
         for (uint64_t i = 1; i < walk->count; i++) {
@@ -228,19 +228,21 @@ static void ask_neighbours(const struct fth_page_walk *walk, const struct fth_ru
         bool both = pairs / pay > pay / loads / 2;
         if (both || pay > least_pay * loads)
             *(both ? yes : no) += walk->passes / passes;
+        else if (pairs < 1)
+            *few += walk->passes / passes;
     }
 }
 
 /* Where an outer level has fewer entries than an inner one, and larger pages, large strides miss
  * both at once. At smaller strides the inner one is seen by itself: `lower` is then its step. */
 static enum fth_status vote_on_stride(struct study *study, const struct sight *sight,
-                                      uint64_t stride, unsigned *yes, unsigned *no,
+                                      uint64_t stride, unsigned *yes, unsigned *no, unsigned *few,
                                       struct fth_rung *lower, struct fth_error *error)
 {
     bool found = false;
     struct fth_pages pages;
     struct fth_page_walk walk = {0};
-    *yes = *no = 0;
+    *yes = *no = *few = 0;
     struct fth_error fault = FTH_NO_ERROR;
     enum fth_status status = open_pages(
         study, stride + SKEW, (sight->over > MANY_PAGES ? 4 : 8) * sight->over, &pages, &fault);
@@ -254,7 +256,7 @@ static enum fth_status vote_on_stride(struct study *study, const struct sight *s
         status = fth_pages_walk(&pages, &walk, 1, &fault);
     }
     if (status == FTH_OK) {
-        ask_neighbours(&walk, &sight->rung, yes, no);
+        ask_neighbours(&walk, &sight->rung, yes, no, few);
         status = fth_rung_find(&walk, sight->rung.below, &study->spread, lower, &found, &fault);
     }
     const double both = sight->rung.value - sight->rung.below;
@@ -276,9 +278,9 @@ static enum fth_status find_page(struct study *study, struct sight *sight,
     level->page_bytes = 0;
     level->doubt = "no stride shows the page: there is too little memory for more loads";
     for (uint64_t stride = largest_page; stride >= least_page / 2; stride /= 2) {
-        unsigned yes, no;
+        unsigned yes, no, few;
         struct fth_rung lower = {0};
-        status = vote_on_stride(study, sight, stride, &yes, &no, &lower, error);
+        status = vote_on_stride(study, sight, stride, &yes, &no, &few, &lower, error);
         if (status != FTH_OK)
             return status;
         if (lower.value > 0) {
@@ -295,6 +297,9 @@ static enum fth_status find_page(struct study *study, struct sight *sight,
             last_no = no;
             continue;
         }
+        /* Half as many pages nearly fit: of as many loads few pay, where all did, and these lie
+         * apart. */
+        no = no ? no : few;
         if (no == 0)
             return FTH_OK;
         level->page_bytes = 2 * stride;
