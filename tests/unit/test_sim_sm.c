@@ -138,6 +138,7 @@ static uint64_t run_text(struct gpu *gpu, const struct fth_buffer *text, uint32_
                                               .argument_bytes = 8};
     assert_int_equal(gpu->ops->launch(gpu->machine, &launch, &error), FTH_OK);
     assert_int_equal(gpu->ops->download(gpu->machine, &result, gpu->out, 8, &error), FTH_OK);
+    gpu->ops->unload(gpu->machine, module);
     return result;
 }
 
@@ -171,7 +172,6 @@ static void code_that_does_not_fit_is_slower(void **state)
         if ((double)cycles > 1.02 * expected || (double)cycles < 0.98 * expected - 8)
             fail_msg("%u instructions: %g cycles each", rows[i].count,
                      (double)cycles / (rows[i].count + 1));
-        gpu.ops->unload(gpu.machine, module);
         fth_buffer_fini(&text);
     }
     close_gpu(&gpu);
