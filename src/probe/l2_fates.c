@@ -139,16 +139,11 @@ struct fth_decision fth_decide_partitions(const struct fth_fates *fates, size_t 
                          footprint_count < FTH_MOST_FATES ? footprint_count : FTH_MOST_FATES, 0);
 }
 
-static size_t count_all(const struct fth_fates *fates)
-{
-    return fates->near_count + fates->far_count + fates->memory_count;
-}
-
 /* The largest share of lines that are taken for lost at that rate, but for one time in a thousand.
  */
 static double most_lost(double rate, const struct fth_fates *fates)
 {
-    return rate + 3 * sqrt(rate * (1 - rate) / (double)(count_all(fates) + 1));
+    return rate + 3 * sqrt(rate * (1 - rate) / (double)(total(fates) + 1));
 }
 
 /* All lines stay where no more seem lost than of the smallest footprint, of which none are but by
@@ -159,7 +154,7 @@ static uint64_t end_of(const struct fth_fates *fates, size_t count, uint64_t whi
     size_t same = 0, gone = count;
     double rate = noise;
     for (size_t i = 0; i < count; i++) {
-        const size_t all = count_all(&fates[i]);
+        const size_t all = total(&fates[i]);
         const size_t left = fates[i].near_count + (which & FTH_END_NEAR ? 0 : fates[i].far_count);
         if (same == i && (double)(all - left) <= most_lost(rate, &fates[i]) * (double)all)
             same = i + 1;
