@@ -5,8 +5,9 @@
  *               a TLB, whatever the page; where the first level has its page, chains of that stride
  *               are looked at, too, as more loads go into the same memory
  *   page        two loads in a row that fall into one page do not both pay: the page is the
- * smallest stride, a power of two, at which neighbours do entries     at that stride, the most
- * pages that can be walked over and over at no cost penalty     what those that miss pay more
+ *               smallest stride, a power of two, at which neighbours do
+ *   entries     at that stride, the most pages that can be walked over and over at no cost
+ *   penalty     what those that miss pay more
  *
  * Strides are a line more than a power of two, so that the lines do not all fall into one set of
  * the L2. docs/methods.md has the assumptions. */
@@ -206,15 +207,20 @@ static enum fth_status look(struct study *study, struct fth_pages *pages, uint64
 
 /* ---- page ---- */
 
-/* Whether most of those that pay have a neighbour that does, in each pass; votes for and against.
- * Both 0: too few pay. `few`: passes in which those few have no neighbour that does. */
-static void ask_neighbours(const struct fth_page_walk *walk, const struct fth_rung *rung,
-                           unsigned *yes, unsigned *no, unsigned *few)
+/* Whether most of those that pay have a neighbour that does, by passes. In none of the three: too
+ * few pay. */
+struct votes {
+    unsigned yes, no;
+    unsigned few; /* few pay, and none of them has */
+    uint64_t loads;
+};
+
+static struct votes ask_neighbours(const struct fth_page_walk *walk, const struct fth_rung *rung)
 {
     const double threshold = fth_rung_threshold(rung);
     const unsigned passes = rung->single ? walk->passes : 1;
     const double *values = rung->single ? walk->excess : walk->mean;
-    *yes = *no = *few = 0;
+    struct votes votes = {.loads = walk->count};
     for (unsigned pass = 0; pass < passes; pass++, values += walk->count) {
         double pay = 0, pairs = 0, loads = (double)walk->count - 1;
         for (uint64_t i = 1; i < walk->count; i++) {
@@ -227,25 +233,25 @@ static void ask_neighbours(const struct fth_page_walk *walk, const struct fth_ru
         /* Where pages are missed at random neighbours miss as often as any. */
         bool both = pairs / pay > pay / loads / 2;
         if (both || pay > least_pay * loads)
-            *(both ? yes : no) += walk->passes / passes;
+            *(both ? &votes.yes : &votes.no) += walk->passes / passes;
         else if (pairs < 1)
-            *few += walk->passes / passes;
+            votes.few += walk->passes / passes;
     }
+    return votes;
 }
 
 /* Where an outer level has fewer entries than an inner one, and larger pages, large strides miss
  * both at once. At smaller strides the inner one is seen by itself: `lower` is then its step. */
 static enum fth_status vote_on_stride(struct study *study, const struct sight *sight,
-                                      uint64_t stride, unsigned *yes, unsigned *no, unsigned *few,
+                                      uint64_t stride, uint64_t loads, struct votes *votes,
                                       struct fth_rung *lower, struct fth_error *error)
 {
     bool found = false;
     struct fth_pages pages;
     struct fth_page_walk walk = {0};
-    *yes = *no = *few = 0;
+    *votes = (struct votes){0};
     struct fth_error fault = FTH_NO_ERROR;
-    enum fth_status status = open_pages(
-        study, stride + SKEW, (sight->over > MANY_PAGES ? 4 : 8) * sight->over, &pages, &fault);
+    enum fth_status status = open_pages(study, stride + SKEW, loads, &pages, &fault);
     if (status == FTH_INCONCLUSIVE)
         return FTH_OK; /* too few loads for this stride */
     if (status == FTH_OK)
@@ -256,7 +262,7 @@ static enum fth_status vote_on_stride(struct study *study, const struct sight *s
         status = fth_pages_walk(&pages, &walk, 1, &fault);
     }
     if (status == FTH_OK) {
-        ask_neighbours(&walk, &sight->rung, yes, no, few);
+        *votes = ask_neighbours(&walk, &sight->rung);
         status = fth_rung_find(&walk, sight->rung.below, &study->spread, lower, &found, &fault);
     }
     const double both = sight->rung.value - sight->rung.below;
@@ -273,41 +279,45 @@ static enum fth_status vote_on_stride(struct study *study, const struct sight *s
 static enum fth_status find_page(struct study *study, struct sight *sight,
                                  struct fth_tlb_level *level, struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
-    unsigned last_yes = 0, last_no = 0;
+    struct votes last = {0};
+    uint64_t loads = (sight->over > MANY_PAGES ? 4 : 8) * sight->over;
     level->page_bytes = 0;
     level->doubt = "no stride shows the page: there is too little memory for more loads";
-    for (uint64_t stride = largest_page; stride >= least_page / 2; stride /= 2) {
-        unsigned yes, no, few;
+    for (uint64_t stride = largest_page; stride >= least_page / 2;) {
+        struct votes votes;
         struct fth_rung lower = {0};
-        status = vote_on_stride(study, sight, stride, &yes, &no, &few, &lower, error);
+        enum fth_status status = vote_on_stride(study, sight, stride, loads, &votes, &lower, error);
         if (status != FTH_OK)
             return status;
         if (lower.value > 0) {
             lower.rate = sight->rung.rate;
             sight->rung = lower;
-            last_yes = last_no = 0;
-            stride = 2 * largest_page;
+            last = (struct votes){0};
+            stride = largest_page;
             continue;
         }
-        if (yes <= no && last_yes == 0)
-            continue; /* not enough loads yet */
-        if (yes > no) {
-            last_yes = yes;
-            last_no = no;
+        if (votes.yes > votes.no)
+            last = votes;
+        if (votes.yes > votes.no || last.yes == 0) { /* or not enough loads yet */
+            stride /= 2;
             continue;
         }
         /* Half as many pages nearly fit: of as many loads few pay, where all did, and these lie
          * apart. */
-        no = no ? no : few;
-        if (no == 0)
+        const unsigned no = votes.no ? votes.no : votes.few;
+        if (no) {
+            level->page_bytes = 2 * stride;
+            level->page_confidence =
+                (last.yes + no + 1.0) / (last.yes + last.no + votes.yes + no + 2.0);
+            level->doubt = NULL;
             return FTH_OK;
-        level->page_bytes = 2 * stride;
-        level->page_confidence = (last_yes + no + 1.0) / (last_yes + last_no + yes + no + 2.0);
-        level->doubt = NULL;
-        return FTH_OK;
+        }
+        /* Half as many pages fit, so more of them are asked about. */
+        if (votes.loads < loads || loads >= study->most_hops)
+            return FTH_OK;
+        loads *= 2;
     }
-    if (last_yes)
+    if (last.yes)
         level->doubt = "pages are smaller than any that is looked for";
     return FTH_OK;
 }
@@ -528,6 +538,9 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
         study->known = ++tlbs->count;
         study->first_page = tlbs->levels[0].page_bytes;
         study->first_entries = tlbs->levels[0].entries;
+        /* Loads that all fell into few of its sets were too many early. */
+        if (study->first_fits < study->first_entries)
+            study->first_fits = study->first_entries;
         study->steady = study->steady && level->steady;
         last = sight;
         last.rung.value = last.rung.below + level->penalty_cycles;
