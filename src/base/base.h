@@ -16,8 +16,10 @@
 
 #if defined(__GNUC__)
 #define FTH_PRINTF(string, first) __attribute__((format(printf, string, first)))
+#define FTH_INLINE inline __attribute__((always_inline)) /* where it was seen to be faster */
 #else
 #define FTH_PRINTF(string, first)
+#define FTH_INLINE inline
 #endif
 
 #define FTH_COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -10,9 +10,7 @@ static inline struct fth_place find_place(const struct fth_cache *cache, uint64_
     place.set = fth_index_set(&cache->index, place.line);
     place.from = address & (line_bytes - 1);
     place.to = bytes < line_bytes - place.from ? place.from + bytes : line_bytes;
-    uint64_t first = place.from >> cache->sector_shift;
-    uint64_t last = (place.to - 1) >> cache->sector_shift;
-    place.sectors = (((uint64_t)2 << (last - first)) - 1) << first;
+    place.sectors = fth_sectors_of(cache->sector_shift, place.from, place.to);
     return place;
 }
 
@@ -22,7 +20,7 @@ static inline uint64_t find_missing(const struct fth_cache *cache, uint32_t slot
 {
     if (slot == FTH_NO_SLOT)
         return place.sectors;
-    uint64_t missing = place.sectors & ~fth_slot_state(cache, slot)[FTH_STATE_VALID];
+    uint64_t missing = place.sectors & ~cache->valid[slot];
     return missing && cache->write->keeps_bytes ? fth_slot_unwritten(cache, slot, place, missing)
                                                 : missing;
 }
@@ -34,30 +32,39 @@ static inline enum fth_cache_outcome judge(uint32_t slot, uint64_t missing)
     return missing ? FTH_CACHE_SECTOR_MISS : FTH_CACHE_HIT;
 }
 
+static enum fth_cache_outcome write_place(struct fth_cache *cache, struct fth_cache_spot *spot,
+                                          struct fth_place place, struct fth_cache_result *result)
+{
+    const enum fth_cache_outcome outcome =
+        judge(spot->slot, find_missing(cache, spot->slot, place));
+    result->sectors = place.sectors;
+    result->evicted = false;
+    result->distance = UINT32_MAX;
+    if (spot->slot != FTH_NO_SLOT)
+        result->distance = fth_slot_use(cache, spot->set, spot->slot);
+    cache->write->write(cache, place, spot->slot, result);
+    spot->slot = result->way == FTH_CACHE_NOWHERE ? FTH_NO_SLOT
+                                                  : fth_set_first(cache, spot->set) + result->way;
+    return outcome;
+}
+
 enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t address, uint64_t bytes,
                                         enum fth_cache_kind kind, struct fth_cache_result *result)
 {
     struct fth_cache_result ignored;
     if (!result)
         result = &ignored;
-    struct fth_place place = find_place(cache, address, bytes);
-    uint32_t slot = fth_lookup_find(cache, place.set, place.line);
-    uint64_t missing = find_missing(cache, slot, place);
-    *result = (struct fth_cache_result){.outcome = judge(slot, missing),
-                                        .set = place.set,
-                                        .sectors = place.sectors,
-                                        .distance = UINT32_MAX};
-    if (slot != FTH_NO_SLOT)
-        result->distance = fth_slot_use(cache, place.set, slot);
-    if (kind == FTH_CACHE_WRITE) {
-        cache->write->write(cache, place, slot, result);
-        return result->outcome;
-    }
-    if (slot == FTH_NO_SLOT)
-        slot = fth_slot_fill(cache, place.set, place.line, result);
-    fth_slot_state(cache, slot)[FTH_STATE_VALID] |= missing;
+    const struct fth_place place = find_place(cache, address, bytes);
+    struct fth_cache_spot spot = {place.line, place.set,
+                                  fth_lookup_find(cache, place.set, place.line)};
+    *result = (struct fth_cache_result){.set = place.set, .sectors = place.sectors};
+    if (kind == FTH_CACHE_WRITE)
+        return result->outcome = write_place(cache, &spot, place, result);
+    const uint64_t missing = find_missing(cache, spot.slot, place);
+    result->outcome = judge(spot.slot, missing);
+    fth_cache_bring(cache, &spot, missing, result);
     result->fetch = missing;
-    result->way = slot - fth_set_first(cache, place.set);
+    result->way = spot.slot - fth_set_first(cache, place.set);
     return result->outcome;
 }
 
@@ -73,28 +80,36 @@ uint64_t fth_slot_lacks(const struct fth_cache *cache, uint32_t slot, uint64_t m
                         const struct fth_cache_run *runs, size_t count)
 {
     uint64_t wanted = 0;
+    if (!cache->partial[slot])
+        return missing;
     for (size_t i = 0; i < count; i++) {
-        struct fth_place place = find_place(cache, runs[i].from, runs[i].bytes);
-        uint64_t sectors = place.sectors & missing;
+        const uint64_t from = runs[i].from, to = from + runs[i].bytes;
+        const struct fth_place place = {.from = from, .to = to};
+        const uint64_t sectors = fth_sectors_of(cache->sector_shift, from, to) & missing;
         if (sectors)
             wanted |= fth_slot_unwritten(cache, slot, place, sectors);
     }
     return wanted;
 }
 
-enum fth_cache_outcome fth_cache_read(struct fth_cache *cache, uint64_t address, uint64_t sectors,
-                                      const struct fth_cache_run *runs, size_t count,
-                                      struct fth_cache_result *result)
+enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache_spot *spot,
+                                       struct fth_cache_run run, struct fth_cache_result *result)
 {
-    struct fth_cache_spot spot = fth_cache_look(cache, address);
-    const uint64_t missing = fth_cache_missing(cache, &spot, sectors, runs, count);
-    *result = (struct fth_cache_result){.outcome = judge(spot.slot, missing),
-                                        .set = spot.set,
-                                        .sectors = sectors,
-                                        .fetch = missing};
-    fth_cache_bring(cache, &spot, missing, result);
-    result->way = spot.slot - fth_set_first(cache, spot.set);
-    return result->outcome;
+    const struct fth_place place = {
+        .line = spot->line,
+        .from = run.from,
+        .to = run.from + run.bytes,
+        .sectors = fth_sectors_of(cache->sector_shift, run.from, run.from + run.bytes),
+        .set = spot->set};
+    return write_place(cache, spot, place, result);
+}
+
+void fth_cache_drop(struct fth_cache *cache, struct fth_cache_spot *spot)
+{
+    struct fth_cache_result ignored;
+    if (spot->slot != FTH_NO_SLOT)
+        fth_slot_free(cache, spot->set, spot->slot, &ignored);
+    spot->slot = FTH_NO_SLOT;
 }
 
 bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *dirty)
@@ -119,40 +134,4 @@ uint32_t fth_cache_way(const struct fth_cache *cache, uint64_t address)
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address)
 {
     return fth_index_set(&cache->index, address >> cache->line_shift);
-}
-
-void fth_cache_fetch(const struct fth_cache *cache, uint64_t address)
-{
-    const uint64_t line = address >> cache->line_shift;
-    if (cache->heads) {
-        __builtin_prefetch(&cache->heads[fth_lookup_hash(line, cache->head_bits)]);
-        return;
-    }
-    const uint32_t set = fth_index_set(&cache->index, line), first = fth_set_first(cache, set);
-    __builtin_prefetch(&cache->rows[set], 1);
-    __builtin_prefetch(&cache->lines[first], 1);
-    __builtin_prefetch(&cache->lines[first + 8], 1);
-}
-
-void fth_cache_fetch_state(const struct fth_cache *cache, uint64_t address)
-{
-    const uint64_t line = address >> cache->line_shift;
-    uint32_t slot;
-    if (cache->heads) {
-        slot = cache->heads[fth_lookup_hash(line, cache->head_bits)];
-        if (slot == FTH_NO_SLOT)
-            return;
-        __builtin_prefetch(&cache->lines[slot]);
-        if (cache->distances)
-            fth_order_fetch(cache, slot);
-    } else {
-        const uint32_t set = fth_index_set(&cache->index, line);
-        const struct fth_row *row = &cache->rows[set];
-        slot = fth_lookup_find(cache, set, line);
-        if (slot == FTH_NO_SLOT && row->count)
-            slot = fth_set_first(cache, set) + (row->order >> 4 * (row->count - 1) & 15);
-        if (slot == FTH_NO_SLOT)
-            return;
-    }
-    __builtin_prefetch(fth_slot_state(cache, slot), 1);
 }

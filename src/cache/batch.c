@@ -22,10 +22,8 @@
 #include <string.h>
 
 #if defined(__GNUC__)
-#define ALWAYS_INLINE inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 #else
-#define ALWAYS_INLINE inline
 #define UNROLL
 #endif
 
@@ -34,7 +32,7 @@
 
 #define BRANCH_FREE_WAYS 4
 
-static ALWAYS_INLINE bool shift_without_branch(uint64_t *row, uint32_t ways, uint64_t line)
+static FTH_INLINE bool shift_without_branch(uint64_t *row, uint32_t ways, uint64_t line)
 {
     uint64_t old[BRANCH_FREE_WAYS];
     UNROLL for (uint32_t way = 0; way < ways; way++) old[way] = row[way];
@@ -48,7 +46,7 @@ static ALWAYS_INLINE bool shift_without_branch(uint64_t *row, uint32_t ways, uin
     return stays & 1;
 }
 
-static ALWAYS_INLINE bool shift(uint64_t *row, uint32_t ways, uint64_t line)
+static FTH_INLINE bool shift(uint64_t *row, uint32_t ways, uint64_t line)
 {
     uint64_t carry = line;
     UNROLL for (uint32_t way = 0; way < ways; way++)
@@ -63,8 +61,8 @@ static ALWAYS_INLINE bool shift(uint64_t *row, uint32_t ways, uint64_t line)
 }
 
 /* `ways` of every set, or 0 where they differ. Inlined with a constant, the rows are unrolled. */
-static ALWAYS_INLINE uint64_t run_rows(struct fth_cache *cache, const uint64_t *lines, size_t count,
-                                       uint64_t *hit_bits, uint32_t ways)
+static FTH_INLINE uint64_t run_rows(struct fth_cache *cache, const uint64_t *lines, size_t count,
+                                    uint64_t *hit_bits, uint32_t ways)
 {
     uint64_t *rows = cache->lines;
     const uint32_t *first = cache->first;
@@ -99,8 +97,7 @@ static bool can_be_rows(const struct fth_cache *cache)
         return false;
     for (uint32_t slot = 0; slot < cache->slots; slot++)
         if (cache->lines[slot] != FTH_NO_LINE &&
-            (fth_slot_state(cache, slot)[FTH_STATE_VALID] != cache->all_sectors ||
-             fth_slot_state(cache, slot)[FTH_STATE_DIRTY]))
+            (cache->valid[slot] != cache->all_sectors || (cache->dirty && cache->dirty[slot])))
             return false;
     return true;
 }
@@ -122,9 +119,9 @@ static void sort_rows(struct fth_cache *cache)
 
 static void take_slot(struct fth_cache *cache, uint32_t slot)
 {
-    uint64_t *state = fth_slot_state(cache, slot);
-    state[FTH_STATE_VALID] = cache->all_sectors;
-    state[FTH_STATE_DIRTY] = 0; /* of a line that was here before */
+    cache->valid[slot] = cache->all_sectors;
+    if (cache->dirty)
+        cache->dirty[slot] = 0; /* of a line that was here before */
 }
 
 static void take_rows(struct fth_cache *cache)
@@ -167,12 +164,11 @@ static bool read_line(struct fth_cache *cache, uint32_t set, uint64_t line)
         struct fth_cache_result ignored;
         slot = fth_slot_fill(cache, set, line, &ignored);
     } else {
-        missing &= ~fth_slot_state(
-            cache, slot)[FTH_STATE_VALID]; /* a sector of which every byte was written is valid */
+        missing &= ~cache->valid[slot]; /* a sector of which every byte was written is valid */
         if (cache->policy->used)
             cache->policy->used(cache, set, slot);
     }
-    fth_slot_state(cache, slot)[FTH_STATE_VALID] |= missing;
+    cache->valid[slot] |= missing;
     return !missing;
 }
 

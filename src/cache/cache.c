@@ -119,13 +119,22 @@ static bool allocate(struct fth_cache *cache)
 {
     struct fth_arena *arena = &cache->arena;
     size_t slots = cache->slots;
-    cache->state_words =
-        FTH_STATE_WRITTEN +
-        (cache->write->keeps_bytes ? (((size_t)1 << cache->line_shift) + 63) / 64 : 0);
+    cache->byte_words = (((size_t)1 << cache->line_shift) + 63) / 64;
     cache->lines = fth_arena_array(arena, slots + FTH_NARROW_WAYS, sizeof *cache->lines);
-    cache->states = fth_arena_array(arena, slots, cache->state_words * sizeof *cache->states);
-    if (!cache->lines || !cache->states)
+    cache->valid = fth_arena_array(arena, slots, sizeof *cache->valid);
+    if (!cache->lines || !cache->valid)
         return false;
+    if (cache->write->keeps_dirty) {
+        cache->dirty = fth_arena_array(arena, slots, sizeof *cache->dirty);
+        if (!cache->dirty)
+            return false;
+    }
+    if (cache->write->keeps_bytes) {
+        cache->partial = fth_arena_array(arena, slots, sizeof *cache->partial);
+        cache->written = fth_arena_array(arena, slots, cache->byte_words * sizeof *cache->written);
+        if (!cache->partial || !cache->written)
+            return false;
+    }
     if (cache->most_ways > FTH_NARROW_WAYS) {
         cache->head_bits = fth_lookup_bits(cache->slots);
         cache->heads = fth_arena_array(arena, (size_t)1 << cache->head_bits, sizeof *cache->heads);

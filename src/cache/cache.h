@@ -102,19 +102,19 @@ enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t addres
 struct fth_cache_run {
     uint32_t from, bytes;
 };
-/* Reads sectors of one line, in any pattern, as one access. Of a sector that was written in part,
- * only the bytes of the `runs` that lie in it are wanted; without runs all are. `result` is not
- * NULL. */
-enum fth_cache_outcome fth_cache_read(struct fth_cache *cache, uint64_t address, uint64_t sectors,
-                                      const struct fth_cache_run *runs, size_t count,
-                                      struct fth_cache_result *result);
-/* The same in steps, for whom it matters what is missing before it is brought in: */
+/* An access in steps, for whom it matters what is missing before it is brought in: */
 struct fth_cache_spot {
     uint64_t line;      /* its number */
     uint32_t set, slot; /* FTH_NO_SLOT: not held */
 };
 static inline struct fth_cache_spot fth_cache_look(const struct fth_cache *cache, uint64_t address);
-/* The sectors that are not here, as fth_cache_read would fetch them. */
+/* Lines by their numbers. */
+void fth_cache_look_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
+                        struct fth_cache_spot *spots);
+/* After others: lines may have come and gone. */
+static inline void fth_cache_look_again(const struct fth_cache *cache, struct fth_cache_spot *spot);
+/* The sectors that are not here. Of a sector that was written in part, only the bytes of the `runs`
+ * that lie in it are wanted; without runs all are. */
 static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
                                          const struct fth_cache_spot *spot, uint64_t sectors,
                                          const struct fth_cache_run *runs, size_t count);
@@ -122,6 +122,12 @@ static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
  * it had not as a whole. Of the result only the distance and what was evicted are filled in. */
 static inline uint64_t fth_cache_bring(struct fth_cache *cache, struct fth_cache_spot *spot,
                                        uint64_t sectors, struct fth_cache_result *result);
+/* Writes bytes of the line. Of the result only the sectors, the distance and what was evicted are
+ * filled in. */
+enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache_spot *spot,
+                                       struct fth_cache_run run, struct fth_cache_result *result);
+/* The line leaves, if it is held. */
+void fth_cache_drop(struct fth_cache *cache, struct fth_cache_spot *spot);
 /* What an access would find, without a trace. */
 enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t address,
                                        uint64_t bytes);
@@ -143,10 +149,6 @@ size_t fth_cache_capacity(const struct fth_cache *cache);
 uint32_t fth_cache_way(const struct fth_cache *cache, uint64_t address);
 /* The set of an address. */
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address);
-/* The line of an address will be wanted soon: what is needed to find it is brought near. */
-void fth_cache_fetch(const struct fth_cache *cache, uint64_t address);
-/* Sooner, and after that: also what is known of it, or of what it would replace. */
-void fth_cache_fetch_state(const struct fth_cache *cache, uint64_t address);
 
 /* ---- index.c ---- */
 
@@ -211,6 +213,13 @@ static inline uint32_t fth_index_set(const struct fth_index *index, uint64_t lin
 void fth_index_sets(const struct fth_index *index, const uint64_t *lines, size_t count,
                     uint32_t *sets);
 
+/* The sectors of the bytes [from, to) of a line, of which there is one. */
+static inline uint64_t fth_sectors_of(unsigned sector_shift, uint64_t from, uint64_t to)
+{
+    const uint64_t first = from >> sector_shift, last = (to - 1) >> sector_shift;
+    return ~UINT64_C(0) >> (63 - (last - first)) << first;
+}
+
 /* ---- the array, for the files of this module ---- */
 
 /* The number of no line: with lines of 4 bytes or more none reaches it. */
@@ -249,23 +258,16 @@ struct fth_cache {
     uint32_t *first;      /* [sets + 1] the first slot of each set */
     uint32_t *first_free; /* [sets] no slot of the set before this one is free */
     uint64_t *lines;      /* [slots] line numbers, and FTH_NARROW_WAYS that hold none */
-    uint64_t *states;     /* [slots][state_words] as enum fth_state has it */
-    size_t state_words;
+    uint64_t *valid;      /* [slots] sectors held as a whole */
+    uint64_t *dirty;      /* [slots] sectors to be written back; NULL: nothing is ever dirty */
+    bool *partial;        /* [slots] `written` holds; NULL: the write policy keeps no bytes */
+    uint64_t *written;    /* [slots][byte_words] a bit a byte; means nothing for valid sectors */
+    size_t byte_words;
     struct fth_row *rows; /* [sets]; NULL: the sets are not narrow */
     uint32_t *heads;      /* [1 << head_bits] hash table of slots; NULL: the sets are narrow */
     uint32_t *chain;      /* [slots] the next slot of the same bucket */
     unsigned head_bits;
 };
-
-/* What is known of a slot lies together, a word each: sectors held as a whole; sectors to be
- * written back; from there on a bit a byte that was written, which means nothing for valid sectors
- * and is there only where the write policy keeps bytes. */
-enum fth_state { FTH_STATE_VALID, FTH_STATE_DIRTY, FTH_STATE_WRITTEN };
-
-static inline uint64_t *fth_slot_state(const struct fth_cache *cache, uint32_t slot)
-{
-    return cache->states + slot * cache->state_words;
-}
 
 static inline uint32_t fth_set_first(const struct fth_cache *cache, uint32_t set)
 {
@@ -384,12 +386,102 @@ void fth_order_add(struct fth_cache *cache, uint32_t set, uint32_t slot); /* as 
 void fth_order_remove(struct fth_cache *cache, uint32_t set, uint32_t slot);
 void fth_order_renew(struct fth_cache *cache, uint32_t set, uint32_t slot); /* to the front */
 uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set); /* the oldest, renewed */
-/* The slot's part in the order will be wanted soon. */
-void fth_order_fetch(const struct fth_cache *cache, uint32_t slot);
-/* Renews, and says how many were newer. */
-uint32_t fth_order_touch(struct fth_cache *cache, uint32_t set, uint32_t slot);
 /* Writes the slots of the set, newest first, and returns how many there are. */
 uint32_t fth_order_list(const struct fth_cache *cache, uint32_t set, uint32_t *slots);
+
+/* ---- order.c, what of it is inlined ---- */
+
+/* The list of a wide set. */
+struct fth_wide {
+    uint32_t now; /* ticks so far */
+    uint32_t low; /* no word before this one has a bit set */
+    uint64_t *bits;
+    uint32_t *slots; /* of each tick */
+    uint32_t words;
+};
+
+struct fth_order {
+    struct fth_wide *wide; /* [sets] */
+    uint32_t *ticks;       /* [slots] */
+};
+
+/* Moves the ticks that are set to the front. */
+void fth_wide_compact(struct fth_wide *wide, uint32_t *ticks);
+
+/* Where the way is, in bits. The lowest group of four that is 0 is always told as such. */
+static inline unsigned fth_order_place(uint64_t order, uint32_t way)
+{
+    const uint64_t ones = 0x1111111111111111u, differ = order ^ way * ones;
+    return (unsigned)__builtin_ctzll((differ - ones) & ~differ & ones << 3) & ~3u;
+}
+
+static inline uint64_t fth_order_older(uint64_t order, unsigned place)
+{
+    return order >> place >> 4;
+}
+
+static inline uint64_t fth_order_newer(uint64_t order, unsigned place)
+{
+    return order & (((uint64_t)1 << place) - 1);
+}
+
+static inline struct fth_wide *fth_wide_of(const struct fth_cache *cache, uint32_t set)
+{
+    return &((const struct fth_order *)cache->policy_state)->wide[set];
+}
+
+static inline uint32_t *fth_ticks_of(const struct fth_cache *cache)
+{
+    return ((const struct fth_order *)cache->policy_state)->ticks;
+}
+
+static inline void fth_wide_add(struct fth_wide *wide, uint32_t *ticks, uint32_t slot)
+{
+    if (wide->now == wide->words * 64)
+        fth_wide_compact(wide, ticks);
+    const uint32_t tick = wide->now++;
+    wide->bits[tick / 64] |= (uint64_t)1 << (tick % 64);
+    wide->slots[tick] = slot;
+    ticks[slot] = tick;
+}
+
+static inline void fth_wide_remove(struct fth_wide *wide, uint32_t tick)
+{
+    wide->bits[tick / 64] &= ~((uint64_t)1 << (tick % 64));
+}
+
+/* How many bits are set past the tick. */
+static inline uint32_t fth_wide_newer(const struct fth_wide *wide, uint32_t tick)
+{
+    const uint32_t last = (wide->now - 1) / 64;
+    uint32_t word = tick / 64;
+    uint32_t count = (uint32_t)__builtin_popcountll(wide->bits[word] >> (tick % 64) >> 1);
+    while (++word <= last)
+        count += (uint32_t)__builtin_popcountll(wide->bits[word]);
+    return count;
+}
+
+/* Renews, and says how many were newer. */
+static inline uint32_t fth_order_touch(struct fth_cache *cache, uint32_t set, uint32_t slot)
+{
+    if (cache->rows) {
+        struct fth_row *row = &cache->rows[set];
+        const uint32_t way = slot - fth_set_first(cache, set);
+        const unsigned place = fth_order_place(row->order, way);
+        row->order = fth_order_older(row->order, place) << 4 << place |
+                     fth_order_newer(row->order, place) << 4 | way;
+        return place / 4;
+    }
+    struct fth_wide *wide = fth_wide_of(cache, set);
+    uint32_t *ticks = fth_ticks_of(cache);
+    const uint32_t tick = ticks[slot];
+    if (tick + 1 == wide->now)
+        return 0; /* the newest already */
+    const uint32_t position = fth_wide_newer(wide, tick);
+    fth_wide_remove(wide, tick);
+    fth_wide_add(wide, ticks, slot);
+    return position;
+}
 
 /* ---- access.c, and what of it is inlined ---- */
 
@@ -414,13 +506,19 @@ static inline struct fth_cache_spot fth_cache_look(const struct fth_cache *cache
     return (struct fth_cache_spot){line, set, fth_lookup_find(cache, set, line)};
 }
 
+static inline void fth_cache_look_again(const struct fth_cache *cache, struct fth_cache_spot *spot)
+{
+    if (spot->slot == FTH_NO_SLOT || cache->lines[spot->slot] != spot->line)
+        spot->slot = fth_lookup_find(cache, spot->set, spot->line);
+}
+
 static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
                                          const struct fth_cache_spot *spot, uint64_t sectors,
                                          const struct fth_cache_run *runs, size_t count)
 {
     if (spot->slot == FTH_NO_SLOT)
         return sectors;
-    const uint64_t missing = sectors & ~fth_slot_state(cache, spot->slot)[FTH_STATE_VALID];
+    const uint64_t missing = sectors & ~cache->valid[spot->slot];
     return missing && count && cache->write->keeps_bytes
                ? fth_slot_lacks(cache, spot->slot, missing, runs, count)
                : missing;
@@ -435,7 +533,7 @@ static inline uint64_t fth_cache_bring(struct fth_cache *cache, struct fth_cache
         spot->slot = fth_slot_fill(cache, spot->set, spot->line, result);
     else
         result->distance = fth_slot_use(cache, spot->set, spot->slot);
-    uint64_t *valid = &fth_slot_state(cache, spot->slot)[FTH_STATE_VALID];
+    uint64_t *valid = &cache->valid[spot->slot];
     sectors &= ~*valid;
     if (sectors)
         *valid |= sectors;

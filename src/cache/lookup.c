@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+enum { LOOKED = 64 }; /* at a time */
+
 unsigned fth_lookup_bits(uint32_t slots)
 {
     unsigned bits = 1;
@@ -49,4 +51,19 @@ void fth_lookup_clear(struct fth_cache *cache)
 {
     if (cache->heads) /* every byte of FTH_NO_SLOT is 0xff */
         memset(cache->heads, 0xff, sizeof *cache->heads << cache->head_bits);
+}
+
+void fth_cache_look_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
+                        struct fth_cache_spot *spots)
+{
+    uint32_t sets[LOOKED];
+    for (size_t done = 0; done < count; done += LOOKED) {
+        const size_t here = count - done < LOOKED ? count - done : LOOKED;
+        fth_index_sets(&cache->index, lines + done, here, sets);
+        for (size_t i = 0; i < here; i++) {
+            const uint64_t line = lines[done + i];
+            spots[done + i] =
+                (struct fth_cache_spot){line, sets[i], fth_lookup_find(cache, sets[i], line)};
+        }
+    }
 }

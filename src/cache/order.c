@@ -19,58 +19,18 @@
 
 #include <string.h>
 
-struct wide {
-    uint32_t now; /* ticks so far */
-    uint32_t low; /* no word before this one has a bit set */
-    uint64_t *bits;
-    uint32_t *slots; /* of each tick */
-    uint32_t words;
-};
-
-struct fth_order {
-    struct wide *wide; /* [sets] */
-    uint32_t *ticks;   /* [slots] */
-};
-
 /* ---- narrow ---- */
-
-/* Where the way is, in bits. The lowest group of four that is 0 is always told as such. */
-static inline unsigned place_of(uint64_t order, uint32_t way)
-{
-    const uint64_t ones = 0x1111111111111111u, differ = order ^ way * ones;
-    return (unsigned)__builtin_ctzll((differ - ones) & ~differ & ones << 3) & ~3u;
-}
-
-static inline uint64_t older(uint64_t order, unsigned place)
-{
-    return order >> place >> 4;
-}
-
-static inline uint64_t newer(uint64_t order, unsigned place)
-{
-    return order & (((uint64_t)1 << place) - 1);
-}
 
 static inline void renew_narrow(struct fth_row *row, uint32_t way)
 {
-    const unsigned place = place_of(row->order, way);
-    row->order = older(row->order, place) << 4 << place | newer(row->order, place) << 4 | way;
+    const unsigned place = fth_order_place(row->order, way);
+    row->order = fth_order_older(row->order, place) << 4 << place |
+                 fth_order_newer(row->order, place) << 4 | way;
 }
 
 /* ---- wide ---- */
 
-static struct wide *wide_of(const struct fth_cache *cache, uint32_t set)
-{
-    return &((const struct fth_order *)cache->policy_state)->wide[set];
-}
-
-static uint32_t *ticks_of(const struct fth_cache *cache)
-{
-    return ((const struct fth_order *)cache->policy_state)->ticks;
-}
-
-/* Moves the ticks that are set to the front. */
-static void compact(struct wide *wide, uint32_t *ticks)
+void fth_wide_compact(struct fth_wide *wide, uint32_t *ticks)
 {
     uint32_t count = 0;
     for (uint32_t word = wide->low; word < wide->words; word++)
@@ -87,22 +47,7 @@ static void compact(struct wide *wide, uint32_t *ticks)
     wide->low = 0;
 }
 
-static inline void add_wide(struct wide *wide, uint32_t *ticks, uint32_t slot)
-{
-    if (wide->now == wide->words * 64)
-        compact(wide, ticks);
-    const uint32_t tick = wide->now++;
-    wide->bits[tick / 64] |= (uint64_t)1 << (tick % 64);
-    wide->slots[tick] = slot;
-    ticks[slot] = tick;
-}
-
-static void remove_wide(struct wide *wide, uint32_t tick)
-{
-    wide->bits[tick / 64] &= ~((uint64_t)1 << (tick % 64));
-}
-
-static uint32_t oldest_wide(struct wide *wide)
+static uint32_t oldest_wide(struct fth_wide *wide)
 {
     while (!wide->bits[wide->low])
         wide->low++;
@@ -120,7 +65,7 @@ static bool make_wide(struct fth_cache *cache)
     order->wide = fth_arena_array(&cache->arena, cache->sets, sizeof *order->wide);
     order->ticks = fth_arena_array(&cache->arena, cache->slots, sizeof *order->ticks);
     for (uint32_t set = 0; order->wide && set < cache->sets; set++) {
-        struct wide *wide = &order->wide[set];
+        struct fth_wide *wide = &order->wide[set];
         wide->words = (2 * (cache->first[set + 1] - cache->first[set]) + 63) / 64;
         wide->bits = fth_arena_array(&cache->arena, wide->words, sizeof *wide->bits);
         wide->slots = fth_arena_array(&cache->arena, (size_t)wide->words * 64, sizeof *wide->slots);
@@ -145,7 +90,7 @@ void fth_order_clear(struct fth_cache *cache)
             cache->rows[set].order = cache->rows[set].count = 0;
             continue;
         }
-        struct wide *wide = wide_of(cache, set);
+        struct fth_wide *wide = fth_wide_of(cache, set);
         wide->now = wide->low = 0;
         memset(wide->bits, 0, wide->words * sizeof *wide->bits);
     }
@@ -154,7 +99,7 @@ void fth_order_clear(struct fth_cache *cache)
 void fth_order_add(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
     if (!cache->rows) {
-        add_wide(wide_of(cache, set), ticks_of(cache), slot);
+        fth_wide_add(fth_wide_of(cache, set), fth_ticks_of(cache), slot);
         return;
     }
     struct fth_row *row = &cache->rows[set];
@@ -165,12 +110,12 @@ void fth_order_add(struct fth_cache *cache, uint32_t set, uint32_t slot)
 void fth_order_remove(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
     if (!cache->rows) {
-        remove_wide(wide_of(cache, set), ticks_of(cache)[slot]);
+        fth_wide_remove(fth_wide_of(cache, set), fth_ticks_of(cache)[slot]);
         return;
     }
     struct fth_row *row = &cache->rows[set];
-    const unsigned place = place_of(row->order, slot - fth_set_first(cache, set));
-    row->order = older(row->order, place) << place | newer(row->order, place);
+    const unsigned place = fth_order_place(row->order, slot - fth_set_first(cache, set));
+    row->order = fth_order_older(row->order, place) << place | fth_order_newer(row->order, place);
     row->count--;
 }
 
@@ -180,18 +125,18 @@ void fth_order_renew(struct fth_cache *cache, uint32_t set, uint32_t slot)
         renew_narrow(&cache->rows[set], slot - fth_set_first(cache, set));
         return;
     }
-    struct wide *wide = wide_of(cache, set);
-    const uint32_t tick = ticks_of(cache)[slot];
+    struct fth_wide *wide = fth_wide_of(cache, set);
+    const uint32_t tick = fth_ticks_of(cache)[slot];
     if (tick + 1 == wide->now)
         return; /* the newest already */
-    remove_wide(wide, tick);
-    add_wide(wide, ticks_of(cache), slot);
+    fth_wide_remove(wide, tick);
+    fth_wide_add(wide, fth_ticks_of(cache), slot);
 }
 
 uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set)
 {
     if (!cache->rows) {
-        struct wide *wide = wide_of(cache, set);
+        struct fth_wide *wide = fth_wide_of(cache, set);
         const uint32_t slot = oldest_wide(wide);
         fth_order_renew(cache, set, slot);
         return slot;
@@ -200,43 +145,6 @@ uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set)
     const uint32_t way = row->order >> 4 * (row->count - 1) & 15;
     renew_narrow(row, way);
     return fth_set_first(cache, set) + way;
-}
-
-/* How many bits are set past the tick. */
-static inline uint32_t count_newer(const struct wide *wide, uint32_t tick)
-{
-    const uint32_t last = (wide->now - 1) / 64;
-    uint32_t word = tick / 64;
-    uint32_t count = (uint32_t)__builtin_popcountll(wide->bits[word] >> (tick % 64) >> 1);
-    while (++word <= last)
-        count += (uint32_t)__builtin_popcountll(wide->bits[word]);
-    return count;
-}
-
-void fth_order_fetch(const struct fth_cache *cache, uint32_t slot)
-{
-    if (!cache->rows)
-        __builtin_prefetch(&ticks_of(cache)[slot], 1);
-}
-
-uint32_t fth_order_touch(struct fth_cache *cache, uint32_t set, uint32_t slot)
-{
-    if (cache->rows) {
-        struct fth_row *row = &cache->rows[set];
-        const uint32_t way = slot - fth_set_first(cache, set);
-        const unsigned place = place_of(row->order, way);
-        row->order = older(row->order, place) << 4 << place | newer(row->order, place) << 4 | way;
-        return place / 4;
-    }
-    struct wide *wide = wide_of(cache, set);
-    uint32_t *ticks = ticks_of(cache);
-    const uint32_t tick = ticks[slot];
-    if (tick + 1 == wide->now)
-        return 0; /* the newest already */
-    const uint32_t position = count_newer(wide, tick);
-    remove_wide(wide, tick);
-    add_wide(wide, ticks, slot);
-    return position;
 }
 
 uint32_t fth_order_list(const struct fth_cache *cache, uint32_t set, uint32_t *slots)

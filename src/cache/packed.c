@@ -19,7 +19,6 @@
 
 enum { LANES = 8, BLOCK = 64, NO_TAG = UINT16_MAX };
 #define UNROLL _Pragma("GCC unroll 4")
-#define ALWAYS_INLINE inline __attribute__((always_inline))
 
 typedef uint16_t lanes __attribute__((vector_size(LANES * sizeof(uint16_t)), may_alias));
 typedef uint32_t four __attribute__((vector_size(4 * sizeof(uint32_t))));
@@ -51,21 +50,21 @@ struct naming {
     unsigned shift;
 };
 
-static ALWAYS_INLINE struct row load(const lanes *from, uint32_t size)
+static FTH_INLINE struct row load(const lanes *from, uint32_t size)
 {
     struct row row;
     UNROLL for (uint32_t i = 0; i < size; i++) row.parts[i] = from[i];
     return row;
 }
 
-static ALWAYS_INLINE void store(lanes *to, const struct row *row, uint32_t size)
+static FTH_INLINE void store(lanes *to, const struct row *row, uint32_t size)
 {
     UNROLL for (uint32_t i = 0; i < size; i++) to[i] = row->parts[i];
 }
 
 /* Puts the tag in front of a row of `size` vectors, of whose lanes the first `ways` count; whether
  * it was there. */
-static ALWAYS_INLINE uint64_t shift(struct row *row, uint32_t size, uint16_t ways, uint16_t tag)
+static FTH_INLINE uint64_t shift(struct row *row, uint32_t size, uint16_t ways, uint16_t tag)
 {
     const lanes places[] = {{1, 2, 3, 4, 5, 6, 7, 8}, {9, 10, 11, 12, 13, 14, 15, 16}};
     const lanes key = {tag, tag, tag, tag, tag, tag, tag, tag};
@@ -85,7 +84,7 @@ static ALWAYS_INLINE uint64_t shift(struct row *row, uint32_t size, uint16_t way
 }
 
 /* Whether two of four sets are the same. */
-static ALWAYS_INLINE bool any_same(const uint32_t *sets)
+static FTH_INLINE bool any_same(const uint32_t *sets)
 {
     four these;
     memcpy(&these, sets, sizeof these);
@@ -96,8 +95,8 @@ static ALWAYS_INLINE bool any_same(const uint32_t *sets)
 
 /* Four at a time, where they are of different sets: a processor that has seen a row read soon after
  * it was written waits with the next reads until the writes before them are done. */
-static ALWAYS_INLINE uint64_t run_four(lanes *rows, uint32_t size, uint16_t ways,
-                                       const uint16_t *tags, const uint32_t *sets)
+static FTH_INLINE uint64_t run_four(lanes *rows, uint32_t size, uint16_t ways, const uint16_t *tags,
+                                    const uint32_t *sets)
 {
     struct row got[4];
     uint64_t hits = 0;
@@ -116,8 +115,8 @@ static ALWAYS_INLINE uint64_t run_four(lanes *rows, uint32_t size, uint16_t ways
 }
 
 /* The tags of a block; false where a line has none. */
-static ALWAYS_INLINE bool name(struct naming naming, const uint64_t *restrict lines,
-                               uint16_t *restrict tags)
+static FTH_INLINE bool name(struct naming naming, const uint64_t *restrict lines,
+                            uint16_t *restrict tags)
 {
     uint64_t large = 0;
     for (size_t i = 0; i < BLOCK; i++) {
@@ -129,9 +128,9 @@ static ALWAYS_INLINE bool name(struct naming naming, const uint64_t *restrict li
 }
 
 /* Up to the first block that is not full, or with a line that has no tag; how far that is. */
-static ALWAYS_INLINE size_t run(struct fth_cache *cache, struct naming naming, lanes *rows,
-                                uint32_t size, const uint64_t *lines, size_t count,
-                                uint64_t *hit_bits, uint64_t *hits)
+static FTH_INLINE size_t run(struct fth_cache *cache, struct naming naming, lanes *rows,
+                             uint32_t size, const uint64_t *lines, size_t count, uint64_t *hit_bits,
+                             uint64_t *hits)
 {
     const uint16_t ways = (uint16_t)cache->most_ways;
     size_t done = 0;

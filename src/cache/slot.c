@@ -1,6 +1,8 @@
 /* One slot: a line comes in, its sectors and bytes arrive, and it leaves. */
 #include "cache/cache.h"
 
+#include <string.h>
+
 /* The part of [from, to) in the 64 bytes of a word of a byte mask; [from, to) reaches into it. */
 static uint64_t word_part(uint64_t word, uint64_t from, uint64_t to)
 {
@@ -24,9 +26,7 @@ static void report(const struct fth_cache *cache, uint32_t slot, struct fth_cach
 {
     result->evicted = true;
     result->evicted_line = cache->lines[slot] << cache->line_shift;
-    /* What cannot be dirty need not be looked at. */
-    result->evicted_dirty =
-        cache->write->keeps_dirty ? fth_slot_state(cache, slot)[FTH_STATE_DIRTY] : 0;
+    result->evicted_dirty = cache->dirty ? cache->dirty[slot] : 0;
 }
 
 /* The first free slot of the set, or FTH_NO_SLOT. */
@@ -34,9 +34,12 @@ static uint32_t find_free(struct fth_cache *cache, uint32_t set)
 {
     const uint32_t end = fth_set_first(cache, set + 1);
     uint32_t slot = cache->first_free[set];
-    while (slot < end && cache->lines[slot] != FTH_NO_LINE)
-        slot++;
-    cache->first_free[set] = slot;
+    /* Where none behind it is held either, it is free: nothing need be looked at. */
+    if (!cache->rows || !cache->distances ||
+        cache->rows[set].count != slot - fth_set_first(cache, set))
+        while (slot < end && cache->lines[slot] != FTH_NO_LINE)
+            slot++;
+    cache->first_free[set] = slot < end ? slot + 1 : slot;
     return slot < end ? slot : FTH_NO_SLOT;
 }
 
@@ -54,9 +57,11 @@ uint32_t fth_slot_fill(struct fth_cache *cache, uint32_t set, uint64_t line,
             cache->policy->added(cache, set, slot);
     }
     cache->lines[slot] = line;
-    uint64_t *state = fth_slot_state(cache, slot);
-    for (size_t i = 0; i < cache->state_words; i++)
-        state[i] = 0;
+    cache->valid[slot] = 0;
+    if (cache->dirty)
+        cache->dirty[slot] = 0;
+    if (cache->partial)
+        cache->partial[slot] = false;
     fth_lookup_add(cache, set, slot);
     return slot;
 }
@@ -77,7 +82,9 @@ void fth_slot_free(struct fth_cache *cache, uint32_t set, uint32_t slot,
 uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot, struct fth_place place,
                             uint64_t sectors)
 {
-    const uint64_t *bytes = fth_slot_state(cache, slot) + FTH_STATE_WRITTEN;
+    const uint64_t *bytes = cache->written + slot * cache->byte_words;
+    if (!cache->partial[slot])
+        return sectors;
     uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;
     for (uint64_t start = place.from & -sector_bytes; start < place.to; start += sector_bytes) {
         uint64_t from = start > place.from ? start : place.from;
@@ -99,14 +106,17 @@ static uint64_t whole_sectors(const struct fth_cache *cache, struct fth_place pl
 
 void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_place place)
 {
-    uint64_t *state = fth_slot_state(cache, slot), *bytes = state + FTH_STATE_WRITTEN;
-    state[FTH_STATE_VALID] |= whole_sectors(cache, place);
-    if (!(place.sectors & ~state[FTH_STATE_VALID]))
+    uint64_t *valid = &cache->valid[slot], *bytes = cache->written + slot * cache->byte_words;
+    *valid |= whole_sectors(cache, place);
+    if (!(place.sectors & ~*valid))
         return; /* of valid sectors bytes mean nothing */
+    if (!cache->partial[slot])
+        memset(bytes, 0, cache->byte_words * sizeof *bytes);
+    cache->partial[slot] = true;
     for (uint64_t word = place.from / 64; word * 64 < place.to; word++)
         bytes[word] |= word_part(word, place.from, place.to);
     uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;
     for (uint64_t start = place.from & -sector_bytes; start < place.to; start += sector_bytes)
         if (bytes_are_set(bytes, start, start + sector_bytes))
-            state[FTH_STATE_VALID] |= (uint64_t)1 << (start >> cache->sector_shift);
+            *valid |= (uint64_t)1 << (start >> cache->sector_shift);
 }

@@ -9,7 +9,7 @@ static void write(struct fth_cache *cache, struct fth_place place, uint32_t slot
     if (slot == FTH_NO_SLOT)
         slot = fth_slot_fill(cache, place.set, place.line, result);
     fth_slot_write(cache, slot, place);
-    uint64_t *dirty = &fth_slot_state(cache, slot)[FTH_STATE_DIRTY];
+    uint64_t *dirty = &cache->dirty[slot];
     result->dirtied = place.sectors & ~*dirty;
     *dirty |= place.sectors;
     result->way = slot - fth_set_first(cache, place.set);

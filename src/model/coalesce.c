@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* With at most this from lane to lane no address of the lower half wraps around. */
+#define MOST_STEP ((uint64_t)1 << 40)
+
 void fth_requests_clear(struct fth_requests *requests)
 {
     requests->count = 0;
@@ -35,11 +38,14 @@ void fth_requests_fini(struct fth_requests *requests)
     *requests = (struct fth_requests){0};
 }
 
-/* The sectors of the bytes [from, to) of a line. */
-static uint64_t sectors_of(const struct fth_shape *shape, uint64_t from, uint64_t to)
+struct fth_cache_run fth_first_sectors(const struct fth_shape *shape, uint64_t *sectors)
 {
-    const uint64_t first = from >> shape->sector_shift, last = (to - 1) >> shape->sector_shift;
-    return ~UINT64_C(0) >> (63 - (last - first)) << first;
+    const unsigned first = (unsigned)__builtin_ctzll(*sectors);
+    const uint64_t rest = ~(*sectors >> first);
+    const unsigned count = rest ? (unsigned)__builtin_ctzll(rest) : 64 - first;
+    *sectors = first + count < 64 ? *sectors >> (first + count) << (first + count) : 0;
+    return (struct fth_cache_run){(uint32_t)first << shape->sector_shift,
+                                  (uint32_t)count << shape->sector_shift};
 }
 
 /* Room for one more request and one more run. */
@@ -76,7 +82,7 @@ static inline void add_piece(struct fth_requests *requests, size_t from,
                              const struct fth_shape *shape, uint64_t line, uint64_t start,
                              uint64_t bytes, const struct fth_request *like)
 {
-    const uint64_t sectors = sectors_of(shape, start, start + bytes);
+    const uint64_t sectors = fth_sectors_of(shape->sector_shift, start, start + bytes);
     if (!reserve(requests))
         return;
     struct fth_request *request = &requests->items[requests->count];
@@ -85,15 +91,11 @@ static inline void add_piece(struct fth_requests *requests, size_t from,
         extend(requests, start, start + bytes);
         return;
     }
-    *request = (struct fth_request){.line = line,
-                                    .sectors = sectors,
-                                    .run = (uint32_t)requests->run_count,
-                                    .run_count = 1,
-                                    .instruction = like->instruction,
-                                    .kind = like->kind,
-                                    .flags = like->flags,
-                                    .side = like->side,
-                                    .warp = like->warp};
+    *request = *like;
+    request->line = line;
+    request->sectors = sectors;
+    request->run = (uint32_t)requests->run_count;
+    request->run_count = 1;
     requests->runs[requests->run_count++] =
         (struct fth_cache_run){(uint32_t)start, (uint32_t)bytes};
     requests->count++;
@@ -112,6 +114,20 @@ void fth_requests_add(struct fth_requests *requests, size_t from, const struct f
     }
     if (bytes)
         add_piece(requests, from, shape, line, start, bytes, like);
+}
+
+void fth_requests_add_like(struct fth_requests *requests, const struct fth_shape *shape,
+                           const struct fth_request *like, const struct fth_cache_run *runs)
+{
+    struct fth_request request = *like;
+    request.run = (uint32_t)requests->run_count;
+    for (uint32_t i = 0; runs && i < like->run_count && reserve(requests); i++)
+        requests->runs[requests->run_count++] = runs[like->run + i];
+    for (uint64_t left = like->sectors; !runs && left && reserve(requests);)
+        requests->runs[requests->run_count++] = fth_first_sectors(shape, &left);
+    request.run_count = (uint32_t)requests->run_count - request.run;
+    if (reserve(requests))
+        requests->items[requests->count++] = request;
 }
 
 /* By insertion: mostly there is nothing to be done. */
@@ -157,6 +173,52 @@ static void add_lanes(struct fth_requests *requests, const struct fth_shape *sha
     fth_requests_add(requests, from, shape, start, end - start, like);
 }
 
+/* Lanes that lie side by side but for a few breaks, each behind the one before: as many pieces as
+ * there are breaks, and one. False, and nothing done, where they are not so. */
+static bool add_rows(struct fth_requests *requests, const struct fth_shape *shape,
+                     const struct fth_trace_told *access, uint64_t bytes,
+                     const struct fth_request *like)
+{
+    if (access->affine || access->steps[0] != bytes || access->first > UINT64_MAX / 2)
+        return false;
+    for (uint32_t left = access->breaks; left; left &= left - 1) {
+        const uint64_t step = access->steps[__builtin_ctz(left)];
+        if (step <= bytes || step > MOST_STEP)
+            return false;
+    }
+    const size_t from = requests->count;
+    uint64_t start = access->first;
+    uint32_t lane = 0;
+    for (uint32_t left = access->breaks; left; left &= left - 1) {
+        const uint32_t last = (uint32_t)__builtin_ctz(left);
+        const uint64_t size = (last + 1 - lane) * bytes;
+        fth_requests_add(requests, from, shape, start, size, like);
+        start += size - bytes + access->steps[last];
+        lane = last + 1;
+    }
+    fth_requests_add(requests, from, shape, start, (access->threads - lane) * bytes, like);
+    return true;
+}
+
+/* Lanes that are whole lines apart, none of them over the end of its own. */
+static void add_apart(struct fth_requests *requests, const struct fth_shape *shape,
+                      const struct fth_trace_told *access, uint64_t bytes,
+                      const struct fth_request *like)
+{
+    const uint64_t start = access->first & (shape->line_bytes - 1);
+    struct fth_request request = *like;
+    request.line = access->first - start;
+    request.sectors = fth_sectors_of(shape->sector_shift, start, start + bytes);
+    request.run_count = 1;
+    for (uint32_t i = 0; i < access->threads && reserve(requests); i++) {
+        request.run = (uint32_t)requests->run_count;
+        requests->items[requests->count++] = request;
+        requests->runs[requests->run_count++] =
+            (struct fth_cache_run){(uint32_t)start, (uint32_t)bytes};
+        request.line += access->steps[0];
+    }
+}
+
 void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
                   const struct fth_trace_told *access,
                   const struct fth_trace_instruction *instruction)
@@ -176,6 +238,10 @@ void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
     if (access->affine && (step == 0 || (step == bytes && last >= access->first)))
         fth_requests_add(requests, requests->count, shape, access->first,
                          end_of(last, bytes) - access->first, &like);
-    else
+    else if (access->affine && step && (step & (shape->line_bytes - 1)) == 0 && step <= MOST_STEP &&
+             access->first <= UINT64_MAX / 2 &&
+             (access->first & (shape->line_bytes - 1)) + bytes <= shape->line_bytes)
+        add_apart(requests, shape, access, bytes, &like);
+    else if (!add_rows(requests, shape, access, bytes, &like))
         add_lanes(requests, shape, access, bytes, &like);
 }

@@ -128,42 +128,41 @@ static void on_evicted(void *context, uint64_t address, uint64_t dirty)
     side->l2->beyond[side->l2->instructions].dram_writes += count_bits(dirty);
 }
 
-static void read_beyond(struct side *side, const struct fth_request *request, uint64_t missing,
+static void read_beyond(struct side *side, const struct fth_turn *turn, uint64_t missing,
                         uint64_t fetch)
 {
     struct fth_l2 *l2 = side->l2;
-    struct beyond *beyond = &l2->beyond[request->instruction];
-    const uint64_t home = home_of(l2, request->line);
+    struct beyond *beyond = &l2->beyond[turn->request->instruction];
+    const uint64_t home = home_of(l2, turn->request->line);
     uint64_t wanted = fetch ? fetch : missing;
     if (home != side->number && l2->shape.bypass != FTH_BYPASS_ALL) {
         struct side *other = &l2->sides[home];
-        wanted = fth_tier_read(other->level, request->line, wanted,
+        wanted = fth_tier_read(other->level, turn, wanted,
                                &(struct fth_beneath){.context = other, .evicted = on_evicted});
-        if (request->kind == FTH_TRACE_READ)
+        if (turn->request->kind == FTH_TRACE_READ)
             beyond->far_hits += count_bits(missing & ~wanted);
     }
     beyond->dram_reads += count_bits(wanted);
 }
 
-static void on_miss(void *context, const struct fth_request *request, uint64_t missing,
-                    uint64_t fetch)
+static void on_miss(void *context, const struct fth_turn *turn, uint64_t missing, uint64_t fetch)
 {
     struct side *side = context;
     struct fth_l2 *l2 = side->l2;
-    if (request->kind != FTH_TRACE_WRITE)
-        read_beyond(side, request, missing, fetch);
+    if (turn->request->kind != FTH_TRACE_WRITE)
+        read_beyond(side, turn, missing, fetch);
     else if (l2->shape.write != FTH_WRITE_BACK)
-        l2->beyond[request->instruction].dram_writes += count_bits(missing);
+        l2->beyond[turn->request->instruction].dram_writes += count_bits(missing);
 }
 
 /* The other sides lose their copies. */
-static void on_changed(void *context, uint64_t line)
+static void on_changed(void *context, const struct fth_turn *turn)
 {
     const struct side *side = context;
     const struct fth_l2 *l2 = side->l2;
     for (uint64_t i = 0; i < l2->side_count; i++)
         if (i != side->number)
-            fth_tier_drop(l2->sides[i].level, line);
+            fth_tier_drop(l2->sides[i].level, turn);
 }
 
 /* ---- requests ---- */
@@ -184,7 +183,6 @@ static void add_bytes(struct fth_l2 *l2, const struct fth_request *request, uint
             end = ((end - 1) >> l2->shape.sector_shift << l2->shape.sector_shift) +
                   l2->shape.sector_bytes;
         }
-        fth_tier_fetch(l2->sides[to].level, line);
         /* Only with what is of the same request of an L1. */
         struct fth_requests *requests = &l2->sides[to].requests;
         const bool goes_on =
@@ -200,20 +198,25 @@ bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_
                 const struct fth_cache_run *runs)
 {
     struct fth_request like = *request;
+    const bool read = request->kind == FTH_TRACE_READ;
     like.flags = 0;
+    like.missing = 0;
     like.warp = l2->asked++;
-    if (request->kind != FTH_TRACE_READ)
-        for (uint32_t i = 0; i < request->run_count; i++)
-            add_bytes(l2, &like, request->line + runs[request->run + i].from,
-                      runs[request->run + i].bytes);
-    for (uint64_t left = request->kind == FTH_TRACE_READ ? request->missing : 0; left;) {
-        const unsigned first = (unsigned)__builtin_ctzll(left);
-        const uint64_t rest = ~(left >> first);
-        const unsigned count = rest ? (unsigned)__builtin_ctzll(rest) : 64 - first;
-        add_bytes(l2, &like, request->line + ((uint64_t)first << l1->sector_shift),
-                  (uint64_t)count << l1->sector_shift);
-        left = first + count < 64 ? left >> (first + count) << (first + count) : 0;
+    if (l1->line_bytes == l2->shape.line_bytes && l1->sector_bytes == l2->shape.sector_bytes) {
+        /* The same line, and one request. */
+        const uint64_t to = read ? request->side : home_of(l2, request->line);
+        struct fth_requests *requests = &l2->sides[to].requests;
+        like.sectors = read ? request->missing : request->sectors;
+        fth_requests_add_like(requests, &l2->shape, &like, read ? NULL : runs);
+        return !requests->failed;
     }
+    for (uint64_t left = read ? request->missing : 0; left;) {
+        const struct fth_cache_run run = fth_first_sectors(l1, &left);
+        add_bytes(l2, &like, request->line + run.from, run.bytes);
+    }
+    for (uint32_t i = 0; i < request->run_count && !read; i++)
+        add_bytes(l2, &like, request->line + runs[request->run + i].from,
+                  runs[request->run + i].bytes);
     for (uint64_t i = 0; i < l2->side_count; i++)
         if (l2->sides[i].requests.failed)
             return false;
@@ -224,8 +227,6 @@ bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_
 static bool run_side(struct side *side, struct fth_requests *from, size_t first, size_t count)
 {
     const struct fth_beneath beneath = {side, on_miss, on_evicted, on_changed};
-    for (size_t i = 0; i < count; i++)
-        fth_tier_fetch_state(side->level, from->items[first + i].line);
     return !count || fth_tier_run(side->level, from->items + first, count, from->runs,
                                   side->l2->counts, &beneath);
 }

@@ -167,6 +167,8 @@ static bool take_rung(struct fth_many *many, const struct stairs *stairs, size_t
     for (size_t i = 0; i < batch->requests.count; i++)
         batch->requests.items[i].missing =
             many->misses[i] >> rung & 1 ? batch->requests.items[i].sectors : 0;
+    for (size_t i = 0; i < batch->group_count; i++)
+        batch->groups[i].sends = true;
     return !many->members[number].broken;
 }
 

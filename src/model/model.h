@@ -199,6 +199,11 @@ void fth_requests_drop(struct fth_requests *requests, size_t count);
  * that reach into further lines are parted. Addresses must not fall. */
 void fth_requests_add(struct fth_requests *requests, size_t from, const struct fth_shape *shape,
                       uint64_t address, uint64_t bytes, const struct fth_request *like);
+/* Takes the first neighbours out of the sectors, of which there must be one. */
+struct fth_cache_run fth_first_sectors(const struct fth_shape *shape, uint64_t *sectors);
+/* Adds a request, with its runs; without them, those of its sectors. */
+void fth_requests_add_like(struct fth_requests *requests, const struct fth_shape *shape,
+                           const struct fth_request *like, const struct fth_cache_run *runs);
 /* Every line that an access touches, in the order of addresses. */
 void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
                   const struct fth_trace_told *access,
@@ -216,21 +221,26 @@ struct fth_mshr {
     uint64_t size; /* 0: no limit */
     struct fth_mshr_entry *ring;
     uint32_t *heads;
-    uint32_t mask;             /* of ring and heads */
+    uint32_t mask, head_mask;  /* of ring and heads */
     uint64_t first, held, end; /* oldest not in the cache; oldest not answered; next, counted on */
     uint64_t step, last_answer;
+    uint64_t change; /* the step in which one of these is something else */
 };
 
 FTH_MUST_USE enum fth_status fth_mshr_create(uint64_t size, struct fth_mshr **mshr,
                                              struct fth_error *error);
 void fth_mshr_destroy(struct fth_mshr *mshr);
 void fth_mshr_clear(struct fth_mshr *mshr);
+static inline uint32_t fth_mshr_bucket(const struct fth_mshr *mshr, uint64_t line)
+{
+    return (uint32_t)(line * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mshr->head_mask;
+}
 /* The step begins: what has come is no longer under way. */
 void fth_mshr_advance(struct fth_mshr *mshr, uint64_t step);
 static inline void fth_mshr_step(struct fth_mshr *mshr, uint64_t step)
 {
     mshr->step = step;
-    if (mshr->first != mshr->end)
+    if (step >= mshr->change)
         fth_mshr_advance(mshr, step);
 }
 static inline uint64_t fth_mshr_busy(const struct fth_mshr *mshr)
@@ -255,6 +265,11 @@ static inline enum fth_merge fth_mshr_merge(struct fth_mshr *mshr, uint64_t line
     return mshr->first == mshr->end ? FTH_MERGE_NONE
                                     : fth_mshr_merge_any(mshr, line, sectors, most);
 }
+/* Whether something of the line may be under way. */
+static inline bool fth_mshr_pending(const struct fth_mshr *mshr, uint64_t line)
+{
+    return mshr->first != mshr->end && mshr->heads[fth_mshr_bucket(mshr, line)] != UINT32_MAX;
+}
 /* They come in `steps`, or with what was asked for before, if that is later. False without memory.
  */
 bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t sectors, uint64_t steps);
@@ -263,6 +278,7 @@ bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t sectors, uint64
 
 /* One cache: of an SM, or a side of the L2. */
 struct fth_tier;
+struct fth_beneath;
 
 /* What came of a request. */
 enum fth_verdict_kind { FTH_RESULT_HIT, FTH_RESULT_MERGED, FTH_RESULT_MISS, FTH_RESULT_FAIL };
@@ -282,29 +298,38 @@ void fth_tier_tune(struct fth_tier *level, const struct fth_shape *shape);
 const struct fth_tier_totals *fth_tier_totals(const struct fth_tier *level);
 void fth_tier_reset_totals(struct fth_tier *level);
 
+/* A request that has come to a port. */
+struct fth_turn {
+    size_t unit; /* bank */
+    struct fth_cache_spot *spot;
+    struct fth_request *request;
+    const struct fth_cache_run *runs; /* of the request; NULL: they are not told */
+    struct fth_model_counts *counts;  /* of its instruction */
+    const struct fth_beneath *beneath;
+    uint32_t distance; /* in its set, or UINT32_MAX */
+};
+
 /* Where a request of a level goes next: `missing` are its sectors that the level did not have (of a
  * write or an atomic: all), `fetch` what it brings in for them, in whole fills. */
 struct fth_beneath {
     void *context;
-    void (*miss)(void *context, const struct fth_request *request, uint64_t missing,
-                 uint64_t fetch);
+    void (*miss)(void *context, const struct fth_turn *turn, uint64_t missing, uint64_t fetch);
     void (*evicted)(void *context, uint64_t address, uint64_t dirty);
-    void (*changed)(void *context, uint64_t line); /* by a write or an atomic */
+    void (*changed)(void *context, const struct fth_turn *turn); /* by a write or an atomic */
 };
 
-/* Counts of a request go to `counts[request->instruction]`. `looks`, if not NULL, hears of the
- * distances: for tests. False without memory. */
+/* Counts of a request go to `counts[request->instruction]`. What is missing of the requests is 0
+ * before. False without memory. */
 bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t count,
                   const struct fth_cache_run *runs, struct fth_model_counts *counts,
                   const struct fth_beneath *beneath);
-/* One access past banks, ports and misses under way: what was not there, which it is then. */
-uint64_t fth_tier_read(struct fth_tier *level, uint64_t address, uint64_t sectors,
+/* Whether something of the last run is missing, and goes on. */
+bool fth_tier_sends(const struct fth_tier *level);
+/* The line of a turn at a cache of the same shape. Reads sectors of it past ports and misses under
+ * way: those that were not there, which they are then. */
+uint64_t fth_tier_read(struct fth_tier *level, const struct fth_turn *turn, uint64_t sectors,
                        const struct fth_beneath *beneath);
-void fth_tier_drop(struct fth_tier *level, uint64_t address);
-/* A line that will be wanted soon. */
-void fth_tier_fetch(const struct fth_tier *level, uint64_t address);
-/* Sooner, and after that. */
-void fth_tier_fetch_state(const struct fth_tier *level, uint64_t address);
+void fth_tier_drop(struct fth_tier *level, const struct fth_turn *turn);
 
 /* For tests: what each attempt came to. */
 struct fth_attempt {

@@ -14,32 +14,31 @@
 
 #define NONE UINT32_MAX
 
-static uint32_t bucket(const struct fth_mshr *mshr, uint64_t line)
-{
-    return (uint32_t)(line * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mshr->mask;
-}
+enum { HEADS = 4 }; /* of the table, for each place of the ring */
 
 static bool allocate(struct fth_mshr *mshr, uint32_t capacity)
 {
     struct fth_mshr_entry *ring = calloc(capacity, sizeof *ring);
-    uint32_t *heads = malloc(capacity * sizeof *heads);
+    const size_t head_count = (size_t)capacity * HEADS; /* mostly a line has one for itself */
+    uint32_t *heads = malloc(head_count * sizeof *heads);
     if (!ring || !heads) {
         free(ring);
         free(heads);
         return false;
     }
-    memset(heads, 0xff, capacity * sizeof *heads);
+    memset(heads, 0xff, head_count * sizeof *heads);
     const uint32_t mask = mshr->mask;
     struct fth_mshr_entry *before = mshr->ring;
     free(mshr->heads);
     mshr->heads = heads;
     mshr->ring = ring;
     mshr->mask = capacity - 1;
+    mshr->head_mask = (uint32_t)head_count - 1;
     for (uint64_t i = mshr->first; i < mshr->end; i++) {
         struct fth_mshr_entry *entry = &ring[i & mshr->mask];
         *entry = before[i & mask];
-        entry->next = heads[bucket(mshr, entry->line)];
-        heads[bucket(mshr, entry->line)] = (uint32_t)(i & mshr->mask);
+        entry->next = heads[fth_mshr_bucket(mshr, entry->line)];
+        heads[fth_mshr_bucket(mshr, entry->line)] = (uint32_t)(i & mshr->mask);
     }
     free(before);
     return true;
@@ -70,15 +69,16 @@ void fth_mshr_destroy(struct fth_mshr *mshr)
 
 void fth_mshr_clear(struct fth_mshr *mshr)
 {
-    memset(mshr->heads, 0xff, ((size_t)mshr->mask + 1) * sizeof *mshr->heads);
+    memset(mshr->heads, 0xff, ((size_t)mshr->head_mask + 1) * sizeof *mshr->heads);
     mshr->first = mshr->held = mshr->end = mshr->step = mshr->last_answer = 0;
+    mshr->change = UINT64_MAX;
 }
 
 /* Takes the oldest out of its bucket, in which it is the last. */
 static void unlink_first(struct fth_mshr *mshr)
 {
     const uint32_t index = (uint32_t)(mshr->first & mshr->mask);
-    uint32_t *link = &mshr->heads[bucket(mshr, mshr->ring[index].line)];
+    uint32_t *link = &mshr->heads[fth_mshr_bucket(mshr, mshr->ring[index].line)];
     while (*link != index)
         link = &mshr->ring[*link].next;
     *link = NONE;
@@ -93,6 +93,7 @@ void fth_mshr_advance(struct fth_mshr *mshr, uint64_t step)
         mshr->held = mshr->first;
     while (mshr->held < mshr->end && mshr->ring[mshr->held & mshr->mask].answer <= step)
         mshr->held++;
+    mshr->change = fth_mshr_next(mshr);
 }
 
 uint64_t fth_mshr_next(const struct fth_mshr *mshr)
@@ -108,7 +109,8 @@ enum fth_merge fth_mshr_merge_any(struct fth_mshr *mshr, uint64_t line, uint64_t
 {
     uint64_t coming = 0;
     struct fth_mshr_entry *newest = NULL;
-    for (uint32_t at = mshr->heads[bucket(mshr, line)]; at != NONE; at = mshr->ring[at].next) {
+    for (uint32_t at = mshr->heads[fth_mshr_bucket(mshr, line)]; at != NONE;
+         at = mshr->ring[at].next) {
         struct fth_mshr_entry *entry = &mshr->ring[at];
         if (entry->line != line)
             continue;
@@ -127,16 +129,18 @@ enum fth_merge fth_mshr_merge_any(struct fth_mshr *mshr, uint64_t line, uint64_t
 bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t sectors, uint64_t steps)
 {
     if (mshr->end - mshr->first > mshr->mask &&
-        (mshr->mask >= UINT32_C(1) << 30 || !allocate(mshr, 2 * (mshr->mask + 1))))
+        (mshr->mask >= UINT32_C(1) << 29 || !allocate(mshr, 2 * (mshr->mask + 1))))
         return false;
     uint64_t answer = mshr->step + steps - 1;
     if (answer < mshr->last_answer)
         answer = mshr->last_answer;
     mshr->last_answer = answer;
     const uint32_t index = (uint32_t)(mshr->end & mshr->mask);
-    uint32_t *head = &mshr->heads[bucket(mshr, line)];
+    uint32_t *head = &mshr->heads[fth_mshr_bucket(mshr, line)];
     mshr->ring[index] = (struct fth_mshr_entry){line, sectors, answer, *head, 0};
     *head = index;
     mshr->end++;
+    if (answer < mshr->change)
+        mshr->change = answer;
     return true;
 }

@@ -19,20 +19,15 @@ static enum fth_status no_memory(struct fth_error *error)
 
 /* ---- batches ---- */
 
-static void l1_missed(void *context, const struct fth_request *request, uint64_t missing,
-                      uint64_t fetch)
-{
-    (void)context, (void)request, (void)missing, (void)fetch; /* they stay in the requests */
-}
-
 static bool run_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm, size_t part)
 {
-    const struct fth_beneath beneath = {NULL, l1_missed, NULL, NULL};
+    const struct fth_beneath beneath = {0}; /* what is missed stays in the requests */
     for (uint32_t g = work->first_group[sm]; g != UINT32_MAX; g = batch->groups[g].next) {
-        const struct fth_group *group = &batch->groups[g];
+        struct fth_group *group = &batch->groups[g];
         if (!fth_tier_run(work->l1[sm], batch->requests.items + group->first, group->count,
                           batch->requests.runs, work->l1_counts[part], &beneath))
             return false;
+        group->sends = fth_tier_sends(work->l1[sm]);
     }
     return true;
 }
@@ -100,7 +95,7 @@ bool fth_work_l2(struct fth_model_work *work, const struct fth_batch *batch)
 {
     for (size_t g = 0; g < batch->group_count; g++) {
         const struct fth_group *group = &batch->groups[g];
-        for (uint32_t i = 0; i < group->count; i++)
+        for (uint32_t i = 0; i < group->count && group->sends; i++)
             if (!send(work, batch, &batch->requests.items[group->first + i], group->sm))
                 return false;
         if (work->l2_distances && !run_curves(work, batch, group))

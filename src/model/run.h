@@ -7,6 +7,7 @@
 /* Requests that an SM issues together. */
 struct fth_group {
     uint32_t sm, next, count;
+    bool sends; /* something to the L2 */
     size_t first;
     uint64_t number, block, first_warp; /* those of the schedulers, from this one on */
 };

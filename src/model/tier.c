@@ -7,42 +7,14 @@
  * A miss takes its place in the cache at once, as its tag does in hardware and in Table 3 (where D
  * is at distance 2 behind F and H, which have not come yet). So hits do not depend on the latency,
  * but for the order that fails make. */
-#include "model/model.h"
+#include "model/tier.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define NONE UINT32_MAX
 
-struct unit {
-    struct fth_cache *cache;
-    struct fth_mshr *mshr; /* of its set; borrowed */
-    uint32_t head, tail;   /* queue of requests */
-};
-
-/* Addresses that are dealt out to `count`, `bytes` at a time. */
-struct dealing {
-    uint64_t count, bytes;
-    bool even; /* both are powers of two, of these: */
-    unsigned count_shift, bytes_shift;
-};
-
-struct fth_tier {
-    struct fth_shape shape;
-    struct dealing partitions, banks;
-    struct unit *units;
-    size_t unit_count;
-    struct fth_mshr **mshrs;
-    size_t mshr_count;
-    uint64_t step;
-    struct fth_tier_totals totals;
-    uint32_t *next; /* of the queues */
-    uint32_t *turn; /* the requests of a step */
-    size_t capacity;
-    void (*seen)(void *, const struct fth_attempt *);
-    void *seen_context;
-    bool failed; /* out of memory */
-};
+enum { TOGETHER = 64 };
 
 /* ---- making ---- */
 
@@ -90,7 +62,7 @@ static enum fth_status create_units(struct fth_tier *level, struct fth_error *er
     for (size_t i = 0; i < level->mshr_count && status == FTH_OK; i++)
         status = fth_mshr_create(shape->mshr_size, &level->mshrs[i], error);
     for (size_t i = 0; i < level->unit_count && status == FTH_OK; i++) {
-        struct unit *unit = &level->units[i];
+        struct fth_unit *unit = &level->units[i];
         unit->head = unit->tail = NONE;
         unit->mshr = level->mshrs[mshr_of(shape, i)];
         status = create_cache(shape, shape->seed + i, &unit->cache, error);
@@ -98,13 +70,13 @@ static enum fth_status create_units(struct fth_tier *level, struct fth_error *er
     return status;
 }
 
-static struct dealing make_dealing(uint64_t count, uint64_t bytes)
+static struct fth_dealing make_dealing(uint64_t count, uint64_t bytes)
 {
-    return (struct dealing){.count = count,
-                            .bytes = bytes,
-                            .even = (count & (count - 1)) == 0 && (bytes & (bytes - 1)) == 0,
-                            .count_shift = (unsigned)__builtin_ctzll(count),
-                            .bytes_shift = (unsigned)__builtin_ctzll(bytes)};
+    return (struct fth_dealing){.count = count,
+                                .bytes = bytes,
+                                .even = (count & (count - 1)) == 0 && (bytes & (bytes - 1)) == 0,
+                                .count_shift = (unsigned)__builtin_ctzll(count),
+                                .bytes_shift = (unsigned)__builtin_ctzll(bytes)};
 }
 
 enum fth_status fth_tier_create(const struct fth_shape *shape, struct fth_tier **out,
@@ -151,6 +123,7 @@ void fth_tier_destroy(struct fth_tier *level)
     free(level->mshrs);
     free(level->next);
     free(level->turn);
+    free(level->spots);
     free(level);
 }
 
@@ -192,7 +165,7 @@ void fth_tier_watch(struct fth_tier *level, void (*seen)(void *, const struct ft
 /* ---- where a line is ---- */
 
 /* What one gets lies without gaps. */
-static uint64_t deal(const struct dealing *dealing, uint64_t address, uint64_t *which)
+static uint64_t deal(const struct fth_dealing *dealing, uint64_t address, uint64_t *which)
 {
     if (dealing->even) {
         const uint64_t piece = address >> dealing->bytes_shift;
@@ -218,213 +191,11 @@ static size_t find_unit(const struct fth_tier *level, uint64_t address, uint64_t
     return (size_t)(partition * level->banks.count + bank);
 }
 
-/* The sectors, in whole fills. */
-static uint64_t whole_fills(const struct fth_shape *shape, uint64_t sectors)
-{
-    const uint64_t each = shape->fill_bytes >> shape->sector_shift;
-    if (each == 1 || !sectors)
-        return sectors;
-    const uint64_t fill = ~UINT64_C(0) >> (64 - each);
-    uint64_t whole = 0;
-    for (uint64_t at = 0; at < shape->line_bytes >> shape->sector_shift; at += each)
-        if (sectors >> at & fill)
-            whole |= fill << at;
-    return whole;
-}
-
-/* ---- one request ---- */
-
-static unsigned count_bits(uint64_t mask)
-{
-    return (unsigned)__builtin_popcountll(mask);
-}
-
-static void tell_evicted(const struct fth_beneath *beneath, const struct fth_cache_result *result)
-{
-    if (result->evicted && result->evicted_dirty && beneath && beneath->evicted)
-        beneath->evicted(beneath->context, result->evicted_line, result->evicted_dirty);
-}
-
-static void note(struct fth_tier *level, const struct fth_request *request, uint32_t distance,
-                 uint64_t hits, uint64_t misses)
-{
-    uint64_t *profile = level->totals.profile[request->kind != FTH_TRACE_READ];
-    const size_t last = level->totals.profile_size - 1;
-    profile[distance < last ? distance : last] += hits;
-    profile[last] += misses;
-}
-
-static uint64_t latency(const struct fth_tier *level, const struct fth_mshr *mshr)
-{
-    return fth_shape_latency(&level->shape, fth_mshr_busy(mshr));
-}
-
-/* Joins a miss under way. Where the line was replaced before it came, nothing is brought in for it.
- */
-static void merge_line(struct fth_tier *level, struct unit *unit, struct fth_cache_spot *spot,
-                       const struct fth_request *request, const struct fth_cache_run *runs,
-                       struct fth_model_counts *counts, const struct fth_beneath *beneath,
-                       uint32_t *distance)
-{
-    const unsigned sectors = count_bits(request->sectors);
-    if (spot->slot != FTH_NO_SLOT) {
-        struct fth_cache_result result;
-        const uint64_t missing = fth_cache_missing(unit->cache, spot, request->sectors, runs,
-                                                   runs ? request->run_count : 0);
-        fth_cache_bring(unit->cache, spot, missing | whole_fills(&level->shape, missing), &result);
-        *distance = result.distance;
-        tell_evicted(beneath, &result);
-    }
-    counts->merges[request->kind] += sectors;
-    counts->hits[request->kind] += level->shape.merged_hits ? sectors : 0;
-    note(level, request, *distance, level->shape.merged_hits ? sectors : 0,
-         level->shape.merged_hits ? 0 : sectors);
-}
-
-static enum fth_verdict_kind read_line(struct fth_tier *level, struct unit *unit, uint64_t local,
-                                       struct fth_request *request,
-                                       const struct fth_cache_run *runs,
-                                       struct fth_model_counts *counts,
-                                       const struct fth_beneath *beneath, uint32_t *distance)
-{
-    const unsigned sectors = count_bits(request->sectors);
-    struct fth_cache_spot spot = fth_cache_look(unit->cache, local);
-    struct fth_cache_result result;
-    const enum fth_merge merge =
-        fth_mshr_merge(unit->mshr, request->line, request->sectors, level->shape.mshr_merges);
-    if (merge == FTH_MERGE_FAILED)
-        return FTH_RESULT_FAIL;
-    if (merge == FTH_MERGE_DONE) {
-        merge_line(level, unit, &spot, request, runs, counts, beneath, distance);
-        return FTH_RESULT_MERGED;
-    }
-    const uint64_t missing = fth_cache_missing(unit->cache, &spot, request->sectors, runs,
-                                               runs ? request->run_count : 0);
-    if (missing && fth_mshr_full(unit->mshr))
-        return FTH_RESULT_FAIL;
-    /* In whole fills. */
-    request->missing = fth_cache_bring(
-        unit->cache, &spot, missing ? missing | whole_fills(&level->shape, missing) : 0, &result);
-    *distance = result.distance;
-    const unsigned misses = missing ? count_bits(missing) : 0;
-    counts->hits[request->kind] += sectors - misses;
-    note(level, request, *distance, sectors - misses, misses);
-    if (!missing)
-        return FTH_RESULT_HIT;
-    tell_evicted(beneath, &result);
-    if (!fth_mshr_add(unit->mshr, request->line, request->missing, latency(level, unit->mshr)))
-        level->failed = true;
-    if (beneath && beneath->miss)
-        beneath->miss(beneath->context, request, missing, request->missing);
-    return FTH_RESULT_MISS;
-}
-
-static enum fth_verdict_kind write_line(struct fth_tier *level, struct unit *unit, uint64_t local,
-                                        struct fth_request *request,
-                                        const struct fth_cache_run *runs,
-                                        struct fth_model_counts *counts,
-                                        const struct fth_beneath *beneath, uint32_t *distance)
-{
-    uint64_t missing = 0;
-    for (uint32_t i = 0; runs && i < request->run_count; i++) {
-        struct fth_cache_result result;
-        const uint64_t at = local + runs[i].from;
-        if (level->shape.write == FTH_WRITE_EVICT) {
-            if (fth_cache_probe(unit->cache, at, runs[i].bytes) != FTH_CACHE_HIT)
-                missing = request->sectors;
-            continue;
-        }
-        const enum fth_cache_outcome outcome =
-            fth_cache_access(unit->cache, at, runs[i].bytes, FTH_CACHE_WRITE, &result);
-        if (i == 0)
-            *distance = result.distance;
-        if (outcome != FTH_CACHE_HIT)
-            missing |= result.sectors;
-        tell_evicted(beneath, &result);
-    }
-    if (level->shape.write == FTH_WRITE_EVICT)
-        fth_cache_invalidate(unit->cache, local, NULL);
-    request->missing = request->sectors; /* all of it goes on */
-    const unsigned misses = count_bits(missing);
-    counts->hits[request->kind] += count_bits(request->sectors) - misses;
-    note(level, request, *distance, count_bits(request->sectors) - misses, misses);
-    if (beneath && beneath->miss)
-        beneath->miss(beneath->context, request, request->sectors, 0);
-    return misses ? FTH_RESULT_MISS : FTH_RESULT_HIT;
-}
-
-/* An atomic, where it is done: its sectors are brought in whole, and written. */
-static enum fth_verdict_kind change_line(struct fth_tier *level, struct unit *unit, uint64_t local,
-                                         struct fth_request *request,
-                                         const struct fth_cache_run *runs,
-                                         struct fth_model_counts *counts,
-                                         const struct fth_beneath *beneath, uint32_t *distance)
-{
-    const enum fth_verdict_kind kind =
-        read_line(level, unit, local, request, NULL, counts, beneath, distance);
-    if (kind == FTH_RESULT_FAIL || fth_cache_way(unit->cache, local) == FTH_CACHE_NOWHERE)
-        return kind;
-    for (uint32_t i = 0; runs && i < request->run_count; i++)
-        fth_cache_access(unit->cache, local + runs[i].from, runs[i].bytes, FTH_CACHE_WRITE, NULL);
-    return kind;
-}
-
-/* Past the cache, of which the line is dropped where it is changed. */
-static enum fth_verdict_kind pass(struct fth_tier *level, struct unit *unit, uint64_t local,
-                                  struct fth_request *request, const struct fth_beneath *beneath)
-{
-    if (request->kind != FTH_TRACE_READ && level->shape.bypass != FTH_BYPASS_ALL)
-        fth_cache_invalidate(unit->cache, local, NULL);
-    request->missing = request->sectors;
-    note(level, request, NONE, 0, count_bits(request->sectors));
-    if (beneath && beneath->miss)
-        beneath->miss(beneath->context, request, request->sectors, 0);
-    return FTH_RESULT_MISS;
-}
-
-static enum fth_verdict_kind attempt(struct fth_tier *level, size_t which, uint64_t local,
-                                     struct fth_request *request, const struct fth_cache_run *runs,
-                                     struct fth_model_counts *all,
-                                     const struct fth_beneath *beneath)
-{
-    struct unit *unit = &level->units[which];
-    struct fth_model_counts *counts = &all[request->instruction];
-    uint32_t distance = NONE;
-    enum fth_verdict_kind kind;
-    fth_mshr_step(unit->mshr, level->step);
-    runs = runs ? runs + request->run : NULL;
-    const bool atomic = request->kind == FTH_TRACE_ATOMIC;
-    if (level->shape.bypass == FTH_BYPASS_ALL || request->flags & FTH_REQUEST_PAST_L1 ||
-        (atomic && level->shape.write != FTH_WRITE_BACK))
-        kind = pass(level, unit, local, request, beneath);
-    else if (request->kind == FTH_TRACE_READ)
-        kind = read_line(level, unit, local, request, runs, counts, beneath, &distance);
-    else if (atomic)
-        kind = change_line(level, unit, local, request, runs, counts, beneath, &distance);
-    else
-        kind = write_line(level, unit, local, request, runs, counts, beneath, &distance);
-    if (kind == FTH_RESULT_FAIL) {
-        level->totals.fails++;
-    } else {
-        counts->requests[request->kind]++;
-        counts->sectors[request->kind] += count_bits(request->sectors);
-        if (request->kind != FTH_TRACE_READ && beneath && beneath->changed)
-            beneath->changed(beneath->context, request->line);
-    }
-    if (level->seen) {
-        const uint64_t busy = fth_mshr_busy(unit->mshr);
-        level->seen(level->seen_context,
-                    &(struct fth_attempt){level->step, request->line, kind, distance,
-                                          (uint32_t)which, level->shape.mshr_size - busy});
-    }
-    return kind;
-}
-
 /* ---- steps ---- */
 
-static bool extend(uint32_t **items, size_t count)
+static bool extend(void **items, size_t count, size_t size)
 {
-    uint32_t *grown = realloc(*items, count * sizeof *grown);
+    void *grown = realloc(*items, count * size);
     if (!grown)
         return false;
     *items = grown;
@@ -437,17 +208,39 @@ static bool reserve(struct fth_tier *level, size_t count)
     const size_t wanted = count > each ? count : each;
     if (wanted <= level->capacity)
         return true;
-    if (!extend(&level->next, wanted) || !extend(&level->turn, wanted))
+    if (!extend((void **)&level->next, wanted, sizeof *level->next) ||
+        !extend((void **)&level->turn, wanted, sizeof *level->turn) ||
+        !extend((void **)&level->spots, wanted, sizeof *level->spots))
         return false;
     level->capacity = wanted;
     return true;
+}
+
+/* Where the lines are before any of them is used. A processor has several under way at a time as
+ * long as nothing is written between them. */
+static void look(struct fth_tier *level, const struct fth_request *requests, size_t count)
+{
+    const struct fth_cache *cache = level->units[0].cache;
+    struct fth_cache_spot *spots = level->spots;
+    for (size_t i = 0; i < count && level->unit_count > 1; i++) {
+        uint64_t local;
+        const size_t unit = find_unit(level, requests[i].line, &local);
+        spots[i] = fth_cache_look(level->units[unit].cache, local);
+    }
+    for (size_t done = 0; done < count && level->unit_count == 1; done += TOGETHER) {
+        const size_t here = count - done < TOGETHER ? count - done : TOGETHER;
+        uint64_t lines[TOGETHER];
+        for (size_t i = 0; i < here; i++)
+            lines[i] = requests[done + i].line >> cache->line_shift;
+        fth_cache_look_all(cache, lines, here, spots + done);
+    }
 }
 
 static void enqueue(struct fth_tier *level, const struct fth_request *requests, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint64_t local;
-        struct unit *unit = &level->units[find_unit(level, requests[i].line, &local)];
+        struct fth_unit *unit = &level->units[find_unit(level, requests[i].line, &local)];
         level->next[i] = NONE;
         if (unit->head == NONE)
             unit->head = (uint32_t)i;
@@ -477,7 +270,7 @@ static size_t choose(struct fth_tier *level, const struct fth_request *requests)
     return count;
 }
 
-static void dequeue(struct fth_tier *level, struct unit *unit, uint32_t request)
+static void dequeue(struct fth_tier *level, struct fth_unit *unit, uint32_t request)
 {
     uint32_t before = NONE;
     uint32_t *link = &unit->head;
@@ -507,35 +300,12 @@ static void skip(struct fth_tier *level, size_t tried)
     }
 }
 
-static void end_step(struct fth_tier *level, size_t tried, size_t done)
+void fth_tier_end_step(struct fth_tier *level, size_t tried, size_t done)
 {
     level->step++;
     level->totals.steps++;
     if (!done)
         skip(level, tried);
-}
-
-/* One bank, and requests in the order of the warps: then its queue is what failed, and behind it
- * the requests that have not come to a port yet. */
-static bool run_single(struct fth_tier *level, struct fth_request *requests, size_t count,
-                       const struct fth_cache_run *runs, struct fth_model_counts *counts,
-                       const struct fth_beneath *beneath)
-{
-    uint32_t *turn = level->turn;
-    size_t next = 0, tried = 0;
-    while (tried || (next < count && !level->failed)) {
-        while (tried < level->shape.ports && next < count)
-            turn[tried++] = (uint32_t)next++;
-        size_t left = 0;
-        for (size_t i = 0; i < tried; i++) {
-            struct fth_request *request = &requests[turn[i]];
-            if (attempt(level, 0, request->line, request, runs, counts, beneath) == FTH_RESULT_FAIL)
-                turn[left++] = turn[i];
-        }
-        end_step(level, tried, tried - left);
-        tried = level->failed ? 0 : left;
-    }
-    return !level->failed;
 }
 
 static bool in_order(const struct fth_request *requests, size_t count)
@@ -552,8 +322,10 @@ bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t c
 {
     if (!reserve(level, count))
         return false;
+    level->sends = false;
+    look(level, requests, count);
     if (level->unit_count == 1 && in_order(requests, count))
-        return run_single(level, requests, count, runs, counts, beneath);
+        return fth_tier_run_single(level, requests, count, runs, counts, beneath);
     enqueue(level, requests, count);
     for (size_t left = count; left && !level->failed;) {
         const size_t tried = choose(level, requests);
@@ -561,47 +333,51 @@ bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t c
         for (size_t i = 0; i < tried; i++) {
             const uint32_t at = level->turn[i];
             uint64_t local;
-            const size_t unit = find_unit(level, requests[at].line, &local);
-            if (attempt(level, unit, local, &requests[at], runs, counts, beneath) ==
-                FTH_RESULT_FAIL)
+            struct fth_request *request = &requests[at];
+            const size_t unit = find_unit(level, request->line, &local);
+            struct fth_turn turn = {.unit = unit,
+                                    .spot = &level->spots[at],
+                                    .request = request,
+                                    .runs = runs ? runs + request->run : NULL,
+                                    .counts = &counts[request->instruction],
+                                    .beneath = beneath};
+            if (fth_tier_attempt(level, &turn) == FTH_RESULT_FAIL)
                 continue;
             dequeue(level, &level->units[unit], at);
             done++;
         }
         left -= done;
-        end_step(level, tried, done);
+        fth_tier_end_step(level, tried, done);
     }
     return !level->failed;
 }
 
-uint64_t fth_tier_read(struct fth_tier *level, uint64_t address, uint64_t sectors,
+bool fth_tier_sends(const struct fth_tier *level)
+{
+    return level->sends;
+}
+
+static struct fth_cache_spot look_for(const struct fth_tier *level, const struct fth_turn *turn)
+{
+    struct fth_cache_spot spot = *turn->spot;
+    spot.slot = fth_lookup_find(level->units[turn->unit].cache, spot.set, spot.line);
+    return spot;
+}
+
+uint64_t fth_tier_read(struct fth_tier *level, const struct fth_turn *turn, uint64_t sectors,
                        const struct fth_beneath *beneath)
 {
-    uint64_t local;
-    struct unit *unit = &level->units[find_unit(level, address, &local)];
+    struct fth_cache *cache = level->units[turn->unit].cache;
+    struct fth_cache_spot spot = look_for(level, turn);
     struct fth_cache_result result;
-    fth_cache_read(unit->cache, local, sectors, NULL, 0, &result);
-    tell_evicted(beneath, &result);
-    return result.fetch;
+    const uint64_t missing = fth_cache_missing(cache, &spot, sectors, NULL, 0);
+    fth_cache_bring(cache, &spot, missing, &result);
+    fth_tier_tell_evicted(beneath, &result);
+    return missing;
 }
 
-void fth_tier_fetch(const struct fth_tier *level, uint64_t address)
+void fth_tier_drop(struct fth_tier *level, const struct fth_turn *turn)
 {
-    uint64_t local;
-    const struct unit *unit = &level->units[find_unit(level, address, &local)];
-    fth_cache_fetch(unit->cache, local);
-}
-
-void fth_tier_fetch_state(const struct fth_tier *level, uint64_t address)
-{
-    uint64_t local;
-    const struct unit *unit = &level->units[find_unit(level, address, &local)];
-    fth_cache_fetch_state(unit->cache, local);
-}
-
-void fth_tier_drop(struct fth_tier *level, uint64_t address)
-{
-    uint64_t local;
-    struct unit *unit = &level->units[find_unit(level, address, &local)];
-    fth_cache_invalidate(unit->cache, local, NULL);
+    struct fth_cache_spot spot = look_for(level, turn);
+    fth_cache_drop(level->units[turn->unit].cache, &spot);
 }

@@ -207,6 +207,7 @@ struct last {
     uint64_t first, delta;
     uint32_t mask, threads; /* the bits of the mask; only in decoding */
     bool affine;
+    uint32_t breaks;           /* bit i: steps[i] is not steps[0]; only in decoding */
     uint64_t steps[LANES - 1]; /* with `affine` only the first */
 };
 
@@ -216,17 +217,15 @@ struct place {
 };
 
 /* Where the next access is when every warp of every block of the frame makes it. */
-static struct place expected_place(struct place place, const struct fth_frame *frame,
-                                   uint32_t warps)
+static void pass_place(struct place *place, const struct fth_frame *frame, uint32_t warps)
 {
-    if (++place.warp < warps)
-        return place;
-    place.warp = 0;
-    if (++place.block <= frame->last_block)
-        return place;
-    place.block = frame->first_block;
-    place.number++;
-    return place;
+    if (++place->warp < warps)
+        return;
+    place->warp = 0;
+    if (++place->block <= frame->last_block)
+        return;
+    place->block = frame->first_block;
+    place->number++;
 }
 
 /* Before the first record: such that it is expected to be the frame's first warp. */
@@ -289,7 +288,8 @@ enum fth_status fth_frame_encode(const struct fth_records *records, const uint32
         unsigned count = (unsigned)__builtin_popcount(record->mask) - 1;
         struct last *last = &lasts[record->instruction];
         struct place here = {record->number, record->block, record->warp};
-        struct place expected = expected_place(before, frame, warps);
+        struct place expected = before;
+        pass_place(&expected, frame, warps);
         size_t size = 1;
         bytes[0] = 0;
         if (here.number != expected.number || here.block != expected.block ||
@@ -326,7 +326,7 @@ enum fth_status fth_frame_encode(const struct fth_records *records, const uint32
 struct fth_frame_decoder {
     struct fth_bytes bytes;
     struct fth_frame frame;
-    struct place before;
+    struct place place; /* of the last access */
     uint32_t warps, left, instruction;
     size_t instruction_count;
     struct last lasts[];
@@ -352,19 +352,23 @@ enum fth_status fth_frame_decoder_begin(struct fth_frame_decoder *decoder, const
     if (decoder->bytes.failed)
         return fth_fail(error, FTH_INVALID, "read trace", NULL, "a frame without a head");
     memset(decoder->lasts, 0, decoder->instruction_count * sizeof *decoder->lasts);
-    decoder->before = place_before(&decoder->frame, decoder->warps);
+    decoder->place = place_before(&decoder->frame, decoder->warps);
     decoder->left = decoder->frame.count;
     decoder->instruction = UINT32_MAX;
     *frame = decoder->frame;
     return FTH_OK;
 }
 
-static void read_place(struct fth_frame_decoder *decoder, struct place *here)
+static bool read_place(struct fth_frame_decoder *decoder)
 {
+    const struct fth_frame *frame = &decoder->frame;
+    struct place *place = &decoder->place;
     uint64_t step = fth_get_number(&decoder->bytes), block = fth_get_number(&decoder->bytes);
-    here->number = decoder->before.number + step;
-    here->block = (step == 0 ? decoder->before.block : decoder->frame.first_block) + block;
-    here->warp = fth_get_number32(&decoder->bytes);
+    place->number += step;
+    place->block = (step == 0 ? place->block : frame->first_block) + block;
+    place->warp = fth_get_number32(&decoder->bytes);
+    return place->number >= frame->first_number && place->block >= frame->first_block &&
+           place->block <= frame->last_block && place->warp < decoder->warps;
 }
 
 static void read_shape(struct fth_bytes *bytes, struct last *last)
@@ -376,6 +380,9 @@ static void read_shape(struct fth_bytes *bytes, struct last *last)
         bytes->failed = true;
     for (unsigned i = 0; i < (last->affine ? 1 : count - 1) && !bytes->failed; i++)
         last->steps[i] = unzigzag(fth_get_number(bytes));
+    last->breaks = 0;
+    for (unsigned i = 1; i + 1 < count && !last->affine; i++)
+        last->breaks |= (uint32_t)(last->steps[i] != last->steps[0]) << i;
 }
 
 void fth_trace_expand(const struct fth_trace_told *told, uint64_t addresses[32])
@@ -387,26 +394,12 @@ void fth_trace_expand(const struct fth_trace_told *told, uint64_t addresses[32])
     }
 }
 
-static void tell(const struct last *last, struct fth_trace_told *told)
-{
-    told->mask = last->mask;
-    told->threads = last->threads;
-    told->first = last->first;
-    told->steps = last->steps;
-    told->affine = last->affine;
-}
-
 /* What of a record is not as it was before; false where it cannot be. */
-static bool read_changes(struct fth_frame_decoder *decoder, unsigned tag, struct place *here)
+static bool read_changes(struct fth_frame_decoder *decoder, unsigned tag)
 {
     struct fth_bytes *bytes = &decoder->bytes;
-    const struct fth_frame *frame = &decoder->frame;
-    if (tag & TAG_PLACE) {
-        read_place(decoder, here);
-        if (here->number < frame->first_number || here->block < frame->first_block ||
-            here->block > frame->last_block || here->warp >= decoder->warps)
-            return false;
-    }
+    if (tag & TAG_PLACE && !read_place(decoder))
+        return false;
     if (tag & TAG_INSTRUCTION)
         decoder->instruction = fth_get_number32(bytes);
     if (bytes->failed || decoder->instruction >= decoder->instruction_count)
@@ -419,35 +412,55 @@ static bool read_changes(struct fth_frame_decoder *decoder, unsigned tag, struct
     return !bytes->failed;
 }
 
-bool fth_frame_decoder_next(struct fth_frame_decoder *decoder, struct fth_trace_told *access,
-                            enum fth_status *status, struct fth_error *error)
+/* False where it cannot be. */
+static FTH_INLINE bool decode(struct fth_frame_decoder *decoder, struct fth_trace_told *access)
 {
     struct fth_bytes *bytes = &decoder->bytes;
-    *status = FTH_OK;
-    if (decoder->left == 0 && bytes->at == bytes->end)
-        return false;
-    struct place here = expected_place(decoder->before, &decoder->frame, decoder->warps);
+    struct place *place = &decoder->place;
     const unsigned tag = bytes->at < bytes->end ? *bytes->at++ : 0xff;
-    if (bytes->failed || decoder->left == 0 || tag > 15 ||
-        (tag && !read_changes(decoder, tag, &here)) || here.number > decoder->frame.last_number ||
-        decoder->instruction >= decoder->instruction_count ||
-        decoder->lasts[decoder->instruction].mask == 0) {
-        bytes->failed = true;
+    if (!(tag & TAG_PLACE))
+        pass_place(place, &decoder->frame, decoder->warps);
+    if (bytes->failed || decoder->left == 0 || tag > 15 || (tag && !read_changes(decoder, tag)) ||
+        place->number > decoder->frame.last_number ||
+        decoder->instruction >= decoder->instruction_count)
+        return false;
+    struct last *last = &decoder->lasts[decoder->instruction];
+    last->first += last->delta;
+    access->number = place->number;
+    access->block = place->block;
+    access->warp = place->warp;
+    access->instruction = decoder->instruction;
+    access->mask = last->mask;
+    access->threads = last->threads;
+    access->first = last->first;
+    access->steps = last->steps;
+    access->affine = last->affine;
+    access->breaks = last->breaks;
+    decoder->left--;
+    return last->mask != 0;
+}
+
+size_t fth_frame_decoder_take(struct fth_frame_decoder *decoder, struct fth_trace_told *accesses,
+                              size_t most, enum fth_status *status, struct fth_error *error)
+{
+    const struct fth_bytes *bytes = &decoder->bytes;
+    size_t count = 0;
+    *status = FTH_OK;
+    while (count < most && !(decoder->left == 0 && bytes->at == bytes->end)) {
+        /* Another shape would be in place of the one that accesses before it point to. */
+        if (count && bytes->at < bytes->end && *bytes->at & TAG_SHAPE)
+            break;
+        if (!decode(decoder, &accesses[count])) {
+            decoder->bytes.failed = true; /* told after those that are whole */
+            break;
+        }
+        count++;
+    }
+    if (count == 0 && bytes->failed)
         *status = fth_fail(error, FTH_INVALID, "read trace", NULL,
                            "a frame of launch %llu that no writer makes",
                            (unsigned long long)decoder->frame.launch);
-        return false;
-    }
-    struct last *last = &decoder->lasts[decoder->instruction];
-    last->first += last->delta;
-    tell(last, access);
-    access->number = here.number;
-    access->block = here.block;
-    access->warp = here.warp;
-    access->instruction = decoder->instruction;
-    decoder->before = here;
-    decoder->left--;
-    return true;
+    return count;
 }
 
 void fth_frame_decoder_destroy(struct fth_frame_decoder *decoder)

@@ -333,12 +333,15 @@ const struct fth_trace_instruction *fth_trace_instruction_at(const struct fth_tr
 
 /* ---- cursors ---- */
 
-/* One run: where it is, and the access that is next. */
+enum { AHEAD = 32 };
+
+/* One run: where it is, and the accesses that are next. */
 struct run {
     size_t frame, last_frame; /* in trace->frames */
     struct fth_frame_decoder *decoder;
     struct fth_buffer content;
-    struct fth_trace_told access;
+    size_t next, count;
+    struct fth_trace_told accesses[AHEAD]; /* from accesses[next] on, those to come */
 };
 
 struct fth_trace_cursor {
@@ -348,9 +351,16 @@ struct fth_trace_cursor {
     size_t run_count, run_capacity;
     size_t *heap; /* of runs, the earliest access on top */
     size_t heap_count;
+    const struct fth_trace_told *second; /* the access that is earliest after the one on top */
     bool begun;
     struct fth_trace_access access; /* the one handed out, where it is written out */
 };
+
+static const struct fth_trace_told *access_of(const struct fth_trace_cursor *cursor, size_t place)
+{
+    const struct run *run = &cursor->runs[cursor->heap[place]];
+    return &run->accesses[run->next];
+}
 
 static bool earlier(const struct fth_trace_told *a, const struct fth_trace_told *b)
 {
@@ -366,8 +376,8 @@ static void sift_down(struct fth_trace_cursor *cursor, size_t at)
     for (;;) {
         size_t least = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++)
-            if (child < cursor->heap_count && earlier(&cursor->runs[cursor->heap[child]].access,
-                                                      &cursor->runs[cursor->heap[least]].access))
+            if (child < cursor->heap_count &&
+                earlier(access_of(cursor, child), access_of(cursor, least)))
                 least = child;
         if (least == at)
             return;
@@ -375,6 +385,18 @@ static void sift_down(struct fth_trace_cursor *cursor, size_t at)
         cursor->heap[at] = cursor->heap[least];
         cursor->heap[least] = moved;
         at = least;
+    }
+}
+
+/* The top has changed: puts the heap in order. */
+static void settle(struct fth_trace_cursor *cursor)
+{
+    sift_down(cursor, 0);
+    cursor->second = NULL;
+    for (size_t child = 1; child <= 2 && child < cursor->heap_count; child++) {
+        const struct fth_trace_told *access = access_of(cursor, child);
+        if (!cursor->second || earlier(access, cursor->second))
+            cursor->second = access;
     }
 }
 
@@ -403,11 +425,15 @@ static bool run_next(const struct fth_trace_cursor *cursor, struct run *run,
                      enum fth_status *status, struct fth_error *error)
 {
     for (;;) {
-        if (fth_frame_decoder_next(run->decoder, &run->access, status, error)) {
-            if (run->access.block >= cursor->first && run->access.block <= cursor->last)
+        for (run->next++; run->next < run->count; run->next++) {
+            const uint64_t block = run->accesses[run->next].block;
+            if (block >= cursor->first && block <= cursor->last)
                 return true;
-            continue;
         }
+        run->count = fth_frame_decoder_take(run->decoder, run->accesses, AHEAD, status, error);
+        run->next = SIZE_MAX; /* before the first */
+        if (run->count)
+            continue;
         if (*status != FTH_OK || run->frame == run->last_frame)
             return false;
         run->frame++;
@@ -480,6 +506,7 @@ enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t laun
     }
     for (size_t i = cursor->heap_count; i-- > 0;)
         sift_down(cursor, i);
+    settle(cursor);
     if (status == FTH_OK)
         *out = cursor;
     else
@@ -494,14 +521,17 @@ enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor,
     *access = NULL;
     /* The access on top was handed out, and is passed only now. */
     if (cursor->begun && cursor->heap_count) {
-        if (!run_next(cursor, &cursor->runs[cursor->heap[0]], &status, error))
+        struct run *top = &cursor->runs[cursor->heap[0]];
+        if (!run_next(cursor, top, &status, error)) {
             cursor->heap[0] = cursor->heap[--cursor->heap_count];
-        if (cursor->heap_count > 1)
-            sift_down(cursor, 0);
+            settle(cursor);
+        } else if (cursor->second && earlier(cursor->second, &top->accesses[top->next])) {
+            settle(cursor);
+        }
     }
     cursor->begun = true;
     if (status == FTH_OK && cursor->heap_count)
-        *access = &cursor->runs[cursor->heap[0]].access;
+        *access = access_of(cursor, 0);
     return status;
 }
 

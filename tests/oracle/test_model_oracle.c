@@ -156,10 +156,14 @@ static size_t random_accesses(struct fth_rng *rng, struct oracle_access *accesse
                                                  .bytes = number % 2 ? 4 : 8,
                                                  .kind = kinds[number]};
                 const uint64_t stride = PICK(rng, 0, 4, 8, 8, 16, 40, 256);
-                const uint64_t base = below(rng, span / 4) * 4;
+                /* Lanes in rows, the next of which lies behind or before the last. */
+                const uint64_t row = PICK(rng, 32, 32, 4, 8, 16);
+                const uint64_t gap = PICK(rng, 64, 300, 1024, 0 - UINT64_C(200));
+                const uint64_t base = 2048 + below(rng, span / 4) * 4;
+                const uint64_t astray = PICK(rng, 20, 1000);
                 for (uint32_t t = 0; t < access->threads; t++)
-                    access->addresses[t] =
-                        below(rng, 20) ? base + t * stride : below(rng, span / 4) * 4;
+                    access->addresses[t] = below(rng, astray) ? base + t * stride + t / row * gap
+                                                              : below(rng, span / 4) * 4;
                 count++;
             }
     return count;
