@@ -425,6 +425,15 @@ static inline uint64_t fth_order_newer(uint64_t order, unsigned place)
     return order & (((uint64_t)1 << place) - 1);
 }
 
+/* To the front; how many were newer. */
+static inline uint32_t fth_row_renew(struct fth_row *row, uint32_t way)
+{
+    const unsigned place = fth_order_place(row->order, way);
+    row->order = fth_order_older(row->order, place) << 4 << place |
+                 fth_order_newer(row->order, place) << 4 | way;
+    return place / 4;
+}
+
 static inline struct fth_wide *fth_wide_of(const struct fth_cache *cache, uint32_t set)
 {
     return &((const struct fth_order *)cache->policy_state)->wide[set];
@@ -464,14 +473,8 @@ static inline uint32_t fth_wide_newer(const struct fth_wide *wide, uint32_t tick
 /* Renews, and says how many were newer. */
 static inline uint32_t fth_order_touch(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
-    if (cache->rows) {
-        struct fth_row *row = &cache->rows[set];
-        const uint32_t way = slot - fth_set_first(cache, set);
-        const unsigned place = fth_order_place(row->order, way);
-        row->order = fth_order_older(row->order, place) << 4 << place |
-                     fth_order_newer(row->order, place) << 4 | way;
-        return place / 4;
-    }
+    if (cache->rows)
+        return fth_row_renew(&cache->rows[set], slot - fth_set_first(cache, set));
     struct fth_wide *wide = fth_wide_of(cache, set);
     uint32_t *ticks = fth_ticks_of(cache);
     const uint32_t tick = ticks[slot];

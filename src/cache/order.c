@@ -19,15 +19,6 @@
 
 #include <string.h>
 
-/* ---- narrow ---- */
-
-static inline void renew_narrow(struct fth_row *row, uint32_t way)
-{
-    const unsigned place = fth_order_place(row->order, way);
-    row->order = fth_order_older(row->order, place) << 4 << place |
-                 fth_order_newer(row->order, place) << 4 | way;
-}
-
 /* ---- wide ---- */
 
 void fth_wide_compact(struct fth_wide *wide, uint32_t *ticks)
@@ -122,7 +113,7 @@ void fth_order_remove(struct fth_cache *cache, uint32_t set, uint32_t slot)
 void fth_order_renew(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
     if (cache->rows) {
-        renew_narrow(&cache->rows[set], slot - fth_set_first(cache, set));
+        fth_row_renew(&cache->rows[set], slot - fth_set_first(cache, set));
         return;
     }
     struct fth_wide *wide = fth_wide_of(cache, set);
@@ -143,7 +134,7 @@ uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set)
     }
     struct fth_row *row = &cache->rows[set];
     const uint32_t way = row->order >> 4 * (row->count - 1) & 15;
-    renew_narrow(row, way);
+    fth_row_renew(row, way);
     return fth_set_first(cache, set) + way;
 }
 

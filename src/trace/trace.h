@@ -134,8 +134,8 @@ FTH_MUST_USE enum fth_status fth_frame_encode(const struct fth_records *records,
                                               struct fth_buffer *out, struct fth_error *error);
 
 /* An access whose addresses are not written out: the first, and from lane to lane steps[0], with
- * `affine`, or steps[0], steps[1], …, which live until the next one is asked for. Bit i of `breaks`:
- * steps[i] is not steps[0]. */
+ * `affine`, or steps[0], steps[1], …, which live until the next one is asked for. Bit i of
+ * `breaks`: steps[i] is not steps[0]. */
 struct fth_trace_told {
     uint64_t number, block;
     uint32_t warp, instruction, mask, threads;
@@ -156,8 +156,8 @@ FTH_MUST_USE enum fth_status fth_frame_decoder_begin(struct fth_frame_decoder *d
                                                      const void *data, size_t size,
                                                      struct fth_frame *frame,
                                                      struct fth_error *error);
-/* Up to `most` accesses, which live until the next are taken; none at the end of the frame, or where
- * it is malformed (*status says which). */
+/* Up to `most` accesses, which live until the next are taken; none at the end of the frame, or
+ * where it is malformed (*status says which). */
 size_t fth_frame_decoder_take(struct fth_frame_decoder *decoder, struct fth_trace_told *accesses,
                               size_t most, enum fth_status *status, struct fth_error *error);
 void fth_frame_decoder_destroy(struct fth_frame_decoder *decoder);
