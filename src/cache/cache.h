@@ -108,7 +108,8 @@ struct fth_cache_spot {
     uint32_t set, slot; /* FTH_NO_SLOT: not held */
 };
 static inline struct fth_cache_spot fth_cache_look(const struct fth_cache *cache, uint64_t address);
-/* Lines by their numbers. */
+/* Lines by their numbers, so many at the most. */
+enum { FTH_LOOK_MOST = 64 };
 void fth_cache_look_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
                         struct fth_cache_spot *spots);
 /* After others: lines may have come and gone. */

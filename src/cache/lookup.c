@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-enum { LOOKED = 64 }; /* at a time */
-
 unsigned fth_lookup_bits(uint32_t slots)
 {
     unsigned bits = 1;
@@ -56,14 +54,9 @@ void fth_lookup_clear(struct fth_cache *cache)
 void fth_cache_look_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
                         struct fth_cache_spot *spots)
 {
-    uint32_t sets[LOOKED];
-    for (size_t done = 0; done < count; done += LOOKED) {
-        const size_t here = count - done < LOOKED ? count - done : LOOKED;
-        fth_index_sets(&cache->index, lines + done, here, sets);
-        for (size_t i = 0; i < here; i++) {
-            const uint64_t line = lines[done + i];
-            spots[done + i] =
-                (struct fth_cache_spot){line, sets[i], fth_lookup_find(cache, sets[i], line)};
-        }
-    }
+    uint32_t sets[FTH_LOOK_MOST];
+    fth_index_sets(&cache->index, lines, count, sets);
+    for (size_t i = 0; i < count; i++)
+        spots[i] =
+            (struct fth_cache_spot){lines[i], sets[i], fth_lookup_find(cache, sets[i], lines[i])};
 }
