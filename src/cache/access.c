@@ -20,7 +20,7 @@ static inline uint64_t find_missing(const struct fth_cache *cache, uint32_t slot
 {
     if (slot == FTH_NO_SLOT)
         return place.sectors;
-    uint64_t missing = place.sectors & ~cache->valid[slot];
+    uint64_t missing = place.sectors & ~cache->lines[slot].valid;
     return missing && cache->write->keeps_bytes ? fth_slot_unwritten(cache, slot, place, missing)
                                                 : missing;
 }

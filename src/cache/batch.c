@@ -7,11 +7,10 @@
  *   read c:   a b c d  ->  c a b d      hit
  *   read e:   c a b d  ->  e c a b      miss, d is gone
  *
- * The array already has its line numbers set by set, so the rows are made in place: before the
- * stream the lines of each set are sorted by recency, after it the order is written back. From one
- * reference a slot on that is worth it (64 sets of 4 ways: 104 M/s against 76 with as many
- * references as slots, 260 against 76 in the long run). Shorter streams, wider sets and other
- * policies go line by line.
+ * Before the stream the lines of each set are sorted by recency into rows, after it lines and order
+ * are written back. From one reference a slot on that is worth it (64 sets of 4 ways: 104 M/s
+ * against 76 with as many references as slots, 260 against 76 in the long run). Shorter streams,
+ * wider sets and other policies go line by line.
  *
  * Measured on a Neoverse V1, 64 sets, on the mix of bench/: with 4 ways it is fastest to move the
  * whole row without a branch (270 M/s, against 250 when leaving at the old place of the line), with
@@ -19,7 +18,7 @@
  * faster still eight at a time, where few bits tell their lines apart: packed.c. */
 #include "cache/cache.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #if defined(__GNUC__)
 #define UNROLL _Pragma("GCC unroll 16")
@@ -61,10 +60,10 @@ static FTH_INLINE bool shift(uint64_t *row, uint32_t ways, uint64_t line)
 }
 
 /* `ways` of every set, or 0 where they differ. Inlined with a constant, the rows are unrolled. */
-static FTH_INLINE uint64_t run_rows(struct fth_cache *cache, const uint64_t *lines, size_t count,
-                                    uint64_t *hit_bits, uint32_t ways)
+static FTH_INLINE uint64_t run_rows(const struct fth_cache *cache, uint64_t *rows,
+                                    const uint64_t *lines, size_t count, uint64_t *hit_bits,
+                                    uint32_t ways)
 {
-    uint64_t *rows = cache->lines;
     const uint32_t *first = cache->first;
     uint64_t hits = 0;
     for (size_t done = 0; done < count; done += BLOCK) {
@@ -96,42 +95,45 @@ static bool can_be_rows(const struct fth_cache *cache)
     if (cache->policy != &fth_policy_lru || cache->most_ways > FTH_NARROW_WAYS)
         return false;
     for (uint32_t slot = 0; slot < cache->slots; slot++)
-        if (cache->lines[slot] != FTH_NO_LINE &&
-            (cache->valid[slot] != cache->all_sectors || (cache->dirty && cache->dirty[slot])))
+        if (cache->lines[slot].number != FTH_NO_LINE &&
+            (cache->lines[slot].valid != cache->all_sectors ||
+             (cache->dirty && cache->dirty[slot])))
             return false;
     return true;
 }
 
-static void sort_rows(struct fth_cache *cache)
+static void sort_rows(const struct fth_cache *cache, uint64_t *rows)
 {
     for (uint32_t set = 0; set < cache->sets; set++) {
         uint32_t slots[FTH_NARROW_WAYS];
-        uint64_t row[FTH_NARROW_WAYS];
         uint32_t first = cache->first[set], ways = cache->first[set + 1] - first;
+        uint64_t *row = rows + first;
         uint32_t count = fth_order_list(cache, set, slots);
         for (uint32_t way = 0; way < ways; way++)
             row[way] = FTH_NO_LINE;
         for (uint32_t i = 0; i < count; i++)
-            row[i] = cache->lines[slots[i]];
-        memcpy(cache->lines + first, row, ways * sizeof row[0]);
+            row[i] = cache->lines[slots[i]].number;
     }
 }
 
-static void take_slot(struct fth_cache *cache, uint32_t slot)
+static void take_slot(struct fth_cache *cache, uint32_t slot, uint64_t line)
 {
-    cache->valid[slot] = cache->all_sectors;
+    cache->lines[slot].number = line;
+    cache->lines[slot].valid = cache->all_sectors;
     if (cache->dirty)
         cache->dirty[slot] = 0; /* of a line that was here before */
 }
 
-static void take_rows(struct fth_cache *cache)
+static void take_rows(struct fth_cache *cache, const uint64_t *rows)
 {
     fth_order_clear(cache);
     cache->held = 0;
     for (uint32_t set = 0; set < cache->sets; set++) {
         uint32_t first = cache->first[set], end = first;
-        while (end < cache->first[set + 1] && cache->lines[end] != FTH_NO_LINE)
-            take_slot(cache, end++);
+        for (; end < cache->first[set + 1] && rows[end] != FTH_NO_LINE; end++)
+            take_slot(cache, end, rows[end]);
+        for (uint32_t slot = end; slot < cache->first[set + 1]; slot++)
+            cache->lines[slot].number = FTH_NO_LINE;
         for (uint32_t slot = end; slot-- > first;) {
             fth_lookup_add(cache, set, slot);
             fth_order_add(cache, set, slot);
@@ -141,17 +143,17 @@ static void take_rows(struct fth_cache *cache)
     }
 }
 
-static uint64_t read_rows(struct fth_cache *cache, const uint64_t *lines, size_t count,
-                          uint64_t *hit_bits)
+static uint64_t read_rows(const struct fth_cache *cache, uint64_t *rows, const uint64_t *lines,
+                          size_t count, uint64_t *hit_bits)
 {
-    switch (cache->least_ways == cache->most_ways ? cache->most_ways : 0) {
-    case 1: return run_rows(cache, lines, count, hit_bits, 1);
-    case 2: return run_rows(cache, lines, count, hit_bits, 2);
-    case 3: return run_rows(cache, lines, count, hit_bits, 3);
-    case 4: return run_rows(cache, lines, count, hit_bits, 4);
-    case 8: return run_rows(cache, lines, count, hit_bits, 8);
-    case 16: return run_rows(cache, lines, count, hit_bits, 16);
-    default: return run_rows(cache, lines, count, hit_bits, 0);
+    switch (cache->even_ways) {
+    case 1: return run_rows(cache, rows, lines, count, hit_bits, 1);
+    case 2: return run_rows(cache, rows, lines, count, hit_bits, 2);
+    case 3: return run_rows(cache, rows, lines, count, hit_bits, 3);
+    case 4: return run_rows(cache, rows, lines, count, hit_bits, 4);
+    case 8: return run_rows(cache, rows, lines, count, hit_bits, 8);
+    case 16: return run_rows(cache, rows, lines, count, hit_bits, 16);
+    default: return run_rows(cache, rows, lines, count, hit_bits, 0);
     }
 }
 
@@ -164,11 +166,12 @@ static bool read_line(struct fth_cache *cache, uint32_t set, uint64_t line)
         struct fth_cache_result ignored;
         slot = fth_slot_fill(cache, set, line, &ignored);
     } else {
-        missing &= ~cache->valid[slot]; /* a sector of which every byte was written is valid */
+        missing &=
+            ~cache->lines[slot].valid; /* a sector of which every byte was written is valid */
         if (cache->policy->used)
             cache->policy->used(cache, set, slot);
     }
-    cache->valid[slot] |= missing;
+    cache->lines[slot].valid |= missing;
     return !missing;
 }
 
@@ -193,12 +196,16 @@ static uint64_t read_singly(struct fth_cache *cache, const uint64_t *lines, size
 uint64_t fth_cache_read_lines(struct fth_cache *cache, const uint64_t *lines, size_t count,
                               uint64_t *hit_bits)
 {
-    if (count < cache->slots || !can_be_rows(cache))
+    uint64_t *rows =
+        count >= cache->slots && can_be_rows(cache) ? malloc(cache->slots * sizeof *rows) : NULL;
+    if (!rows)
         return read_singly(cache, lines, count, hit_bits);
-    sort_rows(cache);
+    sort_rows(cache, rows);
     uint64_t hits = 0;
-    const size_t done = fth_packed_run(cache, lines, count, hit_bits, &hits);
-    hits += read_rows(cache, lines + done, count - done, hit_bits ? hit_bits + done / BLOCK : NULL);
-    take_rows(cache);
+    const size_t done = fth_packed_run(cache, rows, lines, count, hit_bits, &hits);
+    hits += read_rows(cache, rows, lines + done, count - done,
+                      hit_bits ? hit_bits + done / BLOCK : NULL);
+    take_rows(cache, rows);
+    free(rows);
     return hits;
 }

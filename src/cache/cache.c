@@ -111,6 +111,7 @@ static bool lay_out(struct fth_cache *cache, const struct fth_cache_config *conf
         cache->least_ways = ways < cache->least_ways ? ways : cache->least_ways;
         cache->most_ways = ways > cache->most_ways ? ways : cache->most_ways;
     }
+    cache->even_ways = cache->least_ways == cache->most_ways ? cache->most_ways : 0;
     cache->slots = cache->first[cache->sets];
     return true;
 }
@@ -121,8 +122,7 @@ static bool allocate(struct fth_cache *cache)
     size_t slots = cache->slots;
     cache->byte_words = (((size_t)1 << cache->line_shift) + 63) / 64;
     cache->lines = fth_arena_array(arena, slots + FTH_NARROW_WAYS, sizeof *cache->lines);
-    cache->valid = fth_arena_array(arena, slots, sizeof *cache->valid);
-    if (!cache->lines || !cache->valid)
+    if (!cache->lines)
         return false;
     if (cache->write->keeps_dirty) {
         cache->dirty = fth_arena_array(arena, slots, sizeof *cache->dirty);
@@ -198,7 +198,7 @@ void fth_cache_destroy(struct fth_cache *cache)
 void fth_cache_clear(struct fth_cache *cache)
 {
     for (uint32_t slot = 0; slot < cache->slots + FTH_NARROW_WAYS; slot++)
-        cache->lines[slot] = FTH_NO_LINE;
+        cache->lines[slot].number = FTH_NO_LINE;
     memcpy(cache->first_free, cache->first, cache->sets * sizeof *cache->first);
     cache->held = 0;
     fth_lookup_clear(cache);

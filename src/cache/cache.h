@@ -165,6 +165,7 @@ struct fth_index {
     enum fth_index_kind kind;
     unsigned shift;
     uint64_t modulus;
+    uint64_t inverse;     /* of the modulus: (2^64 - 1) / modulus */
     const uint32_t *deal; /* in the arena */
     unsigned bit_count;
     unsigned bits[64]; /* of the line number, lowest of the set number first */
@@ -177,6 +178,8 @@ FTH_MUST_USE enum fth_status fth_index_init(struct fth_index *index, const char 
                                             struct fth_error *error);
 uint32_t fth_index_other(const struct fth_index *index, uint64_t line);
 
+__extension__ typedef unsigned __int128 fth_wide_word;
+
 static inline uint32_t fth_index_mask(const struct fth_index *index, uint64_t line)
 {
     return (uint32_t)(line >> index->shift & (index->modulus - 1));
@@ -184,7 +187,11 @@ static inline uint32_t fth_index_mask(const struct fth_index *index, uint64_t li
 
 static inline uint32_t fth_index_mod(const struct fth_index *index, uint64_t line)
 {
-    return (uint32_t)((line >> index->shift) % index->modulus);
+    /* A division without one: what is left is less than twice the modulus. */
+    const uint64_t number = line >> index->shift;
+    const uint64_t quotient = (uint64_t)((fth_wide_word)number * index->inverse >> 64);
+    const uint64_t left = number - quotient * index->modulus;
+    return (uint32_t)(left < index->modulus ? left : left - index->modulus);
 }
 
 /* After the steps 1, 2, 4, … groups, the lowest group has every group in it. */
@@ -192,8 +199,16 @@ static inline uint32_t fth_index_fold(const struct fth_index *index, uint64_t li
 {
     if (index->shift == 0)
         return 0;
-    for (unsigned step = index->shift; step < 64; step *= 2)
-        line ^= line >> step;
+    if (index->shift == 2) { /* mostly: the L1 of a GPU has four sets */
+        line ^= line >> 32;
+        line ^= line >> 16;
+        line ^= line >> 8;
+        line ^= line >> 4;
+        line ^= line >> 2;
+    } else {
+        for (unsigned step = index->shift; step < 64; step *= 2)
+            line ^= line >> step;
+    }
     line &= ((uint64_t)1 << index->shift) - 1;
     return (uint32_t)(line < index->modulus ? line : line % index->modulus);
 }
@@ -240,6 +255,12 @@ struct fth_row {
 
 struct fth_order;
 
+/* What a slot holds, as far as every access asks for it. */
+struct fth_line {
+    uint64_t number;
+    uint64_t valid; /* sectors held as a whole */
+};
+
 struct fth_cache {
     struct fth_arena arena; /* every array below */
     struct fth_index index;
@@ -253,16 +274,16 @@ struct fth_cache {
     uint32_t sets;
     uint32_t slots;
     uint32_t least_ways, most_ways;
-    uint32_t held; /* lines */
+    uint32_t even_ways; /* of every set; 0: they differ */
+    uint32_t held;      /* lines */
     bool distances;
 
-    uint32_t *first;      /* [sets + 1] the first slot of each set */
-    uint32_t *first_free; /* [sets] no slot of the set before this one is free */
-    uint64_t *lines;      /* [slots] line numbers, and FTH_NARROW_WAYS that hold none */
-    uint64_t *valid;      /* [slots] sectors held as a whole */
-    uint64_t *dirty;      /* [slots] sectors to be written back; NULL: nothing is ever dirty */
-    bool *partial;        /* [slots] `written` holds; NULL: the write policy keeps no bytes */
-    uint64_t *written;    /* [slots][byte_words] a bit a byte; means nothing for valid sectors */
+    uint32_t *first;        /* [sets + 1] the first slot of each set */
+    uint32_t *first_free;   /* [sets] no slot of the set before this one is free */
+    struct fth_line *lines; /* [slots], and FTH_NARROW_WAYS that hold none */
+    uint64_t *dirty;        /* [slots] sectors to be written back; NULL: nothing is ever dirty */
+    bool *partial;          /* [slots] `written` holds; NULL: the write policy keeps no bytes */
+    uint64_t *written;      /* [slots][byte_words] a bit a byte; means nothing for valid sectors */
     size_t byte_words;
     struct fth_row *rows; /* [sets]; NULL: the sets are not narrow */
     uint32_t *heads;      /* [1 << head_bits] hash table of slots; NULL: the sets are narrow */
@@ -272,7 +293,7 @@ struct fth_cache {
 
 static inline uint32_t fth_set_first(const struct fth_cache *cache, uint32_t set)
 {
-    return cache->least_ways == cache->most_ways ? set * cache->most_ways : cache->first[set];
+    return cache->even_ways ? set * cache->even_ways : cache->first[set];
 }
 
 /* A replacement policy. It hears of every change of a set and names the way to be replaced. */
@@ -319,7 +340,7 @@ extern const struct fth_write_policy fth_write_evict, fth_write_through, fth_wri
 
 /* How many bits a hash table for that many slots has. */
 unsigned fth_lookup_bits(uint32_t slots);
-/* To be called after lines[slot] is set, and before it is set to FTH_NO_LINE. */
+/* To be called after the line of the slot is set, and before it is set to FTH_NO_LINE. */
 void fth_lookup_add(struct fth_cache *cache, uint32_t set, uint32_t slot);
 void fth_lookup_remove(struct fth_cache *cache, uint32_t slot);
 void fth_lookup_clear(struct fth_cache *cache);
@@ -336,7 +357,7 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
 {
     if (cache->heads) {
         uint32_t slot = cache->heads[fth_lookup_hash(line, cache->head_bits)];
-        while (slot != FTH_NO_SLOT && cache->lines[slot] != line)
+        while (slot != FTH_NO_SLOT && cache->lines[slot].number != line)
             slot = cache->chain[slot];
         return slot;
     }
@@ -349,7 +370,7 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
          * lies past the set is of other sets, or of none. */
         for (uint64_t found = (differ - ones) & ~differ & ones << 7; found; found &= found - 1) {
             const uint32_t slot = first + (uint32_t)__builtin_ctzll(found) / 8;
-            if (cache->lines[slot] == line)
+            if (cache->lines[slot].number == line)
                 return slot;
         }
     }
@@ -358,10 +379,10 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
 
 /* ---- packed.c ---- */
 
-/* Reads lines, of an array whose sets are rows, newest first, as far as it can: how many, a
- * multiple of 64 or all. Adds to the hits. */
-size_t fth_packed_run(struct fth_cache *cache, const uint64_t *lines, size_t count,
-                      uint64_t *hit_bits, uint64_t *hits);
+/* Reads lines as far as it can: how many, a multiple of 64 or all. `held` has the lines of each
+ * set, newest first, before and after. Adds to the hits. */
+size_t fth_packed_run(const struct fth_cache *cache, uint64_t *held, const uint64_t *lines,
+                      size_t count, uint64_t *hit_bits, uint64_t *hits);
 
 /* ---- slot.c ---- */
 
@@ -512,7 +533,7 @@ static inline struct fth_cache_spot fth_cache_look(const struct fth_cache *cache
 
 static inline void fth_cache_look_again(const struct fth_cache *cache, struct fth_cache_spot *spot)
 {
-    if (spot->slot == FTH_NO_SLOT || cache->lines[spot->slot] != spot->line)
+    if (spot->slot == FTH_NO_SLOT || cache->lines[spot->slot].number != spot->line)
         spot->slot = fth_lookup_find(cache, spot->set, spot->line);
 }
 
@@ -522,7 +543,7 @@ static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
 {
     if (spot->slot == FTH_NO_SLOT)
         return sectors;
-    const uint64_t missing = sectors & ~cache->valid[spot->slot];
+    const uint64_t missing = sectors & ~cache->lines[spot->slot].valid;
     return missing && count && cache->write->keeps_bytes
                ? fth_slot_lacks(cache, spot->slot, missing, runs, count)
                : missing;
@@ -537,7 +558,7 @@ static inline uint64_t fth_cache_bring(struct fth_cache *cache, struct fth_cache
         spot->slot = fth_slot_fill(cache, spot->set, spot->line, result);
     else
         result->distance = fth_slot_use(cache, spot->set, spot->slot);
-    uint64_t *valid = &cache->valid[spot->slot];
+    uint64_t *valid = &cache->lines[spot->slot].valid;
     sectors &= ~*valid;
     if (sectors)
         *valid |= sectors;

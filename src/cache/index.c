@@ -68,6 +68,7 @@ static enum fth_status init_deal(struct fth_index *index, const uint32_t *first,
                 deal[dealt++] = set;
     index->kind = FTH_INDEX_DEAL;
     index->modulus = slots;
+    index->inverse = UINT64_MAX / slots;
     index->deal = deal;
     return FTH_OK;
 }
@@ -124,6 +125,7 @@ enum fth_status fth_index_init(struct fth_index *index, const char *text, unsign
     }
     if ((index->modulus & (index->modulus - 1)) == 0)
         index->kind = FTH_INDEX_MASK;
+    index->inverse = UINT64_MAX / index->modulus;
     return FTH_OK;
 }
 

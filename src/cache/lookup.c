@@ -22,7 +22,7 @@ unsigned fth_lookup_bits(uint32_t slots)
 
 void fth_lookup_add(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
-    const uint64_t line = cache->lines[slot];
+    const uint64_t line = cache->lines[slot].number;
     if (!cache->heads) {
         const uint32_t way = slot - fth_set_first(cache, set);
         uint64_t *tags = &cache->rows[set].tags[way / 8];
@@ -39,7 +39,7 @@ void fth_lookup_remove(struct fth_cache *cache, uint32_t slot)
 {
     if (!cache->heads)
         return; /* its tag leads to a slot without a line */
-    uint32_t *link = &cache->heads[fth_lookup_hash(cache->lines[slot], cache->head_bits)];
+    uint32_t *link = &cache->heads[fth_lookup_hash(cache->lines[slot].number, cache->head_bits)];
     while (*link != slot)
         link = &cache->chain[*link];
     *link = cache->chain[slot];

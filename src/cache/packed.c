@@ -128,7 +128,7 @@ static FTH_INLINE bool name(struct naming naming, const uint64_t *restrict lines
 }
 
 /* Up to the first block that is not full, or with a line that has no tag; how far that is. */
-static FTH_INLINE size_t run(struct fth_cache *cache, struct naming naming, lanes *rows,
+static FTH_INLINE size_t run(const struct fth_cache *cache, struct naming naming, lanes *rows,
                              uint32_t size, const uint64_t *lines, size_t count, uint64_t *hit_bits,
                              uint64_t *hits)
 {
@@ -163,15 +163,16 @@ static struct naming choose_names(const struct fth_cache *cache, uint64_t line)
 }
 
 /* From the rows of the array; NULL where a line has no tag, or there is no memory for it. */
-static uint16_t *pack(const struct fth_cache *cache, struct naming naming, size_t width)
+static uint16_t *pack(const struct fth_cache *cache, const uint64_t *held, struct naming naming,
+                      size_t width)
 {
     uint16_t *rows = aligned_alloc(64, (cache->sets * width * sizeof *rows + 63) / 64 * 64);
     if (!rows)
         return NULL;
     memset(rows, 0xff, cache->sets * width * sizeof *rows);
     for (uint32_t slot = 0; slot < cache->slots; slot++) {
-        const uint64_t tag = (cache->lines[slot] - naming.base) >> naming.shift;
-        if (cache->lines[slot] == FTH_NO_LINE)
+        const uint64_t tag = (held[slot] - naming.base) >> naming.shift;
+        if (held[slot] == FTH_NO_LINE)
             continue;
         if (tag >= NO_TAG) {
             free(rows);
@@ -182,43 +183,43 @@ static uint16_t *pack(const struct fth_cache *cache, struct naming naming, size_
     return rows;
 }
 
-static void unpack(struct fth_cache *cache, struct naming naming, const uint16_t *rows,
-                   size_t width)
+static void unpack(const struct fth_cache *cache, uint64_t *held, struct naming naming,
+                   const uint16_t *rows, size_t width)
 {
     for (uint32_t slot = 0; slot < cache->slots; slot++) {
         const uint32_t set = slot / cache->most_ways;
         const uint64_t tag = rows[set * width + slot % cache->most_ways];
         /* What the shift left out is the set. */
-        cache->lines[slot] = tag == NO_TAG  ? FTH_NO_LINE
-                             : naming.shift ? naming.base + (tag << naming.shift) + set
-                                            : naming.base + tag;
+        held[slot] = tag == NO_TAG  ? FTH_NO_LINE
+                     : naming.shift ? naming.base + (tag << naming.shift) + set
+                                    : naming.base + tag;
     }
 }
 
-size_t fth_packed_run(struct fth_cache *cache, const uint64_t *lines, size_t count,
-                      uint64_t *hit_bits, uint64_t *hits)
+size_t fth_packed_run(const struct fth_cache *cache, uint64_t *held, const uint64_t *lines,
+                      size_t count, uint64_t *hit_bits, uint64_t *hits)
 {
     const uint32_t ways = cache->most_ways, size = ways <= LANES ? 1 : 2;
-    if (cache->least_ways != ways || ways <= 4 || ways > 2 * LANES || count < BLOCK)
+    if (!cache->even_ways || ways <= 4 || ways > 2 * LANES || count < BLOCK)
         return 0;
     const struct naming naming = choose_names(cache, lines[0]);
-    uint16_t *rows = pack(cache, naming, (size_t)size * LANES);
+    uint16_t *rows = pack(cache, held, naming, (size_t)size * LANES);
     if (!rows)
         return 0;
     lanes *vectors = (lanes *)(void *)rows;
     const size_t done = size == 1 ? run(cache, naming, vectors, 1, lines, count, hit_bits, hits)
                                   : run(cache, naming, vectors, 2, lines, count, hit_bits, hits);
-    unpack(cache, naming, rows, (size_t)size * LANES);
+    unpack(cache, held, naming, rows, (size_t)size * LANES);
     free(rows);
     return done;
 }
 
 #else
 
-size_t fth_packed_run(struct fth_cache *cache, const uint64_t *lines, size_t count,
-                      uint64_t *hit_bits, uint64_t *hits)
+size_t fth_packed_run(const struct fth_cache *cache, uint64_t *held, const uint64_t *lines,
+                      size_t count, uint64_t *hit_bits, uint64_t *hits)
 {
-    (void)cache, (void)lines, (void)count, (void)hit_bits, (void)hits;
+    (void)cache, (void)held, (void)lines, (void)count, (void)hit_bits, (void)hits;
     return 0;
 }
 

@@ -25,7 +25,7 @@ static bool bytes_are_set(const uint64_t *bytes, uint64_t from, uint64_t to)
 static void report(const struct fth_cache *cache, uint32_t slot, struct fth_cache_result *result)
 {
     result->evicted = true;
-    result->evicted_line = cache->lines[slot] << cache->line_shift;
+    result->evicted_line = cache->lines[slot].number << cache->line_shift;
     result->evicted_dirty = cache->dirty ? cache->dirty[slot] : 0;
 }
 
@@ -37,7 +37,7 @@ static uint32_t find_free(struct fth_cache *cache, uint32_t set)
     /* Where none behind it is held either, it is free: nothing need be looked at. */
     if (!cache->rows || !cache->distances ||
         cache->rows[set].count != slot - fth_set_first(cache, set))
-        while (slot < end && cache->lines[slot] != FTH_NO_LINE)
+        while (slot < end && cache->lines[slot].number != FTH_NO_LINE)
             slot++;
     cache->first_free[set] = slot < end ? slot + 1 : slot;
     return slot < end ? slot : FTH_NO_SLOT;
@@ -56,8 +56,8 @@ uint32_t fth_slot_fill(struct fth_cache *cache, uint32_t set, uint64_t line,
         if (cache->policy->added)
             cache->policy->added(cache, set, slot);
     }
-    cache->lines[slot] = line;
-    cache->valid[slot] = 0;
+    cache->lines[slot].number = line;
+    cache->lines[slot].valid = 0;
     if (cache->dirty)
         cache->dirty[slot] = 0;
     if (cache->partial)
@@ -73,7 +73,7 @@ void fth_slot_free(struct fth_cache *cache, uint32_t set, uint32_t slot,
     fth_lookup_remove(cache, slot);
     if (cache->policy->removed)
         cache->policy->removed(cache, set, slot);
-    cache->lines[slot] = FTH_NO_LINE;
+    cache->lines[slot].number = FTH_NO_LINE;
     cache->held--;
     if (slot < cache->first_free[set])
         cache->first_free[set] = slot;
@@ -106,7 +106,7 @@ static uint64_t whole_sectors(const struct fth_cache *cache, struct fth_place pl
 
 void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_place place)
 {
-    uint64_t *valid = &cache->valid[slot], *bytes = cache->written + slot * cache->byte_words;
+    uint64_t *valid = &cache->lines[slot].valid, *bytes = cache->written + slot * cache->byte_words;
     *valid |= whole_sectors(cache, place);
     if (!(place.sectors & ~*valid))
         return; /* of valid sectors bytes mean nothing */

@@ -3,29 +3,9 @@
 
 #define NONE UINT32_MAX
 
-/* The sectors, in whole fills. */
-static uint64_t whole_fills(const struct fth_shape *shape, uint64_t sectors)
-{
-    const uint64_t each = shape->fill_bytes >> shape->sector_shift;
-    if (each == 1 || !sectors)
-        return sectors;
-    const uint64_t fill = ~UINT64_C(0) >> (64 - each);
-    uint64_t whole = 0;
-    for (uint64_t at = 0; at < shape->line_bytes >> shape->sector_shift; at += each)
-        if (sectors >> at & fill)
-            whole |= fill << at;
-    return whole;
-}
-
 static unsigned count_bits(uint64_t mask)
 {
     return (unsigned)__builtin_popcountll(mask);
-}
-
-void fth_tier_tell_evicted(const struct fth_beneath *beneath, const struct fth_cache_result *result)
-{
-    if (result->evicted && result->evicted_dirty && beneath && beneath->evicted)
-        beneath->evicted(beneath->context, result->evicted_line, result->evicted_dirty);
 }
 
 static struct fth_unit *unit_of(const struct fth_tier *level, const struct fth_turn *turn)
@@ -44,12 +24,6 @@ static void count(struct fth_tier *level, const struct fth_turn *turn, uint64_t 
     turn->counts->hits[kind] += hits;
 }
 
-static void tell_miss(const struct fth_turn *turn, uint64_t missing, uint64_t fetch)
-{
-    if (turn->beneath && turn->beneath->miss)
-        turn->beneath->miss(turn->beneath->context, turn, missing, fetch);
-}
-
 static uint64_t find_missing(const struct fth_tier *level, const struct fth_turn *turn)
 {
     return fth_cache_missing(unit_of(level, turn)->cache, turn->spot, turn->request->sectors,
@@ -60,9 +34,8 @@ static uint64_t find_missing(const struct fth_tier *level, const struct fth_turn
 static uint64_t bring(const struct fth_tier *level, struct fth_turn *turn, uint64_t missing)
 {
     struct fth_cache_result result;
-    const uint64_t fetched =
-        fth_cache_bring(unit_of(level, turn)->cache, turn->spot,
-                        missing ? whole_fills(&level->shape, missing) : 0, &result);
+    const uint64_t fetched = fth_cache_bring(unit_of(level, turn)->cache, turn->spot,
+                                             fth_shape_fills(&level->shape, missing), &result);
     turn->distance = result.distance;
     fth_tier_tell_evicted(turn->beneath, &result);
     return fetched;
@@ -98,10 +71,7 @@ static enum fth_verdict_kind read_line(struct fth_tier *level, struct fth_turn *
     count(level, turn, sectors - misses, misses);
     if (!missing)
         return FTH_RESULT_HIT;
-    if (!fth_mshr_add(mshr, request->line, request->missing,
-                      fth_shape_latency(&level->shape, fth_mshr_busy(mshr))))
-        level->failed = true;
-    tell_miss(turn, missing, request->missing);
+    fth_tier_await(level, mshr, turn, missing);
     return FTH_RESULT_MISS;
 }
 
@@ -127,7 +97,7 @@ static enum fth_verdict_kind write_line(struct fth_tier *level, struct fth_turn 
     request->missing = request->sectors; /* all of it goes on */
     const unsigned misses = count_bits(missing);
     count(level, turn, count_bits(request->sectors) - misses, misses);
-    tell_miss(turn, request->sectors, 0);
+    fth_tier_tell_miss(turn, request->sectors);
     return misses ? FTH_RESULT_MISS : FTH_RESULT_HIT;
 }
 
@@ -155,7 +125,7 @@ static enum fth_verdict_kind pass(struct fth_tier *level, struct fth_turn *turn)
     }
     request->missing = request->sectors;
     count(level, turn, 0, count_bits(request->sectors));
-    tell_miss(turn, request->sectors, 0);
+    fth_tier_tell_miss(turn, request->sectors);
     return FTH_RESULT_MISS;
 }
 

@@ -48,11 +48,8 @@ struct fth_cache_run fth_first_sectors(const struct fth_shape *shape, uint64_t *
                                   (uint32_t)count << shape->sector_shift};
 }
 
-/* Room for one more request and one more run. */
-static inline bool reserve(struct fth_requests *requests)
+bool fth_requests_grow(struct fth_requests *requests)
 {
-    if (requests->count < requests->capacity && requests->run_count < requests->run_capacity)
-        return true;
     requests->failed = requests->failed ||
                        !fth_grow((void **)&requests->items, requests->count, &requests->capacity,
                                  sizeof *requests->items) ||
@@ -83,7 +80,7 @@ static inline void add_piece(struct fth_requests *requests, size_t from,
                              uint64_t bytes, const struct fth_request *like)
 {
     const uint64_t sectors = fth_sectors_of(shape->sector_shift, start, start + bytes);
-    if (!reserve(requests))
+    if (!fth_requests_reserve(requests))
         return;
     struct fth_request *request = &requests->items[requests->count];
     if (requests->count > from && request[-1].line == line) {
@@ -114,20 +111,6 @@ void fth_requests_add(struct fth_requests *requests, size_t from, const struct f
     }
     if (bytes)
         add_piece(requests, from, shape, line, start, bytes, like);
-}
-
-void fth_requests_add_like(struct fth_requests *requests, const struct fth_shape *shape,
-                           const struct fth_request *like, const struct fth_cache_run *runs)
-{
-    struct fth_request request = *like;
-    request.run = (uint32_t)requests->run_count;
-    for (uint32_t i = 0; runs && i < like->run_count && reserve(requests); i++)
-        requests->runs[requests->run_count++] = runs[like->run + i];
-    for (uint64_t left = like->sectors; !runs && left && reserve(requests);)
-        requests->runs[requests->run_count++] = fth_first_sectors(shape, &left);
-    request.run_count = (uint32_t)requests->run_count - request.run;
-    if (reserve(requests))
-        requests->items[requests->count++] = request;
 }
 
 /* By insertion: mostly there is nothing to be done. */
@@ -210,7 +193,7 @@ static void add_apart(struct fth_requests *requests, const struct fth_shape *sha
     request.line = access->first - start;
     request.sectors = fth_sectors_of(shape->sector_shift, start, start + bytes);
     request.run_count = 1;
-    for (uint32_t i = 0; i < access->threads && reserve(requests); i++) {
+    for (uint32_t i = 0; i < access->threads && fth_requests_reserve(requests); i++) {
         request.run = (uint32_t)requests->run_count;
         requests->items[requests->count++] = request;
         requests->runs[requests->run_count++] =

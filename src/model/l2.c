@@ -111,7 +111,8 @@ const struct fth_tier_totals *fth_l2_totals(const struct fth_l2 *l2, uint64_t si
 
 static uint64_t home_of(const struct fth_l2 *l2, uint64_t line)
 {
-    return (uint64_t)__builtin_popcountll(line & l2->home_mask) % l2->side_count;
+    const uint64_t ones = (uint64_t)__builtin_popcountll(line & l2->home_mask);
+    return l2->side_count == 2 ? ones & 1 : ones % l2->side_count;
 }
 
 static uint64_t count_bits(uint64_t mask)
@@ -128,13 +129,12 @@ static void on_evicted(void *context, uint64_t address, uint64_t dirty)
     side->l2->beyond[side->l2->instructions].dram_writes += count_bits(dirty);
 }
 
-static void read_beyond(struct side *side, const struct fth_turn *turn, uint64_t missing,
-                        uint64_t fetch)
+static void read_beyond(struct side *side, const struct fth_turn *turn, uint64_t missing)
 {
     struct fth_l2 *l2 = side->l2;
     struct beyond *beyond = &l2->beyond[turn->request->instruction];
     const uint64_t home = home_of(l2, turn->request->line);
-    uint64_t wanted = fetch ? fetch : missing;
+    uint64_t wanted = turn->request->missing;
     if (home != side->number && l2->shape.bypass != FTH_BYPASS_ALL) {
         struct side *other = &l2->sides[home];
         wanted = fth_tier_read(other->level, turn, wanted,
@@ -145,12 +145,12 @@ static void read_beyond(struct side *side, const struct fth_turn *turn, uint64_t
     beyond->dram_reads += count_bits(wanted);
 }
 
-static void on_miss(void *context, const struct fth_turn *turn, uint64_t missing, uint64_t fetch)
+static void on_miss(void *context, const struct fth_turn *turn, uint64_t missing)
 {
     struct side *side = context;
     struct fth_l2 *l2 = side->l2;
     if (turn->request->kind != FTH_TRACE_WRITE)
-        read_beyond(side, turn, missing, fetch);
+        read_beyond(side, turn, missing);
     else if (l2->shape.write != FTH_WRITE_BACK)
         l2->beyond[turn->request->instruction].dram_writes += count_bits(missing);
 }
@@ -168,15 +168,19 @@ static void on_changed(void *context, const struct fth_turn *turn)
 /* ---- requests ---- */
 
 /* What is changed is changed at home; what is read, near. */
-static void add_bytes(struct fth_l2 *l2, const struct fth_request *request, uint64_t address,
-                      uint64_t bytes)
+static struct fth_requests *requests_of(const struct fth_l2 *l2, const struct fth_request *request,
+                                        uint64_t line, uint8_t side)
+{
+    return &l2->sides[request->kind == FTH_TRACE_READ ? side : home_of(l2, line)].requests;
+}
+
+static bool add_bytes(struct fth_l2 *l2, const struct fth_request *request, uint64_t address,
+                      uint64_t bytes, uint8_t side)
 {
     while (bytes) {
         const uint64_t left = l2->shape.line_bytes - (address & (l2->shape.line_bytes - 1));
         const uint64_t here = bytes < left ? bytes : left;
         const uint64_t line = address >> l2->shape.line_shift << l2->shape.line_shift;
-        const uint64_t home = l2->side_count > 1 ? home_of(l2, line) : 0;
-        const uint64_t to = request->kind == FTH_TRACE_READ ? request->side : home;
         uint64_t start = address, end = address + here;
         if (request->kind == FTH_TRACE_READ) { /* whole sectors */
             start = start >> l2->shape.sector_shift << l2->shape.sector_shift;
@@ -184,43 +188,61 @@ static void add_bytes(struct fth_l2 *l2, const struct fth_request *request, uint
                   l2->shape.sector_bytes;
         }
         /* Only with what is of the same request of an L1. */
-        struct fth_requests *requests = &l2->sides[to].requests;
+        struct fth_requests *requests = requests_of(l2, request, line, side);
         const bool goes_on =
             requests->count && requests->items[requests->count - 1].warp == request->warp;
         fth_requests_add(requests, requests->count - goes_on, &l2->shape, start, end - start,
                          request);
+        if (requests->failed)
+            return false;
         address += here;
         bytes -= here;
     }
+    return true;
+}
+
+/* The same line, and one request. Of a read all of the sectors is wanted, and no runs are needed.
+ */
+static bool add_line(struct fth_l2 *l2, const struct fth_request *request,
+                     const struct fth_cache_run *runs, uint64_t sectors, uint8_t side)
+{
+    const bool read = request->kind == FTH_TRACE_READ;
+    struct fth_requests *requests = requests_of(l2, request, request->line, side);
+    const size_t first = requests->run_count;
+    for (uint32_t i = 0; !read && i < request->run_count && fth_requests_reserve(requests); i++)
+        requests->runs[requests->run_count++] = runs[request->run + i];
+    if (!fth_requests_reserve(requests))
+        return false;
+    requests->items[requests->count++] =
+        (struct fth_request){.line = request->line,
+                             .sectors = read ? sectors : request->sectors,
+                             .run = (uint32_t)first,
+                             .run_count = (uint32_t)(requests->run_count - first),
+                             .instruction = request->instruction,
+                             .kind = request->kind,
+                             .warp = l2->asked++};
+    return true;
 }
 
 bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_request *request,
-                const struct fth_cache_run *runs)
+                const struct fth_cache_run *runs, uint64_t sectors, uint8_t side)
 {
-    struct fth_request like = *request;
+    if (l1->line_bytes == l2->shape.line_bytes && l1->sector_bytes == l2->shape.sector_bytes)
+        return add_line(l2, request, runs, sectors, side);
     const bool read = request->kind == FTH_TRACE_READ;
+    bool added = true;
+    struct fth_request like = *request;
     like.flags = 0;
     like.missing = 0;
     like.warp = l2->asked++;
-    if (l1->line_bytes == l2->shape.line_bytes && l1->sector_bytes == l2->shape.sector_bytes) {
-        /* The same line, and one request. */
-        const uint64_t to = read ? request->side : home_of(l2, request->line);
-        struct fth_requests *requests = &l2->sides[to].requests;
-        like.sectors = read ? request->missing : request->sectors;
-        fth_requests_add_like(requests, &l2->shape, &like, read ? NULL : runs);
-        return !requests->failed;
-    }
-    for (uint64_t left = read ? request->missing : 0; left;) {
+    for (uint64_t left = read ? sectors : 0; left && added;) {
         const struct fth_cache_run run = fth_first_sectors(l1, &left);
-        add_bytes(l2, &like, request->line + run.from, run.bytes);
+        added = add_bytes(l2, &like, request->line + run.from, run.bytes, side);
     }
-    for (uint32_t i = 0; i < request->run_count && !read; i++)
-        add_bytes(l2, &like, request->line + runs[request->run + i].from,
-                  runs[request->run + i].bytes);
-    for (uint64_t i = 0; i < l2->side_count; i++)
-        if (l2->sides[i].requests.failed)
-            return false;
-    return true;
+    for (uint32_t i = 0; i < request->run_count && !read && added; i++)
+        added = add_bytes(l2, &like, request->line + runs[request->run + i].from,
+                          runs[request->run + i].bytes, side);
+    return added;
 }
 
 /* Requests of another L2's side, or its own. */

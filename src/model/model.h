@@ -144,7 +144,26 @@ FTH_MUST_USE enum fth_status fth_model_setting(const struct fth_model_params *pa
                                                struct fth_error *error);
 
 /* Steps that a miss takes where so many registers are busy. */
-uint64_t fth_shape_latency(const struct fth_shape *shape, uint64_t busy);
+static inline uint64_t fth_shape_latency(const struct fth_shape *shape, uint64_t busy)
+{
+    if (shape->per_busy == 0)
+        return (uint64_t)shape->fixed;
+    const double steps = shape->fixed + shape->per_busy * (double)busy;
+    return steps < 1e9 ? (uint64_t)steps : (uint64_t)1e9;
+}
+/* The sectors, in whole fills. */
+static inline uint64_t fth_shape_fills(const struct fth_shape *shape, uint64_t sectors)
+{
+    const uint64_t each = shape->fill_bytes >> shape->sector_shift;
+    if (each == 1 || !sectors)
+        return sectors;
+    const uint64_t fill = ~UINT64_C(0) >> (64 - each);
+    uint64_t whole = 0;
+    for (uint64_t at = 0; at < shape->line_bytes >> shape->sector_shift; at += each)
+        if (sectors >> at & fill)
+            whole |= fill << at;
+    return whole;
+}
 
 /* ---- place.c ---- */
 
@@ -179,7 +198,6 @@ struct fth_request {
     uint32_t run, run_count;
     uint32_t instruction;
     uint8_t kind, flags;
-    uint8_t side;  /* of the L2 */
     uint32_t warp; /* whose request it is, in the order of priority */
 };
 
@@ -191,6 +209,13 @@ struct fth_requests {
     bool failed; /* out of memory */
 };
 
+/* Room for one more request and one more run. */
+bool fth_requests_grow(struct fth_requests *requests);
+static inline bool fth_requests_reserve(struct fth_requests *requests)
+{
+    return (requests->count < requests->capacity && requests->run_count < requests->run_capacity) ||
+           fth_requests_grow(requests);
+}
 void fth_requests_clear(struct fth_requests *requests);
 void fth_requests_fini(struct fth_requests *requests);
 /* Without the first `count`. */
@@ -201,9 +226,6 @@ void fth_requests_add(struct fth_requests *requests, size_t from, const struct f
                       uint64_t address, uint64_t bytes, const struct fth_request *like);
 /* Takes the first neighbours out of the sectors, of which there must be one. */
 struct fth_cache_run fth_first_sectors(const struct fth_shape *shape, uint64_t *sectors);
-/* Adds a request, with its runs; without them, those of its sectors. */
-void fth_requests_add_like(struct fth_requests *requests, const struct fth_shape *shape,
-                           const struct fth_request *like, const struct fth_cache_run *runs);
 /* Every line that an access touches, in the order of addresses. */
 void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
                   const struct fth_trace_told *access,
@@ -221,8 +243,10 @@ struct fth_mshr {
     uint64_t size; /* 0: no limit */
     struct fth_mshr_entry *ring;
     uint32_t *heads;
-    uint32_t mask, head_mask;  /* of ring and heads */
-    uint64_t first, held, end; /* oldest not in the cache; oldest not answered; next, counted on */
+    uint32_t mask, head_mask; /* of ring and heads */
+    /* Counted on: the oldest kept, the oldest that is not answered, the next. What is answered is
+     * kept until the next is, though in the cache it is no longer under way. */
+    uint64_t first, held, end;
     uint64_t step, last_answer;
     uint64_t change; /* the step in which one of these is something else */
 };
@@ -253,7 +277,12 @@ static inline bool fth_mshr_full(const struct fth_mshr *mshr)
 }
 /* The first step in which something changes: one is free, or a line is in the cache. UINT64_MAX:
  * nothing is under way. */
-uint64_t fth_mshr_next(const struct fth_mshr *mshr);
+static inline uint64_t fth_mshr_next(const struct fth_mshr *mshr)
+{
+    if (mshr->first < mshr->held && mshr->ring[(mshr->held - 1) & mshr->mask].answer == mshr->step)
+        return mshr->step + 1;
+    return mshr->held < mshr->end ? mshr->ring[mshr->held & mshr->mask].answer : UINT64_MAX;
+}
 enum fth_merge { FTH_MERGE_NONE, FTH_MERGE_DONE, FTH_MERGE_FAILED };
 /* Where all these sectors are under way, joins the newest that has one of them, unless `most` have
  * joined it already. */
@@ -270,9 +299,28 @@ static inline bool fth_mshr_pending(const struct fth_mshr *mshr, uint64_t line)
 {
     return mshr->first != mshr->end && mshr->heads[fth_mshr_bucket(mshr, line)] != UINT32_MAX;
 }
+/* Room for more. */
+bool fth_mshr_grow(struct fth_mshr *mshr);
 /* They come in `steps`, or with what was asked for before, if that is later. False without memory.
  */
-bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t sectors, uint64_t steps);
+static inline bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t sectors,
+                                uint64_t steps)
+{
+    if (mshr->end - mshr->first > mshr->mask && !fth_mshr_grow(mshr))
+        return false;
+    uint64_t answer = mshr->step + steps - 1;
+    if (answer < mshr->last_answer)
+        answer = mshr->last_answer;
+    mshr->last_answer = answer;
+    const uint32_t index = (uint32_t)(mshr->end & mshr->mask);
+    uint32_t *head = &mshr->heads[fth_mshr_bucket(mshr, line)];
+    mshr->ring[index] = (struct fth_mshr_entry){line, sectors, answer, *head, 0};
+    *head = index;
+    mshr->end++;
+    if (answer < mshr->change)
+        mshr->change = answer;
+    return true;
+}
 
 /* ---- tier.c ---- */
 
@@ -310,10 +358,10 @@ struct fth_turn {
 };
 
 /* Where a request of a level goes next: `missing` are its sectors that the level did not have (of a
- * write or an atomic: all), `fetch` what it brings in for them, in whole fills. */
+ * write or an atomic: all); `request->missing` what it brings in for them, in whole fills. */
 struct fth_beneath {
     void *context;
-    void (*miss)(void *context, const struct fth_turn *turn, uint64_t missing, uint64_t fetch);
+    void (*miss)(void *context, const struct fth_turn *turn, uint64_t missing);
     void (*evicted)(void *context, uint64_t address, uint64_t dirty);
     void (*changed)(void *context, const struct fth_turn *turn); /* by a write or an atomic */
 };
@@ -376,10 +424,10 @@ FTH_MUST_USE enum fth_status fth_l2_create(const struct fth_setting *setting, si
                                            struct fth_l2 **l2, struct fth_error *error);
 void fth_l2_destroy(struct fth_l2 *l2);
 void fth_l2_clear(struct fth_l2 *l2);
-/* Bytes of lines that an L1 passes on, to be processed at the next fth_l2_flush. False without
- * memory. */
+/* What an L1 passes on, to be processed at the next fth_l2_flush: of a read these sectors, to a
+ * side; of others all their bytes, where they are at home. False without memory. */
 bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_request *request,
-                const struct fth_cache_run *runs);
+                const struct fth_cache_run *runs, uint64_t sectors, uint8_t side);
 bool fth_l2_flush(struct fth_l2 *l2);
 /* Where several L2s get the same requests, one records them, flush by flush; all that are replayed
  * from it, itself too, process them; then it forgets. */

@@ -75,33 +75,29 @@ void fth_mshr_clear(struct fth_mshr *mshr)
 }
 
 /* Takes the oldest out of its bucket, in which it is the last. */
-static void unlink_first(struct fth_mshr *mshr)
+static void unlink_oldest(const struct fth_mshr *mshr, uint32_t index)
 {
-    const uint32_t index = (uint32_t)(mshr->first & mshr->mask);
     uint32_t *link = &mshr->heads[fth_mshr_bucket(mshr, mshr->ring[index].line)];
     while (*link != index)
         link = &mshr->ring[*link].next;
     *link = NONE;
-    mshr->first++;
 }
 
 void fth_mshr_advance(struct fth_mshr *mshr, uint64_t step)
 {
-    while (mshr->first < mshr->end && mshr->ring[mshr->first & mshr->mask].answer < step)
-        unlink_first(mshr);
-    if (mshr->held < mshr->first)
-        mshr->held = mshr->first;
-    while (mshr->held < mshr->end && mshr->ring[mshr->held & mshr->mask].answer <= step)
-        mshr->held++;
-    mshr->change = fth_mshr_next(mshr);
-}
-
-uint64_t fth_mshr_next(const struct fth_mshr *mshr)
-{
-    if (mshr->first == mshr->end)
-        return UINT64_MAX;
-    return mshr->first < mshr->held ? mshr->ring[mshr->first & mshr->mask].answer + 1
-                                    : mshr->ring[mshr->held & mshr->mask].answer;
+    const struct fth_mshr_entry *ring = mshr->ring;
+    const uint32_t mask = mshr->mask;
+    const uint64_t end = mshr->end;
+    uint64_t held = mshr->held, first = mshr->first;
+    while (held < end && ring[held & mask].answer <= step)
+        held++;
+    for (; first < held && ring[first & mask].answer < step; first++)
+        unlink_oldest(mshr, (uint32_t)(first & mask));
+    mshr->held = held;
+    mshr->first = first;
+    mshr->change = held < end    ? ring[held & mask].answer
+                   : first < end ? mshr->last_answer + 1
+                                 : UINT64_MAX;
 }
 
 enum fth_merge fth_mshr_merge_any(struct fth_mshr *mshr, uint64_t line, uint64_t sectors,
@@ -112,7 +108,7 @@ enum fth_merge fth_mshr_merge_any(struct fth_mshr *mshr, uint64_t line, uint64_t
     for (uint32_t at = mshr->heads[fth_mshr_bucket(mshr, line)]; at != NONE;
          at = mshr->ring[at].next) {
         struct fth_mshr_entry *entry = &mshr->ring[at];
-        if (entry->line != line)
+        if (entry->line != line || entry->answer < mshr->step)
             continue;
         coming |= entry->sectors;
         if (!newest && entry->sectors & sectors)
@@ -126,21 +122,7 @@ enum fth_merge fth_mshr_merge_any(struct fth_mshr *mshr, uint64_t line, uint64_t
     return FTH_MERGE_DONE;
 }
 
-bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t sectors, uint64_t steps)
+bool fth_mshr_grow(struct fth_mshr *mshr)
 {
-    if (mshr->end - mshr->first > mshr->mask &&
-        (mshr->mask >= UINT32_C(1) << 29 || !allocate(mshr, 2 * (mshr->mask + 1))))
-        return false;
-    uint64_t answer = mshr->step + steps - 1;
-    if (answer < mshr->last_answer)
-        answer = mshr->last_answer;
-    mshr->last_answer = answer;
-    const uint32_t index = (uint32_t)(mshr->end & mshr->mask);
-    uint32_t *head = &mshr->heads[fth_mshr_bucket(mshr, line)];
-    mshr->ring[index] = (struct fth_mshr_entry){line, sectors, answer, *head, 0};
-    *head = index;
-    mshr->end++;
-    if (answer < mshr->change)
-        mshr->change = answer;
-    return true;
+    return mshr->mask < UINT32_C(1) << 29 && allocate(mshr, 2 * (mshr->mask + 1));
 }

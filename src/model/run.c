@@ -63,16 +63,16 @@ static bool run_curves(struct fth_model_work *work, const struct fth_batch *batc
 static bool send(struct fth_model_work *work, const struct fth_batch *batch,
                  struct fth_request *request, uint32_t sm)
 {
-    if (!request->missing)
+    uint64_t sent = request->missing;
+    if (!sent)
         return true;
-    struct fth_request sent = *request;
-    sent.side = work->side_of_sm[sm];
-    if (work->join && sent.kind == FTH_TRACE_READ &&
-        !fth_join_read(work->join, work->joins[sm % work->join_count], sent.line, &sent.missing))
+    if (work->join && request->kind == FTH_TRACE_READ &&
+        !fth_join_read(work->join, work->joins[sm % work->join_count], request->line, &sent))
         return false;
     if (work->l2_distances)
-        request->missing = sent.missing;
-    return !sent.missing || fth_l2_add(work->l2, &work->setting.l1, &sent, batch->requests.runs);
+        request->missing = sent;
+    return !sent || fth_l2_add(work->l2, &work->setting.l1, request, batch->requests.runs, sent,
+                               work->side_of_sm[sm]);
 }
 
 bool fth_work_round(struct fth_model_work *work)
@@ -111,10 +111,9 @@ bool fth_work_bypassed(struct fth_model_work *work, const struct fth_batch *batc
     for (size_t g = 0; g < batch->group_count && work->bypassed; g++) {
         const struct fth_group *group = &batch->groups[g];
         for (uint32_t i = 0; i < group->count; i++) {
-            struct fth_request sent = batch->requests.items[group->first + i];
-            sent.missing = sent.sectors;
-            sent.side = work->side_of_sm[group->sm];
-            if (!fth_l2_add(work->bypassed, &work->setting.l1, &sent, batch->requests.runs))
+            const struct fth_request *request = &batch->requests.items[group->first + i];
+            if (!fth_l2_add(work->bypassed, &work->setting.l1, request, batch->requests.runs,
+                            request->sectors, work->side_of_sm[group->sm]))
                 return false;
         }
         if (++work->bypassed_waiting >= work->active && !fth_work_bypassed_round(work))
@@ -217,51 +216,57 @@ static bool same_group(const struct fth_model_work *work, const struct fth_batch
            access->warp - group->first_warp < work->setting.schedulers;
 }
 
-static enum fth_status take_access(struct fth_model_work *work, struct fth_batch *batch,
-                                   const struct fth_trace_told *access, uint32_t sm,
-                                   struct fth_error *error)
+/* Accesses of one block. */
+static enum fth_status take_accesses(struct fth_model_work *work, struct fth_batch *batch,
+                                     const struct fth_trace_told *accesses, size_t count,
+                                     uint32_t sm, struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
-    if (access->warp >= work->setting.warps_per_block || access->threads == 0)
-        return fth_fail(error, FTH_INVALID, "model caches", NULL,
-                        "warp %u of block %llu is not in a block of %llu warps", access->warp,
-                        (unsigned long long)access->block,
-                        (unsigned long long)work->setting.warps_per_block);
-    if (!same_group(work, batch, access))
-        status = begin_group(work, batch, access, sm, error);
-    if (status != FTH_OK)
-        return status;
-    const struct fth_trace_instruction *instruction =
-        fth_trace_instruction_at(work->trace, access->instruction);
-    const size_t before = batch->requests.count;
-    fth_coalesce(&batch->requests, &work->setting.l1, access, instruction);
-    batch->groups[batch->group_count - 1].count += (uint32_t)(batch->requests.count - before);
-    work->warps[(size_t)access->instruction * 3 + (size_t)instruction->kind]++;
-    work->done++;
+    for (size_t i = 0; i < count; i++) {
+        const struct fth_trace_told *access = &accesses[i];
+        if (access->warp >= work->setting.warps_per_block || access->threads == 0)
+            return fth_fail(error, FTH_INVALID, "model caches", NULL,
+                            "warp %u of block %llu is not in a block of %llu warps", access->warp,
+                            (unsigned long long)access->block,
+                            (unsigned long long)work->setting.warps_per_block);
+        if (!same_group(work, batch, access)) {
+            const enum fth_status status = begin_group(work, batch, access, sm, error);
+            if (status != FTH_OK)
+                return status;
+        }
+        const struct fth_trace_instruction *instruction =
+            fth_trace_instruction_at(work->trace, access->instruction);
+        struct fth_group *group = &batch->groups[batch->group_count - 1];
+        fth_coalesce(&batch->requests, &work->setting.l1, access, instruction);
+        group->count = (uint32_t)(batch->requests.count - group->first);
+        work->warps[(size_t)access->instruction * 3 + (size_t)instruction->kind]++;
+    }
+    work->done += count;
     return FTH_OK;
 }
 
 static enum fth_status run_window(struct fth_model_work *work, size_t launch,
                                   const struct window *window, struct fth_error *error)
 {
-    uint64_t first, last, ignored, wave = 0, block = UINT64_MAX;
-    uint32_t sm = 0; /* of the block */
+    uint64_t first, last, ignored, wave;
     struct fth_trace_cursor *cursor = NULL;
-    const struct fth_trace_told *access = NULL;
+    const struct fth_trace_told *accesses = NULL;
+    size_t count = 0;
     fth_placement_range(work->placement, window->base, &first, &ignored);
     fth_placement_range(work->placement, window->base + window->count - 1, &ignored, &last);
     enum fth_status status =
         fth_trace_cursor_open(work->trace, launch, first, last, &cursor, error);
     while (status == FTH_OK) {
-        status = fth_trace_next_told(cursor, &access, error);
-        if (status != FTH_OK || !access)
+        status = fth_trace_next_told(cursor, SIZE_MAX, &accesses, &count, error);
+        if (count == 0)
             break;
-        if (access->block != block) {
-            block = access->block;
-            sm = fth_placement_sm(work->placement, block, &wave);
+        for (size_t i = 0, end; i < count && status == FTH_OK; i = end) {
+            for (end = i + 1; end < count && accesses[end].block == accesses[i].block;)
+                end++;
+            const uint32_t sm = fth_placement_sm(work->placement, accesses[i].block, &wave);
+            if (wave >= window->base && wave - window->base < window->count)
+                status = take_accesses(work, &work->batches[wave - window->base], accesses + i,
+                                       end - i, sm, error);
         }
-        if (wave >= window->base && wave - window->base < window->count)
-            status = take_access(work, &work->batches[wave - window->base], access, sm, error);
     }
     fth_trace_cursor_close(cursor);
     for (uint64_t i = 0; i < window->count && status == FTH_OK; i++)
@@ -275,12 +280,12 @@ static enum fth_status find_waves(struct fth_model_work *work, size_t launch, ui
 {
     struct fth_trace_cursor *cursor = NULL;
     const struct fth_trace_told *access = NULL;
-    size_t capacity = 0;
+    size_t capacity = 0, ignored = 0;
     enum fth_status status =
         fth_trace_cursor_open(work->trace, launch, 0, UINT64_MAX, &cursor, error);
     while (status == FTH_OK) {
-        status = fth_trace_next_told(cursor, &access, error);
-        if (status != FTH_OK || !access)
+        status = fth_trace_next_told(cursor, 1, &access, &ignored, error);
+        if (!access)
             break;
         if (access->block >= work->setting.blocks) {
             status = fth_fail(error, FTH_INVALID, "model caches", NULL,

@@ -43,14 +43,6 @@ static bool parse_latency(const char *text, double *fixed, double *per_busy)
     return !*end && *fixed >= 1 && *fixed <= 1e6 && *per_busy >= 0 && *per_busy <= 1e6;
 }
 
-uint64_t fth_shape_latency(const struct fth_shape *shape, uint64_t busy)
-{
-    if (shape->per_busy == 0)
-        return (uint64_t)shape->fixed;
-    const double steps = shape->fixed + shape->per_busy * (double)busy;
-    return steps < 1e9 ? (uint64_t)steps : (uint64_t)1e9;
-}
-
 static enum fth_status set_sizes(const struct fth_model_params *params, enum fth_model_level level,
                                  struct fth_shape *shape, struct fth_error *error)
 {

@@ -281,9 +281,8 @@ static void dequeue(struct fth_tier *level, struct fth_unit *unit, uint32_t requ
         unit->tail = before;
 }
 
-/* Where every request failed, nothing changes until a register is free: the steps until then, and
- * their fails, are counted at once. */
-static void skip(struct fth_tier *level, size_t tried)
+/* The first step after the last in which something changes. */
+static uint64_t next_change(const struct fth_tier *level)
 {
     uint64_t next = UINT64_MAX;
     for (size_t i = 0; i < level->mshr_count; i++) {
@@ -291,27 +290,15 @@ static void skip(struct fth_tier *level, size_t tried)
         const uint64_t change = fth_mshr_next(level->mshrs[i]);
         next = change < next ? change : next;
     }
-    if (next != UINT64_MAX && next > level->step && !level->seen) {
-        level->totals.fails += (next - level->step) * tried;
-        level->totals.steps += next - level->step;
-        level->step = next;
-    }
-}
-
-void fth_tier_end_step(struct fth_tier *level, size_t tried, size_t done)
-{
-    level->step++;
-    level->totals.steps++;
-    if (!done)
-        skip(level, tried);
+    return next;
 }
 
 static bool in_order(const struct fth_request *requests, size_t count)
 {
+    bool falls = false;
     for (size_t i = 1; i < count; i++)
-        if (requests[i].warp < requests[i - 1].warp)
-            return false;
-    return true;
+        falls |= requests[i].warp < requests[i - 1].warp;
+    return !falls;
 }
 
 bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t count,
@@ -345,7 +332,9 @@ bool fth_tier_run(struct fth_tier *level, struct fth_request *requests, size_t c
             done++;
         }
         left -= done;
-        fth_tier_end_step(level, tried, done);
+        fth_tier_end_step(level);
+        if (!done)
+            fth_tier_skip(level, tried, next_change(level));
     }
     return !level->failed;
 }

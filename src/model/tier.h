@@ -38,10 +38,42 @@ struct fth_tier {
 };
 
 enum fth_verdict_kind fth_tier_attempt(struct fth_tier *level, struct fth_turn *turn);
-void fth_tier_tell_evicted(const struct fth_beneath *beneath,
-                           const struct fth_cache_result *result);
-/* Of `tried` requests `done` are done. */
-void fth_tier_end_step(struct fth_tier *level, size_t tried, size_t done);
+/* To what is beneath: a line has left; and so much of a request is missing. */
+static inline void fth_tier_tell_evicted(const struct fth_beneath *beneath,
+                                         const struct fth_cache_result *result)
+{
+    if (result->evicted && result->evicted_dirty && beneath && beneath->evicted)
+        beneath->evicted(beneath->context, result->evicted_line, result->evicted_dirty);
+}
+static inline void fth_tier_tell_miss(const struct fth_turn *turn, uint64_t missing)
+{
+    if (turn->beneath && turn->beneath->miss)
+        turn->beneath->miss(turn->beneath->context, turn, missing);
+}
+/* What a read misses is under way from now on. */
+static inline void fth_tier_await(struct fth_tier *level, struct fth_mshr *mshr,
+                                  const struct fth_turn *turn, uint64_t missing)
+{
+    if (!fth_mshr_add(mshr, turn->request->line, turn->request->missing,
+                      fth_shape_latency(&level->shape, fth_mshr_busy(mshr))))
+        level->failed = true;
+    fth_tier_tell_miss(turn, missing);
+}
+static inline void fth_tier_end_step(struct fth_tier *level)
+{
+    level->step++;
+    level->totals.steps++;
+}
+/* Where every request failed, nothing changes until a register is free or a line is here: the steps
+ * until then, and the fails of those that have tried, are counted at once. */
+static inline void fth_tier_skip(struct fth_tier *level, size_t tried, uint64_t next)
+{
+    if (next == UINT64_MAX || next <= level->step || level->seen)
+        return;
+    level->totals.fails += (next - level->step) * tried;
+    level->totals.steps += next - level->step;
+    level->step = next;
+}
 
 /* ---- single.c ---- */
 

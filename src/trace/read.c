@@ -352,7 +352,7 @@ struct fth_trace_cursor {
     size_t *heap; /* of runs, the earliest access on top */
     size_t heap_count;
     const struct fth_trace_told *second; /* the access that is earliest after the one on top */
-    bool begun;
+    size_t given;                   /* of the run on top: handed out, and passed with the next */
     struct fth_trace_access access; /* the one handed out, where it is written out */
 };
 
@@ -420,16 +420,20 @@ static enum fth_status begin_frame(const struct fth_trace_cursor *cursor, struct
     return status;
 }
 
+/* Whether its block is asked for. */
+static bool is_wanted(const struct fth_trace_cursor *cursor, const struct fth_trace_told *access)
+{
+    return access->block >= cursor->first && access->block <= cursor->last;
+}
+
 /* The next access of a run in the blocks asked for; false at its end or on failure. */
 static bool run_next(const struct fth_trace_cursor *cursor, struct run *run,
                      enum fth_status *status, struct fth_error *error)
 {
     for (;;) {
-        for (run->next++; run->next < run->count; run->next++) {
-            const uint64_t block = run->accesses[run->next].block;
-            if (block >= cursor->first && block <= cursor->last)
+        for (run->next++; run->next < run->count; run->next++)
+            if (is_wanted(cursor, &run->accesses[run->next]))
                 return true;
-        }
         run->count = fth_frame_decoder_take(run->decoder, run->accesses, AHEAD, status, error);
         run->next = SIZE_MAX; /* before the first */
         if (run->count)
@@ -514,24 +518,41 @@ enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t laun
     return status;
 }
 
-enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor,
-                                    const struct fth_trace_told **access, struct fth_error *error)
+/* Passes what was handed out. */
+static enum fth_status pass(struct fth_trace_cursor *cursor, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    *access = NULL;
-    /* The access on top was handed out, and is passed only now. */
-    if (cursor->begun && cursor->heap_count) {
-        struct run *top = &cursor->runs[cursor->heap[0]];
-        if (!run_next(cursor, top, &status, error)) {
-            cursor->heap[0] = cursor->heap[--cursor->heap_count];
-            settle(cursor);
-        } else if (cursor->second && earlier(cursor->second, &top->accesses[top->next])) {
-            settle(cursor);
-        }
+    struct run *top = &cursor->runs[cursor->heap[0]];
+    top->next += cursor->given - 1;
+    if (!run_next(cursor, top, &status, error)) {
+        cursor->heap[0] = cursor->heap[--cursor->heap_count];
+        settle(cursor);
+    } else if (cursor->second && earlier(cursor->second, &top->accesses[top->next])) {
+        settle(cursor);
     }
-    cursor->begun = true;
-    if (status == FTH_OK && cursor->heap_count)
-        *access = access_of(cursor, 0);
+    return status;
+}
+
+enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor, size_t most,
+                                    const struct fth_trace_told **accesses, size_t *count,
+                                    struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    if (cursor->given && cursor->heap_count)
+        status = pass(cursor, error);
+    *accesses = NULL;
+    *count = cursor->given = 0;
+    if (status != FTH_OK || !cursor->heap_count)
+        return status;
+    const struct run *top = &cursor->runs[cursor->heap[0]];
+    const struct fth_trace_told *access = *accesses = &top->accesses[top->next];
+    const size_t ready = top->count - top->next;
+    do {
+        access++;
+        cursor->given++;
+    } while (cursor->given < ready && cursor->given < most && is_wanted(cursor, access) &&
+             !(cursor->second && earlier(cursor->second, access)));
+    *count = cursor->given;
     return status;
 }
 
@@ -539,7 +560,8 @@ enum fth_status fth_trace_next(struct fth_trace_cursor *cursor,
                                const struct fth_trace_access **access, struct fth_error *error)
 {
     const struct fth_trace_told *told;
-    const enum fth_status status = fth_trace_next_told(cursor, &told, error);
+    size_t count;
+    const enum fth_status status = fth_trace_next_told(cursor, 1, &told, &count, error);
     *access = NULL;
     if (!told)
         return status;

@@ -164,10 +164,11 @@ void fth_frame_decoder_destroy(struct fth_frame_decoder *decoder);
 
 /* ---- read.c ---- */
 
-/* As fth_trace_next, for whom the addresses need not be written out. */
-FTH_MUST_USE enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor,
-                                                 const struct fth_trace_told **access,
-                                                 struct fth_error *error);
+/* As fth_trace_next, for whom the addresses need not be written out: the next accesses, up to
+ * `most`; none at the end. */
+FTH_MUST_USE enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor, size_t most,
+                                                 const struct fth_trace_told **accesses,
+                                                 size_t *count, struct fth_error *error);
 
 /* ---- write.c ---- */
 
