@@ -116,6 +116,12 @@ static bool lay_out(struct fth_cache *cache, const struct fth_cache_config *conf
     return true;
 }
 
+static void empty_slots(struct fth_cache *cache, uint32_t from, uint32_t to)
+{
+    for (uint32_t slot = from; slot < to; slot++)
+        cache->lines[slot].number = FTH_NO_LINE;
+}
+
 static bool allocate(struct fth_cache *cache)
 {
     struct fth_arena *arena = &cache->arena;
@@ -124,6 +130,7 @@ static bool allocate(struct fth_cache *cache)
     cache->lines = fth_arena_array(arena, slots + FTH_NARROW_WAYS, sizeof *cache->lines);
     if (!cache->lines)
         return false;
+    empty_slots(cache, 0, cache->slots + FTH_NARROW_WAYS);
     if (cache->write->keeps_dirty) {
         cache->dirty = fth_arena_array(arena, slots, sizeof *cache->dirty);
         if (!cache->dirty)
@@ -197,8 +204,11 @@ void fth_cache_destroy(struct fth_cache *cache)
 
 void fth_cache_clear(struct fth_cache *cache)
 {
-    for (uint32_t slot = 0; slot < cache->slots + FTH_NARROW_WAYS; slot++)
-        cache->lines[slot].number = FTH_NO_LINE;
+    /* A launch may use few of the sets of an L2. */
+    const bool counted = cache->rows && cache->distances;
+    for (uint32_t set = 0; set < cache->sets; set++)
+        if (!counted || cache->rows[set].count)
+            empty_slots(cache, cache->first[set], cache->first[set + 1]);
     memcpy(cache->first_free, cache->first, cache->sets * sizeof *cache->first);
     cache->held = 0;
     fth_lookup_clear(cache);
