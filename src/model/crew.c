@@ -1,9 +1,12 @@
-/* The threads of a run. One reads the trace and coalesces (the caller); one takes batches through
- * the caches, in the order in which they were handed over; further ones help it with the L1s, each
- * with the SMs that are its own. So what is counted does not depend on how many there are. */
+/* The threads of a run. One reads the trace, coalesces and takes batches through the L1s (the
+ * caller); one takes them through the L2, in the order in which they were handed over; further ones
+ * help the caller with the L1s, as does the L2's where it has nothing to do. Of a batch every SM is
+ * taken by one of them, whichever is free, and what is counted is added up: so results do not
+ * depend on how many there are. */
 #include "model/run.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,42 +17,64 @@ struct fth_crew {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t threads[MOST_THREADS];
-    size_t started;
+    size_t started, numbered;
 
-    struct fth_batch batches[WAITING]; /* a ring */
+    struct fth_batch batches[WAITING]; /* for the L2: a ring */
     size_t first, count;
     bool ending;
     enum fth_status status;
     struct fth_error error;
 
-    /* The L1s of a batch: every helper takes its part of each round. */
-    struct fth_batch *round;
+    struct fth_batch *round; /* that the L1s take; NULL: none */
     uint64_t rounds;
-    size_t helpers, busy;
+    atomic_uint_fast64_t next_sm; /* of the round: not taken yet */
+    size_t helping;
     bool made;
 };
+
+/* The SMs that nobody else takes. */
+static bool take_sms(struct fth_crew *crew, struct fth_batch *round, size_t part)
+{
+    bool made = true;
+    for (;;) {
+        const uint64_t sm = atomic_fetch_add(&crew->next_sm, 1);
+        if (sm >= crew->work->setting.sms)
+            return made;
+        made = fth_work_l1(crew->work, round, (uint32_t)sm, part) && made;
+    }
+}
+
+/* Whether there is a round that a thread has not helped with. */
+static bool can_help(const struct fth_crew *crew, uint64_t seen)
+{
+    return crew->round && crew->rounds != seen;
+}
+
+/* With the lock, which others may have meanwhile. */
+static void help_once(struct fth_crew *crew, size_t part, uint64_t *seen)
+{
+    struct fth_batch *round = crew->round;
+    *seen = crew->rounds;
+    crew->helping++;
+    pthread_mutex_unlock(&crew->lock);
+    const bool made = take_sms(crew, round, part);
+    pthread_mutex_lock(&crew->lock);
+    crew->made = crew->made && made;
+    if (--crew->helping == 0)
+        pthread_cond_broadcast(&crew->changed);
+}
 
 static void *help(void *context)
 {
     struct fth_crew *crew = context;
     uint64_t seen = 0;
     pthread_mutex_lock(&crew->lock);
-    /* The first that comes is 1; the one that takes the batches is 0. */
-    const size_t part = ++crew->helpers;
-    pthread_cond_broadcast(&crew->changed);
-    for (;;) {
-        while (crew->rounds == seen && !crew->ending)
+    const size_t part = ++crew->numbered; /* the caller is 0 */
+    while (!crew->ending) {
+        if (can_help(crew, seen))
+            help_once(crew, part, &seen);
+        else
             pthread_cond_wait(&crew->changed, &crew->lock);
-        if (crew->rounds == seen)
-            break;
-        seen = crew->rounds;
-        struct fth_batch *round = crew->round;
-        pthread_mutex_unlock(&crew->lock);
-        const bool made = fth_work_l1s(crew->work, round, part);
-        pthread_mutex_lock(&crew->lock);
-        crew->made = crew->made && made;
-        if (--crew->busy == 0)
-            pthread_cond_broadcast(&crew->changed);
     }
     pthread_mutex_unlock(&crew->lock);
     return NULL;
@@ -59,14 +84,15 @@ bool fth_crew_l1s(struct fth_crew *crew, struct fth_batch *batch)
 {
     pthread_mutex_lock(&crew->lock);
     crew->round = batch;
-    crew->busy = crew->helpers;
     crew->made = true;
     crew->rounds++;
+    atomic_store(&crew->next_sm, 0);
     pthread_cond_broadcast(&crew->changed);
     pthread_mutex_unlock(&crew->lock);
-    const bool mine = fth_work_l1s(crew->work, batch, 0);
+    const bool mine = take_sms(crew, batch, 0);
     pthread_mutex_lock(&crew->lock);
-    while (crew->busy)
+    crew->round = NULL;
+    while (crew->helping)
         pthread_cond_wait(&crew->changed, &crew->lock);
     const bool made = mine && crew->made;
     pthread_mutex_unlock(&crew->lock);
@@ -76,17 +102,22 @@ bool fth_crew_l1s(struct fth_crew *crew, struct fth_batch *batch)
 static void *take(void *context)
 {
     struct fth_crew *crew = context;
+    uint64_t seen = 0;
     pthread_mutex_lock(&crew->lock);
-    for (;;) {
-        while (crew->count == 0 && !crew->ending)
-            pthread_cond_wait(&crew->changed, &crew->lock);
-        if (crew->count == 0)
-            break;
+    const size_t part = ++crew->numbered;
+    while (crew->count || !crew->ending) {
+        if (crew->count == 0) {
+            if (can_help(crew, seen))
+                help_once(crew, part, &seen);
+            else
+                pthread_cond_wait(&crew->changed, &crew->lock);
+            continue;
+        }
         struct fth_batch *batch = &crew->batches[crew->first];
         const bool go = crew->status == FTH_OK;
         pthread_mutex_unlock(&crew->lock);
         struct fth_error error = FTH_NO_ERROR;
-        const enum fth_status status = go ? fth_work_batch(crew->work, batch, &error) : FTH_OK;
+        const enum fth_status status = go ? fth_work_below(crew->work, batch, &error) : FTH_OK;
         pthread_mutex_lock(&crew->lock);
         if (status != FTH_OK) {
             crew->status = status;
@@ -123,11 +154,6 @@ struct fth_crew *fth_crew_create(struct fth_model_work *work, size_t size)
         fth_crew_destroy(crew);
         return work->crew = NULL;
     }
-    pthread_mutex_lock(&crew->lock);
-    while (crew->helpers + 1 < crew->started)
-        pthread_cond_wait(&crew->changed, &crew->lock);
-    pthread_mutex_unlock(&crew->lock);
-    work->parts = crew->helpers + 1;
     return crew;
 }
 

@@ -253,7 +253,7 @@ static enum fth_status run_l1s(struct fth_model_work *work, struct fth_batch *ba
     const enum fth_status status = fth_work_sort(work, batch, error);
     if (status != FTH_OK)
         return status;
-    return fth_work_l1s(work, batch, 0) ? FTH_OK : no_memory(error);
+    return fth_work_l1s(work, batch) ? FTH_OK : no_memory(error);
 }
 
 /* What the L1s of a member left, through the L2s of all that have the same. */

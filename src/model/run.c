@@ -19,7 +19,7 @@ static enum fth_status no_memory(struct fth_error *error)
 
 /* ---- batches ---- */
 
-static bool run_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm, size_t part)
+bool fth_work_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm, size_t part)
 {
     const struct fth_beneath beneath = {0}; /* what is missed stays in the requests */
     for (uint32_t g = work->first_group[sm]; g != UINT32_MAX; g = batch->groups[g].next) {
@@ -138,36 +138,47 @@ enum fth_status fth_work_sort(struct fth_model_work *work, struct fth_batch *bat
     return FTH_OK;
 }
 
-bool fth_work_l1s(struct fth_model_work *work, struct fth_batch *batch, size_t part)
+bool fth_work_l1s(struct fth_model_work *work, struct fth_batch *batch)
 {
     bool made = true;
-    for (uint64_t sm = part; sm < work->setting.sms && made; sm += work->parts)
-        made = run_l1(work, batch, (uint32_t)sm, part);
+    for (uint64_t sm = 0; sm < work->setting.sms && made; sm++)
+        made = fth_work_l1(work, batch, (uint32_t)sm, 0);
     return made;
 }
 
-enum fth_status fth_work_batch(struct fth_model_work *work, struct fth_batch *batch,
+static enum fth_status run_l1s(struct fth_model_work *work, struct fth_batch *batch,
                                struct fth_error *error)
 {
-    enum fth_status status =
-        work->many ? fth_many_batch(work->many, batch, error) : fth_work_sort(work, batch, error);
+    const enum fth_status status = fth_work_sort(work, batch, error);
     if (status != FTH_OK)
         return status;
-    const bool made =
-        !batch->requests.failed &&
-        (work->many ||
-         ((work->parts > 1 ? fth_crew_l1s(work->crew, batch) : fth_work_l1s(work, batch, 0)) &&
-          fth_work_l2(work, batch) && fth_work_bypassed(work, batch)));
-    fth_requests_clear(&batch->requests);
-    batch->group_count = 0;
-    return made ? FTH_OK : no_memory(error);
+    return !batch->requests.failed &&
+                   (work->crew ? fth_crew_l1s(work->crew, batch) : fth_work_l1s(work, batch))
+               ? FTH_OK
+               : no_memory(error);
 }
 
+enum fth_status fth_work_below(struct fth_model_work *work, struct fth_batch *batch,
+                               struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    if (work->many)
+        status = fth_many_batch(work->many, batch, error);
+    else if (!fth_work_l2(work, batch) || !fth_work_bypassed(work, batch))
+        status = no_memory(error);
+    fth_requests_clear(&batch->requests);
+    batch->group_count = 0;
+    return status;
+}
+
+/* Takes a batch through the caches, and empties it. */
 static enum fth_status run_batch(struct fth_model_work *work, struct fth_batch *batch,
                                  struct fth_error *error)
 {
-    const enum fth_status status =
-        work->crew ? fth_crew_hand(work->crew, batch, error) : fth_work_batch(work, batch, error);
+    enum fth_status status = work->many ? FTH_OK : run_l1s(work, batch, error);
+    if (status == FTH_OK)
+        status = work->crew ? fth_crew_hand(work->crew, batch, error)
+                            : fth_work_below(work, batch, error);
     if (status != FTH_OK)
         return status;
     fth_log_progress(work->options.log, "model caches",

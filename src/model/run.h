@@ -60,7 +60,6 @@ struct fth_model_work {
     struct fth_model_counts **l1_counts; /* [tallies][instructions] */
     size_t tallies;
     struct fth_crew *crew; /* NULL: one thread does everything */
-    size_t parts;          /* of the SMs, a thread each */
     uint64_t *warps;       /* [instructions][3] */
 
     struct fth_model_row *launches; /* [launches] */
@@ -94,14 +93,16 @@ FTH_MUST_USE enum fth_status fth_work_result(struct fth_model_work *work,
                                              struct fth_model_result **result,
                                              struct fth_error *error);
 
-/* Takes a batch through the caches, and empties it. */
-FTH_MUST_USE enum fth_status fth_work_batch(struct fth_model_work *work, struct fth_batch *batch,
+/* What is below the L1s takes a batch that has been through them, and empties it; of several
+ * models, all of them take it whole. */
+FTH_MUST_USE enum fth_status fth_work_below(struct fth_model_work *work, struct fth_batch *batch,
                                             struct fth_error *error);
 /* Sorts the groups of a batch by SM, and makes what is missing of the SMs. */
 FTH_MUST_USE enum fth_status fth_work_sort(struct fth_model_work *work, struct fth_batch *batch,
                                            struct fth_error *error);
-/* The L1s of the SMs of a part. False without memory. */
-bool fth_work_l1s(struct fth_model_work *work, struct fth_batch *batch, size_t part);
+/* The L1 of an SM, or all; counts go to a part of the tallies. False without memory. */
+bool fth_work_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm, size_t part);
+bool fth_work_l1s(struct fth_model_work *work, struct fth_batch *batch);
 /* What the L1s left to the L2, and everything to the L2 that stands for an L1 that is off. False
  * without memory. */
 bool fth_work_l2(struct fth_model_work *work, const struct fth_batch *batch);
@@ -138,12 +139,13 @@ size_t fth_crew_size(unsigned threads);
 /* NULL where one thread is enough, or all that there is. */
 struct fth_crew *fth_crew_create(struct fth_model_work *work, size_t size);
 void fth_crew_destroy(struct fth_crew *crew);
-/* Takes the batch over and leaves an empty one; waits where too many wait. The error is that of any
- * batch before. */
+/* Takes the batch over, to what is below, and leaves an empty one; waits where too many wait. The
+ * error is that of any batch before. */
 FTH_MUST_USE enum fth_status fth_crew_hand(struct fth_crew *crew, struct fth_batch *batch,
                                            struct fth_error *error);
 /* Until everything that was handed over is done. */
 FTH_MUST_USE enum fth_status fth_crew_wait(struct fth_crew *crew, struct fth_error *error);
+/* All L1s take the batch. False without memory. */
 bool fth_crew_l1s(struct fth_crew *crew, struct fth_batch *batch);
 
 #endif

@@ -13,7 +13,6 @@ static enum fth_status no_memory(struct fth_error *error)
 enum fth_status fth_work_init(struct fth_model_work *work, struct fth_error *error)
 {
     work->instructions = fth_trace_instruction_count(work->trace);
-    work->parts = 1;
     work->tallies = fth_crew_size(work->options.threads);
     work->sms = fth_model_whole(work->params, FTH_KEY_SMS);
     work->l1 = calloc((size_t)work->sms, sizeof *work->l1);
