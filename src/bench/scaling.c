@@ -18,7 +18,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -86,18 +85,12 @@ static enum fth_status ask(const struct fth_bench_run *run, const struct fth_req
     return status;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Bytes a second of such a stream. */
 static enum fth_status measure(const struct fth_bench_run *run, struct fth_request request,
                                double *bytes_per_s, struct fth_error *error)
 {
     struct fth_request pairs[2 * REPEATS];
-    double ns[2 * REPEATS], tick = 1, rates[REPEATS];
+    double ns[2 * REPEATS], tick = 1, rates[REPEATS], scratch[REPEATS];
     /* A first look tells how long streams must be, and brings code and data. */
     enum fth_status status = ask(run, &request, 1, ns, &tick, error);
     if (status != FTH_OK)
@@ -113,8 +106,8 @@ static enum fth_status measure(const struct fth_bench_run *run, struct fth_reque
         return status;
     const double more = moved_bytes(run, &pairs[1].stream) - moved_bytes(run, &pairs[0].stream);
     for (size_t i = 0; i < repeats; i++)
-        rates[i] = ns[2 * i + 1] > ns[2 * i] ? more / (ns[2 * i + 1] - ns[2 * i]) * 1e9 : NAN;
-    qsort(rates, repeats, sizeof *rates, compare);
+        rates[i] = ns[2 * i + 1] > ns[2 * i] ? more / (ns[2 * i + 1] - ns[2 * i]) * 1e9 : INFINITY;
+    fth_sort_f64(rates, scratch, repeats);
     *bytes_per_s = rates[repeats / 2];
     return isfinite(*bytes_per_s)
                ? FTH_OK

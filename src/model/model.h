@@ -6,6 +6,7 @@
  *   shape.c     what they come to for a launch     place.c     blocks to SMs, and which at a time
  *   coalesce.c  accesses of warps as requests      join.c      reads that are sent once
  *   mshr.c      misses that are under way          tier.c      one cache: banks, ports, steps
+ *   attempt.c   one request at a port              single.c    many, of a cache with one bank
  *   l2.c        the sides of the L2, and memory    run.c       a trace through all of it
  *   work.c      what a run holds, and counts       result.c    rows and metrics
  *   distance.c  exact stack distances              crew.c      the threads of a run

@@ -12,7 +12,6 @@
 #include "probe/probe.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -285,12 +284,6 @@ static bool lengthen(struct search *search, const struct fth_bandwidth *bandwidt
     return true;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* How far a time is usually from the median of them: half of the range that the middle half has. */
 static double scatter(const double *sorted, size_t count)
 {
@@ -321,8 +314,9 @@ static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *ba
         search->shorter[search->pairs] = ns[1 + 2 * i];
         search->longer[search->pairs] = ns[2 + 2 * i];
     }
-    qsort(search->shorter, search->pairs, sizeof *search->shorter, compare_doubles);
-    qsort(search->longer, search->pairs, sizeof *search->longer, compare_doubles);
+    double scratch[MOST_PAIRS];
+    fth_sort_f64(search->shorter, scratch, search->pairs);
+    fth_sort_f64(search->longer, scratch, search->pairs);
     return FTH_OK;
 }
 

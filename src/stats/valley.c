@@ -67,12 +67,6 @@ static bool find_valley(const struct histogram *histogram, size_t from, size_t t
     return found;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Splits at the deepest valleys, then each side again. */
 static void split(const struct histogram *histogram, size_t from, size_t to, double least,
                   struct fth_clusters *clusters)
@@ -98,7 +92,8 @@ enum fth_status fth_modes_u32(const uint32_t *samples, size_t count, double min_
         *clusters = (struct fth_clusters){.count = 1, .fence = INFINITY};
         make_histogram(sorted, count, histogram);
         split(histogram, 0, histogram->count, min_share * (double)count, clusters);
-        qsort(clusters->thresholds, clusters->count - 1, sizeof clusters->thresholds[0], by_number);
+        double scratch[FTH_COUNT(clusters->thresholds)];
+        fth_sort_f64(clusters->thresholds, scratch, clusters->count - 1);
         size_t begin = 0;
         for (size_t i = 0; i < clusters->count; i++) {
             size_t end = begin;

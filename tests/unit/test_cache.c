@@ -46,6 +46,7 @@ static void lines_fall_into_sets(void **state)
         {"shift:63", 4, 32, UINT64_MAX, 0},
         {"prime", 64, 128, 128ull * 61, 0}, /* 61 is the largest prime below 64 */
         {"prime", 64, 128, 128ull * 64, 3},
+        {"prime", 64, 128, UINT64_MAX, 22}, /* 2^57 - 1 modulo 61 */
         {"prime", 7, 128, 128ull * 8, 1},
         {"prime", 2, 128, 128ull * 3, 1},
         {"prime", 1, 128, 128ull * 9, 0},
@@ -53,7 +54,9 @@ static void lines_fall_into_sets(void **state)
         {"xor", 64, 128, 128ull * 64, 1},
         {"xor", 64, 128, 128ull * (64 + 1), 0},
         {"xor", 64, 128, 128ull * (3 << 12 | 2 << 6 | 4), 3 ^ 2 ^ 4},
-        {"xor", 2, 4, UINT64_MAX, 0}, /* 62 ones */
+        {"xor", 4, 128, 128ull * 0x123456789abcd, 1}, /* pairs of bits */
+        {"xor", 4, 4, UINT64_MAX, 3},                 /* 31 pairs of ones */
+        {"xor", 2, 4, UINT64_MAX, 0},                 /* 62 ones */
         {"xor", 2, 4, UINT64_MAX - 4, 1},
         {"xor", 1, 128, 128ull * 5, 0},
         {"xor", 3, 32, 32ull * 3, 0},        /* two bits: 3, modulo 3 */
@@ -316,6 +319,41 @@ static void resetting_repeats_and_clearing_goes_on(void **state)
     assert_memory_equal(ways[1], ways[0], sizeof ways[0]);
     assert_memory_not_equal(ways[2], ways[0], sizeof ways[0]);
     fth_cache_destroy(cache);
+}
+
+/* Sets that hold nothing are passed by: those with a hole in front must not be. */
+static void clearing_leaves_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t ways;
+        const char *policy;
+        bool distances;
+    } rows[] = {{4, "lru", true}, {4, "lru", false}, {4, "fifo", false}, {40, "lru", true}};
+    enum { SETS = 8 };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_cache *cache = make(&(struct fth_cache_config){.line_bytes = 32,
+                                                                  .sets = SETS,
+                                                                  .ways = rows[i].ways,
+                                                                  .policy = rows[i].policy,
+                                                                  .distances = rows[i].distances});
+        for (int round = 0; round < 3; round++) {
+            for (uint64_t line = 0; line < SETS * 3; line++) {
+                struct fth_cache_result result;
+                fth_cache_access(cache, line * 32, 1, FTH_CACHE_READ, &result);
+                assert_int_equal(result.outcome, FTH_CACHE_LINE_MISS);
+                assert_int_equal(result.way, line / SETS);
+            }
+            assert_true(fth_cache_invalidate(cache, 0, NULL));
+            for (uint64_t k = 0; k < 3; k++) /* all that set 1 has */
+                assert_true(fth_cache_invalidate(cache, (1 + k * SETS) * 32, NULL));
+            fth_cache_clear(cache);
+            assert_int_equal(fth_cache_held(cache), 0);
+            for (uint64_t line = 0; line < SETS * 3; line++)
+                assert_int_equal(fth_cache_probe(cache, line * 32, 1), FTH_CACHE_LINE_MISS);
+        }
+        fth_cache_destroy(cache);
+    }
 }
 
 /* ---- reads, writes, sectors ---- */
@@ -616,6 +654,7 @@ int main(void)
         cmocka_unit_test(free_ways_are_filled_first_from_the_lowest),
         cmocka_unit_test(ways_are_replaced_by_their_weights),
         cmocka_unit_test(resetting_repeats_and_clearing_goes_on),
+        cmocka_unit_test(clearing_leaves_nothing),
         cmocka_unit_test(writes_follow_their_policy),
         cmocka_unit_test(invalidation_tells_what_was_dirty),
         cmocka_unit_test(accesses_end_with_their_line),
