@@ -53,6 +53,12 @@ static uint64_t prime_up_to(uint64_t limit)
     return limit;
 }
 
+static void set_modulus(struct fth_index *index, uint64_t modulus)
+{
+    index->modulus = modulus;
+    index->inverse = modulus ? UINT64_MAX / modulus : 0; /* there is a set at least */
+}
+
 static enum fth_status init_deal(struct fth_index *index, const uint32_t *first, uint32_t sets,
                                  struct fth_arena *arena, struct fth_error *error)
 {
@@ -67,8 +73,7 @@ static enum fth_status init_deal(struct fth_index *index, const uint32_t *first,
             if (round < first[set + 1] - first[set])
                 deal[dealt++] = set;
     index->kind = FTH_INDEX_DEAL;
-    index->modulus = slots;
-    index->inverse = UINT64_MAX / slots;
+    set_modulus(index, slots);
     index->deal = deal;
     return FTH_OK;
 }
@@ -103,7 +108,8 @@ enum fth_status fth_index_init(struct fth_index *index, const char *text, unsign
                                const uint32_t *first, uint32_t sets, struct fth_arena *arena,
                                struct fth_error *error)
 {
-    *index = (struct fth_index){.kind = FTH_INDEX_MOD, .modulus = sets};
+    *index = (struct fth_index){.kind = FTH_INDEX_MOD};
+    set_modulus(index, sets);
     int bits = fth_index_parse(text, index->bits);
     if (bits < 0)
         return fth_fail(error, FTH_INVALID, "build a cache", "index",
@@ -116,7 +122,7 @@ enum fth_status fth_index_init(struct fth_index *index, const char *text, unsign
         return FTH_OK;
     }
     if (strcmp(text, "prime") == 0) {
-        index->modulus = prime_up_to(sets);
+        set_modulus(index, prime_up_to(sets));
     } else {
         if (strcmp(text, "mod") != 0)
             index->shift = (unsigned)strtoul(text + strlen("shift:"), NULL, 10);
@@ -125,7 +131,6 @@ enum fth_status fth_index_init(struct fth_index *index, const char *text, unsign
     }
     if ((index->modulus & (index->modulus - 1)) == 0)
         index->kind = FTH_INDEX_MASK;
-    index->inverse = UINT64_MAX / index->modulus;
     return FTH_OK;
 }
 

@@ -325,31 +325,31 @@ static void resetting_repeats_and_clearing_goes_on(void **state)
 static void clearing_leaves_nothing(void **state)
 {
     (void)state;
+    static const uint64_t sets = 8;
     static const struct {
         uint64_t ways;
         const char *policy;
         bool distances;
     } rows[] = {{4, "lru", true}, {4, "lru", false}, {4, "fifo", false}, {40, "lru", true}};
-    enum { SETS = 8 };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_cache *cache = make(&(struct fth_cache_config){.line_bytes = 32,
-                                                                  .sets = SETS,
+                                                                  .sets = sets,
                                                                   .ways = rows[i].ways,
                                                                   .policy = rows[i].policy,
                                                                   .distances = rows[i].distances});
         for (int round = 0; round < 3; round++) {
-            for (uint64_t line = 0; line < SETS * 3; line++) {
+            for (uint64_t line = 0; line < sets * 3; line++) {
                 struct fth_cache_result result;
                 fth_cache_access(cache, line * 32, 1, FTH_CACHE_READ, &result);
                 assert_int_equal(result.outcome, FTH_CACHE_LINE_MISS);
-                assert_int_equal(result.way, line / SETS);
+                assert_int_equal(result.way, line / sets);
             }
             assert_true(fth_cache_invalidate(cache, 0, NULL));
             for (uint64_t k = 0; k < 3; k++) /* all that set 1 has */
-                assert_true(fth_cache_invalidate(cache, (1 + k * SETS) * 32, NULL));
+                assert_true(fth_cache_invalidate(cache, (1 + k * sets) * 32, NULL));
             fth_cache_clear(cache);
             assert_int_equal(fth_cache_held(cache), 0);
-            for (uint64_t line = 0; line < SETS * 3; line++)
+            for (uint64_t line = 0; line < sets * 3; line++)
                 assert_int_equal(fth_cache_probe(cache, line * 32, 1), FTH_CACHE_LINE_MISS);
         }
         fth_cache_destroy(cache);
