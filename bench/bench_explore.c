@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_VALUES = 16 };
+enum { MAX_VALUES = 16 };
 
 static void fail(const struct fth_error *error)
 {
@@ -148,16 +148,16 @@ static void measure_sharing(const char *folder)
                                           "l1.sets", "32", "l1.ways",       "0", NULL};
     static const char *const none[] = {NULL};
     static const char *const sizes[] = {"256K", "512K", "1M", "2M", "4M", "8M"};
-    static char texts[MOST_VALUES][8];
-    const char *ways[MOST_VALUES];
-    for (int i = 0; i < MOST_VALUES; i++) {
+    static char texts[MAX_VALUES][8];
+    const char *ways[MAX_VALUES];
+    for (int i = 0; i < MAX_VALUES; i++) {
         snprintf(texts[i], sizeof texts[i], "%dK", 4 * (i + 1));
         ways[i] = texts[i];
     }
     make_trace(folder, "2mm", "N=128", trace);
-    measure_together(trace, "L1s of 1 to 16 ways, 2MM", l1, "l1.size_bytes=", ways, MOST_VALUES);
+    measure_together(trace, "L1s of 1 to 16 ways, 2MM", l1, "l1.size_bytes=", ways, MAX_VALUES);
     measure_together(trace, "... where inclusion does not hold, as written lines stay", written,
-                     "l1.size_bytes=", ways, MOST_VALUES);
+                     "l1.size_bytes=", ways, MAX_VALUES);
     measure_together(trace, "6 L2s behind one L1, 2MM", none, "l2.size_bytes=", sizes, 6);
     unlink(trace);
 }

@@ -9,16 +9,16 @@
 static double best(int (*work)(const struct fth_embedded *))
 {
     enum { ROUNDS = 20 };
-    double least = 1e9;
+    double min = 1e9;
     for (int round = 0; round < ROUNDS; round++) {
         double start = now();
         for (size_t i = 0; i < fth_embedded_gpu_count; i++)
             if (work(&fth_embedded_gpus[i]) != 0)
                 return -1;
         double each = 1e6 * (now() - start) / (double)fth_embedded_gpu_count;
-        least = each < least ? each : least;
+        min = each < min ? each : min;
     }
-    return least;
+    return min;
 }
 
 static int parse(const struct fth_embedded *file)

@@ -89,7 +89,7 @@ int main(void)
     struct fth_machine_module *module;
     struct arguments arguments = {0, 0, 0};
     struct fth_error error = FTH_NO_ERROR;
-    const uint64_t most = (uint64_t)128 << 20;
+    const uint64_t max = (uint64_t)128 << 20;
     enum fth_status status = fth_catalogue_open(&catalogue, &error);
     if (status == FTH_OK)
         status = fth_catalogue_read(catalogue, "h200", NULL, &gpu, &error);
@@ -98,11 +98,11 @@ int main(void)
     if (status == FTH_OK)
         status = ops->load(machine, "bench", chase, strlen(chase), &module, &error);
     if (status == FTH_OK)
-        status = ops->alloc(machine, most, &arguments.start, &error);
+        status = ops->alloc(machine, max, &arguments.start, &error);
     if (status == FTH_OK)
         status = ops->alloc(machine, 8, &arguments.out, &error);
     double reference = untimed(128 << 10), rates[3] = {0, 0, 0}, launch_ms = 0;
-    const uint64_t sizes[3] = {128 << 10, 8 << 20, most}; /* in L1, in L2, in memory */
+    const uint64_t sizes[3] = {128 << 10, 8 << 20, max}; /* in L1, in L2, in memory */
     for (int i = 0; i < 3 && status == FTH_OK; i++) {
         for (uint64_t at = 0; at < sizes[i] && status == FTH_OK; at += LINE) {
             uint64_t next = arguments.start + (at + LINE) % sizes[i];

@@ -42,15 +42,15 @@ struct cli_example {
     const char *what;
 };
 
-enum { CLI_MOST_OPTIONS = 96, CLI_MOST_ARGUMENTS = 4096 };
+enum { CLI_MAX_OPTIONS = 96, CLI_MAX_ARGUMENTS = 4096 };
 
 /* What was typed after the command. */
 struct cli_arguments {
     const struct cli_command *command;
-    const struct cli_option *options[CLI_MOST_OPTIONS];
-    const char *values[CLI_MOST_OPTIONS];
+    const struct cli_option *options[CLI_MAX_OPTIONS];
+    const char *values[CLI_MAX_OPTIONS];
     size_t option_count;
-    const char *words[CLI_MOST_ARGUMENTS];
+    const char *words[CLI_MAX_ARGUMENTS];
     size_t word_count;
 };
 
@@ -62,7 +62,7 @@ struct cli_command {
     const struct cli_option *const *options; /* ends with NULL */
     const struct cli_example *examples;      /* ends with a NULL command */
     enum cli_word word;
-    size_t most_words;
+    size_t max_words;
     int (*run)(const struct cli_arguments *arguments);
 };
 

@@ -36,10 +36,10 @@ static void gpus_fini(struct gpus *gpus)
 }
 
 /* Room for so many. */
-static int gpus_init(struct gpus *gpus, size_t most)
+static int gpus_init(struct gpus *gpus, size_t max)
 {
-    gpus->items = calloc(most + 1, sizeof *gpus->items);
-    gpus->names = calloc(most + 1, sizeof *gpus->names);
+    gpus->items = calloc(max + 1, sizeof *gpus->items);
+    gpus->names = calloc(max + 1, sizeof *gpus->names);
     if (gpus->items && gpus->names)
         return CLI_DONE;
     cli_message("out of memory");

@@ -83,7 +83,7 @@ static void bash_offer(enum cli_word word)
  * They mean the same in every command. */
 static const struct cli_option *valued_option(size_t index)
 {
-    const struct cli_option *found[CLI_MOST_OPTIONS];
+    const struct cli_option *found[CLI_MAX_OPTIONS];
     size_t count = 0;
     const struct cli_command *command;
     for (size_t i = 0; (command = cli_command_at(i)); i++)
@@ -92,7 +92,7 @@ static const struct cli_option *valued_option(size_t index)
             bool known = !option->value || option->word == CLI_WORD_NONE;
             for (size_t k = 0; k < count && !known; k++)
                 known = found[k] == option;
-            if (!known && count < CLI_MOST_OPTIONS)
+            if (!known && count < CLI_MAX_OPTIONS)
                 found[count++] = option;
         }
     return index < count ? found[index] : NULL;

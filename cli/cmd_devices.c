@@ -10,10 +10,10 @@ static const struct fth_column columns[] = {
     {"name", "GPU", FTH_COLUMN_TEXT},
     {"detail", "Detail", FTH_COLUMN_TEXT},
 };
-enum { COLUMNS = sizeof columns / sizeof columns[0], MOST_DEVICES = 256 };
+enum { COLUMNS = sizeof columns / sizeof columns[0], MAX_DEVICES = 256 };
 
 struct devices {
-    struct fth_cell cells[MOST_DEVICES * COLUMNS];
+    struct fth_cell cells[MAX_DEVICES * COLUMNS];
     size_t rows;
     bool failed; /* out of memory */
 };
@@ -27,7 +27,7 @@ static void set(struct devices *devices, struct fth_cell *cell, const char *text
 static void add(void *user, const struct fth_device_info *device)
 {
     struct devices *devices = user;
-    if (devices->rows == MOST_DEVICES)
+    if (devices->rows == MAX_DEVICES)
         return;
     struct fth_cell *row = devices->cells + COLUMNS * devices->rows++;
     char detail[1024];

@@ -144,7 +144,7 @@ static int list_elements(const struct cli_arguments *arguments, char *list, size
 static int run(const struct cli_arguments *arguments)
 {
     struct fth_device *device = NULL;
-    char list[CLI_MOST_ARGUMENTS * 64] = "";
+    char list[CLI_MAX_ARGUMENTS * 64] = "";
     int result = list_elements(arguments, list, sizeof list);
     if (result == CLI_DONE)
         result = cli_check_output(arguments);
@@ -196,6 +196,6 @@ const struct cli_command cli_dissect = {
     options,
     examples,
     CLI_WORD_ELEMENTS,
-    CLI_MOST_ARGUMENTS,
+    CLI_MAX_ARGUMENTS,
     run,
 };

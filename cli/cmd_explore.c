@@ -94,7 +94,7 @@ static int check_words(const struct cli_arguments *arguments)
 
 static int build(const struct cli_arguments *arguments, struct fth_exploration **exploration)
 {
-    const char *sizes[CLI_MOST_OPTIONS];
+    const char *sizes[CLI_MAX_OPTIONS];
     struct fth_model_params *params = NULL;
     struct fth_error error = FTH_NO_ERROR;
     int result = cli_read_parameters(arguments, &params);
@@ -247,6 +247,6 @@ const struct cli_command cli_explore = {
     options,
     examples,
     CLI_WORD_FILE,
-    CLI_MOST_ARGUMENTS,
+    CLI_MAX_ARGUMENTS,
     explore,
 };

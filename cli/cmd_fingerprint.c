@@ -16,7 +16,7 @@ static const struct cli_option option_accuracy = {
     "accuracy", 0, NULL, CLI_WORD_NONE,
     "of list: what each run would be identified as if it were not enrolled"};
 
-enum { ENROLL_RUNS = 8, IDENTIFY_RUNS = 3, MOST_RUNS = 1000 };
+enum { ENROLL_RUNS = 8, IDENTIFY_RUNS = 3, MAX_RUNS = 1000 };
 
 /* ---- what they share ---- */
 
@@ -28,8 +28,7 @@ static int open_store(const struct cli_arguments *arguments, bool create, struct
     return cli_fail(&error);
 }
 
-static int count_runs(const struct cli_arguments *arguments, size_t least, size_t usual,
-                      size_t *runs)
+static int count_runs(const struct cli_arguments *arguments, size_t min, size_t usual, size_t *runs)
 {
     const char *text = cli_value(arguments, &option_runs);
     *runs = usual;
@@ -38,8 +37,8 @@ static int count_runs(const struct cli_arguments *arguments, size_t least, size_
     char *end;
     errno = 0;
     const unsigned long number = strtoul(text, &end, 10);
-    if (end == text || *end || errno || *text == '-' || number < least || number > MOST_RUNS) {
-        cli_message("--runs takes a whole number from %zu to %d here, not '%s'", least, MOST_RUNS,
+    if (end == text || *end || errno || *text == '-' || number < min || number > MAX_RUNS) {
+        cli_message("--runs takes a whole number from %zu to %d here, not '%s'", min, MAX_RUNS,
                     text);
         return CLI_USAGE;
     }

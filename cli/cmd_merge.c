@@ -53,6 +53,6 @@ const struct cli_command cli_merge = {
     options,
     examples,
     CLI_WORD_FILE,
-    CLI_MOST_ARGUMENTS,
+    CLI_MAX_ARGUMENTS,
     merge,
 };

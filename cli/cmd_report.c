@@ -48,6 +48,6 @@ const struct cli_command cli_report = {
     options,
     examples,
     CLI_WORD_FILE,
-    CLI_MOST_ARGUMENTS,
+    CLI_MAX_ARGUMENTS,
     run,
 };

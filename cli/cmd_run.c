@@ -32,7 +32,7 @@ static const struct fth_column buffer_columns[] = {
 enum { COLUMNS = sizeof buffer_columns / sizeof buffer_columns[0] };
 
 static int show(const struct cli_arguments *arguments, const struct fth_launch *launch,
-                uint64_t most)
+                uint64_t max)
 {
     size_t count = fth_launch_buffer_count(launch), rows = 0;
     struct fth_cell *cells = calloc((count + 1) * COLUMNS, sizeof *cells);
@@ -44,7 +44,7 @@ static int show(const struct cli_arguments *arguments, const struct fth_launch *
     for (; rows < count && status == FTH_OK; rows++) {
         struct fth_launch_view view;
         char *values = NULL;
-        status = fth_launch_show(launch, rows, most, &view, &values, &error);
+        status = fth_launch_show(launch, rows, max, &view, &values, &error);
         struct fth_cell *row = cells + COLUMNS * rows;
         if (view.name)
             columns = buffer_columns;
@@ -159,7 +159,7 @@ static void tell_times(const struct fth_launch *launch, const char *device)
 
 static int run(const struct cli_arguments *arguments)
 {
-    uint64_t most = 8;
+    uint64_t max = 8;
     struct fth_error error = FTH_NO_ERROR;
     struct fth_launch *launch = NULL;
     struct fth_launch_totals totals = {0, 0};
@@ -167,7 +167,7 @@ static int run(const struct cli_arguments *arguments)
         cli_message("which PTX or launch file? 'fathom run --help' shows how to give one");
         return CLI_USAGE;
     }
-    if (!cli_whole(arguments, &option_show, &most))
+    if (!cli_whole(arguments, &option_show, &max))
         return CLI_USAGE;
     int result = cli_open_launch(arguments, &launch);
     if (result != CLI_DONE)
@@ -178,7 +178,7 @@ static int run(const struct cli_arguments *arguments)
         result = cli_fail(&error);
     else
         result = cli_value(arguments, &option_verify) ? verify(arguments, launch)
-                                                      : show(arguments, launch, most);
+                                                      : show(arguments, launch, max);
     if (result == CLI_DONE && device)
         tell_times(launch, device);
     else if (result == CLI_DONE)

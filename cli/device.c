@@ -17,10 +17,10 @@ static void tell_elements(const char *name)
 
 int cli_check_element(const char *name)
 {
-    enum { MOST = 64 };
-    const char *names[MOST];
+    enum { MAX = 64 };
+    const char *names[MAX];
     size_t count = 0;
-    while (count < MOST && (names[count] = fth_element_name(count)))
+    while (count < MAX && (names[count] = fth_element_name(count)))
         if (strcmp(names[count++], name) == 0)
             return CLI_DONE;
     const char *nearest = fth_suggest(name, names, count);

@@ -65,7 +65,7 @@ bool cli_ends_with(const char *text, const char *end)
 
 /* The values of an option that may be given again. */
 static size_t collect(const struct cli_arguments *arguments, const struct cli_option *option,
-                      const char *values[CLI_MOST_OPTIONS])
+                      const char *values[CLI_MAX_OPTIONS])
 {
     size_t count = 0;
     for (size_t i = 0; i < arguments->option_count; i++)
@@ -85,7 +85,7 @@ static int open_file(const struct cli_arguments *arguments, struct fth_launch **
             cli_message("--%s is for PTX files; a launch file says it itself", others[i]->name);
             return CLI_USAGE;
         }
-    const char *sizes[CLI_MOST_OPTIONS];
+    const char *sizes[CLI_MAX_OPTIONS];
     size_t count = collect(arguments, &cli_option_set, sizes);
     struct fth_error error = FTH_NO_ERROR;
     if (fth_launch_read(arguments->words[0], sizes, count, launch, &error) != FTH_OK)
@@ -116,7 +116,7 @@ static int open_kernel(const struct cli_arguments *arguments, struct fth_launch 
     shape.shared_bytes = (size_t)shared_bytes;
     enum fth_status status = fth_launch_create(
         arguments->words[0], cli_value(arguments, &cli_option_entry), seed, launch, &error);
-    const char *texts[CLI_MOST_OPTIONS];
+    const char *texts[CLI_MAX_OPTIONS];
     size_t count = collect(arguments, &cli_option_arg, texts);
     for (size_t i = 0; i < count && status == FTH_OK; i++)
         status = fth_launch_argument(*launch, texts[i], &error);

@@ -46,7 +46,7 @@ static int usage_error(const struct cli_command *command)
 static const struct cli_option *find_long(const struct cli_command *command, const char *name,
                                           size_t size)
 {
-    const char *names[CLI_MOST_OPTIONS];
+    const char *names[CLI_MAX_OPTIONS];
     size_t count = 0;
     for (; command->options[count]; count++) {
         names[count] = command->options[count]->name;
@@ -99,7 +99,7 @@ static int parse_option(int count, char *const words[], int *at, struct cli_argu
         }
         value = words[++*at];
     }
-    if (arguments->option_count == CLI_MOST_OPTIONS) {
+    if (arguments->option_count == CLI_MAX_OPTIONS) {
         cli_message("too many options");
         return CLI_USAGE;
     }
@@ -120,7 +120,7 @@ int cli_parse(const struct cli_command *command, int count, char *const words[],
             int status = parse_option(count, words, &i, arguments);
             if (status != CLI_DONE)
                 return status;
-        } else if (arguments->word_count == command->most_words) {
+        } else if (arguments->word_count == command->max_words) {
             cli_message("'%s' is one word too many", words[i]);
             return usage_error(command);
         } else {

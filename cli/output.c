@@ -57,7 +57,7 @@ static void tell(void *user, enum fth_level level, const char *text)
 
 /* ---- where the time goes ---- */
 
-enum { MOST_STAGES = 64 };
+enum { MAX_STAGES = 64 };
 static struct {
     bool wanted;
     double since_ms;
@@ -65,7 +65,7 @@ static struct {
     struct {
         char what[48];
         double ms;
-    } stages[MOST_STAGES];
+    } stages[MAX_STAGES];
 } spent;
 
 static double now_ms(void)
@@ -85,7 +85,7 @@ static void begin_stage(const char *what)
     size_t at = 0;
     while (at < spent.count && strcmp(spent.stages[at].what, what) != 0)
         at++;
-    if (at == MOST_STAGES)
+    if (at == MAX_STAGES)
         at--;
     if (at == spent.count) {
         snprintf(spent.stages[at].what, sizeof spent.stages[at].what, "%s", what);

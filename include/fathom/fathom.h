@@ -569,7 +569,7 @@ struct fth_launch_view {
 size_t fth_launch_buffer_count(const struct fth_launch *launch);
 /* What a buffer is, and the first `most` (0: all) of its values as text with spaces between. */
 FTH_MUST_USE enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index,
-                                             uint64_t most, struct fth_launch_view *view,
+                                             uint64_t max, struct fth_launch_view *view,
                                              char **values, struct fth_error *error);
 /* A buffer as it is after a run, and as it was before the first; to be freed with fth_free. */
 FTH_MUST_USE enum fth_status fth_launch_values(const struct fth_launch *launch, const char *name,

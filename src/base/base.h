@@ -23,6 +23,8 @@
 #endif
 
 #define FTH_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+/* The smaller of two values. Evaluates the smaller one twice, so neither may have side effects. */
+#define FTH_MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* A file built into the program by scripts/embed. */
 struct fth_embedded {

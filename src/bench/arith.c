@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-    LEAST_ROUNDS = 1,
-    MOST_ROUNDS = 5,
+    MIN_ROUNDS = 1,
+    MAX_ROUNDS = 5,
     PASSES = 3,
     FIRST = FTH_ADD_F16,
     LAST = FTH_LG2_F32,
@@ -32,8 +32,8 @@ static struct fth_operate_plan plan_for(const struct fth_bench_run *run,
 {
     return (struct fth_operate_plan){
         .operate = {.operation = operation, .chains = 1, .threads = 32, .sms = 1, .passes = PASSES},
-        .rounds = LEAST_ROUNDS,
-        .more_rounds = run->quick ? LEAST_ROUNDS + 1 : MOST_ROUNDS,
+        .rounds = MIN_ROUNDS,
+        .more_rounds = run->quick ? MIN_ROUNDS + 1 : MAX_ROUNDS,
         .carveout_percent = -1};
 }
 
@@ -43,12 +43,12 @@ static enum fth_status find_throughput(const struct fth_bench_run *run,
                                        struct fth_error *error)
 {
     struct fth_operate_plan plan = plan_for(run, operation);
-    const double most = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
-    plan.operate.threads = most < 1024 ? (uint32_t)most : 1024;
+    const double max = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
+    plan.operate.threads = max < 1024 ? (uint32_t)max : 1024;
     plan.operate.sms = run->quick ? 1 : 0;
     plan.operate.passes = run->quick ? 1 : PASSES;
     enum fth_status status = FTH_OK;
-    for (uint32_t chains = run->quick ? 4 : 1; chains <= (run->quick ? 4 : FTH_MOST_CHAINS);
+    for (uint32_t chains = run->quick ? 4 : 1; chains <= (run->quick ? 4 : FTH_MAX_CHAINS);
          chains *= 2) {
         struct fth_figure cycles;
         plan.operate.chains = chains;
@@ -74,11 +74,11 @@ static enum fth_status check_rate(const struct fth_bench_run *run, enum fth_oper
                                   double per_cycle, struct fth_error *error)
 {
     const double lanes = fmax(128, fth_gpu_number(run->gpu, "device", "cores_per_sm", 0));
-    const double most = lanes * fth_operation_results(operation);
-    if (per_cycle <= most * (1 + spare))
+    const double max = lanes * fth_operation_results(operation);
+    if (per_cycle <= max * (1 + spare))
         return FTH_OK;
     return fth_fail(error, FTH_INCONCLUSIVE, "run bench", NULL,
-                    "%.0f a cycle and SM, of which at most %.0f can be", per_cycle, most);
+                    "%.0f a cycle and SM, of which at most %.0f can be", per_cycle, max);
 }
 
 static enum fth_status measure(const struct fth_bench_run *run, enum fth_operation operation,

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { LEAST_ROUNDS = 1, MOST_ROUNDS = 2, PASSES = 2, APART = 8, BLOCK_APART = 1 << 16 };
+enum { MIN_ROUNDS = 1, MAX_ROUNDS = 2, PASSES = 2, APART = 8, BLOCK_APART = 1 << 16 };
 
 static const struct fth_column columns[] = {
     {"operation", "Operation", FTH_COLUMN_TEXT}, {"contended", "Contended", FTH_COLUMN_TEXT},
@@ -32,8 +32,8 @@ static enum fth_status measure(const struct fth_bench_run *run, const struct sha
                     .passes = run->quick ? 1 : PASSES,
                     .stride_bytes = shape->contended ? 0 : APART,
                     .block_stride_bytes = apart ? BLOCK_APART : 0},
-        .rounds = LEAST_ROUNDS,
-        .more_rounds = MOST_ROUNDS,
+        .rounds = MIN_ROUNDS,
+        .more_rounds = MAX_ROUNDS,
         .carveout_percent = -1};
     struct fth_figure cycles;
     enum fth_status status = fth_probe_operate(&run->prober, &plan, &cycles, error);
@@ -61,14 +61,14 @@ enum fth_status fth_bench_atomics(const struct fth_bench_run *run, struct fth_er
     } sizes[] = {{1, 1}, {1, 32}, {1, 1024}, {0, 256}};
     enum fth_status status = fth_bench_add(run->bench, "atomics", "Atomic operations", columns,
                                            FTH_COUNT(columns), error);
-    const double most = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
+    const double max = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
     const size_t all = 2 * FTH_COUNT(operations) * FTH_COUNT(sizes);
     for (size_t i = 0; i < all && status == FTH_OK; i++) {
         const size_t size = i % FTH_COUNT(sizes);
         struct shape shape = {operations[i / FTH_COUNT(sizes) / 2], i / FTH_COUNT(sizes) % 2 == 1,
                               sizes[size].sms, sizes[size].threads};
-        if (shape.threads > most)
-            shape.threads = (uint32_t)most;
+        if (shape.threads > max)
+            shape.threads = (uint32_t)max;
         /* The SMs do not share their shared memory, and a simulated GPU's are many. */
         if (shape.sms == 0 && (fth_operation_in_shared(shape.operation) || run->quick))
             continue;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { LEAST_ROUNDS = 1, MOST_ROUNDS = 4, PASSES = 3, MOST_STRIDE = 32, WARP = 32 };
+enum { MIN_ROUNDS = 1, MAX_ROUNDS = 4, PASSES = 3, MAX_STRIDE = 32, WARP = 32 };
 
 static const struct fth_column columns[] = {
     {"threads", "Threads", FTH_COLUMN_NUMBER},
@@ -29,8 +29,8 @@ static enum fth_status latency(const struct fth_bench_run *run, unsigned word_by
                     .sms = 1,
                     .passes = run->quick ? 1 : PASSES,
                     .stride_bytes = (uint64_t)stride * word_bytes},
-        .rounds = LEAST_ROUNDS,
-        .more_rounds = MOST_ROUNDS,
+        .rounds = MIN_ROUNDS,
+        .more_rounds = MAX_ROUNDS,
         .carveout_percent = -1};
     struct fth_figure figure;
     struct fth_error fault = FTH_NO_ERROR;
@@ -53,11 +53,11 @@ static enum fth_status tabulate(const struct fth_bench_run *run, unsigned word_b
         fth_bench_add(run->bench, name, title, columns, FTH_COUNT(columns), error);
     if (status == FTH_OK)
         fth_bench_grid(run->bench, 0, 1, 2);
-    const double most = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
+    const double max = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
     bool missing = false;
-    for (uint32_t threads = 1; threads <= most && status == FTH_OK; threads *= 2) {
+    for (uint32_t threads = 1; threads <= max && status == FTH_OK; threads *= 2) {
         status = fth_bench_progress(run, "bank conflicts", from + log2(threads) / 33, error);
-        for (uint32_t stride = 1; stride <= MOST_STRIDE && status == FTH_OK; stride *= 2) {
+        for (uint32_t stride = 1; stride <= MAX_STRIDE && status == FTH_OK; stride *= 2) {
             double cycles;
             status = latency(run, word_bytes, threads, stride, &cycles, error);
             missing = missing || isnan(cycles);

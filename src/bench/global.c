@@ -11,7 +11,7 @@ enum { REPEATS = 3, TURNS = 64, QUICK_TURNS = 4, L2_SIZES = 4, CHAIN = 256, LONG
 /* An array: each thread goes on TURNS times, within this; and two are four times L2, so that what
  * stays in it is little. Those of a simulated GPU are in no cache at the begin, and what is written
  * counts at once. */
-static const uint64_t least_bytes = 1 << 20, most_bytes = UINT64_C(512) << 20,
+static const uint64_t min_bytes = 1 << 20, max_bytes = UINT64_C(512) << 20,
                       quick_bytes = UINT64_C(8) << 20;
 /* As much is needed as gives this part of the most. */
 static const double enough = 0.95;
@@ -51,12 +51,12 @@ struct point {
     double best, median; /* bytes a second */
     double under_way;    /* bytes that loads wait for, at most */
 };
-enum { MOST_POINTS = FTH_COUNT(counts) * FTH_COUNT(sizes) * FTH_COUNT(ilps) };
+enum { MAX_POINTS = FTH_COUNT(counts) * FTH_COUNT(sizes) * FTH_COUNT(ilps) };
 
 struct work {
     const struct fth_bench_run *run;
     double latency_ns;
-    struct point points[MOST_POINTS];
+    struct point points[MAX_POINTS];
     size_t count, failures;
     char reason[sizeof((struct fth_error *)0)->cause + 100]; /* of the first */
 };
@@ -98,12 +98,12 @@ static enum fth_status measure(struct work *work, uint32_t ctas, uint32_t thread
     const bool quick = work->run->quick;
     struct point point = {.ctas = ctas, .threads = threads, .ilp = ilp};
     const uint64_t turn = (uint64_t)ctas * threads * ilps[ilp].vector_bytes * ilps[ilp].unroll;
-    const uint64_t most = quick ? quick_bytes : most_bytes;
-    const uint64_t least = quick ? least_bytes : work->run->l2_bytes * L2_SIZES / 2;
+    const uint64_t max = quick ? quick_bytes : max_bytes;
+    const uint64_t min = quick ? min_bytes : work->run->l2_bytes * L2_SIZES / 2;
     uint64_t bytes = turn * (quick ? QUICK_TURNS : TURNS);
-    bytes = bytes > most ? most : bytes;
-    bytes = bytes < least ? least : bytes;
-    point.bytes = (bytes + least_bytes - 1) / least_bytes * least_bytes;
+    bytes = bytes > max ? max : bytes;
+    bytes = bytes < min ? min : bytes;
+    point.bytes = (bytes + min_bytes - 1) / min_bytes * min_bytes;
     struct fth_durations durations;
     enum fth_status status =
         ask(work, &point, point.bytes, quick, quick ? 1 : REPEATS, &durations, error);
@@ -145,7 +145,7 @@ static enum fth_status find_latency(struct work *work, struct fth_error *error)
 static enum fth_status measure_points(struct work *work, struct fth_error *error)
 {
     const bool quick = work->run->quick;
-    const double most = fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", 1024);
+    const double max = fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", 1024);
     const uint32_t *count_list = quick ? quick_counts : counts;
     const uint32_t *size_list = quick ? quick_sizes : sizes;
     const size_t count_count = quick ? FTH_COUNT(quick_counts) : FTH_COUNT(counts);
@@ -158,7 +158,7 @@ static enum fth_status measure_points(struct work *work, struct fth_error *error
         const uint32_t threads = size_list[back % size_count];
         const double ctas =
             (double)count_list[back / size_count % count_count] * (double)work->run->prober.sms / 8;
-        if (threads > most || ctas < 1 || (quick && !ilps[ilp].quick))
+        if (threads > max || ctas < 1 || (quick && !ilps[ilp].quick))
             continue;
         status = fth_bench_progress(work->run, "copies of global memory", (double)i / (double)all,
                                     error);
@@ -179,11 +179,11 @@ static enum fth_status add(const struct work *work, const char *quantity, double
 }
 
 /* The least that is under way where nearly as much passes as at most. */
-static const struct point *find_needed(const struct work *work, double most)
+static const struct point *find_needed(const struct work *work, double max)
 {
     const struct point *needed = NULL;
     for (size_t i = 0; i < work->count; i++)
-        if (work->points[i].best >= enough * most &&
+        if (work->points[i].best >= enough * max &&
             (!needed || work->points[i].under_way < needed->under_way))
             needed = &work->points[i];
     return needed;

@@ -16,15 +16,15 @@
 
 enum {
     LINE = 128,
-    MOST_HOPS = 8192,
-    QUICK_MOST_HOPS = 2048,
+    MAX_HOPS = 8192,
+    QUICK_MAX_HOPS = 2048,
     FEW_HOPS = 1024, /* so few are timed several times */
     FEW_PASSES = 3,
     WARM_PASSES = 2,
     RANDOM = 0, /* as a stride */
     PER_OCTAVE = 4,
     QUICK_PER_OCTAVE = 2,
-    MOST_FOOTPRINTS = 200,
+    MAX_FOOTPRINTS = 200,
     SHORT_HOPS = 64, /* a multiple of those that stand in a row */
     OVERHEAD_PASSES = 15,
     WORD = 8
@@ -79,23 +79,23 @@ static uint64_t random_step(uint64_t count)
     return count > 2 ? step % count : 1;
 }
 
-static uint64_t most_hops(const struct fth_bench_run *run)
+static uint64_t max_hops(const struct fth_bench_run *run)
 {
-    return run->quick ? QUICK_MOST_HOPS : MOST_HOPS;
+    return run->quick ? QUICK_MAX_HOPS : MAX_HOPS;
 }
 
 /* What is timed: all of the footprint, or so many hops of it. */
 static struct fth_chain chain_of(const struct fth_bench_run *run, const struct curve *curve,
                                  uint64_t footprint_bytes)
 {
-    const uint64_t most = most_hops(run);
+    const uint64_t max = max_hops(run);
     uint64_t stride = curve->stride_bytes ? curve->stride_bytes : LINE;
     struct fth_chain chain = {.stride_bytes = stride, .count = footprint_bytes / stride};
-    if (chain.count > most) {
-        chain.count = most;
+    if (chain.count > max) {
+        chain.count = max;
         /* An odd number of lines, lest they all fall into few sets. */
         if (curve->stride_bytes == RANDOM)
-            chain.stride_bytes = (footprint_bytes / most / LINE - 1) / 2 * 2 * LINE + LINE;
+            chain.stride_bytes = (footprint_bytes / max / LINE - 1) / 2 * 2 * LINE + LINE;
     }
     if (curve->stride_bytes == RANDOM)
         chain.step = random_step(chain.count);
@@ -109,7 +109,7 @@ static struct fth_request make_request(const struct fth_bench_run *run, const st
     const struct fth_chain chain = chain_of(run, curve, footprint_bytes);
     const uint64_t stride = curve->stride_bytes ? curve->stride_bytes : LINE;
     struct fth_request request = fth_request_make(0);
-    if (footprint_bytes / stride <= most_hops(run)) {
+    if (footprint_bytes / stride <= max_hops(run)) {
         fth_request_add(&request, FTH_STEP_WALK, curve->path, chain, WARM_PASSES);
     } else if ((double)footprint_bytes <= (run->quick ? quick_touched_l2s : touched_l2s) * l2) {
         const struct fth_chain all = {.stride_bytes = LINE, .count = footprint_bytes / LINE};
@@ -161,7 +161,7 @@ static size_t choose_footprints(const struct fth_bench_run *run, uint64_t *footp
     if (memory > power * 1.1)
         footprints[count++] = (uint64_t)memory / LINE * LINE;
     for (int i = (int)floor(log2(memory / (double)first_bytes)) * per_octave;
-         i >= 0 && count < MOST_FOOTPRINTS; i--) {
+         i >= 0 && count < MAX_FOOTPRINTS; i--) {
         const double bytes = (double)first_bytes * exp2((double)i / per_octave);
         /* Far beyond L2 only TLBs are left to be seen. */
         if (bytes > 8 * l2 && i % per_octave)
@@ -287,7 +287,7 @@ static enum fth_status load_cycles(const struct fth_bench_run *run, enum fth_ope
 static enum fth_status compare_with_l2(const struct fth_bench_run *run, struct fth_error *error)
 {
     static const uint32_t all_threads[] = {32, 256, 1024};
-    const double most = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
+    const double max = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
     enum fth_status status = fth_bench_add(
         run->bench, "latency.conflict",
         "Shared memory in conflict against L2: cycles of a load of 8 bytes, by threads and stride",
@@ -296,7 +296,7 @@ static enum fth_status compare_with_l2(const struct fth_bench_run *run, struct f
     double slowest = 0, fastest = INFINITY;
     for (size_t i = 0; i < FTH_COUNT(all_threads) && status == FTH_OK; i++) {
         status = fth_bench_progress(run, "shared memory against L2", 0.9 + 0.03 * (double)i, error);
-        for (uint32_t stride = 1; stride <= 32 && status == FTH_OK && all_threads[i] <= most;
+        for (uint32_t stride = 1; stride <= 32 && status == FTH_OK && all_threads[i] <= max;
              stride *= 2) {
             double shared = NAN, l2 = NAN;
             status = load_cycles(run, FTH_LOAD_SHARED_8, all_threads[i], stride, &shared, error);
@@ -326,7 +326,7 @@ static enum fth_status compare_with_l2(const struct fth_bench_run *run, struct f
 
 enum fth_status fth_bench_latency(const struct fth_bench_run *run, struct fth_error *error)
 {
-    uint64_t *footprints = calloc(MOST_FOOTPRINTS, sizeof *footprints);
+    uint64_t *footprints = calloc(MAX_FOOTPRINTS, sizeof *footprints);
     if (!footprints)
         return fth_fail(error, FTH_NO_MEMORY, "measure", NULL, "out of memory");
     const size_t count = choose_footprints(run, footprints);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { REPEATS = 5, SMALL_REPEATS = 200, SMALL_BYTES = 4, MOST_PEERS = 16, MOST_GENERATION = 6 };
+enum { REPEATS = 5, SMALL_REPEATS = 200, SMALL_BYTES = 4, MAX_PEERS = 16, MAX_GENERATION = 6 };
 static const uint64_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20};
 
 struct direction {
@@ -54,7 +54,7 @@ struct point {
 
 struct work {
     const struct fth_bench_run *run;
-    struct point points[(FTH_COUNT(directions) + (size_t)2 * MOST_PEERS) * FTH_COUNT(sizes)];
+    struct point points[(FTH_COUNT(directions) + (size_t)2 * MAX_PEERS) * FTH_COUNT(sizes)];
     size_t point_count, direction_count;
 };
 
@@ -62,16 +62,16 @@ struct work {
  * 128b/130b from the third generation on; the sixth sends 236 of 256 bytes). NAN: not known. */
 static double link_limit(const struct fth_gpu *gpu)
 {
-    static const double lane_bytes_per_s[MOST_GENERATION + 1] = {NAN,
-                                                                 250e6,
-                                                                 500e6,
-                                                                 8e9 / 8 * 128 / 130,
-                                                                 16e9 / 8 * 128 / 130,
-                                                                 32e9 / 8 * 128 / 130,
-                                                                 64e9 / 8 * 236 / 256};
+    static const double lane_bytes_per_s[MAX_GENERATION + 1] = {NAN,
+                                                                250e6,
+                                                                500e6,
+                                                                8e9 / 8 * 128 / 130,
+                                                                16e9 / 8 * 128 / 130,
+                                                                32e9 / 8 * 128 / 130,
+                                                                64e9 / 8 * 236 / 256};
     const double generation = fth_gpu_number(gpu, "device", "max_pcie_generation", 0);
     const double lanes = fth_gpu_number(gpu, "device", "max_pcie_lanes", NAN);
-    return generation >= 1 && generation <= MOST_GENERATION
+    return generation >= 1 && generation <= MAX_GENERATION
                ? lanes * lane_bytes_per_s[(size_t)generation]
                : NAN;
 }
@@ -195,7 +195,7 @@ enum fth_status fth_bench_link(const struct fth_bench_run *run, struct fth_error
             status = measure(&work, &directions[i], 0, &gone, error);
     }
     gone = false;
-    for (uint32_t peer = 0; peer < MOST_PEERS && !gone && status == FTH_OK; peer++)
+    for (uint32_t peer = 0; peer < MAX_PEERS && !gone && status == FTH_OK; peer++)
         for (size_t i = 0; i < FTH_COUNT(peers) && !gone && status == FTH_OK; i++) {
             status = fth_bench_progress(run, peers[i].title, 1 - 1.0 / (double)all, error);
             if (status == FTH_OK)

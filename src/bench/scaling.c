@@ -21,8 +21,8 @@
 #include <string.h>
 
 enum {
-    MOST_PER_SM = 4,
-    MOST_POINTS = 64,
+    MAX_PER_SM = 4,
+    MAX_POINTS = 64,
     REPEATS = 3, /* an odd number, for the median */
     LONGER = 4,
     LINE = 128
@@ -30,8 +30,8 @@ enum {
 /* The part of the most that counts as all of it. */
 static const double enough = 0.95;
 /* A stream is at least so long, and two differ by so many ticks of the timer. */
-static const double least_ticks = 500;
-static const uint64_t least_bytes = 4 << 20, least_cold_bytes = 32 << 20;
+static const double min_ticks = 500;
+static const uint64_t min_bytes = 4 << 20, min_cold_bytes = 32 << 20;
 /* Of a simulated GPU, where time is exact: so often every warp has its turn. */
 static const uint64_t quick_sweeps = 12, quick_cold_sweeps = 2;
 
@@ -95,7 +95,7 @@ static enum fth_status measure(const struct fth_bench_run *run, struct fth_reque
     enum fth_status status = ask(run, &request, 1, ns, &tick, error);
     if (status != FTH_OK)
         return status;
-    const double times = ceil(least_ticks * tick / (LONGER - 1) / fmax(ns[0], 1));
+    const double times = ceil(min_ticks * tick / (LONGER - 1) / fmax(ns[0], 1));
     if (times > 1)
         request = longer(&request, (uint64_t)times);
     const size_t repeats = run->quick ? 1 : REPEATS;
@@ -145,19 +145,19 @@ static struct fth_request make_request(const struct fth_bench_run *run, const st
                                   .threads = threads,
                                   .vector_bytes = sweep->vector_bytes,
                                   .passes = 1};
-    const uint64_t least = run->quick ? quick_sweeps * sweep_bytes : least_bytes;
+    const uint64_t min = run->quick ? quick_sweeps * sweep_bytes : min_bytes;
     switch (sweep->level) {
     case IN_L1:
-        stream->bytes = round_to(sweep->footprint_bytes / MOST_PER_SM, group);
-        stream->passes = 1 + least / stream->bytes / blocks;
+        stream->bytes = round_to(sweep->footprint_bytes / MAX_PER_SM, group);
+        stream->passes = 1 + min / stream->bytes / blocks;
         break;
     case IN_L2:
         stream->bytes = round_to(sweep->footprint_bytes, group);
-        stream->passes = run->quick ? 2 : 1 + least / stream->bytes;
+        stream->passes = run->quick ? 2 : 1 + min / stream->bytes;
         break;
     default:
         stream->bytes = run->quick ? quick_cold_sweeps * sweep_bytes : 0;
-        while (stream->bytes < (run->quick ? 1 : least_cold_bytes))
+        while (stream->bytes < (run->quick ? 1 : min_cold_bytes))
             stream->bytes += sweep_bytes;
         request.cold = true;
         break;
@@ -173,12 +173,12 @@ static size_t choose_blocks(const struct fth_bench_run *run, uint32_t *blocks)
     size_t count = 0;
     for (uint32_t i = 1; i < sms && i < (run->quick ? 2 : 8); i *= 2)
         blocks[count++] = i;
-    for (uint32_t i = 1; i <= quarters * (run->quick ? 2 : MOST_PER_SM); i++) {
+    for (uint32_t i = 1; i <= quarters * (run->quick ? 2 : MAX_PER_SM); i++) {
         uint32_t next = sms * i / quarters, per_sm = (next + sms - 1) / sms;
         if (i > quarters && i % (quarters / 4))
             continue; /* fewer beyond */
         next = per_sm ? next / per_sm * per_sm : 0;
-        if (count < MOST_POINTS && next > (count ? blocks[count - 1] : 0))
+        if (count < MAX_POINTS && next > (count ? blocks[count - 1] : 0))
             blocks[count++] = next;
     }
     return count;
@@ -189,17 +189,17 @@ static enum fth_status note_knee(const struct fth_bench_run *run, uint32_t threa
                                  const uint32_t *blocks, const double *rates, size_t count,
                                  struct fth_error *error)
 {
-    double most = 0;
+    double max = 0;
     size_t knee = 0;
     for (size_t i = 0; i < count; i++)
-        most = isfinite(rates[i]) ? fmax(most, rates[i]) : most;
-    while (knee < count && !(rates[knee] >= enough * most))
+        max = isfinite(rates[i]) ? fmax(max, rates[i]) : max;
+    while (knee < count && !(rates[knee] >= enough * max))
         knee++;
     char key[40], method[120];
     snprintf(key, sizeof key, "knee_%u_threads", threads);
     snprintf(method, sizeof method, "fewest blocks with 95 %% of the most, which is %.4g GB/s",
-             most / 1e9);
-    return knee == count || most == 0
+             max / 1e9);
+    return knee == count || max == 0
                ? FTH_OK
                : fth_bench_figure(run->bench, key, blocks[knee], "blocks", method, error);
 }
@@ -208,8 +208,8 @@ static enum fth_status note_knee(const struct fth_bench_run *run, uint32_t threa
 static enum fth_status sweep_threads(const struct fth_bench_run *run, const struct sweep *sweep,
                                      uint32_t threads, struct fth_error *error)
 {
-    uint32_t blocks[MOST_POINTS];
-    double rates[MOST_POINTS];
+    uint32_t blocks[MAX_POINTS];
+    double rates[MAX_POINTS];
     const size_t count = choose_blocks(run, blocks);
     const double room = fth_gpu_number(run->gpu, "device", "max_threads_per_sm", 1024);
     enum fth_status status = FTH_OK;
@@ -357,7 +357,7 @@ static enum fth_status tabulate_sharing(const struct fth_bench_run *run, uint64_
                                  run->quick ? "of a simulated GPU with --thorough only"
                                             : "the size of L2 is not known, or there is one SM",
                                  error);
-    double own_least = INFINITY, shared_least = INFINITY;
+    double own_min = INFINITY, shared_min = INFINITY;
     for (size_t i = 0; i < FTH_COUNT(parts) && status == FTH_OK; i++) {
         const uint64_t footprint = (uint64_t)(parts[i] * l2) / LINE * LINE;
         double own = 0, shared = 0;
@@ -367,17 +367,17 @@ static enum fth_status tabulate_sharing(const struct fth_bench_run *run, uint64_
         for (size_t k = 0; k < FTH_COUNT(all_threads) && status == FTH_OK; k++)
             if (footprint / 4 >= 4 * l1_bytes)
                 status = compare_sharing(run, footprint, all_threads[k], &own, &shared, error);
-        own_least = own > 0 ? fmin(own_least, own) : own_least;
-        shared_least = shared > 0 ? fmin(shared_least, shared) : shared_least;
+        own_min = own > 0 ? fmin(own_min, own) : own_min;
+        shared_min = shared > 0 ? fmin(shared_min, shared) : shared_min;
     }
-    if (status == FTH_OK && isfinite(own_least))
-        status = fth_bench_figure(run->bench, "own_tb_per_s", round(own_least / 1e9) / 1e3, "TB/s",
+    if (status == FTH_OK && isfinite(own_min))
+        status = fth_bench_figure(run->bench, "own_tb_per_s", round(own_min / 1e9) / 1e3, "TB/s",
                                   "past L1, each line wanted by one SM; the best launch of each "
                                   "footprint, the least over footprints",
                                   error);
-    if (status == FTH_OK && isfinite(shared_least))
+    if (status == FTH_OK && isfinite(shared_min))
         status =
-            fth_bench_figure(run->bench, "shared_tb_per_s", round(shared_least / 1e9) / 1e3, "TB/s",
+            fth_bench_figure(run->bench, "shared_tb_per_s", round(shared_min / 1e9) / 1e3, "TB/s",
                              "past L1, each line wanted by a quarter of the SMs, which begin "
                              "further apart than what they have under way; as the SMs see it: "
                              "some of it may be joined before L2",
@@ -403,7 +403,7 @@ static enum fth_status note_l1_rate(const struct fth_bench_run *run, uint64_t l1
 
 enum fth_status fth_bench_scaling(const struct fth_bench_run *run, struct fth_error *error)
 {
-    const uint32_t most = MOST_PER_SM * (uint32_t)run->prober.sms;
+    const uint32_t max = MAX_PER_SM * (uint32_t)run->prober.sms;
     const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", 1 << 20);
     uint64_t l1 = 0;
     enum fth_status status = fth_bench_l1_bytes(run, &l1, error);
@@ -411,20 +411,19 @@ enum fth_status fth_bench_scaling(const struct fth_bench_run *run, struct fth_er
         return status;
     struct sweep sweep = {.level = IN_L1,
                           .footprint_bytes = l1 * 3 / 4,
-                          .vector_bytes = vector_for(run, l1, MOST_PER_SM)};
+                          .vector_bytes = vector_for(run, l1, MAX_PER_SM)};
     status = sweep_level(run, &sweep, error);
     if (status == FTH_OK && l1)
         status = note_l1_rate(run, l1, error);
     /* So little of L2 that it fits into one of two partitions, with copies from the other. */
     sweep = (struct sweep){.level = IN_L2, .footprint_bytes = (uint64_t)(0.3 * l2)};
-    sweep.vector_bytes = vector_for(run, sweep.footprint_bytes, most);
+    sweep.vector_bytes = vector_for(run, sweep.footprint_bytes, max);
     if (run->quick)
-        sweep.footprint_bytes =
-            (uint64_t)fmin((double)sweep.footprint_bytes, most / 2.0 * 512 * 16);
+        sweep.footprint_bytes = (uint64_t)fmin((double)sweep.footprint_bytes, max / 2.0 * 512 * 16);
     if (status == FTH_OK)
         status = sweep_level(run, &sweep, error);
     sweep = (struct sweep){.level = IN_MEMORY, .footprint_bytes = 1, .vector_bytes = 16};
-    sweep.vector_bytes = vector_for(run, UINT64_MAX, most);
+    sweep.vector_bytes = vector_for(run, UINT64_MAX, max);
     if (status == FTH_OK)
         status = sweep_level(run, &sweep, error);
     return status == FTH_OK ? tabulate_sharing(run, l1, error) : status;

@@ -13,12 +13,12 @@
 #include <string.h>
 
 enum {
-    LEAST_ROUNDS = 8, /* blocks of an SM begin some thousand cycles after each other */
-    MOST_ROUNDS = 136,
+    MIN_ROUNDS = 8, /* blocks of an SM begin some thousand cycles after each other */
+    MAX_ROUNDS = 136,
     QUICK_ROUNDS = 1,
-    QUICK_MOST_ROUNDS = 3,
-    MOST_BLOCKS = 6,
-    MOST_WARPS = 64,
+    QUICK_MAX_ROUNDS = 3,
+    MAX_BLOCKS = 6,
+    MAX_WARPS = 64,
     WARP = 32
 };
 /* Clocks are known that well: nothing is above theory by more. */
@@ -77,12 +77,12 @@ static bool fits(const struct fth_bench_run *run, const struct point *point)
     const double threads = fth_gpu_number(run->gpu, "device", "max_threads_per_sm", 1024);
     const double block = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
     const double room = fth_gpu_number(run->gpu, "shared", "size_bytes", 16384);
-    const double most = fth_gpu_number(run->gpu, "shared", "max_block_bytes", room);
+    const double max = fth_gpu_number(run->gpu, "shared", "max_block_bytes", room);
     /* What the driver sets aside for each block since Ampere. */
     const double aside = room > 98304 ? 1024 : 0;
     const double bytes = 2.0 * point->word_bytes * point->ilp * point->threads;
     return point->threads <= block && (double)point->threads * point->blocks <= threads &&
-           bytes <= most && (bytes + aside) * point->blocks <= room;
+           bytes <= max && (bytes + aside) * point->blocks <= room;
 }
 
 static enum fth_status measure(const struct fth_bench_run *run, enum fth_operation operation,
@@ -95,9 +95,8 @@ static enum fth_status measure(const struct fth_bench_run *run, enum fth_operati
                                                       .per_sm = point->blocks,
                                                       .passes = 1,
                                                       .stride_bytes = point->word_bytes},
-                                          .rounds = run->quick ? QUICK_ROUNDS : LEAST_ROUNDS,
-                                          .more_rounds =
-                                              run->quick ? QUICK_MOST_ROUNDS : MOST_ROUNDS,
+                                          .rounds = run->quick ? QUICK_ROUNDS : MIN_ROUNDS,
+                                          .more_rounds = run->quick ? QUICK_MAX_ROUNDS : MAX_ROUNDS,
                                           .carveout_percent = 100};
     struct fth_figure cycles;
     enum fth_status status = fth_probe_operate(&run->prober, &plan, &cycles, error);
@@ -132,7 +131,7 @@ static enum fth_status sweep_kind(const struct fth_bench_run *run, const struct 
     enum fth_status status = FTH_OK;
     for (uint32_t threads = WARP; threads <= 1024 && status == FTH_OK; threads *= 2) {
         status = fth_bench_progress(run, "shared memory", from + log2(threads / 32.0) / 12, error);
-        for (uint32_t i = 0; i < MOST_BLOCKS * kind->ilp_count && status == FTH_OK; i++) {
+        for (uint32_t i = 0; i < MAX_BLOCKS * kind->ilp_count && status == FTH_OK; i++) {
             struct point point = {.word_bytes = fth_operation_bytes(kind->operation),
                                   .threads = threads,
                                   .blocks = i / (uint32_t)kind->ilp_count + 1,
@@ -172,17 +171,17 @@ static enum fth_status tabulate_peaks(const struct fth_bench_run *run, const str
         fth_bench_add(run->bench, name, title, peak_columns, FTH_COUNT(peak_columns), error);
     if (status == FTH_OK)
         fth_bench_grid(run->bench, 0, 1, 2);
-    for (uint32_t warps = 1; warps <= MOST_WARPS; warps++)
-        for (uint32_t ilp = 1; ilp <= FTH_MOST_CHAINS && status == FTH_OK; ilp++) {
-            double most = 0;
+    for (uint32_t warps = 1; warps <= MAX_WARPS; warps++)
+        for (uint32_t ilp = 1; ilp <= FTH_MAX_CHAINS && status == FTH_OK; ilp++) {
+            double max = 0;
             for (size_t i = 0; i < sweep->count; i++) {
                 const struct point *point = &sweep->points[i];
                 if (point->word_bytes == word_bytes && point->warps == warps && point->ilp == ilp)
-                    most = fmax(most, point->bytes_per_s);
+                    max = fmax(max, point->bytes_per_s);
             }
             const struct fth_cell cells[] = {
-                {.number = warps}, {.number = ilp}, {.number = round(most / 1e7) / 100}};
-            if (most > 0)
+                {.number = warps}, {.number = ilp}, {.number = round(max / 1e7) / 100}};
+            if (max > 0)
                 status = fth_bench_row(run->bench, cells, error);
         }
     return status;
@@ -266,7 +265,7 @@ enum fth_status fth_bench_shared(const struct fth_bench_run *run, struct fth_err
 {
     struct sweep sweep = {.clock_mhz = NAN};
     struct fth_banks banks = {0};
-    sweep.points = calloc((size_t)MOST_BLOCKS * 6 * 2 * FTH_MOST_CHAINS, sizeof *sweep.points);
+    sweep.points = calloc((size_t)MAX_BLOCKS * 6 * 2 * FTH_MAX_CHAINS, sizeof *sweep.points);
     if (!sweep.points)
         return fth_fail(error, FTH_NO_MEMORY, "measure", NULL, "out of memory");
     enum fth_status status =

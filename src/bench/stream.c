@@ -12,15 +12,15 @@ enum {
     MORE_REPEATS = 50,
     SEARCH_REPEATS = 3,
     TURN_REPEATS = 2, /* of the copy, then of the driver's, and again */
-    MOST_THREADS = 1024
+    MAX_THREADS = 1024
 };
 /* Arrays: the smallest; those on which shapes are tried, where there is room; and the part of
  * memory that three of them may fill. */
-static const uint64_t least_bytes = 1 << 20, search_bytes = UINT64_C(1) << 30;
+static const uint64_t min_bytes = 1 << 20, search_bytes = UINT64_C(1) << 30;
 static const double memory_part = 0.9;
 /* Of a simulated GPU: as much as memory moves in that time, some twenty latencies. */
 static const double quick_s = 10e-6;
-static const uint64_t least_quick_bytes = 4 << 20, most_quick_bytes = UINT64_C(32) << 20;
+static const uint64_t min_quick_bytes = 4 << 20, max_quick_bytes = UINT64_C(32) << 20;
 
 const struct fth_stream_kernel fth_stream_kernels[FTH_STREAM_KERNELS] = {
     {"COPY fp32", FTH_SWEEP_COPY, false}, {"MUL fp32", FTH_SWEEP_MUL, false},
@@ -42,9 +42,9 @@ static struct fth_stream_point make_point(const struct fth_durations *durations,
                                      moved / durations->median_ns, moved / durations->worst_ns, 0};
 }
 
-static double most_threads(const struct fth_stream_work *work)
+static double max_threads(const struct fth_stream_work *work)
 {
-    return fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", MOST_THREADS);
+    return fth_gpu_number(work->run->gpu, "device", "max_threads_per_block", MAX_THREADS);
 }
 
 static bool is_cold(const struct fth_stream_work *work)
@@ -58,11 +58,11 @@ static const struct fth_stream_shape *usual_shape(const struct fth_stream_work *
 {
     enum { FEW_THREADS = 512 };
     const bool quick = work->run->quick;
-    const double most = quick ? fmin(FEW_THREADS, most_threads(work)) : most_threads(work);
+    const double max = quick ? fmin(FEW_THREADS, max_threads(work)) : max_threads(work);
     size_t count, usual, i = 0;
     const struct fth_stream_shape *shapes = fth_sweep_shapes(&count, &usual);
-    while (i + 1 < count && (shapes[i].threads > most || shapes[i].hinted ||
-                             (quick && shapes[i].blocks_per_sm == 0)))
+    while (i + 1 < count &&
+           (shapes[i].threads > max || shapes[i].hinted || (quick && shapes[i].blocks_per_sm == 0)))
         i++;
     return &shapes[i];
 }
@@ -125,16 +125,16 @@ static uint64_t power_below(double value)
 static void find_sizes(struct fth_stream_work *work)
 {
     const struct fth_gpu *gpu = work->run->gpu;
-    double most = fth_gpu_number(gpu, "memory", "size_bytes", 1 << 30) * memory_part / 3;
-    uint64_t from = least_bytes;
+    double max = fth_gpu_number(gpu, "memory", "size_bytes", 1 << 30) * memory_part / 3;
+    uint64_t from = min_bytes;
     if (work->run->quick) {
         const double moved =
             isnan(work->run->memory_limit) ? 0 : work->run->memory_limit * quick_s / 2;
-        most = fmin(most, fmin((double)most_quick_bytes, fmax(moved, (double)least_quick_bytes)));
-        from = power_below(fmax(most, (double)least_bytes));
+        max = fmin(max, fmin((double)max_quick_bytes, fmax(moved, (double)min_quick_bytes)));
+        from = power_below(fmax(max, (double)min_bytes));
     }
     for (uint64_t bytes = from;
-         (double)bytes <= fmax(most, (double)least_bytes) && work->size_count < FTH_STREAM_SIZES;
+         (double)bytes <= fmax(max, (double)min_bytes) && work->size_count < FTH_STREAM_SIZES;
          bytes *= 2)
         work->sizes[work->size_count++] = bytes;
 }
@@ -142,8 +142,8 @@ static void find_sizes(struct fth_stream_work *work)
 /* The size on which shapes are tried. */
 static uint64_t search_size(const struct fth_stream_work *work)
 {
-    const uint64_t most = work->sizes[work->size_count - 1];
-    return most < search_bytes ? most : search_bytes;
+    const uint64_t max = work->sizes[work->size_count - 1];
+    return max < search_bytes ? max : search_bytes;
 }
 
 /* The largest arrays that there is room for; the rest of the sizes goes. Memory is then there for
@@ -196,7 +196,7 @@ static enum fth_status find_shape(struct fth_stream_work *work, size_t kernel,
     if (work->run->quick)
         return FTH_OK;
     for (size_t i = 0; i < count && status == FTH_OK; i++)
-        if (shapes[i].threads <= most_threads(work) && !(two && shapes[i].unroll > 4))
+        if (shapes[i].threads <= max_threads(work) && !(two && shapes[i].unroll > 4))
             status = try_shape(work, kernel, &shapes[i], &best, error);
     work->missing[kernel] = isnan(best);
     return excuse(work, kernel, status, error);
@@ -214,11 +214,11 @@ static enum fth_status try_threads(struct fth_stream_work *work, size_t kernel,
         const uint32_t threads = 1u << i;
         const struct fth_stream_shape shape = {(uint32_t)fmax(fmin(blocks, per_sm / threads), 1),
                                                threads, 16, 4, false};
-        if (threads > most_threads(work) || (work->run->quick && kernel != 0))
+        if (threads > max_threads(work) || (work->run->quick && kernel != 0))
             continue;
         uint64_t bytes = search_size(work);
         if (work->run->quick && threads < 32)
-            bytes = least_bytes;
+            bytes = min_bytes;
         status = measure(work, &fth_stream_kernels[kernel], &shape, bytes, SEARCH_REPEATS,
                          &work->threads[i][kernel], error);
     }

@@ -170,7 +170,7 @@ static enum fth_status note_driver(const struct fth_stream_work *work, struct ft
     enum fth_status status = fth_bench_add(
         bench, "stream.driver", "STREAM: COPY fp32 against the driver's copy of the same size",
         driver_columns, FTH_COUNT(driver_columns), error);
-    double largest = NAN, least = NAN;
+    double largest = NAN, min = NAN;
     for (size_t i = 0; i < work->size_count && status == FTH_OK; i++) {
         const struct fth_stream_point *copy = &work->points[i][0],
                                       *driver = &work->points[i][DRIVER];
@@ -186,7 +186,7 @@ static enum fth_status note_driver(const struct fth_stream_work *work, struct ft
             continue;
         if (past_l2(work, work->sizes[i], 2)) {
             largest = ratio;
-            least = fmin(least, ratio);
+            min = fmin(min, ratio);
         }
         status = fth_bench_row(bench, cells, error);
     }
@@ -195,8 +195,8 @@ static enum fth_status note_driver(const struct fth_stream_work *work, struct ft
                                   "best COPY fp32 over the driver's best copy from device to "
                                   "device, of the largest size",
                                   error);
-    if (status == FTH_OK && !isnan(least))
-        status = fth_bench_figure(bench, "least_copy_of_driver_copy", rounded(least, 10000), "",
+    if (status == FTH_OK && !isnan(min))
+        status = fth_bench_figure(bench, "least_copy_of_driver_copy", rounded(min, 10000), "",
                                   "the least of these over all sizes of which both arrays are at "
                                   "least four times L2",
                                   error);

@@ -92,7 +92,7 @@ static FTH_INLINE uint64_t run_rows(const struct fth_cache *cache, uint64_t *row
 /* Rows can stand for the array where the order of the lines is all there is to say of them. */
 static bool can_be_rows(const struct fth_cache *cache)
 {
-    if (cache->policy != &fth_policy_lru || cache->most_ways > FTH_NARROW_WAYS)
+    if (cache->policy != &fth_policy_lru || cache->max_ways > FTH_NARROW_WAYS)
         return false;
     for (uint32_t slot = 0; slot < cache->slots; slot++)
         if (cache->lines[slot].number != FTH_NO_LINE &&

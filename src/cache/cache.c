@@ -6,13 +6,13 @@
 
 /* 2^26 lines of 32 bytes are 2 GiB, forty times the largest L2; it keeps slots and the entries of
  * the hash table well within 32 bits. */
-#define MOST_SLOTS ((uint64_t)1 << 26)
-#define LEAST_LINE_BYTES 4
+#define MAX_SLOTS ((uint64_t)1 << 26)
+#define MIN_LINE_BYTES 4
 /* A terabyte: lines above that are a mistake, pages too. */
-#define MOST_LINE_BYTES ((uint64_t)1 << 40)
+#define MAX_LINE_BYTES ((uint64_t)1 << 40)
 /* A line for which bytes are remembered one by one; the largest in GPUs has 256. */
-#define MOST_WRITTEN_LINE_BYTES 4096
-#define MOST_SECTORS 64 /* bits of a mask */
+#define MAX_WRITTEN_LINE_BYTES 4096
+#define MAX_SECTORS 64 /* bits of a mask */
 
 static const struct fth_write_policy *const write_policies[] = {
     [FTH_WRITE_EVICT] = &fth_write_evict,
@@ -44,21 +44,20 @@ static enum fth_status check_line(const struct fth_cache_config *config, struct 
     uint64_t line = config->line_bytes, sector = config->sector_bytes;
     if (line & (line - 1))
         return refuse(error, "line_bytes", "%llu is no power of two", (unsigned long long)line);
-    if (line < LEAST_LINE_BYTES || line > MOST_LINE_BYTES)
+    if (line < MIN_LINE_BYTES || line > MAX_LINE_BYTES)
         return refuse(error, "line_bytes", "%llu is not between %d and %llu",
-                      (unsigned long long)line, LEAST_LINE_BYTES,
-                      (unsigned long long)MOST_LINE_BYTES);
+                      (unsigned long long)line, MIN_LINE_BYTES, (unsigned long long)MAX_LINE_BYTES);
     if (sector && line % sector)
         return refuse(error, "sector_bytes", "%llu does not divide a line of %llu",
                       (unsigned long long)sector, (unsigned long long)line);
-    if (sector && line / sector > MOST_SECTORS)
+    if (sector && line / sector > MAX_SECTORS)
         return refuse(error, "sector_bytes", "%llu parts a line of %llu into more than %d sectors",
-                      (unsigned long long)sector, (unsigned long long)line, MOST_SECTORS);
+                      (unsigned long long)sector, (unsigned long long)line, MAX_SECTORS);
     if ((unsigned)config->write >= FTH_COUNT(write_policies))
         return refuse(error, "write", "%d is no write policy", (int)config->write);
-    if (write_policies[config->write]->keeps_bytes && line > MOST_WRITTEN_LINE_BYTES)
+    if (write_policies[config->write]->keeps_bytes && line > MAX_WRITTEN_LINE_BYTES)
         return refuse(error, "write", "bytes of a line of %llu cannot be kept, only up to %d",
-                      (unsigned long long)line, MOST_WRITTEN_LINE_BYTES);
+                      (unsigned long long)line, MAX_WRITTEN_LINE_BYTES);
     return FTH_OK;
 }
 
@@ -69,18 +68,18 @@ static uint64_t ways_of(const struct fth_cache_config *config, uint64_t set)
 
 static enum fth_status check_sets(const struct fth_cache_config *config, struct fth_error *error)
 {
-    if (config->sets < 1 || config->sets > MOST_SLOTS)
+    if (config->sets < 1 || config->sets > MAX_SLOTS)
         return refuse(error, "sets", "%llu is not between 1 and %llu",
-                      (unsigned long long)config->sets, (unsigned long long)MOST_SLOTS);
+                      (unsigned long long)config->sets, (unsigned long long)MAX_SLOTS);
     uint64_t slots = 0;
     for (uint64_t set = 0; set < config->sets; set++) {
         uint64_t ways = ways_of(config, set);
         if (ways < 1)
             return refuse(error, config->set_ways ? "set_ways" : "ways", "set %llu has none",
                           (unsigned long long)set);
-        if (ways > MOST_SLOTS - slots)
+        if (ways > MAX_SLOTS - slots)
             return refuse(error, config->set_ways ? "set_ways" : "ways",
-                          "more than %llu lines over all sets", (unsigned long long)MOST_SLOTS);
+                          "more than %llu lines over all sets", (unsigned long long)MAX_SLOTS);
         slots += ways;
     }
     return FTH_OK;
@@ -104,14 +103,14 @@ static bool lay_out(struct fth_cache *cache, const struct fth_cache_config *conf
     cache->first_free = fth_arena_array(&cache->arena, cache->sets, sizeof *cache->first_free);
     if (!cache->first || !cache->first_free)
         return false;
-    cache->least_ways = UINT32_MAX;
+    cache->min_ways = UINT32_MAX;
     for (uint32_t set = 0; set < cache->sets; set++) {
         uint32_t ways = (uint32_t)ways_of(config, set);
         cache->first[set + 1] = cache->first[set] + ways;
-        cache->least_ways = ways < cache->least_ways ? ways : cache->least_ways;
-        cache->most_ways = ways > cache->most_ways ? ways : cache->most_ways;
+        cache->min_ways = ways < cache->min_ways ? ways : cache->min_ways;
+        cache->max_ways = ways > cache->max_ways ? ways : cache->max_ways;
     }
-    cache->even_ways = cache->least_ways == cache->most_ways ? cache->most_ways : 0;
+    cache->even_ways = cache->min_ways == cache->max_ways ? cache->max_ways : 0;
     cache->slots = cache->first[cache->sets];
     return true;
 }
@@ -142,7 +141,7 @@ static bool allocate(struct fth_cache *cache)
         if (!cache->partial || !cache->written)
             return false;
     }
-    if (cache->most_ways > FTH_NARROW_WAYS) {
+    if (cache->max_ways > FTH_NARROW_WAYS) {
         cache->head_bits = fth_lookup_bits(cache->slots);
         cache->heads = fth_arena_array(arena, (size_t)1 << cache->head_bits, sizeof *cache->heads);
         cache->chain = fth_arena_array(arena, slots, sizeof *cache->chain);
@@ -176,7 +175,7 @@ enum fth_status fth_cache_create(const struct fth_cache_config *config, struct f
     made->distances = config->distances;
     made->line_shift = log2_of(config->line_bytes);
     made->sector_shift = log2_of(sector_bytes);
-    made->all_sectors = ~(uint64_t)0 >> (MOST_SECTORS - config->line_bytes / sector_bytes);
+    made->all_sectors = ~(uint64_t)0 >> (MAX_SECTORS - config->line_bytes / sector_bytes);
     if (!lay_out(made, config) || !allocate(made))
         status = fth_fail(error, FTH_NO_MEMORY, "build a cache", NULL, "out of memory for %u lines",
                           made->slots);

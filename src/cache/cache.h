@@ -109,7 +109,7 @@ struct fth_cache_spot {
 };
 static inline struct fth_cache_spot fth_cache_look(const struct fth_cache *cache, uint64_t address);
 /* Lines by their numbers, so many at the most. */
-enum { FTH_LOOK_MOST = 64 };
+enum { FTH_LOOK_MAX = 64 };
 void fth_cache_look_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
                         struct fth_cache_spot *spots);
 /* After others: lines may have come and gone. */
@@ -273,7 +273,7 @@ struct fth_cache {
     uint64_t all_sectors; /* the mask of a whole line */
     uint32_t sets;
     uint32_t slots;
-    uint32_t least_ways, most_ways;
+    uint32_t min_ways, max_ways;
     uint32_t even_ways; /* of every set; 0: they differ */
     uint32_t held;      /* lines */
     bool distances;

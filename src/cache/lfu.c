@@ -48,13 +48,13 @@ static void used(struct fth_cache *cache, uint32_t set, uint32_t slot)
 static uint32_t victim(struct fth_cache *cache, uint32_t set)
 {
     const struct use *uses = ((const struct lfu *)cache->policy_state)->uses;
-    uint32_t least = cache->first[set];
-    for (uint32_t slot = least + 1; slot < cache->first[set + 1]; slot++)
-        if (uses[slot].count < uses[least].count ||
-            (uses[slot].count == uses[least].count && uses[slot].last < uses[least].last))
-            least = slot;
-    start(cache, set, least);
-    return least;
+    uint32_t min = cache->first[set];
+    for (uint32_t slot = min + 1; slot < cache->first[set + 1]; slot++)
+        if (uses[slot].count < uses[min].count ||
+            (uses[slot].count == uses[min].count && uses[slot].last < uses[min].last))
+            min = slot;
+    start(cache, set, min);
+    return min;
 }
 
 const struct fth_policy fth_policy_lfu = {

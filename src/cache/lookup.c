@@ -54,7 +54,7 @@ void fth_lookup_clear(struct fth_cache *cache)
 void fth_cache_look_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
                         struct fth_cache_spot *spots)
 {
-    uint32_t sets[FTH_LOOK_MOST];
+    uint32_t sets[FTH_LOOK_MAX];
     fth_index_sets(&cache->index, lines, count, sets);
     for (size_t i = 0; i < count; i++)
         spots[i] =

@@ -132,7 +132,7 @@ static FTH_INLINE size_t run(const struct fth_cache *cache, struct naming naming
                              uint32_t size, const uint64_t *lines, size_t count, uint64_t *hit_bits,
                              uint64_t *hits)
 {
-    const uint16_t ways = (uint16_t)cache->most_ways;
+    const uint16_t ways = (uint16_t)cache->max_ways;
     size_t done = 0;
     for (; count - done >= BLOCK; done += BLOCK) {
         uint16_t tags[BLOCK];
@@ -178,7 +178,7 @@ static uint16_t *pack(const struct fth_cache *cache, const uint64_t *held, struc
             free(rows);
             return NULL;
         }
-        rows[slot / cache->most_ways * width + slot % cache->most_ways] = (uint16_t)tag;
+        rows[slot / cache->max_ways * width + slot % cache->max_ways] = (uint16_t)tag;
     }
     return rows;
 }
@@ -187,8 +187,8 @@ static void unpack(const struct fth_cache *cache, uint64_t *held, struct naming 
                    const uint16_t *rows, size_t width)
 {
     for (uint32_t slot = 0; slot < cache->slots; slot++) {
-        const uint32_t set = slot / cache->most_ways;
-        const uint64_t tag = rows[set * width + slot % cache->most_ways];
+        const uint32_t set = slot / cache->max_ways;
+        const uint64_t tag = rows[set * width + slot % cache->max_ways];
         /* What the shift left out is the set. */
         held[slot] = tag == NO_TAG  ? FTH_NO_LINE
                      : naming.shift ? naming.base + (tag << naming.shift) + set
@@ -199,7 +199,7 @@ static void unpack(const struct fth_cache *cache, uint64_t *held, struct naming 
 size_t fth_packed_run(const struct fth_cache *cache, uint64_t *held, const uint64_t *lines,
                       size_t count, uint64_t *hit_bits, uint64_t *hits)
 {
-    const uint32_t ways = cache->most_ways, size = ways <= LANES ? 1 : 2;
+    const uint32_t ways = cache->max_ways, size = ways <= LANES ? 1 : 2;
     if (!cache->even_ways || ways <= 4 || ways > 2 * LANES || count < BLOCK)
         return 0;
     const struct naming naming = choose_names(cache, lines[0]);

@@ -16,10 +16,10 @@ struct weighted {
 static enum fth_status init(struct fth_cache *cache, const struct fth_cache_config *config,
                             struct fth_error *error)
 {
-    uint32_t ways = cache->most_ways;
-    if (cache->least_ways != ways)
+    uint32_t ways = cache->max_ways;
+    if (cache->min_ways != ways)
         return fth_fail(error, FTH_INVALID, "build a cache", "policy",
-                        "weighted, but the sets have from %u to %u ways", cache->least_ways, ways);
+                        "weighted, but the sets have from %u to %u ways", cache->min_ways, ways);
     if (!config->way_weights || config->way_weight_count != ways)
         return fth_fail(error, FTH_INVALID, "build a cache", "way_weights",
                         "%zu of them, but there are %u ways", config->way_weight_count, ways);

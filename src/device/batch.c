@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    MOST_SMS = 1024,         /* places in the tables that are indexed by %smid */
-    MOST_LAUNCHES = 8,       /* of the same requests, before an SM counts as not reachable */
+    MAX_SMS = 1024,          /* places in the tables that are indexed by %smid */
+    MAX_LAUNCHES = 8,        /* of the same requests, before an SM counts as not reachable */
     BANK_BYTES = 65536,      /* of constants */
     PACE_CYCLES = 50000,     /* 25 us at 2 GHz; both ends are at a tick of the timer */
     LEAD_CYCLES = 40000,     /* 20 us; a call of the driver takes 2 to 5 */
@@ -96,10 +96,10 @@ static enum fth_status warm_up(struct fth_batch *batch, struct fth_error *error)
 
 static enum fth_status census(struct fth_batch *batch, struct fth_error *error)
 {
-    uint32_t *present = calloc(MOST_SMS, sizeof *present);
-    batch->sms = calloc(MOST_SMS, sizeof *batch->sms);
+    uint32_t *present = calloc(MAX_SMS, sizeof *present);
+    batch->sms = calloc(MAX_SMS, sizeof *batch->sms);
     enum fth_status status = present && batch->sms ? FTH_OK : out_of_memory(error);
-    const uint64_t bytes = MOST_SMS * sizeof *present;
+    const uint64_t bytes = MAX_SMS * sizeof *present;
     const uint64_t arguments[] = {batch->small, batch->small + bytes};
     if (status == FTH_OK)
         status = batch->ops->fill(batch->machine, batch->small, 0, bytes + 8, error);
@@ -113,7 +113,7 @@ static enum fth_status census(struct fth_batch *batch, struct fth_error *error)
     if (status == FTH_OK)
         status = batch->ops->download(batch->machine, &batch->bank_origin, batch->small + bytes, 8,
                                       error);
-    for (uint32_t i = 0; i < MOST_SMS && status == FTH_OK; i++)
+    for (uint32_t i = 0; i < MAX_SMS && status == FTH_OK; i++)
         if (present[i])
             batch->sms[batch->sm_count++] = i;
     if (status == FTH_OK && batch->sm_count == 0)
@@ -127,7 +127,7 @@ static enum fth_status begin(struct fth_batch *batch, struct fth_error *error)
 {
     struct fth_buffer ptx = {0};
     batch->ops->facts(batch->machine, &batch->facts);
-    if (batch->facts.sms == 0 || batch->facts.sms > MOST_SMS)
+    if (batch->facts.sms == 0 || batch->facts.sms > MAX_SMS)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL, "a GPU of %u SMs",
                         batch->facts.sms);
     enum fth_status status = fth_kernels_experiments(&ptx, error);
@@ -140,7 +140,7 @@ static enum fth_status begin(struct fth_batch *batch, struct fth_error *error)
         status = batch->ops->symbol(batch->machine, batch->layout.module, "bank", &batch->bank,
                                     &bytes, error);
     if (status == FTH_OK)
-        status = batch->ops->alloc(batch->machine, MOST_SMS * 4 + 64, &batch->small, error);
+        status = batch->ops->alloc(batch->machine, MAX_SMS * 4 + 64, &batch->small, error);
     if (status == FTH_OK)
         status = census(batch, error);
     if (status == FTH_OK)
@@ -155,7 +155,7 @@ struct group {
     struct fth_samples **samples;
     uint32_t *sms;
     size_t count;
-    bool *taken;                       /* [MOST_SMS] */
+    bool *taken;                       /* [MAX_SMS] */
     const struct fth_chain *constants; /* a chain in the constant bank, where there is one */
     uint64_t shared_bytes;
     double hops;
@@ -172,14 +172,14 @@ static const struct fth_chain *constant_chain(const struct fth_request *request)
 
 static uint64_t shared_bytes(const struct fth_request *request)
 {
-    uint64_t most = 0;
+    uint64_t max = 0;
     for (size_t i = 0; i < request->step_count; i++) {
         const struct fth_chain *chain = &request->steps[i].chain;
         uint64_t end = chain->start_bytes + chain->count * chain->stride_bytes;
-        if (request->steps[i].path == FTH_PATH_SHARED && end > most)
-            most = end;
+        if (request->steps[i].path == FTH_PATH_SHARED && end > max)
+            max = end;
     }
-    return most;
+    return max;
 }
 
 /* Whether two chains can lie in the one constant bank: elements that both have are the same. */
@@ -399,23 +399,23 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
     /* Every block that an SM could hold has some shared memory set aside (1 KiB since Ampere), and
      * this comes out of L1: with blocks of one warp, 32 KiB of an H200's. So where the carve-out
      * matters blocks are as large as can be; all but the warps that are needed end at once. */
-    unsigned warps = first->carveout_percent >= 0 ? FTH_MOST_WARPS : 1;
+    unsigned warps = first->carveout_percent >= 0 ? FTH_MAX_WARPS : 1;
     for (size_t i = 0; i < group->count; i++)
         for (size_t j = 0; j < group->requests[i]->step_count; j++) {
             const struct fth_step *step = &group->requests[i]->steps[j];
-            unsigned needed = step->kind == FTH_STEP_TOUCH ? FTH_MOST_WARPS : step->warp + 1;
+            unsigned needed = step->kind == FTH_STEP_TOUCH ? FTH_MAX_WARPS : step->warp + 1;
             warps = needed > warps ? needed : warps;
         }
     uint32_t *marks = calloc(group->count + 1, sizeof *marks);
     enum fth_status status = marks ? FTH_OK : out_of_memory(error);
     size_t left = group->count;
-    for (int round = 0; round < MOST_LAUNCHES && left > 0 && status == FTH_OK; round++) {
-        memset(tables, 0, (size_t)2 * MOST_SMS * sizeof *tables);
+    for (int round = 0; round < MAX_LAUNCHES && left > 0 && status == FTH_OK; round++) {
+        memset(tables, 0, (size_t)2 * MAX_SMS * sizeof *tables);
         for (size_t i = 0; i < group->count; i++)
             if (!served[i])
                 tables[group->sms[i]] = (uint32_t)i + 1;
         status = batch->ops->upload(batch->machine, addresses[0], tables,
-                                    (size_t)2 * MOST_SMS * sizeof *tables, error);
+                                    (size_t)2 * MAX_SMS * sizeof *tables, error);
         if (status == FTH_OK && first->cold)
             status = fth_batch_flush(batch, error);
         if (status == FTH_OK)
@@ -494,7 +494,7 @@ static uint64_t front_room(struct fth_batch *batch, const struct fth_request *re
 static enum fth_status run_group(struct fth_batch *batch, const struct group *group,
                                  struct fth_error *error)
 {
-    uint64_t total = 0, table_bytes = (size_t)2 * MOST_SMS * sizeof(uint32_t);
+    uint64_t total = 0, table_bytes = (size_t)2 * MAX_SMS * sizeof(uint32_t);
     uint64_t request_bytes = group->count * sizeof(struct fth_chase_request);
     uint64_t mark_bytes = (group->count * 4 + 7) / 8 * 8;
     for (size_t i = 0; i < group->count; i++)
@@ -605,7 +605,7 @@ static enum fth_status run_family(struct fth_batch *batch, const struct fth_requ
     const struct fth_family_ops *family = fth_family_of(request->family);
     struct fth_machine_module **module = &batch->modules[request->family];
     struct fth_error fault = FTH_NO_ERROR;
-    if (batch->facts.capability < family->least_capability) {
+    if (batch->facts.capability < family->min_capability) {
         give_up(samples, FTH_UNSUPPORTED, family->too_old);
         return FTH_OK;
     }
@@ -655,7 +655,7 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
         }
         group->count = 0;
         group->hops = 0;
-        memset(group->taken, 0, MOST_SMS * sizeof *group->taken);
+        memset(group->taken, 0, MAX_SMS * sizeof *group->taken);
         for (size_t i = from; i < count; i++) {
             bool fit = true;
             if (requests[i].family != FTH_FAMILY_CHASE)
@@ -695,7 +695,7 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
     struct group group = {.requests = calloc(count + 1, sizeof *group.requests),
                           .samples = calloc(count + 1, sizeof *group.samples),
                           .sms = calloc(count + 1, sizeof *group.sms),
-                          .taken = calloc(MOST_SMS, sizeof *group.taken)};
+                          .taken = calloc(MAX_SMS, sizeof *group.taken)};
     bool *done = calloc(count + 1, sizeof *done);
     enum fth_status status = FTH_OK;
     if (!group.requests || !group.samples || !group.sms || !group.taken || !done)

@@ -11,10 +11,10 @@
 static const char operation[] = "check request";
 
 /* Hopper's and Blackwell's largest; every GPU with clusters has those of 8. */
-#define MOST_BLOCKS 16
+#define MAX_BLOCKS 16
 /* As in request.c: more than the shared memory of any GPU, and what an answer may hold. */
 #define SHARED_BYTES (UINT64_C(1) << 20)
-#define MOST_SAMPLES (UINT64_C(1) << 28)
+#define MAX_SAMPLES (UINT64_C(1) << 28)
 #define ELEMENT_BYTES 8
 /* No hop takes longer, with the clock at its lowest; a launch that takes longer hangs. */
 static const double slowest_hop_s = 10e-6, shortest_limit_s = 3;
@@ -48,17 +48,16 @@ static enum fth_status check_chain(const struct fth_chain *chain, struct fth_err
 static enum fth_status check(const struct fth_request *request, struct fth_error *error)
 {
     const struct fth_cluster_chase *cluster = &request->cluster;
-    if (cluster->size < 2 || cluster->size > MOST_BLOCKS || cluster->size & (cluster->size - 1))
+    if (cluster->size < 2 || cluster->size > MAX_BLOCKS || cluster->size & (cluster->size - 1))
         return fth_fail(error, FTH_INVALID, operation, "cluster.size",
-                        "%" PRIu32 " is no power of two within 2 to %d", cluster->size,
-                        MOST_BLOCKS);
+                        "%" PRIu32 " is no power of two within 2 to %d", cluster->size, MAX_BLOCKS);
     if (cluster->target >= cluster->size)
         return fth_fail(error, FTH_INVALID, operation, "cluster.target",
                         "%" PRIu32 " is past the %" PRIu32 " blocks of the cluster",
                         cluster->target, cluster->size);
-    if (cluster->passes == 0 || cluster->passes > MOST_SAMPLES)
+    if (cluster->passes == 0 || cluster->passes > MAX_SAMPLES)
         return fth_fail(error, FTH_INVALID, operation, "cluster.passes",
-                        "%" PRIu64 " is not within 1 to %" PRIu64, cluster->passes, MOST_SAMPLES);
+                        "%" PRIu64 " is not within 1 to %" PRIu64, cluster->passes, MAX_SAMPLES);
     if (request->sm != FTH_ANY_SM)
         return fth_fail(error, FTH_INVALID, operation, "sm",
                         "the GPU chooses where a cluster runs");
@@ -95,9 +94,9 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *m
     const struct fth_machine_ops *ops = batch->ops;
     const struct fth_cluster_chase *cluster = &request->cluster;
     const struct fth_chain *chain = &cluster->chain;
-    uint64_t most = batch->facts.block_shared_bytes, out = 0, bytes = cluster->passes * 4;
+    uint64_t max = batch->facts.block_shared_bytes, out = 0, bytes = cluster->passes * 4;
     uint64_t needed = chain->start_bytes + chain->count * chain->stride_bytes;
-    if (most && needed > most)
+    if (max && needed > max)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
                         "more shared memory than a block can have");
     if (cluster->size > batch->facts.sms)
@@ -124,7 +123,7 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *m
                                                      .blocks = cluster->size,
                                                      .threads = 1,
                                                      .cluster = cluster->size,
-                                                     .shared_bytes = most ? most : needed,
+                                                     .shared_bytes = max ? max : needed,
                                                      .carveout_percent = request->carveout_percent,
                                                      .arguments = arguments,
                                                      .argument_bytes = sizeof arguments},
@@ -147,6 +146,6 @@ const struct fth_family_ops fth_family_cluster = {
     .samples = samples,
     .text = fth_kernels_cluster,
     .run = run,
-    .least_capability = 90,
+    .min_capability = 90,
     .too_old = "clusters came with compute capability 9.0",
 };

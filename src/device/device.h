@@ -87,7 +87,7 @@ struct fth_fetch {
     struct fth_chain constants;
 };
 /* The length of that code; requests for more are refused. */
-enum { FTH_MOST_FETCH = 16384 };
+enum { FTH_MAX_FETCH = 16384 };
 
 /* All threads of `blocks_per_sm` x `threads` read, write or copy, `vector_bytes` (4, 8, 16) at a
  * time, `passes` times over their array: one of `bytes` for all SMs together (`shared_by_all`), or
@@ -176,7 +176,7 @@ struct fth_transfer {
 /* "to-device" */
 const char *fth_transfer_kind_name(enum fth_transfer_kind kind);
 
-enum { FTH_MOST_STEPS = 8, FTH_MOST_WARPS = 32 };
+enum { FTH_MAX_STEPS = 8, FTH_MAX_WARPS = 32 };
 #define FTH_ANY_SM UINT32_MAX
 
 /* One experiment. Of the chase family: steps one after the other in one block on one SM; its
@@ -184,7 +184,7 @@ enum { FTH_MOST_STEPS = 8, FTH_MOST_WARPS = 32 };
  * counts, and those below the members of the families. */
 struct fth_request {
     enum fth_family family;
-    struct fth_step steps[FTH_MOST_STEPS];
+    struct fth_step steps[FTH_MAX_STEPS];
     size_t step_count;
     struct fth_fetch fetch;
     struct fth_stream stream;

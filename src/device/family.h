@@ -56,7 +56,7 @@ struct fth_batch {
     struct fth_stream_memory stream;
     struct fth_sweep_memory sweep;
     /* Of the operations, by the number of chains; once they were asked. */
-    struct fth_machine_module *operate[FTH_OPERATIONS][FTH_MOST_CHAINS + 1];
+    struct fth_machine_module *operate[FTH_OPERATIONS][FTH_MAX_CHAINS + 1];
     struct fth_machine_module
         *modules[FTH_FAMILY_COUNT]; /* of the families, once they were asked */
 
@@ -82,7 +82,7 @@ struct fth_family_ops {
                            struct fth_error *error);
     /* The oldest GPUs that its PTX is compiled for, 90 for 9.0, and why others cannot be asked. 0:
      * as for the chase. */
-    unsigned least_capability;
+    unsigned min_capability;
     const char *too_old;
 };
 

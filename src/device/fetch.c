@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 enum { BANK_BYTES = 65536 };
-#define MOST_PASSES (UINT64_C(1) << 24)
+#define MAX_PASSES (UINT64_C(1) << 24)
 
 static const char operation[] = "check request";
 
@@ -37,14 +37,14 @@ static struct fth_request chase_of(const struct fth_request *request)
 static enum fth_status check(const struct fth_request *request, struct fth_error *error)
 {
     const struct fth_fetch *fetch = &request->fetch;
-    if (fetch->instructions == 0 || fetch->instructions > FTH_MOST_FETCH ||
+    if (fetch->instructions == 0 || fetch->instructions > FTH_MAX_FETCH ||
         fetch->instructions % FTH_FETCH_BLOCK)
         return fth_fail(error, FTH_INVALID, operation, "fetch.instructions",
                         "%" PRIu64 " is no multiple of %d within %d to %d", fetch->instructions,
-                        FTH_FETCH_BLOCK, FTH_FETCH_BLOCK, FTH_MOST_FETCH);
-    if (fetch->passes == 0 || fetch->passes > MOST_PASSES)
+                        FTH_FETCH_BLOCK, FTH_FETCH_BLOCK, FTH_MAX_FETCH);
+    if (fetch->passes == 0 || fetch->passes > MAX_PASSES)
         return fth_fail(error, FTH_INVALID, operation, "fetch.passes",
-                        "%" PRIu64 " is not within 1 to %" PRIu64, fetch->passes, MOST_PASSES);
+                        "%" PRIu64 " is not within 1 to %" PRIu64, fetch->passes, MAX_PASSES);
     if (request->cold)
         return fth_fail(error, FTH_INVALID, operation, "cold", "code cannot be taken out of L2");
     struct fth_request chase = chase_of(request);
@@ -75,7 +75,7 @@ static uint64_t samples(const struct fth_request *request)
 
 static enum fth_status text(struct fth_buffer *ptx, struct fth_error *error)
 {
-    return fth_kernels_fetch(FTH_MOST_FETCH, ptx, error);
+    return fth_kernels_fetch(FTH_MAX_FETCH, ptx, error);
 }
 
 /* ---- running ---- */
@@ -140,11 +140,11 @@ static enum fth_status upload_constants(struct run *run, struct fth_error *error
 /* Launches until the SM that is asked for had its turn: the hardware places blocks as it likes. */
 static enum fth_status launch_there(struct run *run, struct fth_error *error)
 {
-    enum { MOST_LAUNCHES = 8 };
+    enum { MAX_LAUNCHES = 8 };
     const struct fth_batch *batch = run->batch;
     const uint64_t sample_bytes = samples(run->request) * 4;
     uint32_t blocks = run->request->sm == FTH_ANY_SM ? 1 : batch->facts.sms;
-    for (int round = 0; round < MOST_LAUNCHES; round++) {
+    for (int round = 0; round < MAX_LAUNCHES; round++) {
         struct fth_fetch_request seen = {0};
         enum fth_status status =
             batch->ops->upload(batch->machine, run->memory, &run->fetch, sizeof run->fetch, error);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_ALIGN = 2 << 20 };
+enum { MAX_ALIGN = 2 << 20 };
 /* From here on a region is huge. */
 static const uint64_t huge_bytes = (uint64_t)1 << 30;
 
@@ -80,11 +80,11 @@ void fth_layout_fini(struct fth_layout *layout)
 }
 
 enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path,
-                                   const struct fth_chain *chain, uint64_t least_bytes,
+                                   const struct fth_chain *chain, uint64_t min_bytes,
                                    struct fth_error *error)
 {
     struct fth_region *region = find(layout, path, chain);
-    uint64_t bytes = end_of(chain) > least_bytes ? end_of(chain) : least_bytes;
+    uint64_t bytes = end_of(chain) > min_bytes ? end_of(chain) : min_bytes;
     if (region && region->bytes >= bytes)
         return FTH_OK;
     if (!region) {
@@ -104,7 +104,7 @@ enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path
     /* Aligned to its own size, so that which sets an array fills does not depend on where it lies.
      */
     uint64_t align = 512;
-    while (align < bytes && align < MOST_ALIGN)
+    while (align < bytes && align < MAX_ALIGN)
         align *= 2;
     const uint64_t front = chain->array >= FTH_FAR_ARRAY ? FTH_FRONT_ROOM : 0;
     const uint64_t room = front + bytes + align;

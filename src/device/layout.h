@@ -40,7 +40,7 @@ void fth_layout_fini(struct fth_layout *layout);
 /* Memory for the chain, with room from its array's start to its end, and for so many bytes at
  * least; FTH_NO_MEMORY where there is none. */
 FTH_MUST_USE enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path,
-                                                const struct fth_chain *chain, uint64_t least_bytes,
+                                                const struct fth_chain *chain, uint64_t min_bytes,
                                                 struct fth_error *error);
 /* Queues the launches that build the chain, where it is not there yet, and tells where it begins:
  * an address or, for a texture, an index with the handle. Reserve first, for all chains of a

@@ -11,9 +11,9 @@
 
 static const char operation[] = "check request";
 
-#define MOST_ROUNDS (UINT64_C(1) << 24)
-#define MOST_PASSES (UINT64_C(1) << 16)
-enum { MOST_PER_SM = 32 };
+#define MAX_ROUNDS (UINT64_C(1) << 24)
+#define MAX_PASSES (UINT64_C(1) << 16)
+enum { MAX_PER_SM = 32 };
 #define SHARED_BYTES (UINT64_C(1) << 20)
 #define GLOBAL_BYTES (UINT64_C(1) << 32)
 /* No operation takes longer, with every thread of the GPU after the same place. */
@@ -59,15 +59,15 @@ static enum fth_status check_places(const struct fth_operate *operate, struct ft
                         "%" PRIu64 " or %" PRIu64 " is not a multiple of the %" PRIu64
                         " bytes of an element",
                         operate->stride_bytes, operate->block_stride_bytes, width);
-    const uint64_t most = fth_operation_in_shared(operate->operation) ? SHARED_BYTES : GLOBAL_BYTES;
+    const uint64_t max = fth_operation_in_shared(operate->operation) ? SHARED_BYTES : GLOBAL_BYTES;
     if (copies && operate->stride_bytes == 0)
         return fth_fail(error, FTH_INVALID, operation, "operate.stride_bytes",
                         "threads that copy have places of their own");
-    if (operate->stride_bytes > most / operate->threads / (copies ? 2 * operate->chains : 1) ||
+    if (operate->stride_bytes > max / operate->threads / (copies ? 2 * operate->chains : 1) ||
         operate->block_stride_bytes > GLOBAL_BYTES)
         return fth_fail(error, FTH_INVALID, operation, "operate.stride_bytes",
                         "%" PRIu32 " threads %" PRIu64 " bytes apart are beyond %" PRIu64 " bytes",
-                        operate->threads, operate->stride_bytes, most);
+                        operate->threads, operate->stride_bytes, max);
     return FTH_OK;
 }
 
@@ -76,18 +76,18 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
     const struct fth_operate *operate = &request->operate;
     if ((unsigned)operate->operation >= FTH_OPERATIONS)
         return fth_fail(error, FTH_INVALID, operation, "operate.operation", "there is no such");
-    if (operate->chains < 1 || operate->chains > FTH_MOST_CHAINS)
+    if (operate->chains < 1 || operate->chains > FTH_MAX_CHAINS)
         return fth_fail(error, FTH_INVALID, operation, "operate.chains",
-                        "%" PRIu32 " is not within 1 to %d", operate->chains, FTH_MOST_CHAINS);
-    if (operate->per_sm > MOST_PER_SM)
+                        "%" PRIu32 " is not within 1 to %d", operate->chains, FTH_MAX_CHAINS);
+    if (operate->per_sm > MAX_PER_SM)
         return fth_fail(error, FTH_INVALID, operation, "operate.per_sm",
-                        "%" PRIu32 " is not within 1 to %d", operate->per_sm, MOST_PER_SM);
-    if (operate->rounds < 1 || operate->rounds > MOST_ROUNDS)
+                        "%" PRIu32 " is not within 1 to %d", operate->per_sm, MAX_PER_SM);
+    if (operate->rounds < 1 || operate->rounds > MAX_ROUNDS)
         return fth_fail(error, FTH_INVALID, operation, "operate.rounds",
-                        "%" PRIu64 " is not within 1 to %" PRIu64, operate->rounds, MOST_ROUNDS);
-    if (operate->passes < 1 || operate->passes > MOST_PASSES)
+                        "%" PRIu64 " is not within 1 to %" PRIu64, operate->rounds, MAX_ROUNDS);
+    if (operate->passes < 1 || operate->passes > MAX_PASSES)
         return fth_fail(error, FTH_INVALID, operation, "operate.passes",
-                        "%" PRIu64 " is not within 1 to %" PRIu64, operate->passes, MOST_PASSES);
+                        "%" PRIu64 " is not within 1 to %" PRIu64, operate->passes, MAX_PASSES);
     if (operate->threads < 1 || operate->threads > 1024)
         return fth_fail(error, FTH_INVALID, operation, "operate.threads",
                         "%" PRIu32 " is not within 1 to 1024", operate->threads);
@@ -244,12 +244,12 @@ static enum fth_status collect(struct fth_batch *batch, uint64_t from,
 static enum fth_status refuse(const struct fth_batch *batch, const struct fth_operate *operate,
                               struct fth_error *error)
 {
-    const unsigned least = fth_operation_capability(operate->operation);
+    const unsigned min = fth_operation_capability(operate->operation);
     const uint64_t shared = batch->facts.block_shared_bytes;
-    if (batch->facts.capability && batch->facts.capability < least)
+    if (batch->facts.capability && batch->facts.capability < min)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
                         "%s came with compute capability %u.%u",
-                        fth_operation_name(operate->operation), least / 10, least % 10);
+                        fth_operation_name(operate->operation), min / 10, min % 10);
     if (fth_operation_in_shared(operate->operation) && shared && block_bytes(operate) > shared)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
                         "more shared memory than a block can have");

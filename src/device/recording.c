@@ -19,11 +19,11 @@ static const char format_version[] = "1";
 enum { ENTRY_DESCRIPTION = 'D', ENTRY_ANSWER = 'A', ENTRY_END = 'E' };
 
 /* More than any of these is worth: bounds on what a hostile file can make us do. */
-#define MOST_BYTES ((size_t)1 << 30)
-#define MOST_HEADER_BYTES ((size_t)4096)
-#define MOST_KEY_BYTES ((size_t)4096)
-#define MOST_DESCRIPTION_BYTES ((size_t)16 << 20)
-#define MOST_SAMPLES ((uint64_t)1 << 28) /* as fth_request_check has it */
+#define MAX_BYTES ((size_t)1 << 30)
+#define MAX_HEADER_BYTES ((size_t)4096)
+#define MAX_KEY_BYTES ((size_t)4096)
+#define MAX_DESCRIPTION_BYTES ((size_t)16 << 20)
+#define MAX_SAMPLES ((uint64_t)1 << 28) /* as fth_request_check has it */
 
 /* Files hold the numbers of these. */
 _Static_assert(FTH_OK == 0 && FTH_NO_MEMORY == 1 && FTH_IO == 2 && FTH_INVALID == 3 &&
@@ -113,12 +113,12 @@ void fth_recording_put_answer(const char *key, size_t key_size, const struct fth
     put_number(samples->count, out);
     if (samples->count == 0)
         return;
-    uint32_t least = samples->cycles[0];
+    uint32_t min = samples->cycles[0];
     for (size_t i = 1; i < samples->count; i++)
-        least = samples->cycles[i] < least ? samples->cycles[i] : least;
-    put_number(least, out);
+        min = samples->cycles[i] < min ? samples->cycles[i] : min;
+    put_number(min, out);
     for (size_t i = 0; i < samples->count; i++)
-        put_number(samples->cycles[i] - least, out);
+        put_number(samples->cycles[i] - min, out);
 }
 
 void fth_recording_put_end(uint64_t entries, uint64_t checksum, struct fth_buffer *out)
@@ -193,7 +193,7 @@ static enum fth_status too_many(const struct cursor *cursor, uint64_t count, con
                     cursor->entry, cursor->at, count, what, left(cursor));
 }
 
-static enum fth_status get_number(struct cursor *cursor, uint64_t most, uint64_t *number)
+static enum fth_status get_number(struct cursor *cursor, uint64_t max, uint64_t *number)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; cursor->at < cursor->size; shift += 7) {
@@ -204,8 +204,8 @@ static enum fth_status get_number(struct cursor *cursor, uint64_t most, uint64_t
         value |= bits << shift;
         if (byte & 0x80)
             continue;
-        if (value > most)
-            return refuse(cursor, "%" PRIu64 " is more than %" PRIu64, value, most);
+        if (value > max)
+            return refuse(cursor, "%" PRIu64 " is more than %" PRIu64, value, max);
         *number = value;
         return FTH_OK;
     }
@@ -222,10 +222,10 @@ static enum fth_status get_fixed(struct cursor *cursor, uint64_t *number)
     return FTH_OK;
 }
 
-static enum fth_status get_text(struct cursor *cursor, size_t most, struct span *text)
+static enum fth_status get_text(struct cursor *cursor, size_t max, struct span *text)
 {
     uint64_t size = 0;
-    enum fth_status status = get_number(cursor, most, &size);
+    enum fth_status status = get_number(cursor, max, &size);
     if (status != FTH_OK)
         return status;
     if (size > left(cursor))
@@ -239,7 +239,7 @@ static enum fth_status get_text(struct cursor *cursor, size_t most, struct span 
  * `samples` is filled, up to where it fails. */
 static enum fth_status get_answer(struct cursor *cursor, struct fth_samples *samples)
 {
-    uint64_t code = 0, sm = 0, bits = 0, count = 0, least = 0;
+    uint64_t code = 0, sm = 0, bits = 0, count = 0, min = 0;
     struct span cause = {0};
     enum fth_status status = get_number(cursor, FTH_INTERRUPTED, &code);
     if (status == FTH_OK)
@@ -249,9 +249,9 @@ static enum fth_status get_answer(struct cursor *cursor, struct fth_samples *sam
     if (status == FTH_OK)
         status = get_fixed(cursor, &bits);
     if (status == FTH_OK)
-        status = get_number(cursor, MOST_SAMPLES, &count);
+        status = get_number(cursor, MAX_SAMPLES, &count);
     if (status == FTH_OK && count > 0)
-        status = get_number(cursor, UINT32_MAX, &least);
+        status = get_number(cursor, UINT32_MAX, &min);
     /* A sample has a byte at least: a count past that is refused before it costs memory. */
     if (status == FTH_OK && count > left(cursor))
         status = too_many(cursor, count, "samples");
@@ -263,9 +263,9 @@ static enum fth_status get_answer(struct cursor *cursor, struct fth_samples *sam
     }
     for (uint64_t i = 0; status == FTH_OK && i < count; i++) {
         uint64_t above = 0;
-        status = get_number(cursor, UINT32_MAX - least, &above);
+        status = get_number(cursor, UINT32_MAX - min, &above);
         if (samples && samples->cycles)
-            samples->cycles[i] = (uint32_t)(least + above);
+            samples->cycles[i] = (uint32_t)(min + above);
     }
     if (status != FTH_OK || !samples)
         return status;
@@ -284,9 +284,9 @@ static enum fth_status get_answer(struct cursor *cursor, struct fth_samples *sam
 /* The next line of the header, without its end; NULL where there is none. */
 static const char *get_line(struct cursor *cursor, size_t *size)
 {
-    size_t most = cursor->size < MOST_HEADER_BYTES ? cursor->size : MOST_HEADER_BYTES;
+    size_t max = cursor->size < MAX_HEADER_BYTES ? cursor->size : MAX_HEADER_BYTES;
     const unsigned char *line = cursor->bytes + cursor->at;
-    const unsigned char *end = cursor->at < most ? memchr(line, '\n', most - cursor->at) : NULL;
+    const unsigned char *end = cursor->at < max ? memchr(line, '\n', max - cursor->at) : NULL;
     if (!end)
         return NULL;
     *size = (size_t)(end - line);
@@ -325,8 +325,8 @@ static enum fth_status read_header(struct fth_recording *recording, struct curso
                      line + key_size);
     }
     return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
-                    cursor->size < MOST_HEADER_BYTES ? "truncated: it ends in the header"
-                                                     : "altered: the header does not end");
+                    cursor->size < MAX_HEADER_BYTES ? "truncated: it ends in the header"
+                                                    : "altered: the header does not end");
 }
 
 static enum fth_status no_memory(const struct cursor *cursor)
@@ -338,7 +338,7 @@ static enum fth_status no_memory(const struct cursor *cursor)
 static enum fth_status read_description(struct fth_recording *recording, struct cursor *cursor)
 {
     struct span json = {0};
-    enum fth_status status = get_text(cursor, MOST_DESCRIPTION_BYTES, &json);
+    enum fth_status status = get_text(cursor, MAX_DESCRIPTION_BYTES, &json);
     if (status != FTH_OK)
         return status;
     struct fth_gpu *gpu = NULL;
@@ -360,7 +360,7 @@ static enum fth_status read_description(struct fth_recording *recording, struct 
 static enum fth_status read_answer(struct fth_recording *recording, struct cursor *cursor)
 {
     struct answer answer = {0};
-    enum fth_status status = get_text(cursor, MOST_KEY_BYTES, &answer.key);
+    enum fth_status status = get_text(cursor, MAX_KEY_BYTES, &answer.key);
     answer.at = cursor->at;
     if (status == FTH_OK)
         status = get_answer(cursor, NULL);
@@ -495,7 +495,7 @@ enum fth_status fth_recording_read(const char *path, struct fth_recording **reco
     *recording = NULL;
     struct fth_buffer content = {0};
     struct fth_error fault = FTH_NO_ERROR;
-    enum fth_status status = fth_file_read(path, MOST_BYTES, &content, &fault);
+    enum fth_status status = fth_file_read(path, MAX_BYTES, &content, &fault);
     if (status == FTH_OK)
         return fth_recording_parse(path, &content, recording, error);
     fth_buffer_fini(&content);

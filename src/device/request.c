@@ -18,7 +18,7 @@
 #define SHARED_BYTES (UINT64_C(1) << 20)
 #define TEXTURE_BYTES (UINT64_C(4) << 27)
 #define GLOBAL_BYTES (UINT64_C(1) << 46)
-#define MOST_SAMPLES (UINT64_C(1) << 28)
+#define MAX_SAMPLES (UINT64_C(1) << 28)
 
 static const char operation[] = "check request";
 
@@ -109,7 +109,7 @@ static enum fth_status check_chain(const struct fth_step *step, size_t index,
 {
     const struct fth_chain *chain = &step->chain;
     enum memory memory = memory_of(step->path);
-    uint64_t element = element_bytes(step), most = memories[memory].bytes;
+    uint64_t element = element_bytes(step), max = memories[memory].bytes;
     if (chain->stride_bytes < element)
         return refuse(error, index, "chain.stride_bytes",
                       "%" PRIu64 " is less than the %" PRIu64 " bytes of an element",
@@ -124,12 +124,11 @@ static enum fth_status check_chain(const struct fth_step *step, size_t index,
                       chain->start_bytes, element);
     if (chain->count == 0)
         return refuse(error, index, "chain.count", "a chain has at least one element");
-    if (chain->start_bytes > most ||
-        chain->count > (most - chain->start_bytes) / chain->stride_bytes)
+    if (chain->start_bytes > max || chain->count > (max - chain->start_bytes) / chain->stride_bytes)
         return refuse(error, index, "chain.count",
                       "%" PRIu64 " elements %" PRIu64 " bytes apart from %" PRIu64
                       " on end beyond the %" PRIu64 " bytes of %s",
-                      chain->count, chain->stride_bytes, chain->start_bytes, most,
+                      chain->count, chain->stride_bytes, chain->start_bytes, max,
                       memories[memory].name);
     if (fth_common_factor(fth_chain_step(chain), chain->count) != 1)
         return refuse(error, index, "chain.step",
@@ -153,7 +152,7 @@ static bool is_timed(const struct fth_step *step)
 
 const struct fth_step *fth_request_walk(const struct fth_request *request, unsigned array)
 {
-    for (size_t i = 0; i < request->step_count && i < FTH_MOST_STEPS; i++)
+    for (size_t i = 0; i < request->step_count && i < FTH_MAX_STEPS; i++)
         if (request->steps[i].kind != FTH_STEP_TOUCH && request->steps[i].chain.array == array)
             return &request->steps[i];
     return NULL;
@@ -166,9 +165,9 @@ static enum fth_status check_step(const struct fth_step *step, size_t index,
         return refuse(error, index, "kind", "%u is no kind of step", (unsigned)step->kind);
     if ((unsigned)step->path >= FTH_PATH_COUNT)
         return refuse(error, index, "path", "%u is no path", (unsigned)step->path);
-    if (step->warp >= FTH_MOST_WARPS)
+    if (step->warp >= FTH_MAX_WARPS)
         return refuse(error, index, "warp", "%u is past the %d warps of a block", step->warp,
-                      FTH_MOST_WARPS);
+                      FTH_MAX_WARPS);
     if (step->passes == 0)
         return refuse(error, index, "passes", "a step has at least one pass");
     if (step->kind == FTH_STEP_TOUCH && step->path != FTH_PATH_CG)
@@ -240,9 +239,9 @@ enum fth_status fth_request_check(const struct fth_request *request, struct fth_
         return fth_fail(error, FTH_INVALID, operation, "family", "%d is none", request->family);
     if (fth_family_of(request->family))
         return fth_family_of(request->family)->check(request, error);
-    if (request->step_count == 0 || request->step_count > FTH_MOST_STEPS)
+    if (request->step_count == 0 || request->step_count > FTH_MAX_STEPS)
         return fth_fail(error, FTH_INVALID, operation, "step_count", "%zu is not within 1 to %d",
-                        request->step_count, FTH_MOST_STEPS);
+                        request->step_count, FTH_MAX_STEPS);
     bool timed = false;
     for (size_t i = 0; i < request->step_count; i++) {
         const struct fth_step *step = &request->steps[i];
@@ -259,9 +258,9 @@ enum fth_status fth_request_check(const struct fth_request *request, struct fth_
     if (!timed)
         return fth_fail(error, FTH_INVALID, operation, "steps", "none of them is timed");
     uint64_t samples = fth_request_samples(request);
-    if (samples > MOST_SAMPLES)
+    if (samples > MAX_SAMPLES)
         return fth_fail(error, FTH_INVALID, operation, "steps",
-                        "%" PRIu64 " samples are more than %" PRIu64, samples, MOST_SAMPLES);
+                        "%" PRIu64 " samples are more than %" PRIu64, samples, MAX_SAMPLES);
     return fth_check_carveout(request, error);
 }
 

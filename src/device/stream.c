@@ -28,8 +28,8 @@ static const char operation[] = "check request";
 #define CONSTANT_BYTES (UINT64_C(64) << 10)
 #define SHARED_BYTES (UINT64_C(1) << 20)
 #define GLOBAL_BYTES (UINT64_C(1) << 46)
-#define MOST_PASSES (UINT64_C(1) << 32)
-enum { MOST_THREADS = 1024, MOST_BLOCKS = 32, MOST_SMS = 1024, MOST_CLUSTER = 16 };
+#define MAX_PASSES (UINT64_C(1) << 32)
+enum { MAX_THREADS = 1024, MAX_BLOCKS = 32, MAX_SMS = 1024, MAX_CLUSTER = 16 };
 /* Where a texture may begin: no GPU asks for more. */
 enum { TEXTURE_ALIGNMENT = 512 };
 /* Clusters came with compute capability 9.0. */
@@ -54,16 +54,16 @@ static bool is_global(const struct fth_stream *stream)
 
 static enum fth_status check_shape(const struct fth_stream *stream, struct fth_error *error)
 {
-    if (stream->sms > MOST_SMS)
+    if (stream->sms > MAX_SMS)
         return fth_fail(error, FTH_INVALID, operation, "stream.sms", "%" PRIu32 " are too many",
                         stream->sms);
-    if (stream->blocks_per_sm == 0 || stream->blocks_per_sm > MOST_BLOCKS)
+    if (stream->blocks_per_sm == 0 || stream->blocks_per_sm > MAX_BLOCKS)
         return fth_fail(error, FTH_INVALID, operation, "stream.blocks_per_sm",
-                        "%" PRIu32 " is not within 1 to %d", stream->blocks_per_sm, MOST_BLOCKS);
-    if (stream->threads == 0 || stream->threads > MOST_THREADS || stream->threads % 32)
+                        "%" PRIu32 " is not within 1 to %d", stream->blocks_per_sm, MAX_BLOCKS);
+    if (stream->threads == 0 || stream->threads > MAX_THREADS || stream->threads % 32)
         return fth_fail(error, FTH_INVALID, operation, "stream.threads",
                         "%" PRIu32 " is no multiple of 32 within 32 to %d", stream->threads,
-                        MOST_THREADS);
+                        MAX_THREADS);
     return FTH_OK;
 }
 
@@ -72,9 +72,9 @@ static enum fth_status check_cluster(const struct fth_stream *stream, struct fth
     const uint32_t size = stream->cluster;
     if (size == 0)
         return FTH_OK;
-    if (size < 2 || size > MOST_CLUSTER || size & (size - 1))
+    if (size < 2 || size > MAX_CLUSTER || size & (size - 1))
         return fth_fail(error, FTH_INVALID, operation, "stream.cluster",
-                        "%" PRIu32 " is no power of two within 2 to %d", size, MOST_CLUSTER);
+                        "%" PRIu32 " is no power of two within 2 to %d", size, MAX_CLUSTER);
     if (stream->path != FTH_PATH_SHARED || stream->kind == FTH_STREAM_COPY)
         return fth_fail(error, FTH_INVALID, operation, "stream.cluster",
                         "in a cluster shared memory is read or written");
@@ -86,16 +86,16 @@ static enum fth_status check_cluster(const struct fth_stream *stream, struct fth
 
 static enum fth_status check_bytes(const struct fth_stream *stream, struct fth_error *error)
 {
-    const uint64_t most = stream->path == FTH_PATH_CONSTANT ? CONSTANT_BYTES
-                          : stream->path == FTH_PATH_SHARED ? SHARED_BYTES
-                                                            : GLOBAL_BYTES;
-    if (stream->bytes == 0 || stream->bytes > most || stream->bytes % group_bytes(stream))
+    const uint64_t max = stream->path == FTH_PATH_CONSTANT ? CONSTANT_BYTES
+                         : stream->path == FTH_PATH_SHARED ? SHARED_BYTES
+                                                           : GLOBAL_BYTES;
+    if (stream->bytes == 0 || stream->bytes > max || stream->bytes % group_bytes(stream))
         return fth_fail(error, FTH_INVALID, operation, "stream.bytes",
                         "%" PRIu64 " is no multiple of %" PRIu64 " up to %" PRIu64, stream->bytes,
-                        group_bytes(stream), most);
-    if (stream->passes == 0 || stream->passes > MOST_PASSES)
+                        group_bytes(stream), max);
+    if (stream->passes == 0 || stream->passes > MAX_PASSES)
         return fth_fail(error, FTH_INVALID, operation, "stream.passes",
-                        "%" PRIu64 " is not within 1 to %" PRIu64, stream->passes, MOST_PASSES);
+                        "%" PRIu64 " is not within 1 to %" PRIu64, stream->passes, MAX_PASSES);
     return FTH_OK;
 }
 

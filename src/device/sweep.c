@@ -13,9 +13,9 @@
 
 static const char operation[] = "check request";
 
-#define MOST_BYTES (UINT64_C(1) << 46)
-#define MOST_BLOCKS (UINT32_C(1) << 30)
-enum { MOST_THREADS = 1024, MOST_REPEATS = 1 << 16, CONTROL_BYTES = (FTH_SWEEP_SUMS + 1) * 4 };
+#define MAX_BYTES (UINT64_C(1) << 46)
+#define MAX_BLOCKS (UINT32_C(1) << 30)
+enum { MAX_THREADS = 1024, MAX_REPEATS = 1 << 16, CONTROL_BYTES = (FTH_SWEEP_SUMS + 1) * 4 };
 /* One thread moves more than that; a sweep that takes longer hangs. */
 static const double shortest_limit_s = 3, slowest_bytes_per_s = 1e6;
 /* What the host fills and checks at a time. */
@@ -45,26 +45,26 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
     if ((unsigned)sweep->kind >= FTH_SWEEP_KINDS)
         return fth_fail(error, FTH_INVALID, operation, "sweep.kind", "%u is none",
                         (unsigned)sweep->kind);
-    if (sweep->threads == 0 || sweep->threads > MOST_THREADS ||
+    if (sweep->threads == 0 || sweep->threads > MAX_THREADS ||
         sweep->threads & (sweep->threads - 1))
         return fth_fail(error, FTH_INVALID, operation, "sweep.threads",
                         "%" PRIu32 " is no power of two within 1 to %d", sweep->threads,
-                        MOST_THREADS);
-    if (sweep->blocks == 0 || sweep->blocks > MOST_BLOCKS)
+                        MAX_THREADS);
+    if (sweep->blocks == 0 || sweep->blocks > MAX_BLOCKS)
         return fth_fail(error, FTH_INVALID, operation, "sweep.blocks",
-                        "%" PRIu32 " is not within 1 to %" PRIu32, sweep->blocks, MOST_BLOCKS);
+                        "%" PRIu32 " is not within 1 to %" PRIu32, sweep->blocks, MAX_BLOCKS);
     const struct fth_sweep_code code = code_of(sweep);
     if (!fth_kernels_has_sweep(&code))
         return fth_fail(error, FTH_INVALID, operation, "sweep.unroll",
                         "there is no %s of %" PRIu32 " vectors of %" PRIu32 " bytes",
                         fth_sweep_kind_name(sweep->kind), sweep->unroll, sweep->vector_bytes);
-    if (sweep->bytes == 0 || sweep->bytes > MOST_BYTES || sweep->bytes % group_bytes(&code))
+    if (sweep->bytes == 0 || sweep->bytes > MAX_BYTES || sweep->bytes % group_bytes(&code))
         return fth_fail(error, FTH_INVALID, operation, "sweep.bytes",
                         "%" PRIu64 " is no multiple of %" PRIu64 " up to %" PRIu64, sweep->bytes,
-                        group_bytes(&code), MOST_BYTES);
-    if (sweep->repeats == 0 || sweep->repeats > MOST_REPEATS)
+                        group_bytes(&code), MAX_BYTES);
+    if (sweep->repeats == 0 || sweep->repeats > MAX_REPEATS)
         return fth_fail(error, FTH_INVALID, operation, "sweep.repeats",
-                        "%" PRIu32 " is not within 1 to %d", sweep->repeats, MOST_REPEATS);
+                        "%" PRIu32 " is not within 1 to %d", sweep->repeats, MAX_REPEATS);
     if (request->sm != FTH_ANY_SM)
         return fth_fail(error, FTH_INVALID, operation, "sm", "a sweep has no SM of its own");
     if (request->carveout_percent != -1)

@@ -12,8 +12,8 @@
 
 static const char operation[] = "check request";
 
-#define MOST_BYTES (UINT64_C(1) << 40)
-enum { MOST_REPEATS = 1 << 16, MOST_PEERS = 1024 };
+#define MAX_BYTES (UINT64_C(1) << 40)
+enum { MAX_REPEATS = 1 << 16, MAX_PEERS = 1024 };
 
 static const char *const names[FTH_TRANSFER_KINDS] = {
     [FTH_TRANSFER_TO_DEVICE] = "to-device", [FTH_TRANSFER_FROM_DEVICE] = "from-device",
@@ -41,16 +41,16 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
     if ((unsigned)transfer->kind >= FTH_TRANSFER_KINDS)
         return fth_fail(error, FTH_INVALID, operation, "transfer.kind", "%u is none",
                         (unsigned)transfer->kind);
-    if (transfer->bytes == 0 || transfer->bytes > MOST_BYTES)
+    if (transfer->bytes == 0 || transfer->bytes > MAX_BYTES)
         return fth_fail(error, FTH_INVALID, operation, "transfer.bytes",
-                        "%" PRIu64 " is not within 1 to %" PRIu64, transfer->bytes, MOST_BYTES);
-    if (transfer->repeats == 0 || transfer->repeats > MOST_REPEATS)
+                        "%" PRIu64 " is not within 1 to %" PRIu64, transfer->bytes, MAX_BYTES);
+    if (transfer->repeats == 0 || transfer->repeats > MAX_REPEATS)
         return fth_fail(error, FTH_INVALID, operation, "transfer.repeats",
-                        "%" PRIu32 " is not within 1 to %d", transfer->repeats, MOST_REPEATS);
+                        "%" PRIu32 " is not within 1 to %d", transfer->repeats, MAX_REPEATS);
     if (transfer->pinned && !has_host(transfer))
         return fth_fail(error, FTH_INVALID, operation, "transfer.pinned",
                         "no memory of the host takes part");
-    if (transfer->peer >= MOST_PEERS || (transfer->peer && !has_peer(transfer)))
+    if (transfer->peer >= MAX_PEERS || (transfer->peer && !has_peer(transfer)))
         return fth_fail(error, FTH_INVALID, operation, "transfer.peer",
                         "%" PRIu32 " is no other GPU, or none takes part", transfer->peer);
     if (request->sm != FTH_ANY_SM || request->carveout_percent != -1 || request->cold)

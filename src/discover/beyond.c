@@ -89,11 +89,11 @@ enum fth_status fth_discover_memory(struct fth_discovery *discovery, struct fth_
 static bool choose_cold_walk(const struct fth_gpu *gpu, uint64_t *stride, uint64_t *count,
                              const char **reason)
 {
-    static const char *const names[FTH_MOST_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
+    static const char *const names[FTH_MAX_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
     const uint64_t skew = 256; /* not all lines in one set of the L2 */
-    const uint64_t least_count = 512, most_count = 1 << 16;
+    const uint64_t min_count = 512, max_count = 1 << 16;
     double page = 0, reach = 0;
-    for (size_t i = 0; i < FTH_MOST_TLBS; i++) {
+    for (size_t i = 0; i < FTH_MAX_TLBS; i++) {
         const struct fth_attribute *covered = fth_gpu_attribute(gpu, names[i], "reach_bytes");
         const struct fth_attribute *each = fth_gpu_attribute(gpu, names[i], "page_bytes");
         if (fth_gpu_find_section(gpu, names[i]) && !(covered && each)) {
@@ -110,9 +110,9 @@ static bool choose_cold_walk(const struct fth_gpu *gpu, uint64_t *stride, uint64
     *stride = (uint64_t)page + skew;
     *count = (uint64_t)(memory ? 0.7 * memory->number : 0) / *stride;
     /* A few times what fits is as good as all of the memory. */
-    const uint64_t enough = least_count + (uint64_t)(4 * reach / page);
+    const uint64_t enough = min_count + (uint64_t)(4 * reach / page);
     *count = *count < enough ? *count : enough;
-    *count = *count < most_count ? *count : most_count;
+    *count = *count < max_count ? *count : max_count;
     *reason = "memory is not large enough to leave a TLB";
     return (double)*count * page > 1.2 * reach && *count >= 64;
 }
@@ -241,8 +241,8 @@ enum fth_status fth_discover_l2(struct fth_discovery *discovery, struct fth_erro
     const struct fth_attribute *size = fth_gpu_attribute(discovery->gpu, "l2", "size_bytes");
     const struct fth_attribute *memory = fth_gpu_attribute(discovery->gpu, "memory", "size_bytes");
     const struct fth_l2_plan plan = {.size_bytes = size ? (uint64_t)size->number : 0,
-                                     .most_bytes = memory ? (uint64_t)memory->number / 4
-                                                          : (uint64_t)256 << 20,
+                                     .max_bytes = memory ? (uint64_t)memory->number / 4
+                                                         : (uint64_t)256 << 20,
                                      .l2_cycles = discovery->l2.value,
                                      .memory = &discovery->memory,
                                      .overhead_cycles = discovery->l2_overhead_cycles};

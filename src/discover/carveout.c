@@ -33,7 +33,7 @@ static enum fth_status note_carveouts(struct fth_discovery *discovery,
     if (found->count == 1)
         return fth_note_unknown(discovery->gpu, "shared", "carveout_bytes",
                                 "L1 is as large under every carve-out", error);
-    double shared[FTH_MOST_CARVEOUTS], l1[FTH_MOST_CARVEOUTS];
+    double shared[FTH_MAX_CARVEOUTS], l1[FTH_MAX_CARVEOUTS];
     for (size_t i = 0; i < found->count; i++) {
         shared[i] = (double)found->items[i].shared_bytes;
         l1[i] = (double)found->items[i].l1_bytes;

@@ -261,8 +261,8 @@ static void tell_series(const struct table *table, const struct fth_replacement 
 {
     if (!table->options->series)
         return;
-    uint32_t lines[FTH_MOST_REPLAY] = {0};
-    int ways[FTH_MOST_REPLAY] = {0};
+    uint32_t lines[FTH_MAX_REPLAY] = {0};
+    int ways[FTH_MAX_REPLAY] = {0};
     for (size_t i = 0; i < policy->replay_count; i++) {
         lines[i] = policy->replay[i].line;
         ways[i] = policy->replay[i].way;

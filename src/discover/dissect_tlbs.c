@@ -12,19 +12,14 @@
 /* Memory that may be taken, as for finding the TLBs. */
 static const double memory_part = 0.7;
 /* Walks that are kept, at most: the first ones tell small sets, the last one that all miss. */
-enum { MOST_KEPT = 48, MOST_SETS = 256, MOST_PAGES = 6000 /* lines that any L2 holds */ };
+enum { MAX_KEPT = 48, MAX_SETS = 256, MAX_PAGES = 6000 /* lines that any L2 holds */ };
 
-static const char *const names[FTH_MOST_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
+static const char *const names[FTH_MAX_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
 
 static const char sets_method[] =
     "how many pages miss with each page more than fit: all of a set, one set after the other";
 
 /* ---- what is known ---- */
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 static uint64_t whole(const struct fth_gpu *gpu, const char *element, const char *attribute)
 {
@@ -35,7 +30,7 @@ static uint64_t whole(const struct fth_gpu *gpu, const char *element, const char
 static void recall(const struct fth_gpu *gpu, struct fth_tlbs *tlbs)
 {
     *tlbs = (struct fth_tlbs){.count = 0};
-    for (size_t i = 0; i < FTH_MOST_TLBS && fth_gpu_attribute_count(gpu, names[i]); i++) {
+    for (size_t i = 0; i < FTH_MAX_TLBS && fth_gpu_attribute_count(gpu, names[i]); i++) {
         struct fth_tlb_level *level = &tlbs->levels[tlbs->count++];
         const struct fth_attribute *entries = fth_gpu_attribute(gpu, names[i], "entries");
         level->page_bytes = whole(gpu, names[i], "page_bytes");
@@ -50,11 +45,11 @@ static void recall(const struct fth_gpu *gpu, struct fth_tlbs *tlbs)
 static enum fth_status note_ways(struct fth_gpu *gpu, const char *name,
                                  const struct fth_tlb_sets *found, struct fth_error *error)
 {
-    double ways[MOST_SETS];
+    double ways[MAX_SETS];
     size_t count = 0;
     uint64_t sets = 0;
     for (size_t i = 0; i < found->kind_count; i++) {
-        for (uint64_t j = 0; j < found->kinds[i].sets && count < MOST_SETS; j++)
+        for (uint64_t j = 0; j < found->kinds[i].sets && count < MAX_SETS; j++)
             ways[count++] = (double)found->kinds[i].ways;
         sets += found->kinds[i].sets;
     }
@@ -73,12 +68,12 @@ static enum fth_status note_ways(struct fth_gpu *gpu, const char *name,
 static enum fth_status note_stairs(struct fth_gpu *gpu, const char *name,
                                    const struct fth_tlb_sets *found, struct fth_error *error)
 {
-    double pages[MOST_KEPT], missed[MOST_KEPT];
+    double pages[MAX_KEPT], missed[MAX_KEPT];
     size_t count = 0;
     if (found->stair_count == 0)
         return FTH_OK;
     for (size_t i = 0; i < found->stair_count; i++) {
-        if (count == MOST_KEPT - 1 && i + 1 < found->stair_count)
+        if (count == MAX_KEPT - 1 && i + 1 < found->stair_count)
             continue;
         pages[count] = (double)found->stairs[i].pages;
         missed[count++] = (double)found->stairs[i].missing;
@@ -188,7 +183,7 @@ static enum fth_status find_sets(struct fth_discovery *discovery,
     const struct fth_tlb_sets_plan plan = {
         .tlbs = tlbs,
         .which = which,
-        .most_bytes = (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * memory_part),
+        .max_bytes = (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * memory_part),
         .l2_bytes = (uint64_t)fth_gpu_number(gpu, "l2", "size_bytes", 1 << 20)};
     enum fth_status status = fth_probe_tlb_sets(&discovery->prober, &plan, &found, error);
     if (status == FTH_OK) {
@@ -282,9 +277,9 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
     const bool two = tlbs->count > 1 && second->page_bytes;
     const uint64_t page =
         two && second->page_bytes > first->page_bytes ? second->page_bytes : first->page_bytes;
-    const uint64_t most = (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * memory_part);
+    const uint64_t max = (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * memory_part);
     /* Where it is not known how many pages the second one has, as many as there is memory for. */
-    const uint64_t all = least(most / page * 3 / 4, MOST_PAGES);
+    const uint64_t all = FTH_MIN(max / page * 3 / 4, MAX_PAGES);
     const struct fth_spectrum_plan plan = {.path = path,
                                            .carveout_percent = path == FTH_PATH_CA ? 0 : -1,
                                            .page_bytes = page,
@@ -294,7 +289,7 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
                                                                              : all,
                                            .two_homes = two_homes,
                                            .held_lines = path == FTH_PATH_CA ? half_of_l1(gpu) : 0,
-                                           .most_bytes = most};
+                                           .max_bytes = max};
     struct fth_spectrum found;
     enum fth_status status = fth_probe_spectrum(&discovery->prober, &plan, &found, error);
     if (status != FTH_OK)
@@ -321,7 +316,7 @@ enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
     bool any = false;
     enum fth_status status = FTH_OK;
     recall(gpu, &tlbs);
-    for (size_t i = 0; i < FTH_MOST_TLBS && status == FTH_OK; i++) {
+    for (size_t i = 0; i < FTH_MAX_TLBS && status == FTH_OK; i++) {
         if (!fth_discovery_wants(discovery, names[i]))
             continue;
         any = true;

@@ -55,14 +55,14 @@ static const struct {
 
 /* ---- failures ---- */
 
-enum { MOST_FAILURES = 40 };
+enum { MAX_FAILURES = 40 };
 struct failure {
     const char *element, *attribute; /* what is taken out */
     const char *other;               /* measured again as well; NULL: nothing else */
     char reason[120];
 };
 struct failures {
-    struct failure items[MOST_FAILURES];
+    struct failure items[MAX_FAILURES];
     size_t count;
 };
 
@@ -70,7 +70,7 @@ FTH_PRINTF(5, 6)
 static void add(struct failures *failures, const char *element, const char *attribute,
                 const char *other, const char *reason, ...)
 {
-    if (failures->count == MOST_FAILURES)
+    if (failures->count == MAX_FAILURES)
         return;
     struct failure *failure = &failures->items[failures->count++];
     *failure = (struct failure){.element = element, .attribute = attribute, .other = other};

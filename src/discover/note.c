@@ -225,11 +225,11 @@ enum fth_status fth_note_instances(struct fth_discovery *discovery, const char *
     if (status != FTH_OK)
         return status;
     /* The plot itself, to a thousandth. */
-    for (size_t i = 0; i < FTH_MOST_WARPS; i++)
+    for (size_t i = 0; i < FTH_MAX_WARPS; i++)
         found.disturbed[i] = round(1000 * found.disturbed[i]) / 1000;
     struct fth_attribute plot = fth_attribute_make("disturbed_by_warp", FTH_NUMBERS);
     plot.numbers = found.disturbed;
-    plot.count = FTH_MOST_WARPS;
+    plot.count = FTH_MAX_WARPS;
     plot.source = FTH_SOURCE_MEASURED;
     plot.method = "share of the first warp's lines that each warp evicted";
     return fth_gpu_set(gpu, section, &plot, error);

@@ -7,7 +7,7 @@
 /* Memory that may be taken to find out about TLBs. */
 static const double tlb_part = 0.7;
 /* Less than this is no answer: of ten repeats two do not agree. */
-static const double least_confidence = 0.8;
+static const double min_confidence = 0.8;
 /* Of the intervals of penalties. */
 static const double interval_level = 0.9;
 
@@ -21,7 +21,7 @@ static enum fth_status note_sure(struct fth_gpu *gpu, const struct fth_note *not
     if (note->value <= 0)
         return fth_note_unknown(gpu, note->element, note->attribute, doubt ? doubt : "not found",
                                 error);
-    if (note->confidence < least_confidence)
+    if (note->confidence < min_confidence)
         return fth_note_unknown(gpu, note->element, note->attribute, disturbed, error);
     return fth_note_number(gpu, note, error);
 }
@@ -36,7 +36,7 @@ static enum fth_status note_level(struct fth_gpu *gpu, const char *name,
                                   struct fth_error *error)
 {
     const double page = (double)level->page_bytes, entries = (double)level->entries;
-    const double least = fmin(level->page_confidence, level->entries_confidence);
+    const double min = fmin(level->page_confidence, level->entries_confidence);
     const struct fth_note sure[] = {
         {.attribute = "page_bytes",
          .value = page,
@@ -44,11 +44,11 @@ static enum fth_status note_level(struct fth_gpu *gpu, const char *name,
          .method = "the least stride at which neighbours both pay"},
         {.attribute = "entries",
          .value = entries,
-         .confidence = least,
+         .confidence = min,
          .method = "the most pages that can be walked over at no cost"},
         {.attribute = "reach_bytes",
          .value = entries * page,
-         .confidence = least,
+         .confidence = min,
          .method = "entries x page"},
     };
     enum fth_status status = FTH_OK;
@@ -80,7 +80,7 @@ static bool is_settled(const struct fth_tlbs *tlbs)
 {
     for (size_t i = 0; i < tlbs->count; i++) {
         const struct fth_tlb_level *level = &tlbs->levels[i];
-        if (level->unsettled || (level->entries && level->entries_confidence < least_confidence))
+        if (level->unsettled || (level->entries && level->entries_confidence < min_confidence))
             return false;
     }
     return true;
@@ -88,7 +88,7 @@ static bool is_settled(const struct fth_tlbs *tlbs)
 
 enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_error *error)
 {
-    static const char *const names[FTH_MOST_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
+    static const char *const names[FTH_MAX_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
     const struct fth_attribute *memory = fth_gpu_attribute(discovery->gpu, "memory", "size_bytes");
     if (!memory ||
         !(fth_discovery_wants(discovery, names[0]) || fth_discovery_wants(discovery, names[1])))
@@ -98,14 +98,14 @@ enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_er
     struct fth_tlbs tlbs = {.count = 0};
     struct fth_gpu *gpu = discovery->gpu;
     const uint64_t l2_bytes = l2 ? (uint64_t)l2->number : 1 << 20;
-    const uint64_t most_bytes = (uint64_t)(memory->number * tlb_part);
-    enum fth_status status = fth_probe_tlbs(&discovery->prober, most_bytes, l2_bytes, &tlbs, error);
+    const uint64_t max_bytes = (uint64_t)(memory->number * tlb_part);
+    enum fth_status status = fth_probe_tlbs(&discovery->prober, max_bytes, l2_bytes, &tlbs, error);
     if (status == FTH_OK && !is_settled(&tlbs))
-        status = fth_probe_tlbs(&discovery->prober, most_bytes, l2_bytes, &tlbs, error);
+        status = fth_probe_tlbs(&discovery->prober, max_bytes, l2_bytes, &tlbs, error);
     if (status != FTH_OK)
-        status = fth_note_failure(gpu, names[tlbs.count < FTH_MOST_TLBS ? tlbs.count : 0],
+        status = fth_note_failure(gpu, names[tlbs.count < FTH_MAX_TLBS ? tlbs.count : 0],
                                   "reach_bytes", status, error);
-    for (size_t i = 0; i < tlbs.count && i < FTH_MOST_TLBS && status == FTH_OK; i++)
+    for (size_t i = 0; i < tlbs.count && i < FTH_MAX_TLBS && status == FTH_OK; i++)
         status = note_level(gpu, names[i], &tlbs.levels[i], tlbs.samples, error);
     return status;
 }

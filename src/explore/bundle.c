@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_JOBS = 16 };
-static const uint64_t most_work = UINT64_C(1) << 28;  /* lines asked for, times jobs */
-static const uint64_t most_lines = UINT64_C(1) << 22; /* of caches: some 300 MB */
+enum { MAX_JOBS = 16 };
+static const uint64_t max_work = UINT64_C(1) << 28;  /* lines asked for, times jobs */
+static const uint64_t max_lines = UINT64_C(1) << 22; /* of caches: some 300 MB */
 
 struct kind {
     size_t job, source;
@@ -82,16 +82,16 @@ static int compare_bundles(const void *a, const void *b)
 }
 
 /* How many of those from `first` on are run together. */
-static size_t measure(const struct kind *kinds, size_t first, size_t count, size_t most)
+static size_t measure(const struct kind *kinds, size_t first, size_t count, size_t max)
 {
     const struct kind *head = &kinds[first];
     uint64_t lines = 0;
     size_t end = first;
-    for (; end < count && end - first < most; end++) {
+    for (; end < count && end - first < max; end++) {
         lines += 2 * kinds[end].likeness.room_lines;
         if (end > first &&
-            (head->alone || kinds[end].alone || lines > most_lines ||
-             (end - first + 1) * head->work > most_work || compare_streams(head, &kinds[end]) != 0))
+            (head->alone || kinds[end].alone || lines > max_lines ||
+             (end - first + 1) * head->work > max_work || compare_streams(head, &kinds[end]) != 0))
             break;
     }
     return end - first;
@@ -116,7 +116,7 @@ enum fth_status fth_explore_bundles(const struct fth_exploration *exploration, s
         const size_t each = threads > 1 ? count / (2 * (size_t)threads) + 1 : count;
         qsort(kinds, count, sizeof *kinds, compare_kinds);
         for (size_t at = 0; at < count; at += (*bundles)[(*bundle_count)++].count) {
-            const size_t size = measure(kinds, at, count, each < MOST_JOBS ? each : MOST_JOBS);
+            const size_t size = measure(kinds, at, count, each < MAX_JOBS ? each : MAX_JOBS);
             (*bundles)[*bundle_count] = (struct fth_bundle){at, size, size * kinds[at].work};
         }
         for (size_t i = 0; i < count; i++)

@@ -83,7 +83,7 @@ struct fth_point {
     size_t values[16]; /* of each axis */
 };
 
-enum { FTH_MOST_AXES = 16, FTH_MOST_POINTS = 1 << 22 };
+enum { FTH_MAX_AXES = 16, FTH_MAX_POINTS = 1 << 22 };
 
 /* Adds an empty study, to be filled in; NULL without memory. */
 struct fth_study *fth_study_add(struct fth_exploration *exploration, const char *name);

@@ -58,7 +58,7 @@ static enum fth_status read_header(const char *path, struct fth_points *points,
     points->description_size = find_description(points->text.data, size, &points->identity);
     struct fth_shard part = {1, 1, NULL};
     if (!points->description_size || (shard && fth_shard_parse(shard, &part, NULL) != FTH_OK) ||
-        count < 1 || count > FTH_MOST_POINTS)
+        count < 1 || count > FTH_MAX_POINTS)
         status = fth_fail(error, FTH_INVALID, "read points", path, "its header makes no sense");
     points->header_points = (size_t)count;
     points->shard = part.number;

@@ -186,9 +186,9 @@ enum fth_status fth_study_vary(struct fth_exploration *exploration, struct fth_s
         lengthen(exploration, study->axes, study->axis_count, sizeof *study->axes);
     if (!axis.names || !axis.values || !axes)
         return no_memory(error);
-    if (study->axis_count == FTH_MOST_AXES)
+    if (study->axis_count == FTH_MAX_AXES)
         return fth_fail(error, FTH_INVALID, operation, names, "more than %d parameters vary",
-                        FTH_MOST_AXES);
+                        FTH_MAX_AXES);
     for (size_t i = 0; i < axis.name_count; i++) {
         char name[128];
         fth_part_of(names, i, name, sizeof name);
@@ -387,11 +387,11 @@ enum fth_status fth_plan_complete(struct fth_exploration *exploration, struct ft
         struct fth_study *study = &exploration->studies[i];
         study->first = exploration->points;
         study->points = study->source_count;
-        for (size_t a = 0; a < study->axis_count && study->points <= FTH_MOST_POINTS; a++)
+        for (size_t a = 0; a < study->axis_count && study->points <= FTH_MAX_POINTS; a++)
             study->points *= study->axes[a].value_count;
-        if (study->points > FTH_MOST_POINTS - exploration->points)
+        if (study->points > FTH_MAX_POINTS - exploration->points)
             return fth_fail(error, FTH_INVALID, operation, NULL, "more than %d points",
-                            FTH_MOST_POINTS);
+                            FTH_MAX_POINTS);
         exploration->points += study->points;
     }
     if (exploration->points == 0)

@@ -64,7 +64,7 @@ enum fth_status fth_shard_find(struct fth_shard *shard, struct fth_error *error)
                                 launchers[i].size);
             continue;
         }
-        if (rank >= size || size > FTH_MOST_POINTS)
+        if (rank >= size || size > FTH_MAX_POINTS)
             return fth_fail(error, FTH_INVALID, "find shard", launchers[i].rank,
                             "there is no rank %llu among %llu", (unsigned long long)rank,
                             (unsigned long long)size);
@@ -82,7 +82,7 @@ enum fth_status fth_shard_parse(const char *text, struct fth_shard *shard, struc
     errno = 0;
     const unsigned long long number = strtoull(text, &end, 10);
     const unsigned long long count = *end == '/' ? strtoull(end + 1, &end, 10) : 0;
-    if (*end || errno || number < 1 || number > count || count > FTH_MOST_POINTS ||
+    if (*end || errno || number < 1 || number > count || count > FTH_MAX_POINTS ||
         strchr(text, '-'))
         return fth_fail(error, FTH_INVALID, "find shard", text,
                         "a shard is I/N, such as 1/4, with I from 1 to N");

@@ -125,15 +125,15 @@ enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error
                           "    setp.eq.u32 %%is_path, %%path, %zu;\n    @%%is_path bra walk_%s;\n",
                           i, path->name);
     }
-    char most_steps[24], request_bytes[24];
-    snprintf(most_steps, sizeof most_steps, "%d", FTH_CHASE_STEPS);
+    char max_steps[24], request_bytes[24];
+    snprintf(max_steps, sizeof max_steps, "%d", FTH_CHASE_STEPS);
     snprintf(request_bytes, sizeof request_bytes, "%zu", sizeof(struct fth_chase_request));
     if (status == FTH_OK && (walks.failed || dispatch.failed))
         status = fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", NULL, "out of memory");
     if (status == FTH_OK) {
         const struct fth_kernel_value values[] = {
             {"version", version},        {"target", target},
-            {"most_steps", most_steps},  {"request_bytes", request_bytes},
+            {"most_steps", max_steps},   {"request_bytes", request_bytes},
             {"dispatch", dispatch.data}, {"walks", walks.data},
         };
         status = fth_kernels_fill_named("experiments", values, FTH_COUNT(values), out, error);

@@ -155,7 +155,7 @@ bool fth_operation_copies(enum fth_operation operation);
 /* What the kernel is given to operate with: a factor of 1, and a summand that is small. */
 void fth_operation_operands(enum fth_operation operation, uint64_t *first, uint64_t *second);
 
-enum { FTH_OPERATE_ROUND = 512, FTH_MOST_CHAINS = 8 };
+enum { FTH_OPERATE_ROUND = 512, FTH_MAX_CHAINS = 8 };
 /* Operations of a round, over all chains of a thread: FTH_OPERATE_ROUND, or half as many copies and
  * as many for each chain. */
 unsigned fth_operation_round(enum fth_operation operation, unsigned chains);

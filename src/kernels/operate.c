@@ -276,7 +276,7 @@ static void append_seed(struct fth_buffer *out, const char *bits, unsigned chain
                       "    cvt.u%s.u32 %%here, %%t0;\n"
                       "    xor.b%s %%here, %%here, %%bits;\n"
                       "    mov.b%s %%a%u, %%here;\n",
-                      FTH_MOST_CHAINS + 1, chain, bits, bits, bits, chain);
+                      FTH_MAX_CHAINS + 1, chain, bits, bits, bits, chain);
 }
 
 /* The registers of the chains, from the operands that the host gave or from the thread's place. */

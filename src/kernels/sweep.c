@@ -40,11 +40,11 @@ void fth_sweep_coefficients(enum fth_sweep_kind kind, uint64_t coefficients[3])
 bool fth_kernels_has_sweep(const struct fth_sweep_code *code)
 {
     const bool moves_only = code->kind == FTH_SWEEP_READ || code->kind == FTH_SWEEP_WRITE;
-    const uint32_t least = code->wide ? 8 : 4, most = kinds[code->kind].reads_other ? 4 : 8;
+    const uint32_t min = code->wide ? 8 : 4, max = kinds[code->kind].reads_other ? 4 : 8;
     const bool power =
         !(code->vector_bytes & (code->vector_bytes - 1)) && !(code->unroll & (code->unroll - 1));
-    return power && code->vector_bytes >= least && code->vector_bytes <= 16 && code->unroll >= 1 &&
-           code->unroll <= most && code->lanes >= 1 && code->lanes <= 32 &&
+    return power && code->vector_bytes >= min && code->vector_bytes <= 16 && code->unroll >= 1 &&
+           code->unroll <= max && code->lanes >= 1 && code->lanes <= 32 &&
            !(code->lanes & (code->lanes - 1)) && !(code->wide && moves_only);
 }
 

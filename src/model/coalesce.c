@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* With at most this from lane to lane no address of the lower half wraps around. */
-#define MOST_STEP ((uint64_t)1 << 40)
+#define MAX_STEP ((uint64_t)1 << 40)
 
 void fth_requests_clear(struct fth_requests *requests)
 {
@@ -166,7 +166,7 @@ static bool add_rows(struct fth_requests *requests, const struct fth_shape *shap
         return false;
     for (uint32_t left = access->breaks; left; left &= left - 1) {
         const uint64_t step = access->steps[__builtin_ctz(left)];
-        if (step <= bytes || step > MOST_STEP)
+        if (step <= bytes || step > MAX_STEP)
             return false;
     }
     const size_t from = requests->count;
@@ -221,7 +221,7 @@ void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
     if (access->affine && (step == 0 || (step == bytes && last >= access->first)))
         fth_requests_add(requests, requests->count, shape, access->first,
                          end_of(last, bytes) - access->first, &like);
-    else if (access->affine && step && (step & (shape->line_bytes - 1)) == 0 && step <= MOST_STEP &&
+    else if (access->affine && step && (step & (shape->line_bytes - 1)) == 0 && step <= MAX_STEP &&
              access->first <= UINT64_MAX / 2 &&
              (access->first & (shape->line_bytes - 1)) + bytes <= shape->line_bytes)
         add_apart(requests, shape, access, bytes, &like);

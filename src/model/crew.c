@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { WAITING = 2, MOST_THREADS = 64 };
+enum { WAITING = 2, MAX_THREADS = 64 };
 
 struct fth_crew {
     struct fth_model_work *work;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     size_t started, numbered;
 
     struct fth_batch batches[WAITING]; /* for the L2: a ring */
@@ -135,7 +135,7 @@ size_t fth_crew_size(unsigned threads)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const size_t wanted = threads ? threads : cores > 0 ? (size_t)cores : 1;
-    return wanted < MOST_THREADS ? wanted : MOST_THREADS;
+    return wanted < MAX_THREADS ? wanted : MAX_THREADS;
 }
 
 struct fth_crew *fth_crew_create(struct fth_model_work *work, size_t size)

@@ -72,7 +72,7 @@ static bool fits(const struct fth_many *many, size_t first, size_t number)
 /* Where several have L1s that differ only in their ways. */
 static bool build_stairs(struct fth_many *many, size_t first)
 {
-    enum { MOST_RUNGS = 64 };
+    enum { MAX_RUNGS = 64 };
     struct member *member = &many->members[first];
     const uint64_t sms = member->work->sms;
     size_t count = 0;
@@ -87,7 +87,7 @@ static bool build_stairs(struct fth_many *many, size_t first)
     member->stairs->of_sm = calloc((size_t)sms, sizeof(struct fth_ladder *));
     if (!member->stairs->members || !member->stairs->of_sm)
         return false;
-    for (size_t i = first; i < many->count && member->stairs->count < MOST_RUNGS; i++) {
+    for (size_t i = first; i < many->count && member->stairs->count < MAX_RUNGS; i++) {
         if (!fits(many, first, i))
             continue;
         struct member *rung = &many->members[i];

@@ -183,7 +183,7 @@ void fth_placement_range(const struct fth_placement *placement, uint64_t wave, u
                          uint64_t *last);
 uint32_t fth_placement_sm(const struct fth_placement *placement, uint64_t block, uint64_t *wave);
 /* A list of whole numbers, with commas or blanks between, or "@FILE" that holds one. */
-FTH_MUST_USE enum fth_status fth_number_list(const char *what, const char *text, uint64_t most,
+FTH_MUST_USE enum fth_status fth_number_list(const char *what, const char *text, uint64_t max,
                                              uint32_t **numbers, size_t *count,
                                              struct fth_error *error);
 
@@ -288,12 +288,11 @@ enum fth_merge { FTH_MERGE_NONE, FTH_MERGE_DONE, FTH_MERGE_FAILED };
 /* Where all these sectors are under way, joins the newest that has one of them, unless `most` have
  * joined it already. */
 enum fth_merge fth_mshr_merge_any(struct fth_mshr *mshr, uint64_t line, uint64_t sectors,
-                                  uint64_t most);
+                                  uint64_t max);
 static inline enum fth_merge fth_mshr_merge(struct fth_mshr *mshr, uint64_t line, uint64_t sectors,
-                                            uint64_t most)
+                                            uint64_t max)
 {
-    return mshr->first == mshr->end ? FTH_MERGE_NONE
-                                    : fth_mshr_merge_any(mshr, line, sectors, most);
+    return mshr->first == mshr->end ? FTH_MERGE_NONE : fth_mshr_merge_any(mshr, line, sectors, max);
 }
 /* Whether something of the line may be under way. */
 static inline bool fth_mshr_pending(const struct fth_mshr *mshr, uint64_t line)

@@ -101,7 +101,7 @@ void fth_mshr_advance(struct fth_mshr *mshr, uint64_t step)
 }
 
 enum fth_merge fth_mshr_merge_any(struct fth_mshr *mshr, uint64_t line, uint64_t sectors,
-                                  uint64_t most)
+                                  uint64_t max)
 {
     uint64_t coming = 0;
     struct fth_mshr_entry *newest = NULL;
@@ -116,7 +116,7 @@ enum fth_merge fth_mshr_merge_any(struct fth_mshr *mshr, uint64_t line, uint64_t
     }
     if (!newest || sectors & ~coming)
         return FTH_MERGE_NONE;
-    if (most && newest->joined >= most)
+    if (max && newest->joined >= max)
         return FTH_MERGE_FAILED;
     newest->joined++;
     return FTH_MERGE_DONE;

@@ -13,8 +13,8 @@ struct fth_placement {
     uint32_t *before; /* how many of these went to the same SM before */
     uint32_t *share;  /* [sms] how many in the whole table */
     size_t table_size;
-    uint64_t most, least; /* of `share`, where it is not 0 */
-    uint64_t *ranges;     /* [waves][2] the first and the last block; NULL: the table comes again */
+    uint64_t max, min; /* of `share`, where it is not 0 */
+    uint64_t *ranges;  /* [waves][2] the first and the last block; NULL: the table comes again */
 };
 
 static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
@@ -27,7 +27,7 @@ static enum fth_status no_memory(struct fth_error *error)
     return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
 }
 
-enum fth_status fth_number_list(const char *what, const char *text, uint64_t most,
+enum fth_status fth_number_list(const char *what, const char *text, uint64_t max,
                                 uint32_t **numbers, size_t *count, struct fth_error *error)
 {
     struct fth_buffer content = {0};
@@ -46,9 +46,9 @@ enum fth_status fth_number_list(const char *what, const char *text, uint64_t mos
             break;
         char *end;
         unsigned long long number = strtoull(text, &end, 10);
-        if (end == text || *text == '-' || number >= most)
+        if (end == text || *text == '-' || number >= max)
             status = fth_fail(error, FTH_INVALID, "read list", what,
-                              "'%.20s' is no number below %llu", text, (unsigned long long)most);
+                              "'%.20s' is no number below %llu", text, (unsigned long long)max);
         else if (!fth_grow((void **)numbers, *count, &capacity, sizeof **numbers))
             status = no_memory(error);
         else
@@ -69,12 +69,12 @@ static enum fth_status count_table(struct fth_placement *placement, struct fth_e
         return no_memory(error);
     for (size_t i = 0; i < placement->table_size; i++)
         placement->before[i] = placement->share[placement->table[i]]++;
-    placement->least = UINT64_MAX;
+    placement->min = UINT64_MAX;
     for (uint64_t sm = 0; sm < placement->sms; sm++) {
         const uint64_t share = placement->share[sm];
-        placement->most = share > placement->most ? share : placement->most;
-        if (share && share < placement->least)
-            placement->least = share;
+        placement->max = share > placement->max ? share : placement->max;
+        if (share && share < placement->min)
+            placement->min = share;
     }
     return FTH_OK;
 }
@@ -199,10 +199,10 @@ uint32_t fth_placement_sm(const struct fth_placement *placement, uint64_t block,
 uint64_t fth_placement_waves(const struct fth_placement *placement)
 {
     const uint64_t group = placement->group;
-    const uint64_t most =
+    const uint64_t max =
         group ? (placement->blocks + group * placement->sms - 1) / (group * placement->sms) * group
-              : ((placement->blocks - 1) / placement->table_size + 1) * placement->most;
-    return (most + placement->at_once - 1) / placement->at_once;
+              : ((placement->blocks - 1) / placement->table_size + 1) * placement->max;
+    return (max + placement->at_once - 1) / placement->at_once;
 }
 
 void fth_placement_range(const struct fth_placement *placement, uint64_t wave, uint64_t *first,
@@ -217,9 +217,9 @@ void fth_placement_range(const struct fth_placement *placement, uint64_t wave, u
         *first = low / placement->group * turn;
         *last = (high / placement->group + 1) * turn - 1;
     } else {
-        const uint64_t rounds = low / placement->most;
+        const uint64_t rounds = low / placement->max;
         *first = (rounds ? rounds - 1 : 0) * placement->table_size;
-        *last = (high / placement->least + 1) * placement->table_size - 1;
+        *last = (high / placement->min + 1) * placement->table_size - 1;
     }
     if (*last >= placement->blocks)
         *last = placement->blocks - 1;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_CARVEOUT = 32 << 10 };
+enum { MIN_CARVEOUT = 32 << 10 };
 
 static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
 {
@@ -144,9 +144,9 @@ static enum fth_status set_level(const struct fth_model_params *params, enum fth
 static uint64_t blocks_by_threads(const struct fth_model_params *params, uint64_t warps)
 {
     uint64_t blocks = fth_model_whole(params, FTH_KEY_MAX_WARPS) / warps;
-    const uint64_t most = fth_model_whole(params, FTH_KEY_MAX_BLOCKS);
+    const uint64_t max = fth_model_whole(params, FTH_KEY_MAX_BLOCKS);
     const uint64_t registers = fth_model_whole(params, FTH_KEY_KERNEL_REGISTERS);
-    blocks = blocks < most ? blocks : most;
+    blocks = blocks < max ? blocks : max;
     if (registers) {
         /* A warp's are given in units of 256 (CUDA's occupancy calculator). */
         const uint64_t of_warp = (registers * 32 + 255) / 256 * 256;
@@ -170,8 +170,8 @@ static void share(const struct fth_model_params *params, uint64_t of_block, uint
     if (whole && of_block && *blocks > whole / of_block)
         *blocks = whole / of_block;
     uint64_t wanted = (*blocks < 16 ? 2 * *blocks : 32) * of_block;
-    if (wanted < LEAST_CARVEOUT)
-        wanted = LEAST_CARVEOUT;
+    if (wanted < MIN_CARVEOUT)
+        wanted = MIN_CARVEOUT;
     if (whole && wanted > whole)
         wanted = whole;
     if (params->values[size].source == FTH_MODEL_SET)

@@ -225,9 +225,9 @@ static void look(struct fth_tier *level, const struct fth_request *requests, siz
         const size_t unit = find_unit(level, requests[i].line, &local);
         spots[i] = fth_cache_look(level->units[unit].cache, local);
     }
-    for (size_t done = 0; done < count && level->unit_count == 1; done += FTH_LOOK_MOST) {
-        const size_t here = count - done < FTH_LOOK_MOST ? count - done : FTH_LOOK_MOST;
-        uint64_t lines[FTH_LOOK_MOST];
+    for (size_t done = 0; done < count && level->unit_count == 1; done += FTH_LOOK_MAX) {
+        const size_t here = count - done < FTH_LOOK_MAX ? count - done : FTH_LOOK_MAX;
+        uint64_t lines[FTH_LOOK_MAX];
         for (size_t i = 0; i < here; i++)
             lines[i] = requests[done + i].line >> cache->line_shift;
         fth_cache_look_all(cache, lines, here, spots + done);

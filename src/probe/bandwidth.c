@@ -16,19 +16,19 @@
 
 enum {
     PAIRS = 5, /* of a short and a long stream, at a time: an odd number, for the median */
-    MOST_PAIRS = 3 * PAIRS,
+    MAX_PAIRS = 3 * PAIRS,
     MEMORY_PAIRS = 3, /* of sweeps, before each of which memory is written: more if need be */
     LONGER = 8,       /* times as long as the short one */
     GROWTH = 4,
-    MOST_ROUNDS = 5,
+    MAX_ROUNDS = 5,
     TRIES = 2, /* of each shape, with streams as long as they must be */
-    MOST_SHAPES = 32
+    MAX_SHAPES = 32
 };
 
 /* Results that agree: the middle half of the times is so narrow, and the difference between short
  * and long is so many ticks of the timer, which can be off by a tick at both ends. */
 static const double steady = 0.006, thoroughly_steady = 0.001;
-static const double least_ticks = 5000;
+static const double min_ticks = 5000;
 /* A result is no good at all where times differ by more than this. */
 static const double unsteady = 0.1;
 /* Another shape is better only where it is by so much. */
@@ -39,12 +39,11 @@ static const double tolerance = 1.02;
  * times as long; the longest end with so much. From memory a GPU of today moves the most in 1 ms,
  * from L1 in 1 ms. Constants come in drops. */
 static const uint64_t first_bytes = 64 << 10, first_constant_bytes = 8 << 10,
-                      most_sm_bytes = 256 << 20;
-static const uint64_t most_cold_bytes = UINT64_C(4) << 30;
+                      max_sm_bytes = 256 << 20;
+static const uint64_t max_cold_bytes = UINT64_C(4) << 30;
 /* Sizes that are taken where they are not known: no GPU that fathom runs on has less. */
-static const double least_l1_bytes = 16384, least_constant_bytes = 1536, least_shared_bytes = 49152,
-                    least_l2_bytes = 262144, least_memory_bytes = 1 << 30,
-                    least_threads_per_sm = 1024;
+static const double min_l1_bytes = 16384, min_constant_bytes = 1536, min_shared_bytes = 49152,
+                    min_l2_bytes = 262144, min_memory_bytes = 1 << 30, min_threads_per_sm = 1024;
 
 /* Where the bytes are. */
 enum place {
@@ -130,13 +129,13 @@ struct search {
     uint64_t room_bytes;     /* for the arrays: of an SM, or of the GPU */
     uint64_t threads_per_sm; /* that run at the same time */
     uint64_t sm_bytes;       /* moved by a short stream for each SM */
-    uint64_t most_bytes;     /* for each SM: no longer stream is asked for */
-    struct fth_stream_shape shapes[MOST_SHAPES];
+    uint64_t max_bytes;      /* for each SM: no longer stream is asked for */
+    struct fth_stream_shape shapes[MAX_SHAPES];
     size_t shape_count;
     uint64_t tick_ns; /* of the timer */
     size_t samples;   /* streams so far */
     /* Times of short and of long streams, in ascending order. */
-    double shorter[MOST_PAIRS], longer[MOST_PAIRS];
+    double shorter[MAX_PAIRS], longer[MAX_PAIRS];
     size_t pairs;
 };
 
@@ -249,18 +248,18 @@ static enum fth_status find_shape(struct search *search, size_t tries, uint64_t 
                                   struct fth_bandwidth *bandwidth, double *bytes_per_ns,
                                   struct fth_error *error)
 {
-    struct fth_request requests[MOST_SHAPES * TRIES] = {{0}};
-    double ns[MOST_SHAPES * TRIES] = {0};
+    struct fth_request requests[MAX_SHAPES * TRIES] = {{0}};
+    double ns[MAX_SHAPES * TRIES] = {0};
     const size_t count = search->shape_count;
     for (size_t i = 0; i < count * tries; i++)
         requests[i] = make_request(search, &search->shapes[i % count], sm_bytes);
     enum fth_status status = ask(search, requests, count * tries, ns, bandwidth, error);
     *bytes_per_ns = 0;
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
-        double least = ns[i];
+        double min = ns[i];
         for (size_t k = 1; k < tries; k++)
-            least = fmin(least, ns[k * count + i]);
-        double rate = least > 0 ? moved_bytes(search, &requests[i]) / least : 0;
+            min = fmin(min, ns[k * count + i]);
+        double rate = min > 0 ? moved_bytes(search, &requests[i]) / min : 0;
         if (i == 0 || rate > *bytes_per_ns * better) {
             *bytes_per_ns = rate;
             bandwidth->shape = search->shapes[i];
@@ -275,12 +274,12 @@ static bool lengthen(struct search *search, const struct fth_bandwidth *bandwidt
                      double bytes_per_ns)
 {
     const struct fth_request request = make_request(search, &bandwidth->shape, search->sm_bytes);
-    const double short_bytes = bytes_per_ns * least_ticks * (double)search->tick_ns / (LONGER - 1);
+    const double short_bytes = bytes_per_ns * min_ticks * (double)search->tick_ns / (LONGER - 1);
     const double factor = ceil(short_bytes / moved_bytes(search, &request));
-    const double most = floor((double)search->most_bytes / LONGER / (double)search->sm_bytes);
-    if (!(fmin(factor, most) > 1))
+    const double max = floor((double)search->max_bytes / LONGER / (double)search->sm_bytes);
+    if (!(fmin(factor, max) > 1))
         return false;
-    search->sm_bytes *= (uint64_t)fmin(factor, most);
+    search->sm_bytes *= (uint64_t)fmin(factor, max);
     return true;
 }
 
@@ -314,7 +313,7 @@ static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *ba
         search->shorter[search->pairs] = ns[1 + 2 * i];
         search->longer[search->pairs] = ns[2 + 2 * i];
     }
-    double scratch[MOST_PAIRS];
+    double scratch[MAX_PAIRS];
     fth_sort_f64(search->shorter, scratch, search->pairs);
     fth_sort_f64(search->longer, scratch, search->pairs);
     return FTH_OK;
@@ -326,15 +325,13 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
                                double *spread, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    const size_t most = search->thorough    ? MOST_PAIRS
-                        : in_memory(search) ? 3 * MEMORY_PAIRS
-                                            : PAIRS;
+    const size_t max = search->thorough ? MAX_PAIRS : in_memory(search) ? 3 * MEMORY_PAIRS : PAIRS;
     const double enough = in_memory(search) && !search->thorough ? steady : 0;
     search->pairs = 0;
     *spread = NAN;
     bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = NAN;
     /* Where equal streams take equally long, more of them tell nothing. */
-    while (status == FTH_OK && search->pairs < most && !(*spread <= enough)) {
+    while (status == FTH_OK && search->pairs < max && !(*spread <= enough)) {
         double more_bytes = 0;
         status = ask_pairs(search, bandwidth, &more_bytes, error);
         if (status != FTH_OK)
@@ -352,7 +349,7 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
             (scatter(search->longer, search->pairs) + scatter(search->shorter, search->pairs)) /
             median;
         /* Half of the ticks will do: how long streams will be was a guess. */
-        if (median < least_ticks / 2 * (double)search->tick_ns)
+        if (median < min_ticks / 2 * (double)search->tick_ns)
             *spread = fmax(*spread, 2 * steady);
     }
     return status;
@@ -404,29 +401,29 @@ static void find_room(struct search *search)
     const char *element = targets[search->target].element;
     double room = 0;
     search->sm_bytes = first_bytes;
-    search->most_bytes = most_sm_bytes;
+    search->max_bytes = max_sm_bytes;
     const bool in_l1 =
         targets[search->target].place == IN_SM && targets[search->target].path == FTH_PATH_CG;
     switch (in_l1 ? FTH_PATH_CA : targets[search->target].path) {
     case FTH_PATH_CONSTANT:
         search->sm_bytes = first_constant_bytes;
-        room = fth_gpu_number(known, element, "size_bytes", least_constant_bytes);
+        room = fth_gpu_number(known, element, "size_bytes", min_constant_bytes);
         break;
     case FTH_PATH_SHARED:
-        room = fth_gpu_number(known, element, "max_block_bytes", least_shared_bytes);
+        room = fth_gpu_number(known, element, "max_block_bytes", min_shared_bytes);
         room /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
         break;
     case FTH_PATH_CA:
     case FTH_PATH_READONLY:
     case FTH_PATH_TEXTURE:
         /* Half of it, lest lines of one set are too many. */
-        room = fth_gpu_number(known, element, "size_bytes", least_l1_bytes);
-        room = fmax(room / 2, fmin(room, least_l1_bytes));
+        room = fth_gpu_number(known, element, "size_bytes", min_l1_bytes);
+        room = fmax(room / 2, fmin(room, min_l1_bytes));
         break;
     default:
         /* A quarter of L2, so that it fits into each of its partitions with what it copies from the
          * others; no more than is needed to be spread over all of it. */
-        room = fth_gpu_number(known, "l2", "size_bytes", least_l2_bytes) / 4;
+        room = fth_gpu_number(known, "l2", "size_bytes", min_l2_bytes) / 4;
         room /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
         room = fmin(room, (double)(first_bytes * search->sms));
         break;
@@ -434,9 +431,9 @@ static void find_room(struct search *search)
     search->room_bytes = (uint64_t)room;
     if (!in_memory(search))
         return;
-    double bytes = fth_gpu_number(known, "memory", "size_bytes", least_memory_bytes) / 8;
-    bytes = fmin(bytes, (double)most_cold_bytes);
-    search->most_bytes = (uint64_t)bytes / search->sms;
+    double bytes = fth_gpu_number(known, "memory", "size_bytes", min_memory_bytes) / 8;
+    bytes = fmin(bytes, (double)max_cold_bytes);
+    search->max_bytes = (uint64_t)bytes / search->sms;
 }
 
 /* What passes through memory is timed from without. By the same timer: on an H200 both go on by 32
@@ -524,7 +521,7 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
                             .thorough = thorough,
                             .sms = at_least_one(prober->sms),
                             .threads_per_sm = (uint64_t)fth_gpu_number(
-                                known, "device", "max_threads_per_sm", least_threads_per_sm)};
+                                known, "device", "max_threads_per_sm", min_threads_per_sm)};
     *bandwidth = (struct fth_bandwidth){.clock_mhz = NAN};
     find_room(&search);
     if (in_memory(&search))
@@ -548,7 +545,7 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
                 ? find_shape(&search, 1, LONGER * search.sm_bytes, bandwidth, &bytes_per_ns, error)
                 : find_shape(&search, TRIES, search.sm_bytes, bandwidth, &bytes_per_ns, error);
     struct fth_bandwidth last = *bandwidth;
-    for (int round = 0; round < MOST_ROUNDS && status == FTH_OK; round++) {
+    for (int round = 0; round < MAX_ROUNDS && status == FTH_OK; round++) {
         double last_spread = NAN;
         status = measure(&search, &last, &last_spread, error);
         if (round == 0 || isnan(spread) || last_spread < spread) { /* the steadiest counts */
@@ -558,7 +555,7 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
         if (spread <= (thorough ? thoroughly_steady : steady))
             break;
         /* As long as can be: what disturbs may be over the next time. */
-        if (search.sm_bytes * GROWTH * LONGER <= search.most_bytes)
+        if (search.sm_bytes * GROWTH * LONGER <= search.max_bytes)
             search.sm_bytes *= GROWTH;
     }
     bandwidth->samples = search.samples;

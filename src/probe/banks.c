@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { WARP = 32, LEAST_ROUNDS = 1, MOST_ROUNDS = 2, PASSES = 3, STRIDES = 8 };
+enum { WARP = 32, MIN_ROUNDS = 1, MAX_ROUNDS = 2, PASSES = 3, STRIDES = 8 };
 
 static enum fth_status latency(const struct fth_prober *prober, enum fth_operation operation,
                                uint32_t threads, uint64_t stride_bytes, struct fth_figure *cycles,
@@ -23,8 +23,8 @@ static enum fth_status latency(const struct fth_prober *prober, enum fth_operati
                                                       .sms = 1,
                                                       .passes = PASSES,
                                                       .stride_bytes = stride_bytes},
-                                          .rounds = LEAST_ROUNDS,
-                                          .more_rounds = MOST_ROUNDS,
+                                          .rounds = MIN_ROUNDS,
+                                          .more_rounds = MAX_ROUNDS,
                                           .carveout_percent = -1};
     return fth_probe_operate(prober, &plan, cycles, error);
 }

@@ -20,9 +20,9 @@
 
 enum {
     TIMED_PASSES = 3, /* that count: before them goes one that does not */
-    MOST_PASSES = 64,
-    MOST_TRIES = 8, /* of one batch */
-    AT_ONCE = 3,    /* footprints, each twice the one before */
+    MAX_PASSES = 64,
+    MAX_TRIES = 8, /* of one batch */
+    AT_ONCE = 3,   /* footprints, each twice the one before */
     REPEATS = 5,
     THOROUGH_REPEATS = 50,
     WHOLE = 1024, /* bytes: so many whole lines */
@@ -38,9 +38,9 @@ enum {
 static const double outside = 0.05, apart_part = 0.05, apart_cycles = 4;
 /* Misses a pass beyond the edge, which a policy may have a few more or less of: those that replace
  * at random have 2. */
-static const double least_misses = 1.5;
+static const double min_misses = 1.5;
 /* Verdicts that differ more often are none. */
-static const double least_confidence = 0.75;
+static const double min_confidence = 0.75;
 
 /* What makes a hop a miss, and how often one looks like it by disturbance alone. */
 struct edge {
@@ -58,7 +58,7 @@ struct search {
     double threshold;
 };
 
-double fth_most_by_chance(double expected)
+double fth_max_by_chance(double expected)
 {
     return expected > 0 ? expected + 5 * sqrt(expected) + 1 : 0;
 }
@@ -70,9 +70,9 @@ static unsigned passes_for(const struct edge *edge, uint64_t count)
     if (!edge->disturbed)
         return 1;
     unsigned passes = TIMED_PASSES;
-    for (; passes < MOST_PASSES; passes++) {
+    for (; passes < MAX_PASSES; passes++) {
         const double strays = passes * (double)count * edge->like_miss_rate;
-        if (passes * least_misses > 7 * sqrt(strays) + 2)
+        if (passes * min_misses > 7 * sqrt(strays) + 2)
             break;
     }
     return passes;
@@ -111,20 +111,20 @@ static int compare_counts(const void *a, const void *b)
  * program had the SM in between, nothing is left, and one pass is slow from end to end. */
 static uint64_t tame_sum(const uint64_t *counts, unsigned passes)
 {
-    uint64_t sorted[MOST_PASSES] = {0}, sum = 0;
+    uint64_t sorted[MAX_PASSES] = {0}, sum = 0;
     for (unsigned i = 0; i < passes; i++)
         sorted[i] = counts[i];
     qsort(sorted, passes, sizeof *sorted, compare_counts);
-    const uint64_t most = passes < TIMED_PASSES ? UINT64_MAX : 3 * sorted[passes / 2] + 8;
+    const uint64_t max = passes < TIMED_PASSES ? UINT64_MAX : 3 * sorted[passes / 2] + 8;
     for (unsigned i = 0; i < passes; i++)
-        sum += counts[i] > most ? most : counts[i];
+        sum += counts[i] > max ? max : counts[i];
     return sum;
 }
 
 static struct slow count_slow(const struct fth_samples *samples, uint64_t places, unsigned passes,
                               double threshold, const struct edge *edge)
 {
-    uint64_t all[MOST_PASSES] = {0}, like_miss[MOST_PASSES] = {0};
+    uint64_t all[MAX_PASSES] = {0}, like_miss[MAX_PASSES] = {0};
     struct slow slow = {.places = places, .passes = passes};
     for (uint64_t place = 0; place < places; place++) {
         unsigned times = 0;
@@ -144,9 +144,9 @@ static struct slow count_slow(const struct fth_samples *samples, uint64_t places
 /* How likely a place is slow in most passes by disturbance alone. */
 static double steady_rate(double rate, unsigned passes)
 {
-    const double most = floor(passes / 2.0) + 1;
-    const double ways = lgamma(passes + 1.0) - lgamma(most + 1) - lgamma(passes - most + 1);
-    return exp(ways + most * log(rate));
+    const double max = floor(passes / 2.0) + 1;
+    const double ways = lgamma(passes + 1.0) - lgamma(max + 1) - lgamma(passes - max + 1);
+    return exp(ways + max * log(rate));
 }
 
 /* Whether a walk had misses: more than disturbances explain. */
@@ -155,10 +155,10 @@ static bool has_misses(struct slow slow, const struct edge *edge)
     if (!edge->disturbed)
         return slow.all > 0;
     const double places = (double)slow.places, hops = places * slow.passes;
-    return (double)slow.all > fth_most_by_chance(hops * edge->slow_rate) ||
-           (double)slow.like_miss > fth_most_by_chance(hops * edge->like_miss_rate) ||
+    return (double)slow.all > fth_max_by_chance(hops * edge->slow_rate) ||
+           (double)slow.like_miss > fth_max_by_chance(hops * edge->like_miss_rate) ||
            (double)slow.steady >
-               fth_most_by_chance(places * steady_rate(edge->slow_rate, slow.passes));
+               fth_max_by_chance(places * steady_rate(edge->slow_rate, slow.passes));
 }
 
 /* What makes a footprint lie beyond the edge. */
@@ -251,7 +251,7 @@ static enum fth_status find_rates(const struct search *search, struct edge *edge
 static enum fth_status try_counts(const struct search *search, const uint64_t *counts, size_t count,
                                   enum beyond what, struct edge *edge, struct fth_error *error)
 {
-    struct fth_request requests[MOST_TRIES] = {{0}};
+    struct fth_request requests[MAX_TRIES] = {{0}};
     for (size_t i = 0; i < count; i++)
         requests[i] = walk_over(search->plan, counts[i], passes_for(edge, counts[i]));
     struct fth_answers answers = {0};
@@ -284,7 +284,7 @@ static enum fth_status find_edge(const struct search *search, struct edge *edge,
                                  struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
-    uint64_t counts[MOST_TRIES], bytes = plan->smallest_bytes;
+    uint64_t counts[MAX_TRIES], bytes = plan->smallest_bytes;
     enum fth_status status = FTH_OK;
     edge->fits = bytes / plan->stride_bytes;
     edge->misses = 0;
@@ -415,7 +415,7 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
     struct edge edge = {.disturbed = plan->disturbed, .low = search.threshold, .high = INFINITY};
     enum fth_status status = search_once(&search, &edge, error);
     /* A stray slow hop ends a search too early where nothing seemed to disturb. */
-    for (unsigned more = 0; more < 2 && status == FTH_OK && capacity->confidence < least_confidence;
+    for (unsigned more = 0; more < 2 && status == FTH_OK && capacity->confidence < min_confidence;
          more++) {
         edge.disturbed = true;
         status = search_once(&search, &edge, error);
@@ -424,7 +424,7 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
         capacity->miss_low_cycles = edge.low;
         capacity->miss_high_cycles = edge.high;
     }
-    if (status == FTH_OK && capacity->confidence < least_confidence)
+    if (status == FTH_OK && capacity->confidence < min_confidence)
         return fth_fail(error, FTH_INCONCLUSIVE, "find capacity", NULL,
                         "asked again, %.0f %% of the walks say otherwise than %llu bytes",
                         100 * (1 - capacity->confidence), (unsigned long long)capacity->fits_bytes);

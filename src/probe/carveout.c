@@ -26,7 +26,7 @@ enum {
 };
 /* The size of a step is looked for so far to either side of where it should be. */
 static const uint64_t aside_bytes = 8192;
-static const uint64_t least_bytes = 1024;
+static const uint64_t min_bytes = 1024;
 
 /* What a walk back found at each percentage; 0: not asked. */
 struct left {
@@ -144,9 +144,9 @@ static enum fth_status list_steps(const struct fth_carveout_plan *plan, const st
         if (i < PERCENTS && left->bytes[i] == 0)
             continue;
         if (i == PERCENTS || !is_same(left->bytes[before], left->bytes[i])) {
-            if (carveouts->count == FTH_MOST_CARVEOUTS)
+            if (carveouts->count == FTH_MAX_CARVEOUTS)
                 return fth_fail(error, FTH_INCONCLUSIVE, "find carve-outs", NULL,
-                                "L1 has more than %d sizes", FTH_MOST_CARVEOUTS);
+                                "L1 has more than %d sizes", FTH_MAX_CARVEOUTS);
             if (i < PERCENTS && left->bytes[i] > left->bytes[before])
                 return fth_fail(error, FTH_INCONCLUSIVE, "find carve-outs", NULL,
                                 "L1 grows from %u to %u per cent of shared memory", before, i);
@@ -173,14 +173,14 @@ static enum fth_status find_size(const struct fth_prober *prober,
     near.carveout_percent = anywhere.carveout_percent =
         (int)(step->first_percent + step->last_percent) / 2;
     near.smallest_bytes =
-        expected_bytes > aside_bytes + least_bytes ? expected_bytes - aside_bytes : least_bytes;
+        expected_bytes > aside_bytes + min_bytes ? expected_bytes - aside_bytes : min_bytes;
     near.largest_bytes = expected_bytes + aside_bytes;
     enum fth_status status = fth_probe_capacity(prober, &near, &capacity, error);
     carveouts->samples += capacity.samples;
     if (status == FTH_INCONCLUSIVE || (status == FTH_OK && capacity.misses_bytes == 0)) {
         if (error)
             *error = FTH_NO_ERROR;
-        anywhere.smallest_bytes = least_bytes;
+        anywhere.smallest_bytes = min_bytes;
         anywhere.largest_bytes = plan->l1_bytes + BEYOND_BYTES;
         status = fth_probe_capacity(prober, &anywhere, &capacity, error);
         carveouts->samples += capacity.samples;

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_CHOICES_A_WAY = 5 };
+enum { MIN_CHOICES_PER_WAY = 5 };
 
 void fth_choices_fini(struct fth_choices *choices)
 {
@@ -67,7 +67,7 @@ static void follow(struct fth_choices *choices, struct set *set, const uint32_t 
         if (set->unknown == 0 && gone != last) {
             choices->by_arrival[place_of(set, lines, gone)]++;
             choices->by_way[set->way[gone] % ways]++;
-            choices->least_recent += gone == (last + 1) % lines;
+            choices->min_recent += gone == (last + 1) % lines;
             choices->replaced++;
         }
         set->way[last] = set->way[gone];
@@ -136,10 +136,10 @@ static double share_bits(const uint64_t *counts, uint64_t count, uint64_t all)
 size_t fth_choices_judge(const struct fth_choices *choices, struct fth_choice_bits *bits)
 {
     const uint64_t all = choices->replaced, ways = choices->ways;
-    if (all < LEAST_CHOICES_A_WAY * ways || ways < 2)
+    if (all < MIN_CHOICES_PER_WAY * ways || ways < 2)
         return 0;
     const struct fth_choice_bits found[FTH_CHOICES] = {
-        {"lru", rule_bits(choices->least_recent, all, ways - 1)},
+        {"lru", rule_bits(choices->min_recent, all, ways - 1)},
         {"fifo", rule_bits(choices->by_arrival[0], all, ways - 1)},
         {"lfu", rule_bits(choices->by_arrival[ways - 1], all, ways - 1)},
         {"random", log2((double)ways)},

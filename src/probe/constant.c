@@ -27,7 +27,7 @@ enum {
     REPEATS = 3, /* of everything: a hop counts as the median of them */
     FIRST_FOOTPRINT = 1024,
     FOOTPRINTS = 7, /* up to the bank, each twice the one before */
-    MOST_LINE = 4096,
+    MAX_LINE = 4096,
     CODE_PASSES = 2,
     CUTS = 4,
 };
@@ -123,17 +123,16 @@ static enum fth_status find_levels(struct study *study, const uint32_t *hops, si
     if (clusters.count < 2)
         return fth_fail(error, FTH_INCONCLUSIVE, "find constant caches", NULL,
                         "all constants take equally long");
-    size_t most = 0;
+    size_t max = 0;
     for (size_t i = 1; i < clusters.count; i++)
-        if (clusters.items[i].median < before_l2 * study->l2_hop &&
-            clusters.items[i].count > most) {
-            most = clusters.items[i].count;
+        if (clusters.items[i].median < before_l2 * study->l2_hop && clusters.items[i].count > max) {
+            max = clusters.items[i].count;
             study->l15_hop = clusters.items[i].median;
         }
     find_ranges(study, &clusters);
     study->l15_threshold = sqrt(study->l15_hop * study->l2_hop);
-    study->l1_threshold = sqrt(study->l1_hop * (most ? study->l15_hop : study->l2_hop));
-    study->found->has_l15 = most > 0;
+    study->l1_threshold = sqrt(study->l1_hop * (max ? study->l15_hop : study->l2_hop));
+    study->found->has_l15 = max > 0;
     return FTH_OK;
 }
 
@@ -141,7 +140,7 @@ static enum fth_status find_levels(struct study *study, const uint32_t *hops, si
  * 0: none. */
 static uint64_t find_line(const uint32_t *hops, double threshold)
 {
-    for (uint64_t line = 1; line <= MOST_LINE / WORD_BYTES; line *= 2)
+    for (uint64_t line = 1; line <= MAX_LINE / WORD_BYTES; line *= 2)
         for (uint64_t phase = 0; phase < line; phase++) {
             uint64_t slow = 0, all = 0;
             for (uint64_t i = phase; i < WORDS; i += line) {
@@ -424,8 +423,8 @@ static enum fth_status count_gone(const struct study *study, uint64_t bytes,
             steady += times > REPEATS / 2;
         }
         /* As in capacity.c: more than disturbance explains, in all or at the same places. */
-        bool some = (double)all > fth_most_by_chance(REPEATS * hops * rate) ||
-                    (double)steady > fth_most_by_chance(REPEATS * hops * rate * rate);
+        bool some = (double)all > fth_max_by_chance(REPEATS * hops * rate) ||
+                    (double)steady > fth_max_by_chance(REPEATS * hops * rate * rate);
         gone[i] = some ? (all + REPEATS - 1) / REPEATS : 0;
     }
     fth_answers_fini(&answers);
@@ -435,20 +434,20 @@ static enum fth_status count_gone(const struct study *study, uint64_t bytes,
 
 /* Doubles the code until constants leave, and cuts what is between. */
 static enum fth_status find_code_edge(const struct study *study, struct edge *edge,
-                                      uint64_t *most_gone, struct fth_error *error)
+                                      uint64_t *max_gone, struct fth_error *error)
 {
-    enum { MOST_TRIES = 16 };
-    uint64_t lengths[MOST_TRIES], gone[MOST_TRIES];
+    enum { MAX_TRIES = 16 };
+    uint64_t lengths[MAX_TRIES], gone[MAX_TRIES];
     size_t count = 0;
-    for (uint64_t n = FTH_FETCH_BLOCK; n <= FTH_MOST_FETCH && count < MOST_TRIES; n *= 2)
+    for (uint64_t n = FTH_FETCH_BLOCK; n <= FTH_MAX_FETCH && count < MAX_TRIES; n *= 2)
         lengths[count++] = n;
-    *most_gone = 0;
+    *max_gone = 0;
     for (bool first = true; count > 0; first = false) {
         enum fth_status status = count_gone(study, edge->bytes, lengths, count, gone, error);
         if (status != FTH_OK)
             return status;
         if (first)
-            *most_gone = gone[count - 1];
+            *max_gone = gone[count - 1];
         for (size_t i = 0; i < count; i++) {
             if (gone[i]) {
                 edge->leaves = lengths[i];
@@ -501,18 +500,18 @@ static enum fth_status find_sharing(struct study *study, const struct fth_fetch_
     if (less.bytes < 2 * found->l1.capacity.fits_bytes)
         less.bytes = more.bytes / 4 * 3;
     less.stays = less.leaves = 0;
-    uint64_t most_gone;
-    enum fth_status status = find_code_edge(study, &more, &most_gone, error);
+    uint64_t max_gone;
+    enum fth_status status = find_code_edge(study, &more, &max_gone, error);
     if (status != FTH_OK)
         return status;
     const uint64_t lines =
         more.bytes / (found->l15.line_bytes ? found->l15.line_bytes : l1_stride(found));
-    if ((double)most_gone < gone_share * (double)lines) {
+    if ((double)max_gone < gone_share * (double)lines) {
         found->with_code = FTH_SHARING_NO;
         found->with_code_confidence = agreed;
         return FTH_OK;
     }
-    status = find_code_edge(study, &less, &most_gone, error);
+    status = find_code_edge(study, &less, &max_gone, error);
     const double first = sum_of(&more, &code->code), second = sum_of(&less, &code->code);
     const double block =
         FTH_FETCH_BLOCK * (double)code->code.bytes / (double)code->code.instructions;

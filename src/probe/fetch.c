@@ -24,8 +24,8 @@ enum {
     /* Below, all lengths are tried; and the first few tell what a pass costs beyond its code. */
     DENSE = 8 * FTH_FETCH_BLOCK,
     FIRST = 2 * FTH_FETCH_BLOCK,
-    MOST_POINTS = 80,
-    LEAST_POINTS = 3, /* of a plateau */
+    MAX_POINTS = 80,
+    MIN_POINTS = 3, /* of a plateau */
 };
 /* Of the logarithm of cycles an instruction: smaller steps are no levels. */
 static const double resolution = 0.02;
@@ -44,7 +44,7 @@ struct point {
 };
 
 struct curve {
-    struct point points[MOST_POINTS];
+    struct point points[MAX_POINTS];
     size_t count;
     size_t samples;
     double clock_mhz;
@@ -99,14 +99,14 @@ static enum fth_status measure(const struct fth_prober *prober, const uint64_t *
 static enum fth_status measure_curve(const struct fth_prober *prober, struct curve *curve,
                                      struct fth_error *error)
 {
-    uint64_t lengths[MOST_POINTS];
+    uint64_t lengths[MAX_POINTS];
     size_t count = 0;
     for (uint64_t n = FTH_FETCH_BLOCK; n < DENSE; n += FTH_FETCH_BLOCK)
         lengths[count++] = n;
-    for (unsigned i = 0; count < MOST_POINTS; i++) {
+    for (unsigned i = 0; count < MAX_POINTS; i++) {
         double n = DENSE * exp2((double)i / PER_OCTAVE);
         uint64_t blocks = (uint64_t)llround(n / FTH_FETCH_BLOCK);
-        if (blocks * FTH_FETCH_BLOCK > FTH_MOST_FETCH)
+        if (blocks * FTH_FETCH_BLOCK > FTH_MAX_FETCH)
             break;
         if (blocks * FTH_FETCH_BLOCK > lengths[count - 1])
             lengths[count++] = blocks * FTH_FETCH_BLOCK;
@@ -161,16 +161,16 @@ static enum fth_status fit(const struct point *points, size_t count, struct line
 static void add_plateau(const double *rates, struct plateau part, struct plateau *plateaus,
                         size_t *count)
 {
-    double least = rates[part.from], most = least;
+    double min = rates[part.from], max = min;
     for (size_t i = part.from; i < part.to; i++) {
-        least = fmin(least, rates[i]);
-        most = fmax(most, rates[i]);
+        min = fmin(min, rates[i]);
+        max = fmax(max, rates[i]);
         part.level += rates[i] / (double)(part.to - part.from);
     }
     struct plateau *last = *count ? &plateaus[*count - 1] : NULL;
-    if (last && fabs(part.level - last->level) < same_level && most - least < same_level)
+    if (last && fabs(part.level - last->level) < same_level && max - min < same_level)
         last->to = part.to;
-    else if (part.to - part.from >= LEAST_POINTS && most - least < flat)
+    else if (part.to - part.from >= MIN_POINTS && max - min < flat)
         plateaus[(*count)++] = part;
 }
 
@@ -179,10 +179,10 @@ static void add_plateau(const double *rates, struct plateau part, struct plateau
 static enum fth_status find_plateaus(const struct curve *curve, struct plateau *plateaus,
                                      size_t *count, struct fth_error *error)
 {
-    double rates[MOST_POINTS] = {0}, penalty;
+    double rates[MAX_POINTS] = {0}, penalty;
     struct line first = {0};
     size_t from = 0;
-    enum fth_status status = fit(curve->points, LEAST_POINTS, &first, error);
+    enum fth_status status = fit(curve->points, MIN_POINTS, &first, error);
     while (from < curve->count && curve->points[from].instructions < FIRST)
         from++;
     for (size_t i = from; i < curve->count && status == FTH_OK; i++) {
@@ -247,10 +247,10 @@ static enum fth_status measure_between(const struct fth_prober *prober, const st
                                        const struct point *high, struct curve *between,
                                        struct fth_error *error)
 {
-    uint64_t lengths[MOST_POINTS];
+    uint64_t lengths[MAX_POINTS];
     size_t count = 0;
     uint64_t first = low->instructions, last = high->instructions, step = FTH_FETCH_BLOCK;
-    while ((last - first) / step >= MOST_POINTS)
+    while ((last - first) / step >= MAX_POINTS)
         step += FTH_FETCH_BLOCK;
     for (uint64_t n = first; n < last; n += step)
         lengths[count++] = n;
@@ -312,7 +312,7 @@ static enum fth_status find_edge(const struct fth_prober *prober, const struct c
 static enum fth_status note_cycles(const struct curve *curve, const struct plateau *plateau,
                                    struct fth_figure *cycles, struct fth_error *error)
 {
-    double rates[MOST_POINTS];
+    double rates[MAX_POINTS];
     size_t count = 0;
     for (size_t i = plateau->from; i < plateau->to; i++)
         rates[count++] =
@@ -347,11 +347,11 @@ enum fth_status fth_probe_fetch(const struct fth_prober *prober, struct fth_fetc
                                 struct fth_error *error)
 {
     struct curve curve = {0};
-    struct plateau plateaus[MOST_POINTS / 2 + 1];
+    struct plateau plateaus[MAX_POINTS / 2 + 1];
     size_t count = 0;
     *levels = (struct fth_fetch_levels){0};
     enum fth_status status = ask_code_size(prober, &levels->code, error);
-    levels->longest_bytes = bytes_of(levels, FTH_MOST_FETCH);
+    levels->longest_bytes = bytes_of(levels, FTH_MAX_FETCH);
     if (status == FTH_OK)
         status = measure_curve(prober, &curve, error);
     if (status == FTH_OK)
@@ -359,7 +359,7 @@ enum fth_status fth_probe_fetch(const struct fth_prober *prober, struct fth_fetc
     if (status == FTH_OK && count == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
                           "the cycles of an instruction have no plateau");
-    if (status == FTH_OK && count > FTH_MOST_FETCH_LEVELS)
+    if (status == FTH_OK && count > FTH_MAX_FETCH_LEVELS)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
                           "%zu plateaus are more than there are caches", count);
     levels->samples = curve.samples;

@@ -218,8 +218,8 @@ static enum fth_status mean(const struct fth_samples *samples, double from, doub
     if (status != FTH_OK)
         return status;
     size_t count = samples->count;
-    const double most = disturbed * fth_quantile_sorted(sorted, count, 0.5);
-    while (count > 1 && sorted[count - 1] > most)
+    const double max = disturbed * fth_quantile_sorted(sorted, count, 0.5);
+    while (count > 1 && sorted[count - 1] > max)
         count--;
     const size_t first = (size_t)(from * (double)count), last = (size_t)(to * (double)count);
     for (size_t i = first; i < last; i++)

@@ -30,12 +30,12 @@ enum {
     TURNS = 3,      /* of writing each of them */
     WRITTEN = WIDTHS * TURNS,
     FILL_HOPS = 1024,
-    MOST_STRIDES = 6, /* from what a miss brings in on */
+    MAX_STRIDES = 6, /* from what a miss brings in on */
     LONGEST_STRIDE = 1024,
-    HOME_LINES = 256,  /* that are written */
-    LEAST_LINES = 64,  /* that are timed; one for each KiB of the L2, */
-    MOST_LINES = 1024, /* and not more */
-    MOST_SLOTS = 4,
+    HOME_LINES = 256, /* that are written */
+    MIN_LINES = 64,   /* that are timed; one for each KiB of the L2, */
+    MAX_LINES = 1024, /* and not more */
+    MAX_SLOTS = 4,
     SMALL_BYTES = 256 << 10 /* an L2 that is not larger than any */
 };
 /* Lines lie a KiB apart at least, each in a line of its own, and so many times what a miss brings
@@ -50,7 +50,7 @@ static const double footprints[] = {0.3, 0.45, 0.6, 0.75, 0.9, 1.1, 1.25};
 enum { FOOTPRINTS = FTH_COUNT(footprints), FIRST_WITHIN = 2, LAST_WITHIN = 4 };
 
 /* Of loads that are a plateau at least, and what a near one may be off from L2's latency. */
-static const double least_plateau = 0.1, near_part = 0.05;
+static const double min_plateau = 0.1, near_part = 0.05;
 
 /* ---- experiments ---- */
 
@@ -153,7 +153,7 @@ static enum fth_status find_fates(struct l2 *l2, const uint64_t *bytes, const ui
                                   size_t count, struct fth_answers *answers,
                                   struct fth_fates *fates, struct fth_error *error)
 {
-    struct fth_request requests[FTH_MOST_FATES] = {0};
+    struct fth_request requests[FTH_MAX_FATES] = {0};
     for (size_t i = 0; i < count; i++)
         requests[i] = make_request(l2, bytes[i], strides[i]);
     return ask_fates(l2, requests, count, answers, fates, error);
@@ -182,11 +182,11 @@ static enum fth_status find_fill(struct l2 *l2, struct fth_error *error)
 
 static enum fth_status find_line(struct l2 *l2, struct fth_error *error)
 {
-    uint64_t bytes[MOST_STRIDES], strides[MOST_STRIDES];
-    struct fth_fates fates[MOST_STRIDES];
+    uint64_t bytes[MAX_STRIDES], strides[MAX_STRIDES];
+    struct fth_fates fates[MAX_STRIDES];
     struct fth_answers answers = {0};
     size_t count = 0;
-    for (uint64_t stride = l2->found->fill.value; count < MOST_STRIDES && stride <= LONGEST_STRIDE;
+    for (uint64_t stride = l2->found->fill.value; count < MAX_STRIDES && stride <= LONGEST_STRIDE;
          stride *= 2) {
         bytes[count] = (uint64_t)((double)l2->size_bytes * line_footprint);
         strides[count++] = stride;
@@ -235,11 +235,11 @@ static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
                 ends[i]->value = wholes[ends[i]->value - 1];
         }
     }
-    size_t most = FIRST_WITHIN;
+    size_t max = FIRST_WITHIN;
     for (size_t i = FIRST_WITHIN; i <= LAST_WITHIN && status == FTH_OK; i++)
-        most = fates[i].far_count > fates[most].far_count ? i : most;
+        max = fates[i].far_count > fates[max].far_count ? i : max;
     if (status == FTH_OK && partitions.value > 1)
-        status = find_far(l2, &answers.items[most], error);
+        status = find_far(l2, &answers.items[max], error);
     fth_answers_fini(&answers);
     return status;
 }
@@ -275,7 +275,7 @@ static struct fth_request reserve_memory(const struct l2 *l2)
     written.count = 1;
     struct fth_chain first = {.array = 1, .stride_bytes = LONGEST_STRIDE, .count = 1}, last = first;
     last.start_bytes = l2->slots * l2->slot_bytes - LONGEST_STRIDE;
-    struct fth_chain lines = lines_of(l2, 1 + MOST_STRIDES + FOOTPRINTS);
+    struct fth_chain lines = lines_of(l2, 1 + MAX_STRIDES + FOOTPRINTS);
     lines.count = 1;
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, written, 1);
     fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, lines, 1);
@@ -316,7 +316,7 @@ static enum fth_status tell_homes(struct l2 *l2, const struct fth_samples *sampl
     const double near = l2->plan->overhead_cycles + l2->plan->l2_cycles;
     struct fth_clusters plateaus;
     enum fth_status status =
-        fth_modes_u32(samples->cycles, samples->count, least_plateau, &plateaus, error);
+        fth_modes_u32(samples->cycles, samples->count, min_plateau, &plateaus, error);
     if (status != FTH_OK)
         return status;
     if (plateaus.count < 2 || fabs(plateaus.items[0].median - near) > near_part * near ||
@@ -376,7 +376,7 @@ static enum fth_status measure_size(struct l2 *l2, struct fth_error *error)
     double loss = 0;
     enum fth_status status = FTH_OK;
     for (; status == FTH_OK; high *= 2) {
-        if (2 * high > l2->plan->most_bytes)
+        if (2 * high > l2->plan->max_bytes)
             return fth_fail(error, FTH_INCONCLUSIVE, "find L2's size", NULL,
                             "there is no end to it within the memory that was tried");
         status = find_loss(l2, high, &loss, error);
@@ -421,10 +421,10 @@ static enum fth_status calibrate(struct l2 *l2, struct fth_error *error)
 static void choose_lines(struct l2 *l2)
 {
     uint64_t lines = l2->size_bytes / 1024;
-    l2->lines = lines < LEAST_LINES ? LEAST_LINES : lines > MOST_LINES ? MOST_LINES : lines;
+    l2->lines = lines < MIN_LINES ? MIN_LINES : lines > MAX_LINES ? MAX_LINES : lines;
     l2->slot_bytes = 2 * l2->size_bytes & ~(uint64_t)(LONGEST_STRIDE - 1);
-    l2->slots = l2->plan->most_bytes / l2->slot_bytes;
-    l2->slots = l2->slots < 1 ? 1 : l2->slots > MOST_SLOTS ? MOST_SLOTS : l2->slots;
+    l2->slots = l2->plan->max_bytes / l2->slot_bytes;
+    l2->slots = l2->slots < 1 ? 1 : l2->slots > MAX_SLOTS ? MAX_SLOTS : l2->slots;
 }
 
 enum fth_status fth_probe_l2(const struct fth_prober *prober, const struct fth_l2_plan *plan,

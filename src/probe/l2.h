@@ -17,7 +17,7 @@ struct fth_fates fth_fates_count(const uint32_t *cycles, size_t count, double ne
                                  double memory_edge);
 /* What part of all so many of them are. */
 double fth_fates_share(size_t part, const struct fth_fates *fates);
-enum { FTH_MOST_FATES = 12 }; /* that a decision takes */
+enum { FTH_MAX_FATES = 12 }; /* that a decision takes */
 
 /* A decision, and the share of 200 draws from the same samples that decide alike (a little less,
  * since none of them knows more than the samples). 0: undecided. */
@@ -47,7 +47,7 @@ struct fth_decision fth_decide_end(const struct fth_fates *fates, size_t count, 
 
 struct fth_l2_plan {
     uint64_t size_bytes; /* as the driver tells it; 0: it does not */
-    uint64_t most_bytes; /* of memory that may be taken */
+    uint64_t max_bytes;  /* of memory that may be taken */
     double l2_cycles;
     const struct fth_figure *memory;
     double overhead_cycles; /* of timing a hop */

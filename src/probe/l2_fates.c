@@ -57,7 +57,7 @@ static struct fth_decision decide_surely(decide *rule, const struct fth_fates *f
     fth_rng_init(&rng, 1);
     size_t alike = 0;
     for (size_t i = 0; i < DRAWS && verdict.value; i++) {
-        struct fth_fates drawn[FTH_MOST_FATES];
+        struct fth_fates drawn[FTH_MAX_FATES];
         for (size_t j = 0; j < count; j++)
             drawn[j] = draw(&rng, &fates[j]);
         alike += rule(drawn, count, argument) == verdict.value;
@@ -78,15 +78,15 @@ static double chance(const struct fth_fates *a, const struct fth_fates *b)
  * well below all of these. */
 static uint64_t line_of(const struct fth_fates *fates, size_t strides, uint64_t smallest)
 {
-    const double least_loss = 0.3, least_fall = 0.1;
-    if (strides < 2 || fth_fates_share(fates[0].memory_count, &fates[0]) < least_loss)
+    const double min_loss = 0.3, min_fall = 0.1;
+    if (strides < 2 || fth_fates_share(fates[0].memory_count, &fates[0]) < min_loss)
         return 0;
     for (size_t i = 1; i < strides; i++) {
         double fall = fth_fates_share(fates[0].memory_count, &fates[0]) -
                       fth_fates_share(fates[i].memory_count, &fates[i]);
-        if (fall > fmax(least_fall, chance(&fates[0], &fates[i])))
+        if (fall > fmax(min_fall, chance(&fates[0], &fates[i])))
             return smallest << (i - 1);
-        if (fall > least_fall) /* neither the same nor clearly less */
+        if (fall > min_fall) /* neither the same nor clearly less */
             return 0;
     }
     return 0;
@@ -95,7 +95,7 @@ static uint64_t line_of(const struct fth_fates *fates, size_t strides, uint64_t 
 struct fth_decision fth_decide_line(const struct fth_fates *fates, size_t strides,
                                     uint64_t smallest)
 {
-    return decide_surely(line_of, fates, strides < FTH_MOST_FATES ? strides : FTH_MOST_FATES,
+    return decide_surely(line_of, fates, strides < FTH_MAX_FATES ? strides : FTH_MAX_FATES,
                          smallest);
 }
 
@@ -103,12 +103,12 @@ struct fth_decision fth_decide_line(const struct fth_fates *fates, size_t stride
  * where it is at home in the near partition (another one asks for as much as memory brings in). */
 static uint64_t sector_of(const struct fth_fates *fates, size_t widths, uint64_t smallest)
 {
-    const double most_found = 0.1, least_found = 0.4;
+    const double max_found = 0.1, min_found = 0.4;
     for (size_t i = 0; i < widths; i++) {
         double kept = 1 - fth_fates_share(fates[i].memory_count, &fates[i]);
-        if (kept > least_found)
+        if (kept > min_found)
             return i ? smallest << i : 0; /* the least may be more than a sector */
-        if (kept > most_found)
+        if (kept > max_found)
             return 0;
     }
     return 0;
@@ -117,7 +117,7 @@ static uint64_t sector_of(const struct fth_fates *fates, size_t widths, uint64_t
 struct fth_decision fth_decide_sector(const struct fth_fates *fates, size_t widths,
                                       uint64_t smallest)
 {
-    return decide_surely(sector_of, fates, widths < FTH_MOST_FATES ? widths : FTH_MOST_FATES,
+    return decide_surely(sector_of, fates, widths < FTH_MAX_FATES ? widths : FTH_MAX_FATES,
                          smallest);
 }
 
@@ -125,23 +125,23 @@ struct fth_decision fth_decide_sector(const struct fth_fates *fates, size_t widt
  * where it is any; without, strays only. More than a half would be more partitions. */
 static uint64_t partitions_of(const struct fth_fates *fates, size_t count, uint64_t unused)
 {
-    const double strays = 0.04, least = 0.1, most = 0.6;
+    const double strays = 0.04, min = 0.1, max = 0.6;
     double far = 0;
     (void)unused;
     for (size_t i = 0; i < count; i++)
         far = fmax(far, fth_fates_share(fates[i].far_count, &fates[i]));
-    return far < strays ? 1 : far > least && far < most ? 2 : 0;
+    return far < strays ? 1 : far > min && far < max ? 2 : 0;
 }
 
 struct fth_decision fth_decide_partitions(const struct fth_fates *fates, size_t footprint_count)
 {
     return decide_surely(partitions_of, fates,
-                         footprint_count < FTH_MOST_FATES ? footprint_count : FTH_MOST_FATES, 0);
+                         footprint_count < FTH_MAX_FATES ? footprint_count : FTH_MAX_FATES, 0);
 }
 
 /* The largest share of lines that are taken for lost at that rate, but for one time in a thousand.
  */
-static double most_lost(double rate, const struct fth_fates *fates)
+static double max_lost(double rate, const struct fth_fates *fates)
 {
     return rate + 3 * sqrt(rate * (1 - rate) / (double)(total(fates) + 1));
 }
@@ -150,17 +150,17 @@ static double most_lost(double rate, const struct fth_fates *fates)
  * noise: not more than one load in a hundred is that slow. */
 static uint64_t end_of(const struct fth_fates *fates, size_t count, uint64_t which)
 {
-    const double noise = 0.01, most_left = 0.04; /* where all but a few have gone */
+    const double noise = 0.01, max_left = 0.04; /* where all but a few have gone */
     size_t same = 0, gone = count;
     double rate = noise;
     for (size_t i = 0; i < count; i++) {
         const size_t all = total(&fates[i]);
         const size_t left = fates[i].near_count + (which & FTH_END_NEAR ? 0 : fates[i].far_count);
-        if (same == i && (double)(all - left) <= most_lost(rate, &fates[i]) * (double)all)
+        if (same == i && (double)(all - left) <= max_lost(rate, &fates[i]) * (double)all)
             same = i + 1;
         if (i == 0)
             rate = fmin(((double)(all - left) + 1) / ((double)all + 2), noise);
-        if (fth_fates_share(left, &fates[i]) >= most_left)
+        if (fth_fates_share(left, &fates[i]) >= max_left)
             gone = i + 1;
     }
     if (which & FTH_END_GONE)
@@ -170,7 +170,7 @@ static uint64_t end_of(const struct fth_fates *fates, size_t count, uint64_t whi
 
 struct fth_decision fth_decide_end(const struct fth_fates *fates, size_t count, unsigned which)
 {
-    return decide_surely(end_of, fates, count < FTH_MOST_FATES ? count : FTH_MOST_FATES, which);
+    return decide_surely(end_of, fates, count < FTH_MAX_FATES ? count : FTH_MAX_FATES, which);
 }
 
 struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, double threshold)

@@ -18,7 +18,7 @@ enum {
     LAST_POWER = 6,
     POWERS = LAST_POWER - FIRST_POWER + 1,
     BEGINNINGS = 4,
-    MOST_FIT = 96,
+    MAX_FIT = 96,
     LARGEST = 8 << 20, /* bytes of an L2 that this is tried on */
     HOPS = 256
 };
@@ -69,7 +69,7 @@ static enum fth_status find_fits(const struct fth_prober *prober, const struct f
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < CHAINS; i++) {
         low[i] = 1;
-        high[i] = MOST_FIT;
+        high[i] = MAX_FIT;
     }
     for (bool open = true; open && status == FTH_OK;) {
         open = false;
@@ -111,12 +111,12 @@ static enum fth_status find_line(const struct fth_prober *prober, struct fth_cac
                                  uint64_t round_bytes, uint64_t ways, size_t *samples,
                                  struct fth_error *error)
 {
-    enum { DISTANCES = 5, LEAST = 32 };
+    enum { DISTANCES = 5, MIN = 32 };
     struct fth_request requests[DISTANCES];
     for (size_t i = 0; i < DISTANCES; i++) {
         struct fth_chain set = {.stride_bytes = round_bytes, .count = ways};
         struct fth_chain other = {.start_bytes =
-                                      ways * round_bytes + (i ? (uint64_t)LEAST << (i - 1) : 0),
+                                      ways * round_bytes + (i ? (uint64_t)MIN << (i - 1) : 0),
                                   .stride_bytes = round_bytes,
                                   .count = 1};
         requests[i] = fth_request_make(plan->carveout_percent);
@@ -134,7 +134,7 @@ static enum fth_status find_line(const struct fth_prober *prober, struct fth_cac
         *samples += answers.items[i].count;
         broken = broken || (evicts && !same) || (i == 0 && !evicts);
         if (same && !evicts && i)
-            plan->line_bytes = (uint64_t)LEAST << (i - 1);
+            plan->line_bytes = (uint64_t)MIN << (i - 1);
         same = same && evicts;
     }
     fth_answers_fini(&answers);

@@ -222,10 +222,10 @@ enum fth_status fth_probe_prefetch(const struct fth_prober *prober,
                                    size_t *samples, struct fth_error *error)
 {
     /* No more than a quarter of the L2, which is well within the two thirds. */
-    uint64_t most = plan->size_bytes / 4 / plan->line_bytes;
+    uint64_t max = plan->size_bytes / 4 / plan->line_bytes;
     struct fth_chain lines = {.array = 5,
                               .stride_bytes = plan->line_bytes,
-                              .count = most < PREFETCH_HOPS ? most : PREFETCH_HOPS};
+                              .count = max < PREFETCH_HOPS ? max : PREFETCH_HOPS};
     struct fth_request request = fth_request_make(-1);
     request.cold = true;
     request.sm = 0;
@@ -246,10 +246,10 @@ enum fth_status fth_probe_l2_order(const struct fth_prober *prober,
                                    size_t *samples, struct fth_error *error)
 {
     static const double parts[] = {0.4, 0.55, 0.7, 0.85, 1};
-    const uint64_t most = plan->size_bytes / 16 / plan->line_bytes;
+    const uint64_t max = plan->size_bytes / 16 / plan->line_bytes;
     const struct fth_chain lines = {.array = 6,
                                     .stride_bytes = 11 * plan->line_bytes,
-                                    .count = most < ORDER_LINES ? most : ORDER_LINES};
+                                    .count = max < ORDER_LINES ? max : ORDER_LINES};
     /* The same twice, each after the same: once more at the beginning, which does not count. */
     struct fth_request requests[3 * FTH_COUNT(parts)];
     for (size_t i = 0; i < FTH_COUNT(requests); i++)

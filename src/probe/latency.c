@@ -241,9 +241,9 @@ enum fth_status fth_probe_overhead(const struct fth_prober *prober,
 
 double fth_latency_confidence(double value, double low, double high)
 {
-    const double most = 0.995;
+    const double max = 0.995;
     double tolerance = fmax(0.005 * value, 0.5), deviation = (high - low) / (2 * LEVEL_DEVIATIONS);
-    return deviation > 0 ? fmin(most, erf(tolerance / deviation / sqrt(2))) : most;
+    return deviation > 0 ? fmin(max, erf(tolerance / deviation / sqrt(2))) : max;
 }
 
 /* What lies within three median absolute deviations of the median, as fth_core_mean_u32 has it,

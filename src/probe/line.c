@@ -13,12 +13,12 @@
 enum {
     FIRST_WALK_BYTES = 2048, /* not more than the smallest cache */
     REPEATS = 8,             /* SMs that do the same */
-    MOST_RUN = 64,           /* hops: a line has no more sectors */
-    MOST_COUNTS = FIRST_WALK_BYTES / 4 + 1
+    MAX_RUN = 64,            /* hops: a line has no more sectors */
+    MAX_COUNTS = FIRST_WALK_BYTES / 4 + 1
 };
 
 /* Of the runs of slow hops: fewer of one length are an exception. */
-static const double least_part = 0.2;
+static const double min_part = 0.2;
 
 unsigned fth_most_frequent(const unsigned *counts, unsigned size)
 {
@@ -54,17 +54,17 @@ static enum fth_status ask_everywhere(const struct fth_prober *prober,
 typedef unsigned picker(const unsigned *counts, unsigned size);
 
 /* Takes the answer of all together, and how many of the repeats give it alone. */
-static void decide(picker *pick, const unsigned all[MOST_COUNTS],
-                   const unsigned counts[REPEATS][MOST_COUNTS], uint64_t unit,
+static void decide(picker *pick, const unsigned all[MAX_COUNTS],
+                   const unsigned counts[REPEATS][MAX_COUNTS], uint64_t unit,
                    struct fth_length *length)
 {
-    unsigned answer = pick(all, MOST_COUNTS), same = 0, silent = 0;
+    unsigned answer = pick(all, MAX_COUNTS), same = 0, silent = 0;
     for (size_t i = 0; i < REPEATS; i++) {
         unsigned any = 0;
-        for (size_t j = 1; j < MOST_COUNTS; j++)
+        for (size_t j = 1; j < MAX_COUNTS; j++)
             any += counts[i][j];
         silent += any == 0; /* nothing was evicted: another line had left before */
-        same += answer && pick(counts[i], MOST_COUNTS) == answer;
+        same += answer && pick(counts[i], MAX_COUNTS) == answer;
     }
     length->bytes = answer * unit;
     length->confidence = (same + 1.0) / (REPEATS - silent + 2.0);
@@ -92,8 +92,8 @@ enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
     struct fth_answers answers = {0};
     *length = (struct fth_length){0};
     enum fth_status status = ask_everywhere(prober, &request, &answers, error);
-    unsigned counts[REPEATS][MOST_COUNTS] = {{0}}, all[MOST_COUNTS] = {0};
-    uint32_t hops[MOST_COUNTS];
+    unsigned counts[REPEATS][MAX_COUNTS] = {{0}}, all[MAX_COUNTS] = {0};
+    uint32_t hops[MAX_COUNTS];
     for (size_t i = 0; i < answers.count; i++) {
         length->samples += answers.items[i].count;
         fth_count_distances(&answers.items[i], plan->threshold_cycles, counts[i]);
@@ -104,7 +104,7 @@ enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
         fth_count_distances(&voted, plan->threshold_cycles, all);
     }
     fth_answers_fini(&answers);
-    decide(fth_most_frequent, all, (const unsigned(*)[MOST_COUNTS])counts, stride, length);
+    decide(fth_most_frequent, all, (const unsigned(*)[MAX_COUNTS])counts, stride, length);
     if (status == FTH_OK && length->bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find what a miss fetches", NULL,
                           "the misses of a first walk are not evenly apart");
@@ -115,7 +115,7 @@ enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
  * it is of the newest line. What takes longer than a miss was disturbed and may have been one: it
  * does not end a row, which would make a line too short, and is none by itself. */
 static void count_runs(const uint32_t *hops, size_t count, double low, double high,
-                       unsigned counts[MOST_COUNTS])
+                       unsigned counts[MAX_COUNTS])
 {
     size_t run = 0, misses = 0;
     for (size_t hop = 1; hop <= count; hop++) {
@@ -124,7 +124,7 @@ static void count_runs(const uint32_t *hops, size_t count, double low, double hi
             misses += hops[hop] <= high;
             continue;
         }
-        if (misses && run <= MOST_RUN)
+        if (misses && run <= MAX_RUN)
             counts[run]++;
         run = misses = 0;
     }
@@ -138,21 +138,21 @@ static unsigned shortest_frequent(const unsigned *counts, unsigned size)
     for (unsigned i = 1; i < size; i++)
         total += counts[i];
     for (unsigned i = 1; i < size && total; i++)
-        if ((double)counts[i] >= least_part * total)
+        if ((double)counts[i] >= min_part * total)
             return i;
     return 0;
 }
 
 /* Takes out what disturbances may have made: where single hops are slow at that rate, so many in a
  * row are at its power. Where then nothing is left it was one hop a line: more would have shown. */
-static void discount(unsigned counts[REPEATS][MOST_COUNTS], double hops, double rate)
+static void discount(unsigned counts[REPEATS][MAX_COUNTS], double hops, double rate)
 {
     bool longer = false;
-    for (size_t run = MOST_RUN; run >= 1; run--) {
+    for (size_t run = MAX_RUN; run >= 1; run--) {
         unsigned all = 0;
         for (size_t i = 0; i < REPEATS; i++)
             all += counts[i][run];
-        const bool chance = all <= fth_most_by_chance(REPEATS * hops * pow(rate, (double)run));
+        const bool chance = all <= fth_max_by_chance(REPEATS * hops * pow(rate, (double)run));
         longer = longer || !chance;
         for (size_t i = 0; chance && (run > 1 || longer) && i < REPEATS; i++)
             counts[i][run] = 0;
@@ -179,7 +179,7 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     struct fth_answers answers = {0};
     *length = (struct fth_length){0};
     enum fth_status status = ask_everywhere(prober, &request, &answers, error);
-    unsigned counts[REPEATS][MOST_COUNTS] = {{0}};
+    unsigned counts[REPEATS][MAX_COUNTS] = {{0}};
     uint64_t slow = 0;
     for (size_t i = 0; i < answers.count; i++) {
         /* The second pass finds everything: what is slow there is a disturbance. */
@@ -193,11 +193,11 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     const double hops = (double)chain.count;
     if (slow)
         discount(counts, hops, (double)slow / (REPEATS * hops));
-    unsigned all[MOST_COUNTS] = {0};
+    unsigned all[MAX_COUNTS] = {0};
     for (size_t i = 0; i < REPEATS; i++)
-        for (size_t run = 1; run <= MOST_RUN; run++)
+        for (size_t run = 1; run <= MAX_RUN; run++)
             all[run] += counts[i][run];
-    decide(shortest_frequent, all, (const unsigned(*)[MOST_COUNTS])counts, fetch_bytes, length);
+    decide(shortest_frequent, all, (const unsigned(*)[MAX_COUNTS])counts, fetch_bytes, length);
     if (status == FTH_OK && length->bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find the line", NULL,
                           "what is evicted has no one length");

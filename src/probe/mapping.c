@@ -19,9 +19,9 @@
 #include <string.h>
 
 enum {
-    MOST_SHIFT = 12,     /* of a modulo */
-    MOST_FOLD_BITS = 9,  /* sets that are no power of two, folded: up to 511 */
-    MOST_HASH_BITS = 16, /* of a set's number */
+    MAX_SHIFT = 12,     /* of a modulo */
+    MAX_FOLD_BITS = 9,  /* sets that are no power of two, folded: up to 511 */
+    MAX_HASH_BITS = 16, /* of a set's number */
 };
 
 void fth_mapping_fini(struct fth_mapping *mapping)
@@ -185,17 +185,17 @@ static struct fth_mapping guess_linear(const struct fth_evictions *evictions)
 }
 
 /* Sets that are no power of two, folded; more of them than `most`. */
-static struct fth_mapping guess_folded(const struct fth_evictions *evictions, uint64_t most)
+static struct fth_mapping guess_folded(const struct fth_evictions *evictions, uint64_t max)
 {
     struct fth_mapping best = {.kind = FTH_MAPPING_MOD, .modulus = 1};
-    for (unsigned bits = 2; bits <= MOST_FOLD_BITS; bits++)
+    for (unsigned bits = 2; bits <= MAX_FOLD_BITS; bits++)
         for (uint64_t sets = ((uint64_t)1 << (bits - 1)) + 1; sets < (uint64_t)1 << bits; sets++)
             for (uint64_t offset = 0; offset < (uint64_t)1 << bits; offset++) {
                 struct fth_mapping mapping = {
                     .kind = FTH_MAPPING_FOLD, .shift = bits, .modulus = sets, .offset = offset};
-                uint64_t count = sets > most ? judge(&mapping, evictions) : 0;
-                if (count > most) {
-                    most = count;
+                uint64_t count = sets > max ? judge(&mapping, evictions) : 0;
+                if (count > max) {
+                    max = count;
                     best = mapping;
                 }
             }
@@ -288,37 +288,37 @@ static struct fth_mapping guess_dealt(const struct fth_evictions *evictions)
 
 /* Keeps the better of two mappings: true where it is the new one. */
 static bool consider(const struct fth_evictions *evictions, struct fth_mapping candidate,
-                     struct fth_mapping *best, uint64_t *most)
+                     struct fth_mapping *best, uint64_t *max)
 {
     bool possible =
-        candidate.kind != FTH_MAPPING_LINEAR || fth_gf2_rank(&candidate.hash) <= MOST_HASH_BITS;
+        candidate.kind != FTH_MAPPING_LINEAR || fth_gf2_rank(&candidate.hash) <= MAX_HASH_BITS;
     uint64_t sets = possible ? judge(&candidate, evictions) : 0;
-    if (sets <= *most)
+    if (sets <= *max)
         return false;
     *best = candidate;
-    *most = sets;
+    *max = sets;
     return true;
 }
 
 enum fth_status fth_mapping_fit(const struct fth_evictions *evictions, struct fth_mapping *mapping,
                                 struct fth_error *error)
 {
-    uint64_t most = 0;
+    uint64_t max = 0;
     *mapping = (struct fth_mapping){.kind = FTH_MAPPING_MOD, .modulus = 1};
-    consider(evictions, guess_modulo(evictions, 0), mapping, &most);
-    consider(evictions, guess_linear(evictions), mapping, &most);
-    for (unsigned shift = 1; shift <= MOST_SHIFT; shift++)
-        consider(evictions, guess_modulo(evictions, shift), mapping, &most);
-    consider(evictions, guess_folded(evictions, most), mapping, &most);
+    consider(evictions, guess_modulo(evictions, 0), mapping, &max);
+    consider(evictions, guess_linear(evictions), mapping, &max);
+    for (unsigned shift = 1; shift <= MAX_SHIFT; shift++)
+        consider(evictions, guess_modulo(evictions, shift), mapping, &max);
+    consider(evictions, guess_folded(evictions, max), mapping, &max);
     /* Pairs alone would be taken for sets of their own. */
     if (evictions->whole) {
         struct fth_mapping dealt = guess_dealt(evictions);
-        if (!consider(evictions, dealt, mapping, &most))
+        if (!consider(evictions, dealt, mapping, &max))
             free(dealt.table);
     }
-    if (most == 0)
-        consider(evictions, (struct fth_mapping){.modulus = 1}, mapping, &most);
-    if (most == 0)
+    if (max == 0)
+        consider(evictions, (struct fth_mapping){.modulus = 1}, mapping, &max);
+    if (max == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
                         "no mapping of lines to sets explains which lines evict which");
     return FTH_OK;

@@ -14,15 +14,15 @@
 #include <stdlib.h>
 
 enum {
-    LEAST_LOADS = 4, /* of a chain that is worth walking */
-    LEAST_GROUP = 2,
-    MOST_GROUP = 512,  /* longer ones save no time */
+    MIN_LOADS = 4, /* of a chain that is worth walking */
+    MIN_GROUP = 2,
+    MAX_GROUP = 512,   /* longer ones save no time */
     ALONE_PASSES = 5,  /* that count: of three one may be disturbed, of five two */
     FIRST_PASSES = 15, /* of lines that are walked with few others, or none */
     FEW_NEIGHBOURS = 4,
     LEAD_HOPS = 32,    /* before a walk back: its instructions come from memory */
     STEPS_A_GROUP = 2, /* walk, then time */
-    GROUPS = FTH_MOST_STEPS / STEPS_A_GROUP,
+    GROUPS = FTH_MAX_STEPS / STEPS_A_GROUP,
 };
 
 /* Translation that takes five times as long as the load itself is a disturbance. */
@@ -53,35 +53,35 @@ static struct fth_request empty_request(void)
 static enum fth_status mean_at(const uint32_t *cycles, uint64_t count, uint64_t place,
                                unsigned passes, double *mean, struct fth_error *error)
 {
-    uint32_t column[FTH_MOST_PAGE_PASSES];
+    uint32_t column[FTH_MAX_PAGE_PASSES];
     for (unsigned pass = 0; pass < passes; pass++)
         column[pass] = cycles[pass * count + place];
     return fth_core_mean_u32(column, passes, mean, error);
 }
 
 /* Memory for the whole chain is taken by its first walk, so that it stays where it is. */
-enum fth_status fth_pages_open(const struct fth_prober *prober, uint64_t stride_bytes,
-                               uint64_t most, struct fth_pages *pages, struct fth_error *error)
+enum fth_status fth_pages_open(const struct fth_prober *prober, uint64_t stride_bytes, uint64_t max,
+                               struct fth_pages *pages, struct fth_error *error)
 {
-    *pages = (struct fth_pages){
-        .prober = prober, .stride_bytes = stride_bytes, .most = most, .group = 1};
+    *pages =
+        (struct fth_pages){.prober = prober, .stride_bytes = stride_bytes, .max = max, .group = 1};
     enum fth_status status = FTH_INCONCLUSIVE;
-    while (status == FTH_INCONCLUSIVE && pages->most >= LEAST_LOADS) {
+    while (status == FTH_INCONCLUSIVE && pages->max >= MIN_LOADS) {
         struct fth_answers answers = {0};
         struct fth_request request = empty_request();
         struct fth_error fault = FTH_NO_ERROR;
-        fth_request_add(&request, FTH_STEP_TIME_PASS, FTH_PATH_CG, chain_of(pages, 0, pages->most),
+        fth_request_add(&request, FTH_STEP_TIME_PASS, FTH_PATH_CG, chain_of(pages, 0, pages->max),
                         1);
         status = fth_ask(prober, &request, 1, &answers, &fault);
         fth_answers_fini(&answers);
         if (status == FTH_INCONCLUSIVE)
-            pages->most -= pages->most / 8 + 1;
+            pages->max -= pages->max / 8 + 1;
         else if (status != FTH_OK)
             return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
     }
     if (status != FTH_OK)
         return fth_fail(error, FTH_INCONCLUSIVE, "walk over pages", NULL, "too little memory");
-    pages->alone = calloc(pages->most, sizeof *pages->alone);
+    pages->alone = calloc(pages->max, sizeof *pages->alone);
     return pages->alone ? FTH_OK
                         : fth_fail(error, FTH_NO_MEMORY, "walk over pages", NULL, "out of memory");
 }
@@ -107,15 +107,15 @@ static void regroup(struct fth_pages *pages, uint64_t group)
 
 void fth_pages_fit(struct fth_pages *pages, uint64_t count)
 {
-    uint64_t group = count / 2 < MOST_GROUP ? count / 2 : MOST_GROUP;
-    if (pages->paid == 0 && group > pages->group && group >= LEAST_GROUP)
+    uint64_t group = count / 2 < MAX_GROUP ? count / 2 : MAX_GROUP;
+    if (pages->paid == 0 && group > pages->group && group >= MIN_GROUP)
         regroup(pages, group);
 }
 
 void fth_pages_pay(struct fth_pages *pages, uint64_t count, double cycles)
 {
-    uint64_t group = count < MOST_GROUP ? count : MOST_GROUP;
-    if (group <= pages->group || group < LEAST_GROUP)
+    uint64_t group = count < MAX_GROUP ? count : MAX_GROUP;
+    if (group <= pages->group || group < MIN_GROUP)
         return;
     regroup(pages, group);
     pages->paid = cycles;
@@ -133,8 +133,8 @@ void fth_page_walks_fini(struct fth_page_walk *walks, size_t count)
 
 unsigned fth_page_passes(uint64_t count, unsigned wanted)
 {
-    uint64_t most = FTH_PAGE_SAMPLES / count;
-    return most > wanted ? wanted : most > 2 ? (unsigned)most - 1 : 1;
+    uint64_t max = FTH_PAGE_SAMPLES / count;
+    return max > wanted ? wanted : max > 2 ? (unsigned)max - 1 : 1;
 }
 
 /* ---- by themselves ---- */
@@ -263,17 +263,17 @@ enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *wa
 {
     struct fth_request *requests = calloc(count, sizeof *requests);
     struct fth_answers answers = {0};
-    uint64_t most = 0;
+    uint64_t max = 0;
     if (!requests)
         return fth_fail(error, FTH_NO_MEMORY, "walk over pages", NULL, "out of memory");
     for (size_t i = 0; i < count; i++) {
         const struct fth_page_walk *walk = &walks[i];
         requests[i] = make_request(pages, walk);
-        most = walk->first + walk->count > most ? walk->first + walk->count : most;
+        max = walk->first + walk->count > max ? walk->first + walk->count : max;
         walks[i].excess = NULL;
         walks[i].cycles = NULL;
     }
-    enum fth_status status = learn(pages, most, error);
+    enum fth_status status = learn(pages, max, error);
     if (status == FTH_OK)
         status = fth_ask(pages->prober, requests, count, &answers, error);
     for (size_t i = 0; i < answers.count && status == FTH_OK; i++)

@@ -26,9 +26,9 @@ enum {
     SETTLED = 4, /* passes after which it repeats itself, if it ever does */
     SCRIPTS = 24,
     COPIES = 3,
-    LEAST_REPLACED = 12000, /* a share of 1/2 is then known to 0.005 (one standard deviation) */
-    MOST_HOPS = 250000,
-    MOST_PARTS = 16 /* requests that the long walk is divided into, an SM each */
+    MIN_REPLACED = 12000, /* a share of 1/2 is then known to 0.005 (one standard deviation) */
+    MAX_HOPS = 250000,
+    MAX_PARTS = 16 /* requests that the long walk is divided into, an SM each */
 };
 /* A G-test this unlikely is no chance; one as likely as this is. */
 static const double surely_uneven = 1e-5, perhaps_uneven = 1e-3;
@@ -204,7 +204,7 @@ struct follow {
     uint64_t *counts;  /* [ways] replacements */
     double *distances; /* loads from one miss to the next */
     size_t distance_count;
-    struct fth_replay replay[FTH_MOST_REPLAY];
+    struct fth_replay replay[FTH_MAX_REPLAY];
     size_t replay_count;
 };
 
@@ -248,7 +248,7 @@ static void follow_series(struct follow *follow, uint32_t ways, const bool *miss
             if (way != UINT32_MAX) {
                 follow->counts[way]++;
                 follow->way[last] = way;
-                if (last_replay < FTH_MOST_REPLAY)
+                if (last_replay < FTH_MAX_REPLAY)
                     follow->replay[last_replay].way = (int)way;
             }
             follow->way[line] = UINT32_MAX;
@@ -256,7 +256,7 @@ static void follow_series(struct follow *follow, uint32_t ways, const bool *miss
             last_hop = hop;
             last = line;
         }
-        if (record && follow->replay_count < FTH_MOST_REPLAY) {
+        if (record && follow->replay_count < FTH_MAX_REPLAY) {
             last_replay = miss ? follow->replay_count : last_replay;
             follow->replay[follow->replay_count++] = (struct fth_replay){line, -1};
         } else if (miss) {
@@ -332,7 +332,7 @@ static enum fth_status compare_distances(const struct work *work, const struct f
 static enum fth_status walk_long(struct work *work, uint64_t passes, size_t parts,
                                  struct follow *follow, struct fth_error *error)
 {
-    struct fth_request requests[MOST_PARTS];
+    struct fth_request requests[MAX_PARTS];
     uint64_t count = (uint64_t)work->ways + 1;
     for (size_t i = 0; i < parts; i++) {
         requests[i] = make(work);
@@ -360,10 +360,10 @@ static enum fth_status count_ways(struct work *work, uint64_t misses_a_pass,
 {
     struct fth_replacement *found = work->found;
     uint64_t count = (uint64_t)work->ways + 1;
-    uint64_t passes = LEAST_REPLACED / (misses_a_pass ? misses_a_pass : 1) + 1;
-    passes = passes * count > MOST_HOPS ? MOST_HOPS / count : passes;
+    uint64_t passes = MIN_REPLACED / (misses_a_pass ? misses_a_pass : 1) + 1;
+    passes = passes * count > MAX_HOPS ? MAX_HOPS / count : passes;
     /* Each part needs to go on for long, as it begins with the ways in order. */
-    size_t parts = passes / 64 < 1 ? 1 : passes / 64 > MOST_PARTS ? MOST_PARTS : passes / 64;
+    size_t parts = passes / 64 < 1 ? 1 : passes / 64 > MAX_PARTS ? MAX_PARTS : passes / 64;
     passes = passes / parts + 1;
     struct follow follow;
     enum fth_status status = follow_init(&follow, work->ways, passes * count * parts, error);

@@ -49,7 +49,7 @@ FTH_MUST_USE enum fth_status fth_ask(const struct fth_prober *prober,
                                      struct fth_answers *answers, struct fth_error *error);
 void fth_answers_fini(struct fth_answers *answers);
 
-/* A request without steps, on any SM; steps are added one by one (at most FTH_MOST_STEPS). */
+/* A request without steps, on any SM; steps are added one by one (at most FTH_MAX_STEPS). */
 struct fth_request fth_request_make(int carveout_percent);
 void fth_request_add(struct fth_request *request, enum fth_step_kind kind, enum fth_path path,
                      struct fth_chain chain, uint64_t passes);
@@ -205,8 +205,8 @@ FTH_MUST_USE enum fth_status fth_probe_sharing(const struct fth_prober *prober,
  * block. */
 struct fth_instances {
     unsigned count;
-    double disturbed[FTH_MOST_WARPS]; /* share of warp 0's lines that each warp evicted */
-    double confidence;                /* share of warps that evict clearly or clearly not */
+    double disturbed[FTH_MAX_WARPS]; /* share of warp 0's lines that each warp evicted */
+    double confidence;               /* share of warps that evict clearly or clearly not */
     size_t samples;
 };
 FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober,
@@ -237,11 +237,11 @@ FTH_MUST_USE enum fth_status fth_probe_cluster(const struct fth_prober *prober,
                                                struct fth_error *error);
 /* How many rare events there may be where so many are to be expected: five standard deviations
  * more, and one, since few events have a longer tail. */
-double fth_most_by_chance(double expected);
+double fth_max_by_chance(double expected);
 
 /* ---- fetch.c ---- */
 
-enum { FTH_MOST_FETCH_LEVELS = 4 };
+enum { FTH_MAX_FETCH_LEVELS = 4 };
 
 /* A plateau of cycles an instruction, and how long code can be to run at it. */
 struct fth_fetch_level {
@@ -255,7 +255,7 @@ struct fth_fetch_level {
  * one: then no code was too long, and how many caches there are is not known. Where the last one
  * has an end (fits_bytes), longer code is slower, and what it costs is no plateau. */
 struct fth_fetch_levels {
-    struct fth_fetch_level items[FTH_MOST_FETCH_LEVELS];
+    struct fth_fetch_level items[FTH_MAX_FETCH_LEVELS];
     size_t count;
     struct fth_code_size code; /* what instructions take, which is taken for granted */
     uint64_t longest_bytes;    /* of the code that was tried */
@@ -294,7 +294,7 @@ FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober
 
 /* ---- carveout.c ---- */
 
-enum { FTH_MOST_CARVEOUTS = 48 };
+enum { FTH_MAX_CARVEOUTS = 48 };
 
 struct fth_carveout_plan {
     struct fth_capacity_plan l1; /* its path, stride and cycles; the rest is filled in */
@@ -308,7 +308,7 @@ struct fth_carveout {
 /* From the smallest to the largest. One alone: L1 is as large under all of them, and its sizes are
  * not filled in. */
 struct fth_carveouts {
-    struct fth_carveout items[FTH_MOST_CARVEOUTS];
+    struct fth_carveout items[FTH_MAX_CARVEOUTS];
     size_t count;
     size_t samples;
 };

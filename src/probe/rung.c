@@ -14,19 +14,19 @@
 static const char operation[] = "tell TLB misses";
 
 enum {
-    LEAST_RISE = 3, /* cycles: a penalty less than this is not looked for */
+    MIN_RISE = 3, /* cycles: a penalty less than this is not looked for */
     RATE_PASSES = 15,
     CLEAR = 5 /* standard deviations that no load is above by chance */
 };
 /* Of what loads pay already, that a step is at least: so well is the last one known. */
-static const double least_part = 0.08;
+static const double min_part = 0.08;
 /* Of the loads, that a step has at least: a page of one level may hold 16 of another's. */
-static const double least_share = 0.04;
+static const double min_share = 0.04;
 /* A normal distribution's standard deviation in median absolute deviations. */
 static const double deviations = 1.4826;
 
 /* The numbers of `values` that are above `least`, sorted; *sorted is to be freed. */
-static enum fth_status sort_above(const double *values, size_t count, double least, double **sorted,
+static enum fth_status sort_above(const double *values, size_t count, double min, double **sorted,
                                   size_t *above, struct fth_error *error)
 {
     double *kept = calloc(count, sizeof *kept);
@@ -35,7 +35,7 @@ static enum fth_status sort_above(const double *values, size_t count, double lea
     *above = 0;
     *sorted = NULL;
     for (size_t i = 0; i < count; i++)
-        if (values[i] > least) /* NAN is not */
+        if (values[i] > min) /* NAN is not */
             kept[(*above)++] = values[i];
     enum fth_status status = FTH_OK;
     if (*above)
@@ -68,18 +68,18 @@ enum fth_status fth_page_spread(const struct fth_page_walk *walk, struct fth_pag
 
 /* The median of the lowest group of numbers above `least` that has its share; NAN: there is none.
  * Groups are apart by half of what the lower one is above `below`. */
-static enum fth_status lowest_group(const double *values, size_t count, double below, double least,
+static enum fth_status lowest_group(const double *values, size_t count, double below, double min,
                                     double *median, struct fth_error *error)
 {
     double *sorted = NULL;
     size_t above = 0;
-    enum fth_status status = sort_above(values, count, least, &sorted, &above, error);
+    enum fth_status status = sort_above(values, count, min, &sorted, &above, error);
     *median = NAN;
     for (size_t from = 0, to; status == FTH_OK && from < above && isnan(*median); from = to) {
         for (to = from + 1; to < above; to++)
-            if (sorted[to] - sorted[to - 1] > fmax(LEAST_RISE, (sorted[to - 1] - below) / 2))
+            if (sorted[to] - sorted[to - 1] > fmax(MIN_RISE, (sorted[to - 1] - below) / 2))
                 break;
-        if (to - from >= 2 && (double)(to - from) >= least_share * (double)count)
+        if (to - from >= 2 && (double)(to - from) >= min_share * (double)count)
             *median = fth_quantile_sorted(sorted + from, to - from, 0.5);
     }
     free(sorted);
@@ -91,7 +91,7 @@ enum fth_status fth_rung_find(const struct fth_page_walk *walk, double below,
                               bool *found, struct fth_error *error)
 {
     double value;
-    const double rise = fmax(LEAST_RISE, least_part * below);
+    const double rise = fmax(MIN_RISE, min_part * below);
     enum fth_status status =
         lowest_group(walk->excess, walk->passes * walk->count, below,
                      below + fmax(rise, CLEAR * spread->single), &value, error);
@@ -153,8 +153,8 @@ bool fth_rung_over(const struct fth_page_misses *misses, uint64_t count,
     /* Of five loads three are so by chance in ten ways. A single place may always be. */
     const double rate = rung->rate, steady_rate = rung->single ? 10 * rate * rate * rate : rate;
     const double expected = (double)count * steady_rate, all = (double)misses->loads * rate;
-    return (double)misses->steady > fmax(1, fth_most_by_chance(expected)) ||
-           (rung->single && (double)misses->all > fmax(2, fth_most_by_chance(all)));
+    return (double)misses->steady > fmax(1, fth_max_by_chance(expected)) ||
+           (rung->single && (double)misses->all > fmax(2, fth_max_by_chance(all)));
 }
 
 /* How often a load pays as much though it fits: from a walk over less. At least what so many loads

@@ -8,7 +8,7 @@
 
 enum { TIMINGS = 256 };
 /* A miss takes at least so much longer than a hit, or the two cannot be told apart. */
-static const double least_ratio = 1.15;
+static const double min_ratio = 1.15;
 
 /* The quantile of the hops of a walk. */
 static double quantile(const uint32_t *cycles, size_t count, double p)
@@ -42,7 +42,7 @@ enum fth_status fth_probe_hit_and_miss(const struct fth_prober *prober,
     *hit_cycles = quantile(answers.items[0].cycles + counts[0], counts[0], 0.25);
     *miss_cycles = quantile(answers.items[1].cycles + counts[1], counts[1], 0.75);
     fth_answers_fini(&answers);
-    if (!(*miss_cycles >= least_ratio * *hit_cycles))
+    if (!(*miss_cycles >= min_ratio * *hit_cycles))
         return fth_fail(error, FTH_INCONCLUSIVE, "tell hits from misses", NULL,
                         "loads of twice as much as fits take %.0f cycles, of half as much %.0f",
                         *miss_cycles, *hit_cycles);

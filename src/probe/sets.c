@@ -20,18 +20,18 @@ enum {
     WINDOW = 24,       /* lines right behind those that fit, each tried */
     FAR = 48,          /* lines anywhere, at a time */
     FAR_HOPS = 120000, /* and in all as many as make so many loads */
-    LEAST_PAIRS = 24,  /* a mapping twice too fine would explain so many by chance in 1 of 10^7 */
+    MIN_PAIRS = 24,    /* a mapping twice too fine would explain so many by chance in 1 of 10^7 */
     FEW_EVICTING = 6,  /* the least that will do */
     WINDOWS = 24,      /* places from which one line more than fits is walked */
     WINDOW_PASSES = 24,
-    CONTROLS = 4,        /* the same without another line */
-    VOTES = 3,           /* where hits are slow now and then */
-    LOOK_PASSES = 8,     /* over one line more than fits */
-    LEAST_LINES = 768,   /* that are tried to overflow it */
-    MOST_LINES = 1 << 14 /* that fit: beyond, it takes too long */
+    CONTROLS = 4,       /* the same without another line */
+    VOTES = 3,          /* where hits are slow now and then */
+    LOOK_PASSES = 8,    /* over one line more than fits */
+    MIN_LINES = 768,    /* that are tried to overflow it */
+    MAX_LINES = 1 << 14 /* that fit: beyond, it takes too long */
 };
 /* Arrays up to this size lie at a multiple of their size. */
-static const uint64_t most_span_bytes = 2 << 20, bank_bytes = 64 << 10;
+static const uint64_t max_span_bytes = 2 << 20, bank_bytes = 64 << 10;
 
 struct fth_chain fth_sets_lines(const struct fth_sets_work *work, uint64_t line, uint64_t stride,
                                 uint64_t count)
@@ -61,7 +61,7 @@ static enum fth_status count_fitting(struct fth_sets_work *work, struct fth_erro
     enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
     fth_answers_fini(&answers);
     struct fth_capacity capacity = {0};
-    uint64_t largest = 4 * plan->fits_bytes / plan->line_bytes + LEAST_LINES;
+    uint64_t largest = 4 * plan->fits_bytes / plan->line_bytes + MIN_LINES;
     largest = largest < work->limit * 3 / 4 ? largest : work->limit * 3 / 4;
     const struct fth_capacity_plan size = {.path = plan->path,
                                            .carveout_percent = plan->carveout_percent,
@@ -78,7 +78,7 @@ static enum fth_status count_fitting(struct fth_sets_work *work, struct fth_erro
     work->fits = capacity.fits_bytes / plan->line_bytes;
     work->evictions.fits = work->fits;
     work->structure->samples += capacity.samples;
-    if (status == FTH_OK && work->fits > MOST_LINES)
+    if (status == FTH_OK && work->fits > MAX_LINES)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
                           "%llu lines fit, which are too many for this method",
                           (unsigned long long)work->fits);
@@ -106,7 +106,7 @@ enum fth_status fth_sets_look(struct fth_sets_work *work, uint64_t passes, bool 
     enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
     if (status != FTH_OK)
         return status;
-    uint64_t always = 0, often = 0, least = 1;
+    uint64_t always = 0, often = 0, min = 1;
     for (uint64_t line = 0; line < count; line++) {
         uint64_t misses = fth_sets_misses(work, answers.items[0].cycles, count, line, passes);
         always += misses == passes;
@@ -114,13 +114,13 @@ enum fth_status fth_sets_look(struct fth_sets_work *work, uint64_t passes, bool 
     }
     /* Where some lines miss always and others never or now and then, the latter are disturbed. */
     if (always > 1 && often == 0 && passes >= LOOK_PASSES)
-        least = passes;
+        min = passes;
     *same = true;
     for (uint64_t line = 0; line < count; line++) {
         uint64_t misses = fth_sets_misses(work, answers.items[0].cycles, count, line, passes);
-        if (misses >= least && misses < passes)
+        if (misses >= min && misses < passes)
             *same = false;
-        if (misses >= least && !work->members[line]) {
+        if (misses >= min && !work->members[line]) {
             work->members[line] = true;
             work->member_count++;
         }
@@ -358,7 +358,7 @@ static enum fth_status find_evictions(struct fth_sets_work *work, struct fth_err
     far = far < FAR ? FAR : far;
     for (size_t tried = 0;
          status == FTH_OK && tried < far &&
-         (count_evicting(work, near) < FTH_SETS_LEAST_EVICTING || count_pairs(work) < LEAST_PAIRS);
+         (count_evicting(work, near) < FTH_SETS_MIN_EVICTING || count_pairs(work) < MIN_PAIRS);
          tried += FAR) {
         count = choose_far(work, lines, FAR);
         status = try_lines(work, lines, count, error);
@@ -401,7 +401,7 @@ static enum fth_status complete(struct fth_sets_work *work, struct fth_error *er
 {
     bool *seen = calloc(work->fits, sizeof *seen);
     enum fth_status status = seen ? FTH_OK : fth_sets_no_memory(error);
-    for (int round = 0; round < FTH_SETS_MOST && status == FTH_OK; round++) {
+    for (int round = 0; round < FTH_SETS_MAX && status == FTH_OK; round++) {
         for (size_t i = 0; i < work->evictions.count; i++)
             for (size_t k = 0; k < work->evictions.items[i].count; k++)
                 seen[work->evictions.items[i].victims[k]] = true;
@@ -421,10 +421,10 @@ static enum fth_status complete(struct fth_sets_work *work, struct fth_error *er
 enum fth_status fth_sets_try_more(struct fth_sets_work *work, size_t *count,
                                   struct fth_error *error)
 {
-    uint64_t lines[FTH_SETS_LEAST_EVICTING];
-    *count = FTH_SETS_LEAST_EVICTING;
+    uint64_t lines[FTH_SETS_MIN_EVICTING];
+    *count = FTH_SETS_MIN_EVICTING;
     if (!work->windows) {
-        *count = choose_far(work, lines, FTH_SETS_LEAST_EVICTING);
+        *count = choose_far(work, lines, FTH_SETS_MIN_EVICTING);
         return try_lines(work, lines, *count, error);
     }
     for (size_t i = 0; i < *count; i++)
@@ -444,7 +444,7 @@ static enum fth_status check_single(struct fth_sets_work *work, struct fth_error
     enum fth_status status = FTH_OK;
     for (uint64_t passes = work->fits / 2;
          status == FTH_OK && 2 * work->member_count <= work->fits + 1 &&
-         passes * work->fits <= fth_sets_most_hops && passes <= 4 * work->fits;
+         passes * work->fits <= fth_sets_max_hops && passes <= 4 * work->fits;
          passes *= 2)
         status = fth_sets_look(work, passes ? passes : 1, &same, error);
     if (status == FTH_OK && 2 * work->member_count <= work->fits + 1)
@@ -470,7 +470,7 @@ static enum fth_status find_mapping(struct fth_sets_work *work, bool same, struc
     if (status != FTH_OK)
         return status;
     work->evictions.whole = work->structure->whole = !work->windows && is_whole(work, same);
-    if (count_pairs(work) < LEAST_PAIRS && !work->evictions.whole)
+    if (count_pairs(work) < MIN_PAIRS && !work->evictions.whole)
         return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
                         "%zu further lines evicted only %zu others", work->evictions.count,
                         count_pairs(work));
@@ -534,8 +534,7 @@ enum fth_status fth_probe_sets(const struct fth_prober *prober, const struct fth
                                struct fth_structure *structure, struct fth_error *error)
 {
     struct fth_sets_work work = {.prober = prober, .plan = plan, .structure = structure};
-    work.limit =
-        (plan->path == FTH_PATH_CONSTANT ? bank_bytes : most_span_bytes) / plan->line_bytes;
+    work.limit = (plan->path == FTH_PATH_CONSTANT ? bank_bytes : max_span_bytes) / plan->line_bytes;
     *structure = (struct fth_structure){.mapping = {.modulus = 1}, .confidence = NAN};
     fth_rng_init(&work.rng, 1);
     enum fth_status status = dissect(&work, error);

@@ -6,12 +6,11 @@
 #include "probe/structure.h"
 
 enum {
-    FTH_SETS_LEAST_EVICTING =
-        24,            /* lines that evict something: more than a hash has address bits */
-    FTH_SETS_MOST = 64 /* sets that are tested one by one */
+    FTH_SETS_MIN_EVICTING = 24, /* lines that evict something: more than a hash has address bits */
+    FTH_SETS_MAX = 64           /* sets that are tested one by one */
 };
 /* Loads that finding out whether one set is all there is may take. */
-static const uint64_t fth_sets_most_hops = 1000000;
+static const uint64_t fth_sets_max_hops = 1000000;
 
 struct fth_sets_work {
     const struct fth_prober *prober;
@@ -43,7 +42,7 @@ uint64_t fth_sets_misses(const struct fth_sets_work *work, const uint32_t *cycle
  * in every pass. */
 FTH_MUST_USE enum fth_status fth_sets_look(struct fth_sets_work *work, uint64_t passes, bool *same,
                                            struct fth_error *error);
-/* What as many further lines evict as FTH_SETS_LEAST_EVICTING, or as there are; how many. */
+/* What as many further lines evict as FTH_SETS_MIN_EVICTING, or as there are; how many. */
 FTH_MUST_USE enum fth_status fth_sets_try_more(struct fth_sets_work *work, size_t *count,
                                                struct fth_error *error);
 

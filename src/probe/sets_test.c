@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    LEAST_TESTS = 24, /* chains in one set */
+    MIN_TESTS = 24,   /* chains in one set */
     CHAINS = 12,      /* over many sets */
     WINDOW_PASSES = 6 /* that a chain in one step is looked at */
 };
@@ -42,9 +42,9 @@ static struct fth_request walk_set(const struct fth_sets_work *work, const struc
 static bool overflows(const struct fth_sets_work *work, const struct fth_samples *samples,
                       uint64_t count)
 {
-    const uint64_t passes = test_passes(work), least = work->windows ? 1 : passes / 2 + 1;
+    const uint64_t passes = test_passes(work), min = work->windows ? 1 : passes / 2 + 1;
     for (uint64_t hop = 0; hop < count; hop++)
-        if (fth_sets_misses(work, samples->cycles, count, hop, passes) >= least)
+        if (fth_sets_misses(work, samples->cycles, count, hop, passes) >= min)
             return true;
     return false;
 }
@@ -125,10 +125,10 @@ static size_t plan_tests(const struct fth_sets_work *work, const uint64_t *ways,
     const struct fth_mapping *mapping = &work->structure->mapping;
     uint64_t sets = fth_mapping_sets(mapping);
     size_t count = 0;
-    for (unsigned skip = 0; skip < LEAST_TESTS && count < LEAST_TESTS; skip++)
+    for (unsigned skip = 0; skip < MIN_TESTS && count < MIN_TESTS; skip++)
         for (uint64_t i = 0;
-             i < (sets < FTH_SETS_MOST ? sets : FTH_SETS_MOST) && count < FTH_SETS_MOST; i++) {
-            uint64_t set = sets < FTH_SETS_MOST ? i : i * sets / FTH_SETS_MOST, line = 0;
+             i < (sets < FTH_SETS_MAX ? sets : FTH_SETS_MAX) && count < FTH_SETS_MAX; i++) {
+            uint64_t set = sets < FTH_SETS_MAX ? i : i * sets / FTH_SETS_MAX, line = 0;
             /* Another beginning each time, as far as there are lines. */
             unsigned left = skip;
             while (line < work->limit && (fth_mapping_set(mapping, line) != set || left-- > 0))
@@ -153,7 +153,7 @@ static size_t plan_dealt(const struct fth_sets_work *work, const uint64_t *ways,
 {
     const struct fth_mapping *mapping = &work->structure->mapping;
     size_t count = 0;
-    for (uint64_t set = 0; set < fth_mapping_sets(mapping) && count < FTH_SETS_MOST; set++) {
+    for (uint64_t set = 0; set < fth_mapping_sets(mapping) && count < FTH_SETS_MAX; set++) {
         uint64_t stride = fth_mapping_stride(mapping, 0, ways[set] + 1, work->limit, 0);
         bool first = stride != 0;
         for (size_t i = 0; i < count; i++)
@@ -165,16 +165,16 @@ static size_t plan_dealt(const struct fth_sets_work *work, const uint64_t *ways,
 }
 
 /* The ways of each set, by bisection; for sets that are not all alike. */
-static enum fth_status measure_ways(struct fth_sets_work *work, uint64_t most, uint64_t *ways,
+static enum fth_status measure_ways(struct fth_sets_work *work, uint64_t max, uint64_t *ways,
                                     struct fth_error *error)
 {
     const struct fth_mapping *mapping = &work->structure->mapping;
     uint64_t sets = fth_mapping_sets(mapping);
-    uint64_t low[FTH_SETS_MOST], high[FTH_SETS_MOST], longest[FTH_SETS_MOST];
-    struct test tests[FTH_SETS_MOST];
-    if (sets > FTH_SETS_MOST)
+    uint64_t low[FTH_SETS_MAX], high[FTH_SETS_MAX], longest[FTH_SETS_MAX];
+    struct test tests[FTH_SETS_MAX];
+    if (sets > FTH_SETS_MAX)
         return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
-                        "sets differ in size, and there are more than %d", FTH_SETS_MOST);
+                        "sets differ in size, and there are more than %d", FTH_SETS_MAX);
     /* Which of the sets of one array is which of another's is then not known. */
     if (mapping->kind == FTH_MAPPING_FOLD ||
         (mapping->kind == FTH_MAPPING_MOD && sets & (sets - 1)))
@@ -188,7 +188,7 @@ static enum fth_status measure_ways(struct fth_sets_work *work, uint64_t most, u
             line++;
         uint64_t stride = 0;
         low[set] = 0;
-        high[set] = most; /* does not fit, or so it is hoped */
+        high[set] = max; /* does not fit, or so it is hoped */
         while (high[set] > 2 &&
                !(stride = fth_mapping_stride(mapping, line, high[set] + 1, work->limit, 0)))
             high[set] = high[set] * 3 / 4;
@@ -259,7 +259,7 @@ static enum fth_status test_by_evictions(struct fth_sets_work *work, uint64_t wa
     bool same = false;
     uint64_t hops = (work->fits + 1) * ways;
     enum fth_status status = FTH_OK;
-    if (2 * work->member_count <= ways + 1 && hops <= fth_sets_most_hops)
+    if (2 * work->member_count <= ways + 1 && hops <= fth_sets_max_hops)
         status = fth_sets_look(work, ways, &same, error);
     if (status == FTH_OK && 2 * work->member_count <= ways + 1)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
@@ -360,7 +360,7 @@ enum fth_status fth_sets_test(struct fth_sets_work *work, struct fth_error *erro
     const struct fth_mapping *mapping = &work->structure->mapping;
     uint64_t sets = fth_mapping_sets(mapping);
     uint64_t *lines = occupancy(work), *ways = calloc(sets, sizeof *ways);
-    struct test *tests = calloc((size_t)2 * FTH_SETS_MOST, sizeof *tests);
+    struct test *tests = calloc((size_t)2 * FTH_SETS_MAX, sizeof *tests);
     enum fth_status status = lines && ways && tests ? FTH_OK : fth_sets_no_memory(error);
     uint64_t common = status == FTH_OK ? full_ways(work, lines) : 0;
     for (uint64_t set = 0; status == FTH_OK && set < sets; set++)
@@ -379,7 +379,7 @@ enum fth_status fth_sets_test(struct fth_sets_work *work, struct fth_error *erro
             status = run_tests(work, tests, count, error);
         }
     }
-    if (status == FTH_OK && (dealt || count < LEAST_TESTS)) {
+    if (status == FTH_OK && (dealt || count < MIN_TESTS)) {
         status = test_by_evictions(work, common, error);
     } else if (status == FTH_OK) {
         size_t passed = count_passed(tests, count);

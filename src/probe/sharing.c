@@ -103,19 +103,19 @@ enum fth_status fth_probe_instances(const struct fth_prober *prober,
                                     const struct fth_walker *walker, struct fth_instances *found,
                                     struct fth_error *error)
 {
-    struct fth_request requests[FTH_MOST_WARPS + 1];
-    for (unsigned i = 0; i < FTH_MOST_WARPS; i++)
+    struct fth_request requests[FTH_MAX_WARPS + 1];
+    for (unsigned i = 0; i < FTH_MAX_WARPS; i++)
         requests[i] = plan(walker, walker, i);
-    requests[FTH_MOST_WARPS] = plan(walker, NULL, 0);
+    requests[FTH_MAX_WARPS] = plan(walker, NULL, 0);
     *found = (struct fth_instances){0};
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, requests, FTH_COUNT(requests), &answers, error);
     unsigned together = 0, clear = 0;
     for (size_t i = 0; i < answers.count; i++)
         found->samples += answers.items[i].count;
-    for (size_t i = 0; i < FTH_MOST_WARPS && status == FTH_OK; i++) {
+    for (size_t i = 0; i < FTH_MAX_WARPS && status == FTH_OK; i++) {
         const double share =
-            gone(&answers.items[i], &answers.items[FTH_MOST_WARPS], walker->threshold_cycles);
+            gone(&answers.items[i], &answers.items[FTH_MAX_WARPS], walker->threshold_cycles);
         found->disturbed[i] = share;
         together += share > disturbed_share;
         clear += share >= evicted_share - left_share || share <= left_share;
@@ -124,10 +124,10 @@ enum fth_status fth_probe_instances(const struct fth_prober *prober,
     if (status != FTH_OK)
         return status;
     /* Warps are dealt out to the instances evenly. */
-    if (together == 0 || FTH_MOST_WARPS % together)
+    if (together == 0 || FTH_MAX_WARPS % together)
         return fth_fail(error, FTH_INCONCLUSIVE, "count caches", NULL,
-                        "%u of %d warps evict what the first one loaded", together, FTH_MOST_WARPS);
-    found->count = FTH_MOST_WARPS / together;
-    found->confidence = (clear + 1.0) / (FTH_MOST_WARPS + 2.0);
+                        "%u of %d warps evict what the first one loaded", together, FTH_MAX_WARPS);
+    found->count = FTH_MAX_WARPS / together;
+    found->confidence = (clear + 1.0) / (FTH_MAX_WARPS + 2.0);
     return FTH_OK;
 }

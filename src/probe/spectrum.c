@@ -30,9 +30,9 @@ enum {
     NEAR_ARRAY = 7,
     NEAR_STRIDE = 4096 + SKEW,
     OTHER_LINE = 64 << 10, /* bytes from one line of a page to another */
-    LEAST_RISE = 3,        /* cycles */
+    MIN_RISE = 3,          /* cycles */
     HITS_PART = 4,         /* one load in so many */
-    MOST_STRIDE = 32 << 20
+    MAX_STRIDE = 32 << 20
 };
 /* A step of the chain that is so much longer than others has to do with page tables. */
 static const double switch_part = 0.25;
@@ -238,7 +238,7 @@ static enum fth_status note_first_touch(const struct study *study, struct fth_sp
 
 static enum fth_presence presence_of(double difference)
 {
-    return difference > LEAST_RISE ? FTH_PRESENT : FTH_ABSENT;
+    return difference > MIN_RISE ? FTH_PRESENT : FTH_ABSENT;
 }
 
 /* The cycles of hits of L1 in the third pattern. Few pages can still be in the first TLB; the lines
@@ -246,12 +246,12 @@ static enum fth_presence presence_of(double difference)
 static enum fth_status find_hits(const struct study *study, struct fth_spectrum *spectrum,
                                  struct fth_error *error)
 {
-    const double most = spectrum->patterns[FTH_PATTERN_HIT].cycles.value + LEAST_RISE;
+    const double max = spectrum->patterns[FTH_PATTERN_HIT].cycles.value + MIN_RISE;
     const size_t count = (size_t)study->counts[PART_AGAIN] - 1;
     size_t hits = 0;
     enum fth_status status = gather(study, PART_AGAIN, error);
     for (size_t i = 0; i < count; i++)
-        if (study->scratch[i] <= most)
+        if (study->scratch[i] <= max)
             study->scratch[hits++] = study->scratch[i];
     if (status != FTH_OK || hits * HITS_PART < count || hits <= 2 * study->plan->first_entries)
         return status;
@@ -306,10 +306,10 @@ static enum fth_status evaluate(const struct study *study, struct fth_spectrum *
 /* The largest stride, a power of two, that there is memory for. */
 static uint64_t choose_stride(const struct fth_spectrum_plan *plan, uint64_t count)
 {
-    uint64_t stride = MOST_STRIDE > plan->page_bytes ? MOST_STRIDE : plan->page_bytes;
-    while (stride > plan->page_bytes && (count + 1) * (stride + SKEW) > plan->most_bytes)
+    uint64_t stride = MAX_STRIDE > plan->page_bytes ? MAX_STRIDE : plan->page_bytes;
+    while (stride > plan->page_bytes && (count + 1) * (stride + SKEW) > plan->max_bytes)
         stride /= 2;
-    return (count + 1) * (stride + SKEW) > plan->most_bytes ? 0 : stride;
+    return (count + 1) * (stride + SKEW) > plan->max_bytes ? 0 : stride;
 }
 
 enum fth_status fth_probe_spectrum(const struct fth_prober *prober,

@@ -63,10 +63,10 @@ uint64_t fth_mapping_stride(const struct fth_mapping *mapping, uint64_t line, ui
 /* Which lines went, in sets of so many ways that overflow by one line. */
 struct fth_choices {
     uint64_t ways;
-    uint64_t *by_arrival;  /* [ways] the one that came first, the second, … Owned. */
-    uint64_t *by_way;      /* [ways] as they were filled. Owned. */
-    uint64_t least_recent; /* that was used longest ago */
-    uint64_t replaced;     /* all of them */
+    uint64_t *by_arrival; /* [ways] the one that came first, the second, … Owned. */
+    uint64_t *by_way;     /* [ways] as they were filled. Owned. */
+    uint64_t min_recent;  /* that was used longest ago */
+    uint64_t replaced;    /* all of them */
 };
 void fth_choices_fini(struct fth_choices *choices);
 /* Adds a set that was filled with its lines 0, 1, …, `ways` in turn and then walked over in this
@@ -132,7 +132,7 @@ FTH_MUST_USE enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, 
 
 /* ---- policy.c ---- */
 
-enum { FTH_MOST_REPLAY = 16 };
+enum { FTH_MAX_REPLAY = 16 };
 /* One load of a set that overflows by a line: which line, and the way that it went into. */
 struct fth_replay {
     uint32_t line; /* the how-many-eth of the chain */
@@ -143,7 +143,7 @@ struct fth_replacement {
     double *way_shares; /* [ways] of all replacements; NULL: the policy chooses by other things */
     uint64_t ways;
     bool periodic; /* the sequence of hits and misses repeats itself with the chain */
-    struct fth_replay replay[FTH_MOST_REPLAY]; /* after the ways were filled in turn */
+    struct fth_replay replay[FTH_MAX_REPLAY]; /* after the ways were filled in turn */
     size_t replay_count;
     uint64_t replaced; /* how many replacements were seen */
     double confidence;

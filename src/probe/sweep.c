@@ -35,8 +35,8 @@ static uint32_t blocks_of(const struct fth_prober *prober, const struct fth_stre
 {
     const uint64_t piece = (uint64_t)shape->threads * shape->unroll * shape->vector_bytes;
     const uint64_t pieces = bytes > piece ? bytes / piece : 1;
-    const uint64_t most = shape->blocks_per_sm * (uint64_t)prober->sms;
-    return (uint32_t)(most && most < pieces ? most : pieces);
+    const uint64_t max = shape->blocks_per_sm * (uint64_t)prober->sms;
+    return (uint32_t)(max && max < pieces ? max : pieces);
 }
 
 struct fth_request fth_sweep_request(const struct fth_prober *prober, enum fth_sweep_kind kind,

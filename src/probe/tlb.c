@@ -18,7 +18,7 @@
 
 enum {
     SKEW = 256,
-    MOST_HOPS = 8192, /* and no more than lines that stay in L2: one in so many of it */
+    MAX_HOPS = 8192, /* and no more than lines that stay in L2: one in so many of it */
     L2_PART = 16,
     FIRST_COUNT = 4,
     WANTED_LOADS = 128, /* of the chain that levels are looked for with */
@@ -27,15 +27,15 @@ enum {
     FEW_PASSES = 3,   /* over so many pages that few passes have as many loads */
     MANY_PAGES = 512,
     WINDOWS = 5,
-    LEAST_RISE = 3,  /* cycles that steps are apart, at least */
+    MIN_RISE = 3,    /* cycles that steps are apart, at least */
     GROUP_PART = 6,  /* a group is so much less than what fits: some sets may overflow early */
     NEAR_LOADS = 40, /* for each entry: pages 16 times as large, and 2.5 times as many */
 };
 /* Of the loads, that pay where two fall into a page and most pages are missed. */
-static const double least_pay = 0.15;
+static const double min_pay = 0.15;
 /* A step that is less than this part of another is a level of its own. */
 static const double lower_part = 0.8;
-static const uint64_t largest_page = 64 << 20, least_page = 64 << 10;
+static const uint64_t largest_page = 64 << 20, min_page = 64 << 10;
 /* The golden section of 64 MiB: multiples of it fall evenly into any number of sets. */
 static const uint64_t spread_stride = 41473536;
 
@@ -47,7 +47,7 @@ struct edge {
 
 struct study {
     const struct fth_prober *prober;
-    uint64_t most_bytes, most_hops;
+    uint64_t max_bytes, max_hops;
     struct fth_page_spread spread;
     struct fth_rung first; /* the first level's; value 0: not yet known */
     uint64_t first_fits;   /* loads that fit into it, wherever they lie */
@@ -66,20 +66,15 @@ struct sight {
     struct fth_rung rung;
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static enum fth_status open_pages(const struct study *study, uint64_t stride, uint64_t most,
+static enum fth_status open_pages(const struct study *study, uint64_t stride, uint64_t max,
                                   struct fth_pages *pages, struct fth_error *error)
 {
-    most = least(most, study->most_hops);
-    if (study->most_bytes / stride < 2)
-        most = 0;
+    max = FTH_MIN(max, study->max_hops);
+    if (study->max_bytes / stride < 2)
+        max = 0;
     else
-        most = least(most, study->most_bytes / stride - 1);
-    enum fth_status status = fth_pages_open(study->prober, stride, most, pages, error);
+        max = FTH_MIN(max, study->max_bytes / stride - 1);
+    enum fth_status status = fth_pages_open(study->prober, stride, max, pages, error);
     pages->first_extra = study->first_extra;
     return status;
 }
@@ -101,13 +96,13 @@ static enum fth_status walk_once(struct fth_pages *pages, uint64_t count,
 
 /* Finds how many neighbours fit into the first level at this stride, wherever they begin: groups
  * may be half as large. Elsewhere the page of the samples is one more. */
-static enum fth_status settle(const struct study *study, struct fth_pages *pages, uint64_t most,
+static enum fth_status settle(const struct study *study, struct fth_pages *pages, uint64_t max,
                               struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     bool over = false;
     for (uint64_t count = FIRST_COUNT;
-         status == FTH_OK && !over && count <= most && WINDOWS * (count + WINDOWS) < pages->most;
+         status == FTH_OK && !over && count <= max && WINDOWS * (count + WINDOWS) < pages->max;
          count *= 2) {
         struct fth_page_walk walks[WINDOWS];
         for (size_t i = 0; i < FTH_COUNT(walks); i++)
@@ -135,7 +130,7 @@ static enum fth_status settle_for(const struct study *study, const struct sight 
 {
     const uint64_t group = sight->fits / GROUP_PART;
     if (sight->rung.below == 0 || group < GROUP_PART * study->first_fits)
-        return settle(study, pages, pages->most, error);
+        return settle(study, pages, pages->max, error);
     fth_pages_pay(pages, group, sight->rung.below);
     return FTH_OK;
 }
@@ -163,7 +158,7 @@ static enum fth_status look(struct study *study, struct fth_pages *pages, uint64
     uint64_t last = 0;
     bool was = false;
     *sight = (struct sight){.stride_bytes = pages->stride_bytes};
-    for (uint64_t count = first; status == FTH_OK && !sight->found && count <= pages->most;) {
+    for (uint64_t count = first; status == FTH_OK && !sight->found && count <= pages->max;) {
         struct fth_page_walk walk;
         struct fth_rung rung;
         bool is = false;
@@ -189,8 +184,8 @@ static enum fth_status look(struct study *study, struct fth_pages *pages, uint64
             fth_pages_pay(pages, count / GROUP_PART, below);
         }
         /* The last count is as many as there are, and is tried again where they pay. */
-        if (count < pages->most)
-            count = least(count + (count + 1) / 2, pages->most);
+        if (count < pages->max)
+            count = FTH_MIN(count + (count + 1) / 2, pages->max);
         else if (!is || was)
             count++;
         was = is;
@@ -232,7 +227,7 @@ static struct votes ask_neighbours(const struct fth_page_walk *walk, const struc
             continue;
         /* Where pages are missed at random neighbours miss as often as any. */
         bool both = pairs / pay > pay / loads / 2;
-        if (both || pay > least_pay * loads)
+        if (both || pay > min_pay * loads)
             *(both ? &votes.yes : &votes.no) += walk->passes / passes;
         else if (pairs < 1)
             votes.few += walk->passes / passes;
@@ -257,8 +252,8 @@ static enum fth_status vote_on_stride(struct study *study, const struct sight *s
     if (status == FTH_OK)
         status = settle_for(study, sight, &pages, &fault);
     if (status == FTH_OK) {
-        walk = (struct fth_page_walk){.count = pages.most,
-                                      .passes = fth_page_passes(pages.most, PASSES)};
+        walk = (struct fth_page_walk){.count = pages.max,
+                                      .passes = fth_page_passes(pages.max, PASSES)};
         status = fth_pages_walk(&pages, &walk, 1, &fault);
     }
     if (status == FTH_OK) {
@@ -283,7 +278,7 @@ static enum fth_status find_page(struct study *study, struct sight *sight,
     uint64_t loads = (sight->over > MANY_PAGES ? 4 : 8) * sight->over;
     level->page_bytes = 0;
     level->doubt = "no stride shows the page: there is too little memory for more loads";
-    for (uint64_t stride = largest_page; stride >= least_page / 2;) {
+    for (uint64_t stride = largest_page; stride >= min_page / 2;) {
         struct votes votes;
         struct fth_rung lower = {0};
         enum fth_status status = vote_on_stride(study, sight, stride, loads, &votes, &lower, error);
@@ -313,7 +308,7 @@ static enum fth_status find_page(struct study *study, struct sight *sight,
             return FTH_OK;
         }
         /* Half as many pages fit, so more of them are asked about. */
-        if (votes.loads < loads || loads >= study->most_hops)
+        if (votes.loads < loads || loads >= study->max_hops)
             return FTH_OK;
         loads *= 2;
     }
@@ -357,7 +352,7 @@ static bool is_spared(const struct study *study, const struct fth_tlb_search *se
                       const struct fth_page_walk *walk, uint64_t place, double usual)
 {
     const double less = usual - walk->mean[place], first = study->first.value;
-    return usual > 0 && fabs(less - first) < fmin(LEAST_RISE, first / 4) &&
+    return usual > 0 && fabs(less - first) < fmin(MIN_RISE, first / 4) &&
            is_with_samples(search->pages, place, study->first_page, study->first_entries);
 }
 
@@ -449,7 +444,7 @@ static enum fth_status find_level(struct study *study, struct sight *sight,
     if (status == FTH_OK)
         status = fth_tlb_find_entries(&search, before, level, error);
     if (status == FTH_OK && search.over)
-        status = find_penalty(study, &search, least(2 * search.over, pages.most), level, error);
+        status = find_penalty(study, &search, FTH_MIN(2 * search.over, pages.max), level, error);
     close_pages(study, &pages);
     return status;
 }
@@ -466,13 +461,13 @@ static enum fth_status find_next(struct study *study, struct fth_pages *spread,
         return status;
     /* One that the spread chain did not show has more pages than that has loads, or fewer than the
      * last level, and pages not much larger. */
-    uint64_t most = UINT64_MAX;
+    uint64_t max = UINT64_MAX;
     if (sight->found || 2 * level->page_bytes > spread->stride_bytes)
-        most = NEAR_LOADS * (level->entries ? level->entries : last->over);
+        max = NEAR_LOADS * (level->entries ? level->entries : last->over);
     struct sight near = {0};
     struct fth_pages pages;
     struct fth_error fault = FTH_NO_ERROR;
-    status = open_pages(study, level->page_bytes + SKEW, most, &pages, &fault);
+    status = open_pages(study, level->page_bytes + SKEW, max, &pages, &fault);
     if (status == FTH_OK)
         status = settle_for(study, last, &pages, &fault);
     if (status == FTH_OK)
@@ -513,7 +508,7 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
     study->first = sight.rung;
     study->first_fits = sight.over;
     study->first_extra = spread->first_extra;
-    while (status == FTH_OK && sight.found && tlbs->count < FTH_MOST_TLBS) {
+    while (status == FTH_OK && sight.found && tlbs->count < FTH_MAX_TLBS) {
         struct fth_tlb_level *level = &tlbs->levels[tlbs->count];
         status = find_level(study, &sight, tlbs->count ? &last.rung : NULL, level, error);
         if (status != FTH_OK)
@@ -549,17 +544,17 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
     return status;
 }
 
-enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_bytes,
+enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t max_bytes,
                                uint64_t l2_bytes, struct fth_tlbs *tlbs, struct fth_error *error)
 {
     *tlbs = (struct fth_tlbs){0};
     struct study study = {.prober = prober,
                           .steady = true,
-                          .most_bytes = most_bytes,
-                          .most_hops = least(l2_bytes / 128 / L2_PART, MOST_HOPS)};
+                          .max_bytes = max_bytes,
+                          .max_hops = FTH_MIN(l2_bytes / 128 / L2_PART, MAX_HOPS)};
     struct fth_pages spread;
     uint64_t stride = spread_stride;
-    while (most_bytes / stride < WANTED_LOADS && stride > least_page)
+    while (max_bytes / stride < WANTED_LOADS && stride > min_page)
         stride /= 2;
     /* An odd number of lines, so that these fall into all sets of the L2. */
     stride = stride / SKEW * SKEW + SKEW / 2;

@@ -11,7 +11,7 @@
 struct fth_pages {
     const struct fth_prober *prober;
     uint64_t stride_bytes;
-    uint64_t most;          /* loads that there is memory for; at least 4 */
+    uint64_t max;           /* loads that there is memory for; at least 4 */
     uint64_t group;         /* neighbours whose pages fit into every TLB */
     double first_extra;     /* what the first load of a walk takes more; the caller's to set */
     uint64_t by_themselves; /* lines that were walked so before larger groups were known to fit */
@@ -23,12 +23,12 @@ struct fth_pages {
 /* A walk over `count` of them, over and over: what each load takes beyond its line. There must be
  * no more samples than fit in front of the chain (FTH_PAGE_SAMPLES), or they take pages of their
  * own. */
-enum { FTH_MOST_PAGE_PASSES = 16, FTH_PAGE_SAMPLES = 28000 };
+enum { FTH_MAX_PAGE_PASSES = 16, FTH_PAGE_SAMPLES = 28000 };
 struct fth_page_walk {
     uint64_t first; /* of them */
     uint64_t count;
     uint64_t warm;   /* passes that are not timed; 0 counts as 1 */
-    unsigned passes; /* that count, at most FTH_MOST_PAGE_PASSES */
+    unsigned passes; /* that count, at most FTH_MAX_PAGE_PASSES */
     bool at_once;    /* the first timed pass counts, too: before it, no sample was written */
     bool back;      /* what counts is one pass from the last to the first, right after the others */
     double *excess; /* [passes][count] cycles; NAN: so many that something else disturbed */
@@ -38,7 +38,7 @@ struct fth_page_walk {
 /* With as much memory as `most` loads take or, where there is not so much, with less. Closed also
  * after a failure. */
 FTH_MUST_USE enum fth_status fth_pages_open(const struct fth_prober *prober, uint64_t stride_bytes,
-                                            uint64_t most, struct fth_pages *pages,
+                                            uint64_t max, struct fth_pages *pages,
                                             struct fth_error *error);
 void fth_pages_close(struct fth_pages *pages);
 /* A walk over so many costs nothing, so that half of them make a group. */
@@ -94,7 +94,7 @@ bool fth_rung_missed(const struct fth_page_walk *walk, const struct fth_rung *ru
 
 /* ---- tlb.c ---- */
 
-enum { FTH_MOST_TLBS = 3 };
+enum { FTH_MAX_TLBS = 3 };
 struct fth_tlb_level {
     uint64_t page_bytes; /* 0: not found, and `doubt` says why; so is what follows */
     double page_confidence;
@@ -108,7 +108,7 @@ struct fth_tlb_level {
     const char *doubt;
 };
 struct fth_tlbs {
-    struct fth_tlb_level levels[FTH_MOST_TLBS];
+    struct fth_tlb_level levels[FTH_MAX_TLBS];
     size_t count;
     size_t samples;
 };
@@ -128,9 +128,9 @@ FTH_MUST_USE enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
                                                   const struct fth_rung *before,
                                                   struct fth_tlb_level *level,
                                                   struct fth_error *error);
-/* Memory for `most_bytes` may be taken. The levels that were found are there whatever the status.
+/* Memory for `max_bytes` may be taken. The levels that were found are there whatever the status.
  */
-FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t most_bytes,
+FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t max_bytes,
                                             uint64_t l2_bytes, struct fth_tlbs *tlbs,
                                             struct fth_error *error);
 
@@ -141,28 +141,28 @@ FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uin
 struct fth_tlb_sets_plan {
     const struct fth_tlbs *tlbs;
     size_t which;
-    uint64_t most_bytes, l2_bytes;
+    uint64_t max_bytes, l2_bytes;
 };
 /* Mei and Chu's miss rates (Fig. 8): of so many pages so many miss. */
 struct fth_tlb_stair {
     uint64_t pages, missing;
 };
-enum { FTH_MOST_STAIRS = 1024, FTH_MOST_SET_KINDS = 4 };
+enum { FTH_MAX_STAIRS = 1024, FTH_MAX_SET_KINDS = 4 };
 enum fth_tlb_policy {
     FTH_TLB_POLICY_UNKNOWN,
-    FTH_TLB_LEAST_RECENT, /* lru */
-    FTH_TLB_FIRST_IN,     /* fifo */
-    FTH_TLB_TREE,         /* plru */
-    FTH_TLB_RANDOM,       /* any page of the set, equally often */
-    FTH_TLB_UNSTEADY,     /* other pages miss in each pass, whether by chance or not */
-    FTH_TLB_OTHER         /* the same pages miss in each pass, but not as with the first two */
+    FTH_TLB_LRU,      /* lru */
+    FTH_TLB_FIRST_IN, /* fifo */
+    FTH_TLB_TREE,     /* plru */
+    FTH_TLB_RANDOM,   /* any page of the set, equally often */
+    FTH_TLB_UNSTEADY, /* other pages miss in each pass, whether by chance or not */
+    FTH_TLB_OTHER     /* the same pages miss in each pass, but not as with the first two */
 };
 struct fth_tlb_sets {
     /* So many sets have so many ways, the larger ones first. None: not found, and `doubt` says why.
      */
     struct {
         uint64_t sets, ways;
-    } kinds[FTH_MOST_SET_KINDS];
+    } kinds[FTH_MAX_SET_KINDS];
     size_t kind_count;
     double confidence; /* that these are the sets */
     enum fth_tlb_policy policy;
@@ -213,7 +213,7 @@ struct fth_spectrum_plan {
     uint64_t last_entries;  /* of the second; 0: there is none, or it cannot be filled */
     bool two_homes;         /* half of the lines come from far memory: of the others is told */
     uint64_t held_lines;    /* that the cache has for sure; 0: more than there are pages */
-    uint64_t most_bytes;
+    uint64_t max_bytes;
 };
 struct fth_spectrum {
     struct {

@@ -23,7 +23,7 @@ enum {
     REPEATS = 5,
     STAIRS = 6,
     AGAIN = 3,
-    MOST_TURNS = 5,
+    MAX_TURNS = 5,
     VOTES = 12,
     USUAL_WAYS = 8 /* a first guess */
 };
@@ -31,11 +31,6 @@ enum {
 static const double asked_part = 0.95;
 /* Where chains begin when it is asked again, in pages. */
 static const uint64_t starts[REPEATS] = {0, 5, 18, 37, 66};
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 static struct fth_page_walk plan_walk(const struct fth_tlb_search *search, uint64_t count)
 {
@@ -76,7 +71,7 @@ static enum fth_status try_counts(struct fth_tlb_search *search, const uint64_t 
 }
 
 /* From `fits` on, which do: 2 pages more, 4, 8 … */
-static enum fth_status find_edge(struct fth_tlb_search *search, uint64_t fits, uint64_t most,
+static enum fth_status find_edge(struct fth_tlb_search *search, uint64_t fits, uint64_t max,
                                  struct fth_error *error)
 {
     uint64_t counts[CUTS];
@@ -87,13 +82,13 @@ static enum fth_status find_edge(struct fth_tlb_search *search, uint64_t fits, u
     /* Two at a time: the longest ones may not be needed. */
     for (uint64_t more = 2; status == FTH_OK && !search->over && more; tries = 0) {
         for (; tries < 2 && more; tries++) {
-            counts[tries] = least(fits + more, most);
-            more = fits + more < most ? 2 * more : 0;
+            counts[tries] = FTH_MIN(fits + more, max);
+            more = fits + more < max ? 2 * more : 0;
         }
         status = try_counts(search, counts, tries, error);
     }
     while (status == FTH_OK && search->over && search->over - search->fits > 1) {
-        uint64_t width = search->over - search->fits, cuts = least(width - 1, CUTS);
+        uint64_t width = search->over - search->fits, cuts = FTH_MIN(width - 1, CUTS);
         for (uint64_t i = 0; i < cuts; i++)
             counts[i] = search->fits + width * (i + 1) / (cuts + 1);
         status = try_counts(search, counts, cuts, error);
@@ -103,11 +98,11 @@ static enum fth_status find_edge(struct fth_tlb_search *search, uint64_t fits, u
 
 /* An edge that is still there when it is looked at again: what else a launch needs takes entries
  * now and then, so that a few pages miss that would fit. */
-static enum fth_status find_lasting_edge(struct fth_tlb_search *search, uint64_t most,
+static enum fth_status find_lasting_edge(struct fth_tlb_search *search, uint64_t max,
                                          struct fth_error *error)
 {
-    enum fth_status status = find_edge(search, 0, most, error);
-    for (unsigned turn = 0; turn < MOST_TURNS && status == FTH_OK && search->over; turn++) {
+    enum fth_status status = find_edge(search, 0, max, error);
+    for (unsigned turn = 0; turn < MAX_TURNS && status == FTH_OK && search->over; turn++) {
         struct fth_page_walk walks[AGAIN];
         unsigned over = 0;
         for (size_t i = 0; i < AGAIN; i++)
@@ -120,18 +115,18 @@ static enum fth_status find_lasting_edge(struct fth_tlb_search *search, uint64_t
             over += fth_rung_over(&misses, search->over, search->rung);
         }
         fth_page_walks_fini(walks, AGAIN);
-        if (2 * over > AGAIN || search->over == most)
+        if (2 * over > AGAIN || search->over == max)
             break;
-        status = find_edge(search, search->over, most, error);
+        status = find_edge(search, search->over, max, error);
     }
     return status;
 }
 
 /* Whether other pages miss in each pass, with twice as many as fit. */
-static enum fth_status is_steady(struct fth_tlb_search *search, uint64_t most, bool *steady,
+static enum fth_status is_steady(struct fth_tlb_search *search, uint64_t max, bool *steady,
                                  struct fth_error *error)
 {
-    struct fth_page_walk walk = plan_walk(search, least(search->over + search->over / 2, most));
+    struct fth_page_walk walk = plan_walk(search, FTH_MIN(search->over + search->over / 2, max));
     enum fth_status status = fth_pages_walk(search->pages, &walk, 1, error);
     if (status != FTH_OK)
         return status;
@@ -180,7 +175,7 @@ static enum fth_status confirm(struct fth_tlb_search *search, bool at_hand, doub
     unsigned same = 0, same_there = 0, elsewhere = 0;
     for (size_t i = 0; i < FTH_COUNT(walks); i++) {
         uint64_t count = i % 2 ? search->over : search->fits, first = starts[i / 2 % REPEATS];
-        bool moved = at_hand && first && count > 1 && first + count <= search->pages->most;
+        bool moved = at_hand && first && count > 1 && first + count <= search->pages->max;
         walks[i] = plan_walk(search, count - moved);
         walks[i].first = moved ? first : 0;
     }
@@ -222,13 +217,13 @@ static enum fth_status climb_stairs(struct fth_tlb_search *search, uint64_t firs
 static uint64_t usual_step(const uint64_t *misses, size_t count)
 {
     uint64_t usual = 0;
-    size_t most = 0;
+    size_t max = 0;
     for (size_t i = 1; i < count; i++) {
         size_t times = 0;
         for (size_t j = 1; j < count; j++)
             times += misses[j] - misses[j - 1] == misses[i] - misses[i - 1];
-        if (misses[i] > misses[i - 1] + 1 && times > most) {
-            most = times;
+        if (misses[i] > misses[i - 1] + 1 && times > max) {
+            max = times;
             usual = misses[i] - misses[i - 1];
         }
     }
@@ -281,14 +276,14 @@ static double sure_of(const struct ballot *ballot)
  * whatever pages share a set: of each set, the ones that were used last. Some may be those of the
  * samples and of the code; the ways tell what it was without them. Walks of different pages, as
  * many as there may be and a few less. */
-static enum fth_status vote(struct fth_tlb_search *search, uint64_t least_pages, uint64_t ways,
+static enum fth_status vote(struct fth_tlb_search *search, uint64_t min_pages, uint64_t ways,
                             struct ballot *ballot, struct fth_error *error)
 {
-    const uint64_t most = search->pages->most, spare = most - least_pages;
+    const uint64_t max = search->pages->max, spare = max - min_pages;
     struct fth_page_walk walks[VOTES];
     for (size_t i = 0; i < VOTES; i++) {
-        walks[i] = plan_walk(search, most - spare * i / VOTES);
-        walks[i].first = i % 2 ? most - walks[i].count : 0;
+        walks[i] = plan_walk(search, max - spare * i / VOTES);
+        walks[i].first = i % 2 ? max - walks[i].count : 0;
         walks[i].passes = 1;
         walks[i].back = true;
     }
@@ -323,14 +318,14 @@ static enum fth_status vote(struct fth_tlb_search *search, uint64_t least_pages,
  *          ┌────┘
  *   ───────┴ first set
  */
-static enum fth_status find_step(struct fth_tlb_search *search, uint64_t most, uint64_t *step,
+static enum fth_status find_step(struct fth_tlb_search *search, uint64_t max, uint64_t *step,
                                  struct fth_error *error)
 {
     uint64_t misses[STAIRS], pages = search->fits;
     enum fth_status status = FTH_OK;
-    for (unsigned turn = 0; turn < MOST_TURNS && *step == 0 && status == FTH_OK; turn++) {
+    for (unsigned turn = 0; turn < MAX_TURNS && *step == 0 && status == FTH_OK; turn++) {
         pages += pages / 2 / USUAL_WAYS;
-        if (pages + STAIRS > most)
+        if (pages + STAIRS > max)
             break;
         status = climb_stairs(search, pages, misses, STAIRS, error);
         if (status == FTH_OK)
@@ -340,16 +335,16 @@ static enum fth_status find_step(struct fth_tlb_search *search, uint64_t most, u
 }
 
 /* The entries of many sets that need not overflow together. */
-static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t most, uint64_t step,
+static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t max, uint64_t step,
                                      bool even, struct fth_tlb_level *level,
                                      struct fth_error *error)
 {
-    enum fth_status status = even ? FTH_OK : find_step(search, most, &step, error);
+    enum fth_status status = even ? FTH_OK : find_step(search, max, &step, error);
     if (status != FTH_OK)
         return status;
     const uint64_t ways = step ? step - 1 : 0;
-    const uint64_t enough = ways > 1 ? search->over + 2 * search->over / ways : most;
-    const bool can_vote = enough + VOTES <= most;
+    const uint64_t enough = ways > 1 ? search->over + 2 * search->over / ways : max;
+    const bool can_vote = enough + VOTES <= max;
     /* Few sets are taken to be of different sizes rather than hashed: what fits is what counts. */
     if (even && (!can_vote || level->entries + ways < HASHED_SETS * ways))
         return FTH_OK;
@@ -404,13 +399,13 @@ static enum fth_status is_hidden(struct fth_tlb_search *search, const struct fth
 enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search, const struct fth_rung *before,
                                      struct fth_tlb_level *level, struct fth_error *error)
 {
-    const uint64_t most = search->pages->most;
+    const uint64_t max = search->pages->max;
     level->steady = true;
-    enum fth_status status = find_lasting_edge(search, most, error);
+    enum fth_status status = find_lasting_edge(search, max, error);
     if (status == FTH_OK && search->over && search->fits > 2)
         status = fth_rung_learn_rate(search->pages, search->fits / 2, search->rung, error);
     if (status == FTH_OK && search->over && search->rung->single)
-        status = is_steady(search, most, &level->steady, error);
+        status = is_steady(search, max, &level->steady, error);
     if (status == FTH_OK && search->over && !level->steady) {
         /* It takes many passes until all pages that fit are there. */
         if (4 * search->over * search->over > WARM_LOADS) {
@@ -420,7 +415,7 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search, const struct
         }
         search->warm = 4;
         search->passes = MANY_PASSES;
-        status = find_edge(search, 0, least(2 * search->over, most), error);
+        status = find_edge(search, 0, FTH_MIN(2 * search->over, max), error);
     }
     if (status != FTH_OK)
         return status;
@@ -451,7 +446,7 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search, const struct
             return status;
         }
     }
-    const size_t stairs = (size_t)least(STAIRS, most - search->over + 1);
+    const size_t stairs = (size_t)FTH_MIN(STAIRS, max - search->over + 1);
     uint64_t misses[STAIRS];
     if (status != FTH_OK || !level->steady || stairs < 2 ||
         (before && !at_hand && !search->inner_steady))
@@ -460,5 +455,5 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search, const struct
     if (status != FTH_OK || misses[0] + 2 >= search->over)
         return status; /* one set: all miss at once */
     even = even && is_regular(misses, search->over, stairs);
-    return count_entries(search, most, usual_step(misses, stairs), even, level, error);
+    return count_entries(search, max, usual_step(misses, stairs), even, level, error);
 }

@@ -19,31 +19,26 @@
 enum {
     REPEATS = 9,
     INNER_TIMES = 3,
-    MOST_TREE = 64,     /* ways of a tree of bits */
-    LEAST_DISTANCES = 5 /* a page that could go, for a test of evenness */
+    MAX_TREE = 64,    /* ways of a tree of bits */
+    MIN_DISTANCES = 5 /* a page that could go, for a test of evenness */
 };
 /* A G-test as unlikely as this is no chance; one as likely as this is. */
 static const double surely_uneven = 1e-5, perhaps_uneven = 1e-3;
 
 /* Policies whose patterns are no farther apart cannot be told from each other. */
-static const double least_apart = 0.1;
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
+static const double min_apart = 0.1;
 
 /* There are, beyond those that fit and one more: as many at most. */
 static uint64_t other_pages(const struct fth_tlb_study *study)
 {
     const uint64_t entries = study->level->entries;
-    return study->pages.most > entries + 2 ? least(entries, study->pages.most - entries - 2) : 0;
+    return study->pages.max > entries + 2 ? FTH_MIN(entries, study->pages.max - entries - 2) : 0;
 }
 
 /* Loaded before all are looked at, so that no inner level has the first page. */
 static uint64_t other_pages_between(const struct fth_tlb_study *study)
 {
-    return least(study->level->entries - 2, 2 * study->inner_entries);
+    return FTH_MIN(study->level->entries - 2, 2 * study->inner_entries);
 }
 
 /* Other pages, some in each set, so that then all pages that fit come in in turn, whatever was
@@ -84,7 +79,7 @@ static uint64_t fewest_missed(const struct fth_tlb_study *study, const struct ft
 {
     uint64_t ways = UINT64_MAX;
     for (size_t i = 0; i < sets->kind_count; i++)
-        ways = least(ways, sets->kinds[i].ways);
+        ways = FTH_MIN(ways, sets->kinds[i].ways);
     const uint64_t fewest = ways > 2 && study->inner_entries == 0 ? ways - 2 : 1;
     return study->rung.single ? fewest : fewest - fewest / 4;
 }
@@ -144,7 +139,7 @@ static enum fth_status tell_tree(const struct fth_tlb_study *study, struct fth_t
 {
     const uint64_t ways = sets->kinds[0].ways, rounds = sets->kinds[0].sets;
     struct pattern lru, tree;
-    if (sets->kind_count > 1 || ways < 4 || ways > MOST_TREE || ways & (ways - 1) ||
+    if (sets->kind_count > 1 || ways < 4 || ways > MAX_TREE || ways & (ways - 1) ||
         seen->count > ways)
         return FTH_OK;
     enum fth_status status = foretell(study, sets, "lru", &lru, error);
@@ -154,7 +149,7 @@ static enum fth_status tell_tree(const struct fth_tlb_study *study, struct fth_t
         return status;
     const double from_lru = apart(seen, &lru, rounds, ways);
     const double from_tree = apart(seen, &tree, rounds, ways);
-    if (apart(&lru, &tree, rounds, ways) < least_apart)
+    if (apart(&lru, &tree, rounds, ways) < min_apart)
         sets->policy = FTH_TLB_POLICY_UNKNOWN;
     else if (from_tree < from_lru)
         sets->policy = FTH_TLB_TREE;
@@ -189,7 +184,7 @@ static enum fth_status judge_policy(const struct fth_tlb_study *study,
         return FTH_OK;
     sets->policy = seen.count < fewest_missed(study, sets) ? FTH_TLB_OTHER
                    : first                                 ? FTH_TLB_FIRST_IN
-                                                           : FTH_TLB_LEAST_RECENT;
+                                                           : FTH_TLB_LRU;
     enum fth_status status = FTH_OK;
     if (!first)
         status = tell_tree(study, sets, &seen, error);
@@ -208,7 +203,7 @@ static void judge_chance(const struct fth_tlb_study *study, struct fth_tlb_sets 
         total += study->distances[i];
     sets->policy = FTH_TLB_UNSTEADY;
     sets->policy_confidence = study->level->entries_confidence;
-    if (ways < 2 || total < LEAST_DISTANCES * ways)
+    if (ways < 2 || total < MIN_DISTANCES * ways)
         return;
     /* A page that just came does not go before all others were looked at. */
     const bool odd = 20 * study->distances[0] > total;

@@ -14,16 +14,16 @@
 enum {
     SKEW = 256,
     L2_PART = 16,
-    MOST_HOPS = 8192,
+    MAX_HOPS = 8192,
     PASSES = 15, /* an inner level that is not LRU has a page now and then */
     FEW_PASSES = 3,
     MANY_PAGES = 512,
     BATCH = 16,
     UNSTEADY_STAIRS = 16, /* sets of a TLB that is not LRU, at most */
-    MOST_ROUNDS = 64,
+    MAX_ROUNDS = 64,
     WARM = 4,  /* passes for each page until all that fit are there, as in tlb_entries.c */
     CLEAR = 6, /* standard deviations of a load by which a miss shows in it, as in rung.c */
-    LEAST_SLOPES = 3,
+    MIN_SLOPES = 3,
     FIRSTS = 8,
     SHOWN = 6, /* passes of the series */
     TURNS = 2,
@@ -33,11 +33,6 @@ enum {
 static const double all_seen = 5;
 /* So far may the misses of a walk be from where the slope has them. */
 static const double slope_tolerance = 0.1;
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* ---- how it misses ---- */
 
@@ -57,7 +52,7 @@ static enum fth_status learn(struct fth_tlb_study *study, uint64_t few, struct f
     if (status != FTH_OK || !study->rung.single)
         return status;
     const uint64_t entries = study->level->entries;
-    walk = (struct fth_page_walk){.count = least(entries + entries / 2 + 1, study->pages.most),
+    walk = (struct fth_page_walk){.count = FTH_MIN(entries + entries / 2 + 1, study->pages.max),
                                   .passes = PASSES};
     status = fth_pages_walk(&study->pages, &walk, 1, error);
     if (status != FTH_OK)
@@ -115,7 +110,7 @@ static enum fth_status climb_to(struct fth_tlb_study *study, const uint64_t *cou
     bool all = false;
     for (size_t from = 0; from < count && !all; from += BATCH) {
         struct fth_page_walk walks[BATCH];
-        const size_t some = (size_t)least(BATCH, count - from);
+        const size_t some = (size_t)FTH_MIN(BATCH, count - from);
         for (size_t i = 0; i < some; i++)
             walks[i] = (struct fth_page_walk){.first = study->first,
                                               .count = counts[from + i],
@@ -148,18 +143,18 @@ static enum fth_status choose_first(struct fth_tlb_study *study, struct fth_erro
     const struct fth_page_walk all = {.count = entries, .passes = FEW_PASSES};
     struct fth_page_walk walks[FIRSTS];
     uint64_t fewest = UINT64_MAX;
-    if (study->pages.most < needed + FIRSTS)
+    if (study->pages.max < needed + FIRSTS)
         return FTH_OK;
     for (size_t i = 0; i < FIRSTS; i++) {
         walks[i] = all;
-        walks[i].first = (study->pages.most - needed) * i / (FIRSTS - 1);
+        walks[i].first = (study->pages.max - needed) * i / (FIRSTS - 1);
     }
     enum fth_status status = fth_pages_walk(&study->pages, walks, FIRSTS, error);
     for (size_t i = 0; i < FIRSTS && status == FTH_OK; i++) {
         const uint64_t missing = fth_rung_misses(&walks[i], &study->rung).steady;
         if (missing < fewest)
             study->first = walks[i].first;
-        fewest = least(fewest, missing);
+        fewest = FTH_MIN(fewest, missing);
     }
     if (status == FTH_OK)
         fth_page_walks_fini(walks, FIRSTS);
@@ -172,10 +167,10 @@ static enum fth_status climb(struct fth_tlb_study *study, struct fth_tlb_sets *s
                              struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
-    uint64_t counts[FTH_MOST_STAIRS] = {0};
+    uint64_t counts[FTH_MAX_STAIRS] = {0};
     size_t count = 0;
-    for (uint64_t more = 0; count < FTH_MOST_STAIRS && more <= entries &&
-                            study->first + entries + more <= study->pages.most;
+    for (uint64_t more = 0; count < FTH_MAX_STAIRS && more <= entries &&
+                            study->first + entries + more <= study->pages.max;
          more += entries > MANY_PAGES && more >= 4 ? more / 4 : 1)
         counts[count++] = entries + more;
     return climb_to(study, counts, count, sets, error);
@@ -256,10 +251,10 @@ static enum fth_status count_ever(struct fth_tlb_study *study, uint64_t pages,
     double enough = 1;
     const bool first = pages == study->level->entries + 1;
     for (unsigned round = 0;
-         round < MOST_ROUNDS && (double)misses.count < enough && status == FTH_OK; round++) {
+         round < MAX_ROUNDS && (double)misses.count < enough && status == FTH_OK; round++) {
         struct fth_page_walk walk = {.count = pages,
                                      .warm = WARM * pages,
-                                     .passes = fth_page_passes(pages, FTH_MOST_PAGE_PASSES)};
+                                     .passes = fth_page_passes(pages, FTH_MAX_PAGE_PASSES)};
         status = fth_pages_walk(&study->pages, &walk, 1, error);
         if (status != FTH_OK)
             break;
@@ -286,7 +281,7 @@ static enum fth_status climb_unsteadily(struct fth_tlb_study *study, struct fth_
     for (uint64_t i = 1; i <= UNSTEADY_STAIRS && status == FTH_OK; i++) {
         struct fth_tlb_stair *stair = &sets->stairs[sets->stair_count++];
         stair->pages = entries + i;
-        status = stair->pages <= study->pages.most
+        status = stair->pages <= study->pages.max
                      ? count_ever(study, stair->pages, sets, &stair->missing, error)
                      : FTH_OK;
         if (all_miss(stair))
@@ -304,7 +299,7 @@ static void add_kind(struct fth_tlb_sets *sets, uint64_t ways)
         sets->kinds[i].sets++;
         return;
     }
-    if (sets->kind_count == FTH_MOST_SET_KINDS) {
+    if (sets->kind_count == FTH_MAX_SET_KINDS) {
         sets->doubt = "the sets have too many different sizes";
         return;
     }
@@ -341,7 +336,7 @@ static struct fth_tlb_sets with_one_more(const struct fth_tlb_sets *sets, size_t
  * be this or that one, it stays open. */
 static void add_kept_page(struct fth_tlb_sets *sets)
 {
-    size_t fewest = FTH_MOST_SET_KINDS + 1, times = 0;
+    size_t fewest = FTH_MAX_SET_KINDS + 1, times = 0;
     struct fth_tlb_sets best = *sets;
     for (size_t kind = 0; kind < sets->kind_count; kind++) {
         const struct fth_tlb_sets more = with_one_more(sets, kind);
@@ -395,7 +390,7 @@ static bool is_one_set(const struct fth_tlb_sets *sets)
 enum fth_status fth_tlb_slope(const struct fth_tlb_stair *stairs, size_t count, double *slope,
                               struct fth_error *error)
 {
-    double slopes[FTH_MOST_STAIRS];
+    double slopes[FTH_MAX_STAIRS];
     size_t used = 0;
     *slope = NAN;
     const struct fth_tlb_stair *last = stairs + count - 1;
@@ -403,7 +398,7 @@ enum fth_status fth_tlb_slope(const struct fth_tlb_stair *stairs, size_t count, 
         if (LATER * (to[-1].pages - stairs->pages) >= last->pages - stairs->pages)
             slopes[used++] = ((double)to->missing - (double)to[-1].missing) /
                              ((double)to->pages - (double)to[-1].pages);
-    return used < LEAST_SLOPES ? FTH_OK : fth_quantile_f64(slopes, used, 0.5, slope, error);
+    return used < MIN_SLOPES ? FTH_OK : fth_quantile_f64(slopes, used, 0.5, slope, error);
 }
 
 /* Each page more makes all pages of a set miss, ways and one, and all sets are alike. How many
@@ -424,7 +419,7 @@ static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct 
         const struct fth_tlb_stair *stair = &sets->stairs[i];
         const uint64_t pages = stair->pages - (is_one_kept(study) ? 1 : 0);
         const uint64_t more = pages > entries ? pages - entries : 0;
-        const double foretold = (double)least(more * (ways + 1), pages);
+        const double foretold = (double)FTH_MIN(more * (ways + 1), pages);
         agree += fabs((double)stair->missing - foretold) <= slope_tolerance * foretold;
     }
     if (ways == 0)
@@ -467,7 +462,7 @@ static enum fth_status count_sets(const struct fth_tlb_study *study, struct fth_
 static enum fth_status climb_anyhow(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                     struct fth_error *error)
 {
-    sets->stairs = calloc(FTH_MOST_STAIRS, sizeof *sets->stairs);
+    sets->stairs = calloc(FTH_MAX_STAIRS, sizeof *sets->stairs);
     if (!sets->stairs)
         return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
     return study->steady ? climb(study, sets, error) : climb_unsteadily(study, sets, error);
@@ -507,8 +502,8 @@ static enum fth_status examine(struct fth_tlb_study *study, struct fth_tlb_sets 
     /* Walks over few pages first, so that what lines cost by themselves comes from few walks. */
     const uint64_t entries = study->level->entries;
     const uint64_t few = study->inner_entries ? study->inner_entries : entries;
-    fth_pages_fit(&study->pages, least(few, entries) / 2);
-    enum fth_status status = learn(study, least(few, entries) / 2, error);
+    fth_pages_fit(&study->pages, FTH_MIN(few, entries) / 2);
+    enum fth_status status = learn(study, FTH_MIN(few, entries) / 2, error);
     if (status == FTH_OK)
         status = climb_anyhow(study, sets, error);
     if (status == FTH_OK && entries <= MANY_PAGES)
@@ -532,10 +527,10 @@ static enum fth_status study_level(const struct fth_prober *prober,
     }
     study.rung.value = study.rung.below + level->penalty_cycles;
     const uint64_t stride = level->page_bytes + SKEW;
-    uint64_t most =
-        least(least(plan->l2_bytes / 128 / L2_PART, MOST_HOPS), plan->most_bytes / stride - 1);
+    uint64_t max =
+        FTH_MIN(FTH_MIN(plan->l2_bytes / 128 / L2_PART, MAX_HOPS), plan->max_bytes / stride - 1);
     enum fth_status status = fth_pages_open(
-        prober, stride, least(most, 2 * level->entries + FTH_MOST_STAIRS), &study.pages, error);
+        prober, stride, FTH_MIN(max, 2 * level->entries + FTH_MAX_STAIRS), &study.pages, error);
     if (status == FTH_OK)
         status = examine(&study, sets, error);
     sets->samples += study.pages.samples;

@@ -9,7 +9,7 @@
 
 enum operand_kind { OPERAND_ROW, OPERAND_PREDICATE, OPERAND_VECTOR, OPERAND_ADDRESS, OPERAND_SINK };
 
-enum { MOST_OPERANDS = 8, MOST_ELEMENTS = 8 };
+enum { MAX_OPERANDS = 8, MAX_ELEMENTS = 8 };
 
 struct operand {
     enum operand_kind kind;
@@ -17,7 +17,7 @@ struct operand {
     int32_t row;                    /* OPERAND_ROW, and the base of an address */
     uint32_t predicate, predicate2; /* the second of p|q; UINT32_MAX: none */
     bool negated;                   /* !p */
-    int32_t elements[MOST_ELEMENTS];
+    int32_t elements[MAX_ELEMENTS];
     size_t element_count;
     int64_t offset;
     bool has_space; /* of an address that names a variable */
@@ -139,7 +139,7 @@ static bool parse_vector(struct parser *parser, enum type type, struct operand *
     operand->kind = OPERAND_VECTOR;
     do {
         struct operand element = {.kind = OPERAND_ROW};
-        if (operand->element_count == MOST_ELEMENTS)
+        if (operand->element_count == MAX_ELEMENTS)
             return lexer_fail(lexer, &lexer->token, "a vector that is too long");
         if (!parse_row(parser, type, &element))
             return false;
@@ -501,7 +501,7 @@ static bool parse_operands(struct parser *parser, const char *base, const struct
     if (token_is(&lexer->token, ";"))
         return true;
     do {
-        if (*count == MOST_OPERANDS)
+        if (*count == MAX_OPERANDS)
             return lexer_fail(lexer, &lexer->token, "one operand too many");
         /* Literals are of the instruction's type; of cvt, of the type it converts from; of slct,
          * the last is of the second type. */
@@ -559,7 +559,7 @@ bool parse_instruction(struct parser *parser)
     lexer_next(lexer);
 
     enum control control = (enum control)flow_control(base);
-    struct operand operands[MOST_OPERANDS];
+    struct operand operands[MAX_OPERANDS];
     size_t count = 0;
     /* Operands come first: special registers among them are instructions of their own. */
     if (control == K_NONE && !parse_operands(parser, base, &shape, operands, &count))

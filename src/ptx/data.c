@@ -7,7 +7,7 @@
 
 /* More than any GPU has; a file that asks for more is nonsense. */
 #define LARGEST_VARIABLE ((uint64_t)1 << 36)
-#define MOST_REGISTERS 100000u
+#define MAX_REGISTERS 100000u
 
 /* ---- types and numbers ---- */
 
@@ -70,12 +70,12 @@ bool type_is_float(enum type type)
 }
 
 /* A constant where only a number can stand: .align 8, [16], <100>. */
-bool parser_count(struct parser *parser, uint64_t most, uint64_t *count)
+bool parser_count(struct parser *parser, uint64_t max, uint64_t *count)
 {
     const struct token token = parser->lexer.token;
-    if (token.kind != TOKEN_INTEGER || token.integer > most)
+    if (token.kind != TOKEN_INTEGER || token.integer > max)
         return lexer_fail(&parser->lexer, &token, "a number of at most %llu expected",
-                          (unsigned long long)most);
+                          (unsigned long long)max);
     *count = token.integer;
     lexer_next(&parser->lexer);
     return true;
@@ -330,11 +330,11 @@ bool parse_registers(struct parser *parser)
         uint64_t count = 1;
         if (lexer_accept(lexer, "<")) {
             symbol->ranged = true;
-            if (!parser_count(parser, MOST_REGISTERS, &count) || !lexer_expect(lexer, ">"))
+            if (!parser_count(parser, MAX_REGISTERS, &count) || !lexer_expect(lexer, ">"))
                 return false;
         }
         uint32_t *total = type == T_PRED ? &function->predicate_count : &function->register_count;
-        if (*total + count > MOST_REGISTERS)
+        if (*total + count > MAX_REGISTERS)
             return lexer_fail(lexer, &token, "too many registers");
         symbol->type = type;
         symbol->first = *total;

@@ -29,7 +29,7 @@
 /* In a cluster of several blocks, shared memory of rank r is also seen from (r + 1) *
  * CLUSTER_WINDOW on, in 32 bits as well. */
 #define CLUSTER_WINDOW ((uint64_t)1 << 24)
-enum { MOST_CLUSTER = 16 };
+enum { MAX_CLUSTER = 16 };
 
 /* ---- types and modifiers ---- */
 
@@ -394,7 +394,7 @@ void stop_run(struct run *run);
 
 /* ---- flow.c ---- */
 
-enum { MOST_BARRIERS = 16 };
+enum { MAX_BARRIERS = 16 };
 
 struct frame *frame_create(struct warp *warp, const struct function *function,
                            struct frame *caller);

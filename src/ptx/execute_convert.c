@@ -218,13 +218,13 @@ static uint64_t clamp_integer(uint64_t value, bool is_signed, enum type to)
     unsigned bits = 8 * type_bytes(to);
     bool negative = is_signed && (int64_t)value < 0;
     if (type_is_signed(to)) {
-        int64_t most = (int64_t)(UINT64_MAX >> (65 - bits)), least = -most - 1;
-        if (!negative && value > (uint64_t)most)
-            return (uint64_t)most;
-        return negative && (int64_t)value < least ? (uint64_t)least : value;
+        int64_t max = (int64_t)(UINT64_MAX >> (65 - bits)), min = -max - 1;
+        if (!negative && value > (uint64_t)max)
+            return (uint64_t)max;
+        return negative && (int64_t)value < min ? (uint64_t)min : value;
     }
-    uint64_t most = UINT64_MAX >> (64 - bits);
-    return negative ? 0 : value > most ? most : value;
+    uint64_t max = UINT64_MAX >> (64 - bits);
+    return negative ? 0 : value > max ? max : value;
 }
 
 static void run_integer_to_integer(struct warp *warp, const struct inst *inst, uint32_t mask)

@@ -8,7 +8,7 @@ struct kind {
     double (*come)(uint16_t bits);
     uint16_t (*go)(double value, enum rounding rounding);
     uint16_t exponent; /* mask */
-    double least;      /* normal number */
+    double min;        /* normal number */
 };
 
 static const struct kind halves = {half_to_double, half_from_double, 0x7c00, 0x1p-14};
@@ -79,10 +79,10 @@ static uint16_t compute(enum operation operation, const struct kind *kind, uint3
     if (flags & F_RELU && value < 0)
         value = 0;
     /* Flushed where it is subnormal before it is rounded. */
-    if (flags & F_FTZ && fabs(value) < kind->least)
+    if (flags & F_FTZ && fabs(value) < kind->min)
         value = copysign(0, value);
     /* The hardware cuts subnormal results of ex2 off. */
-    bool cut = operation == EX2 && value < kind->least;
+    bool cut = operation == EX2 && value < kind->min;
     uint16_t result = kind->go(value, cut ? R_RZ : R_RN);
     if (flags & F_RELU && result == 0x8000)
         result = 0;

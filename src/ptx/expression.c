@@ -109,7 +109,7 @@ static bool apply(struct lexer *lexer, const struct token *token, const char *te
     return true;
 }
 
-static bool parse_level(struct parser *parser, int least, int depth, struct constant *out);
+static bool parse_level(struct parser *parser, int min, int depth, struct constant *out);
 
 static bool parse_primary(struct parser *parser, int depth, struct constant *out)
 {
@@ -166,12 +166,12 @@ static bool parse_primary(struct parser *parser, int depth, struct constant *out
 }
 
 /* Operators that bind at least that tightly; level 0 is the choice between two. */
-static bool parse_level(struct parser *parser, int least, int depth, struct constant *out)
+static bool parse_level(struct parser *parser, int min, int depth, struct constant *out)
 {
     struct lexer *lexer = &parser->lexer;
     if (!parse_primary(parser, depth, out))
         return false;
-    for (int i; (i = peek_operator(lexer)) >= 0 && operators[i].binds >= (least ? least : 1);) {
+    for (int i; (i = peek_operator(lexer)) >= 0 && operators[i].binds >= (min ? min : 1);) {
         const struct token token = lexer->token;
         for (size_t n = strlen(operators[i].text); n > 0; n--)
             lexer_next(lexer);
@@ -180,7 +180,7 @@ static bool parse_level(struct parser *parser, int least, int depth, struct cons
             !apply(lexer, &token, operators[i].text, out, &right, out))
             return false;
     }
-    if (least == 0 && lexer_accept(lexer, "?")) {
+    if (min == 0 && lexer_accept(lexer, "?")) {
         struct constant yes, no;
         bool holds = out->is_float ? as_double(out) != 0 : out->bits != 0;
         if (!parse_level(parser, 0, depth + 1, &yes) || !lexer_expect(lexer, ":") ||

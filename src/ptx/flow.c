@@ -13,7 +13,7 @@
 
 /* How long a fragment may keep others of its warp waiting. */
 #define FRAGMENT_TURN 5000u
-enum { MOST_CALLS = 1000 };
+enum { MAX_CALLS = 1000 };
 
 /* ---- frames ---- */
 
@@ -238,8 +238,8 @@ static void do_call(struct warp *warp, struct fragment *fragment, const struct i
         fragment->pc++;
         return;
     }
-    if (caller->depth == MOST_CALLS) {
-        warp_fault(warp, inst, first_lane(lanes), "calls nested more than %d deep", MOST_CALLS);
+    if (caller->depth == MAX_CALLS) {
+        warp_fault(warp, inst, first_lane(lanes), "calls nested more than %d deep", MAX_CALLS);
         return;
     }
     struct frame *frame = frame_create(warp, function, caller);
@@ -339,11 +339,11 @@ static void do_barrier(struct warp *warp, struct fragment *fragment, const struc
     uint64_t id = row(warp, inst->s[0])[first_lane(lanes)];
     uint64_t threads =
         inst->s[1] != NO_REGISTER ? row(warp, inst->s[1])[first_lane(lanes)] & 0xffffffff : 0;
-    if (id >= MOST_BARRIERS || threads % LANES || threads > (uint64_t)block->warp_count * LANES) {
+    if (id >= MAX_BARRIERS || threads % LANES || threads > (uint64_t)block->warp_count * LANES) {
         warp_fault(warp, inst, first_lane(lanes),
                    "barrier %llu for %llu threads: there are %d, for "
                    "whole warps of the block",
-                   (unsigned long long)id, (unsigned long long)threads, MOST_BARRIERS);
+                   (unsigned long long)id, (unsigned long long)threads, MAX_BARRIERS);
         return;
     }
     uint32_t rest = fragment->mask & ~lanes;
@@ -596,7 +596,7 @@ bool run_warp(struct warp *warp, uint64_t turn)
 {
     struct run *run = warp->block->run;
     uint64_t start = warp->instructions, end = start + turn;
-    uint64_t most = run->launch->most_instructions;
+    uint64_t max = run->launch->max_instructions;
     bool give_way = false;
     warp->blocked = false;
     while (warp->fragment_count && warp->instructions < end && !warp->failed) {
@@ -612,12 +612,12 @@ bool run_warp(struct warp *warp, uint64_t turn)
         run_fragment(warp, alone || left < FRAGMENT_TURN ? left : FRAGMENT_TURN);
         /* One that used all its turn, while others wait, lets the others go first. */
         give_way = !alone && warp->instructions - before >= FRAGMENT_TURN ? !give_way : false;
-        if (most && warp->instructions > most && warp->fragment_count) {
+        if (max && warp->instructions > max && warp->fragment_count) {
             warp->current = 0; /* the one that ran may be gone */
             load_state(warp);
             warp_fault(warp, &warp->frame->function->code[warp->pc], first_lane(warp->mask),
                        "the warp has issued more than %llu instructions: it hangs",
-                       (unsigned long long)most);
+                       (unsigned long long)max);
         }
     }
     return warp->instructions != start;

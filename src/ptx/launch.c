@@ -303,7 +303,7 @@ static void *work_silently(void *argument)
 
 static unsigned host_threads(const struct run *run)
 {
-    enum { MOST_THREADS = 256 };
+    enum { MAX_THREADS = 256 };
     if (run->observer && !run->observer->parallel)
         return 1;
     uint64_t threads = run->launch->threads;
@@ -311,8 +311,8 @@ static unsigned host_threads(const struct run *run)
         long cores = sysconf(_SC_NPROCESSORS_ONLN);
         threads = cores > 0 ? (uint64_t)cores : 1;
     }
-    if (threads > MOST_THREADS)
-        threads = MOST_THREADS;
+    if (threads > MAX_THREADS)
+        threads = MAX_THREADS;
     return (unsigned)(threads < run->cluster_count ? threads : run->cluster_count);
 }
 
@@ -329,9 +329,9 @@ static enum fth_status check_clusters(struct run *run, struct fth_error *error)
         run->cluster[i] = says ? asked[i] : required[i];
         run->cluster[i] = run->cluster[i] ? run->cluster[i] : 1;
         blocks *= run->cluster[i];
-        if (blocks > MOST_CLUSTER)
+        if (blocks > MAX_CLUSTER)
             return fth_fail(error, FTH_INVALID, operation, kernel->name,
-                            "a cluster of more than %d blocks", MOST_CLUSTER);
+                            "a cluster of more than %d blocks", MAX_CLUSTER);
         if (says && required[0] && required[i] != run->cluster[i])
             return fth_fail(error, FTH_INVALID, operation, kernel->name,
                             "clusters of another size than .reqnctapercluster asks for");
@@ -368,11 +368,11 @@ static enum fth_status check_launch(struct run *run, struct fth_error *error)
         return fth_fail(error, FTH_INVALID, operation, kernel->name,
                         "%llu threads a block, and 1024 are the most",
                         (unsigned long long)run->threads_per_block);
-    uint64_t most = (uint64_t)kernel->max_block[0] * kernel->max_block[1] * kernel->max_block[2];
-    if (most && run->threads_per_block > most)
+    uint64_t max = (uint64_t)kernel->max_block[0] * kernel->max_block[1] * kernel->max_block[2];
+    if (max && run->threads_per_block > max)
         return fth_fail(error, FTH_INVALID, operation, kernel->name,
                         "%llu threads a block, and .maxntid allows %llu",
-                        (unsigned long long)run->threads_per_block, (unsigned long long)most);
+                        (unsigned long long)run->threads_per_block, (unsigned long long)max);
     for (int i = 0; i < 3; i++)
         if (kernel->required_block[i] && kernel->required_block[i] != run->threads[i])
             return fth_fail(error, FTH_INVALID, operation, kernel->name,

@@ -10,7 +10,7 @@
 static const char operation[] = "allocate device memory";
 
 /* From here on a piece is a mapping of its own, which takes host memory page by page. */
-#define LEAST_MAPPING ((uint64_t)1 << 20)
+#define MIN_MAPPING ((uint64_t)1 << 20)
 #define LARGE_PAGE ((uint64_t)2 << 20)
 
 /* The first allocation that begins above the address. */
@@ -42,7 +42,7 @@ static bool get_host_memory(struct allocation *allocation)
 {
     if (allocation->bytes > SIZE_MAX / 2)
         return false;
-    if (allocation->bytes < LEAST_MAPPING) {
+    if (allocation->bytes < MIN_MAPPING) {
         allocation->host = calloc(1, (size_t)allocation->bytes + 8);
         return allocation->host != NULL;
     }
@@ -221,7 +221,7 @@ bool fth_ptx_fill(struct fth_ptx_machine *machine, uint64_t address, unsigned ch
     if (!host)
         return false;
     const struct allocation *found = find_allocation(machine->memory, address);
-    if (byte == 0 && found->mapped_bytes && bytes >= LEAST_MAPPING) {
+    if (byte == 0 && found->mapped_bytes && bytes >= MIN_MAPPING) {
         /* Whole pages of zeros are given back. */
         const size_t page = (size_t)64 << 10; /* no host has larger ones */
         size_t before = (page - (size_t)((uintptr_t)host % page)) % page;

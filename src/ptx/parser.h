@@ -101,7 +101,7 @@ struct declaration {
 /* The type that ".u32" names; T_NONE where it is none. */
 enum type parse_type(const char *text, size_t size);
 /* A constant where only a number can stand: .align 8, [16], <100>. */
-bool parser_count(struct parser *parser, uint64_t most, uint64_t *count);
+bool parser_count(struct parser *parser, uint64_t max, uint64_t *count);
 uint64_t align_up(uint64_t address, uint64_t align);
 /* From behind the space: [.align N] .type [.ptr …] name [N]…. */
 bool parse_declaration(struct parser *parser, struct declaration *out);

@@ -217,7 +217,7 @@ struct fth_ptx_launch {
     size_t argument_bytes;
     unsigned threads;                        /* of the host; 0: all cores */
     uint32_t sms;                            /* blocks go round robin over so many; 0 counts as 1 */
-    uint64_t most_instructions;              /* of a warp, before it counts as hung; 0: no limit */
+    uint64_t max_instructions;               /* of a warp, before it counts as hung; 0: no limit */
     const struct fth_ptx_observer *observer; /* may be NULL */
     const struct fth_log *log;               /* hears of the progress, now and then; may be NULL */
 };

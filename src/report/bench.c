@@ -28,16 +28,16 @@ static size_t distinct(const struct fth_table *table, size_t column, size_t *row
 static void write_grid(const struct fth_bench_series *series,
                        const struct fth_report_options *options, struct fth_buffer *out)
 {
-    enum { MOST = 31 };
+    enum { MAX = 31 };
     const struct fth_table *table = &series->table;
     size_t *down = calloc(table->row_count + 1, sizeof *down);
     size_t *across = calloc(table->row_count + 1, sizeof *across);
     size_t rows = down && across ? distinct(table, series->down, down) : 0;
     size_t columns = rows ? distinct(table, series->across, across) : 0;
-    columns = columns < MOST ? columns : MOST;
+    columns = columns < MAX ? columns : MAX;
     struct fth_cell *cells = calloc((rows + 1) * (columns + 1), sizeof *cells);
-    struct fth_column heads[MOST + 1] = {{.kind = FTH_COLUMN_NUMBER}};
-    char texts[MOST + 1][40];
+    struct fth_column heads[MAX + 1] = {{.kind = FTH_COLUMN_NUMBER}};
+    char texts[MAX + 1][40];
     snprintf(texts[0], sizeof texts[0], "%s \\ %s", table->columns[series->down].head,
              table->columns[series->across].head);
     heads[0].head = texts[0];

@@ -46,7 +46,7 @@ static const char *format_number(const char *name, double number, bool people, c
 
 static void put_value(const struct fth_attribute *a, bool people, struct fth_buffer *out)
 {
-    enum { MOST_ITEMS = 8, MOST_COLUMNS = 60 };
+    enum { MAX_ITEMS = 8, MAX_COLUMNS = 60 };
     char number[40];
     switch (a->kind) {
     case FTH_NUMBER:
@@ -57,17 +57,17 @@ static void put_value(const struct fth_attribute *a, bool people, struct fth_buf
         fth_buffer_format(out, "..%s)", format_number(a->name, a->high, people, number, 40));
         break;
     case FTH_TEXT:
-    case FTH_RAW: fth_text_append(out, a->text, people ? MOST_COLUMNS : 4096, "..."); break;
+    case FTH_RAW: fth_text_append(out, a->text, people ? MAX_COLUMNS : 4096, "..."); break;
     case FTH_NUMBERS:
     case FTH_TEXTS:
-        for (size_t i = 0; i < a->count && !(people && i == MOST_ITEMS); i++) {
+        for (size_t i = 0; i < a->count && !(people && i == MAX_ITEMS); i++) {
             fth_buffer_text(out, i ? " " : "");
             if (a->kind == FTH_TEXTS)
-                fth_text_append(out, a->texts[i], MOST_COLUMNS, "...");
+                fth_text_append(out, a->texts[i], MAX_COLUMNS, "...");
             else
                 fth_buffer_text(out, fth_number_format(a->numbers[i], number, sizeof number));
         }
-        if (people && a->count > MOST_ITEMS)
+        if (people && a->count > MAX_ITEMS)
             fth_buffer_text(out, " ...");
         break;
     }

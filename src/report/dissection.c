@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMNS = 7, MOST_ROWS = 24, MOST_CELL = 96, STRIP = 64, MOST_PASSES = 4 };
+enum { COLUMNS = 7, MAX_ROWS = 24, MAX_CELL = 96, STRIP = 64, MAX_PASSES = 4 };
 
 static const struct fth_report_options plain = {.utf8 = false};
 
@@ -21,22 +21,22 @@ static void write_ways(const struct fth_gpu *gpu, const char *element, char *tex
     size_t used = 0;
     text[0] = '\0';
     if (!isnan(ways))
-        snprintf(text, MOST_CELL, "%.0f", ways);
+        snprintf(text, MAX_CELL, "%.0f", ways);
     else if (list)
-        for (size_t i = 0; i < list->count && used < MOST_CELL; i++)
-            used += (size_t)snprintf(text + used, MOST_CELL - used, "%s%.0f", i ? "," : "",
+        for (size_t i = 0; i < list->count && used < MAX_CELL; i++)
+            used += (size_t)snprintf(text + used, MAX_CELL - used, "%s%.0f", i ? "," : "",
                                      list->numbers[i]);
     else
-        snprintf(text, MOST_CELL, "?");
+        snprintf(text, MAX_CELL, "?");
 }
 
 static void write_policy(const struct fth_gpu *gpu, const char *element, char *text)
 {
     const char *policy = fth_gpu_text(gpu, element, "policy");
     const struct fth_attribute *weights = fth_gpu_attribute(gpu, element, "way_weights");
-    size_t used = (size_t)snprintf(text, MOST_CELL, "%s", policy ? policy : "?");
-    for (size_t i = 0; weights && i < weights->count && used < MOST_CELL; i++)
-        used += (size_t)snprintf(text + used, MOST_CELL - used, "%s%.3g", i ? "," : " ",
+    size_t used = (size_t)snprintf(text, MAX_CELL, "%s", policy ? policy : "?");
+    for (size_t i = 0; weights && i < weights->count && used < MAX_CELL; i++)
+        used += (size_t)snprintf(text + used, MAX_CELL - used, "%s%.3g", i ? "," : " ",
                                  weights->numbers[i]);
 }
 
@@ -44,13 +44,13 @@ static void write_policy(const struct fth_gpu *gpu, const char *element, char *t
 static double confidence(const struct fth_gpu *gpu, const char *element)
 {
     static const char *const names[] = {"sets", "policy"};
-    double least = NAN;
+    double min = NAN;
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         const struct fth_attribute *attribute = fth_gpu_attribute(gpu, element, names[i]);
         if (attribute && !isnan(attribute->confidence))
-            least = fmin(isnan(least) ? 1 : least, attribute->confidence);
+            min = fmin(isnan(min) ? 1 : min, attribute->confidence);
     }
-    return isnan(least) ? NAN : floor(least * 1e3) / 1e3;
+    return isnan(min) ? NAN : floor(min * 1e3) / 1e3;
 }
 
 static bool was_dissected(const struct fth_gpu *gpu, const char *element)
@@ -82,8 +82,8 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
         {"line_bytes", "Line", FTH_COLUMN_BYTES},  {"sets", "Sets", FTH_COLUMN_NUMBER},
         {"ways", "Ways", FTH_COLUMN_TEXT},         {"index", "Index", FTH_COLUMN_TEXT},
         {"policy", "Replacement", FTH_COLUMN_TEXT}};
-    struct fth_cell cells[MOST_ROWS * COLUMNS] = {{0}};
-    char ways[MOST_ROWS][MOST_CELL], policies[MOST_ROWS][MOST_CELL];
+    struct fth_cell cells[MAX_ROWS * COLUMNS] = {{0}};
+    char ways[MAX_ROWS][MAX_CELL], policies[MAX_ROWS][MAX_CELL];
     struct fth_buffer out = {0}, reasons = {0};
     size_t rows = 0;
     bool tlbs = false;
@@ -91,7 +91,7 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
     *size = 0;
     options = options ? options : &plain;
     const char *element;
-    for (size_t i = 0; (element = fth_element_name(i)) && rows < MOST_ROWS; i++) {
+    for (size_t i = 0; (element = fth_element_name(i)) && rows < MAX_ROWS; i++) {
         if (!was_dissected(gpu, element))
             continue;
         struct fth_cell *cell = &cells[rows * COLUMNS];
@@ -100,8 +100,8 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
         write_policy(gpu, element, policies[rows]);
         double sure = confidence(gpu, element);
         size_t used = strlen(policies[rows]);
-        if (!isnan(sure) && used < MOST_CELL)
-            snprintf(policies[rows] + used, MOST_CELL - used, "  (confidence %.3g)", sure);
+        if (!isnan(sure) && used < MAX_CELL)
+            snprintf(policies[rows] + used, MAX_CELL - used, "  (confidence %.3g)", sure);
         cell[0].text = element;
         const bool tlb = strncmp(element, "tlb_", 4) == 0;
         cell[1].number = fth_gpu_number(gpu, element, tlb ? "reach_bytes" : "size_bytes", NAN);
@@ -161,10 +161,10 @@ static void write_strip(const struct fth_series *series, size_t pass,
 /* What stands in the ways of a set, load by load. */
 static void write_replay(const struct fth_series *series, struct fth_buffer *out)
 {
-    enum { MOST_WAYS = 8 };
-    if (series->replay_count == 0 || series->ways > MOST_WAYS)
+    enum { MAX_WAYS = 8 };
+    if (series->replay_count == 0 || series->ways > MAX_WAYS)
         return;
-    uint32_t held[MOST_WAYS];
+    uint32_t held[MAX_WAYS];
     fth_buffer_text(out, "  one set, load by load\n  load    ");
     for (uint32_t way = 0; way < series->ways; way++) {
         held[way] = way;
@@ -199,7 +199,7 @@ enum fth_status fth_report_series(const struct fth_series *series,
                           series->element, series->lines, (unsigned long long)series->stride_bytes);
     /* The first pass of a cache is cold. */
     const size_t first = series->missed ? 0 : 1;
-    for (size_t pass = first; pass < passes && pass < first + MOST_PASSES; pass++) {
+    for (size_t pass = first; pass < passes && pass < first + MAX_PASSES; pass++) {
         size_t misses = 0;
         for (size_t line = 0; line < series->lines; line++)
             misses += fth_series_missed(series, pass * series->lines + line);

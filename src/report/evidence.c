@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_SAMPLES = 96, FEWEST_POINTS = 4 };
+enum { MAX_SAMPLES = 96, FEWEST_POINTS = 4 };
 
 /* A request whose answer is a point of a curve. */
 struct walk {
@@ -153,7 +153,7 @@ static enum fth_status add_point(json_t *curves, const struct walk *walk,
     enum fth_status status = fth_summary_u32(samples->cycles, samples->count, &summary, error);
     if (status != FTH_OK)
         return status;
-    const size_t kept = samples->count < MOST_SAMPLES ? samples->count : MOST_SAMPLES;
+    const size_t kept = samples->count < MAX_SAMPLES ? samples->count : MAX_SAMPLES;
     json_t *point = json_object(), *list = json_array();
     for (size_t i = 0; i < kept; i++) {
         const size_t at = i * samples->count / kept;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NAMES = 64, READ = 0 };
+enum { MAX_NAMES = 64, READ = 0 };
 
 static const struct fth_column first_columns[] = {
     {"point", "Point", FTH_COLUMN_NUMBER},
@@ -31,7 +31,7 @@ static const struct fth_column last_columns[] = {
 
 struct making {
     struct fth_cells cells;
-    const char *names[MOST_NAMES]; /* of what varies */
+    const char *names[MAX_NAMES]; /* of what varies */
     size_t name_count;
     bool wide; /* a column each */
     size_t rows;
@@ -114,7 +114,7 @@ static void find_names(struct making *making, json_t *header)
                 bool known = !json_is_string(name);
                 for (size_t i = 0; i < making->name_count && !known; i++)
                     known = strcmp(making->names[i], json_string_value(name)) == 0;
-                if (!known && making->name_count < MOST_NAMES)
+                if (!known && making->name_count < MAX_NAMES)
                     making->names[making->name_count++] =
                         fth_arena_text(&making->cells.arena, json_string_value(name));
             }
@@ -161,7 +161,7 @@ enum fth_status fth_report_points(const char *format, const char *points, size_t
                                   const struct fth_report_options *options, char **text,
                                   size_t *size, struct fth_error *error)
 {
-    struct fth_column columns[MOST_NAMES + 16];
+    struct fth_column columns[MAX_NAMES + 16];
     struct making making = {.wide = strcmp(format, "text") != 0};
     enum fth_status status = read_lines(&making, points, points_size, error);
     if (status == FTH_OK && making.cells.failed)

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BAR = 40, MOST_STAIRS = 16, SMS_A_ROW = 64 };
+enum { BAR = 40, MAX_STAIRS = 16, SMS_A_ROW = 64 };
 
 static void write_bar(double part, const struct fth_report_options *options, struct fth_buffer *out)
 {
@@ -23,18 +23,18 @@ static void write_candidates(const struct fth_gpu *gpu, const char *element,
 {
     const struct fth_attribute *names = fth_gpu_attribute(gpu, element, "policy_candidates");
     const struct fth_attribute *bits = fth_gpu_attribute(gpu, element, "policy_bits");
-    double most = 0;
+    double max = 0;
     if (!names || !bits || names->count != bits->count)
         return;
     for (size_t i = 0; i < bits->count; i++)
-        most = fmax(most, bits->numbers[i]);
+        max = fmax(max, bits->numbers[i]);
     fth_buffer_format(out,
                       "\n%s: bits it takes to tell which line was replaced, by policy; the fewer, "
                       "the likelier it is\n",
                       element);
     for (size_t i = 0; i < bits->count; i++) {
         fth_buffer_format(out, "  %-10s  %5.2f  ", names->texts[i], bits->numbers[i]);
-        write_bar(bits->numbers[i] / most, options, out);
+        write_bar(bits->numbers[i] / max, options, out);
     }
 }
 
@@ -48,7 +48,7 @@ static void write_stairs(const struct fth_gpu *gpu, const char *element,
     const struct fth_attribute *missed = fth_gpu_attribute(gpu, element, "overflow_missed");
     if (!pages || !missed || pages->count < 2)
         return;
-    const size_t rows = pages->count < MOST_STAIRS ? pages->count : MOST_STAIRS;
+    const size_t rows = pages->count < MAX_STAIRS ? pages->count : MAX_STAIRS;
     fth_buffer_format(out, "\n%s: pages walked over, and those that miss\n", element);
     for (size_t row = 0; row < rows; row++) {
         const size_t i = row * (pages->count - 1) / (rows - 1);

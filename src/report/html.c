@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 30 };
+enum { MAX_BYTES = 1 << 30 };
 
 /* Bytes for a JSON text inside <script>: nothing in it can end the element or begin a comment. */
 static void put_inert(struct fth_buffer *out, const char *json)
@@ -83,7 +83,7 @@ static enum fth_status add_file(struct fth_buffer *out, const char *path, const 
     static const char recording[] = "fathom-recording/";
     struct fth_buffer content = {0};
     json_t *root = NULL;
-    enum fth_status status = fth_file_read(path, MOST_BYTES, &content, error);
+    enum fth_status status = fth_file_read(path, MAX_BYTES, &content, error);
     if (status == FTH_OK && content.size == 0)
         status = fth_fail(error, FTH_INVALID, "read document", path, "the file is empty");
     if (status == FTH_OK && strncmp(content.data, recording, strlen(recording)) == 0)

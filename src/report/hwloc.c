@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_SMS = 65536 };
+enum { MAX_SMS = 65536 };
 
 struct tree {
     const struct fth_gpu *gpu;
@@ -330,7 +330,7 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
 {
     (void)options;
     const double sms = fth_gpu_number(gpu, "device", "sms", NAN);
-    if (isnan(sms) || sms > MOST_SMS)
+    if (isnan(sms) || sms > MAX_SMS)
         return fth_fail(error, FTH_INVALID, "write hwloc XML", NULL,
                         isnan(sms) ? "the description does not say how many SMs there are"
                                    : "more SMs than hwloc's sets are written for");

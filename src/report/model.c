@@ -148,9 +148,9 @@ static double missed(const struct fth_model_profile *profile)
 /* In steps of twice the distance. */
 static void put_profile(struct fth_cells *cells, const struct fth_model_row *row)
 {
-    size_t most = row->l1_profile[0].count > row->l2_profile[0].count ? row->l1_profile[0].count
-                                                                      : row->l2_profile[0].count;
-    for (size_t from = 0, to = 1; from + 1 < most; from = to, to = 2 * to) {
+    size_t max = row->l1_profile[0].count > row->l2_profile[0].count ? row->l1_profile[0].count
+                                                                     : row->l2_profile[0].count;
+    for (size_t from = 0, to = 1; from + 1 < max; from = to, to = 2 * to) {
         char *text = fth_arena_alloc(&cells->arena, 48);
         if (!text) {
             cells->failed = true;
@@ -185,7 +185,7 @@ static void put_curve(struct fth_cells *cells, const struct fth_model_result *re
 {
     const struct fth_model_curve *l1 = fth_model_curve(result, 1), *l2 = fth_model_curve(result, 2);
     const size_t l1_count = l1 ? l1->count : 0, l2_count = l2 ? l2->count : 0;
-    const size_t most = l1_count > l2_count ? l1_count : l2_count;
+    const size_t max = l1_count > l2_count ? l1_count : l2_count;
     const double part = params->values[fth_model_key(FTH_MODEL_L1, FTH_KEY_SECTOR)].number;
     const double whole = params->values[fth_model_key(FTH_MODEL_L1, FTH_KEY_LINE)].number;
     const double sector = part > 0 ? part : whole; /* 0: lines are not in sectors */
@@ -193,7 +193,7 @@ static void put_curve(struct fth_cells *cells, const struct fth_model_result *re
         fth_cells_put(cells, NULL, (double)sectors * sector);
         fth_cells_put(cells, NULL, miss_share(l1, sectors));
         fth_cells_put(cells, NULL, miss_share(l2, sectors));
-        if (sectors >= most)
+        if (sectors >= max)
             break;
     }
 }

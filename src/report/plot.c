@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 66, HEIGHT = 17, MOST_CURVES = 8, MARGIN = 8 };
-static const char marks[MOST_CURVES + 1] = "*o+x#@%&";
+enum { WIDTH = 66, HEIGHT = 17, MAX_CURVES = 8, MARGIN = 8 };
+static const char marks[MAX_CURVES + 1] = "*o+x#@%&";
 
 struct plot {
     const struct fth_bench_series *series;
-    const char *names[MOST_CURVES];
+    const char *names[MAX_CURVES];
     size_t curves;
     double low[2], high[2]; /* logarithms */
     char cells[HEIGHT][WIDTH];
@@ -30,7 +30,7 @@ static size_t curve_of(struct plot *plot, size_t row)
     size_t i = 0;
     while (i < plot->curves && strcmp(plot->names[i], name ? name : "") != 0)
         i++;
-    if (i == plot->curves && i < MOST_CURVES)
+    if (i == plot->curves && i < MAX_CURVES)
         plot->names[plot->curves++] = name ? name : "";
     return i;
 }
@@ -68,7 +68,7 @@ static void draw_points(struct plot *plot)
     for (size_t row = 0; row < plot->series->table.row_count; row++) {
         double at[2];
         const size_t curve = curve_of(plot, row);
-        if (!place(plot, row, at) || curve == MOST_CURVES)
+        if (!place(plot, row, at) || curve == MAX_CURVES)
             continue;
         const double across = (at[0] - plot->low[0]) / (plot->high[0] - plot->low[0]);
         const double up = (at[1] - plot->low[1]) / (plot->high[1] - plot->low[1]);

@@ -7,7 +7,7 @@
 
 static const char head[] = "element,load,index,cycles,result\n";
 
-enum { FIELDS = 5, MOST_INDEX = 1 << 24 };
+enum { FIELDS = 5, MAX_INDEX = 1 << 24 };
 
 struct row {
     const char *fields[FIELDS];
@@ -34,7 +34,7 @@ static bool cut_row(const char *line, size_t size, struct row *row)
     return count == FIELDS;
 }
 
-static bool read_number(const struct row *row, int field, uint64_t most, json_int_t *number)
+static bool read_number(const struct row *row, int field, uint64_t max, json_int_t *number)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < row->sizes[field]; i++) {
@@ -42,7 +42,7 @@ static bool read_number(const struct row *row, int field, uint64_t most, json_in
         if (digit < '0' || digit > '9')
             return false;
         value = value * 10 + (uint64_t)(digit - '0');
-        if (value > most)
+        if (value > max)
             return false;
     }
     *number = (json_int_t)value;
@@ -79,7 +79,7 @@ static const char *add_load(json_t *elements, const struct row *row)
     json_t *loads = find_loads(elements, row);
     if (!loads)
         return "names no element";
-    if (!read_number(row, 2, MOST_INDEX, &index) || !read_number(row, 3, UINT32_MAX, &cycles))
+    if (!read_number(row, 2, MAX_INDEX, &index) || !read_number(row, 3, UINT32_MAX, &cycles))
         return "has no number where index and cycles stand, or one that is too large";
     if (!miss && !is(row, 4, "hit"))
         return "ends with neither hit nor miss";

@@ -24,9 +24,9 @@ static const char *cell_text(const struct fth_table *table, size_t index, bool u
 void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
                     struct fth_buffer *out)
 {
-    enum { WIDEST = 60, MOST = 32 };
-    size_t width[MOST];
-    size_t count = table->column_count < MOST ? table->column_count : MOST;
+    enum { WIDEST = 60, MAX = 32 };
+    size_t width[MAX];
+    size_t count = table->column_count < MAX ? table->column_count : MAX;
     char number[40];
     for (size_t c = 0; c < count; c++) {
         width[c] = fth_text_columns(table->columns[c].head);

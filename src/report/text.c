@@ -408,11 +408,11 @@ static enum fth_source element_source(const struct view *view, const char *eleme
 /* The least confidence of the figures in the row; where none has one, where they came from. */
 static void confidence_cell(const struct view *view, char cell[64], const char *element)
 {
-    double least = NAN;
+    double min = NAN;
     const struct fth_attribute *a;
     for (size_t i = 0; (a = fth_gpu_attribute_at(view->gpu, element, i)); i++)
         if (is_in_row(a))
-            least = fmin(least, a->confidence);
+            min = fmin(min, a->confidence);
     static const char *const briefs[] = {
         [FTH_SOURCE_NONE] = NULL,         [FTH_SOURCE_MEASURED] = "meas.",
         [FTH_SOURCE_DRIVER] = "driver",   [FTH_SOURCE_DERIVED] = "deriv.",
@@ -420,8 +420,8 @@ static void confidence_cell(const struct view *view, char cell[64], const char *
     };
     bool mixed;
     const char *source = briefs[element_source(view, element, true, &mixed)];
-    if (!isnan(least))
-        snprintf(cell, 64, "%.3f", least);
+    if (!isnan(min))
+        snprintf(cell, 64, "%.3f", min);
     else
         snprintf(cell, 64, "%s", mixed ? "mixed" : source ? source : either(view, "–", "-"));
 }
@@ -621,14 +621,14 @@ static void by_sm_words(const struct view *view, const char *element, struct fth
     if (!list || list->count < 2)
         return;
     double low = list->numbers[0], high = low;
-    char least[40], most[40];
+    char min[40], max[40];
     for (size_t i = 1; i < list->count; i++) {
         low = fmin(low, list->numbers[i]);
         high = fmax(high, list->numbers[i]);
     }
     if (high > low)
-        fth_buffer_format(words, "%s to %s cycles by SM; ", cycles_text(low, least, sizeof least),
-                          cycles_text(high, most, sizeof most));
+        fth_buffer_format(words, "%s to %s cycles by SM; ", cycles_text(low, min, sizeof min),
+                          cycles_text(high, max, sizeof max));
 }
 
 static void other_words(const struct view *view, const char *element, struct fth_buffer *words)

@@ -138,11 +138,11 @@ static double separation(const double *sorted, struct group low_group, struct gr
     struct bulk low = bulk(sorted, low_group, options->min_gap / 2);
     struct bulk high = bulk(sorted, high_group, options->min_gap / 2);
     double gap = high.low - low.high;
-    double least =
+    double min =
         fmax(options->min_gap, options->min_gap_relative * fabs(edge(sorted, low_group, 0.5)));
     double chance = SMALL_SAMPLE / (double)(low.count < high.count ? low.count : high.count);
     double ratio = gap / sqrt(low.spread * high.spread);
-    if (gap < least || ratio < MIN_SEPARATION + chance * chance)
+    if (gap < min || ratio < MIN_SEPARATION + chance * chance)
         return 0;
     size_t strays = at_most(sorted + low_group.begin, low.count + high.count, high.low - gap / 4) -
                     at_most(sorted + low_group.begin, low.count + high.count, low.high + gap / 4);

@@ -18,7 +18,7 @@
 /* A feature that all examples agree on still tells them from a stranger: its unit is this share of
  * its value. Latencies of L2 hardly repeat better: on an H200 passes over one chain in a row differ
  * by 0.05 % at the least. */
-#define LEAST_UNIT 0.0005
+#define MIN_UNIT 0.0005
 
 struct fth_nearest {
     size_t features;
@@ -124,7 +124,7 @@ enum fth_status fth_nearest_fit(const double *examples, const size_t *labels, si
         const struct column column = {
             examples + feature, labels, count, features, mean, known, classes};
         const double center = find_means(&column);
-        double unit = fmax(find_deviation(&column, center), LEAST_UNIT * fabs(center));
+        double unit = fmax(find_deviation(&column, center), MIN_UNIT * fabs(center));
         unit = unit > 0 ? unit : 1;
         made->center[feature] = center;
         made->unit[feature] = unit;

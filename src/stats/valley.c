@@ -13,10 +13,10 @@
 
 static const char operation[] = "find modes";
 static const double cell_part = 0.015, deepest = 0.25;
-enum { MOST_CELLS = 4096 };
+enum { MAX_CELLS = 4096 };
 
 struct histogram {
-    double cells[MOST_CELLS];
+    double cells[MAX_CELLS];
     size_t count;
     double low, width;
 };
@@ -29,8 +29,8 @@ static void make_histogram(const double *sorted, size_t count, struct histogram 
     histogram->width = fmax(1, cell_part * fabs(median));
     histogram->low = sorted[0] - histogram->width;
     double cells = ceil((high - histogram->low) / histogram->width) + 2;
-    histogram->count = cells < MOST_CELLS ? (size_t)cells : MOST_CELLS;
-    double raw[MOST_CELLS] = {0};
+    histogram->count = cells < MAX_CELLS ? (size_t)cells : MAX_CELLS;
+    double raw[MAX_CELLS] = {0};
     for (size_t i = 0; i < count; i++) {
         size_t cell = (size_t)((sorted[i] - histogram->low) / histogram->width);
         if (cell < histogram->count)
@@ -42,7 +42,7 @@ static void make_histogram(const double *sorted, size_t count, struct histogram 
 }
 
 /* The deepest valley within cells [from, to) with enough samples on either side; false: none. */
-static bool find_valley(const struct histogram *histogram, size_t from, size_t to, double least,
+static bool find_valley(const struct histogram *histogram, size_t from, size_t to, double min,
                         size_t *valley)
 {
     double best = deepest, left_sum = 0, left_peak = 0, total = 0;
@@ -53,7 +53,7 @@ static bool find_valley(const struct histogram *histogram, size_t from, size_t t
         double right_peak = 0;
         left_sum += histogram->cells[i];
         left_peak = fmax(left_peak, histogram->cells[i]);
-        if (left_sum < least || total - left_sum < least)
+        if (left_sum < min || total - left_sum < min)
             continue;
         for (size_t j = i + 1; j < to; j++)
             right_peak = fmax(right_peak, histogram->cells[j]);
@@ -68,16 +68,16 @@ static bool find_valley(const struct histogram *histogram, size_t from, size_t t
 }
 
 /* Splits at the deepest valleys, then each side again. */
-static void split(const struct histogram *histogram, size_t from, size_t to, double least,
+static void split(const struct histogram *histogram, size_t from, size_t to, double min,
                   struct fth_clusters *clusters)
 {
     size_t valley;
-    if (clusters->count == FTH_CLUSTER_MAX || !find_valley(histogram, from, to, least, &valley))
+    if (clusters->count == FTH_CLUSTER_MAX || !find_valley(histogram, from, to, min, &valley))
         return;
     clusters->thresholds[clusters->count++ - 1] =
         histogram->low + ((double)valley + 0.5) * histogram->width;
-    split(histogram, from, valley + 1, least, clusters);
-    split(histogram, valley + 1, to, least, clusters);
+    split(histogram, from, valley + 1, min, clusters);
+    split(histogram, valley + 1, to, min, clusters);
 }
 
 enum fth_status fth_modes_u32(const uint32_t *samples, size_t count, double min_share,

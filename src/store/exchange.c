@@ -9,7 +9,7 @@ static const char export_operation[] = "export fingerprints",
 static const char schema[] = "fathom-fingerprints/1";
 
 /* Of a document; a store of a thousand GPUs has 20 MB. */
-static const size_t most_bytes = (size_t)256 << 20;
+static const size_t max_bytes = (size_t)256 << 20;
 
 /* ---- out ---- */
 
@@ -102,11 +102,10 @@ static enum fth_status read_text(const struct place *place, const json_t *object
 
 /* A whole number from 0 on. */
 static enum fth_status read_whole(const struct place *place, const json_t *object, const char *key,
-                                  int64_t most, int64_t *number)
+                                  int64_t max, int64_t *number)
 {
     const json_t *value = json_object_get(object, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        json_integer_value(value) > most)
+    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > max)
         return refuse(place, key, "it is no whole number, or too large");
     *number = json_integer_value(value);
     return FTH_OK;
@@ -187,7 +186,7 @@ enum fth_status fth_store_import(struct fth_store *store, const char *path, size
     struct fth_runs runs = {.items = NULL};
     size_t count = 0;
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    enum fth_status status = fth_file_read(path, most_bytes, &content, error);
+    enum fth_status status = fth_file_read(path, max_bytes, &content, error);
     if (status == FTH_OK)
         status =
             fth_exchange_read(name, content.data ? content.data : "", content.size, &runs, error);

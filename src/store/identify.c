@@ -16,10 +16,10 @@ static const char operation[] = "identify";
 
 static const double limit_quantile = 0.9, limit_factor = 2;
 /* In units of a standard deviation, where hardly anything scatters. */
-static const double least_limit = 1;
+static const double min_limit = 1;
 /* Two GPUs within the limit are told apart where one is nearer by this: see the margin of stats.h.
  */
-static const double least_margin = 0.1;
+static const double min_margin = 0.1;
 
 /* ---- the runs that a row of features can be compared with ---- */
 
@@ -164,7 +164,7 @@ static bool is_near(struct nearest_two two, double limit)
 static bool is_undecided(struct nearest_two two, double limit)
 {
     return two.next_distance <= limit &&
-           two.next_distance - two.distance <= least_margin * (two.next_distance + two.distance);
+           two.next_distance - two.distance <= min_margin * (two.next_distance + two.distance);
 }
 
 /* What each row is when it is left out: the nearest classes, and its distance from the rest of its
@@ -195,7 +195,7 @@ static enum fth_status find_limit(double *own, size_t rows, double *limit, struc
     double usual;
     enum fth_status status = fth_quantile_f64(own, known, limit_quantile, &usual, error);
     if (status == FTH_OK)
-        *limit = fmax(limit_factor * usual, least_limit);
+        *limit = fmax(limit_factor * usual, min_limit);
     return status;
 }
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 static const char enroll_operation[] = "enroll", forget_operation[] = "forget";
-enum { MOST_NAME_BYTES = 64, MOST_FEATURES = 4096 };
+enum { MAX_NAME_BYTES = 64, MAX_FEATURES = 4096 };
 
 /* ---- lists of runs ---- */
 
@@ -56,9 +56,9 @@ enum fth_status fth_features_read(const json_t *list, const char *operation, con
                                   struct fth_error *error)
 {
     const size_t count = json_array_size(list);
-    if (count == 0 || count > MOST_FEATURES)
+    if (count == 0 || count > MAX_FEATURES)
         return fth_fail(error, FTH_INVALID, operation, argument,
-                        "the features of a run are a list of 1 to %d numbers", MOST_FEATURES);
+                        "the features of a run are a list of 1 to %d numbers", MAX_FEATURES);
     double *features = fth_arena_array(&runs->arena, count, sizeof *features);
     if (!features)
         return fth_fail(error, FTH_NO_MEMORY, operation, argument, "out of memory");
@@ -147,9 +147,9 @@ enum fth_status fth_store_check_name(const char *name, struct fth_error *error)
     fth_text_append(&plain, name, SIZE_MAX, "");
     const bool is_plain = plain.data && strcmp(plain.data, name) == 0;
     fth_buffer_fini(&plain);
-    if (size == 0 || size > MOST_NAME_BYTES || !is_plain)
+    if (size == 0 || size > MAX_NAME_BYTES || !is_plain)
         return fth_fail(error, FTH_INVALID, "name a GPU", name,
-                        "a name is 1 to %d bytes of printable text", MOST_NAME_BYTES);
+                        "a name is 1 to %d bytes of printable text", MAX_NAME_BYTES);
     return FTH_OK;
 }
 

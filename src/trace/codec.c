@@ -441,12 +441,12 @@ static FTH_INLINE bool decode(struct fth_frame_decoder *decoder, struct fth_trac
 }
 
 size_t fth_frame_decoder_take(struct fth_frame_decoder *decoder, struct fth_trace_told *accesses,
-                              size_t most, enum fth_status *status, struct fth_error *error)
+                              size_t max, enum fth_status *status, struct fth_error *error)
 {
     const struct fth_bytes *bytes = &decoder->bytes;
     size_t count = 0;
     *status = FTH_OK;
-    while (count < most && !(decoder->left == 0 && bytes->at == bytes->end)) {
+    while (count < max && !(decoder->left == 0 && bytes->at == bytes->end)) {
         /* Another shape would be in place of the one that accesses before it point to. */
         if (count && bytes->at < bytes->end && *bytes->at & TAG_SHAPE)
             break;

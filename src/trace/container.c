@@ -85,7 +85,7 @@ enum fth_status fth_container_put(struct fth_container_writer *writer, enum fth_
     struct fth_buffer *part = &writer->part;
     size_t bound = ZSTD_compressBound(content->size);
     part->size = 0;
-    if (content->failed || content->size > FTH_PART_MOST_BYTES ||
+    if (content->failed || content->size > FTH_PART_MAX_BYTES ||
         !fth_buffer_reserve(part, FTH_PART_HEAD_BYTES + bound + FTH_PART_CHECKSUM_BYTES))
         return fth_fail(error, FTH_NO_MEMORY, "write trace", NULL, "out of memory");
     size_t stored = ZSTD_compressCCtx(writer->zstd, part->data + FTH_PART_HEAD_BYTES, bound,
@@ -312,7 +312,7 @@ enum fth_status fth_container_get(const struct fth_container *container, uint64_
     enum fth_status status = get_head(container, offset, type, &bytes, &size, error);
     if (status != FTH_OK)
         return status;
-    if (bytes > FTH_PART_MOST_BYTES)
+    if (bytes > FTH_PART_MAX_BYTES)
         return damaged(container, offset, "it is too large", error);
     unsigned char *part = malloc(size);
     if (!part)

@@ -13,7 +13,7 @@
  * would wait much longer at a screen. */
 #define LIMIT_S 600.0
 /* PTX that nvcc makes of the largest sources has some megabytes. */
-#define MOST_PTX_BYTES ((size_t)256 << 20)
+#define MAX_PTX_BYTES ((size_t)256 << 20)
 
 struct device {
     const struct fth_machine_ops *ops;
@@ -120,7 +120,7 @@ static void device_close(void *context)
 static enum fth_status load(struct device *device, const char *path, struct fth_error *error)
 {
     struct fth_buffer ptx = {0};
-    enum fth_status status = fth_file_read(path, MOST_PTX_BYTES, &ptx, error);
+    enum fth_status status = fth_file_read(path, MAX_PTX_BYTES, &ptx, error);
     if (status == FTH_OK)
         status =
             device->ops->load(device->machine, path, ptx.data, ptx.size, &device->module, error);

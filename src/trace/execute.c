@@ -154,7 +154,7 @@ static struct fth_launch_view view_of(const struct fth_launch_buffer *buffer)
                                     buffer->element->bytes, buffer->count};
 }
 
-enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index, uint64_t most,
+enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index, uint64_t max,
                                 struct fth_launch_view *view, char **values,
                                 struct fth_error *error)
 {
@@ -162,7 +162,7 @@ enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index, u
     *view = view_of(buffer);
     *values = NULL;
     void *data;
-    uint64_t shown = most && most < buffer->count ? most : buffer->count;
+    uint64_t shown = max && max < buffer->count ? max : buffer->count;
     enum fth_status status = fetch(launch, buffer, shown, &data, error);
     if (status != FTH_OK)
         return status;
@@ -218,5 +218,5 @@ enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *n
 double fth_launch_size(const struct fth_launch *launch, const char *name)
 {
     size_t index = fth_scope_find(&launch->scope, name, strlen(name));
-    return index < FTH_MOST_VARIABLES ? launch->scope.variables[index].value : 0;
+    return index < FTH_MAX_VARIABLES ? launch->scope.variables[index].value : 0;
 }

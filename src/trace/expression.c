@@ -37,7 +37,7 @@ static const struct {
 
 /* Every operation puts one value on the stack and takes at most two, so that the stack is never
  * deeper than the row is long. */
-enum { MOST_OPERATIONS = 64, MOST_DEPTH = 32 };
+enum { MAX_OPERATIONS = 64, MAX_DEPTH = 32 };
 
 struct operation_row {
     enum operation operation;
@@ -46,7 +46,7 @@ struct operation_row {
 };
 
 struct fth_expression {
-    struct operation_row rows[MOST_OPERATIONS];
+    struct operation_row rows[MAX_OPERATIONS];
     size_t count;
 };
 
@@ -67,7 +67,7 @@ static bool refuse(struct parser *parser, const char *cause)
 
 static bool put(struct parser *parser, enum operation operation, double number, size_t variable)
 {
-    if (parser->out->count == MOST_OPERATIONS)
+    if (parser->out->count == MAX_OPERATIONS)
         return refuse(parser, "too long");
     parser->out->rows[parser->out->count++] = (struct operation_row){operation, number, variable};
     return true;
@@ -97,7 +97,7 @@ size_t fth_scope_find(const struct fth_scope *scope, const char *name, size_t si
         if (strlen(scope->variables[i].name) == size &&
             strncmp(scope->variables[i].name, name, size) == 0)
             return i;
-    return FTH_MOST_VARIABLES;
+    return FTH_MAX_VARIABLES;
 }
 
 static bool parse_call(struct parser *parser, enum operation operation, unsigned operands)
@@ -120,7 +120,7 @@ static bool parse_name(struct parser *parser)
     while (isalnum((unsigned char)name[size]) || name[size] == '_')
         size++;
     size_t variable = fth_scope_find(parser->scope, name, size);
-    if (variable < FTH_MOST_VARIABLES) {
+    if (variable < FTH_MAX_VARIABLES) {
         parser->at += size;
         return put(parser, OP_VARIABLE, 0, variable);
     }
@@ -135,7 +135,7 @@ static bool parse_name(struct parser *parser)
 static bool parse_factor(struct parser *parser)
 {
     skip_blanks(parser);
-    if (parser->depth == MOST_DEPTH)
+    if (parser->depth == MAX_DEPTH)
         return refuse(parser, "nested too deeply");
     bool fine;
     parser->depth++;
@@ -241,7 +241,7 @@ static bool takes_two(enum operation operation)
 
 double fth_expression_value(const struct fth_expression *expression, const struct fth_scope *scope)
 {
-    double stack[MOST_OPERATIONS] = {NAN};
+    double stack[MAX_OPERATIONS] = {NAN};
     size_t depth = 0;
     for (size_t i = 0; i < expression->count; i++) {
         const struct operation_row *row = &expression->rows[i];

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_FILE_BYTES ((size_t)1 << 36)
+#define MAX_FILE_BYTES ((size_t)1 << 36)
 
 static uint64_t random_bits(const struct fth_launch_buffer *buffer, struct fth_rng *rng)
 {
@@ -45,7 +45,7 @@ static enum fth_status fill_from_file(const struct fth_launch_buffer *buffer, vo
                                       struct fth_error *error)
 {
     struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(buffer->path, MOST_FILE_BYTES, &content, error);
+    enum fth_status status = fth_file_read(buffer->path, MAX_FILE_BYTES, &content, error);
     uint64_t wanted = buffer->count * buffer->element->bytes;
     if (status == FTH_OK && content.size < wanted)
         status = fth_fail(error, FTH_INVALID, "read", buffer->path, "it has become shorter");
@@ -59,7 +59,7 @@ enum fth_status fth_launch_count_file(const char *path, const struct fth_element
                                       uint64_t *count, struct fth_error *error)
 {
     struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(path, MOST_FILE_BYTES, &content, error);
+    enum fth_status status = fth_file_read(path, MAX_FILE_BYTES, &content, error);
     *count = status == FTH_OK ? content.size / element->bytes : 0;
     fth_buffer_fini(&content);
     return status;

@@ -101,14 +101,14 @@ const char *fth_text_behind(const char *text, const char *beginning)
     return strncmp(text, beginning, size) == 0 ? text + size : NULL;
 }
 
-bool fth_text_numbers(const char *text, int base, uint64_t most, size_t count, uint64_t *numbers)
+bool fth_text_numbers(const char *text, int base, uint64_t max, size_t count, uint64_t *numbers)
 {
     for (size_t i = 0; i < count; i++) {
         char *end;
         text += strspn(text, " \t,(");
         errno = 0;
         numbers[i] = strtoull(text, &end, base);
-        if (end == text || *text == '-' || errno || numbers[i] > most)
+        if (end == text || *text == '-' || errno || numbers[i] > max)
             return false;
         text = end;
     }
@@ -123,7 +123,7 @@ struct tuple {
     uint32_t warp, lane, instruction;
 };
 
-enum { MOST_INSTRUCTIONS = 1 << 16 };
+enum { MAX_INSTRUCTIONS = 1 << 16 };
 
 struct import {
     const char *path;
@@ -325,12 +325,12 @@ static enum fth_status read_warp(struct import *import, struct tuple tuple, char
 
 static enum fth_status read_tuple(struct import *import, char *line)
 {
-    enum { MOST_WORDS = 40 };
-    char *words[MOST_WORDS];
+    enum { MAX_WORDS = 40 };
+    char *words[MAX_WORDS];
     size_t count = 0;
     uint64_t who;
     struct tuple tuple = {0};
-    for (char *word; count < MOST_WORDS && (word = next_word(&line));)
+    for (char *word; count < MAX_WORDS && (word = next_word(&line));)
         words[count++] = word;
     if (count == 0)
         return FTH_OK;
@@ -373,7 +373,7 @@ static enum fth_status read_instruction(struct import *import, const char *text)
 {
     static const char *const names[] = {"bytes ", "line ", "source "};
     uint64_t facts[3], number;
-    bool fine = fth_text_numbers(text, 10, MOST_INSTRUCTIONS - 1, 1, &number);
+    bool fine = fth_text_numbers(text, 10, MAX_INSTRUCTIONS - 1, 1, &number);
     for (size_t i = 0; i < FTH_COUNT(names) && fine; i++) {
         const char *at = strstr(text, names[i]);
         fine = at && fth_text_numbers(at + strlen(names[i]), 10, UINT32_MAX, 1, &facts[i]);

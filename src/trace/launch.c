@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_ELEMENTS ((uint64_t)1 << 36)
+#define MAX_ELEMENTS ((uint64_t)1 << 36)
 
 static const char operation[] = "read argument";
 
@@ -199,7 +199,7 @@ static bool parse_count(const struct fth_launch *launch, const char **text, uint
     size_t size = strcspn(*text, "]");
     double value;
     if ((*text)[size] != ']' || evaluate(launch, *text, size, &value, NULL) != FTH_OK ||
-        !(value >= 1) || value > (double)MOST_ELEMENTS || value != floor(value))
+        !(value >= 1) || value > (double)MAX_ELEMENTS || value != floor(value))
         return false;
     *count = (uint64_t)value;
     *text += size;

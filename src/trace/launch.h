@@ -36,13 +36,13 @@ struct fth_variable {
     const char *name;
     double value;
 };
-enum { FTH_MOST_VARIABLES = 64 };
+enum { FTH_MAX_VARIABLES = 64 };
 struct fth_scope {
-    struct fth_variable variables[FTH_MOST_VARIABLES];
+    struct fth_variable variables[FTH_MAX_VARIABLES];
     size_t count;
 };
 
-/* The index of the variable, or FTH_MOST_VARIABLES. */
+/* The index of the variable, or FTH_MAX_VARIABLES. */
 size_t fth_scope_find(const struct fth_scope *scope, const char *name, size_t size);
 
 struct fth_expression;

@@ -8,7 +8,7 @@
 
 #define LARGEST_BYTES ((size_t)16 * 1024 * 1024)
 
-enum { MOST_STEPS = 1 << 16, MOST_LOOPS = 8 };
+enum { MAX_STEPS = 1 << 16, MAX_LOOPS = 8 };
 
 static const char operation[] = "read launch file";
 
@@ -80,13 +80,12 @@ static enum fth_status read_member(struct reader *reader, const json_t *object, 
     return status;
 }
 
-static enum fth_status read_whole(struct reader *reader, const json_t *value, double least,
-                                  double most, double *number)
+static enum fth_status read_whole(struct reader *reader, const json_t *value, double min,
+                                  double max, double *number)
 {
     enum fth_status status = read_number(reader, value, number);
-    if (status == FTH_OK &&
-        (*number != floor(*number) || !(*number >= least) || !(*number <= most)))
-        status = refuse(reader, "%.9g is no whole number from %.9g to %.9g", *number, least, most);
+    if (status == FTH_OK && (*number != floor(*number) || !(*number >= min) || !(*number <= max)))
+        status = refuse(reader, "%.9g is no whole number from %.9g to %.9g", *number, min, max);
     return status;
 }
 
@@ -105,7 +104,7 @@ static const char *setting(const char *const *sizes, size_t count, const char *n
 static enum fth_status add_variable(struct reader *reader, const char *name, double value)
 {
     struct fth_scope *scope = &reader->launch->scope;
-    if (scope->count == FTH_MOST_VARIABLES)
+    if (scope->count == FTH_MAX_VARIABLES)
         return refuse(reader, "too many sizes");
     char *copy = fth_arena_text(&reader->launch->arena, name);
     if (!copy)
@@ -138,7 +137,7 @@ static enum fth_status read_sizes(struct reader *reader, const char *const *size
         const char *given = setting(sizes, count, key);
         double number = 0;
         if (!is_name(key) ||
-            fth_scope_find(&reader->launch->scope, key, strlen(key)) != FTH_MOST_VARIABLES)
+            fth_scope_find(&reader->launch->scope, key, strlen(key)) != FTH_MAX_VARIABLES)
             return refuse(reader, "'%s' is no name for a size", key);
         size_t inner = fth_json_path_key(&reader->path, key);
         status = given ? within(reader,
@@ -155,7 +154,7 @@ static enum fth_status read_sizes(struct reader *reader, const char *const *size
         size_t length = strcspn(sizes[i], "=");
         size_t found = fth_scope_find(&reader->launch->scope, sizes[i], length);
         /* The first of the scope is the index `i`. */
-        if (sizes[i][length] != '=' || found == 0 || found == FTH_MOST_VARIABLES)
+        if (sizes[i][length] != '=' || found == 0 || found == FTH_MAX_VARIABLES)
             return fth_fail(reader->error, FTH_INVALID, "set size", sizes[i],
                             "'%s' has no such size", reader->launch->path);
     }
@@ -196,7 +195,7 @@ static enum fth_status read_buffers(struct reader *reader)
 
 /* A number, or up to three of them. */
 static enum fth_status read_shape(struct reader *reader, const json_t *object, const char *key,
-                                  double most, uint32_t shape[3])
+                                  double max, uint32_t shape[3])
 {
     const json_t *value = json_object_get(object, key);
     size_t back = fth_json_path_key(&reader->path, key), count = 1;
@@ -209,7 +208,7 @@ static enum fth_status read_shape(struct reader *reader, const json_t *object, c
         enum fth_status status = FTH_OK;
         if (i < count)
             status = read_whole(reader, json_is_array(value) ? json_array_get(value, i) : value, 1,
-                                most, &number);
+                                max, &number);
         if (status != FTH_OK)
             return status;
         shape[i] = (uint32_t)number;
@@ -275,8 +274,8 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
         status = read_arguments(reader, object, &step);
     if (status == FTH_OK)
         status = within(reader, fth_step_check(&step, reader->error));
-    if (status == FTH_OK && launch->step_count == MOST_STEPS)
-        return refuse(reader, "more than %d launches", MOST_STEPS);
+    if (status == FTH_OK && launch->step_count == MAX_STEPS)
+        return refuse(reader, "more than %d launches", MAX_STEPS);
     if (status == FTH_OK)
         status = fth_launch_grow((void **)&launch->steps, launch->step_count,
                                  &launch->step_capacity, sizeof step, reader->error);
@@ -298,16 +297,16 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
         return status;
     if (!json_is_string(name) || !is_name(json_string_value(name)) ||
         fth_scope_find(&reader->launch->scope, json_string_value(name), json_string_length(name)) !=
-            FTH_MOST_VARIABLES)
+            FTH_MAX_VARIABLES)
         return refuse(reader, "\"for\" takes a new name");
-    if (reader->loops == MOST_LOOPS)
+    if (reader->loops == MAX_LOOPS)
         return refuse(reader, "loops are nested too deeply");
     status = read_member(reader, object, "from", 0, &from);
     if (status == FTH_OK)
         status = read_member(reader, object, "to", NAN, &to);
     if (status != FTH_OK)
         return status;
-    if (isnan(to) || !(to - from <= MOST_STEPS))
+    if (isnan(to) || !(to - from <= MAX_STEPS))
         return refuse(reader, "\"to\" is missing, or too far");
     status = add_variable(reader, json_string_value(name), from);
     struct fth_scope *scope = &reader->launch->scope;
@@ -315,8 +314,8 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
     reader->loops++;
     for (double t = from; t < to && status == FTH_OK; t++) {
         scope->variables[variable].value = t;
-        status = ++reader->rounds > MOST_STEPS
-                     ? refuse(reader, "loops of more than %d rounds", MOST_STEPS)
+        status = ++reader->rounds > MAX_STEPS
+                     ? refuse(reader, "loops of more than %d rounds", MAX_STEPS)
                      : read_steps(reader, object);
     }
     reader->loops--;
@@ -357,7 +356,7 @@ static enum fth_status has_sizes(struct reader *reader, const json_t *object, bo
         const struct fth_scope *scope = &reader->launch->scope;
         size_t variable = fth_scope_find(scope, key, strlen(key));
         double number = 0;
-        if (variable == FTH_MOST_VARIABLES)
+        if (variable == FTH_MAX_VARIABLES)
             return refuse(reader, "there is no size '%s'", key);
         enum fth_status status = read_number(reader, value, &number);
         if (status != FTH_OK)

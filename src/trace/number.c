@@ -50,9 +50,9 @@ bool fth_element_parse(const struct fth_element *element, const char *text, uint
     uint64_t magnitude = strtoull(text + negative, &end, 0);
     if (*end || errno)
         return false;
-    uint64_t most = UINT64_MAX >> (64 - 8 * element->bytes);
-    bool fits = negative ? element->is_signed && magnitude <= most / 2 + 1 : magnitude <= most;
-    *bits = (negative ? -magnitude : magnitude) & most;
+    uint64_t max = UINT64_MAX >> (64 - 8 * element->bytes);
+    bool fits = negative ? element->is_signed && magnitude <= max / 2 + 1 : magnitude <= max;
+    *bits = (negative ? -magnitude : magnitude) & max;
     return fits;
 }
 
@@ -63,8 +63,8 @@ bool fth_element_from_double(const struct fth_element *element, double value, ui
         return true;
     }
     /* Both signed and unsigned are taken, as on the command line: -1 only by signed types. */
-    double most = ldexp(1, (int)(8 * element->bytes)), least = element->is_signed ? -most / 2 : 0;
-    if (value != floor(value) || value < least || value >= most)
+    double max = ldexp(1, (int)(8 * element->bytes)), min = element->is_signed ? -max / 2 : 0;
+    if (value != floor(value) || value < min || value >= max)
         return false;
     *bits =
         (value < 0 ? -(uint64_t)-value : (uint64_t)value) & UINT64_MAX >> (64 - 8 * element->bytes);

@@ -374,17 +374,17 @@ static bool earlier(const struct fth_trace_told *a, const struct fth_trace_told 
 static void sift_down(struct fth_trace_cursor *cursor, size_t at)
 {
     for (;;) {
-        size_t least = at;
+        size_t min = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2; child++)
             if (child < cursor->heap_count &&
-                earlier(access_of(cursor, child), access_of(cursor, least)))
-                least = child;
-        if (least == at)
+                earlier(access_of(cursor, child), access_of(cursor, min)))
+                min = child;
+        if (min == at)
             return;
         size_t moved = cursor->heap[at];
-        cursor->heap[at] = cursor->heap[least];
-        cursor->heap[least] = moved;
-        at = least;
+        cursor->heap[at] = cursor->heap[min];
+        cursor->heap[min] = moved;
+        at = min;
     }
 }
 
@@ -533,7 +533,7 @@ static enum fth_status pass(struct fth_trace_cursor *cursor, struct fth_error *e
     return status;
 }
 
-enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor, size_t most,
+enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor, size_t max,
                                     const struct fth_trace_told **accesses, size_t *count,
                                     struct fth_error *error)
 {
@@ -550,7 +550,7 @@ enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor, size_t most
     do {
         access++;
         cursor->given++;
-    } while (cursor->given < ready && cursor->given < most && is_wanted(cursor, access) &&
+    } while (cursor->given < ready && cursor->given < max && is_wanted(cursor, access) &&
              !(cursor->second && earlier(cursor->second, access)));
     *count = cursor->given;
     return status;

@@ -9,24 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CLUSTER = 16, MOST_WARPS = 32, KNOWN = 256 };
+enum { MAX_CLUSTER = 16, MAX_WARPS = 32, KNOWN = 256 };
 
 /* What may wait for an earlier block, and the accesses after which a block does not wait for its
  * own end. */
-#define MOST_HELD_BYTES ((size_t)128 << 20)
-#define MOST_BLOCK_ACCESSES ((size_t)1 << 20)
+#define MAX_HELD_BYTES ((size_t)128 << 20)
+#define MAX_BLOCK_ACCESSES ((size_t)1 << 20)
 
 /* A block that is running. */
 struct block {
     uint64_t index;
-    uint64_t numbers[MOST_WARPS]; /* accesses so far, of each warp */
+    uint64_t numbers[MAX_WARPS]; /* accesses so far, of each warp */
     struct fth_records records;
 };
 
 /* What a host thread holds. */
 struct worker {
     struct worker *next;
-    struct block blocks[MOST_CLUSTER];
+    struct block blocks[MAX_CLUSTER];
     size_t block_count;
     struct {
         struct fth_trace_instruction facts;
@@ -88,7 +88,7 @@ static struct block *find_block(struct worker *worker, uint64_t index)
     for (size_t i = 0; i < worker->block_count; i++)
         if (worker->blocks[i].index == index)
             return &worker->blocks[i];
-    if (worker->block_count == MOST_CLUSTER)
+    if (worker->block_count == MAX_CLUSTER)
         return NULL;
     struct block *block = &worker->blocks[worker->block_count++];
     block->index = index;
@@ -173,7 +173,7 @@ static bool see_access(void *user, const struct fth_ptx_access *access)
                                           .mask = access->mask};
         fine = fth_records_add(&block->records, &record, addresses);
     }
-    if (fine && block->records.count < MOST_BLOCK_ACCESSES)
+    if (fine && block->records.count < MAX_BLOCK_ACCESSES)
         return true;
     pthread_mutex_lock(&recorder->lock);
     fine = fine ? write_records(recorder, &block->records) : fail(recorder, FTH_OK);
@@ -203,7 +203,7 @@ static bool hold(struct recorder *recorder, struct worker *worker, uint64_t inde
     struct held *held = calloc(1, sizeof *held);
     struct held **at = &recorder->held;
     bool fine = held != NULL;
-    bool write = recorder->held_bytes > MOST_HELD_BYTES;
+    bool write = recorder->held_bytes > MAX_HELD_BYTES;
     if (!held)
         return fail(recorder, FTH_OK);
     held->index = index;
@@ -264,7 +264,7 @@ static void free_workers(struct recorder *recorder, struct fth_trace_launch *tot
         totals->local += worker->local;
         totals->constant += worker->constant;
         totals->texture += worker->texture;
-        for (size_t i = 0; i < MOST_CLUSTER; i++)
+        for (size_t i = 0; i < MAX_CLUSTER; i++)
             fth_records_fini(&worker->blocks[i].records);
         free(worker);
     }

@@ -34,7 +34,7 @@ enum fth_part {
 #define FTH_TRACE_END "fthtrend"
 enum { FTH_TRACE_TAIL_BYTES = 24, FTH_PART_HEAD_BYTES = 12, FTH_PART_CHECKSUM_BYTES = 8 };
 /* The most that a part may hold before it is compressed. */
-#define FTH_PART_MOST_BYTES ((uint32_t)1 << 28)
+#define FTH_PART_MAX_BYTES ((uint32_t)1 << 28)
 
 uint64_t fth_trace_checksum(uint64_t before, const void *data, size_t size);
 /* The checksum of a part that begins at `offset`. */
@@ -159,14 +159,14 @@ FTH_MUST_USE enum fth_status fth_frame_decoder_begin(struct fth_frame_decoder *d
 /* Up to `most` accesses, which live until the next are taken; none at the end of the frame, or
  * where it is malformed (*status says which). */
 size_t fth_frame_decoder_take(struct fth_frame_decoder *decoder, struct fth_trace_told *accesses,
-                              size_t most, enum fth_status *status, struct fth_error *error);
+                              size_t max, enum fth_status *status, struct fth_error *error);
 void fth_frame_decoder_destroy(struct fth_frame_decoder *decoder);
 
 /* ---- read.c ---- */
 
 /* As fth_trace_next, for whom the addresses need not be written out: the next accesses, up to
  * `most`; none at the end. */
-FTH_MUST_USE enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor, size_t most,
+FTH_MUST_USE enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor, size_t max,
                                                  const struct fth_trace_told **accesses,
                                                  size_t *count, struct fth_error *error);
 
@@ -225,6 +225,6 @@ void fth_lines_close(struct fth_lines *lines);
 /* What stands behind a beginning, or NULL where the text does not begin so. */
 const char *fth_text_behind(const char *text, const char *beginning);
 /* `count` whole numbers up to `most`, with blanks, commas or parentheses between. */
-bool fth_text_numbers(const char *text, int base, uint64_t most, size_t count, uint64_t *numbers);
+bool fth_text_numbers(const char *text, int base, uint64_t max, size_t count, uint64_t *numbers);
 
 #endif

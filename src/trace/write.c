@@ -201,7 +201,7 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
 {
     static const enum key keys[] = {KEY_WARP, KEY_BLOCK, KEY_NUMBER};
     const struct fth_records *run = &writer->run;
-    size_t most_values = 4 * run->count + 1024;
+    size_t max_values = 4 * run->count + 1024;
     if (run->count > writer->order_capacity) {
         free(writer->order);
         free(writer->other);
@@ -209,7 +209,7 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
         writer->other = calloc(run->count, sizeof *writer->other);
         writer->order_capacity = writer->order && writer->other ? run->count : 0;
     }
-    uint32_t *counts = malloc((most_values + 1) * sizeof *counts);
+    uint32_t *counts = malloc((max_values + 1) * sizeof *counts);
     if (!counts || !writer->order_capacity) {
         free(counts);
         return no_memory(error);
@@ -225,7 +225,7 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
         }
         if (low == high)
             continue;
-        if (high - low < most_values)
+        if (high - low < max_values)
             count_pass(run, keys[k], low, counts, (size_t)(high - low) + 1, writer->order,
                        writer->other);
         else

@@ -31,7 +31,7 @@ static int print(const struct module *module)
         module->text ? module->text(&ptx, &error)
         : module->sweep.unroll
             ? fth_kernels_sweep(&module->sweep, &ptx, &error)
-            : fth_kernels_operate(module->operation, FTH_MOST_CHAINS, &ptx, &error);
+            : fth_kernels_operate(module->operation, FTH_MAX_CHAINS, &ptx, &error);
     if (status != FTH_OK) {
         fprintf(stderr, "%s: %s\n", module->name, fth_error_text(&error, text, sizeof text));
         result = 1;
@@ -82,8 +82,8 @@ static size_t add_sweeps(struct module *modules)
 
 int main(int count, char *words[])
 {
-    enum { MOST = 3 + FTH_FAMILY_COUNT + 4 * FTH_SWEEP_KINDS + FTH_OPERATIONS };
-    struct module modules[MOST] = {experiments, narrow_pattern, wide_pattern};
+    enum { MAX = 3 + FTH_FAMILY_COUNT + 4 * FTH_SWEEP_KINDS + FTH_OPERATIONS };
+    struct module modules[MAX] = {experiments, narrow_pattern, wide_pattern};
     size_t modules_count = 3 + add_sweeps(&modules[3]);
     for (size_t i = 0; i < FTH_FAMILY_COUNT; i++) {
         const struct fth_family_ops *family = fth_family_of((enum fth_family)i);

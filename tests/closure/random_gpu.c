@@ -75,13 +75,13 @@ static void texts(struct fth_gpu *gpu, const char *name, const char *attribute,
 /* A few sets have a way more or less than the others: their sum is `lines`. */
 static void unequal(struct fth_rng *rng, struct fth_gpu *gpu, const char *name, uint64_t lines)
 {
-    enum { MOST = 12 };
-    double ways[MOST];
-    uint64_t sets = between(rng, 2, MOST), left = lines;
+    enum { MAX = 12 };
+    double ways[MAX];
+    uint64_t sets = between(rng, 2, MAX), left = lines;
     for (uint64_t i = 0; i + 1 < sets; i++) {
-        uint64_t most = left - (sets - 1 - i), share = lines / sets;
+        uint64_t max = left - (sets - 1 - i), share = lines / sets;
         uint64_t own = between(rng, share / 2 + 1, share + share / 2);
-        ways[i] = (double)(own < most ? own : most);
+        ways[i] = (double)(own < max ? own : max);
         left -= (uint64_t)ways[i];
     }
     ways[sets - 1] = (double)left;
@@ -118,13 +118,13 @@ static size_t kinds_of(uint64_t ways)
 
 /* Sets, ways, index and policy for a cache of lines of `line` bytes, between the sizes. */
 static void structure(struct fth_rng *rng, struct fth_gpu *gpu, const char *name, uint64_t line,
-                      uint64_t least, uint64_t most)
+                      uint64_t min, uint64_t max)
 {
     static const uint64_t powers[] = {1, 2, 4, 8, 16, 32, 64}, primes[] = {3, 5, 7, 13, 31};
     number(gpu, name, "line_bytes", (double)line);
     unsigned kind = (unsigned)fth_rng_below(rng, 6);
     if (kind == 5) {
-        uint64_t lines = between(rng, least / line, most / line);
+        uint64_t lines = between(rng, min / line, max / line);
         number(gpu, name, "size_bytes", (double)(lines * line));
         unequal(rng, gpu, name, lines);
         policy(rng, gpu, name, 0, 3);
@@ -133,7 +133,7 @@ static void structure(struct fth_rng *rng, struct fth_gpu *gpu, const char *name
     uint64_t sets =
         kind == 3 ? one_of(rng, primes, FTH_COUNT(primes)) : one_of(rng, powers, FTH_COUNT(powers));
     unsigned shift = kind == 4 ? (unsigned)between(rng, 1, 3) : 0;
-    uint64_t low = (least + sets * line - 1) / (sets * line), high = most / (sets * line);
+    uint64_t low = (min + sets * line - 1) / (sets * line), high = max / (sets * line);
     uint64_t ways = between(rng, low, high > low ? high : low);
     ways = ((ways - 1) / (1u << shift) + 1) << shift;
     char index[16] = "mod";
@@ -153,10 +153,10 @@ static void structure(struct fth_rng *rng, struct fth_gpu *gpu, const char *name
 /* Of that size, in KiB: sets such that 1 KiB more is as much in all of them, as code and constants
  * are told in such steps where both lie in one cache. */
 static void even(struct fth_rng *rng, struct fth_gpu *gpu, const char *name, uint64_t kib,
-                 uint64_t least_line, uint64_t most_line)
+                 uint64_t min_line, uint64_t max_line)
 {
-    uint64_t line = least_line, sets = 1;
-    while (line < most_line && fth_rng_below(rng, 2))
+    uint64_t line = min_line, sets = 1;
+    while (line < max_line && fth_rng_below(rng, 2))
         line *= 2;
     while (sets * line < 1024 && fth_rng_below(rng, 2))
         sets *= 2;

@@ -16,16 +16,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST_RANDOM_SETS = 128, MOST_RANDOM_WAYS = 256 };
+enum { MAX_RANDOM_SETS = 128, MAX_RANDOM_WAYS = 256 };
 
 /* The truth. */
 struct truth {
     uint64_t line, sets, ways;
-    uint64_t set_ways[MOST_RANDOM_SETS];
+    uint64_t set_ways[MAX_RANDOM_SETS];
     bool unequal;
     char index[64];
     const char *policy;
-    double weights[MOST_RANDOM_WAYS];
+    double weights[MAX_RANDOM_WAYS];
     bool sectors;
 };
 
@@ -81,8 +81,8 @@ static struct truth random_truth(uint64_t seed)
     truth.line = (uint64_t)32 << fth_rng_below(&rng, 3);
     truth.sectors = truth.line > 32 && fth_rng_below(&rng, 3) == 0;
     random_index(&rng, &truth);
-    uint64_t most = 640 / truth.sets;
-    truth.ways = between(&rng, 1, fth_rng_below(&rng, 2) && most > 16 ? 16 : most);
+    uint64_t max = 640 / truth.sets;
+    truth.ways = between(&rng, 1, fth_rng_below(&rng, 2) && max > 16 ? 16 : max);
     truth.policy = policies[fth_rng_below(&rng, FTH_COUNT(policies))];
     bool tree = strcmp(truth.policy, "plru") == 0;
     while (tree && (truth.ways & (truth.ways - 1)))
@@ -93,9 +93,9 @@ static struct truth random_truth(uint64_t seed)
         truth.set_ways[set] = truth.unequal && fth_rng_below(&rng, 3) == 0
                                   ? between(&rng, 1, 2 * truth.ways)
                                   : truth.ways;
-    for (uint64_t way = 0; way < truth.ways && way < MOST_RANDOM_WAYS; way++)
+    for (uint64_t way = 0; way < truth.ways && way < MAX_RANDOM_WAYS; way++)
         truth.weights[way] = (double)between(&rng, 1, 4);
-    if (truth.ways > MOST_RANDOM_WAYS && strcmp(truth.policy, "weighted") == 0)
+    if (truth.ways > MAX_RANDOM_WAYS && strcmp(truth.policy, "weighted") == 0)
         truth.policy = "random";
     return truth;
 }
@@ -324,20 +324,20 @@ static void random_structures(void **state)
 
 /* ---- TLBs ---- */
 
-enum { MOST_TLB_SETS = 8 };
+enum { MAX_TLB_SETS = 8 };
 
 struct tlb_truth {
-    uint64_t sets, ways[MOST_TLB_SETS], entries;
+    uint64_t sets, ways[MAX_TLB_SETS], entries;
     const char *policy;
     unsigned penalty;
 };
 
 /* Sets of one size, one of them larger at times. */
-static struct tlb_truth random_tlb(struct fth_rng *rng, uint64_t most_ways, bool inner)
+static struct tlb_truth random_tlb(struct fth_rng *rng, uint64_t max_ways, bool inner)
 {
     static const char *const policies[] = {"lru", "lru", "fifo", "random", "plru"};
     struct tlb_truth truth = {.sets = (uint64_t)1 << between(rng, 0, inner ? 1 : 3)};
-    uint64_t ways = between(rng, inner ? 4 : 6, most_ways);
+    uint64_t ways = between(rng, inner ? 4 : 6, max_ways);
     truth.policy = policies[fth_rng_below(rng, FTH_COUNT(policies))];
     const bool tree = strcmp(truth.policy, "plru") == 0;
     while (tree && ways & (ways - 1))
@@ -379,7 +379,7 @@ static bool same_tlb_policy(const struct tlb_truth *truth, enum fth_tlb_policy f
 {
     if (found == FTH_TLB_UNSTEADY || found == FTH_TLB_OTHER)
         return strcmp(truth->policy, "lru") != 0 && strcmp(truth->policy, "fifo") != 0;
-    return found == (strcmp(truth->policy, "lru") == 0    ? FTH_TLB_LEAST_RECENT
+    return found == (strcmp(truth->policy, "lru") == 0    ? FTH_TLB_LRU
                      : strcmp(truth->policy, "fifo") == 0 ? FTH_TLB_FIRST_IN
                      : strcmp(truth->policy, "plru") == 0 ? FTH_TLB_TREE
                                                           : FTH_TLB_RANDOM);

@@ -22,10 +22,10 @@ static int64_t place(const struct diff_type_info *f, uint64_t bits)
 static double ulp(enum diff_type type, double value)
 {
     const struct diff_type_info *f = diff_type_info(type);
-    int least = 2 - (1 << (f->exponent_bits - 1)), exponent;
+    int min = 2 - (1 << (f->exponent_bits - 1)), exponent;
     frexp(value, &exponent);
     exponent -= 1;
-    return ldexp(1, (exponent < least ? least : exponent) - (int)f->mantissa_bits);
+    return ldexp(1, (exponent < min ? min : exponent) - (int)f->mantissa_bits);
 }
 
 static bool same_float(const struct diff_case *c, size_t index, enum diff_type type, uint64_t got,

@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const char magic[8] = "FTHDIFF1";
-enum { LEVEL = 19, MOST_BYTES = 64 << 20 };
+enum { LEVEL = 19, MAX_BYTES = 64 << 20 };
 
 static void put(struct fth_buffer *out, uint64_t value, unsigned bytes)
 {
@@ -128,7 +128,7 @@ enum fth_status diff_golden_read(const char *path, struct diff_golden *golden,
 {
     *golden = (struct diff_golden){.count = 0};
     struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(path, MOST_BYTES, &content, error);
+    enum fth_status status = fth_file_read(path, MAX_BYTES, &content, error);
     if (status != FTH_OK)
         return status;
     struct input in = {(const unsigned char *)content.data, content.size, false};

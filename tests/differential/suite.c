@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 128, MOST_CASES = 8192, MOST_FAMILIES = 128 };
+enum { BLOCK = 128, MAX_CASES = 8192, MAX_FAMILIES = 128 };
 
 static const char head[] = ".version 7.8\n.target sm_90\n.address_size 64\n";
 static const char operand_names[] = "abce", result_names[] = "dq";
@@ -267,7 +267,7 @@ static void choose_operands(struct diff_builder *builder, struct diff_case *c,
 void diff_add(struct diff_builder *builder, const struct diff_spec *spec)
 {
     struct diff_suite *suite = builder->suite;
-    if (suite->case_count == MOST_CASES) {
+    if (suite->case_count == MAX_CASES) {
         problem(builder, "there are too many cases");
         return;
     }
@@ -317,7 +317,7 @@ void diff_family(struct diff_builder *builder, const char *name, const char *mor
 {
     struct diff_suite *suite = builder->suite;
     end_family(builder);
-    if (suite->family_count == MOST_FAMILIES) {
+    if (suite->family_count == MAX_FAMILIES) {
         problem(builder, "there are too many families");
         return;
     }
@@ -392,8 +392,8 @@ enum fth_status diff_suite_create(struct diff_suite **out, struct fth_error *err
     *out = NULL;
     struct diff_suite *suite = calloc(1, sizeof *suite);
     if (suite) {
-        suite->cases = calloc(MOST_CASES, sizeof *suite->cases);
-        suite->families = calloc(MOST_FAMILIES, sizeof *suite->families);
+        suite->cases = calloc(MAX_CASES, sizeof *suite->cases);
+        suite->families = calloc(MAX_FAMILIES, sizeof *suite->families);
     }
     if (!suite || !suite->cases || !suite->families) {
         diff_suite_destroy(suite);

@@ -90,16 +90,16 @@ static void add_double(struct diff_builder *b)
 
 static void add_simple(struct diff_builder *b)
 {
-    static const char *const least[] = {"min", "max"};
+    static const char *const min[] = {"min", "max"};
     diff_family(b, "float min max abs neg", NULL);
     for (size_t i = 0; i < 2; i++) {
         for (size_t e = 0; e < 2; e++) {
-            diff_op(b, "ff:f", "%s%s.f32", least[i], endings[e]);
-            diff_op(b, "ff:f", "%s%s.NaN.f32", least[i], endings[e]);
-            diff_op(b, "ff:f", "%s%s.xorsign.abs.f32", least[i], endings[e]);
-            diff_op(b, "ff:f", "%s%s.NaN.xorsign.abs.f32", least[i], endings[e]);
+            diff_op(b, "ff:f", "%s%s.f32", min[i], endings[e]);
+            diff_op(b, "ff:f", "%s%s.NaN.f32", min[i], endings[e]);
+            diff_op(b, "ff:f", "%s%s.xorsign.abs.f32", min[i], endings[e]);
+            diff_op(b, "ff:f", "%s%s.NaN.xorsign.abs.f32", min[i], endings[e]);
         }
-        diff_op(b, "dd:d", "%s.f64", least[i]);
+        diff_op(b, "dd:d", "%s.f64", min[i]);
     }
     /* "NaN inputs yield an unspecified NaN": PTX ISA, abs and neg. */
     static const char *const signs[] = {"abs", "neg"};

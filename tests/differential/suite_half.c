@@ -35,7 +35,7 @@ static void add_arithmetic(struct diff_builder *b)
 
 static void add_simple(struct diff_builder *b)
 {
-    static const char *const least[] = {"min", "max"}, *const signs[] = {"abs", "neg"};
+    static const char *const min[] = {"min", "max"}, *const signs[] = {"abs", "neg"};
     static const char *const modes[] = {"", ".NaN", ".xorsign.abs", ".NaN.xorsign.abs"};
     diff_family(b, "half min max abs neg", NULL);
     for (size_t t = 0; t < FTH_COUNT(types); t++) {
@@ -44,9 +44,9 @@ static void add_simple(struct diff_builder *b)
         const char *two = diff_text(b, "%c%c:%c", x, x, x), *one = diff_text(b, "%c:%c", x, x);
         for (size_t i = 0; i < 2; i++)
             for (size_t m = 0; m < FTH_COUNT(modes); m++) {
-                diff_op(b, two, "%s%s.%s", least[i], modes[m], type->name);
+                diff_op(b, two, "%s%s.%s", min[i], modes[m], type->name);
                 if (!type->brain)
-                    diff_op(b, two, "%s.ftz%s.%s", least[i], modes[m], type->name);
+                    diff_op(b, two, "%s.ftz%s.%s", min[i], modes[m], type->name);
             }
         /* "NaN inputs yield an unspecified NaN." */
         for (size_t i = 0; i < 2; i++) {

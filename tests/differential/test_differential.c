@@ -87,7 +87,7 @@ static enum fth_status run(struct fth_ptx_machine *machine, const struct diff_ca
                                     .arguments = addresses,
                                     .argument_bytes = sizeof addresses,
                                     .threads = 1,
-                                    .most_instructions = 100000};
+                                    .max_instructions = 100000};
     memcpy(launch.grid, c->grid, sizeof launch.grid);
     memcpy(launch.block, c->block, sizeof launch.block);
     if (status == FTH_OK)

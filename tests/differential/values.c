@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EDGES = 512 };
+enum { MAX_EDGES = 512 };
 
 struct list {
-    uint64_t at[MOST_EDGES];
+    uint64_t at[MAX_EDGES];
     size_t count;
 };
 
@@ -18,7 +18,7 @@ static void push(struct list *list, uint64_t value)
     for (size_t i = 0; i < list->count; i++)
         if (list->at[i] == value)
             return;
-    if (list->count < MOST_EDGES)
+    if (list->count < MAX_EDGES)
         list->at[list->count++] = value;
 }
 
@@ -134,7 +134,7 @@ static void float_edges(struct list *list, enum diff_type type)
 static void integer_edges(struct list *list, unsigned width)
 {
     uint64_t all = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
-    uint64_t least = UINT64_C(1) << (width - 1), half = UINT64_C(1) << width / 2;
+    uint64_t min = UINT64_C(1) << (width - 1), half = UINT64_C(1) << width / 2;
     const uint64_t values[] = {0,
                                1,
                                2,
@@ -147,10 +147,10 @@ static void integer_edges(struct list *list, unsigned width)
                                half - 1,
                                half,
                                half + 1,
-                               least - 2,
-                               least - 1,
-                               least,
-                               least + 1,
+                               min - 2,
+                               min - 1,
+                               min,
+                               min + 1,
                                all,
                                all - 1,
                                all - 2,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SAMPLES = 64 };
+enum { MAX_SAMPLES = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,10 +18,10 @@ static void put_line(const char *line, size_t size, struct fth_buffer *out)
 {
     const char *equals = memchr(line, '=', size);
     const size_t key_size = equals ? (size_t)(equals - line) : size;
-    uint32_t cycles[MOST_SAMPLES];
+    uint32_t cycles[MAX_SAMPLES];
     struct fth_samples samples = {.clock_mhz = NAN, .cycles = cycles};
     uint32_t number = 0;
-    for (size_t i = key_size + 1; i < size && samples.count < MOST_SAMPLES; i++) {
+    for (size_t i = key_size + 1; i < size && samples.count < MAX_SAMPLES; i++) {
         if (line[i] >= '0' && line[i] <= '9')
             number = number * 10 + (uint32_t)(line[i] - '0');
         if (i + 1 == size || line[i] == ',') {

@@ -30,11 +30,11 @@ static void use(struct fth_runs *runs)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum { MOST_RUNS = 32 };
+    enum { MAX_RUNS = 32 };
     struct fth_runs runs = {.items = NULL};
     struct fth_error error = FTH_NO_ERROR;
     enum fth_status status = fth_exchange_read("fuzz", (const char *)data, size, &runs, &error);
-    if (status == FTH_OK && runs.count <= MOST_RUNS)
+    if (status == FTH_OK && runs.count <= MAX_RUNS)
         use(&runs);
     else if (status != FTH_OK && (!error.cause[0] || strchr(error.cause, '\n')))
         abort();

@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_PARTS = 4, MOST_POINTS = 1 << 14 };
+enum { MAX_PARTS = 4, MAX_POINTS = 1 << 14 };
 
 static void must_say(const struct fth_error *error)
 {
@@ -72,7 +72,7 @@ static void show(const char *text, size_t size)
 /* What was joined is a whole that can be read again, with as many points. */
 static void join(struct fth_points *parts, size_t count, bool partial)
 {
-    static const char *const names[MOST_PARTS] = {"a", "b", "c", "d"};
+    static const char *const names[MAX_PARTS] = {"a", "b", "c", "d"};
     struct fth_error error = FTH_NO_ERROR;
     struct fth_buffer again = {0};
     struct fth_points whole;
@@ -97,11 +97,11 @@ static void join(struct fth_points *parts, size_t count, bool partial)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct fth_points parts[MOST_PARTS];
+    struct fth_points parts[MAX_PARTS];
     struct fth_buffer text = {0};
     const char *at = (const char *)data, *end = at + size;
     size_t count = 0;
-    while (at < end && count < MOST_PARTS) {
+    while (at < end && count < MAX_PARTS) {
         struct fth_error error = FTH_NO_ERROR;
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         const size_t length = (size_t)((stop ? stop : end) - at);
@@ -113,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             continue;
         if (fth_points_parse("fuzz", &text, &parts[count], &error) != FTH_OK)
             must_say(&error);
-        else if (parts[count].header_points > MOST_POINTS)
+        else if (parts[count].header_points > MAX_POINTS)
             fth_points_fini(&parts[count]); /* which only takes long */
         else
             check(&parts[count++]);

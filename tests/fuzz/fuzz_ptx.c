@@ -8,11 +8,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { BUFFER_BYTES = 4096, MOST_KERNELS = 4, MOST_ARGUMENT_BYTES = 4096 };
+enum { BUFFER_BYTES = 4096, MAX_KERNELS = 4, MAX_ARGUMENT_BYTES = 4096 };
 
 static void run_kernel(struct fth_ptx_machine *machine, const struct fth_ptx_kernel *kernel)
 {
-    uint64_t arguments[MOST_ARGUMENT_BYTES / 8] = {0};
+    uint64_t arguments[MAX_ARGUMENT_BYTES / 8] = {0};
     if (kernel->parameter_bytes > sizeof arguments)
         return;
     for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
@@ -28,7 +28,7 @@ static void run_kernel(struct fth_ptx_machine *machine, const struct fth_ptx_ker
                                           .arguments = arguments,
                                           .argument_bytes = kernel->parameter_bytes,
                                           .threads = 1,
-                                          .most_instructions = 2000};
+                                          .max_instructions = 2000};
     if (fth_ptx_run(machine, &launch, NULL, &error) != FTH_OK && !error.cause[0])
         abort();
 }
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (status == FTH_OK && fth_ptx_machine_create(module, &machine, NULL) == FTH_OK) {
         const struct fth_ptx_kernel *kernel;
-        for (size_t i = 0; i < MOST_KERNELS && (kernel = fth_ptx_kernel_at(module, i)); i++)
+        for (size_t i = 0; i < MAX_KERNELS && (kernel = fth_ptx_kernel_at(module, i)); i++)
             run_kernel(machine, kernel);
     }
     fth_ptx_machine_destroy(machine);

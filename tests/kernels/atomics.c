@@ -138,7 +138,7 @@ void kernel_scoped(void **state)
     GIVE(k, uint32_t, COUNT);
     uint32_t *in = give_buffer(k, COUNT * sizeof *in);
     uint32_t *words = give_buffer(k, 4 * sizeof *words), want[4] = {0, 0, 7, 0};
-    uint32_t *most = give_buffer(k, BLOCKS * sizeof *most), want_most[BLOCKS] = {0};
+    uint32_t *max = give_buffer(k, BLOCKS * sizeof *max), want_max[BLOCKS] = {0};
     float *sum = give_buffer(k, sizeof *sum), want_sum = 0;
     uint32_t *seen = give_buffer(k, COUNT * sizeof *seen);
     fill_bytes(k, in, COUNT * sizeof *in);
@@ -147,12 +147,12 @@ void kernel_scoped(void **state)
         want[0] += in[i];
         want[1] ^= in[i];
         want[3] |= 1u << in[i] % 32;
-        want_most[i / BLOCK] = in[i] > want_most[i / BLOCK] ? in[i] : want_most[i / BLOCK];
+        want_max[i / BLOCK] = in[i] > want_max[i / BLOCK] ? in[i] : want_max[i / BLOCK];
         want_sum += (float)(in[i] % 8);
         assert_int_equal(seen[i], 7);
     }
     CHECK_INTEGERS("words", words, want, 4);
-    CHECK_INTEGERS("most", most, want_most, BLOCKS);
+    CHECK_INTEGERS("most", max, want_max, BLOCKS);
     check_f32("sum", sum, &want_sum, 1, 0);
 }
 

@@ -29,16 +29,16 @@ void kernel_saxpy(void **state)
 void kernel_spmv(void **state)
 {
     struct kernel *k = *state;
-    enum { ROWS = 90, COLUMNS = 70, MOST = 12 * ROWS };
+    enum { ROWS = 90, COLUMNS = 70, MAX = 12 * ROWS };
     use(k, "spmv", "spmv");
     GIVE(k, int32_t, ROWS);
     int32_t *starts = give_buffer(k, (ROWS + 1) * sizeof *starts);
-    int32_t *columns = give_buffer(k, MOST * sizeof *columns);
-    float *values = give_buffer(k, MOST * sizeof *values);
+    int32_t *columns = give_buffer(k, MAX * sizeof *columns);
+    float *values = give_buffer(k, MAX * sizeof *values);
     float *x = give_buffer(k, COLUMNS * sizeof *x);
     float *y = give_buffer(k, ROWS * sizeof *y), want[ROWS] = {0};
-    fill_s32(k, columns, MOST, 0, COLUMNS - 1);
-    fill_f32(k, values, MOST, -1, 1);
+    fill_s32(k, columns, MAX, 0, COLUMNS - 1);
+    fill_f32(k, values, MAX, -1, 1);
     fill_f32(k, x, COLUMNS, -1, 1);
     for (int i = 0; i < ROWS; i++) /* from none to twelve in a row */
         starts[i + 1] = starts[i] + (int32_t)fth_rng_below(&k->rng, 13);
@@ -284,7 +284,7 @@ void kernel_double_pieces(void **state)
 }
 
 /* min and max of the PTX manual: a number before a NaN, and -0 below 0. */
-static float least(float x, float y)
+static float min(float x, float y)
 {
     if (isnan(x) || isnan(y))
         return isnan(x) ? y : x;
@@ -311,7 +311,7 @@ void kernel_float_compare(void **state)
     launch(k, 2, 32);
     for (int i = 0; i < COUNT; i++) {
         float x = a[i], y = b[i], *w = want + 6 * i;
-        w[0] = least(x, y);
+        w[0] = min(x, y);
         w[1] = greatest(x, y);
         w[2] = x > 1 ? 1 : x > 0 ? x : 0; /* a NaN too */
         w[3] = copysignf(x, y);

@@ -314,12 +314,12 @@ void kernel_indirect(void **state)
 void kernel_mandelbrot(void **state)
 {
     struct kernel *k = *state;
-    enum { WIDTH = 30, HEIGHT = 20, MOST = 60 };
+    enum { WIDTH = 30, HEIGHT = 20, MAX = 60 };
     const float x0 = -2.1f, y0 = -1.2f, step = 0.1f;
     use(k, "mandelbrot", "mandelbrot");
     GIVE(k, int32_t, WIDTH);
     GIVE(k, int32_t, HEIGHT);
-    GIVE(k, int32_t, MOST);
+    GIVE(k, int32_t, MAX);
     GIVE(k, float, x0);
     GIVE(k, float, y0);
     GIVE(k, float, step);
@@ -330,7 +330,7 @@ void kernel_mandelbrot(void **state)
             float cx = fmaf((float)column, step, x0), cy = fmaf((float)row, step, y0);
             float x = 0, y = 0;
             int i = 0;
-            for (; i < MOST && x * x + y * y < 4; i++) {
+            for (; i < MAX && x * x + y * y < 4; i++) {
                 float next = cx + (x * x - y * y);
                 y = fmaf(x + x, y, cy);
                 x = next;

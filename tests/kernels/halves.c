@@ -7,19 +7,19 @@
 enum rounding { NEAREST, TOWARD_ZERO, UP, DOWN };
 
 /* To so many binary digits, of which the last is worth 2^least or more. */
-static double rounded(double x, int digits, int least, double most, enum rounding rounding)
+static double rounded(double x, int digits, int min, double max, enum rounding rounding)
 {
     if (isnan(x) || isinf(x) || x == 0)
         return x;
     int exponent;
     frexp(x, &exponent);
-    double unit = ldexp(1, exponent - digits < least ? least : exponent - digits);
+    double unit = ldexp(1, exponent - digits < min ? min : exponent - digits);
     double (*const whole[])(double) = {rint, trunc, ceil, floor};
     double result = copysign(whole[rounding](x / unit) * unit, x);
-    if (fabs(result) <= most)
+    if (fabs(result) <= max)
         return result;
     bool away = rounding == NEAREST || (rounding == UP && x > 0) || (rounding == DOWN && x < 0);
-    return copysign(away ? INFINITY : most, x);
+    return copysign(away ? INFINITY : max, x);
 }
 
 static double f16_rounded(double x, enum rounding rounding)

@@ -253,13 +253,13 @@ void kernel_carry(void **state)
 static uint64_t saturated(double rounded, int bits, bool sign)
 {
     double low = sign ? -ldexp(1, bits - 1) : 0, high = ldexp(1, sign ? bits - 1 : bits);
-    uint64_t most = sign ? (1ull << (bits - 1)) - 1 : bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
+    uint64_t max = sign ? (1ull << (bits - 1)) - 1 : bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
     if (isnan(rounded))
         return bits == 64 ? 1ull << 63 : 0;
     if (rounded >= high)
-        return most;
+        return max;
     if (rounded <= low)
-        return sign ? ~most : 0;
+        return sign ? ~max : 0;
     return sign ? (uint64_t)(int64_t)rounded : (uint64_t)rounded;
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Far more than any kernel here takes: one that gets there hangs. */
-#define MOST_INSTRUCTIONS 20000000
+#define MAX_INSTRUCTIONS 20000000
 
 /* ---- kernels ---- */
 
@@ -107,7 +107,7 @@ void launch_3d(struct kernel *k, const uint32_t grid[3], const uint32_t block[3]
                                     .arguments = k->arguments,
                                     .argument_bytes = k->about->parameter_bytes,
                                     .sms = 3,
-                                    .most_instructions = MOST_INSTRUCTIONS};
+                                    .max_instructions = MAX_INSTRUCTIONS};
     assert_int_equal(k->given, k->about->parameter_count);
     memcpy(launch.grid, grid, sizeof launch.grid);
     memcpy(launch.block, block, sizeof launch.block);

@@ -296,14 +296,14 @@ void kernel_redux(void **state)
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++) {
         const uint32_t *warp = in + i / 32 * 32;
-        uint32_t *w = want + 9 * i, least = warp[0], most = warp[0];
+        uint32_t *w = want + 9 * i, min = warp[0], max = warp[0];
         int32_t low = (int32_t)warp[0], high = low;
         memset(w, 0, 9 * sizeof *w);
         w[3] = 0xffffffff;
         for (int lane = 0; lane < 32; lane++) {
             uint32_t x = warp[lane];
-            least = x < least ? x : least;
-            most = x > most ? x : most;
+            min = x < min ? x : min;
+            max = x > max ? x : max;
             low = (int32_t)x < low ? (int32_t)x : low;
             high = (int32_t)x > high ? (int32_t)x : high;
             w[0] += x;
@@ -312,8 +312,8 @@ void kernel_redux(void **state)
             w[5] ^= x;
             w[8] += lane >= 12 && i % 32 >= 12 ? x : 0;
         }
-        w[1] = least;
-        w[2] = most;
+        w[1] = min;
+        w[2] = max;
         w[6] = (uint32_t)low;
         w[7] = (uint32_t)high;
     }

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LINE = 256 };
+enum { MAX_LINE = 256 };
 
 /* What a warp wants of a line. */
 struct want {
     uint64_t line;
-    unsigned char bytes[MOST_LINE];
+    unsigned char bytes[MAX_LINE];
     enum fth_trace_access_kind kind;
     uint64_t pass_on; /* sectors for the level below */
     uint64_t warp;

@@ -66,10 +66,10 @@ static void draw_config(struct draw *draw, struct fth_rng *rng)
     config->sets = 1 + fth_rng_below(rng, fth_rng_below(rng, 2) ? 64 : 8);
     draw_index(draw, rng);
     /* So small that 2,000 accesses overflow most of them. */
-    uint64_t most = fth_rng_below(rng, 2) ? 200 : 8;
-    while (most > 4 && most * config->sets > 1000)
-        most /= 2;
-    config->ways = 1 + fth_rng_below(rng, most);
+    uint64_t max = fth_rng_below(rng, 2) ? 200 : 8;
+    while (max > 4 && max * config->sets > 1000)
+        max /= 2;
+    config->ways = 1 + fth_rng_below(rng, max);
     const bool tree = strcmp(config->policy, "plru") == 0;
     while (tree && (config->ways & (config->ways - 1)))
         config->ways &= config->ways - 1;
@@ -82,7 +82,7 @@ static void draw_config(struct draw *draw, struct fth_rng *rng)
     } else if (!tree && fth_rng_below(rng, 3) == 0) {
         draw->slots = 0;
         for (uint64_t set = 0; set < config->sets; set++)
-            draw->slots += draw->set_ways[set] = 1 + fth_rng_below(rng, most);
+            draw->slots += draw->set_ways[set] = 1 + fth_rng_below(rng, max);
         config->set_ways = draw->set_ways;
         config->ways = 0;
     }
@@ -212,11 +212,11 @@ static void every_access_is_as_the_oracle_says(void **state)
 static void batches_are_as_the_oracle_says(void **state)
 {
     (void)state;
-    enum { CONFIGURATIONS = 300, BATCHES = 5, SINGLES = 50, MOST = 6000 };
+    enum { CONFIGURATIONS = 300, BATCHES = 5, SINGLES = 50, MAX = 6000 };
     struct fth_rng rng;
     fth_rng_init(&rng, 20240602);
-    uint64_t *lines = calloc(MOST, sizeof *lines);
-    uint64_t *bits = calloc(MOST / 64 + 1, sizeof *bits);
+    uint64_t *lines = calloc(MAX, sizeof *lines);
+    uint64_t *bits = calloc(MAX / 64 + 1, sizeof *bits);
     assert_true(lines && bits);
     struct tally tally = {.evicted = 0};
     uint64_t hits = 0, rows = 0;
@@ -234,8 +234,8 @@ static void batches_are_as_the_oracle_says(void **state)
         uint64_t line_bytes = draw.config.line_bytes;
         bool lru = strcmp(draw.config.policy, "lru") == 0;
         for (int batch = 0; batch < BATCHES; batch++) {
-            size_t count = fth_rng_below(&rng, draw.slots * 8 < MOST ? draw.slots * 8 : MOST);
-            rows += lru && count >= draw.slots && cache->most_ways <= FTH_NARROW_WAYS;
+            size_t count = fth_rng_below(&rng, draw.slots * 8 < MAX ? draw.slots * 8 : MAX);
+            rows += lru && count >= draw.slots && cache->max_ways <= FTH_NARROW_WAYS;
             for (size_t j = 0; j < count; j++)
                 lines[j] = next_line(&stream, &rng);
             bool keep = fth_rng_below(&rng, 4) > 0;

@@ -134,7 +134,7 @@ static struct fth_model_params *params_of(const struct oracle_model *model)
 
 /* ---- accesses ---- */
 
-enum { BLOCKS = 9, WARPS = 3, NUMBERS = 4, MOST = BLOCKS * WARPS * NUMBERS };
+enum { BLOCKS = 9, WARPS = 3, NUMBERS = 4, MAX = BLOCKS * WARPS * NUMBERS };
 
 static size_t random_accesses(struct fth_rng *rng, struct oracle_access *accesses)
 {
@@ -232,7 +232,7 @@ static void compare(unsigned seed)
     struct fth_rng rng;
     struct oracle_model model;
     struct oracle_result expected;
-    static struct oracle_access accesses[MOST];
+    static struct oracle_access accesses[MAX];
     struct fth_error error = NO_ERROR;
     struct fth_trace *trace;
     struct fth_model_result *result = NULL;

@@ -263,7 +263,7 @@ static void sizes_whatever_the_policy(void **state)
     (void)state;
     static const struct {
         const char *name, *capability;
-        unsigned unified_kib, most_kib, default_kib;
+        unsigned unified_kib, max_kib, default_kib;
     } cases[] = {{"Volta", "7.0", 128, 128, 32},
                  {"Turing", "7.5", 96, 64, 32},
                  {"Ampere", "8.0", 192, 192, 28}};
@@ -278,13 +278,13 @@ static void sizes_whatever_the_policy(void **state)
                 "\"l1\": {\"size_bytes\": %u, \"default_size_bytes\": %u, \"unified_bytes\": %u, "
                 "\"line_bytes\": 128, \"sector_bytes\": 32, \"policy\": \"%s\"}, "
                 "\"shared\": {\"size_bytes\": %u}}}",
-                cases[i].name, cases[i].capability, cases[i].most_kib << 10,
+                cases[i].name, cases[i].capability, cases[i].max_kib << 10,
                 cases[i].default_kib << 10, cases[i].unified_kib << 10, policies[j],
                 (cases[i].unified_kib - cases[i].default_kib) << 10);
-            double most = number_of(found, "l1", "size_bytes") / 1024;
-            double least = number_of(found, "l1", "default_size_bytes") / 1024;
-            if (most != cases[i].most_kib || least != cases[i].default_kib) {
-                print_message("# %s, %s: %g and %g KiB\n", cases[i].name, policies[j], most, least);
+            double max = number_of(found, "l1", "size_bytes") / 1024;
+            double min = number_of(found, "l1", "default_size_bytes") / 1024;
+            if (max != cases[i].max_kib || min != cases[i].default_kib) {
+                print_message("# %s, %s: %g and %g KiB\n", cases[i].name, policies[j], max, min);
                 wrong++;
             }
             fth_gpu_destroy(found);

@@ -52,18 +52,18 @@ static struct structure by_stride(struct fth_device *device, FILE *plot)
 {
     enum { STRIDES = 11 };
     const uint64_t bytes = (uint64_t)48 * KIB;
-    double cycles[STRIDES], most = 0;
+    double cycles[STRIDES], max = 0;
     uint64_t line = 0, fall = 0;
     for (unsigned i = 0; i < STRIDES; i++) {
         cycles[i] = average(device, bytes, (uint64_t)4 << i);
-        most = fmax(most, cycles[i]);
+        max = fmax(max, cycles[i]);
         fprintf(plot, "# stride %5llu %6.1f cycles\n", 4ull << i, cycles[i]);
     }
     for (unsigned i = 0; i < STRIDES; i++) {
         uint64_t stride = (uint64_t)4 << i;
-        if (!line && cycles[i] > 0.98 * most)
+        if (!line && cycles[i] > 0.98 * max)
             line = stride;
-        if (line && !fall && cycles[i] < 0.7 * most)
+        if (line && !fall && cycles[i] < 0.7 * max)
             fall = stride;
     }
     assert_true(line && fall);

@@ -4,7 +4,7 @@
 #include "device/machine.h"
 #include "driver.h"
 
-enum { MOST_QUEUED = 4 };
+enum { MAX_QUEUED = 4 };
 
 struct place {
     const struct fth_machine_ops *ops; /* NULL: memory of the host */
@@ -19,7 +19,7 @@ struct copy {
 };
 
 struct stream {
-    struct copy queue[MOST_QUEUED];
+    struct copy queue[MAX_QUEUED];
     size_t count;
 };
 
@@ -186,7 +186,7 @@ static int queue(struct stream *stream, struct place to, struct place from, size
     int result = standin_check();
     if (result != SUCCESS)
         return result;
-    if (!stream || stream->count == MOST_QUEUED || bytes == 0)
+    if (!stream || stream->count == MAX_QUEUED || bytes == 0)
         return INVALID_VALUE;
     stream->queue[stream->count++] = (struct copy){to, from, bytes};
     return SUCCESS;

@@ -20,7 +20,7 @@ int cuDeviceGetTexture1DLinearMaxWidth(size_t *texels, int format, unsigned chan
 
 /* ---- contexts and the queue ---- */
 
-enum { MOST_DEVICES = 2 };
+enum { MAX_DEVICES = 2 };
 
 struct context {
     int retained;
@@ -33,7 +33,7 @@ struct context {
     struct module *modules;
 };
 
-static struct context contexts[MOST_DEVICES];
+static struct context contexts[MAX_DEVICES];
 static struct context *current;
 static long live; /* contexts, modules, allocations and textures that were not given back */
 
@@ -144,7 +144,7 @@ int cuDevicePrimaryCtxRetain(struct context **context, int device)
 EXPORT int cuDevicePrimaryCtxRelease_v2(int device);
 int cuDevicePrimaryCtxRelease_v2(int device)
 {
-    if (device < 0 || device >= MOST_DEVICES || !contexts[device].retained)
+    if (device < 0 || device >= MAX_DEVICES || !contexts[device].retained)
         return INVALID_CONTEXT;
     struct context *context = &contexts[device];
     if (context->hung) {
@@ -435,13 +435,13 @@ int cuLaunchKernelEx(const void *config, struct function *function, void **argum
 EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 {
-    unsigned long long most = 1 << 20;
+    unsigned long long max = 1 << 20;
     int result = drain("cuMemAlloc");
     if (result != SUCCESS)
         return result;
     if (bytes == 0)
         return INVALID_VALUE;
-    if (mode_is("no-memory", &most) && bytes > most)
+    if (mode_is("no-memory", &max) && bytes > max)
         return OUT_OF_MEMORY;
     if (current->ops->alloc(current->machine, bytes, address, NULL) != FTH_OK)
         return OUT_OF_MEMORY;
@@ -463,14 +463,14 @@ int cuMemFree_v2(uint64_t address)
 EXPORT int cuMemGetInfo_v2(size_t *free, size_t *total);
 int cuMemGetInfo_v2(size_t *free, size_t *total)
 {
-    unsigned long long most = 1 << 20;
+    unsigned long long max = 1 << 20;
     uint64_t bytes = 0;
     int result = check();
     if (result != SUCCESS)
         return result;
     if (current->ops->free_bytes(current->machine, &bytes, NULL) != FTH_OK)
         return OUT_OF_MEMORY;
-    *free = mode_is("no-memory", &most) ? (size_t)most : (size_t)bytes;
+    *free = mode_is("no-memory", &max) ? (size_t)max : (size_t)bytes;
     *total = standin_memory_bytes();
     return SUCCESS;
 }

@@ -194,10 +194,10 @@ int nvmlDeviceGetMigMode(const struct device *device, unsigned *now, unsigned *p
     return answer(device, mode_is("mig", NULL) ? 1 : 0, now);
 }
 
-EXPORT int nvmlDeviceGetMaxMigDeviceCount(const struct device *device, unsigned *most);
-int nvmlDeviceGetMaxMigDeviceCount(const struct device *device, unsigned *most)
+EXPORT int nvmlDeviceGetMaxMigDeviceCount(const struct device *device, unsigned *max);
+int nvmlDeviceGetMaxMigDeviceCount(const struct device *device, unsigned *max)
 {
-    return answer(device, 7, most);
+    return answer(device, 7, max);
 }
 
 /* The slices need not be the first of those that there could be. */

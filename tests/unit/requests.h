@@ -44,14 +44,14 @@ static inline const char *text_of(const struct fth_request *request)
 static inline struct fth_request random_request(struct fth_rng *rng)
 {
     struct fth_request r = simple(1);
-    r.step_count = 1 + (size_t)fth_rng_below(rng, FTH_MOST_STEPS);
+    r.step_count = 1 + (size_t)fth_rng_below(rng, FTH_MAX_STEPS);
     for (size_t i = 0; i < r.step_count; i++) {
         struct fth_step *s = &r.steps[i];
         *s = step((enum fth_step_kind)fth_rng_below(rng, 3),
                   (enum fth_path)fth_rng_below(rng, FTH_PATH_COUNT), (unsigned)i,
                   UINT64_C(8) << fth_rng_below(rng, 5), 1 + fth_rng_below(rng, 40));
         s->chain.start_bytes = fth_rng_below(rng, 2) * 1024;
-        s->warp = (unsigned)fth_rng_below(rng, FTH_MOST_WARPS);
+        s->warp = (unsigned)fth_rng_below(rng, FTH_MAX_WARPS);
         s->reverse = s->chain.stride_bytes >= 16 && fth_rng_below(rng, 4) == 0;
         if (!s->reverse && s->chain.count % 2 && fth_rng_below(rng, 3) == 0)
             s->chain.step = 2;

@@ -255,10 +255,10 @@ static void what_is_found_makes_the_same_gpu(void **state)
 
 static double most_of(const struct fth_bench_series *series)
 {
-    double most = 0;
+    double max = 0;
     for (size_t i = 0; i < series->table.row_count; i++)
-        most = fmax(most, series->table.cells[3 * i + 2].number);
-    return most;
+        max = fmax(max, series->table.cells[3 * i + 2].number);
+    return max;
 }
 
 static void bandwidth_is_the_descriptions(void **state)

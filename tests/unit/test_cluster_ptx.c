@@ -29,7 +29,7 @@ static void job_init(struct job *job, const char *text)
                                           .arguments = &job->buffer,
                                           .argument_bytes = sizeof job->buffer,
                                           .sms = 16,
-                                          .most_instructions = 1000000};
+                                          .max_instructions = 1000000};
 }
 
 static void job_fini(struct job *job)

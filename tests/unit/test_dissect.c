@@ -190,7 +190,7 @@ static void strides(void **state)
 
 /* ---- what is replaced ---- */
 
-enum { MOST_MISSED = 4000 };
+enum { MAX_MISSED = 4000 };
 
 /* The lines that miss in a simulated set, one after the other, when it overflows by one line. */
 static size_t overflow(const char *policy, uint32_t ways, const double *weights, uint32_t *missed)
@@ -206,7 +206,7 @@ static size_t overflow(const char *policy, uint32_t ways, const double *weights,
     struct fth_cache *cache = NULL;
     size_t count = 0;
     assert_int_equal(fth_cache_create(&config, &cache, NULL), FTH_OK);
-    for (uint64_t hop = 0; count < MOST_MISSED; hop++) {
+    for (uint64_t hop = 0; count < MAX_MISSED; hop++) {
         const uint32_t line = (uint32_t)(hop % (ways + 1));
         if (fth_cache_access(cache, (uint64_t)4 * line, 4, FTH_CACHE_READ, NULL) != FTH_CACHE_HIT &&
             hop > ways)
@@ -235,7 +235,7 @@ static void choices(void **state)
         uint32_t ways;
         const double *weights;
     } cases[] = {{"fifo", 8, NULL}, {"random", 8, NULL}, {"weighted", 4, weights}};
-    static uint32_t missed[MOST_MISSED];
+    static uint32_t missed[MAX_MISSED];
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         struct fth_choices seen = {.ways = 0};
         struct fth_choice_bits bits[FTH_CHOICES];
@@ -319,7 +319,7 @@ static void lost_lines(void **state)
                                            .last_entries = 2048,
                                            .two_homes = true,
                                            .held_lines = 964,
-                                           .most_bytes = UINT64_C(100) << 30};
+                                           .max_bytes = UINT64_C(100) << 30};
     struct fth_spectrum found;
     struct fth_error error = FTH_NO_ERROR;
     if (fth_probe_spectrum(&prober, &plan, &found, &error) != FTH_OK)

@@ -124,11 +124,11 @@ static void requests_are_checked(void **state)
         const char *argument; /* NULL: it is fine */
     } rows[] = {
         {code(64, 1), NULL},
-        {code(FTH_MOST_FETCH, 1), NULL},
+        {code(FTH_MAX_FETCH, 1), NULL},
         {code_and_constants(64, 8, 8192), NULL},
         {code(0, 1), "fetch.instructions"},
         {code(100, 1), "fetch.instructions"},
-        {code(FTH_MOST_FETCH + 64, 1), "fetch.instructions"},
+        {code(FTH_MAX_FETCH + 64, 1), "fetch.instructions"},
         {code(64, 0), "fetch.passes"},
         {code(64, UINT64_MAX), "fetch.passes"},
         {code_and_constants(64, 8, 8193), "steps[0].chain.count"},
@@ -164,7 +164,7 @@ static void code_has_its_length(void **state)
     static const struct {
         uint64_t instructions;
         double cycles;
-    } rows[] = {{256, 1}, {512, 1}, {576, 4}, {1024, 4}, {1088, 10}, {FTH_MOST_FETCH, 10}};
+    } rows[] = {{256, 1}, {512, 1}, {576, 4}, {1024, 4}, {1088, 10}, {FTH_MAX_FETCH, 10}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_samples samples = measure(device, code(rows[i].instructions, 4));
         assert_int_equal(samples.status, FTH_OK);
@@ -425,10 +425,10 @@ static uint64_t between(struct fth_rng *rng, uint64_t low, uint64_t high)
 }
 
 /* Sets such that all of them have the same ways, and 1 KiB of code is the same in all. */
-static void shape(struct fth_rng *rng, struct cache *cache, uint64_t least_line, uint64_t most_line)
+static void shape(struct fth_rng *rng, struct cache *cache, uint64_t min_line, uint64_t max_line)
 {
-    cache->line = least_line;
-    while (cache->line < most_line && fth_rng_below(rng, 2))
+    cache->line = min_line;
+    while (cache->line < max_line && fth_rng_below(rng, 2))
         cache->line *= 2;
     cache->sets = 1;
     while (cache->sets * cache->line < 1024 && fth_rng_below(rng, 2))
@@ -498,7 +498,7 @@ static void what_is_not_there_is_not_found(void **state)
     assert_int_equal(levels.count, 1);
     assert_near(levels.items[0].cycles.value, 1, 0.001);
     assert_int_equal(levels.items[0].fits_bytes, 0);
-    assert_int_equal(levels.longest_bytes, 16 * FTH_MOST_FETCH);
+    assert_int_equal(levels.longest_bytes, 16 * FTH_MAX_FETCH);
     assert_int_equal(fth_probe_constants(&prober, &levels, &constants, &error), FTH_INCONCLUSIVE);
     assert_string_equal(error.cause, "constants take as long as L2");
     fth_device_close(device);

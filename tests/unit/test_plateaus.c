@@ -246,11 +246,11 @@ static void the_best_split_is_found(void **state)
             series[i] =
                 1e4 + (i >= jump ? height : 0) + (round % 2 ? normal(&rng) : jitter(&rng, 2));
         size_t best = 0;
-        double least = INFINITY;
+        double min = INFINITY;
         for (size_t k = min_part; k + min_part <= count; k++) {
             double cost = slow_cost(series, 0, k) + slow_cost(series, k, count);
-            if (cost < least - 1e-9) {
-                least = cost;
+            if (cost < min - 1e-9) {
+                min = cost;
                 best = k;
             }
         }
@@ -258,7 +258,7 @@ static void the_best_split_is_found(void **state)
         assert_int_equal(fth_change_find(series, count, min_part, &change, NULL), FTH_OK);
         assert_in_range(change.index, min_part, count - min_part);
         double cost = slow_cost(series, 0, change.index) + slow_cost(series, change.index, count);
-        assert_near(cost, least, 1e-6);
+        assert_near(cost, min, 1e-6);
         if (round % 2) /* whole numbers have ties, which rounding breaks */
             assert_int_equal(change.index, best);
         double total = slow_cost(series, 0, count);
@@ -287,15 +287,15 @@ static void the_best_robust_split_is_found(void **state)
         for (size_t i = 0; i < count; i++)
             series[i] = (i >= jump ? 3 : 0) + (round % 2 ? normal(&rng) : jitter(&rng, 2)) *
                                                   (fth_rng_below(&rng, 10) ? 1 : 50);
-        double least = INFINITY;
+        double min = INFINITY;
         for (size_t k = min_part; k + min_part <= count; k++)
-            least = fmin(least, slow_deviation(series, 0, k) + slow_deviation(series, k, count));
+            min = fmin(min, slow_deviation(series, 0, k) + slow_deviation(series, k, count));
         struct fth_change change;
         assert_int_equal(fth_change_find_robust(series, count, min_part, &change, NULL), FTH_OK);
         assert_in_range(change.index, min_part, count - min_part);
         double here =
             slow_deviation(series, 0, change.index) + slow_deviation(series, change.index, count);
-        assert_near(here, least, 1e-9);
+        assert_near(here, min, 1e-9);
         double total = slow_deviation(series, 0, count);
         assert_near(change.gain, total > 0 ? 1 - here / total : 0, 1e-9);
         assert_near(change.left, slow_median(series, change.index), 1e-12);
@@ -402,7 +402,7 @@ static void flat_series_have_no_change(void **state)
 /* Every partition there is. */
 static double slow_partition(const double *series, size_t count, size_t min_part, double penalty)
 {
-    double least = INFINITY;
+    double min = INFINITY;
     for (unsigned cuts = 0; cuts < (1u << count) / 2; cuts++) {
         double sum = 0;
         bool allowed = true;
@@ -414,10 +414,10 @@ static double slow_partition(const double *series, size_t count, size_t min_part
             sum += slow_cost(series, from, to) + (from > 0 ? penalty : 0);
             from = to;
         }
-        if (allowed && sum < least)
-            least = sum;
+        if (allowed && sum < min)
+            min = sum;
     }
-    return least;
+    return min;
 }
 
 static void the_best_partition_is_found(void **state)
@@ -533,15 +533,15 @@ static void a_hundred_thousand_points_take_no_time(void **state)
     fth_rng_init(&rng, 13);
     for (size_t i = 0; i < COUNT; i++)
         series[i] = (i < 61803 ? 280 : 465) + jitter(&rng, 5);
-    double least_ms = INFINITY;
+    double min_ms = INFINITY;
     for (int i = 0; i < 5; i++) {
         struct fth_change change;
         clock_t start = clock();
         assert_int_equal(fth_change_find(series, COUNT, 1, &change, NULL), FTH_OK);
-        least_ms = fmin(least_ms, 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC);
+        min_ms = fmin(min_ms, 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC);
         assert_int_equal(change.index, 61803);
     }
-    assert_true(least_ms < 10);
+    assert_true(min_ms < 10);
     free(series);
 }
 

@@ -198,7 +198,7 @@ static enum fth_status probe(const struct fth_prober *prober, uint64_t size_byte
 {
     const struct fth_figure memory = {.value = 450, .low = 450, .high = 450};
     const struct fth_l2_plan plan = {.size_bytes = size_bytes,
-                                     .most_bytes = 64 << 20,
+                                     .max_bytes = 64 << 20,
                                      .l2_cycles = 200,
                                      .memory = &memory,
                                      .overhead_cycles = 6};

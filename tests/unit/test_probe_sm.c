@@ -328,7 +328,7 @@ static void instances_are_counted(void **state)
         }
         assert_int_equal(found.count, rows[i].count);
         assert_near(found.confidence, 33.0 / 34, 1e-9);
-        for (unsigned warp = 0; warp < FTH_MOST_WARPS; warp++)
+        for (unsigned warp = 0; warp < FTH_MAX_WARPS; warp++)
             assert_true((found.disturbed[warp] > 0.5) == (warp % rows[i].instances == 0));
     }
 }

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { LEVELS = FTH_MOST_TLBS };
+enum { LEVELS = FTH_MAX_TLBS };
 
 struct level {
     uint64_t page, entries;
@@ -38,22 +38,22 @@ static void random_level(struct fth_rng *rng, const struct level *inner, struct 
 {
     static const char *const policies[] = {"lru", "lru", "fifo", "random"};
     const uint64_t largest = 32 << 20;
-    uint64_t least = 8, most = 64;
+    uint64_t min = 8, max = 64;
     level->page = UINT64_C(65536) << fth_rng_below(rng, 10);
     level->penalty = (double)between(rng, 10, 80);
     if (inner) {
         level->page = inner->page << fth_rng_below(rng, 5);
         level->page = level->page < largest ? level->page : largest;
-        least = 4 * inner->entries * inner->page / level->page;
-        least = least > 16 ? least : 16;
-        most = 4 * least;
+        min = 4 * inner->entries * inner->page / level->page;
+        min = min > 16 ? min : 16;
+        max = 4 * min;
         level->penalty = (double)between(rng, 30, 200);
     }
-    level->policy = policies[fth_rng_below(rng, least > 64 ? 3 : 4)];
+    level->policy = policies[fth_rng_below(rng, min > 64 ? 3 : 4)];
     level->index = "mod";
     unsigned kind = (unsigned)fth_rng_below(rng, 4);
     level->sets = kind == 0 ? 1 : kind == 1 ? (size_t)1 << between(rng, 1, 5) : between(rng, 2, 9);
-    uint64_t low = (least + level->sets - 1) / level->sets, high = most / level->sets;
+    uint64_t low = (min + level->sets - 1) / level->sets, high = max / level->sets;
     low = low > 2 ? low : 2;
     uint64_t ways = between(rng, low, high > low ? high : low);
     level->entries = 0;
@@ -349,7 +349,7 @@ static void table_5(void **state)
         assert_int_equal(sets.kinds[0].ways, 17);
         assert_int_equal(sets.kinds[1].sets, 6);
         assert_int_equal(sets.kinds[1].ways, 8);
-        assert_int_equal(sets.policy, FTH_TLB_LEAST_RECENT);
+        assert_int_equal(sets.policy, FTH_TLB_LRU);
         size_t seventeen = 0;
         for (size_t j = 1; j < sets.stair_count; j++) {
             uint64_t step = sets.stairs[j].missing - sets.stairs[j - 1].missing;
@@ -381,7 +381,7 @@ static void figure_14(void **state)
                                          .page_bytes = 2 << 20,
                                          .first_entries = tlbs.levels[0].entries,
                                          .last_entries = tlbs.levels[1].entries,
-                                         .most_bytes = cards[i].memory / 10 * 7};
+                                         .max_bytes = cards[i].memory / 10 * 7};
         assert_int_equal(fth_probe_spectrum(&prober, &plan, &spectrum, NULL), FTH_OK);
         for (int j = FTH_PATTERN_HIT; j < FTH_PATTERN_SWITCH; j++) {
             assert_int_equal(spectrum.patterns[j].presence, FTH_PRESENT);
@@ -445,9 +445,9 @@ static void policies(void **state)
         uint64_t ways;
         enum fth_tlb_policy is;
     } cases[] = {
-        {"lru", 1, 16, FTH_TLB_LEAST_RECENT}, {"fifo", 1, 16, FTH_TLB_FIRST_IN},
-        {"lru", 4, 8, FTH_TLB_LEAST_RECENT},  {"fifo", 4, 8, FTH_TLB_FIRST_IN},
-        {"random", 1, 16, FTH_TLB_RANDOM},    {"random", 4, 8, FTH_TLB_RANDOM},
+        {"lru", 1, 16, FTH_TLB_LRU},       {"fifo", 1, 16, FTH_TLB_FIRST_IN},
+        {"lru", 4, 8, FTH_TLB_LRU},        {"fifo", 4, 8, FTH_TLB_FIRST_IN},
+        {"random", 1, 16, FTH_TLB_RANDOM}, {"random", 4, 8, FTH_TLB_RANDOM},
     };
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         struct truth truth = {.count = 1, .memory = UINT64_C(8) << 30, .l2 = 8 << 20};

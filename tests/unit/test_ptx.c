@@ -134,7 +134,7 @@ static void job_init(struct job *job, const char *text)
                                           .block = {64, 1, 1},
                                           .arguments = &job->arguments,
                                           .argument_bytes = 12,
-                                          .most_instructions = 1000000};
+                                          .max_instructions = 1000000};
 }
 
 static void job_fini(struct job *job)

@@ -82,9 +82,9 @@ static enum fth_status fake_measure(void *state, const struct fth_request *reque
         assert_non_null(s->cycles);
         /* Noise of a random number of bits, up to the whole range. */
         uint64_t range = fake->steady ? 11 : UINT64_C(1) << fth_rng_below(rng, 33);
-        uint32_t least = range >> 32 ? 0 : 295;
+        uint32_t min = range >> 32 ? 0 : 295;
         for (size_t j = 0; j < s->count; j++)
-            s->cycles[j] = least + (uint32_t)fth_rng_below(rng, range);
+            s->cycles[j] = min + (uint32_t)fth_rng_below(rng, range);
     }
     return FTH_OK;
 }
@@ -264,8 +264,8 @@ static void what_was_not_recorded_is_told(void **state)
                         "while it was recorded, this was never asked: time-hops ca 0:128x2048; "
                         "alone; to record it: fathom topo --device fake:0 --record FILE");
     /* The longest request leaves room for the advice. */
-    r.step_count = FTH_MOST_STEPS;
-    for (size_t i = 0; i < FTH_MOST_STEPS; i++) {
+    r.step_count = FTH_MAX_STEPS;
+    for (size_t i = 0; i < FTH_MAX_STEPS; i++) {
         r.steps[i] = step(FTH_STEP_TIME_PASS, FTH_PATH_CONSTANT, (unsigned)i, 64, 1000);
         r.steps[i].warp = 31;
         r.steps[i].passes = UINT64_C(1) << 40;

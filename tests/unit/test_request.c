@@ -90,7 +90,7 @@ static void wrong_requests_are_refused(void **state)
     (void)state;
     const struct fault faults[] = {
         {"step_count", "0 is not within", {.step_count = 0}},
-        {"step_count", "9 is not within", {.step_count = FTH_MOST_STEPS + 1}},
+        {"step_count", "9 is not within", {.step_count = FTH_MAX_STEPS + 1}},
         {"steps[0].chain.stride_bytes", "less than", with_chain(FTH_PATH_CA, 0, 0, 1, 1, false)},
         {"steps[0].chain.stride_bytes", "less than", with_chain(FTH_PATH_CA, 0, 4, 1, 1, false)},
         {"steps[0].chain.stride_bytes", "less than", with_chain(FTH_PATH_CA, 0, 8, 1, 1, true)},
@@ -154,7 +154,7 @@ static void wrong_members_are_refused(void **state)
         switch (i) {
         case 0: r.steps[0].kind = (enum fth_step_kind)9; break;
         case 1: r.steps[0].path = FTH_PATH_COUNT; break;
-        case 2: r.steps[0].warp = FTH_MOST_WARPS; break;
+        case 2: r.steps[0].warp = FTH_MAX_WARPS; break;
         case 3: r.steps[0].passes = 0; break;
         case 4: r.carveout_percent = -2; break;
         case 5: r.carveout_percent = 101; break;
@@ -239,7 +239,7 @@ static void mutate(struct fth_request *r, struct fth_rng *rng)
     case 11: r->carveout_percent += (int)more; break;
     case 12: r->cold = !r->cold; break;
     case 13:
-        if (r->step_count < FTH_MOST_STEPS)
+        if (r->step_count < FTH_MAX_STEPS)
             r->steps[r->step_count++] = *s;
         else
             r->step_count--;

@@ -281,7 +281,7 @@ static void a_clear_jump_is_certain_and_a_faint_one_is_not(void **state)
     static const struct {
         double hit, miss;
         unsigned width;
-        double least, most;
+        double min, max;
     } rows[] = {{33, 280, 2, 1, 1}, {280, 282, 20, 0, 0.9}};
     for (size_t row = 0; row < FTH_COUNT(rows); row++) {
         struct fth_rng rng;
@@ -302,11 +302,11 @@ static void a_clear_jump_is_certain_and_a_faint_one_is_not(void **state)
                 fth_bootstrap_change(samples, ROWS, COLUMNS, &reduction, &options, &again, NULL),
                 FTH_OK);
             assert_memory_equal(&location, &again, sizeof again);
-            assert_true(rows[row].least <= location.confidence &&
-                        location.confidence <= rows[row].most);
+            assert_true(rows[row].min <= location.confidence &&
+                        location.confidence <= rows[row].max);
             assert_true(location.confidence <= location.within_one);
             assert_true(location.low <= location.high);
-            if (rows[row].least == 1)
+            if (rows[row].min == 1)
                 assert_int_equal(location.index, 19);
         }
     }
@@ -483,7 +483,7 @@ static void the_nearest_is_found(void **state)
     static const struct {
         double features[3];
         size_t class, compared;
-        double least_margin, most_margin;
+        double min_margin, max_margin;
     } rows[] = {
         {{128, 194, 80}, 0, 3, 0.99, 1},    {{192, 266, 108}, 1, 3, 0.8, 1},
         {{256, 300, 132}, 2, 3, 0.5, 1},    {{NAN, NAN, 132}, 2, 1, 1, 1},
@@ -495,7 +495,7 @@ static void the_nearest_is_found(void **state)
         struct fth_nearest_match match;
         assert_int_equal(fth_nearest_classify(nearest, rows[i].features, &match, NULL), FTH_OK);
         if (match.class != rows[i].class || match.compared != rows[i].compared ||
-            match.margin < rows[i].least_margin || match.margin > rows[i].most_margin)
+            match.margin < rows[i].min_margin || match.margin > rows[i].max_margin)
             fail_msg("row %zu: class %zu, margin %g", i, match.class, match.margin);
         assert_true(match.next_class != match.class && match.distance <= match.next_distance);
     }

@@ -740,10 +740,10 @@ static void a_lock_is_waited_for(void **state)
 
 /* ---- a full disk ---- */
 
-/* With files limited to `most_bytes`; 0: told of as it should be. */
-static int enroll_until_full(int most_bytes)
+/* With files limited to `max_bytes`; 0: told of as it should be. */
+static int enroll_until_full(int max_bytes)
 {
-    const struct rlimit limit = {(rlim_t)most_bytes, (rlim_t)most_bytes};
+    const struct rlimit limit = {(rlim_t)max_bytes, (rlim_t)max_bytes};
     struct fth_store *store = NULL;
     struct fth_error error = NO_ERROR;
     signal(SIGXFSZ, SIG_IGN);

@@ -352,9 +352,9 @@ static void one_warp_is_bound_by_latency(void **state)
             fail_msg("%s", error.cause);
         double rate = (double)(8 << 19) / samples.cycles[0];
         /* Four loads of 128 bytes in each of 8 SMs, 500 cycles and some for the loop. */
-        double most = 8.0 * threads * 16 / 500;
-        if (threads == 32 && (rate > most || rate < 0.9 * most))
-            fail_msg("%g bytes a ns, and %g are under way", rate, most);
+        double max = 8.0 * threads * 16 / 500;
+        if (threads == 32 && (rate > max || rate < 0.9 * max))
+            fail_msg("%g bytes a ns, and %g are under way", rate, max);
         if (threads == 1024 && (rate > 102 || rate < 90))
             fail_msg("%g bytes a ns, and memory gives 100", rate);
         fth_samples_fini(&samples);

@@ -523,14 +523,14 @@ static void global_memory_follows_from_the_description(void **state)
     struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY(GIB)), "global", false);
     const struct fth_bench_series *global = series_of(made, "global");
     assert_true(summary_of(global, "Theoretical bandwidth (GB/s)") == 128);
-    const double most = summary_of(global, "Maximum throughput (GB/s)") * 1e9;
-    assert_true(most > 0.93 * COPY_BYTES_PER_S && most < 1.01 * COPY_BYTES_PER_S);
-    assert_true(fabs(summary_of(global, "Efficiency (%)") - 100 * most / 128e9) < 0.1);
+    const double max = summary_of(global, "Maximum throughput (GB/s)") * 1e9;
+    assert_true(max > 0.93 * COPY_BYTES_PER_S && max < 1.01 * COPY_BYTES_PER_S);
+    assert_true(fabs(summary_of(global, "Efficiency (%)") - 100 * max / 128e9) < 0.1);
     /* A load of 500 cycles, and some instructions. */
     const double latency = summary_of(global, "Latency of a copied line (ns)");
     assert_true(latency > 500 && latency < 530);
     assert_true(summary_of(global, "under way where 95 % pass (KiB)") * 1024 >=
-                0.9 * most / 2 * latency * 1e-9);
+                0.9 * max / 2 * latency * 1e-9);
     /* Little's law where too little is under way: bytes a latency. */
     const struct fth_bench_series *words = series_of(made, "global.ilp1");
     const struct fth_cell *first = words->table.cells;

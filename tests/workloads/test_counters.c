@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME = 24, MOST_ROWS = 128, COUNTS = 6 };
+enum { NAME = 24, MAX_ROWS = 128, COUNTS = 6 };
 
 static const char *const count_names[COUNTS] = {"read requests",   "read sectors",
                                                 "write requests",  "write sectors",
@@ -48,7 +48,7 @@ static bool read_row(const char *line, struct row *row)
     return *line == '\n';
 }
 
-static size_t read_rows(const char *path, struct row rows[MOST_ROWS])
+static size_t read_rows(const char *path, struct row rows[MAX_ROWS])
 {
     FILE *file = fopen(path, "r");
     char line[256];
@@ -58,7 +58,7 @@ static size_t read_rows(const char *path, struct row rows[MOST_ROWS])
     while (fgets(line, sizeof line, file)) {
         if (line[0] == '#' || line[0] == '\n')
             continue;
-        if (count == MOST_ROWS || !read_row(line, &rows[count++]))
+        if (count == MAX_ROWS || !read_row(line, &rows[count++]))
             fail(line, NULL);
     }
     fclose(file);
@@ -131,7 +131,7 @@ static bool belongs(const struct row *a, const struct row *b)
 
 int main(int count, char **words)
 {
-    static struct row rows[MOST_ROWS];
+    static struct row rows[MAX_ROWS];
     char path[] = "/tmp/fathom-counters-XXXXXX";
     const bool large = count == 3;
     int file = mkstemp(path), number = 0;

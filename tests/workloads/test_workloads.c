@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BUFFERS = 16 };
+enum { MAX_BUFFERS = 16 };
 
 struct values {
     struct fth_launch *launch;
-    const char *names[MOST_BUFFERS];
-    double *doubles[MOST_BUFFERS];
+    const char *names[MAX_BUFFERS];
+    double *doubles[MAX_BUFFERS];
     size_t count;
 };
 
@@ -48,7 +48,7 @@ double *values_of(struct values *values, const char *buffer)
     struct fth_launch_view view;
     struct fth_error error = FTH_NO_ERROR;
     void *first;
-    if (values->count == MOST_BUFFERS ||
+    if (values->count == MAX_BUFFERS ||
         fth_launch_first_values(values->launch, buffer, &view, &first, &error) != FTH_OK)
         fail(buffer, &error);
     values->names[values->count] = buffer;

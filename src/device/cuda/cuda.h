@@ -181,17 +181,17 @@ struct fth_nvml {
     int (*cores)(fth_nvml_device device, unsigned *cores);
     int (*pcie_generation)(fth_nvml_device device, unsigned *generation);
     int (*pcie_lanes)(fth_nvml_device device, unsigned *lanes);
-    int (*pcie_most_generation)(fth_nvml_device device, unsigned *generation);
-    int (*pcie_most_lanes)(fth_nvml_device device, unsigned *lanes);
+    int (*pcie_max_generation)(fth_nvml_device device, unsigned *generation);
+    int (*pcie_max_lanes)(fth_nvml_device device, unsigned *lanes);
     int (*clock)(fth_nvml_device device, int which, unsigned *mhz);
-    int (*most_clock)(fth_nvml_device device, int which, unsigned *mhz);
+    int (*max_clock)(fth_nvml_device device, int which, unsigned *mhz);
     int (*ecc)(fth_nvml_device device, unsigned *current, unsigned *pending);
     int (*power)(fth_nvml_device device, unsigned *milliwatts);
     int (*power_limit)(fth_nvml_device device, unsigned *milliwatts);
     int (*temperature)(fth_nvml_device device, int sensor, unsigned *celsius);
     int (*throttle)(fth_nvml_device device, unsigned long long *reasons);
     int (*mig_mode)(fth_nvml_device device, unsigned *current, unsigned *pending);
-    int (*mig_count)(fth_nvml_device device, unsigned *most);
+    int (*mig_count)(fth_nvml_device device, unsigned *max);
     int (*mig_at)(fth_nvml_device device, unsigned index, fth_nvml_device *slice);
 };
 

@@ -25,10 +25,10 @@ static const struct fth_dl_symbol symbols[] = {
     OPTIONAL(cores, "nvmlDeviceGetNumGpuCores"),
     OPTIONAL(pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration"),
     OPTIONAL(pcie_lanes, "nvmlDeviceGetCurrPcieLinkWidth"),
-    OPTIONAL(pcie_most_generation, "nvmlDeviceGetMaxPcieLinkGeneration"),
-    OPTIONAL(pcie_most_lanes, "nvmlDeviceGetMaxPcieLinkWidth"),
+    OPTIONAL(pcie_max_generation, "nvmlDeviceGetMaxPcieLinkGeneration"),
+    OPTIONAL(pcie_max_lanes, "nvmlDeviceGetMaxPcieLinkWidth"),
     OPTIONAL(clock, "nvmlDeviceGetClockInfo"),
-    OPTIONAL(most_clock, "nvmlDeviceGetMaxClockInfo"),
+    OPTIONAL(max_clock, "nvmlDeviceGetMaxClockInfo"),
     OPTIONAL(ecc, "nvmlDeviceGetEccMode"),
     OPTIONAL(power, "nvmlDeviceGetPowerUsage"),
     OPTIONAL(power_limit, "nvmlDeviceGetEnforcedPowerLimit"),
@@ -163,13 +163,13 @@ enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, const char *pci_b
         {"device", "pcie_generation", ask(nvml->pcie_generation, device),
          "nvmlDeviceGetCurrPcieLinkGeneration"},
         {"device", "pcie_lanes", ask(nvml->pcie_lanes, device), "nvmlDeviceGetCurrPcieLinkWidth"},
-        {"device", "max_pcie_generation", ask(nvml->pcie_most_generation, device),
+        {"device", "max_pcie_generation", ask(nvml->pcie_max_generation, device),
          "nvmlDeviceGetMaxPcieLinkGeneration"},
-        {"device", "max_pcie_lanes", ask(nvml->pcie_most_lanes, device),
+        {"device", "max_pcie_lanes", ask(nvml->pcie_max_lanes, device),
          "nvmlDeviceGetMaxPcieLinkWidth"},
-        {"device", "max_clock_mhz", ask_of(nvml->most_clock, device, SM_CLOCK),
+        {"device", "max_clock_mhz", ask_of(nvml->max_clock, device, SM_CLOCK),
          "nvmlDeviceGetMaxClockInfo, NVML_CLOCK_SM"},
-        {"device", "max_memory_clock_mhz", ask_of(nvml->most_clock, device, MEMORY_CLOCK),
+        {"device", "max_memory_clock_mhz", ask_of(nvml->max_clock, device, MEMORY_CLOCK),
          "nvmlDeviceGetMaxClockInfo, NVML_CLOCK_MEM"},
         {"device", "current_clock_mhz", ask_of(nvml->clock, device, SM_CLOCK),
          "nvmlDeviceGetClockInfo, NVML_CLOCK_SM"},
@@ -195,11 +195,11 @@ enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, const char *pci_b
 static void slices_of(const struct fth_nvml *nvml, unsigned index, fth_nvml_device device,
                       void (*each)(void *user, const struct fth_device_info *device), void *user)
 {
-    unsigned current = 0, pending = 0, most = 0;
+    unsigned current = 0, pending = 0, max = 0;
     if (nvml->mig_mode(device, &current, &pending) != 0 || !current ||
-        nvml->mig_count(device, &most) != 0)
+        nvml->mig_count(device, &max) != 0)
         return;
-    for (unsigned i = 0; i < most; i++) {
+    for (unsigned i = 0; i < max; i++) {
         fth_nvml_device slice;
         char uuid[96], id[112], name[96] = "", detail[96], size[32];
         struct fth_nvml_memory memory;

@@ -14,14 +14,14 @@
 #define SEGMENT_BYTES 128
 #define REQUEST_MICROCYCLES 1000000u
 /* Vectors of four words of local memory lie 128 bytes apart. */
-enum { MOST_REQUESTS = 128 };
+enum { MAX_REQUESTS = 128 };
 
 struct request {
     uint64_t address, bytes;
 };
 
 struct requests {
-    struct request list[MOST_REQUESTS];
+    struct request list[MAX_REQUESTS];
     unsigned count;
     uint64_t last_segment; /* the highest of them */
 };
@@ -50,7 +50,7 @@ static void add_request(struct requests *requests, uint64_t address, uint64_t by
     }
     if (requests->count == 0 || segment > requests->last_segment)
         requests->last_segment = segment;
-    if (requests->count < MOST_REQUESTS)
+    if (requests->count < MAX_REQUESTS)
         requests->list[requests->count++] = (struct request){address, bytes};
 }
 
@@ -93,8 +93,8 @@ static void gather(const struct sim_timing *timing, const struct fth_ptx_access 
 {
     requests->count = 0;
     bool local = access->space == FTH_SPACE_LOCAL;
-    uint64_t place = (uint64_t)access->who.sm * SIM_MOST_RESIDENT;
-    place = (place + timing->blocks[access->who.rank].place) * SIM_MOST_WARPS + access->who.warp;
+    uint64_t place = (uint64_t)access->who.sm * SIM_MAX_RESIDENT;
+    place = (place + timing->blocks[access->who.rank].place) * SIM_MAX_WARPS + access->who.warp;
     uint64_t base = LOCAL_BASE + place * LOCAL_WARP_BYTES;
     if (!local && is_contiguous(access)) {
         uint64_t at = access->addresses[0], end = at + 32 * (uint64_t)access->bytes;
@@ -218,9 +218,9 @@ static int64_t write_latency(struct sim_timing *timing, const struct fth_ptx_acc
  * take 88 cycles, as long as on 32 words of one bank. */
 static unsigned worst_bank(const struct sim_plan *plan, const struct fth_ptx_access *access)
 {
-    enum { END = UINT16_MAX, MOST_WORDS = 32 * 16 };
-    uint16_t heads[1024], chain[MOST_WORDS] = {0};
-    uint64_t words[MOST_WORDS];
+    enum { END = UINT16_MAX, MAX_WORDS = 32 * 16 };
+    uint16_t heads[1024], chain[MAX_WORDS] = {0};
+    uint64_t words[MAX_WORDS];
     unsigned count = 0, worst = 1;
     const bool serial = access->kind == FTH_ACCESS_ATOMIC;
     if (is_contiguous(access) && access->addresses[0] % plan->bank_bytes == 0) {
@@ -238,7 +238,7 @@ static unsigned worst_bank(const struct sim_plan *plan, const struct fth_ptx_acc
             uint16_t at = *head;
             for (; at != END && (words[at] != word || serial); at = chain[at])
                 length++;
-            if (at != END || count == MOST_WORDS)
+            if (at != END || count == MAX_WORDS)
                 continue;
             words[count] = word;
             chain[count] = *head;

@@ -33,7 +33,7 @@ static const struct {
 #define DEFAULT_L2_LATENCY 220
 #define DEFAULT_MEMORY_BYTES ((uint64_t)16 << 30)
 #define DEFAULT_MEMORY_LATENCY 450
-#define LEAST_MISS 100 /* cycles that memory is behind L2 where only L2 is known */
+#define MIN_MISS 100 /* cycles that memory is behind L2 where only L2 is known */
 /* An H200's far partition is 1.66 times as far, an A100's 1.60 times. */
 #define FAR_FACTOR 1.6
 #define DEFAULT_HOME_MASK 0xffffff000
@@ -46,8 +46,8 @@ static const struct {
 #define BEYOND_FACTOR 2.5
 #define SM_SETS 4  /* Maxwell to Volta: 4 sets of many ways */
 #define L2_WAYS 16 /* gt740m and gtx970 have 8, larger ones are said to have 16 */
-#define MOST_SMS 100000
-#define MOST_BANKS 1024
+#define MAX_SMS 100000
+#define MAX_BANKS 1024
 
 static const struct {
     const char *name;
@@ -136,9 +136,9 @@ static bool has_element(const struct fth_gpu *gpu, const char *name)
 /* ---- arrays ---- */
 
 /* cache/ wants a power of two, which every real line is. */
-static uint64_t power_of_two(double number, uint64_t least)
+static uint64_t power_of_two(double number, uint64_t min)
 {
-    uint64_t power = least;
+    uint64_t power = min;
     while (power <= (uint64_t)1 << 39 && (double)(power * 2) <= number)
         power *= 2;
     return power;
@@ -238,7 +238,7 @@ static bool fill_shape(struct sim_plan *plan, const struct group *group, struct 
     if (shape->line_bytes / shape->sector_bytes > 64)
         shape->sector_bytes = shape->line_bytes / 64;
     shape->fill_bytes = (uint64_t)group_number(group, "fill_bytes", (double)shape->sector_bytes);
-    shape->per_sm = (uint32_t)fmin(group_number(group, "per_sm", 1), SIM_MOST_WARPS);
+    shape->per_sm = (uint32_t)fmin(group_number(group, "per_sm", 1), SIM_MAX_WARPS);
     return fill_sets(plan, group, shape, lines, few_sets, few_ways) &&
            fill_policy(plan, group, shape);
 }
@@ -321,7 +321,7 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
         if (!fill_shape(plan, &group, shape, (uint64_t)size, defaults[i].line_bytes, SM_SETS, 0))
             return false;
         if (i == SIM_L1)
-            plan->l1_least_bytes = (uint64_t)group_number(&group, "default_size_bytes", 0);
+            plan->l1_min_bytes = (uint64_t)group_number(&group, "default_size_bytes", 0);
     }
     const struct fth_attribute *keeps = fth_gpu_attribute(gpu, "l1", "caches");
     plan->l1_keeps_global = plan->l1_keeps_local = plan->levels[SIM_L1].present && !keeps;
@@ -381,7 +381,7 @@ static bool fill_shared(struct sim_plan *plan, const struct fth_gpu *gpu)
     plan->unified_bytes = (uint64_t)fth_gpu_number(gpu, "l1", "unified_bytes", unified);
     plan->shared_latency = latency_of(gpu, plan, "shared", DEFAULT_SHARED_LATENCY);
     plan->conflict = cycles(fth_gpu_number(gpu, "shared", "conflict_cycles", DEFAULT_CONFLICT));
-    plan->banks = (uint32_t)fmin(fth_gpu_number(gpu, "shared", "banks", DEFAULT_BANKS), MOST_BANKS);
+    plan->banks = (uint32_t)fmin(fth_gpu_number(gpu, "shared", "banks", DEFAULT_BANKS), MAX_BANKS);
     plan->bank_bytes =
         (uint32_t)fmin(fth_gpu_number(gpu, "shared", "bank_bytes", DEFAULT_BANK_BYTES), 1 << 20);
     plan->shared_rates = rates_of(gpu, plan, "shared", plan->sms);
@@ -407,7 +407,7 @@ uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, ui
     if (!plan->levels[SIM_L1].present)
         return 0;
     uint64_t whole = plan->arrays[plan->levels[SIM_L1].array].size_bytes;
-    uint64_t least = plan->l1_least_bytes ? plan->l1_least_bytes : 1;
+    uint64_t min = plan->l1_min_bytes ? plan->l1_min_bytes : 1;
     uint64_t percent = carveout_percent < 0     ? 0
                        : carveout_percent > 100 ? 100
                                                 : (uint64_t)carveout_percent;
@@ -419,8 +419,8 @@ uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, ui
     }
     if (wanted == 0)
         return whole;
-    if (wanted >= plan->shared_bytes && plan->l1_least_bytes)
-        return plan->l1_least_bytes;
+    if (wanted >= plan->shared_bytes && plan->l1_min_bytes)
+        return plan->l1_min_bytes;
     if (plan->unified_bytes == 0)
         return whole;
     uint64_t carveout = (wanted + CARVEOUT_STEP - 1) / CARVEOUT_STEP * CARVEOUT_STEP;
@@ -430,8 +430,8 @@ uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, ui
         carveout = plan->carveouts[find_carveout(plan, wanted)];
     if (carveout == 0)
         return whole;
-    uint64_t left = carveout < plan->unified_bytes ? plan->unified_bytes - carveout : least;
-    left = left < least ? least : left;
+    uint64_t left = carveout < plan->unified_bytes ? plan->unified_bytes - carveout : min;
+    left = left < min ? min : left;
     return left < whole ? left : whole;
 }
 
@@ -453,7 +453,7 @@ static bool fill_l2(struct sim_plan *plan, const struct fth_gpu *gpu)
     double far = fth_gpu_number(gpu, "l2", "far_latency_cycles",
                                 plan->partitions > 1 ? near * FAR_FACTOR : near);
     plan->l2_far_latency = cycles(far);
-    double behind = fmax(DEFAULT_MEMORY_LATENCY, fmax(near, far) + LEAST_MISS);
+    double behind = fmax(DEFAULT_MEMORY_LATENCY, fmax(near, far) + MIN_MISS);
     plan->memory_latency = latency_of(gpu, plan, "memory", behind);
     plan->memory_far_latency =
         cycles(fth_gpu_number(gpu, "memory", "far_latency_cycles",
@@ -519,7 +519,7 @@ enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
                               struct fth_error *error)
 {
     *plan = (struct sim_plan){.fetch_beyond = SIM_CYCLE};
-    plan->sms = (uint32_t)fmin(fth_gpu_number(gpu, "device", "sms", DEFAULT_SMS), MOST_SMS);
+    plan->sms = (uint32_t)fmin(fth_gpu_number(gpu, "device", "sms", DEFAULT_SMS), MAX_SMS);
     plan->clock_mhz = fth_gpu_number(gpu, "device", "clock_mhz", DEFAULT_CLOCK_MHZ);
     double threads = fth_gpu_number(gpu, "device", "max_threads_per_sm", DEFAULT_THREADS_PER_SM);
     plan->warps_per_sm = threads < 32 ? 1 : (uint32_t)(threads / 32);

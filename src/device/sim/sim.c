@@ -8,9 +8,9 @@
 static const char operation[] = "simulate GPU";
 
 /* Minutes of simulation: whoever issues more hangs. */
-#define MOST_INSTRUCTIONS ((uint64_t)4 << 30)
+#define MAX_INSTRUCTIONS ((uint64_t)4 << 30)
 /* CUDA's limit for linear textures, since Fermi. */
-#define MOST_TEXELS ((uint64_t)1 << 27)
+#define MAX_TEXELS ((uint64_t)1 << 27)
 #define DEFAULT_CAPABILITY 70
 /* Modules begin at multiples of this, which is far more than a line, also where instructions take
  * less: 7 then take 64 bytes, or 3 take 32. */
@@ -35,7 +35,7 @@ struct sim {
     struct fth_machine_module *modules;
     struct piece *pieces; /* what is allocated */
     size_t piece_count, piece_capacity;
-    uint64_t used_bytes, next_code, most_instructions;
+    uint64_t used_bytes, next_code, max_instructions;
     int64_t marks[2];       /* in thousandths of a cycle */
     struct fth_error fault; /* of a launch; from then on the machine is of no use */
 };
@@ -54,7 +54,7 @@ static void get_facts(void *machine, struct fth_machine_facts *facts)
         .l2_bytes = (uint64_t)fth_gpu_number(sim->facts, "l2", "size_bytes", 0),
         .memory_bytes = sim->plan.memory_bytes,
         .block_shared_bytes = sim->plan.shared_block_bytes,
-        .texels = MOST_TEXELS,
+        .texels = MAX_TEXELS,
         .steady_clock = true,
         .host_is_near = true};
 }
@@ -206,10 +206,10 @@ static enum fth_status make_texture(void *machine, uint64_t address, uint64_t te
                                     uint64_t *handle, struct fth_error *error)
 {
     struct sim *sim = machine;
-    if (texels > MOST_TEXELS)
+    if (texels > MAX_TEXELS)
         return fth_fail(error, FTH_INVALID, "make texture", NULL,
                         "%llu texels, and %llu are the most", (unsigned long long)texels,
-                        (unsigned long long)MOST_TEXELS);
+                        (unsigned long long)MAX_TEXELS);
     return fth_ptx_texture(sim->memory, address, texels, FTH_TEXEL_U32, 1, handle, error);
 }
 
@@ -253,7 +253,7 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
     uint64_t cluster = launch->cluster ? launch->cluster : 1;
     for (int i = 0; i < 3 && !launch->cluster && kernel->required_cluster[i]; i++)
         cluster *= kernel->required_cluster[i];
-    if (cluster > 1 && (!sim->plan.has_clusters || cluster > SIM_MOST_CLUSTER))
+    if (cluster > 1 && (!sim->plan.has_clusters || cluster > SIM_MAX_CLUSTER))
         return fth_fail(error, FTH_UNSUPPORTED, "launch kernel", launch->kernel,
                         "the GPU has no clusters of %llu blocks", (unsigned long long)cluster);
     struct fth_ptx_observer observer = sim_observer;
@@ -268,14 +268,14 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
         .argument_bytes = launch->argument_bytes,
         .threads = 1,
         .sms = sim->plan.sms,
-        .most_instructions = sim->most_instructions,
+        .max_instructions = sim->max_instructions,
         .observer = &observer};
     const uint64_t threads = volume(launch->threads, launch->more_threads);
     const uint64_t blocks = volume(launch->blocks, launch->more_blocks);
-    if (threads > (uint64_t)SIM_MOST_WARPS * 32)
+    if (threads > (uint64_t)SIM_MAX_WARPS * 32)
         return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel,
                         "%llu threads a block, and %d are the most", (unsigned long long)threads,
-                        SIM_MOST_WARPS * 32);
+                        SIM_MAX_WARPS * 32);
     if (blocks > UINT32_MAX)
         return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel, "too many blocks");
     sim_timing_launch(&sim->timing, launch->module->code_base, (uint32_t)blocks, (uint32_t)threads,
@@ -384,7 +384,7 @@ enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
     struct sim *sim = calloc(1, sizeof *sim);
     if (!sim)
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
-    sim->most_instructions = MOST_INSTRUCTIONS;
+    sim->max_instructions = MAX_INSTRUCTIONS;
     sim->fault = FTH_NO_ERROR;
     enum fth_status status = sim_plan_init(&sim->plan, gpu, error);
     if (status == FTH_OK)
@@ -403,5 +403,5 @@ enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
 
 void fth_sim_set_limit(void *machine, uint64_t instructions)
 {
-    ((struct sim *)machine)->most_instructions = instructions;
+    ((struct sim *)machine)->max_instructions = instructions;
 }

@@ -94,8 +94,8 @@ struct sim_plan {
     bool l1_physical;   /* a hit needs its page */
     int64_t l1_tlb_way; /* and then what it takes more than the TLBs' penalties where that is not in
                            the first one */
-    uint64_t l1_least_bytes; /* under the largest carve-out */
-    int64_t fetch_beyond;    /* cost of an instruction that no cache holds */
+    uint64_t l1_min_bytes; /* under the largest carve-out */
+    int64_t fetch_beyond;  /* cost of an instruction that no cache holds */
     struct fth_code_size code;
 
     uint64_t shared_bytes, shared_block_bytes, unified_bytes; /* unified: 0, not known */
@@ -280,7 +280,7 @@ struct sim_sm {
     struct sim_slots issue[SIM_SCHEDULERS]; /* instructions */
 };
 
-enum { SIM_MOST_WARPS = 32, SIM_MOST_RESIDENT = 32, SIM_MOST_CLUSTER = 16 };
+enum { SIM_MAX_WARPS = 32, SIM_MAX_RESIDENT = 32, SIM_MAX_CLUSTER = 16 };
 
 struct sim_warp {
     int64_t now;     /* when the next instruction can issue at the earliest */
@@ -323,8 +323,8 @@ struct sim_timing {
     struct {
         uint64_t block; /* UINT64_MAX: none */
         uint32_t sm, place;
-    } blocks[SIM_MOST_CLUSTER];
-    struct sim_warp warps[SIM_MOST_CLUSTER * SIM_MOST_WARPS];
+    } blocks[SIM_MAX_CLUSTER];
+    struct sim_warp warps[SIM_MAX_CLUSTER * SIM_MAX_WARPS];
     int64_t cluster_complete[2]; /* when the barrier of the cluster was, by the phase's last bit */
 };
 

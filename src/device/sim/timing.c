@@ -24,7 +24,7 @@ enum fth_status sim_timing_init(struct sim_timing *timing, const struct sim_plan
 {
     *timing = (struct sim_timing){.plan = plan};
     timing->sms = calloc(plan->sms, sizeof *timing->sms);
-    timing->free_at = calloc((size_t)plan->sms * SIM_MOST_RESIDENT, sizeof *timing->free_at);
+    timing->free_at = calloc((size_t)plan->sms * SIM_MAX_RESIDENT, sizeof *timing->free_at);
     if (!timing->sms || !timing->free_at)
         return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
     for (uint32_t i = 0; i < plan->sms; i++)
@@ -80,13 +80,13 @@ void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t b
     uint64_t resident = plan->warps_per_sm / timing->warp_count;
     if (shared_bytes && plan->shared_bytes / shared_bytes < resident)
         resident = plan->shared_bytes / shared_bytes;
-    timing->resident = resident < 1                   ? 1
-                       : resident > SIM_MOST_RESIDENT ? SIM_MOST_RESIDENT
-                                                      : (uint32_t)resident;
+    timing->resident = resident < 1                  ? 1
+                       : resident > SIM_MAX_RESIDENT ? SIM_MAX_RESIDENT
+                                                     : (uint32_t)resident;
     const uint32_t there = plan->sms ? (blocks + plan->sms - 1) / plan->sms : blocks;
     timing->crowded =
         timing->warp_count * (there < timing->resident ? there : timing->resident) > SIM_SCHEDULERS;
-    for (size_t i = 0; i < (size_t)plan->sms * SIM_MOST_RESIDENT; i++)
+    for (size_t i = 0; i < (size_t)plan->sms * SIM_MAX_RESIDENT; i++)
         timing->free_at[i] = timing->start;
     timing->end = timing->start;
     for (size_t i = 0; i < FTH_COUNT(timing->blocks); i++)
@@ -97,7 +97,7 @@ void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t b
 
 static inline struct sim_warp *warp_of(struct sim_timing *timing, const struct fth_ptx_warp_id *who)
 {
-    return &timing->warps[who->rank * SIM_MOST_WARPS + who->warp];
+    return &timing->warps[who->rank * SIM_MAX_WARPS + who->warp];
 }
 
 /* The block that ran with that rank is done, and its place on the SM is free. */
@@ -107,19 +107,20 @@ static void end_block(struct sim_timing *timing, uint32_t rank)
         return;
     int64_t end = timing->start;
     for (uint32_t i = 0; i < timing->warp_count; i++) {
-        const struct sim_warp *warp = &timing->warps[rank * SIM_MOST_WARPS + i];
+        const struct sim_warp *warp = &timing->warps[rank * SIM_MAX_WARPS + i];
         end = warp->now > end ? warp->now : end;
         end = warp->pending > end ? warp->pending : end;
     }
-    timing->free_at[(size_t)timing->blocks[rank].sm * SIM_MOST_RESIDENT +
-                    timing->blocks[rank].place] = end;
+    timing
+        ->free_at[(size_t)timing->blocks[rank].sm * SIM_MAX_RESIDENT + timing->blocks[rank].place] =
+        end;
     timing->end = end > timing->end ? end : timing->end;
 }
 
 static void begin_block(struct sim_timing *timing, const struct fth_ptx_warp_id *who)
 {
     end_block(timing, who->rank);
-    const int64_t *places = timing->free_at + (size_t)who->sm * SIM_MOST_RESIDENT;
+    const int64_t *places = timing->free_at + (size_t)who->sm * SIM_MAX_RESIDENT;
     uint32_t place = 0;
     for (uint32_t i = 1; i < timing->resident; i++)
         if (places[i] < places[place])
@@ -130,7 +131,7 @@ static void begin_block(struct sim_timing *timing, const struct fth_ptx_warp_id 
     timing->blocks[who->rank].sm = who->sm;
     timing->blocks[who->rank].place = place;
     for (uint32_t i = 0; i < timing->warp_count; i++) {
-        struct sim_warp *warp = &timing->warps[who->rank * SIM_MOST_WARPS + i];
+        struct sim_warp *warp = &timing->warps[who->rank * SIM_MAX_WARPS + i];
         warp->block = who->block;
         warp->now = warp->issued = warp->pending = warp->fetched = places[place];
         warp->fetch_line = warp->fetch_next = UINT64_MAX;
@@ -142,7 +143,7 @@ static void begin_block(struct sim_timing *timing, const struct fth_ptx_warp_id 
 
 void sim_timing_finish(struct sim_timing *timing)
 {
-    for (uint32_t rank = 0; rank < SIM_MOST_CLUSTER; rank++)
+    for (uint32_t rank = 0; rank < SIM_MAX_CLUSTER; rank++)
         end_block(timing, rank);
     int64_t gap = (int64_t)(LAUNCH_GAP_US * timing->plan->clock_mhz) + 1;
     int64_t start = timing->end / SIM_CYCLE + gap + SIM_BUCKET_CYCLES - 1;
@@ -257,7 +258,7 @@ static bool on_barrier(void *user, uint64_t block, uint32_t barrier, uint32_t wa
     struct sim_timing *timing = user;
     struct sim_warp *of_block = timing->warps;
     while (of_block->block != block)
-        of_block += SIM_MOST_WARPS;
+        of_block += SIM_MAX_WARPS;
     int64_t latest = 0;
     for (uint32_t left = warps; left; left &= left - 1) {
         int64_t now = of_block[__builtin_ctz(left)].now;
