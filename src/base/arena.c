@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Large enough for a whole description in a handful of blocks. */
+/* Minimum size of a block. Chosen so that a GPU description needs only a few blocks. */
 #define BLOCK_BYTES ((size_t)16 * 1024)
 
 struct fth_arena_block {
@@ -16,14 +16,15 @@ struct fth_arena_block {
     max_align_t data[];
 };
 
-/* Whole pages of 2 MiB, the size that x86-64 and AArch64 have above 4 KiB; anything else is left to
- * itself. */
-void fth_memory_large(void *memory, size_t size)
+/* Only whole, aligned pages of 2 MiB are affected: the next page size above 4 KiB on x86-64 and
+ * AArch64. The kernel may ignore the request, so its result does not matter. */
+void fth_memory_use_large_pages(void *memory, size_t size)
 {
 #ifdef MADV_HUGEPAGE
     const size_t page = (size_t)1 << 21;
-    const size_t before = (page - (uintptr_t)memory % page) % page; /* its first whole page */
-    if (size > before + page)                                       /* advice: it may be ignored */
+    const size_t before =
+        (page - (uintptr_t)memory % page) % page; /* bytes before the first page */
+    if (size > before + page)
         (void)madvise((char *)memory + before, (size - before) / page * page, MADV_HUGEPAGE);
 #else
     (void)memory, (void)size;
@@ -42,7 +43,7 @@ void *fth_arena_alloc(struct fth_arena *arena, size_t size)
         block = calloc(1, sizeof *block + capacity);
         if (!block)
             return NULL;
-        fth_memory_large(block, sizeof *block + capacity);
+        fth_memory_use_large_pages(block, sizeof *block + capacity);
         block->capacity = capacity;
         block->next = arena->blocks;
         arena->blocks = block;

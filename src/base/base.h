@@ -1,10 +1,11 @@
-/* base/: what every other module stands on, and nothing of GPUs.
+/* base/: utilities that every other module uses. Nothing here is specific to GPUs.
  *
- *   error.c   status and error messages        text.c    sizes, suggestions, printable text
- *   arena.c   memory freed all at once         rng.c     seeded random numbers
- *   buffer.c  growable bytes                   log.c     log and progress through callbacks
- *   json_read.c, json_write.c                  file.c    whole and atomic files
- *   zstream.c zstd streams                     dl.c      tables of functions from shared objects
+ *   error.c     status and error messages      text.c        sizes, suggestions, printable text
+ *   arena.c     memory freed all at once       rng.c         seeded random numbers
+ *   buffer.c    growable bytes and arrays      log.c         log and progress callbacks
+ *   json_read.c parsing JSON, with paths       json_write.c  writing JSON
+ *   file.c      atomic writes, whole reads     zstream.c     zstd-compressed files
+ *   dl.c        functions of shared objects    version.c     the version of the library
  */
 #ifndef FTH_BASE_H
 #define FTH_BASE_H
@@ -16,7 +17,8 @@
 
 #if defined(__GNUC__)
 #define FTH_PRINTF(string, first) __attribute__((format(printf, string, first)))
-#define FTH_INLINE inline __attribute__((always_inline)) /* where it was seen to be faster */
+/* For functions that were measured to be faster when inlined. */
+#define FTH_INLINE inline __attribute__((always_inline))
 #else
 #define FTH_PRINTF(string, first)
 #define FTH_INLINE inline
@@ -26,207 +28,237 @@
 /* The smaller of two values. Evaluates the smaller one twice, so neither may have side effects. */
 #define FTH_MIN(a, b) ((a) < (b) ? (a) : (b))
 
-/* A file built into the program by scripts/embed. */
+/* A file that scripts/embed has compiled into the program. */
 struct fth_embedded {
-    const char *name; /* without the suffix */
-    const char *data; /* ends with a NUL */
-    size_t size;
+    const char *name; /* file name without its suffix */
+    const char *data; /* contents, followed by a NUL */
+    size_t size;      /* of the contents, without the NUL */
 };
 
 /* ---- error.c ---- */
 
-/* Fills `error` (which may be NULL) unless it already holds one, and returns `status`, so that a
- * failing function can `return fth_fail(…)`. `argument` may be NULL. */
+/* Fills `error`, unless it is NULL or already holds an error, and returns `status`. A failing
+ * function can therefore `return fth_fail(…)`. `argument` may be NULL. Control characters are
+ * replaced by '?'. */
 FTH_PRINTF(5, 6)
 enum fth_status fth_fail(struct fth_error *error, enum fth_status status, const char *operation,
                          const char *argument, const char *cause, ...);
-/* Puts "context: " in front of the cause. */
+/* Prepends "context: " to the cause; a cause that becomes too long is truncated. Does nothing if
+ * `error` is NULL. */
 FTH_PRINTF(2, 3) void fth_error_context(struct fth_error *error, const char *context, ...);
 
-/* ---- log.c ---- */
+/* ---- log.c: each function accepts a NULL log, and a log without the callback ---- */
 
+/* Messages are truncated to 1023 bytes. */
 FTH_PRINTF(3, 4)
 void fth_log_message(const struct fth_log *log, enum fth_level level, const char *format, ...);
 void fth_log_progress(const struct fth_log *log, const char *what, double fraction);
+/* Returns false if there is no callback. */
 bool fth_log_interrupted(const struct fth_log *log);
 
-/* ---- arena.c: memory that lives and dies together ---- */
+/* ---- arena.c: allocations that are freed together ---- */
 
 struct fth_arena {
-    struct fth_arena_block *blocks; /* newest first; NULL is an empty arena */
+    struct fth_arena_block *blocks; /* newest first; NULL: the arena is empty */
 };
 
-/* Zeroed memory, aligned for anything; NULL when there is none left. */
+/* Allocate from an arena: zeroed memory that is aligned for any type; an array of `count` elements
+ * of `size` bytes, checked for overflow; a copy of a text. They return NULL without memory. */
 void *fth_arena_alloc(struct fth_arena *arena, size_t size);
-/* `count * size` checked for overflow. */
 void *fth_arena_array(struct fth_arena *arena, size_t count, size_t size);
 char *fth_arena_text(struct fth_arena *arena, const char *text);
+/* Frees all allocations. The arena can be used again. */
 void fth_arena_fini(struct fth_arena *arena);
-/* Fresh memory that will be used all over: where the system has large pages for it, it gets them.
- */
-void fth_memory_large(void *memory, size_t size);
+/* Asks the kernel to back memory with large pages. Meant for memory that was just allocated and
+ * will be used entirely; large pages reduce the host's TLB misses. */
+void fth_memory_use_large_pages(void *memory, size_t size);
 
-/* ---- buffer.c: growable bytes, always followed by a NUL ---- */
+/* ---- buffer.c ---- */
 
-/* Appending after a failed allocation does nothing, so that a writer checks once, at the end. */
+/* A growable sequence of bytes, initialised with {0}. Once an allocation has failed, appending does
+ * nothing, so a writer needs to check only once, at the end. */
 struct fth_buffer {
-    char *data;
-    size_t size;
-    size_t capacity;
-    bool failed;
+    char *data;      /* followed by a NUL; NULL: nothing was appended yet */
+    size_t size;     /* bytes in use, without the NUL */
+    size_t capacity; /* bytes allocated */
+    bool failed;     /* an allocation has failed */
 };
 
 void fth_buffer_append(struct fth_buffer *buffer, const void *data, size_t size);
 void fth_buffer_text(struct fth_buffer *buffer, const char *text);
 FTH_PRINTF(2, 3) void fth_buffer_format(struct fth_buffer *buffer, const char *format, ...);
 void fth_buffer_repeat(struct fth_buffer *buffer, const char *text, size_t times);
-/* Room for `extra` more bytes; false, and `failed` set, when there is none. */
+/* Ensures space for `extra` more bytes and a NUL. Without memory, sets `failed` and returns false.
+ */
 bool fth_buffer_reserve(struct fth_buffer *buffer, size_t extra);
-/* Hands the bytes over (to be freed with fth_free) and empties the buffer. */
+/* Gives the bytes to the caller, who releases them with fth_free, and empties the buffer.
+ * FTH_NO_MEMORY: an allocation has failed. */
 FTH_MUST_USE enum fth_status fth_buffer_take(struct fth_buffer *buffer, char **text, size_t *size,
                                              struct fth_error *error);
 void fth_buffer_fini(struct fth_buffer *buffer);
 
-/* Room for one more than `count` in an array that doubles; false, and the array as it was, when
- * there is no memory. `items` is the array's pointer, as void *. */
+/* Ensures that an array with `count` elements of `size` bytes has space for one more; doubles its
+ * capacity if needed. `items` points to the pointer to the array. Without memory, returns false and
+ * leaves the array unchanged. */
 bool fth_grow(void **items, size_t count, size_t *capacity, size_t size);
 
-/* ---- rng.c: xoshiro256**, seeded through splitmix64 ---- */
+/* ---- rng.c ---- */
 
+/* State of the generator xoshiro256**. */
 struct fth_rng {
     uint64_t state[4];
 };
 
 void fth_rng_init(struct fth_rng *rng, uint64_t seed);
+/* Returns a uniform 64-bit number. */
 uint64_t fth_rng_next(struct fth_rng *rng);
-/* Uniform in [0, bound), without bias; bound > 0. */
+/* Returns a uniform whole number in [0, bound), without bias. `bound` must not be 0. */
 uint64_t fth_rng_below(struct fth_rng *rng, uint64_t bound);
-/* Uniform in [0, 1). */
+/* Returns a uniform number in [0, 1). */
 double fth_rng_unit(struct fth_rng *rng);
 
 /* ---- text.c ---- */
 
-/* "32 KiB", "24.5 MiB", "140 GiB", "512 B": at most two decimals, exact where it can be. */
+/* Writes a size as "512 B", "32 KiB", "24.5 MiB" or "140 GiB", rounded to at most two decimals,
+ * into `text` of `size` bytes. Returns `text`. */
 const char *fth_size_format(double bytes, char *text, size_t size);
-/* The nearest of the words, however far, and how many edits away it is; NULL where there are none.
- */
+/* Returns the most similar of the words, however different it is; NULL if `count` is 0. *distance
+ * gets the number of edits between them, SIZE_MAX if a word is too long to compare. */
 const char *fth_nearest(const char *word, const char *const *words, size_t count, size_t *distance);
-/* Columns that UTF-8 text takes, every code point counted as one. */
+/* Returns the width of UTF-8 text in columns: the number of code points. */
 size_t fth_text_columns(const char *text);
-/* Appends at most `columns` columns of the text with control characters and broken UTF-8 replaced
- * by '?', `ellipsis` in place of what is cut; returns the columns appended. */
+/* Appends text with a width of at most `columns`. Control characters and invalid UTF-8 are replaced
+ * by '?'. If the text is too wide, it is cut, and ends with `ellipsis`. Returns the width of what
+ * was appended. */
 size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t columns,
                        const char *ellipsis);
 
 /* ---- json_read.c ---- */
 
-/* Numbers outside ±2^53 are not kept exactly by JSON readers (RFC 8259, 6), so they are refused. */
+/* Integers beyond ±2^53 are not represented exactly by all JSON readers (RFC 8259, section 6), so
+ * numbers beyond it are rejected. */
 #define FTH_JSON_MAX_NUMBER 9007199254740992.0
 
-/* Where in a document we are: "elements.l1.set_ways[3]". */
+/* The position of a value in a document: "elements.l1.set_ways[3]". A longer path is truncated. */
 struct fth_json_path {
     char text[192];
-    size_t size;
+    size_t size; /* of `text` */
 };
 
-/* Adds a key (or [index]) and returns the size before, to be handed to fth_json_path_back. */
+/* Append a key or "[index]". They return the previous size, for fth_json_path_back. */
 size_t fth_json_path_key(struct fth_json_path *path, const char *key);
 size_t fth_json_path_index(struct fth_json_path *path, size_t index);
+/* Shortens the path to a previous size. */
 void fth_json_path_back(struct fth_json_path *path, size_t size);
-/* Where it leads, in words. */
-const char *fth_json_place(const struct fth_json_path *path);
-/* Fails with what is wrong at that place of document `name`. */
+/* Returns the path as text; "the document" if it is empty. */
+const char *fth_json_path_text(const struct fth_json_path *path);
+/* Fails with FTH_INVALID. The cause consists of the path and the reason; `name` is the document. */
 FTH_PRINTF(5, 6)
 enum fth_status fth_json_refuse(struct fth_error *error, const char *operation, const char *name,
                                 const struct fth_json_path *path, const char *reason, ...);
 
-/* Parses a whole document; repeated keys are refused. The error carries line, column and path. */
+/* Parses a whole document. The caller releases *root with json_decref. FTH_INVALID: the text is not
+ * JSON or an object has the same key twice; the error has line, column and path. */
 FTH_MUST_USE enum fth_status fth_json_parse(const char *name, const char *text, size_t size,
                                             json_t **root, struct fth_error *error);
-/* The JSON path of the value or key that holds byte `offset` of `text`, as far as it can be told.
- */
+/* Finds the path of the value or key at byte `offset` of `text`. The path ends early if the value
+ * is nested too deeply. */
 void fth_json_path_at(const char *text, size_t size, size_t offset, struct fth_json_path *path);
 
-/* ---- json_write.c: a writer that never holds the document ---- */
+/* ---- json_write.c ---- */
 
-/* Each container is written either a member a line or, `flat`, on one line. */
+/* Writes JSON to a buffer, initialised with {.out = buffer}. An object or list is written with one
+ * member per line or, if it is `flat`, on a single line. */
 struct fth_json_writer {
     struct fth_buffer *out;
-    unsigned depth;
-    unsigned flat_depth; /* depth of the outermost flat container; 0: none */
-    bool first;          /* nothing written yet in the current container */
-    bool after_key;      /* the next value belongs to the key just written */
+    unsigned depth;      /* of open objects and lists */
+    unsigned flat_depth; /* depth of the outermost flat object or list; 0: none */
+    bool first;          /* nothing was written yet in the current object or list */
+    bool after_key;      /* the next value belongs to the key that was just written */
 };
 
-void fth_json_begin(struct fth_json_writer *writer, char bracket, bool flat); /* '{' or '[' */
-void fth_json_end(struct fth_json_writer *writer, char bracket);              /* '}' or ']' */
+/* Begins an object ('{') or a list ('['), and ends it ('}' or ']'). Everything inside a flat object
+ * or list is flat, too. */
+void fth_json_begin(struct fth_json_writer *writer, char bracket, bool flat);
+void fth_json_end(struct fth_json_writer *writer, char bracket);
 void fth_json_key(struct fth_json_writer *writer, const char *key);
 void fth_json_text(struct fth_json_writer *writer, const char *text);
+/* Writes null for NAN and infinity. */
 void fth_json_number(struct fth_json_writer *writer, double number);
 void fth_json_bool(struct fth_json_writer *writer, bool value);
 void fth_json_null(struct fth_json_writer *writer);
-/* JSON text that stands for itself. */
+/* Writes a value that is already JSON text. */
 void fth_json_raw(struct fth_json_writer *writer, const char *json);
-/* The shortest decimal that reads back as the same double; whole numbers without exponent. */
+/* Writes a number so that it reads back as the same double, with at most 17 significant digits,
+ * into `text` of `size` bytes. Whole numbers up to 2^53 have no exponent. Returns `text`. */
 const char *fth_number_format(double number, char *text, size_t size);
 
 /* ---- file.c ---- */
 
-/* A file that appears under its name only when it is complete. */
+/* A file that appears under its name only when it is complete: it is written under a temporary name
+ * and renamed. Pipes and devices are written directly; "-" is standard output. */
 struct fth_atomic_file;
 
 FTH_MUST_USE enum fth_status fth_atomic_open(const char *path, struct fth_atomic_file **file,
                                              struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_atomic_write(struct fth_atomic_file *file, const void *data,
                                               size_t size, struct fth_error *error);
-/* Flushes, renames and frees. On failure nothing is left behind. */
+/* Flushes the file to disk, renames it, and frees `file`, also after a failure. After a failure the
+ * temporary file is deleted. */
 FTH_MUST_USE enum fth_status fth_atomic_commit(struct fth_atomic_file *file,
                                                struct fth_error *error);
-/* Throws away what was written and frees; takes NULL. */
+/* Deletes the temporary file and frees `file`, which may be NULL. */
 void fth_atomic_abort(struct fth_atomic_file *file);
 
-/* A whole file ("-": standard input), decompressed where it is zstd, of at most `limit` bytes. */
+/* Appends a whole file to `content`; "-" is standard input. A file compressed with zstd is
+ * decompressed. FTH_INVALID: there are more than `limit` bytes, or the compressed data is damaged.
+ * FTH_NOT_FOUND: there is no such file. */
 FTH_MUST_USE enum fth_status fth_file_read(const char *path, size_t limit,
                                            struct fth_buffer *content, struct fth_error *error);
 
 /* ---- zstream.c ---- */
 
+/* Reads a file, compressed with zstd or not. */
 struct fth_zreader;
 
-/* Reads `path` ("-": standard input); a file that does not begin as zstd does is passed through. */
+/* Opens a file; "-" is standard input. A file without zstd's magic number is read as it is. */
 FTH_MUST_USE enum fth_status fth_zreader_open(const char *path, struct fth_zreader **reader,
                                               struct fth_error *error);
-/* At most `size` bytes; *got is 0 at the end. A truncated or altered frame is an error. */
+/* Reads at most `size` bytes; *got is 0 at the end. FTH_INVALID: a frame is truncated or damaged.
+ */
 FTH_MUST_USE enum fth_status fth_zreader_read(struct fth_zreader *reader, void *data, size_t size,
                                               size_t *got, struct fth_error *error);
 void fth_zreader_close(struct fth_zreader *reader);
 
+/* Writes a file compressed with zstd, with a checksum, atomically. */
 struct fth_zwriter;
 
-/* Compresses, with a checksum, into an atomic file. */
+/* `level` is the compression level of zstd. */
 FTH_MUST_USE enum fth_status fth_zwriter_open(const char *path, int level,
                                               struct fth_zwriter **writer, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_zwriter_write(struct fth_zwriter *writer, const void *data,
                                                size_t size, struct fth_error *error);
-/* As fth_atomic_commit and fth_atomic_abort. */
+/* These work as fth_atomic_commit and fth_atomic_abort do. */
 FTH_MUST_USE enum fth_status fth_zwriter_commit(struct fth_zwriter *writer,
                                                 struct fth_error *error);
 void fth_zwriter_abort(struct fth_zwriter *writer);
 
 /* ---- dl.c ---- */
 
-/* One function of a table: where its pointer goes, and the names to try, newest first. */
+/* One function of a shared object. */
 struct fth_dl_symbol {
-    const char *names[3];
-    size_t offset;
-    bool optional;
+    const char *names[3]; /* names to try, newest first; unused ones are NULL */
+    size_t offset;        /* of its function pointer in the table */
+    bool optional;        /* the pointer becomes NULL if the object lacks the function */
 };
 
-/* Opens the first of `sonames` (ends with NULL) that loads, and fills the function pointers of
- * `table`. `handle` is closed with fth_dl_close. */
+/* Opens the first of `sonames` (a list that ends with NULL) that can be loaded, and stores the
+ * functions in `table`. The caller closes *handle with fth_dl_close. FTH_UNAVAILABLE: none can be
+ * loaded. FTH_UNSUPPORTED: a function that is not optional is missing. */
 FTH_MUST_USE enum fth_status fth_dl_open(const char *const *sonames,
                                          const struct fth_dl_symbol *symbols, size_t count,
                                          void *table, void **handle, struct fth_error *error);
+/* `handle` may be NULL. */
 void fth_dl_close(void *handle);
 
 #endif

@@ -1,5 +1,6 @@
-/* A growable buffer of bytes. Once an allocation fails it stays failed and every append does
- * nothing, so that code which writes a document checks a single time, when it takes the bytes. */
+/* A growable buffer of bytes. Once an allocation has failed, the buffer stays in the failed state
+ * and appending does nothing. Code that writes a document therefore checks for failure only once,
+ * when it takes the bytes. */
 #include "base/base.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@ bool fth_buffer_reserve(struct fth_buffer *buffer, size_t extra)
 {
     if (buffer->failed)
         return false;
-    /* One more than asked for, for the NUL. */
+    /* There is one more byte than requested, for the NUL. */
     if (extra >= SIZE_MAX / 2 || buffer->size >= SIZE_MAX / 2 - extra) {
         buffer->failed = true;
         return false;

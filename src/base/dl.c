@@ -1,5 +1,5 @@
-/* Tables of functions from shared objects that may not be there: a GPU's driver is found when the
- * program runs, never when it is linked. */
+/* Loads functions from shared objects at run time. fathom does not link against a GPU driver,
+ * because the driver may not be installed. */
 #include "base/base.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,8 @@ enum fth_status fth_dl_open(const char *const *sonames, const struct fth_dl_symb
     for (const char *const *soname = sonames; *soname && !*handle; soname++) {
         *handle = dlopen(*soname, RTLD_NOW | RTLD_LOCAL);
         if (!*handle) {
-            /* dlerror says "libcuda.so.1: cannot open …"; the name stands in the argument. */
+            /* dlerror returns "libcuda.so.1: cannot open …". The name is removed, because the
+             * error already has it as its argument. */
             const char *cause = dlerror();
             size_t size = strlen(*soname);
             if (cause && strncmp(cause, *soname, size) == 0 && strncmp(cause + size, ": ", 2) == 0)
@@ -31,10 +32,11 @@ enum fth_status fth_dl_open(const char *const *sonames, const struct fth_dl_symb
             dlclose(*handle);
             *handle = NULL;
             return fth_fail(error, FTH_UNSUPPORTED, "open", sonames[0],
-                            "it has no function %s: too old, or not the library it claims to be",
+                            "it has no function %s; it is too old, or another library of this name",
                             symbols[i].names[0]);
         }
-        /* POSIX makes a data pointer hold a function's address; C only lets memcpy say so. */
+        /* POSIX allows a function address in a data pointer, but C does not allow a cast between
+         * them. */
         memcpy((char *)table + symbols[i].offset, &address, sizeof address);
     }
     return FTH_OK;

@@ -1,10 +1,11 @@
-/* Status and error messages: what failed, on what, and why, in a struct that the caller owns. */
+/* Fills struct fth_error, which the caller owns: what failed, on what, and why. */
 #include "base/base.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Messages quote names and texts from files, so everything that could steer a terminal goes. */
+/* Replaces control characters. Messages quote names and texts from files, which could otherwise
+ * send escape sequences to the terminal. */
 static void make_printable(char *text)
 {
     for (; *text; text++)

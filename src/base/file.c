@@ -1,7 +1,8 @@
-/* Whole files in, whole files out. A file is written beside its place, flushed to disk and renamed,
- * so that a crash or a full disk leaves the old file or the new one. What is no regular file
- * (a pipe, /dev/null) cannot be replaced and is written as it is. */
-#define _GNU_SOURCE /* statx: stat and fstat are not exported by glibc before 2.33 */
+/* Reads whole files and writes files atomically. A file is written under a temporary name in the
+ * same folder, flushed to disk and renamed, so a crash or a full disk leaves either the old file or
+ * the complete new one. A path that is not a regular file (a pipe, /dev/null) must not be replaced;
+ * it is written directly. */
+#define _GNU_SOURCE /* for statx: glibc before 2.33 does not export stat and fstat */
 #include "base/base.h"
 
 #include <errno.h>
@@ -15,8 +16,8 @@
 
 struct fth_atomic_file {
     int fd;
-    char *path;   /* where it shall be */
-    char *beside; /* where it is written; NULL: straight to `path` or standard output */
+    char *path;           /* final path */
+    char *temporary_path; /* NULL: `path` or standard output is written directly */
 };
 
 static const char write_operation[] = "write";
@@ -35,25 +36,26 @@ static enum fth_status write_all(int fd, const char *data, size_t size)
     return FTH_OK;
 }
 
-/* True where something stands at `path` that a rename must not replace. */
+/* Returns whether `path` exists and is not a regular file. A rename must not replace it. */
 static bool is_special(const char *path)
 {
     struct statx info;
     return statx(AT_FDCWD, path, 0, STATX_TYPE, &info) == 0 && !S_ISREG(info.stx_mode);
 }
 
-/* Opens a new file with a name of its own in the folder of `path`. */
-static int open_beside(const char *path, char **beside)
+/* Creates a file with an unused name in the folder of `path`. Returns -1 and sets errno on failure;
+ * the caller frees *temporary_path in any case. */
+static int open_temporary(const char *path, char **temporary_path)
 {
     size_t size = strlen(path) + 48;
-    *beside = malloc(size);
-    if (!*beside) {
+    *temporary_path = malloc(size);
+    if (!*temporary_path) {
         errno = ENOMEM;
         return -1;
     }
     for (unsigned attempt = 0;; attempt++) {
-        snprintf(*beside, size, "%s.%ld.%u.part", path, (long)getpid(), attempt);
-        int fd = open(*beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        snprintf(*temporary_path, size, "%s.%ld.%u.part", path, (long)getpid(), attempt);
+        int fd = open(*temporary_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST || attempt == 100)
             return fd;
     }
@@ -73,18 +75,18 @@ enum fth_status fth_atomic_open(const char *path, struct fth_atomic_file **out,
         file->path = strdup("standard output");
         file->fd = dup(STDOUT_FILENO);
     } else {
-        /* Through a link, the file it leads to is replaced, not the link. */
+        /* If the path is a symbolic link, its target is replaced, not the link. */
         file->path = realpath(path, NULL);
         if (!file->path)
             file->path = strdup(path);
         if (file->path && is_special(file->path))
             file->fd = open(file->path, O_WRONLY | O_CLOEXEC);
         else if (file->path)
-            file->fd = open_beside(file->path, &file->beside);
+            file->fd = open_temporary(file->path, &file->temporary_path);
     }
     if (file->fd < 0) {
         fth_fail(error, FTH_IO, write_operation, path, "%s", strerror(errno));
-        free(file->beside);
+        free(file->temporary_path);
         free(file->path);
         free(file);
         return FTH_IO;
@@ -101,7 +103,8 @@ enum fth_status fth_atomic_write(struct fth_atomic_file *file, const void *data,
     return fth_fail(error, FTH_IO, write_operation, file->path, "%s", strerror(errno));
 }
 
-/* The new name is on disk once the folder is; a file system that cannot flush a folder is fine. */
+/* Flushes the folder of a file, so that the new name is on disk. Failures are ignored: some file
+ * systems cannot flush a folder. */
 static void flush_folder(const char *path)
 {
     char folder[PATH_MAX];
@@ -120,20 +123,20 @@ static void flush_folder(const char *path)
 enum fth_status fth_atomic_commit(struct fth_atomic_file *file, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    if (file->beside && fsync(file->fd) != 0)
+    if (file->temporary_path && fsync(file->fd) != 0)
         status = FTH_IO;
-    /* A full disk may show only now. */
+    /* Some file systems report a full disk only when the file is closed. */
     if (close(file->fd) != 0 && errno != EINTR)
         status = FTH_IO;
     file->fd = -1;
-    if (status == FTH_OK && file->beside && rename(file->beside, file->path) != 0)
+    if (status == FTH_OK && file->temporary_path && rename(file->temporary_path, file->path) != 0)
         status = FTH_IO;
     if (status != FTH_OK) {
         status = fth_fail(error, FTH_IO, write_operation, file->path, "%s", strerror(errno));
-    } else if (file->beside) {
+    } else if (file->temporary_path) {
         flush_folder(file->path);
-        free(file->beside);
-        file->beside = NULL;
+        free(file->temporary_path);
+        file->temporary_path = NULL;
     }
     fth_atomic_abort(file);
     return status;
@@ -145,9 +148,9 @@ void fth_atomic_abort(struct fth_atomic_file *file)
         return;
     if (file->fd >= 0)
         close(file->fd);
-    if (file->beside)
-        unlink(file->beside);
-    free(file->beside);
+    if (file->temporary_path)
+        unlink(file->temporary_path);
+    free(file->temporary_path);
     free(file->path);
     free(file);
 }

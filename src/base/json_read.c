@@ -1,4 +1,4 @@
-/* Reading JSON, over jansson: faults are told with line, column and the path of the culprit. */
+/* Reads JSON with jansson. Errors contain the line, the column and the path of the faulty value. */
 #include "base/base.h"
 
 #include <stdio.h>
@@ -6,9 +6,9 @@
 
 static void path_append(struct fth_json_path *path, const char *text)
 {
-    size_t room = sizeof path->text - path->size;
-    int size = snprintf(path->text + path->size, room, "%s", text);
-    path->size += (size_t)size < room ? (size_t)size : room - 1;
+    size_t space = sizeof path->text - path->size;
+    int size = snprintf(path->text + path->size, space, "%s", text);
+    path->size += (size_t)size < space ? (size_t)size : space - 1;
 }
 
 size_t fth_json_path_key(struct fth_json_path *path, const char *key)
@@ -35,7 +35,7 @@ void fth_json_path_back(struct fth_json_path *path, size_t size)
     path->text[size] = '\0';
 }
 
-const char *fth_json_place(const struct fth_json_path *path)
+const char *fth_json_path_text(const struct fth_json_path *path)
 {
     return path->size ? path->text : "the document";
 }
@@ -48,20 +48,20 @@ enum fth_status fth_json_refuse(struct fth_error *error, const char *operation, 
     va_start(arguments, reason);
     vsnprintf(text, sizeof text, reason, arguments);
     va_end(arguments);
-    return fth_fail(error, FTH_INVALID, operation, name, "%s: %s", fth_json_place(path), text);
+    return fth_fail(error, FTH_INVALID, operation, name, "%s: %s", fth_json_path_text(path), text);
 }
 
-/* jansson tells where in the text a fault is, not where in the document. So the text is walked
- * again up to there, with a stack of the containers that are open. Only well-formed text lies
- * before the fault, so the walk needs no checks of its own. */
+/* jansson reports the position of an error in the text, but not its path in the document. This
+ * function therefore scans the text up to that position, with a stack of open objects and lists.
+ * The text before the error is well-formed, so the scan does not check it. */
 void fth_json_path_at(const char *text, size_t size, size_t offset, struct fth_json_path *path)
 {
-    enum { DEEPEST = 16 };
+    enum { MAX_DEPTH = 16 }; /* documents of fathom are nested less deeply */
     struct {
-        size_t path_size; /* of the path to the container itself */
-        size_t index;     /* in a list */
+        size_t path_size; /* length of the path of the object or list itself */
+        size_t index;     /* of the current item of a list */
         bool list;
-    } open[DEEPEST];
+    } open[MAX_DEPTH];
     size_t depth = 0;
     *path = (struct fth_json_path){.size = 0};
     if (offset > size)
@@ -76,8 +76,8 @@ void fth_json_path_at(const char *text, size_t size, size_t offset, struct fth_j
             size_t next = end + 1;
             while (next < size && strchr(" \t\r\n", text[next]))
                 next++;
-            /* A string before ':' is a key, and so is one that the fault follows at once in an
-             * object where a key was due (a repeated key is noticed before its colon). */
+            /* A string in an object is a key if ':' follows. The text behind the error is read,
+             * too: jansson reports a repeated key before it reads the colon. */
             bool key = depth && !open[depth - 1].list && next < size && text[next] == ':';
             if (key) {
                 char name[64];
@@ -87,7 +87,7 @@ void fth_json_path_at(const char *text, size_t size, size_t offset, struct fth_j
                 fth_json_path_key(path, name);
             }
         } else if (c == '{' || c == '[') {
-            if (depth == DEEPEST)
+            if (depth == MAX_DEPTH)
                 return;
             open[depth].path_size = path->size;
             open[depth].index = 0;
@@ -112,7 +112,8 @@ enum fth_status fth_json_parse(const char *name, const char *text, size_t size, 
     if (*root)
         return FTH_OK;
     struct fth_json_path path;
-    /* The position is behind the token at fault, which may be the bracket that closes its place. */
+    /* The position is just behind the faulty token. The token itself is excluded, because it may be
+     * a bracket that closes the object or list in question. */
     fth_json_path_at(text, size, fault.position > 0 ? (size_t)fault.position - 1 : 0, &path);
     return fth_fail(error, FTH_INVALID, "read JSON", name, "line %d, column %d%s%s: %s", fault.line,
                     fault.column, path.size ? ", at " : "", path.text, fault.text);

@@ -1,6 +1,6 @@
-/* Writing JSON straight into a buffer: a member a line, or a whole container on one line where
- * that reads better. Numbers are the shortest that read back the same, so a round trip is stable.
- */
+/* Writes JSON directly to a buffer, with one member per line or, where that is easier to read, a
+ * whole object or list on one line. Numbers are written so that they read back as the same double;
+ * reading a document and writing it again therefore does not change it. */
 #include "base/base.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ const char *fth_number_format(double number, char *text, size_t size)
         if (strtod(text, NULL) == number)
             break;
     }
-    /* JSON's decimal point is a point, whatever the locale of the program around us. */
+    /* JSON requires a point as the decimal separator, whatever the locale of the program is. */
     for (char *at = text; *at; at++)
         if (!strchr("0123456789+-eE", *at))
             *at = '.';
@@ -37,7 +37,7 @@ static void new_line(struct fth_json_writer *writer)
     fth_buffer_repeat(writer->out, "  ", writer->depth);
 }
 
-/* Before a member of an object or a list. */
+/* Writes what separates a member of an object or list from the previous one. */
 static void separate(struct fth_json_writer *writer)
 {
     if (writer->depth == 0)
@@ -49,7 +49,7 @@ static void separate(struct fth_json_writer *writer)
     writer->first = false;
 }
 
-/* A value after a key stands where it is; one in a list, or alone, is separated itself. */
+/* Writes the separator before a value, unless it follows its key. */
 static void before_value(struct fth_json_writer *writer)
 {
     if (!writer->after_key)

@@ -1,4 +1,4 @@
-/* Log and progress: the library has no terminal of its own; it tells whoever listens. */
+/* Calls the callbacks of struct fth_log. The library itself never writes to the terminal. */
 #include "base/base.h"
 
 #include <stdio.h>

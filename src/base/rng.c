@@ -1,5 +1,5 @@
 /* Seeded random numbers: xoshiro256** (Blackman and Vigna, "Scrambled Linear Pseudorandom Number
- * Generators", 2018), its state filled by splitmix64 as they recommend. The same seed gives the
+ * Generators", 2018). As they recommend, splitmix64 initialises the state. The same seed gives the
  * same numbers on every machine. */
 #include "base/base.h"
 
@@ -39,8 +39,9 @@ uint64_t fth_rng_next(struct fth_rng *rng)
 uint64_t fth_rng_below(struct fth_rng *rng, uint64_t bound)
 {
     uint64_t number = fth_rng_next(rng);
-    /* The numbers below `reject` would make the small results more likely: draw again. It is less
-     * than the bound, so that it is hardly ever needed. */
+    /* 2^64 is not a multiple of most bounds, so without correction small results would be more
+     * likely. Numbers below `reject` = 2^64 mod bound are therefore drawn again. Because `reject`
+     * is less than the bound, it needs to be computed only for numbers below the bound. */
     if (number < bound)
         for (const uint64_t reject = -bound % bound; number < reject;)
             number = fth_rng_next(rng);

@@ -1,4 +1,5 @@
-/* Sizes in and out of text, the nearest word to a misspelt one, and text made safe to print. */
+/* Text utilities: parsing and formatting sizes, finding the word that a misspelt word resembles,
+ * and making text safe to print. */
 #include "base/base.h"
 
 #include <ctype.h>
@@ -8,7 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* The exponents of 2 that a unit stands for. KB is KiB: so the vendors' documents mean it. */
+/* Returns the exponent of 2 that a unit stands for, or -1 if it is not a unit. KB means KiB, as in
+ * the documents of GPU vendors. */
 static int unit_shift(const char *unit)
 {
     static const char letters[] = "KMGTP";
@@ -54,8 +56,9 @@ enum fth_status fth_size_parse(const char *text, uint64_t *bytes, struct fth_err
     int shift = unit_shift(at);
     if (shift < 0)
         return fth_fail(error, FTH_INVALID, operation, text,
-                        "'%s' is no unit; K, M, G, T and P are known, with or without B or iB", at);
-    /* Take common twos and fives out first, so that 1.5M is no overflow and no rounding. */
+                        "'%s' is not a unit; use K, M, G, T or P, with or without B or iB", at);
+    /* The size is digits * 2^shift / divisor. The fraction is reduced first, so that the
+     * computation is exact and does not overflow. */
     while (divisor > 1 && digits % 10 == 0) {
         digits /= 10;
         divisor /= 10;
@@ -68,7 +71,7 @@ enum fth_status fth_size_parse(const char *text, uint64_t *bytes, struct fth_err
         return fth_fail(error, FTH_INVALID, operation, text, "not a whole number of bytes");
     digits /= divisor;
     if (shift > 0 && digits >> (64 - shift))
-        return fth_fail(error, FTH_INVALID, operation, text, "larger than 2^64");
+        return fth_fail(error, FTH_INVALID, operation, text, "does not fit 64 bits");
     *bytes = digits << shift;
     return FTH_OK;
 }
@@ -81,7 +84,7 @@ const char *fth_size_format(double bytes, char *text, size_t size)
         bytes /= 1024;
         unit++;
     }
-    /* In hundredths, so that the decimal point does not depend on the locale. */
+    /* Computing in hundredths avoids the decimal separator of the locale. */
     long long hundredths = llround(bytes * 100);
     long long whole = hundredths / 100, part = llabs(hundredths % 100);
     if (part == 0)
@@ -93,15 +96,16 @@ const char *fth_size_format(double bytes, char *text, size_t size)
     return text;
 }
 
-/* Edits that turn one word into the other: insert, delete, replace, swap two neighbours
- * (optimal string alignment). */
+/* Returns the number of edits that turn one word into the other, ignoring case: insertions,
+ * deletions, replacements and swaps of neighbouring letters (optimal string alignment). SIZE_MAX if
+ * a word is longer than MAX_LENGTH. */
 static size_t edit_distance(const char *a, const char *b)
 {
-    enum { LONGEST = 63 };
+    enum { MAX_LENGTH = 63 }; /* longer than any name that users type; bounds the stack */
     size_t m = strlen(a), n = strlen(b);
-    if (m > LONGEST || n > LONGEST)
+    if (m > MAX_LENGTH || n > MAX_LENGTH)
         return SIZE_MAX;
-    size_t rows[3][LONGEST + 1];
+    size_t rows[3][MAX_LENGTH + 1];
     size_t *before = rows[0], *above = rows[1], *row = rows[2];
     for (size_t j = 0; j <= n; j++)
         above[j] = j;
@@ -134,7 +138,8 @@ const char *fth_nearest(const char *word, const char *const *words, size_t count
     *distance = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         size_t edits = edit_distance(word, words[i]);
-        /* What begins alike is a word cut short, or one with something added. */
+        /* If one word is the beginning of the other, the user has probably abbreviated or extended
+         * it. This counts as at most two edits. The minimum of 3 letters is heuristic. */
         size_t shared = strlen(words[i]) < length ? strlen(words[i]) : length;
         if (shared >= 3 && strncasecmp(word, words[i], shared) == 0 && edits > 1)
             edits = 2;
@@ -150,12 +155,13 @@ const char *fth_suggest(const char *word, const char *const *words, size_t count
 {
     size_t length = strlen(word), distance;
     const char *nearest = fth_nearest(word, words, count, &distance);
-    /* A slip changes a third of a word, not more; in the shortest words, one letter or two. */
+    /* A misspelling is assumed to change at most a third of the letters, or two letters of a short
+     * word. Heuristic. */
     size_t allowed = length / 3 > 2 ? length / 3 : 2;
     return distance <= allowed && distance < length ? nearest : NULL;
 }
 
-/* Length of the UTF-8 sequence at `text`, or 0 where it is not valid. */
+/* Returns the length of the UTF-8 sequence at `text` in bytes, or 0 if it is not valid. */
 static size_t sequence_length(const unsigned char *text)
 {
     size_t length = text[0] < 0x80                      ? 1
@@ -169,7 +175,8 @@ static size_t sequence_length(const unsigned char *text)
     return length;
 }
 
-/* C0 and C1 controls, DEL, and the marks that turn the direction of text (Unicode TR 36). */
+/* Returns whether a UTF-8 sequence is a C0 or C1 control, DEL, or an invisible or bidirectional
+ * formatting character, which could disguise text (Unicode TR 36). */
 static bool is_control(const unsigned char *text, size_t length)
 {
     if (length == 1)
@@ -194,14 +201,14 @@ size_t fth_text_columns(const char *text)
 size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t columns,
                        const char *ellipsis)
 {
-    size_t total = fth_text_columns(text), room = columns;
+    size_t total = fth_text_columns(text), available = columns;
     bool cut = total > columns;
     if (cut) {
         size_t dots = fth_text_columns(ellipsis);
-        room = columns > dots ? columns - dots : 0;
+        available = columns > dots ? columns - dots : 0;
     }
     size_t used = 0;
-    for (const unsigned char *at = (const unsigned char *)text; *at && used < room; used++) {
+    for (const unsigned char *at = (const unsigned char *)text; *at && used < available; used++) {
         size_t length = sequence_length(at);
         if (length == 0 || is_control(at, length))
             fth_buffer_text(buffer, "?");

@@ -1,4 +1,4 @@
-/* The version, as the build gives it. */
+/* Returns the version, which the build system defines as FTH_VERSION. */
 #include "base/base.h"
 
 const char *fth_version(void)

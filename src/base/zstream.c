@@ -1,5 +1,5 @@
-/* zstd streams (RFC 8878): a reader that takes compressed and plain files alike, and a writer that
- * adds a checksum and lands through an atomic file. */
+/* Files compressed with zstd (RFC 8878). The reader accepts compressed and plain files. The writer
+ * adds a checksum and writes atomically. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -9,9 +9,9 @@
 #include <unistd.h>
 #include <zstd.h>
 
-/* A window of 128 MiB is zstd's own default limit; it bounds what a hostile file can make us hold.
- */
-#define WINDOW_LOG_MAX 27
+/* Largest window that a compressed file may need: 2^27 bytes = 128 MiB, the default limit of zstd.
+ * It bounds the memory that a malicious file can make the reader allocate. */
+#define MAX_WINDOW_LOG 27
 
 struct fth_zreader {
     int fd;
@@ -19,15 +19,16 @@ struct fth_zreader {
     ZSTD_DStream *stream; /* NULL: the file is not compressed */
     ZSTD_inBuffer in;
     bool in_frame; /* a frame has begun and not ended */
-    bool end;
+    bool end;      /* the end of the file was reached */
     char chunk[64 * 1024];
 };
 
-/* Fills the empty chunk; at the end of the file `end` is set. */
-static enum fth_status refill(struct fth_zreader *reader, size_t at_least, struct fth_error *error)
+/* Refills the chunk, whose contents were used up, with at least `min_bytes` bytes unless the file
+ * ends before. */
+static enum fth_status refill(struct fth_zreader *reader, size_t min_bytes, struct fth_error *error)
 {
     reader->in = (ZSTD_inBuffer){reader->chunk, 0, 0};
-    while (!reader->end && reader->in.size < at_least) {
+    while (!reader->end && reader->in.size < min_bytes) {
         ssize_t got = read(reader->fd, reader->chunk + reader->in.size,
                            sizeof reader->chunk - reader->in.size);
         if (got < 0 && errno == EINTR)
@@ -64,7 +65,7 @@ enum fth_status fth_zreader_open(const char *path, struct fth_zreader **out,
         memcmp(reader->chunk, magic, sizeof magic) == 0) {
         reader->stream = ZSTD_createDStream();
         if (!reader->stream || ZSTD_isError(ZSTD_DCtx_setParameter(
-                                   reader->stream, ZSTD_d_windowLogMax, WINDOW_LOG_MAX)))
+                                   reader->stream, ZSTD_d_windowLogMax, MAX_WINDOW_LOG)))
             status = fth_fail(error, FTH_NO_MEMORY, "read", path, "out of memory");
     }
     if (status != FTH_OK) {
@@ -107,7 +108,7 @@ enum fth_status fth_zreader_read(struct fth_zreader *reader, void *data, size_t 
             return FTH_OK;
         if (left == 0 && reader->end)
             return fth_fail(error, FTH_INVALID, "read", reader->path,
-                            "the zstd stream ends in the middle: the file is truncated");
+                            "the compressed data ends early; the file is truncated");
     }
 }
 
@@ -141,7 +142,7 @@ enum fth_status fth_zwriter_open(const char *path, int level, struct fth_zwriter
         if (!writer->stream ||
             ZSTD_isError(ZSTD_CCtx_setParameter(writer->stream, ZSTD_c_compressionLevel, level)) ||
             ZSTD_isError(ZSTD_CCtx_setParameter(writer->stream, ZSTD_c_checksumFlag, 1)))
-            status = fth_fail(error, FTH_NO_MEMORY, "write", path, "cannot set up zstd");
+            status = fth_fail(error, FTH_NO_MEMORY, "write", path, "cannot initialise zstd");
     }
     if (status != FTH_OK) {
         fth_zwriter_abort(writer);
