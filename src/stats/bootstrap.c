@@ -1,21 +1,21 @@
-/* How sure is a number? Draw again from the samples at hand, with replacement, and see how much it
- * moves: the bootstrap of B. Efron, "Bootstrap Methods: Another Look at the Jackknife", Annals of
- * Statistics 7 (1979), with percentile intervals (B. Efron and R. Tibshirani, "An Introduction to
- * the Bootstrap", 1993, chapter 13).
+/* How certain is a number that was computed from samples? The bootstrap draws new samples from the
+ * existing ones, with replacement, and observes how much the number varies: B. Efron, "Bootstrap
+ * Methods: Another Look at the Jackknife", Annals of Statistics 7 (1979), with percentile intervals
+ * (B. Efron and R. Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13).
  *
- * For the location of a change point the samples of each size are drawn anew within that size, the
- * series is reduced anew and the change point looked for anew; the share of the draws that find it
- * at the same index is the confidence.
+ * For the location of a change point, each resample draws the samples of each footprint (row) from
+ * the samples of that footprint, reduces the rows to a series, and finds the change point again.
+ * The confidence is the fraction of the resamples that find it at the same index.
  *
- * Assumed: the samples of one size are independent. Where they are the hops of one chase, whose
- * misses stand in fixed places, drawing from them adds a scatter that the hardware does not have,
- * and the confidence is on the careful side. */
+ * Assumption: the samples of one row are independent. If they are the hops of one pointer chase,
+ * the misses are at fixed positions. Resampling then adds a variation that the hardware does not
+ * have, so the confidence is a conservative estimate. */
 #include "stats/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define OPERATION "draw samples again"
+#define OPERATION "bootstrap samples"
 
 static enum fth_status no_memory(struct fth_error *error)
 {
@@ -27,7 +27,7 @@ static enum fth_status check(size_t count, size_t repeats, struct fth_error *err
     if (count == 0)
         return fth_fail(error, FTH_INVALID, OPERATION, NULL, "no values");
     if (repeats == 0)
-        return fth_fail(error, FTH_INVALID, OPERATION, "repeats", "there is nothing to draw");
+        return fth_fail(error, FTH_INVALID, OPERATION, "repeats", "must be at least 1");
     return FTH_OK;
 }
 
@@ -38,18 +38,19 @@ static enum fth_status find(const double *series, size_t rows, const struct fth_
                            : fth_change_find(series, rows, options->min_part, change, error);
 }
 
-/* Indices found, as a summary around `index`; `found` is sorted. */
-static void conclude(double *found, size_t repeats, struct fth_location *location)
+/* Summarises the indices that the resamples found, relative to location->index. Sorts `found`,
+ * which has space for 2 * repeats values. */
+static void summarise_locations(double *found, size_t repeats, struct fth_change_location *location)
 {
-    size_t same = 0, next = 0;
+    size_t same = 0, adjacent = 0;
     fth_sort_f64(found, found + repeats, repeats);
     for (size_t i = 0; i < repeats; i++) {
         double distance = fabs(found[i] - (double)location->index);
         same += distance < 0.5;
-        next += distance < 1.5;
+        adjacent += distance < 1.5;
     }
     location->confidence = (double)same / (double)repeats;
-    location->within_one = (double)next / (double)repeats;
+    location->within_one = (double)adjacent / (double)repeats;
     location->low = (size_t)floor(fth_quantile_sorted(found, repeats, 0.05));
     location->high = (size_t)ceil(fth_quantile_sorted(found, repeats, 0.95));
 }
@@ -57,7 +58,7 @@ static void conclude(double *found, size_t repeats, struct fth_location *locatio
 enum fth_status fth_bootstrap_change(const uint32_t *samples, size_t rows, size_t columns,
                                      const struct fth_reduction *reduction,
                                      const struct fth_bootstrap *options,
-                                     struct fth_location *location, struct fth_error *error)
+                                     struct fth_change_location *location, struct fth_error *error)
 {
     enum fth_status status = check(rows && columns, options->repeats, error);
     if (status != FTH_OK)
@@ -76,7 +77,7 @@ enum fth_status fth_bootstrap_change(const uint32_t *samples, size_t rows, size_
         series[i] = fth_reduce_row(reduction, samples + i * columns, columns, scratch);
     if ((status = find(series, rows, options, &change, error)) != FTH_OK)
         goto out;
-    struct fth_location result = {.index = change.index};
+    struct fth_change_location result = {.index = change.index};
     struct fth_rng rng;
     fth_rng_init(&rng, options->seed);
     for (size_t repeat = 0; repeat < options->repeats; repeat++) {
@@ -89,7 +90,7 @@ enum fth_status fth_bootstrap_change(const uint32_t *samples, size_t rows, size_
             goto out;
         found[repeat] = (double)change.index;
     }
-    conclude(found, options->repeats, &result);
+    summarise_locations(found, options->repeats, &result);
     *location = result;
 out:
     fth_arena_fini(&arena);
@@ -98,8 +99,9 @@ out:
 
 /* ---- intervals ---- */
 
-/* A draw from sorted values is how often each was drawn: the median of it is found by walking. */
-static double drawn_median(const double *sorted, const uint32_t *times, size_t count)
+/* A resample is represented by how often each of the sorted values was drawn: times[i] for
+ * sorted[i]. The sum of `times` is `count`. These functions compute the statistic of a resample. */
+static double resampled_median(const double *sorted, const uint32_t *times, size_t count)
 {
     size_t lower = (count - 1) / 2, upper = count / 2;
     double low = 0;
@@ -114,7 +116,7 @@ static double drawn_median(const double *sorted, const uint32_t *times, size_t c
     return low;
 }
 
-static double drawn_mean(const double *sorted, const uint32_t *times, size_t count)
+static double resampled_mean(const double *sorted, const uint32_t *times, size_t count)
 {
     double sum = 0;
     for (size_t i = 0; i < count; i++)
@@ -142,11 +144,11 @@ enum fth_status fth_bootstrap_interval(const double *samples, size_t count,
     }
     if ((status = fth_sorted_f64(samples, count, OPERATION, &sorted, error)) != FTH_OK)
         goto out;
-    double (*drawn)(const double *, const uint32_t *, size_t) =
-        statistic == FTH_STATISTIC_MEDIAN ? drawn_median : drawn_mean;
+    double (*compute)(const double *, const uint32_t *, size_t) =
+        statistic == FTH_STATISTIC_MEDIAN ? resampled_median : resampled_mean;
     for (size_t i = 0; i < count; i++)
         times[i] = 1;
-    double estimate = drawn(sorted, times, count);
+    double estimate = compute(sorted, times, count);
     struct fth_rng rng;
     fth_rng_init(&rng, seed);
     for (size_t repeat = 0; repeat < repeats; repeat++) {
@@ -154,7 +156,7 @@ enum fth_status fth_bootstrap_interval(const double *samples, size_t count,
             times[i] = 0;
         for (size_t i = 0; i < count; i++)
             times[fth_rng_below(&rng, count)]++;
-        found[repeat] = drawn(sorted, times, count);
+        found[repeat] = compute(sorted, times, count);
     }
     fth_sort_f64(found, found + repeats, repeats);
     *interval = (struct fth_interval){

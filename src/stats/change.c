@@ -1,26 +1,28 @@
-/* Where a series jumps.
+/* At which indices does the level of a series change?
  *
- * One change point: the split that leaves the least squared deviation from two levels, the optimum
- * that D. Größler's thesis calls Opt (3.3.3, after C. Truong, L. Oudre and N. Vayatis, "Selective
- * review of offline change point detection methods", Signal Processing 167, 2020). The thesis takes
- * O(n²) for it; with running sums it is O(n). With the series centred, S_k the sum of the first k
- * of n values,
+ * One change point: the split with the smallest squared deviation from two levels, which D.
+ * Größler's thesis calls Opt (3.3.3, after C. Truong, L. Oudre and N. Vayatis, "Selective review of
+ * offline change point detection methods", Signal Processing 167, 2020). The algorithm of the
+ * thesis takes O(n²); with prefix sums it takes O(n). If the mean of the series is 0 and S_k is the
+ * sum of the first k of n values, the total sum of squares is
  *
  *      total = within + S_k² n / (k (n - k))
  *
- * so that the last term is what to maximise.
+ * The total does not depend on k, so the best split maximizes the last term.
  *
- * The robust one takes absolute deviations from two medians instead (J. Bai, "Least Absolute
- * Deviation Estimation of a Shift", Econometric Theory 11, 1995): an outlier costs the same
- * wherever the series is split, but for the step between the levels. Ranks (A. N. Pettitt's test,
- * 1979) will not do: the highest values of the low part are nearer to the high part in rank,
- * however far they are in value.
+ * The robust variant uses absolute deviations from two medians instead (J. Bai, "Least Absolute
+ * Deviation Estimation of a Shift", Econometric Theory 11, 1995). The cost of an outlier then
+ * hardly depends on where the series is split: it changes by at most the step between the two
+ * levels. A rank test (A. N. Pettitt, 1979) is not suitable: in rank, the highest values of the low
+ * part are adjacent to the high part, however far apart the values are.
  *
- * Many: optimal partitioning with the pruning of R. Killick, P. Fearnhead and I. A. Eckley,
- * "Optimal Detection of Changepoints With a Linear Computational Cost", JASA 107 (2012): PELT.
+ * Several change points: optimal partitioning with the pruning of R. Killick, P. Fearnhead and I.
+ * A. Eckley, "Optimal Detection of Changepoints With a Linear Computational Cost", JASA 107 (2012),
+ * known as PELT.
  *
- * Assumed: values around each level scatter alike and independently. An outlier far out is a level
- * of its own to least squares; ranks and `min_part` are against that. */
+ * Assumptions: the values around each level have the same distribution and are independent. Least
+ * squares treats an extreme outlier as a level of its own; the robust variant and `min_part`
+ * prevent that. */
 #include "stats/stats.h"
 
 #include <math.h>
@@ -41,7 +43,7 @@ static enum fth_status check(const double *series, size_t count, size_t min_part
     if (status != FTH_OK)
         return status;
     if (min_part == 0)
-        return fth_fail(error, FTH_INVALID, OPERATION, "min_part", "a part has at least 1 value");
+        return fth_fail(error, FTH_INVALID, OPERATION, "min_part", "must be at least 1");
     if (count / parts < min_part)
         return fth_fail(error, FTH_INVALID, OPERATION, "min_part",
                         "%zu values are too few for %zu parts of %zu", count, parts, min_part);
@@ -56,6 +58,7 @@ static double mean(const double *values, size_t count)
     return sum / (double)count;
 }
 
+/* Finds the best split by least squares; see the formula above. */
 static struct fth_change split(const double *series, size_t count, size_t min_part)
 {
     double level = mean(series, count);
@@ -92,46 +95,47 @@ enum fth_status fth_change_find(const double *series, size_t count, size_t min_p
     return status;
 }
 
-/* The values seen so far, by their place in the sorted series: a tree of running counts and sums
- * (P. M. Fenwick, "A New Data Structure for Cumulative Frequency Tables", 1994), which gives the
- * median, and what lies below it, in O(log n). Places count from 1. */
+/* The values seen so far, indexed by their rank in the sorted series. This is a Fenwick tree of
+ * counts and sums (P. M. Fenwick, "A New Data Structure for Cumulative Frequency Tables", 1994). It
+ * gives the median, and the count and sum of the values below it, in O(log n). Ranks start at 1. */
 struct tree {
     size_t size;
     size_t *count;
     double *sum;
 };
 
-static void tree_add(struct tree *tree, size_t place, double value)
+static void tree_add(struct tree *tree, size_t rank, double value)
 {
-    for (; place <= tree->size; place += place & -place) {
-        tree->count[place]++;
-        tree->sum[place] += value;
+    for (; rank <= tree->size; rank += rank & -rank) {
+        tree->count[rank]++;
+        tree->sum[rank] += value;
     }
 }
 
-/* The sum of absolute deviations from the median of the `seen` values in the tree; `total` is their
- * sum. */
+/* Returns the sum of the absolute deviations from the median of the `seen` values in the tree.
+ * `total` is the sum of these values. */
 static double tree_deviation(const struct tree *tree, const double *sorted, size_t seen,
                              double total)
 {
-    size_t below = 0, place = 0, step = 1;
+    size_t below = 0, rank = 0, step = 1;
     double sum = 0;
     while (step <= tree->size / 2)
         step *= 2;
     for (; step > 0; step /= 2) {
-        size_t next = place + step;
+        size_t next = rank + step;
         if (next <= tree->size && below + tree->count[next] <= (seen - 1) / 2) {
-            place = next;
+            rank = next;
             below += tree->count[next];
             sum += tree->sum[next];
         }
     }
-    double median = sorted[place]; /* place + 1, counted from 1 */
+    double median = sorted[rank]; /* the value of rank `rank` + 1 */
     return (total - sum) - median * (double)(seen - below) + median * (double)below - sum;
 }
 
-/* deviations[k] of the first k values, or, backwards, of those from k on. */
-static void deviations(const double *series, const double *sorted, const size_t *places,
+/* Computes result[k], the sum of absolute deviations of the first k values from their median; or,
+ * if `backwards`, that of the values from index k on. */
+static void deviations(const double *series, const double *sorted, const size_t *ranks,
                        size_t count, bool backwards, struct tree *tree, double *result)
 {
     memset(tree->count, 0, (count + 1) * sizeof *tree->count);
@@ -141,15 +145,15 @@ static void deviations(const double *series, const double *sorted, const size_t 
         size_t i = backwards ? count - seen : seen - 1;
         double value = series[i] - sorted[0];
         total += value;
-        tree_add(tree, places[i], value);
+        tree_add(tree, ranks[i], value);
         result[backwards ? i : seen] = tree_deviation(tree, sorted + count, seen, total);
     }
 }
 
-/* Where each value stands in the sorted series, counted from 1; equal ones in the order of the
- * series. `used` has room for `count` and is zero. */
-static void find_places(const double *series, const double *sorted, size_t count, size_t *used,
-                        size_t *places)
+/* Computes the rank of each value in the sorted series, starting at 1. Equal values are ranked in
+ * the order of the series. `used` has `count` elements, all 0. */
+static void find_ranks(const double *series, const double *sorted, size_t count, size_t *used,
+                       size_t *ranks)
 {
     for (size_t i = 0; i < count; i++) {
         size_t low = 0;
@@ -160,7 +164,7 @@ static void find_places(const double *series, const double *sorted, size_t count
             else
                 high = middle;
         }
-        places[i] = low + ++used[low];
+        ranks[i] = low + ++used[low];
     }
 }
 
@@ -170,32 +174,32 @@ enum fth_status fth_change_find_robust(const double *series, size_t count, size_
     enum fth_status status = check(series, count, min_part, 2, error);
     if (status != FTH_OK)
         return status;
-    double *sorted = NULL; /* with the room behind it that the sort needed */
+    double *sorted = NULL; /* 2 * count values; the second half is scratch space, reused below */
     struct fth_arena arena = {NULL};
-    size_t *places = fth_arena_array(&arena, count, sizeof *places);
+    size_t *ranks = fth_arena_array(&arena, count, sizeof *ranks);
     double *before = fth_arena_array(&arena, count + 1, sizeof *before);
     double *after = fth_arena_array(&arena, count + 1, sizeof *after);
     struct tree tree = {count, fth_arena_array(&arena, count + 1, sizeof(size_t)),
                         fth_arena_array(&arena, count + 1, sizeof(double))};
-    if (!places || !before || !after || !tree.count || !tree.sum) {
+    if (!ranks || !before || !after || !tree.count || !tree.sum) {
         status = no_memory(error);
         goto out;
     }
     if ((status = fth_sorted_f64(series, count, OPERATION, &sorted, error)) != FTH_OK)
         goto out;
-    find_places(series, sorted, count, tree.count, places);
-    /* Deviations are taken from the least value on, for the sake of the sums' last digits. */
+    find_ranks(series, sorted, count, tree.count, ranks);
+    /* Subtracting the smallest value from all values reduces rounding errors in the sums. */
     for (size_t i = 0; i < count; i++)
         sorted[count + i] = sorted[i] - sorted[0];
-    deviations(series, sorted, places, count, false, &tree, before);
-    deviations(series, sorted, places, count, true, &tree, after);
+    deviations(series, sorted, ranks, count, false, &tree, before);
+    deviations(series, sorted, ranks, count, true, &tree, after);
     struct fth_change found = {.index = min_part};
     for (size_t k = min_part; k + min_part <= count; k++)
         if (before[k] + after[k] < before[found.index] + after[found.index])
             found.index = k;
     double parts = before[found.index] + after[found.index];
     found.gain = before[count] > 0 ? fmax(1 - parts / before[count], 0) : 0;
-    /* The parts' medians; `sorted` and `before` have served. */
+    /* Compute the medians of the parts. `sorted` and `before` are no longer needed: reuse them. */
     memcpy(sorted, series, count * sizeof *sorted);
     fth_sort_f64(sorted, before, found.index);
     fth_sort_f64(sorted + found.index, before, count - found.index);
@@ -208,15 +212,15 @@ out:
     return status;
 }
 
-/* ---- many ---- */
+/* ---- several change points ---- */
 
-/* Running sums of the centred series. */
+/* Prefix sums of the series minus its mean. */
 struct sums {
     double *value;
     double *square;
 };
 
-/* The squared deviation of series[from .. to) from its mean. */
+/* Returns the squared deviation of series[from .. to) from its mean. */
 static double cost(const struct sums *sums, size_t from, size_t to)
 {
     double sum = sums->value[to] - sums->value[from];
@@ -224,8 +228,10 @@ static double cost(const struct sums *sums, size_t from, size_t to)
     return fmax(squares - sum * sum / (double)(to - from), 0);
 }
 
-/* The candidates for the last change before t. One that costs more than the best way to t cannot
- * win any more, except against parts that would be shorter than min_part: it stays until then. */
+/* The candidates for the last change before index t. A candidate that costs more than the best
+ * partition of the first t values can be replaced by a change at t, so it is no longer needed. But
+ * a change at t is only possible once the part after it has min_part values, so the candidate stays
+ * until t + min_part (`expiry`; SIZE_MAX means that it does not expire yet). */
 struct candidates {
     size_t *index;
     size_t *expiry;
@@ -244,11 +250,12 @@ static void prune(struct candidates *candidates, size_t t)
     candidates->count = kept;
 }
 
-/* best[t]: the least cost of the first t values, and last[t] the change it ends with. */
+/* Computes best[t], the minimum cost of the first t values, and last[t], the last change before t
+ * in that partition (0 if there is none). */
 static void partition(const struct sums *sums, size_t count, size_t min_part, double penalty,
                       struct candidates *candidates, double *best, size_t *last)
 {
-    double slack = 1e-9 * sums->square[count]; /* what rounding may do to the sums */
+    double slack = 1e-9 * sums->square[count]; /* tolerance for rounding errors of the sums */
     best[0] = -penalty;
     for (size_t t = 1; t <= count; t++) {
         best[t] = INFINITY;
@@ -278,7 +285,7 @@ static void partition(const struct sums *sums, size_t count, size_t min_part, do
     }
 }
 
-/* The changes from the chain of last ones, their levels and gains. */
+/* Follows `last` from the end of the series and computes the level and gain of each change. */
 static enum fth_status collect(const struct sums *sums, double level, const size_t *last,
                                size_t count, struct fth_changes *changes, struct fth_error *error)
 {
@@ -314,7 +321,8 @@ enum fth_status fth_changes_find(const double *series, size_t count, size_t min_
     if (status != FTH_OK)
         return status;
     if (!(penalty > 0) || !isfinite(penalty))
-        return fth_fail(error, FTH_INVALID, OPERATION, "penalty", "%g is not positive", penalty);
+        return fth_fail(error, FTH_INVALID, OPERATION, "penalty", "%g is not positive and finite",
+                        penalty);
     struct fth_arena arena = {NULL};
     struct sums sums = {fth_arena_array(&arena, count + 1, sizeof(double)),
                         fth_arena_array(&arena, count + 1, sizeof(double))};
@@ -345,10 +353,12 @@ void fth_changes_fini(struct fth_changes *changes)
     *changes = (struct fth_changes){NULL, 0};
 }
 
-/* Differences of neighbours are noise, with twice the variance of the values, but for the jumps. So
- * the smaller four fifths of their distances are taken, whose mean square is 0.4377 of the variance
- * where noise is normal: 1 - 2 a φ(a) / 0.8 with a = 1.2816. (The MAD, which would do with half of
- * them, is off by a factor of two on whole numbers of a few cycles.) */
+/* Estimates the noise variance of a series from the absolute differences of adjacent values.
+ * Differences that contain no jump are noise with twice the variance of the values. To exclude the
+ * jumps, only the smallest 80 % of the differences are used. For normal noise, the mean square of
+ * these is 0.4377 of the variance of all: 1 - 2 a φ(a) / 0.8 with a = 1.2816. (The MAD, for which
+ * half of the differences suffice, is wrong by a factor of two for differences of a few whole
+ * cycles.) */
 static double noise_variance(const double *sorted_steps, size_t count)
 {
     size_t kept = (size_t)(0.8 * (double)count);
@@ -365,9 +375,9 @@ enum fth_status fth_change_penalty(const double *series, size_t count, double re
     if (status != FTH_OK)
         return status;
     if (!(resolution > 0) || !isfinite(resolution))
-        return fth_fail(error, FTH_INVALID, OPERATION, "resolution", "%g is not positive",
-                        resolution);
-    double variance = resolution * resolution / 12; /* of what was rounded away */
+        return fth_fail(error, FTH_INVALID, OPERATION, "resolution",
+                        "%g is not positive and finite", resolution);
+    double variance = resolution * resolution / 12; /* of the rounding error */
     if (count > 1) {
         double *steps = malloc(count * sizeof *steps);
         double *sorted = NULL;
@@ -384,9 +394,9 @@ enum fth_status fth_change_penalty(const double *series, size_t count, double re
             return status;
     }
     /* 3 ln n: N. R. Zhang and D. O. Siegmund, "A Modified Bayes Information Criterion", Biometrics
-     * 63 (2007); the plain criterion's 2 ln n finds too many. 20 / n: the variance of few values
-     * may come out too small; found by simulation, so that 1 of 100 flat series of 6 values or more
-     * has a change. */
+     * 63 (2007). The 2 ln n of the plain criterion finds too many changes. 20 / n: the estimated
+     * variance of few values can be too small. The 20 was chosen by simulation such that 1 of 100
+     * series without a change, of 6 values or more, is reported to have one. */
     *penalty = 3 * log((double)count + 1) * (1 + 20 / (double)count) * variance;
     return FTH_OK;
 }

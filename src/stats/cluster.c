@@ -1,27 +1,29 @@
-/* Plateaus: which levels a heap of latencies has, and where to cut between them.
+/* Plateaus: around which levels do latencies cluster, and which thresholds separate the levels?
  *
- * The partition of sorted numbers into k groups with the least squared deviation is found exactly
- * by dynamic programming, for every k up to a maximum (W. D. Fisher, "On Grouping for Maximum
- * Homogeneity", JASA 53, 1958; H. Wang and M. Song, "Ckmeans.1d.dp", The R Journal 3, 2011, with
- * the divide and conquer over a monotone choice that makes it O(k u log u)). What k-means does not
- * say is k. We take the partition with the most groups of which each neighbouring pair is
- * *separated*:
+ * Dynamic programming finds the partition of sorted numbers into k groups with the smallest squared
+ * deviation exactly, for every k up to a maximum (W. D. Fisher, "On Grouping for Maximum
+ * Homogeneity", JASA 53, 1958; H. Wang and M. Song, "Ckmeans.1d.dp", The R Journal 3, 2011). The
+ * optimal split increases monotonically, so divide and conquer makes it O(k u log u) for u distinct
+ * values. k-means does not determine k. We use the partition with the most groups in which each
+ * pair of adjacent groups is *separated*:
  *
  *       p05   p95            p05      p95
  *        |▃▇█▅▂|  ← gap →     |▂▄▆█▇▃▁|          gap >= c √(spread spread')
  *        ←spread→             ←spread'→
  *
- * A single mode, however wide or skewed, has no gap inside: the pieces of a uniform one have a gap
- * of a tenth of their spread, those of an exponential tail less. Quantiles as edges let each group
- * have 5 % of strays. The geometric mean of the spreads lets a sharp level stand beside a wide one.
+ * A single mode has no gap inside, however wide or skewed it is: pieces of a uniform mode have a
+ * gap of a tenth of their spread, and pieces of an exponential tail have a smaller one. Because the
+ * edges are quantiles, 5 % of each group on each side can be stray samples. The geometric mean of
+ * the spreads allows a narrow level next to a wide one.
  *
- * Outliers are few and far above everything: too few for a plateau, and above the sample that
- * leaves so many by half its value and by the range below it. They are put aside before anything
- * else, since squared deviations would be all about them.
+ * Outliers are samples far above all others that are too few for a plateau. Let m be the minimum
+ * number of samples of a plateau and h the m-th largest sample. A sample is an outlier if it
+ * exceeds h by more than half of h and by more than the range from the smallest sample to h.
+ * Outliers are excluded first, because they would dominate the squared deviations.
  *
- * Assumed: levels differ by more than the noise on each is wide; noise is independent of the
- * level's share. Bumps that touch are one plateau; bumps with an empty valley of half their width
- * are several. */
+ * Assumptions: levels differ by more than the width of the noise on each, and the noise does not
+ * depend on the share of a level. Modes that touch are one plateau. Modes that are separated by an
+ * empty interval of half their width are several plateaus. */
 #include "stats/stats.h"
 
 #include <math.h>
@@ -30,29 +32,33 @@
 
 #define OPERATION "find plateaus"
 
-/* The gap between two plateaus in units of their spread (c above). Between the pieces of one mode
- * it is 0.1; for two normal ones it asks for a distance of 4.9 standard deviations. */
+/* Minimum gap between two plateaus in units of their spread (c in the formula above). Between
+ * pieces of one uniform mode the gap is 0.1. Two normal modes of equal width must be 4.9 standard
+ * deviations apart. Heuristic. */
 #define MIN_SEPARATION 0.5
-/* Few samples leave gaps by chance: the gap asked for grows by the square of this over the size of
- * the smaller group. Found by simulation, see tests/unit/test_plateaus.c. */
-#define SMALL_SAMPLE 8.0
-/* Fewer samples than these are no plateau, whatever min_share says. */
-#define FEWEST 4
-/* How empty the middle of a gap is, at most, in units of the density of the thinner neighbour.
- * Without this a sharp level with a long flat tail would be two. */
-#define MAX_VALLEY 0.5
-/* That nobody stands there tells nothing where only a few would: as many are added to the count. */
-#define VALLEY_CHANCE 2.0
+/* Small groups have gaps by chance. The required gap, in units of the spread, is therefore larger
+ * by the square of (this number / size of the smaller group). Chosen by simulation, see
+ * tests/unit/test_plateaus.c. */
+#define SMALL_GROUP_SCALE 8.0
+/* Minimum number of samples of a plateau, whatever min_share is. Heuristic. */
+#define MIN_PLATEAU_SAMPLES 4
+/* Maximum density of samples in the middle half of a gap, as a fraction of the density of the
+ * sparser of the two groups. Without this limit, a narrow level with a long flat tail would be
+ * split in two. Heuristic. */
+#define MAX_VALLEY_DENSITY 0.5
+/* Added to the number of samples in the middle half of a gap before it is compared with that limit.
+ * If only a few samples would be expected there, their absence is not significant. Heuristic. */
+#define VALLEY_MARGIN 2.0
 
-/* Distinct values, ascending, as running sums over the samples up to each. */
+/* The distinct values in ascending order, as prefix sums: element i covers the first i values. */
 struct levels {
-    size_t *samples;
-    double *sum;    /* of (value - origin) */
-    double *square; /* of (value - origin)² */
+    size_t *samples; /* number of samples */
+    double *sum;     /* of (value - origin) */
+    double *square;  /* of (value - origin)² */
     size_t count;
 };
 
-/* The squared deviation of levels[from .. to) from their mean. */
+/* Returns the squared deviation of the samples of levels [from, to) from their mean. */
 static double cost(const struct levels *levels, size_t from, size_t to)
 {
     double sum = levels->sum[to] - levels->sum[from];
@@ -61,8 +67,9 @@ static double cost(const struct levels *levels, size_t from, size_t to)
     return fmax(squares - sum * sum / samples, 0);
 }
 
-/* One row of the dynamic programme: row[t] = min over s of previous[s] + cost(s, t), choice[t] the
- * s. The choice does not decrease with t, so that the middle one halves what is left to look at. */
+/* One row of the dynamic programming table: best[t] = min over s of previous[s] + cost(s, t), where
+ * choice[t] is the s of the minimum. choice[t] does not decrease with t. fill_row computes the
+ * entry in the middle of [low, high) first, which limits the search on each side of it. */
 struct row {
     const struct levels *levels;
     const double *previous;
@@ -70,7 +77,7 @@ struct row {
     uint32_t *choice;
 };
 
-static void fill(const struct row *row, size_t low, size_t high, size_t first, size_t last)
+static void fill_row(const struct row *row, size_t low, size_t high, size_t first, size_t last)
 {
     while (low < high) {
         size_t t = low + (high - low) / 2;
@@ -85,7 +92,7 @@ static void fill(const struct row *row, size_t low, size_t high, size_t first, s
         }
         row->best[t] = best;
         row->choice[t] = (uint32_t)choice;
-        fill(row, low, t, first, choice);
+        fill_row(row, low, t, first, choice);
         low = t + 1;
         first = choice;
     }
@@ -97,12 +104,14 @@ struct group {
     size_t end;
 };
 
+/* Returns the quantile p of a group. */
 static double edge(const double *sorted, struct group group, double p)
 {
     return fth_quantile_sorted(sorted + group.begin, group.end - group.begin, p);
 }
 
-static size_t at_most(const double *sorted, size_t count, double value)
+/* Returns the number of samples that are at most `value`. */
+static size_t count_up_to(const double *sorted, size_t count, double value)
 {
     size_t low = 0;
     for (size_t high = count; low < high;) {
@@ -115,8 +124,9 @@ static size_t at_most(const double *sorted, size_t count, double value)
     return low;
 }
 
-/* One group's bulk, between its quantiles. A level without noise is as wide as the grid that its
- * numbers stand on, for which half the least gap is taken. */
+/* The central 90 % of a group, between its 5 % and 95 % quantiles. The spread is at least `grid`,
+ * because a level without noise is still as wide as the step between possible values. Callers pass
+ * half the minimum gap. */
 struct bulk {
     size_t count;
     double low;
@@ -131,31 +141,35 @@ static struct bulk bulk(const double *sorted, struct group group, double grid)
     return (struct bulk){group.end - group.begin, low, high, fmax(high - low, grid)};
 }
 
-/* How far apart two neighbours are in units of their spread; 0 where they are one plateau. */
+/* Returns the gap between two adjacent groups in units of their spread, or 0 if they are not
+ * separated. */
 static double separation(const double *sorted, struct group low_group, struct group high_group,
                          const struct fth_cluster_options *options)
 {
     struct bulk low = bulk(sorted, low_group, options->min_gap / 2);
     struct bulk high = bulk(sorted, high_group, options->min_gap / 2);
     double gap = high.low - low.high;
-    double min =
+    double min_gap =
         fmax(options->min_gap, options->min_gap_relative * fabs(edge(sorted, low_group, 0.5)));
-    double chance = SMALL_SAMPLE / (double)(low.count < high.count ? low.count : high.count);
+    double chance = SMALL_GROUP_SCALE / (double)(low.count < high.count ? low.count : high.count);
     double ratio = gap / sqrt(low.spread * high.spread);
-    if (gap < min || ratio < MIN_SEPARATION + chance * chance)
+    if (gap < min_gap || ratio < MIN_SEPARATION + chance * chance)
         return 0;
-    size_t strays = at_most(sorted + low_group.begin, low.count + high.count, high.low - gap / 4) -
-                    at_most(sorted + low_group.begin, low.count + high.count, low.high + gap / 4);
+    size_t strays =
+        count_up_to(sorted + low_group.begin, low.count + high.count, high.low - gap / 4) -
+        count_up_to(sorted + low_group.begin, low.count + high.count, low.high + gap / 4);
     double expected =
         fmin((double)low.count / low.spread, (double)high.count / high.spread) * gap / 2;
-    return (double)strays + VALLEY_CHANCE <= MAX_VALLEY * expected ? ratio : 0;
+    return (double)strays + VALLEY_MARGIN <= MAX_VALLEY_DENSITY * expected ? ratio : 0;
 }
 
-/* Groups with too few samples join the neighbour whose median is nearer. */
-static size_t dissolve(const double *sorted, struct group *groups, size_t count, size_t fewest)
+/* Merges each group with too few samples into the adjacent group whose median is nearer. Returns
+ * the new number of groups. */
+static size_t merge_small_groups(const double *sorted, struct group *groups, size_t count,
+                                 size_t min_samples)
 {
     for (size_t i = 0; i < count && count > 1;) {
-        if (groups[i].end - groups[i].begin >= fewest) {
+        if (groups[i].end - groups[i].begin >= min_samples) {
             i++;
             continue;
         }
@@ -180,10 +194,12 @@ static bool separated(const double *sorted, const struct group *groups, size_t c
     return true;
 }
 
-/* Every k in turn; leaves the best groups in `groups` and returns how many. */
-static size_t choose(const double *sorted, size_t count, const struct levels *levels,
-                     const struct fth_cluster_options *options, double *rows, uint32_t *choices,
-                     size_t fewest, struct group groups[FTH_CLUSTER_MAX])
+/* Computes the best partition for each k. Stores the one with the most separated groups in `groups`
+ * and returns the number of its groups. */
+static size_t choose_groups(const double *sorted, size_t count, const struct levels *levels,
+                            const struct fth_cluster_options *options, double *rows,
+                            uint32_t *choices, size_t min_samples,
+                            struct group groups[FTH_CLUSTER_MAX])
 {
     size_t width = levels->count + 1;
     double *previous = rows;
@@ -196,7 +212,7 @@ static size_t choose(const double *sorted, size_t count, const struct levels *le
         uint32_t *choice = choices + (k - 2) * width;
         for (size_t t = 0; t < k; t++)
             best[t] = INFINITY;
-        fill(&(struct row){levels, previous, best, choice}, k, width, k - 1, levels->count - 1);
+        fill_row(&(struct row){levels, previous, best, choice}, k, width, k - 1, levels->count - 1);
         double *swap = previous;
         previous = best;
         best = swap;
@@ -208,7 +224,7 @@ static size_t choose(const double *sorted, size_t count, const struct levels *le
             trial[i] = (struct group){levels->samples[begin], levels->samples[end]};
             end = begin;
         }
-        size_t left = dissolve(sorted, trial, k, fewest);
+        size_t left = merge_small_groups(sorted, trial, k, min_samples);
         if (left > chosen && separated(sorted, trial, left, options)) {
             memcpy(groups, trial, left * sizeof *groups);
             chosen = left;
@@ -217,19 +233,19 @@ static size_t choose(const double *sorted, size_t count, const struct levels *le
     return chosen;
 }
 
-/* The fewest samples of a plateau: more than strays of a share of min_share are, but for 2 of their
- * standard deviations. */
-static size_t fewest_samples(size_t count, double min_share)
+/* Returns the minimum number of samples of a plateau. The number of stray samples, a share of
+ * `min_share`, exceeds it only by chance: it is the expected number plus 2 standard deviations. */
+static size_t min_plateau_samples(size_t count, double min_share)
 {
     double expected = min_share * (double)count;
-    size_t fewest = (size_t)ceil(expected + 2 * sqrt(expected));
-    return fewest > FEWEST ? fewest : FEWEST;
+    size_t min_samples = (size_t)ceil(expected + 2 * sqrt(expected));
+    return min_samples > MIN_PLATEAU_SAMPLES ? min_samples : MIN_PLATEAU_SAMPLES;
 }
 
-/* Above it, samples too few for a plateau are outliers. */
-static double outlier_fence(const double *sorted, size_t count, size_t fewest)
+/* Returns the value above which samples are outliers; see the top of the file. */
+static double outlier_fence(const double *sorted, size_t count, size_t min_samples)
 {
-    double high = sorted[count > fewest ? count - fewest : 0];
+    double high = sorted[count > min_samples ? count - min_samples : 0];
     return high + fmax(high - sorted[0], 0.5 * fabs(high));
 }
 
@@ -241,11 +257,11 @@ static void describe(const double *sorted, size_t count, const struct group *gro
         double low = edge(sorted, groups[i], 0.95);
         clusters->thresholds[i] = low + (edge(sorted, groups[i + 1], 0.05) - low) / 2;
     }
-    /* Strays on the wrong side of a threshold change over, so that counts and thresholds agree. */
+    /* Each sample is assigned by the thresholds, so that counts and thresholds are consistent. */
     size_t begin = 0;
     for (size_t i = 0; i < clusters->count; i++) {
         struct group group = {begin, i + 1 < clusters->count
-                                         ? at_most(sorted, count, clusters->thresholds[i])
+                                         ? count_up_to(sorted, count, clusters->thresholds[i])
                                          : count - clusters->outliers};
         clusters->items[i] = (struct fth_cluster){
             .count = group.end - group.begin,
@@ -260,8 +276,9 @@ static void describe(const double *sorted, size_t count, const struct group *gro
     }
 }
 
-static enum fth_status complete(const struct fth_cluster_options *given,
-                                struct fth_cluster_options *options, struct fth_error *error)
+/* Replaces members that are 0 by their defaults and checks the result. */
+static enum fth_status apply_defaults(const struct fth_cluster_options *given,
+                                      struct fth_cluster_options *options, struct fth_error *error)
 {
     *options = given ? *given : (struct fth_cluster_options){0};
     if (options->max_clusters == 0)
@@ -273,13 +290,13 @@ static enum fth_status complete(const struct fth_cluster_options *given,
     if (options->min_gap_relative == 0)
         options->min_gap_relative = 0.02;
     if (options->max_clusters > FTH_CLUSTER_MAX)
-        return fth_fail(error, FTH_INVALID, OPERATION, "max_clusters", "%zu is above %d",
-                        options->max_clusters, FTH_CLUSTER_MAX);
+        return fth_fail(error, FTH_INVALID, OPERATION, "max_clusters",
+                        "%zu exceeds the maximum of %d", options->max_clusters, FTH_CLUSTER_MAX);
     if (!(options->min_share > 0 && options->min_share < 0.5))
         return fth_fail(error, FTH_INVALID, OPERATION, "min_share", "%g is not between 0 and 0.5",
                         options->min_share);
     if (!(options->min_gap > 0 && options->min_gap_relative > 0))
-        return fth_fail(error, FTH_INVALID, OPERATION, "min_gap", "a gap is positive");
+        return fth_fail(error, FTH_INVALID, OPERATION, "min_gap", "a gap must be positive");
     return FTH_OK;
 }
 
@@ -288,12 +305,12 @@ static enum fth_status cluster(const double *sorted, size_t count,
                                struct fth_clusters *clusters, struct fth_error *error)
 {
     struct fth_cluster_options options;
-    enum fth_status status = complete(given, &options, error);
+    enum fth_status status = apply_defaults(given, &options, error);
     if (status != FTH_OK)
         return status;
-    size_t fewest = fewest_samples(count, options.min_share);
-    double fence = outlier_fence(sorted, count, fewest);
-    size_t inside = at_most(sorted, count, fence);
+    size_t min_samples = min_plateau_samples(count, options.min_share);
+    double fence = outlier_fence(sorted, count, min_samples);
+    size_t inside = count_up_to(sorted, count, fence);
 
     struct fth_arena arena = {NULL};
     struct levels levels = {fth_arena_array(&arena, inside + 1, sizeof(size_t)),
@@ -322,7 +339,8 @@ static enum fth_status cluster(const double *sorted, size_t count,
     }
     struct group groups[FTH_CLUSTER_MAX];
     struct fth_clusters found = {.fence = fence, .outliers = count - inside};
-    found.count = choose(sorted, inside, &levels, &options, rows, choices, fewest, groups);
+    found.count =
+        choose_groups(sorted, inside, &levels, &options, rows, choices, min_samples, groups);
     describe(sorted, count, groups, &options, &found);
     *clusters = found;
 out:
@@ -376,8 +394,8 @@ enum fth_status fth_threshold_u32(const uint32_t *samples, size_t count,
     if (status != FTH_OK)
         goto out;
     if (clusters.count < 2) {
-        status = fth_fail(error, FTH_INCONCLUSIVE, "tell hits from misses", NULL,
-                          "the samples are one plateau around %g", clusters.items[0].median);
+        status = fth_fail(error, FTH_INCONCLUSIVE, "separate hits from misses", NULL,
+                          "the samples form one plateau around %g", clusters.items[0].median);
         goto out;
     }
     *threshold = (struct fth_threshold){

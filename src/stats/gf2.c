@@ -1,9 +1,12 @@
 /* Linear algebra over GF(2), for hashes whose output bits are XORs (parities) of input bits.
  *
- * Two inputs that such a hash H sends to the same output differ by a vector of its kernel, so
- * observed pairs span the kernel, and the hash is, up to a renaming of its outputs, what is
- * orthogonal to it. Vectors are words of 64 bits; a space is kept as a basis in reduced echelon
- * form: each vector has a highest bit that no other one has, so that equal spaces have equal bases.
+ * Two inputs have the same output under such a hash if and only if they differ by a vector of its
+ * kernel. Observed pairs of inputs with the same output therefore span the kernel. The bit
+ * masks whose parities are the output bits span the space orthogonal to the kernel. That space
+ * determines the hash except for the numbering of its outputs.
+ *
+ * A vector is a word of 64 bits. A space is stored as a basis in reduced row echelon form: the
+ * highest bit of each basis vector (its pivot) is 0 in all others. Equal spaces have equal bases.
  */
 #include "stats/stats.h"
 
@@ -40,7 +43,8 @@ unsigned fth_gf2_rank(const struct fth_gf2 *space)
     return (unsigned)__builtin_popcountll(space->pivots);
 }
 
-/* Each bit f that is no pivot gives one vector: f itself, and the pivots whose row has bit f. */
+/* Each bit that is not a pivot gives one vector: the bit itself and the pivots of the rows in which
+ * the bit is set. */
 void fth_gf2_orthogonal(const struct fth_gf2 *space, unsigned bits, struct fth_gf2 *orthogonal)
 {
     *orthogonal = (struct fth_gf2){0};

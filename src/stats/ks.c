@@ -1,35 +1,36 @@
-/* Do two samples come from one distribution? The two-sample Kolmogorov-Smirnov test: D is the
- * largest distance between their empirical distribution functions (N. Smirnov, 1939).
+/* Do two samples come from the same distribution? This is the two-sample Kolmogorov-Smirnov test: D
+ * is the largest distance between their empirical distribution functions (N. Smirnov, 1939).
  *
- * Small samples get the exact p-value, by counting. Walk the pooled sample in order, a step right
- * for each value of the first sample and a step up for one of the second: every order is as likely,
- * and D >= d is a path that leaves a band around the diagonal.
+ * Small samples: the p-value is exact. The pooled sample in ascending order is a path on a grid:
+ * one step to the right for each value of the first sample, one step up for each value of the
+ * second. If both have one distribution, every order is equally likely. D >= d if the path leaves a
+ * band around the diagonal. The recursion below computes the fraction of such paths.
  *
- *      n ┌───────/──●    U(i, j): the share of the paths to (i, j) that have left the band
+ *      n ┌───────/──●    U(i, j): the fraction of paths to (i, j) that have left the band
  *        │     /  / │    U(i, j) = 1                                        outside,
  *        │   / ┌─/  │            = i/(i+j) U(i-1, j) + j/(i+j) U(i, j-1)    inside.
  *        │ / ┌─┘    │
- *      0 ●───┘──────┘    Where values are equal the paths through them are looked at only at the
- *        0          m    end of the tie, which makes the test exact given the ties.
+ *      0 ●───┘──────┘    Within a run of equal values, only the last point is compared with the
+ *        0          m    band. This makes the test exact in the presence of ties.
  *
  * J. L. Hodges, "The significance probability of the Smirnov two-sample test", Arkiv för Matematik
  * 3 (1958); G. Schröer and D. Trenkler, "Exact and randomization distributions of
  * Kolmogorov-Smirnov tests two or three samples", Computational Statistics & Data Analysis 20
- * (1995). The sum has no differences, so that p-values of 1e-40 are still right.
+ * (1995). The recursion contains no subtractions, so p-values as small as 1e-40 are still accurate.
  *
- * Larger ones get the limit distribution with the correction of M. A. Stephens, "Use of the
+ * Large samples: the limit distribution with the correction of M. A. Stephens, "Use of the
  * Kolmogorov-Smirnov, Cramér-von Mises and related statistics without extensive tables", JRSS B 32
  * (1970). With ties it is conservative.
  *
- * Assumed: the values within each sample are independent. */
+ * Assumption: the values within each sample are independent. */
 #include "stats/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define OPERATION "compare two samples"
-/* Steps of the recursion that are still done: half a millisecond. The limit distribution is good to
- * a few per cent from some 50 values a sample. */
+/* Maximum number of steps of the exact recursion, about half a millisecond. The limit distribution
+ * is accurate to a few per cent from about 50 values per sample. */
 #define EXACT_LIMIT 100000
 
 double fth_kolmogorov_tail(double lambda)
@@ -37,7 +38,7 @@ double fth_kolmogorov_tail(double lambda)
     if (lambda <= 0)
         return 1;
     if (lambda < 1.18) {
-        /* The theta function's other form, which converges fast where the tail's does not. */
+        /* The other form of the theta function, which converges fast for small lambda. */
         const double pi = 3.14159265358979323846;
         double x = exp(-pi * pi / (8 * lambda * lambda));
         double sum = x + pow(x, 9) + pow(x, 25) + pow(x, 49);
@@ -47,14 +48,16 @@ double fth_kolmogorov_tail(double lambda)
     return 2 * (x - pow(x, 4) + pow(x, 9) - pow(x, 16));
 }
 
+/* Returns the factor from D to the argument of Kolmogorov's distribution, after Stephens. */
 static double effective(size_t m, size_t n)
 {
     double root = sqrt((double)m * (double)n / ((double)m + (double)n));
     return root + 0.12 + 0.11 / root;
 }
 
-/* P(D >= distance / (m n)). `tie_end[k]` says whether the pooled sample has a new value after the
- * first k; NULL: always. `row` has room for n + 1. */
+/* Returns P(D >= distance / (m n)). tie_end[k] is true if the first k values of the pooled sample
+ * do not end within a run of equal values; NULL means that there are no ties. `row` is scratch
+ * space for n + 1 values. */
 static double exact_tail(size_t m, size_t n, uint64_t distance, const bool *tie_end, double *row)
 {
     for (size_t i = 0; i <= m; i++) {
@@ -71,7 +74,8 @@ static double exact_tail(size_t m, size_t n, uint64_t distance, const bool *tie_
     return row[n];
 }
 
-/* The largest distance times m n, and where the pooled sample's ties end. */
+/* Returns the largest distance times m n. Sets tie_end[k] (see exact_tail), which is zero before;
+ * `tie_end` may be NULL. */
 static uint64_t largest_distance(const double *a, size_t m, const double *b, size_t n,
                                  bool *tie_end)
 {
@@ -99,7 +103,7 @@ static enum fth_status check_counts(size_t m, size_t n, struct fth_error *error)
     if (m == 0 || n == 0)
         return fth_fail(error, FTH_INVALID, OPERATION, NULL, "no values");
     if (m > UINT32_MAX || n > UINT32_MAX)
-        return fth_fail(error, FTH_INVALID, OPERATION, NULL, "more than 2^32 values");
+        return fth_fail(error, FTH_INVALID, OPERATION, NULL, "more than 2^32 - 1 values");
     return FTH_OK;
 }
 
@@ -139,7 +143,7 @@ out:
     return status;
 }
 
-/* The lambda with a tail of alpha, by bisection: the tail falls. */
+/* Returns the lambda whose tail is alpha, by bisection: the tail decreases with lambda. */
 static double kolmogorov_quantile(double alpha)
 {
     double low = 0, high = 20;
@@ -169,7 +173,8 @@ enum fth_status fth_ks_critical(size_t m, size_t n, double alpha, double *critic
     double *row = calloc(n + 1, sizeof *row);
     if (!row)
         return fth_fail(error, FTH_NO_MEMORY, OPERATION, NULL, "out of memory");
-    uint64_t low = 0, high = steps + 1; /* low: not significant; high: significant, or impossible */
+    /* `low` is not significant; `high` is significant, or larger than any possible distance. */
+    uint64_t low = 0, high = steps + 1;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
         if (exact_tail(m, n, middle, NULL, row) <= alpha)
@@ -177,7 +182,8 @@ enum fth_status fth_ks_critical(size_t m, size_t n, double alpha, double *critic
         else
             low = middle;
     }
-    /* `high` need not be a distance that occurs: the next one that does is the same test. */
+    /* `high` is not necessarily a distance that can occur. Testing against it has the same outcome
+     * as testing against the next larger distance that can occur. */
     *critical = high > steps ? INFINITY : (double)high / (double)steps;
     free(row);
     return FTH_OK;
@@ -188,7 +194,7 @@ enum fth_status fth_change_test(const double *series, size_t count, size_t index
 {
     if (index == 0 || index >= count)
         return fth_fail(error, FTH_INVALID, "test a change point", "index",
-                        "%zu leaves no values on one side of %zu", index, count);
+                        "%zu leaves one side of the %zu values empty", index, count);
     struct fth_ks ks = {0};
     enum fth_status status = fth_ks_test(series, index, series + index, count - index, &ks, error);
     if (status != FTH_OK)

@@ -1,13 +1,15 @@
-/* Which of the known is it most like? The nearest centroid, in features that are brought to one
- * scale: the mean of each class's examples is its centroid, a feature's unit the standard deviation
- * of examples from the centroid of their class, all classes together (R. O. Duda, P. E. Hart and
- * D. G. Stork, "Pattern Classification", 2001, 4.6, for the minimum-distance classifier, and 2.6.2
- * for the common deviation). Where no class has two examples, it is that of all examples.
+/* To which of several known classes is a feature vector most similar? This is the nearest-centroid
+ * classifier with normalised features. The centroid of a class is the mean of its examples. The
+ * unit of a feature is the standard deviation of the examples from the centroid of their class,
+ * over all classes (R. O. Duda, P. E. Hart and D. G. Stork, "Pattern Classification", 2001, 4.6 for
+ * the minimum-distance classifier and 2.6.2 for the common deviation). If no class has two
+ * examples, the unit is the standard deviation of all examples.
  *
- * A feature may be unknown (NAN): the distance is the root mean square over those that are known on
- * both sides, so that what could not be measured speaks for nobody.
+ * A feature may be unknown (NAN). The distance is the root mean square over the features that are
+ * known on both sides, so an unknown feature favours no class.
  *
- * Assumed: features are independent of one another and the classes about equally wide. */
+ * Assumptions: the features are independent of each other, and all classes have about the same
+ * spread. */
 #include "stats/stats.h"
 
 #include <math.h>
@@ -15,32 +17,33 @@
 
 #define OPERATION "fit a classifier"
 
-/* A feature that all examples agree on still tells them from a stranger: its unit is this share of
- * its value. Latencies of L2 hardly repeat better: on an H200 passes over one chain in a row differ
- * by 0.05 % at the least. */
+/* Minimum unit of a feature, as a fraction of its mean. A feature that is equal in all examples
+ * still distinguishes them from other vectors, so its unit must not be 0. The value is the smallest
+ * difference observed between consecutive passes over one chain in the L2 of an H200: 0.05 %. */
 #define MIN_UNIT 0.0005
 
 struct fth_nearest {
     size_t features;
     size_t classes;
-    double *center;   /* of each feature */
-    double *unit;     /* of each feature */
+    double *center;   /* of each feature: the mean of all examples */
+    double *unit;     /* of each feature: the distance that counts as 1 */
     double *weight;   /* of each feature */
-    double *centroid; /* [classes][features], normalised; NAN: no example has the feature */
+    double *centroid; /* [classes][features], normalised; NAN if no example has the feature */
     struct fth_arena arena;
 };
 
-/* The examples of one feature. */
+/* One feature of all examples. */
 struct column {
     const double *examples;
     const size_t *labels;
     size_t count, stride;
     double *mean;  /* of each class */
-    size_t *known; /* of each class */
+    size_t *known; /* of each class: number of examples in which the feature is known */
     size_t classes;
 };
 
-/* Means of the classes, and the number of examples that they are of; returns the mean of all. */
+/* Computes the mean and the number of known examples of each class. Returns the mean of all
+ * examples. */
 static double find_means(const struct column *column)
 {
     size_t known = 0;
@@ -59,11 +62,12 @@ static double find_means(const struct column *column)
         known++;
     }
     for (size_t class = 0; class < column->classes; class ++)
-        column->mean[class] /= (double)column->known[class]; /* NAN where there are none */
+        column->mean[class] /= (double)column->known[class]; /* NAN if there are none */
     return sum / (double)known;
 }
 
-/* The standard deviation within classes or, where none has two examples, of all; 0: of one. */
+/* Returns the standard deviation within the classes or, if no class has two examples, that of all
+ * examples, which is 0 for a single example. */
 static double find_deviation(const struct column *column, double center)
 {
     double within = 0, all = 0;
@@ -72,8 +76,8 @@ static double find_deviation(const struct column *column, double center)
         double value = column->examples[i * column->stride];
         if (isnan(value))
             continue;
-        double apart = value - column->mean[column->labels[i]];
-        within += apart * apart;
+        double difference = value - column->mean[column->labels[i]];
+        within += difference * difference;
         all += (value - center) * (value - center);
         known++;
     }
@@ -91,8 +95,8 @@ static enum fth_status check(const double *examples, const size_t *labels, size_
         return fth_fail(error, FTH_INVALID, OPERATION, NULL, "no examples, features or classes");
     for (size_t i = 0; i < count; i++)
         if (labels[i] >= classes)
-            return fth_fail(error, FTH_INVALID, OPERATION, "labels", "%zu of %zu classes",
-                            labels[i], classes);
+            return fth_fail(error, FTH_INVALID, OPERATION, "labels",
+                            "%zu is not below the %zu classes", labels[i], classes);
     for (size_t i = 0; i < count * features; i++)
         if (isinf(examples[i]))
             return fth_fail(error, FTH_INVALID, OPERATION, "examples", "value %zu is not finite",
@@ -160,8 +164,8 @@ double fth_nearest_distance(const struct fth_nearest *nearest, size_t class, con
         double centroid = nearest->centroid[class * nearest->features + i];
         if (isnan(centroid) || isnan(features[i]))
             continue;
-        double apart = (features[i] - nearest->center[i]) / nearest->unit[i] - centroid;
-        sum += nearest->weight[i] * apart * apart;
+        double difference = (features[i] - nearest->center[i]) / nearest->unit[i] - centroid;
+        sum += nearest->weight[i] * difference * difference;
         weights += nearest->weight[i];
         known++;
     }
@@ -179,21 +183,21 @@ enum fth_status fth_nearest_classify(const struct fth_nearest *nearest, const do
                                      .next_distance = INFINITY};
     for (size_t class = 0; class < nearest->classes; class ++) {
         size_t compared;
-        double apart = fth_nearest_distance(nearest, class, features, &compared);
-        if (apart < best.distance) {
+        double distance = fth_nearest_distance(nearest, class, features, &compared);
+        if (distance < best.distance) {
             best.next_class = best.class;
             best.next_distance = best.distance;
             best.class = class;
-            best.distance = apart;
+            best.distance = distance;
             best.compared = compared;
-        } else if (apart < best.next_distance) {
+        } else if (distance < best.next_distance) {
             best.next_class = class;
-            best.next_distance = apart;
+            best.next_distance = distance;
         }
     }
     if (best.class == nearest->classes)
-        return fth_fail(error, FTH_INCONCLUSIVE, "classify", NULL,
-                        "no feature is known here and in an example");
+        return fth_fail(error, FTH_INCONCLUSIVE, "classify features", NULL,
+                        "no feature is known both here and in an example");
     double sum = best.distance + best.next_distance;
     best.margin = isinf(sum) ? 1 : sum > 0 ? (best.next_distance - best.distance) / sum : 0;
     *match = best;

@@ -1,28 +1,30 @@
-/* Does a sequence repeat itself, and after how many steps?
+/* Is a sequence periodic, and with which period?
  *
- * A chase around an array that just overflows an LRU (or FIFO) cache misses in the same places
- * round after round; under random replacement it does not (X. Mei and X. Chu, "Dissecting GPU
- * Memory Hierarchy through Microbenchmarking", IEEE TPDS 28, 2017, 4.2, where an aperiodic sequence
- * rules LRU out). So the sequence is laid over itself, shifted by each candidate period, and the
- * places that agree are counted.
+ * A pointer chase through an array that is slightly larger than an LRU or FIFO cache misses at the
+ * same positions in every pass. With random replacement it does not (X. Mei and X. Chu, "Dissecting
+ * GPU Memory Hierarchy through Microbenchmarking", IEEE TPDS 28, 2017, 4.2, where an aperiodic
+ * sequence excludes LRU). For each candidate period, the sequence is compared with itself shifted
+ * by that period, and the positions with equal values are counted.
  *
- * Where 97 of 100 accesses hit, any two stretches agree nearly everywhere. What counts is the
- * agreement beyond chance, Cohen's kappa ("A Coefficient of Agreement for Nominal Scales",
- * Educational and Psychological Measurement 20, 1960): with the share a of the pairs that agree and
- * the share c that would if the same values stood in random order,
+ * If 97 of 100 accesses hit, any two sections agree at nearly all positions. The measure is
+ * therefore the agreement beyond chance, Cohen's kappa ("A Coefficient of Agreement for Nominal
+ * Scales", Educational and Psychological Measurement 20, 1960). With a the fraction of pairs that
+ * agree and c the fraction that would agree if the same values were in random order,
  *
- *      match = (a - c) / (1 - c)          1: repeats exactly, 0: as a shuffled sequence would.
+ *      match = (a - c) / (1 - c)          1: repeats exactly; 0: like a shuffled sequence
  *
- * The chance that a shuffled sequence matches so well at any of the candidates is bounded by
- * Chernoff's exp(-n KL(a || c)) (Annals of Mathematical Statistics 23, 1952) times their number.
- * Assumed in that: that the pairs are independent, which overlapping ones are not quite. */
+ * The probability that a shuffled sequence matches as well at any candidate period is at most
+ * Chernoff's bound exp(-n KL(a || c)) (Annals of Mathematical Statistics 23, 1952) times the number
+ * of candidates, where n is the number of pairs. The bound assumes that the pairs are independent,
+ * which is only approximately true because they overlap. */
 #include "stats/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define OPERATION "look for a period"
+#define OPERATION "find a period"
 
+/* Returns the number of the first `pairs` positions i at which values i and i + shift are equal. */
 static size_t agreements(const uint32_t *sequence, size_t pairs, size_t shift)
 {
     size_t agree = 0;
@@ -31,7 +33,7 @@ static size_t agreements(const uint32_t *sequence, size_t pairs, size_t shift)
     return agree;
 }
 
-/* The share of all pairs of places, with replacement, that hold the same value. */
+/* Returns the probability that two values drawn with replacement are equal. */
 static double chance_agreement(const double *sorted, size_t count)
 {
     double sum = 0;
@@ -44,6 +46,8 @@ static double chance_agreement(const double *sorted, size_t count)
     return sum;
 }
 
+/* Returns Chernoff's bound for at least a fraction `agree` of `pairs` pairs to agree if each agrees
+ * with probability `chance`. */
 static double tail_bound(double agree, double chance, size_t pairs)
 {
     if (agree <= chance)
@@ -59,10 +63,11 @@ enum fth_status fth_period_find(const uint32_t *sequence, size_t count, size_t m
                                 struct fth_error *error)
 {
     if (count < 2)
-        return fth_fail(error, FTH_INVALID, OPERATION, NULL, "%zu values are too few", count);
+        return fth_fail(error, FTH_INVALID, OPERATION, NULL, "needs at least 2 values, not %zu",
+                        count);
     if (!(tolerance >= 0 && tolerance < 1))
-        return fth_fail(error, FTH_INVALID, OPERATION, "tolerance", "%g is not from 0 to 1",
-                        tolerance);
+        return fth_fail(error, FTH_INVALID, OPERATION, "tolerance",
+                        "%g is not at least 0 and below 1", tolerance);
     double *sorted = NULL;
     enum fth_status status = fth_sorted_u32(sequence, count, OPERATION, &sorted, error);
     if (status != FTH_OK)

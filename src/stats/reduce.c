@@ -1,20 +1,21 @@
-/* A row of samples, one number: what becomes of the latencies of all hops at one footprint.
+/* How are the latencies of all hops at one footprint (one row) reduced to one number?
  *
- * The geometric reduction is that of T. Grundy, R. Killick and G. Mihaylov, "High-dimensional
- * changepoint detection via a geometrically inspired mapping", Statistics and Computing 30 (2020),
- * as D. Größler used it for cache sizes (thesis, 3.3.2): the row is a point with a coordinate a
- * hop, and its number is the distance from a reference point, here the one with the least sample
- * everywhere. The first misses are few and far out; squared, they move the distance much more than
- * they move the mean (thesis, figures 4.5 and 4.6). We divide by the root of the hops, which makes
- * it a number of the samples' unit that does not grow with the row.
+ * The geometric reduction (FTH_REDUCE_DISTANCE) is that of T. Grundy, R. Killick and G. Mihaylov,
+ * "High-dimensional changepoint detection via a geometrically inspired mapping", Statistics and
+ * Computing 30 (2020), as D. Größler applied it to cache sizes (thesis, 3.3.2). A row is a point
+ * with one coordinate per hop. Its number is the distance from a reference point. Here, each
+ * coordinate of the reference point is the smallest of all samples. The first misses are few and
+ * much slower than the hits. Because they are squared, they increase the distance much more than
+ * the mean (thesis, figures 4.5 and 4.6). The distance is divided by the square root of the number
+ * of hops, so it has the unit of the samples and does not grow with the length of the row.
  *
- * The same square lets one interrupt of ten thousand cycles stand above a thousand misses. So
- * samples count up to a cap only: half as much again above the reference as what all but
- * `outlier_share` of them keep below, and a tenth of the reference at least. A jump that few rows
- * show is cut too, but stays the highest thing there is.
+ * For the same reason, one interrupt of ten thousand cycles would outweigh a thousand misses.
+ * Samples are therefore limited to a cap. With q the quantile at 1 - outlier_share, the cap exceeds
+ * the reference by 1.5 (q - reference), and by at least a tenth of the reference plus 1. A jump
+ * that occurs in few rows is capped as well, but it remains the largest value.
  *
- * Where a threshold between hits and misses is known, the share above it is the better number: to
- * it every outlier is one miss. */
+ * If a threshold between hits and misses is known, the fraction of samples above it
+ * (FTH_REDUCE_ABOVE) is better: an outlier then counts as only one miss. */
 #include "stats/stats.h"
 
 #include <math.h>
@@ -26,8 +27,8 @@ enum fth_status fth_reduction_geometric(const uint32_t *samples, size_t count, d
                                         struct fth_reduction *reduction, struct fth_error *error)
 {
     if (!(outlier_share >= 0 && outlier_share < 0.5))
-        return fth_fail(error, FTH_INVALID, OPERATION, "outlier_share", "%g is not from 0 to 0.5",
-                        outlier_share);
+        return fth_fail(error, FTH_INVALID, OPERATION, "outlier_share",
+                        "%g is not at least 0 and below 0.5", outlier_share);
     double *sorted = NULL;
     enum fth_status status = fth_sorted_u32(samples, count, OPERATION, &sorted, error);
     if (status != FTH_OK)

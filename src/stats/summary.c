@@ -1,9 +1,10 @@
-/* Where samples lie and how far they spread: order statistics of a sorted copy.
+/* What are the location and the spread of a set of samples? The answers are order statistics of a
+ * sorted copy.
  *
  * Quantiles are type 7 of R. J. Hyndman and Y. Fan, "Sample Quantiles in Statistical Packages", The
  * American Statistician 50 (1996). The median absolute deviation is F. R. Hampel's, "The Influence
- * Curve and Its Role in Robust Estimation", JASA 69 (1974): half the samples may be arbitrary
- * before it is. */
+ * Curve and Its Role in Robust Estimation", JASA 69 (1974). It remains bounded as long as fewer
+ * than half of the samples are arbitrary. */
 #include "stats/stats.h"
 
 #include <math.h>
@@ -21,8 +22,8 @@ double fth_quantile_sorted(const double *sorted, size_t count, double p)
     return sorted[below] + part * (sorted[below + 1] - sorted[below]);
 }
 
-/* The (i + 1)-th smallest distance from the median: the distances grow from the middle outwards on
- * both sides, so that two hands that walk outwards meet them in order. */
+/* Returns the median of the distances from `median`. The distances increase from the middle
+ * outwards on both sides, so two indices that move outwards visit them in ascending order. */
 static double mad_sorted(const double *sorted, size_t count, double median)
 {
     size_t right = 0;
@@ -35,7 +36,7 @@ static double mad_sorted(const double *sorted, size_t count, double median)
         right = low;
     }
     size_t left = right;
-    double lower = 0, upper = 0; /* the order statistics at floor and ceil of (count - 1) / 2 */
+    double lower = 0, upper = 0; /* the distances of rank floor and ceil of (count - 1) / 2 */
     for (size_t i = 0; i <= count / 2; i++) {
         bool from_left =
             right == count || (left > 0 && median - sorted[left - 1] <= sorted[right] - median);
@@ -96,7 +97,7 @@ enum fth_status fth_quantile_f64(const double *samples, size_t count, double p, 
                                  struct fth_error *error)
 {
     if (!(p >= 0 && p <= 1))
-        return fth_fail(error, FTH_INVALID, OPERATION, "p", "%g is not from 0 to 1", p);
+        return fth_fail(error, FTH_INVALID, OPERATION, "p", "%g is not between 0 and 1", p);
     double *sorted = NULL;
     enum fth_status status = fth_sorted_f64(samples, count, OPERATION, &sorted, error);
     if (status == FTH_OK)
@@ -128,7 +129,8 @@ enum fth_status fth_trimmed_mean_f64(const double *samples, size_t count, double
                                      double *result, struct fth_error *error)
 {
     if (!(share >= 0 && share < 0.5))
-        return fth_fail(error, FTH_INVALID, OPERATION, "share", "%g is not from 0 to 0.5", share);
+        return fth_fail(error, FTH_INVALID, OPERATION, "share",
+                        "%g is not at least 0 and below 0.5", share);
     double *sorted = NULL;
     enum fth_status status = fth_sorted_f64(samples, count, OPERATION, &sorted, error);
     if (status == FTH_OK) {
@@ -162,13 +164,15 @@ enum fth_status fth_clean_mean_u32(const uint32_t *samples, size_t count, double
                                    struct fth_error *error)
 {
     double *sorted = NULL, sum = 0;
-    enum fth_status status = fth_sorted_u32(samples, count, "find clean mean", &sorted, error);
+    enum fth_status status =
+        fth_sorted_u32(samples, count, "compute an undisturbed mean", &sorted, error);
     if (status != FTH_OK)
         return status;
     const double quartile = fth_quantile_sorted(sorted, count, 0.25);
     const double below = quartile - fth_quantile_sorted(sorted, count, 0.05);
     size_t kept = 0;
-    /* Where few are clean the quartile is at their upper end: a gap ends them, too. */
+    /* If only about a quarter of the samples is undisturbed, the quartile is at their upper end and
+     * the first limit includes disturbed samples. A gap therefore also ends the kept samples. */
     while (kept < count && sorted[kept] <= quartile + 4 * below + 1 &&
            (sorted[kept] <= quartile || sorted[kept] - sorted[kept - 1] <= below + 1))
         sum += sorted[kept++];

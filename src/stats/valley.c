@@ -1,32 +1,37 @@
-/* Modes of a distribution that are wide against what lies between them, as the latencies of memory
- * that is near and far: they are told apart where few samples fall, not by an empty gap (which
- * cluster.c asks for).
+/* Which modes does a distribution have if they are wide and touch each other, as the latencies of
+ * near and far memory do? cluster.c separates groups only at an empty gap. This file splits at a
+ * valley: a point where the density is less than a quarter of the lower of the highest peaks on its
+ * two sides.
  *
- *      ▁▄▇█▆▂        ▁▃▆█▇▄▂▁▁▁
- *              ▁▁▁▁              a valley: less than a quarter of the lower of the peaks beside it
+ *      ▁▄▇█▆▂▁▁▁▁▁▁▃▆█▇▄▂▁▁▁
+ *             ^^^^
+ *            valley
  *
- * The density is a histogram of cells of 1.5 % of the median, smoothed over three. */
+ * The density is a histogram with cells of 1.5 % of the median, smoothed over three cells. The
+ * method and its constants are heuristic; docs/methods.md, "Memory", describes their use. */
 #include "stats/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 static const char operation[] = "find modes";
-static const double cell_part = 0.015, deepest = 0.25;
+static const double cell_share = 0.015;      /* width of a cell / median of the samples */
+static const double max_valley_ratio = 0.25; /* density in a valley / density of the lower peak */
+/* Space for the histogram. Samples up to 3 medians need about 200 cells of 1.5 % of the median. */
 enum { MAX_CELLS = 4096 };
 
 struct histogram {
     double cells[MAX_CELLS];
     size_t count;
-    double low, width;
+    double low, width; /* lower end of cell 0 and width of each cell, in the unit of the samples */
 };
 
 static void make_histogram(const double *sorted, size_t count, struct histogram *histogram)
 {
     double median = fth_quantile_sorted(sorted, count, 0.5);
-    /* What lies far out would only make the histogram long. */
+    /* The histogram omits samples above 3 medians, which would only make it long. */
     double high = fmin(sorted[count - 1], 3 * median);
-    histogram->width = fmax(1, cell_part * fabs(median));
+    histogram->width = fmax(1, cell_share * fabs(median));
     histogram->low = sorted[0] - histogram->width;
     double cells = ceil((high - histogram->low) / histogram->width) + 2;
     histogram->count = cells < MAX_CELLS ? (size_t)cells : MAX_CELLS;
@@ -41,11 +46,12 @@ static void make_histogram(const double *sorted, size_t count, struct histogram 
             (raw[i] * 2 + (i ? raw[i - 1] : 0) + (i + 1 < histogram->count ? raw[i + 1] : 0)) / 4;
 }
 
-/* The deepest valley within cells [from, to) with enough samples on either side; false: none. */
-static bool find_valley(const struct histogram *histogram, size_t from, size_t to, double min,
-                        size_t *valley)
+/* Finds the deepest valley in the cells [from, to) with at least `min_samples` samples on each
+ * side. Returns false if there is none. */
+static bool find_valley(const struct histogram *histogram, size_t from, size_t to,
+                        double min_samples, size_t *valley)
 {
-    double best = deepest, left_sum = 0, left_peak = 0, total = 0;
+    double best = max_valley_ratio, left_sum = 0, left_peak = 0, total = 0;
     bool found = false;
     for (size_t i = from; i < to; i++)
         total += histogram->cells[i];
@@ -53,7 +59,7 @@ static bool find_valley(const struct histogram *histogram, size_t from, size_t t
         double right_peak = 0;
         left_sum += histogram->cells[i];
         left_peak = fmax(left_peak, histogram->cells[i]);
-        if (left_sum < min || total - left_sum < min)
+        if (left_sum < min_samples || total - left_sum < min_samples)
             continue;
         for (size_t j = i + 1; j < to; j++)
             right_peak = fmax(right_peak, histogram->cells[j]);
@@ -67,17 +73,19 @@ static bool find_valley(const struct histogram *histogram, size_t from, size_t t
     return found;
 }
 
-/* Splits at the deepest valleys, then each side again. */
-static void split(const struct histogram *histogram, size_t from, size_t to, double min,
+/* Splits the cells [from, to) at the deepest valley and then each side recursively. Appends the
+ * thresholds, unsorted, to `clusters`. */
+static void split(const struct histogram *histogram, size_t from, size_t to, double min_samples,
                   struct fth_clusters *clusters)
 {
     size_t valley;
-    if (clusters->count == FTH_CLUSTER_MAX || !find_valley(histogram, from, to, min, &valley))
+    if (clusters->count == FTH_CLUSTER_MAX ||
+        !find_valley(histogram, from, to, min_samples, &valley))
         return;
     clusters->thresholds[clusters->count++ - 1] =
         histogram->low + ((double)valley + 0.5) * histogram->width;
-    split(histogram, from, valley + 1, min, clusters);
-    split(histogram, valley + 1, to, min, clusters);
+    split(histogram, from, valley + 1, min_samples, clusters);
+    split(histogram, valley + 1, to, min_samples, clusters);
 }
 
 enum fth_status fth_modes_u32(const uint32_t *samples, size_t count, double min_share,
