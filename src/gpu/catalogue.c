@@ -1,6 +1,7 @@
-/* The descriptions that come with fathom. They are built into the program, so that the binary alone
- * is enough on a cluster node; files in share/fathom/gpus beside the program, or where it was
- * installed, are found as well and go before those built in, so that a site can add its own. */
+/* The catalogue of GPU descriptions. The descriptions that come with fathom are compiled in, so the
+ * program needs no further files on a cluster node. A site can add or replace descriptions: files
+ * in PREFIX/share/fathom/gpus, where the program is in PREFIX/bin, and in the installation folder
+ * take precedence over those compiled in. */
 #include "gpu/gpu.h"
 
 #include <dirent.h>
@@ -11,14 +12,15 @@
 #include <strings.h>
 #include <unistd.h>
 
+/* The build system defines the installation folder. */
 #ifndef FTH_DATA_FOLDER
 #define FTH_DATA_FOLDER "/usr/local/share/fathom/gpus"
 #endif
 
 struct entry {
     const char *name;
-    const char *path; /* NULL: built in */
-    const struct fth_embedded *embedded;
+    const char *path;                    /* NULL: compiled in */
+    const struct fth_embedded *embedded; /* NULL: a file */
 };
 
 struct fth_catalogue {
@@ -29,10 +31,11 @@ struct fth_catalogue {
 
 static enum fth_status no_memory(struct fth_error *error)
 {
-    return fth_fail(error, FTH_NO_MEMORY, "open the catalogue of GPUs", NULL, "out of memory");
+    return fth_fail(error, FTH_NO_MEMORY, "open GPU catalogue", NULL, "out of memory");
 }
 
-/* The first entry of a name stays: folders are read in order of precedence. */
+/* Adds an entry, unless there is one with the same name: folders are read in the order of their
+ * precedence. Returns false without memory. */
 static bool add(struct fth_catalogue *catalogue, struct entry entry)
 {
     for (size_t i = 0; i < catalogue->count; i++)
@@ -46,7 +49,7 @@ static bool add(struct fth_catalogue *catalogue, struct entry entry)
     return true;
 }
 
-/* The name of a description file: NAME.json, NAME.json.zst; 0 where it is neither. */
+/* Returns the length of NAME for a file NAME.json or NAME.json.zst, and 0 for other files. */
 static size_t name_size(const char *file)
 {
     static const char *const suffixes[] = {".json", ".json.zst"};
@@ -59,6 +62,7 @@ static size_t name_size(const char *file)
     return 0;
 }
 
+/* Adds the descriptions of a folder, which may not exist. Returns false without memory. */
 static bool add_folder(struct fth_catalogue *catalogue, const char *folder)
 {
     DIR *stream = opendir(folder);
@@ -85,8 +89,9 @@ static bool add_folder(struct fth_catalogue *catalogue, const char *folder)
     return ok;
 }
 
-/* PREFIX/share/fathom/gpus for a program that is PREFIX/bin/fathom. */
-static bool beside_program(char *folder, size_t size)
+/* Finds PREFIX/share/fathom/gpus for a program PREFIX/bin/fathom. Returns false if the path of the
+ * program is not known. */
+static bool find_folder_by_program(char *folder, size_t size)
 {
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -115,7 +120,7 @@ enum fth_status fth_catalogue_open(struct fth_catalogue **out, struct fth_error 
         return no_memory(error);
     char folder[PATH_MAX + 32];
     bool ok = true;
-    if (beside_program(folder, sizeof folder))
+    if (find_folder_by_program(folder, sizeof folder))
         ok = add_folder(catalogue, folder);
     ok = ok && add_folder(catalogue, FTH_DATA_FOLDER);
     for (size_t i = 0; i < fth_embedded_gpu_count && ok; i++)
@@ -154,44 +159,47 @@ const char *fth_catalogue_path(const struct fth_catalogue *catalogue, size_t ind
     return index < catalogue->count ? catalogue->entries[index].path : NULL;
 }
 
-static enum fth_status no_such_gpu(const struct fth_catalogue *catalogue, const char *what,
+/* Fails, and suggests the most similar name. */
+static enum fth_status no_such_gpu(const struct fth_catalogue *catalogue, const char *name_or_path,
                                    struct fth_error *error)
 {
-    const char *near = NULL, *nearest = NULL;
+    const char *suggestion = NULL, *nearest = NULL;
     const char **names = calloc(catalogue->count + 1, sizeof *names);
     if (names) {
         size_t distance;
         for (size_t i = 0; i < catalogue->count; i++)
             names[i] = catalogue->entries[i].name;
-        near = fth_suggest(what, names, catalogue->count);
-        nearest = fth_nearest(what, names, catalogue->count, &distance);
+        suggestion = fth_suggest(name_or_path, names, catalogue->count);
+        nearest = fth_nearest(name_or_path, names, catalogue->count, &distance);
         free(names);
     }
-    if (near)
-        return fth_fail(error, FTH_NOT_FOUND, "find GPU", what,
-                        "no such name and no such file; did you mean '%s'?", near);
-    return fth_fail(error, FTH_NOT_FOUND, "find GPU", what,
-                    "no such name and no such file; the nearest name is '%s', and 'fathom gpus' "
-                    "lists them all",
-                    nearest ? nearest : "none");
+    if (suggestion)
+        return fth_fail(error, FTH_NOT_FOUND, "find GPU", name_or_path,
+                        "no GPU or file has this name; did you mean '%s'?", suggestion);
+    return fth_fail(
+        error, FTH_NOT_FOUND, "find GPU", name_or_path,
+        "no GPU or file has this name; the most similar GPU is '%s'; 'fathom gpus' lists "
+        "all",
+        nearest ? nearest : "none");
 }
 
-enum fth_status fth_catalogue_read(const struct fth_catalogue *catalogue, const char *what,
+enum fth_status fth_catalogue_read(const struct fth_catalogue *catalogue, const char *name_or_path,
                                    const struct fth_log *log, struct fth_gpu **gpu,
                                    struct fth_error *error)
 {
     *gpu = NULL;
     for (size_t i = 0; i < catalogue->count; i++) {
         const struct entry *entry = &catalogue->entries[i];
-        if (strcasecmp(entry->name, what) != 0)
+        if (strcasecmp(entry->name, name_or_path) != 0)
             continue;
         if (entry->path)
             return fth_gpu_read_file(entry->path, log, gpu, error);
         return fth_gpu_read_text(entry->name, entry->embedded->data, entry->embedded->size, log,
                                  gpu, error);
     }
-    bool path = strcmp(what, "-") == 0 || strchr(what, '/') || name_size(what);
-    if (path || access(what, F_OK) == 0)
-        return fth_gpu_read_file(what, log, gpu, error);
-    return no_such_gpu(catalogue, what, error);
+    bool path =
+        strcmp(name_or_path, "-") == 0 || strchr(name_or_path, '/') || name_size(name_or_path);
+    if (path || access(name_or_path, F_OK) == 0)
+        return fth_gpu_read_file(name_or_path, log, gpu, error);
+    return no_such_gpu(catalogue, name_or_path, error);
 }

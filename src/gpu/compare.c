@@ -1,5 +1,6 @@
-/* What differs between two descriptions. A measured figure stands for an interval, so two figures
- * differ only where their intervals do not meet; a figure without one is its own interval. */
+/* Finds the differences between two descriptions. A measured number has an interval that contains
+ * the true value; two numbers differ only if their intervals do not overlap. A number without an
+ * interval counts as an interval of this single value. */
 #include "gpu/gpu.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ static double high_end(const struct fth_attribute *a)
     return isnan(a->high) ? a->number : a->high;
 }
 
-/* Lists of names (shared_with) have no order; lists of numbers (set_ways) do. */
+/* Compares lists of names, such as shared_with, whose order has no meaning. */
 static bool same_texts(const struct fth_attribute *a, const struct fth_attribute *b)
 {
     for (size_t i = 0; i < a->count; i++) {
@@ -65,11 +66,12 @@ bool fth_is_circumstance(const char *section, const char *name)
                                          "temperature_c",
                                          "mps",
                                          "kernel_timeout"};
-    /* What figures were read off: it is never twice the same. Over 20 runs of one H200, what is
-     * resident in L1 was 14 different figures, and the L2's onset 18 MiB or, twice, 27; the sizes,
-     * and all other ends of ramps, were the same each time, so that these are compared. */
-    static const char *const plots[] = {"latency_by_sm_cycles", "disturbed_by_warp",
-                                        "resident_bytes"};
+    /* Raw data that varies from run to run. In 20 runs on one H200, resident_bytes of the L1 had 14
+     * different values, and onset_bytes of the L2 was 27 MiB twice and 18 MiB otherwise. The sizes
+     * and the other onset_bytes and full_miss_bytes were the same each time, so they are compared.
+     */
+    static const char *const raw_data[] = {"latency_by_sm_cycles", "disturbed_by_warp",
+                                           "resident_bytes"};
     if (strcmp(section, "l2") == 0 && strcmp(name, "onset_bytes") == 0)
         return true;
     if (strcmp(section, "noise") == 0)
@@ -77,8 +79,8 @@ bool fth_is_circumstance(const char *section, const char *name)
     for (size_t i = 0; strcmp(section, "device") == 0 && i < FTH_COUNT(device); i++)
         if (strcmp(name, device[i]) == 0)
             return true;
-    for (size_t i = 0; i < FTH_COUNT(plots); i++)
-        if (strcmp(name, plots[i]) == 0)
+    for (size_t i = 0; i < FTH_COUNT(raw_data); i++)
+        if (strcmp(name, raw_data[i]) == 0)
             return true;
     return false;
 }
@@ -101,7 +103,9 @@ static void report(struct comparison *comparison, const char *section, const cha
                                                   fth_is_circumstance(section, name)});
 }
 
-/* `section` is one of the first description unless `only_b`: then what only the second has. */
+/* Compares a section. If `only_b` is false, the section is of description a, and all its
+ * differences are reported. Otherwise it is of description b, and only attributes that a lacks are
+ * reported. */
 static void compare_section(struct comparison *comparison, const struct fth_gpu_section *section,
                             bool only_b)
 {

@@ -1,4 +1,4 @@
-/* A GPU description in memory: sections of attributes, in the order in which they came. */
+/* A GPU description in memory: sections of attributes, in the order in which they were added. */
 #include "gpu/gpu.h"
 
 #include <math.h>
@@ -63,7 +63,7 @@ struct fth_gpu_section *fth_gpu_section(struct fth_gpu *gpu, const char *name)
 enum fth_status fth_gpu_add_element(struct fth_gpu *gpu, const char *name, struct fth_error *error)
 {
     if (fth_gpu_find_section(gpu, name))
-        return fth_fail(error, FTH_INVALID, operation, name, "there is such a section already");
+        return fth_fail(error, FTH_INVALID, operation, name, "the section already exists");
     void *elements = gpu->elements;
     if (!fth_grow(&elements, gpu->element_count, &gpu->element_capacity, sizeof *gpu->elements))
         return no_memory(error);
@@ -88,7 +88,7 @@ struct fth_attribute fth_attribute_make(const char *name, enum fth_kind kind)
     };
 }
 
-/* Copies into the arena; remembers in *ok when there was no memory. */
+/* Copies a text, which may be NULL, to the arena. Sets *ok to false without memory. */
 static const char *copy_text(struct fth_gpu *gpu, const char *text, bool *ok)
 {
     if (!text)
@@ -211,19 +211,19 @@ const char *fth_gpu_text(const struct fth_gpu *gpu, const char *section, const c
     return attribute && attribute->kind == FTH_TEXT ? attribute->text : NULL;
 }
 
-const char *fth_gpu_unknown_at(const struct fth_gpu *gpu, const char *element, size_t index,
+const char *fth_gpu_unknown_at(const struct fth_gpu *gpu, const char *section, size_t index,
                                const char **name)
 {
-    const struct fth_gpu_section *found = fth_gpu_find_section(gpu, element);
+    const struct fth_gpu_section *found = fth_gpu_find_section(gpu, section);
     if (!found || index >= found->unknown.count)
         return NULL;
     *name = found->unknown.items[index].name;
     return found->unknown.items[index].text;
 }
 
-const char *fth_gpu_unknown(const struct fth_gpu *gpu, const char *element, const char *name)
+const char *fth_gpu_unknown(const struct fth_gpu *gpu, const char *section, const char *name)
 {
-    const struct fth_gpu_section *found = fth_gpu_find_section(gpu, element);
+    const struct fth_gpu_section *found = fth_gpu_find_section(gpu, section);
     for (size_t i = 0; found && i < found->unknown.count; i++)
         if (strcmp(found->unknown.items[i].name, name) == 0)
             return found->unknown.items[i].text;

@@ -1,8 +1,9 @@
-/* gpu/: the GPU description, fathom-gpu/1 (docs/gpu-description.md).
+/* gpu/: GPU descriptions, fathom-gpu/1 documents (docs/gpu-description.md).
  *
- *   schema.c  which elements and attributes there are     read.c     from JSON
- *   gpu.c     the document in memory                      write.c    to JSON
- *   validate.c  what must hold between its figures        compare.c  what differs between two
+ *   schema.c     the elements and attributes that exist
+ *   gpu.c        a description in memory
+ *   read.c       reads a description from JSON         write.c    writes it as JSON
+ *   validate.c   checks values and their relations     compare.c  finds differences between two
  *   catalogue.c  the descriptions that come with fathom
  */
 #ifndef FTH_GPU_H
@@ -12,29 +13,30 @@
 
 /* ---- schema.c ---- */
 
-/* What an element is, which decides the attributes it can have. */
+/* The classes of a section. They determine which attributes it can have. */
 enum fth_class {
     FTH_CLASS_DEVICE = 1 << 0,
     FTH_CLASS_NOISE = 1 << 1,
-    FTH_CLASS_CACHE = 1 << 2, /* a data cache inside an SM */
-    FTH_CLASS_L1 = 1 << 3,    /* in addition to CACHE */
+    FTH_CLASS_CACHE = 1 << 2, /* a data cache */
+    FTH_CLASS_L1 = 1 << 3,    /* used together with CACHE */
     FTH_CLASS_ICACHE = 1 << 4,
     FTH_CLASS_SHARED = 1 << 5,
     FTH_CLASS_CLUSTER = 1 << 6,
-    FTH_CLASS_L2 = 1 << 7, /* in addition to CACHE */
+    FTH_CLASS_L2 = 1 << 7, /* used together with CACHE */
     FTH_CLASS_TLB = 1 << 8,
     FTH_CLASS_MEMORY = 1 << 9,
     FTH_CLASS_REGISTERS = 1 << 10
 };
 
+/* A section that a description can have. */
 struct fth_element_def {
     const char *name;
-    const char *title; /* for people */
-    const char *brief; /* for people, where there is little room */
-    unsigned classes;
+    const char *title; /* name in tables */
+    const char *brief; /* short name in drawings */
+    unsigned classes;  /* set of enum fth_class */
 };
 
-/* What a number or text must be like. */
+/* The values that an attribute can have. For a list, the rule applies to each item. */
 enum fth_rule {
     FTH_RULE_TEXT,     /* not empty */
     FTH_RULE_COUNT,    /* whole, at least 1 */
@@ -43,37 +45,44 @@ enum fth_rule {
     FTH_RULE_NOT_NEGATIVE,
     FTH_RULE_FRACTION,   /* 0 to 1 */
     FTH_RULE_CHOICE,     /* one of `choices` */
-    FTH_RULE_INDEX,      /* mod, shift:N, xor, prime, bits:[…] */
-    FTH_RULE_CAPABILITY, /* 9.0 */
+    FTH_RULE_INDEX,      /* an index function: mod, shift:N, xor, prime, bits:[…] */
+    FTH_RULE_CAPABILITY, /* a compute capability such as 9.0 */
     FTH_RULE_ELEMENT     /* the name of an element */
 };
 
+/* An attribute that sections of some classes can have. */
 struct fth_attribute_def {
     const char *name;
-    unsigned classes;
+    unsigned classes; /* set of enum fth_class */
     enum fth_kind kind;
     enum fth_rule rule;
-    const char *const *choices; /* ends with NULL */
+    const char *const *choices; /* for FTH_RULE_CHOICE; ends with NULL */
 };
 
+/* Returns the element with this name, or NULL. "device" and "noise" are not elements. */
 const struct fth_element_def *fth_schema_element(const char *name);
-const struct fth_element_def *fth_schema_element_at(size_t index); /* NULL past the last */
-/* The attribute of that name in that section, or NULL. */
+/* Returns the `index`-th element, or NULL past the last. */
+const struct fth_element_def *fth_schema_element_at(size_t index);
+/* Returns the attribute with this name, or NULL if the section cannot have it. */
 const struct fth_attribute_def *fth_schema_attribute(const char *section, const char *name);
+/* Returns the `index`-th attribute of any section, or NULL past the last. */
 const struct fth_attribute_def *fth_schema_attribute_at(size_t index);
-/* The nearest attribute or element to a word that is none, or NULL. */
+/* Return the attribute or element that an unknown name resembles, or NULL. */
 const char *fth_schema_suggest_attribute(const char *section, const char *name);
 const char *fth_schema_suggest_element(const char *name);
 
-const char *fth_source_name(enum fth_source source); /* NULL for FTH_SOURCE_NONE */
+/* Returns the name of a source in JSON; NULL for FTH_SOURCE_NONE. */
+const char *fth_source_name(enum fth_source source);
+/* Returns false if the name is not that of a source. */
 bool fth_source_parse(const char *name, enum fth_source *source);
 
-/* How an `index` text chooses sets: fills `bits` for bits:[…] and returns how many there are, 0 for
- * the other forms, -1 where the text is none of them. */
+/* Parses the text of an index function. For "bits:[…]", fills `bits` and returns their number.
+ * Returns 0 for the other forms, and -1 if the text has none of the forms. */
 int fth_index_parse(const char *text, unsigned bits[64]);
 
 /* ---- gpu.c ---- */
 
+/* A name with a text, and a list of them. */
 struct fth_named_text {
     const char *name;
     const char *text;
@@ -84,49 +93,57 @@ struct fth_named_texts {
     size_t count, capacity;
 };
 
+/* "device", "noise" or an element, with its attributes in the order of the document. */
 struct fth_gpu_section {
     const char *name;
     struct fth_attribute *attributes;
     size_t count, capacity;
-    struct fth_named_texts unknown; /* attribute name and why it is not known */
+    struct fth_named_texts unknown; /* names of attributes, and why they are unknown */
 };
 
 struct fth_gpu {
-    struct fth_arena arena; /* every text and list */
+    struct fth_arena arena; /* owns all texts and lists of values */
     struct fth_gpu_section device, noise;
     struct fth_gpu_section *elements;
     size_t element_count, element_capacity;
-    struct fth_named_texts references;
+    struct fth_named_texts references; /* keys, and the sources that they stand for */
 };
 
+/* Creates an empty description. */
 FTH_MUST_USE enum fth_status fth_gpu_create(struct fth_gpu **gpu, struct fth_error *error);
-/* The section of that name or NULL; elements are added with fth_gpu_add_element. */
+/* Return the section with this name, or NULL if the description does not have it. */
 struct fth_gpu_section *fth_gpu_section(struct fth_gpu *gpu, const char *name);
 const struct fth_gpu_section *fth_gpu_find_section(const struct fth_gpu *gpu, const char *name);
+/* Adds an element without attributes. Pointers to sections of other elements become invalid.
+ * FTH_INVALID: a section with this name exists. */
 FTH_MUST_USE enum fth_status fth_gpu_add_element(struct fth_gpu *gpu, const char *name,
                                                  struct fth_error *error);
-/* Sets, or replaces, an attribute; everything it points to is copied. */
+/* Adds an attribute to a section, or replaces the one with the same name. Everything that the
+ * attribute points to is copied. */
 FTH_MUST_USE enum fth_status fth_gpu_set(struct fth_gpu *gpu, struct fth_gpu_section *section,
                                          const struct fth_attribute *attribute,
                                          struct fth_error *error);
+/* Adds a reason why an attribute is unknown, and a source to the references. Both copy the texts.
+ */
 FTH_MUST_USE enum fth_status fth_gpu_set_unknown(struct fth_gpu *gpu,
                                                  struct fth_gpu_section *section, const char *name,
                                                  const char *reason, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_gpu_set_reference(struct fth_gpu *gpu, const char *key,
                                                    const char *text, struct fth_error *error);
-/* An attribute with nothing in it but the name and the kind. */
+/* Returns an attribute with a name and a kind. All other members are NAN, NULL or 0. */
 struct fth_attribute fth_attribute_make(const char *name, enum fth_kind kind);
-/* "device.sms" or "elements.l1.sets", in `path`. */
+/* Builds the path of an attribute in the document: "device.sms", "elements.l1.sets". `attribute`
+ * NULL gives the path of the section. */
 void fth_gpu_path(const struct fth_gpu *gpu, const struct fth_gpu_section *section,
                   const char *attribute, struct fth_json_path *path);
-/* Parts a reference "KEY, locator; KEY, locator": the next KEY from *at on, and moves *at on.
- * False at the end. */
+/* Parses a reference of the form "KEY, locator; KEY, locator". *key and *size get the next key from
+ * *at on, and *at moves behind its locator. Returns false at the end. */
 bool fth_reference_next(const char **at, const char **key, size_t *size);
 
-/* What an instruction takes in memory, by the compute capability (7.0 where it is not known): so
- * many bytes for so many instructions. 16 for one since Volta (Jia et al., 2018). Before, an
- * instruction has 8, and a control word of 8 stands before every 3 (Maxwell, Pascal) or 7 (Kepler).
- */
+/* The size of machine code: `instructions` instructions take `bytes` bytes. Since Volta (compute
+ * capability 7.0), an instruction takes 16 bytes (Jia et al., 2018). On older GPUs it takes 8
+ * bytes, and each group of 3 (Maxwell, Pascal) or 7 (Kepler) instructions has a control word of 8
+ * bytes. An unknown compute capability counts as 7.0. */
 struct fth_code_size {
     uint64_t bytes, instructions;
 };
@@ -134,18 +151,19 @@ struct fth_code_size fth_gpu_code_size(const struct fth_gpu *gpu);
 
 /* ---- compare.c ---- */
 
-/* Whether two figures can be the same: their intervals meet, or their texts or lists are equal. */
+/* Returns whether two attributes agree: the intervals of numbers overlap, or texts or lists are
+ * equal (lists of texts: in any order). */
 bool fth_attribute_agrees(const struct fth_attribute *a, const struct fth_attribute *b);
-/* How far the intervals of two numbers are from each other, as a part of the larger number; 0 where
- * they meet, NAN where one is no number. */
+/* Returns the gap between the intervals of two numbers, divided by the larger number; 0 if they
+ * overlap, NAN if one is not a number. */
 double fth_attribute_apart(const struct fth_attribute *a, const struct fth_attribute *b);
-/* Whether the attribute says which card it was, when, and how it was then, or what a figure was
- * read off, rather than what such a GPU is like. */
+/* Returns whether an attribute identifies the individual card or its state at the time, or is raw
+ * data that varies from run to run. Such attributes do not characterise the GPU model. */
 bool fth_is_circumstance(const char *section, const char *name);
 
 /* ---- catalogue.c ---- */
 
-/* The descriptions built into the program, generated from data/gpus. */
+/* The descriptions that are compiled into the library, from data/gpus. */
 extern const struct fth_embedded fth_embedded_gpus[];
 extern const size_t fth_embedded_gpu_count;
 

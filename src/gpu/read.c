@@ -1,32 +1,35 @@
-/* A GPU description from JSON. Reading decides what kind of thing each value is; whether the values
- * can be true is for validate.c, which every description that is read goes through. */
+/* Reads a GPU description from JSON. This file checks the JSON type of each value; validate.c,
+ * which checks every description that is read, then checks the values themselves. */
 #include "gpu/gpu.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Two hundred times the largest description we have. */
-#define LARGEST_BYTES ((size_t)16 * 1024 * 1024)
+/* Largest description that is read. A sanity limit: about 200 times the largest description in
+ * data/gpus when it was chosen. */
+#define MAX_DESCRIPTION_BYTES ((size_t)16 * 1024 * 1024)
 
 static const char operation[] = "read GPU description";
 
 struct reader {
-    const char *name; /* of the file */
+    const char *name; /* file name, for messages */
     const struct fth_log *log;
     struct fth_gpu *gpu;
-    struct fth_json_path path;
+    struct fth_json_path path; /* of the current value */
     struct fth_error *error;
 };
 
+/* Fails with FTH_INVALID at the current path. */
 #define refuse(reader, ...)                                                                        \
     fth_json_refuse((reader)->error, operation, (reader)->name, &(reader)->path, __VA_ARGS__)
 
-static void warn_unknown(struct reader *reader, const char *what, const char *fate,
+/* Warns about an unknown key. `treatment` says what happens to it; `nearest` may be NULL. */
+static void warn_unknown(struct reader *reader, const char *what, const char *treatment,
                          const char *nearest)
 {
     fth_log_message(reader->log, FTH_LOG_WARNING, "%s: %s: unknown %s, %s%s%s%s", reader->name,
-                    reader->path.text, what, fate, nearest ? " (did you mean '" : "",
+                    reader->path.text, what, treatment, nearest ? " (did you mean '" : "",
                     nearest ? nearest : "", nearest ? "'?)" : "");
 }
 
@@ -35,11 +38,11 @@ static const char *type_name(const json_t *value)
     switch (json_typeof(value)) {
     case JSON_OBJECT: return "an object";
     case JSON_ARRAY: return "a list";
-    case JSON_STRING: return "a text";
+    case JSON_STRING: return "a string";
     case JSON_INTEGER:
     case JSON_REAL: return "a number";
     case JSON_TRUE:
-    case JSON_FALSE: return "a truth value";
+    case JSON_FALSE: return "a boolean";
     default: return "null";
     }
 }
@@ -47,7 +50,7 @@ static const char *type_name(const json_t *value)
 static enum fth_status wrong_type(struct reader *reader, const char *expected, const json_t *value)
 {
     if (json_is_null(value))
-        return refuse(reader, "null; leave out what is not known, with the reason in \"unknown\"");
+        return refuse(reader, "null; omit unknown attributes and give the reason in \"unknown\"");
     return refuse(reader, "expected %s, found %s", expected, type_name(value));
 }
 
@@ -55,12 +58,13 @@ static enum fth_status read_number(struct reader *reader, const json_t *value, d
 {
     if (!json_is_number(value))
         return wrong_type(reader, "a number", value);
-    /* The integer itself is compared: as a double, 2^53 + 1 would pass for 2^53. */
-    bool past = json_is_integer(value)
-                    ? llabs(json_integer_value(value)) > (long long)FTH_JSON_MAX_NUMBER
-                    : fabs(json_real_value(value)) > FTH_JSON_MAX_NUMBER;
-    if (past)
-        return refuse(reader, "number past 2^53, which JSON readers do not keep exactly");
+    /* Integers are compared as integers: converted to a double, 2^53 + 1 would become 2^53. */
+    bool exceeds = json_is_integer(value)
+                       ? llabs(json_integer_value(value)) > (long long)FTH_JSON_MAX_NUMBER
+                       : fabs(json_real_value(value)) > FTH_JSON_MAX_NUMBER;
+    if (exceeds)
+        return refuse(reader,
+                      "the number exceeds 2^53, which not all JSON readers represent exactly");
     *number = json_number_value(value);
     return FTH_OK;
 }
@@ -68,7 +72,7 @@ static enum fth_status read_number(struct reader *reader, const json_t *value, d
 static enum fth_status read_text(struct reader *reader, const json_t *value, const char **text)
 {
     if (!json_is_string(value))
-        return wrong_type(reader, "a text", value);
+        return wrong_type(reader, "a string", value);
     *text = json_string_value(value);
     return FTH_OK;
 }
@@ -79,8 +83,8 @@ static enum fth_status read_list(struct reader *reader, const json_t *value,
     if (!json_is_array(value))
         return wrong_type(reader, "a list", value);
     size_t count = json_array_size(value);
-    /* The lists need to live only until fth_gpu_set copies them; the arena is the nearest keeper.
-     */
+    /* The lists are needed only until fth_gpu_set copies them. They are allocated in the arena, so
+     * that they need not be freed separately. */
     struct fth_arena *arena = &reader->gpu->arena;
     double *numbers = fth_arena_array(arena, count, sizeof *numbers);
     const char **texts = fth_arena_array(arena, count, sizeof *texts);
@@ -110,13 +114,13 @@ static enum fth_status read_value(struct reader *reader, const json_t *value,
     }
 }
 
-/* The object form: the value and where it came from. */
+/* Reads an attribute in its object form: "value" and the fields of its provenance. */
 static enum fth_status read_provenance(struct reader *reader, const json_t *object,
                                        struct fth_attribute *attribute)
 {
     const json_t *value = json_object_get(object, "value");
     if (!value)
-        return refuse(reader, "an object without \"value\"");
+        return refuse(reader, "the object has no \"value\"");
     enum fth_status status = read_value(reader, value, attribute);
     const char *key;
     json_t *field;
@@ -144,9 +148,9 @@ static enum fth_status read_provenance(struct reader *reader, const json_t *obje
             status = read_text(reader, field, &name);
             if (status == FTH_OK && !fth_source_parse(name, &attribute->source))
                 status =
-                    refuse(reader, "'%s' is none of measured, driver, derived, published", name);
+                    refuse(reader, "'%s' is not one of measured, driver, derived, published", name);
         } else if (i == FTH_COUNT(fields)) {
-            warn_unknown(reader, "field", "dropped", NULL);
+            warn_unknown(reader, "field", "ignored", NULL);
         } else if (fields[i].text) {
             status = read_text(reader, field, fields[i].text);
         } else {
@@ -157,11 +161,11 @@ static enum fth_status read_provenance(struct reader *reader, const json_t *obje
     return status;
 }
 
-/* An attribute of a later version, or a slip: kept as JSON, so that nothing is lost. */
+/* Keeps an unknown attribute as JSON text. It may be from a later version, or misspelt. */
 static enum fth_status read_raw(struct reader *reader, struct fth_gpu_section *section,
                                 const char *key, const json_t *value)
 {
-    warn_unknown(reader, "attribute", "kept as it is",
+    warn_unknown(reader, "attribute", "kept unchanged",
                  fth_schema_suggest_attribute(section->name, key));
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
     if (!text)
@@ -173,8 +177,8 @@ static enum fth_status read_raw(struct reader *reader, struct fth_gpu_section *s
     return status;
 }
 
-/* An object of name and text: why attributes of a section are not known or, where there is no
- * section, what the references stand for. */
+/* Reads an object that maps names to texts: the reasons why attributes of a section are unknown or,
+ * if `section` is NULL, the references. `expected` describes the object in errors. */
 static enum fth_status read_named_texts(struct reader *reader, struct fth_gpu_section *section,
                                         const json_t *object, const char *expected)
 {
@@ -221,9 +225,10 @@ static enum fth_status read_section(struct reader *reader, const char *name, con
     json_t *value;
     json_object_foreach ((json_t *)object, key, value) {
         size_t before = fth_json_path_key(&reader->path, key);
-        status = strcmp(key, "unknown") == 0
-                     ? read_named_texts(reader, section, value, "an object of attribute and reason")
-                     : read_attribute(reader, section, key, value);
+        status =
+            strcmp(key, "unknown") == 0
+                ? read_named_texts(reader, section, value, "an object with a reason per attribute")
+                : read_attribute(reader, section, key, value);
         fth_json_path_back(&reader->path, before);
         if (status != FTH_OK)
             break;
@@ -241,7 +246,7 @@ static enum fth_status read_elements(struct reader *reader, const json_t *object
     json_object_foreach ((json_t *)object, key, value) {
         size_t before = fth_json_path_key(&reader->path, key);
         if (!fth_schema_element(key))
-            warn_unknown(reader, "element", "kept as it is", fth_schema_suggest_element(key));
+            warn_unknown(reader, "element", "kept unchanged", fth_schema_suggest_element(key));
         status = fth_gpu_add_element(reader->gpu, key, reader->error);
         if (status == FTH_OK)
             status = read_section(reader, key, value);
@@ -259,8 +264,9 @@ static enum fth_status read_document(struct reader *reader, const json_t *root)
     const char *schema = json_string_value(json_object_get(root, "schema"));
     if (!schema || strcmp(schema, "fathom-gpu/1") != 0) {
         fth_json_path_key(&reader->path, "schema");
-        return schema ? refuse(reader, "'%s' is not fathom-gpu/1, which this version reads", schema)
-                      : refuse(reader, "missing; a GPU description says \"fathom-gpu/1\" here");
+        return schema ? refuse(reader, "'%s' is not supported; this version reads fathom-gpu/1",
+                               schema)
+                      : refuse(reader, "missing; a GPU description has \"fathom-gpu/1\" here");
     }
     static const char *const required[] = {"device", "elements"};
     for (size_t i = 0; i < FTH_COUNT(required); i++)
@@ -278,9 +284,9 @@ static enum fth_status read_document(struct reader *reader, const json_t *root)
         else if (strcmp(key, "elements") == 0)
             status = read_elements(reader, value);
         else if (strcmp(key, "references") == 0)
-            status = read_named_texts(reader, NULL, value, "an object of key and source");
+            status = read_named_texts(reader, NULL, value, "an object with a source per key");
         else if (strcmp(key, "schema") != 0)
-            warn_unknown(reader, "key", "dropped", NULL);
+            warn_unknown(reader, "key", "ignored", NULL);
         fth_json_path_back(&reader->path, before);
         if (status != FTH_OK)
             break;
@@ -320,7 +326,7 @@ enum fth_status fth_gpu_read_file(const char *path, const struct fth_log *log, s
 {
     *gpu = NULL;
     struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(path, LARGEST_BYTES, &content, error);
+    enum fth_status status = fth_file_read(path, MAX_DESCRIPTION_BYTES, &content, error);
     if (status == FTH_OK)
         status = fth_gpu_read_text(strcmp(path, "-") == 0 ? "standard input" : path,
                                    content.data ? content.data : "", content.size, log, gpu, error);

@@ -1,5 +1,5 @@
-/* The elements and attributes of fathom-gpu/1, in one table each. A new attribute is one row here
- * and one in docs/gpu-description.md (a test holds the two together). */
+/* The elements and attributes of fathom-gpu/1, in one table each. A new attribute needs one row
+ * here and one in docs/gpu-description.md; a test checks that both are the same. */
 #include "gpu/gpu.h"
 
 #include <stdlib.h>
@@ -38,14 +38,15 @@ static const struct fth_element_def sections[] = {
     {"memory", "Device memory", "memory", MEMORY},
     {"registers", "Registers", "registers", REGISTERS},
 };
+/* The first sections, device and noise, are not elements. */
 enum { NOT_ELEMENTS = 2 };
 
 static const char *const scopes[] = {"sm", "gpc", "gpu", NULL};
 static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted", NULL};
-static const char *const cached[] = {"global", "local", NULL};
+static const char *const cached_spaces[] = {"global", "local", NULL};
 static const char *const addressings[] = {"virtual", "physical", NULL};
 static const char *const patterns[] = {"P1", "P2", "P3", "P4", "P5", "P6", NULL};
-static const char *const flags[] = {"yes", "no", NULL};
+static const char *const yes_no[] = {"yes", "no", NULL};
 
 static const struct fth_attribute_def attributes[] = {
     {"name", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
@@ -75,25 +76,25 @@ static const struct fth_attribute_def attributes[] = {
     {"memory_sync_domains", DEVICE, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"max_block_dims", DEVICE, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
     {"max_grid_dims", DEVICE, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
-    {"integrated", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"kernel_timeout", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"concurrent_kernels", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"cooperative_launch", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"cluster_launch", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"preemption", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"stream_priorities", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"tensor_maps", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"multicast", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"mps", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"unified_addressing", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"managed_memory", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"concurrent_managed_access", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"pageable_access", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"host_page_tables", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"host_atomics", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"virtual_memory_management", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"memory_pools", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"gpu_direct_rdma", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, flags},
+    {"integrated", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"kernel_timeout", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"concurrent_kernels", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"cooperative_launch", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"cluster_launch", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"preemption", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"stream_priorities", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"tensor_maps", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"multicast", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"mps", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"unified_addressing", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"managed_memory", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"concurrent_managed_access", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"pageable_access", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"host_page_tables", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"host_atomics", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"virtual_memory_management", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"memory_pools", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"gpu_direct_rdma", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
     {"cuda_version", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"pci_bus", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"pci_device", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
@@ -141,7 +142,7 @@ static const struct fth_attribute_def attributes[] = {
     {"way_weights", CACHE | TLB, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
     {"policy_candidates", CACHE, FTH_TEXTS, FTH_RULE_TEXT, NULL},
     {"policy_bits", CACHE, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
-    {"periodic", CACHE | TLB, FTH_TEXT, FTH_RULE_CHOICE, flags},
+    {"periodic", CACHE | TLB, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
     {"overflow_pages", TLB, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
     {"overflow_missed", TLB, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
     {"addressing", L1, FTH_TEXT, FTH_RULE_CHOICE, addressings},
@@ -158,7 +159,7 @@ static const struct fth_attribute_def attributes[] = {
     {"per_sm", CACHE | ICACHE | SHARED, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"disturbed_by_warp", CACHE, FTH_NUMBERS, FTH_RULE_FRACTION, NULL},
     {"shared_with", CACHE | ICACHE, FTH_TEXTS, FTH_RULE_ELEMENT, NULL},
-    {"caches", L1, FTH_TEXTS, FTH_RULE_CHOICE, cached},
+    {"caches", L1, FTH_TEXTS, FTH_RULE_CHOICE, cached_spaces},
     {"partitions", L2, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"slices", L2, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"home_mask", L2, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
@@ -182,8 +183,8 @@ static const struct fth_attribute_def attributes[] = {
     {"peak_bytes_per_s", SHARED | MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
     {"page_table_bytes", MEMORY, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"page_table_switch_cycles", MEMORY, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
-    {"ecc", MEMORY, FTH_TEXT, FTH_RULE_CHOICE, flags},
-    {"compression", MEMORY, FTH_TEXT, FTH_RULE_CHOICE, flags},
+    {"ecc", MEMORY, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"compression", MEMORY, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
 };
 
 static const struct fth_element_def *find_section(const char *name)
@@ -268,7 +269,7 @@ bool fth_source_parse(const char *name, enum fth_source *source)
     return false;
 }
 
-/* A number below 64 without sign or space. */
+/* Parses the number of an address bit, 0 to 63, without sign or space, and moves *at behind it. */
 static bool bit_number(const char **at, unsigned *bit)
 {
     char *end;

@@ -1,6 +1,6 @@
-/* What must hold in a GPU description: each value by its rule in the schema, then the relations
- * between the figures of an element, then those between elements. The first fault is told, with its
- * path. A figure that is absent breaks nothing. */
+/* Checks a GPU description: each value against its rule in the schema, then the relations between
+ * attributes of one section, then those between sections. The error names the first violation and
+ * its path. A number that is absent violates no relation. */
 #include "gpu/gpu.h"
 
 #include <ctype.h>
@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The section that is being checked. */
 struct check {
     const struct fth_gpu *gpu;
     const struct fth_gpu_section *section;
     struct fth_error *error;
 };
 
+/* Fails with FTH_INVALID. The cause consists of the path of the attribute and the reason. */
 FTH_PRINTF(3, 4)
 static enum fth_status refuse(const struct check *check, const char *attribute, const char *reason,
                               ...)
@@ -29,6 +31,7 @@ static enum fth_status refuse(const struct check *check, const char *attribute, 
                     text);
 }
 
+/* Returns the value of an attribute of the section; NAN if it is absent. */
 static double number(const struct check *check, const char *name)
 {
     return fth_gpu_number(check->gpu, check->section->name, name, NAN);
@@ -36,12 +39,13 @@ static double number(const struct check *check, const char *name)
 
 /* ---- one value ---- */
 
+/* Returns how a number violates a rule, or NULL. */
 static const char *number_fault(double value, enum fth_rule rule)
 {
     if (!isfinite(value))
         return "is not a finite number";
     if (fabs(value) > FTH_JSON_MAX_NUMBER)
-        return "is past 2^53";
+        return "exceeds 2^53";
     bool whole = value == rint(value);
     switch (rule) {
     case FTH_RULE_COUNT: return whole && value >= 1 ? NULL : "is not a whole number of at least 1";
@@ -75,16 +79,17 @@ static enum fth_status check_text(const struct check *check, const struct fth_at
             size_t used = strlen(known);
             snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", *choice);
         }
-        return refuse(check, def->name, "'%s' is none of %s", text, known);
+        return refuse(check, def->name, "'%s' is not one of %s", text, known);
     }
     case FTH_RULE_INDEX:
         if (fth_index_parse(text, bits) < 0)
             return refuse(check, def->name,
-                          "'%s' is none of mod, shift:N, xor, prime, bits:[N,N,…]", text);
+                          "'%s' is not one of mod, shift:N, xor, prime, bits:[N,N,…]", text);
         return FTH_OK;
     case FTH_RULE_CAPABILITY:
-        return is_capability(text) ? FTH_OK
-                                   : refuse(check, def->name, "'%s' is not like 9.0", text);
+        return is_capability(text)
+                   ? FTH_OK
+                   : refuse(check, def->name, "'%s' does not have the form 9.0", text);
     default: return *text ? FTH_OK : refuse(check, def->name, "is empty");
     }
 }
@@ -142,22 +147,24 @@ static enum fth_status check_provenance(const struct check *check, const struct 
                                          strncmp(references->items[i].name, key, size) != 0))
             i++;
         if (i == references->count)
-            return refuse(check, a->name, "reference '%.*s' does not stand in \"references\"",
-                          (int)size, key);
+            return refuse(check, a->name, "reference '%.*s' is not in \"references\"", (int)size,
+                          key);
     }
     return FTH_OK;
 }
 
-/* ---- the figures of one element ---- */
+/* ---- relations within a section ---- */
 
-/* One instance, or of the L2 one partition: what sets and ways describe. */
+/* Returns the size of what sets and ways describe: one instance of a cache or, for the L2, one
+ * partition. */
 static double part_bytes(const struct check *check)
 {
     double partitions = number(check, "partitions");
     return number(check, "size_bytes") / (isnan(partitions) ? 1 : partitions);
 }
 
-/* The ways of all sets, from set_ways or from sets and ways; NAN where they are not known. */
+/* Computes the total number of ways in all sets, from set_ways or from sets and ways; NAN if they
+ * are unknown. Fails if these attributes contradict each other. */
 static enum fth_status count_ways(const struct check *check, double *total)
 {
     const struct fth_attribute *set_ways =
@@ -170,11 +177,11 @@ static enum fth_status count_ways(const struct check *check, double *total)
     for (size_t i = 0; i < set_ways->count; i++) {
         *total += set_ways->numbers[i];
         if (!isnan(ways) && set_ways->numbers[i] != ways)
-            return refuse(check, "ways", "%g, but set_ways has a set of %g", ways,
+            return refuse(check, "ways", "%g, but set_ways contains %g", ways,
                           set_ways->numbers[i]);
     }
     if (!isnan(sets) && sets != (double)set_ways->count)
-        return refuse(check, "sets", "%g, but set_ways lists %zu", sets, set_ways->count);
+        return refuse(check, "sets", "%g, but set_ways has length %zu", sets, set_ways->count);
     return FTH_OK;
 }
 
@@ -183,21 +190,23 @@ static enum fth_status check_divides(const struct check *check, const char *part
     double a = number(check, part), b = number(check, whole);
     if (isnan(a) || isnan(b) || fmod(b, a) == 0)
         return FTH_OK;
-    return refuse(check, part, "%.0f does not divide %s, %.0f", a, whole, b);
+    return refuse(check, part, "%.0f does not divide %s (%.0f)", a, whole, b);
 }
 
-/* `less` may not exceed `more`. */
+/* Checks that attribute `less` does not exceed attribute `more`. */
 static enum fth_status check_order(const struct check *check, const char *less, const char *more)
 {
     double a = number(check, less), b = number(check, more);
     if (a > b) {
         char low[40], high[40];
-        return refuse(check, less, "%s is more than %s, %s", fth_number_format(a, low, sizeof low),
+        return refuse(check, less, "%s exceeds %s (%s)", fth_number_format(a, low, sizeof low),
                       more, fth_number_format(b, high, sizeof high));
     }
     return FTH_OK;
 }
 
+/* Checks size = ways of all sets x line size and, for a TLB, entries = ways of all sets and reach =
+ * entries x page size. */
 static enum fth_status check_structure(const struct check *check)
 {
     double total, line = number(check, "line_bytes"), part = part_bytes(check);
@@ -206,17 +215,17 @@ static enum fth_status check_structure(const struct check *check)
         return status;
     if (total * line != part && !isnan(total * line) && !isnan(part))
         return refuse(check, "size_bytes",
-                      "%.0f%s, but the ways of all sets (%.0f) x line_bytes (%.0f) make %.0f", part,
-                      isnan(number(check, "partitions")) ? "" : " a partition", total, line,
+                      "%.0f%s, but the ways of all sets (%.0f) x line_bytes (%.0f) are %.0f", part,
+                      isnan(number(check, "partitions")) ? "" : " per partition", total, line,
                       total * line);
 
     double entries = number(check, "entries"), page = number(check, "page_bytes");
     double reach = number(check, "reach_bytes");
     if (!isnan(entries) && !isnan(total) && entries != total)
-        return refuse(check, "entries", "%.0f, but the ways of all sets make %.0f", entries, total);
+        return refuse(check, "entries", "%.0f, but the ways of all sets are %.0f", entries, total);
     double count = isnan(entries) ? total : entries;
     if (!isnan(count * page) && !isnan(reach) && count * page != reach)
-        return refuse(check, "reach_bytes", "%.0f, but %.0f entries x page_bytes (%.0f) make %.0f",
+        return refuse(check, "reach_bytes", "%.0f, but %.0f entries x page_bytes (%.0f) are %.0f",
                       reach, count, page, count * page);
     return FTH_OK;
 }
@@ -228,12 +237,12 @@ static enum fth_status check_replacement(const struct check *check)
     const struct fth_attribute *weights = fth_gpu_attribute(check->gpu, section, "way_weights");
     bool weighted = policy && strcmp(policy, "weighted") == 0;
     if (weighted && !weights)
-        return refuse(check, "policy", "weighted, but there are no way_weights");
+        return refuse(check, "policy", "weighted, but way_weights is missing");
     if (weights && !weighted)
-        return refuse(check, "way_weights", "given, but the policy is not weighted");
+        return refuse(check, "way_weights", "present, but the policy is not weighted");
     double ways = number(check, "ways");
     if (weights && !isnan(ways) && (double)weights->count != ways)
-        return refuse(check, "way_weights", "lists %zu, but there are %g ways", weights->count,
+        return refuse(check, "way_weights", "has length %zu, but there are %g ways", weights->count,
                       ways);
 
     const char *index = fth_gpu_text(check->gpu, section, "index");
@@ -246,7 +255,8 @@ static enum fth_status check_replacement(const struct check *check)
     return FTH_OK;
 }
 
-/* Lists that go together are of one length. */
+/* Checks that lists that belong together have the same length, and their values against each other.
+ */
 static enum fth_status check_lists(const struct check *check)
 {
     static const char *const pairs[][2] = {{"overflow_pages", "overflow_missed"},
@@ -257,27 +267,30 @@ static enum fth_status check_lists(const struct check *check)
         const struct fth_attribute *b = fth_gpu_attribute(check->gpu, section, pairs[i][1]);
         const size_t first = a ? a->count : 0, second = b ? b->count : 0;
         if (first != second)
-            return refuse(check, pairs[i][0], "lists %zu, but %s %zu", first, pairs[i][1], second);
+            return refuse(check, pairs[i][0], "has length %zu, but %s has length %zu", first,
+                          pairs[i][1], second);
     }
     const struct fth_attribute *pages = fth_gpu_attribute(check->gpu, section, "overflow_pages");
     const struct fth_attribute *missed = fth_gpu_attribute(check->gpu, section, "overflow_missed");
     for (size_t i = 0; pages && i < pages->count; i++)
         if (missed->numbers[i] > pages->numbers[i])
-            return refuse(check, "overflow_missed", "%.0f of %.0f pages", missed->numbers[i],
-                          pages->numbers[i]);
-    const struct fth_attribute *sides = fth_gpu_attribute(check->gpu, section, "partition_by_sm");
+            return refuse(check, "overflow_missed", "%.0f exceeds overflow_pages (%.0f)",
+                          missed->numbers[i], pages->numbers[i]);
+    const struct fth_attribute *partition_by_sm =
+        fth_gpu_attribute(check->gpu, section, "partition_by_sm");
     const double partitions = number(check, "partitions");
-    for (size_t i = 0; sides && i < sides->count; i++)
-        if (sides->numbers[i] >= partitions)
+    for (size_t i = 0; partition_by_sm && i < partition_by_sm->count; i++)
+        if (partition_by_sm->numbers[i] >= partitions)
             return refuse(check, "partition_by_sm", "%.0f, but there are %.0f partitions",
-                          sides->numbers[i], partitions);
+                          partition_by_sm->numbers[i], partitions);
     return FTH_OK;
 }
 
+/* Checks all relations within the section. */
 static enum fth_status check_relations(const struct check *check)
 {
     static const struct {
-        bool divides;
+        bool divides; /* `part` must divide `whole`; otherwise it must not exceed it */
         const char *part, *whole;
     } pairs[] = {
         {true, "line_bytes", "size_bytes"},
@@ -306,22 +319,24 @@ static enum fth_status check_relations(const struct check *check)
     return status;
 }
 
-/* ---- between elements ---- */
+/* ---- relations between sections ---- */
 
-/* One size of L1 for each carve-out. */
+/* Checks that there is one L1 size per carve-out. */
 static enum fth_status check_carveouts(const struct check *check)
 {
     const char *self = check->section->name;
-    const struct fth_attribute *beside = fth_gpu_attribute(check->gpu, self, "carveout_size_bytes");
+    const struct fth_attribute *l1_sizes =
+        fth_gpu_attribute(check->gpu, self, "carveout_size_bytes");
     const struct fth_attribute *sizes = fth_gpu_attribute(check->gpu, "shared", "carveout_bytes");
     const size_t count = sizes ? sizes->count : 0;
-    if (beside && beside->count != count)
+    if (l1_sizes && l1_sizes->count != count)
         return refuse(check, "carveout_size_bytes",
-                      "lists %zu, but elements.shared.carveout_bytes %zu", beside->count, count);
+                      "has length %zu, but elements.shared.carveout_bytes has length %zu",
+                      l1_sizes->count, count);
     return FTH_OK;
 }
 
-static bool names(const struct fth_attribute *list, const char *name)
+static bool contains(const struct fth_attribute *list, const char *name)
 {
     for (size_t i = 0; list && i < list->count; i++)
         if (strcmp(list->texts[i], name) == 0)
@@ -329,6 +344,7 @@ static bool names(const struct fth_attribute *list, const char *name)
     return false;
 }
 
+/* Checks that caches that share storage list each other. */
 static enum fth_status check_sharing(const struct check *check)
 {
     const char *self = check->section->name;
@@ -336,15 +352,14 @@ static enum fth_status check_sharing(const struct check *check)
     for (size_t i = 0; shared && i < shared->count; i++) {
         const char *other = shared->texts[i];
         if (strcmp(other, self) == 0)
-            return refuse(check, "shared_with", "names the element itself");
+            return refuse(check, "shared_with", "contains the element itself");
         if (strcmp(other, "device") == 0 || strcmp(other, "noise") == 0 ||
             !fth_gpu_find_section(check->gpu, other))
-            return refuse(check, "shared_with", "'%s' is no element of this GPU", other);
-        if (!names(fth_gpu_attribute(check->gpu, other, "shared_with"), self))
+            return refuse(check, "shared_with", "'%s' is not an element of this GPU", other);
+        if (!contains(fth_gpu_attribute(check->gpu, other, "shared_with"), self))
             return refuse(check, "shared_with",
-                          "names %s, but elements.%s.shared_with does not "
-                          "name %s: sharing goes both ways",
-                          other, other, self);
+                          "contains %s, but elements.%s.shared_with does not contain %s", other,
+                          other, self);
     }
     return FTH_OK;
 }
@@ -359,9 +374,9 @@ static enum fth_status check_section(const struct check *check)
         if (!def)
             continue;
         if (a->kind != def->kind)
-            return refuse(check, a->name, "is of the wrong kind");
+            return refuse(check, a->name, "has the wrong type");
         if (fth_gpu_unknown(check->gpu, section->name, a->name))
-            return refuse(check, a->name, "has a value and stands in \"unknown\" too");
+            return refuse(check, a->name, "has a value and is also in \"unknown\"");
         status = check_value(check, a, def);
         if (status == FTH_OK)
             status = check_provenance(check, a);

@@ -1,5 +1,6 @@
-/* A GPU description as JSON: an attribute a line, fields in a fixed order, so that two documents
- * can be compared with diff and a round trip gives the same bytes. */
+/* Writes a GPU description as JSON, with one attribute per line and the fields of an attribute in a
+ * fixed order. Two documents can therefore be compared with diff, and reading a document and
+ * writing it again gives the same bytes. */
 #include "gpu/gpu.h"
 
 #include <math.h>
@@ -39,6 +40,7 @@ static void write_number_field(struct fth_json_writer *json, const char *key, do
     }
 }
 
+/* Returns whether an attribute has no provenance, so that its value alone is written. */
 static bool is_plain(const struct fth_attribute *a)
 {
     return a->source == FTH_SOURCE_NONE && !a->method && !a->reference && !a->note &&
