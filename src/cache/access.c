@@ -1,50 +1,52 @@
-/* One access at a time. A read brings in what it misses, a write is left to the write policy. */
+/* Single accesses. A read fills the sectors that it misses. The write policy handles writes. */
 #include "cache/cache.h"
 
-static inline struct fth_place find_place(const struct fth_cache *cache, uint64_t address,
-                                          uint64_t bytes)
+static inline struct fth_access_range find_range(const struct fth_cache *cache, uint64_t address,
+                                                 uint64_t bytes)
 {
     uint64_t line_bytes = (uint64_t)1 << cache->line_shift;
-    struct fth_place place;
-    place.line = address >> cache->line_shift;
-    place.set = fth_index_set(&cache->index, place.line);
-    place.from = address & (line_bytes - 1);
-    place.to = bytes < line_bytes - place.from ? place.from + bytes : line_bytes;
-    place.sectors = fth_sectors_of(cache->sector_shift, place.from, place.to);
-    return place;
+    struct fth_access_range range;
+    range.line = address >> cache->line_shift;
+    range.set = fth_index_set(&cache->index, range.line);
+    range.from = address & (line_bytes - 1);
+    range.to = bytes < line_bytes - range.from ? range.from + bytes : line_bytes;
+    range.sectors = fth_sectors_of(cache->sector_shift, range.from, range.to);
+    return range;
 }
 
-/* The sectors of the place with a byte that is not here. */
+/* Returns the sectors of the range with a byte that is not in the cache. */
 static inline uint64_t find_missing(const struct fth_cache *cache, uint32_t slot,
-                                    struct fth_place place)
+                                    struct fth_access_range range)
 {
     if (slot == FTH_NO_SLOT)
-        return place.sectors;
-    uint64_t missing = place.sectors & ~cache->lines[slot].valid;
-    return missing && cache->write->keeps_bytes ? fth_slot_unwritten(cache, slot, place, missing)
+        return range.sectors;
+    uint64_t missing = range.sectors & ~cache->lines[slot].valid;
+    return missing && cache->write->keeps_bytes ? fth_slot_unwritten(cache, slot, range, missing)
                                                 : missing;
 }
 
-static inline enum fth_cache_outcome judge(uint32_t slot, uint64_t missing)
+static inline enum fth_cache_outcome classify(uint32_t slot, uint64_t missing)
 {
     if (slot == FTH_NO_SLOT)
         return FTH_CACHE_LINE_MISS;
     return missing ? FTH_CACHE_SECTOR_MISS : FTH_CACHE_HIT;
 }
 
-static enum fth_cache_outcome write_place(struct fth_cache *cache, struct fth_cache_spot *spot,
-                                          struct fth_place place, struct fth_cache_result *result)
+static enum fth_cache_outcome write_range(struct fth_cache *cache,
+                                          struct fth_cache_location *location,
+                                          struct fth_access_range range,
+                                          struct fth_cache_result *result)
 {
     const enum fth_cache_outcome outcome =
-        judge(spot->slot, find_missing(cache, spot->slot, place));
-    result->sectors = place.sectors;
+        classify(location->slot, find_missing(cache, location->slot, range));
+    result->sectors = range.sectors;
     result->evicted = false;
     result->distance = UINT32_MAX;
-    if (spot->slot != FTH_NO_SLOT)
-        result->distance = fth_slot_use(cache, spot->set, spot->slot);
-    cache->write->write(cache, place, spot->slot, result);
-    spot->slot = result->way == FTH_CACHE_NOWHERE ? FTH_NO_SLOT
-                                                  : fth_set_first(cache, spot->set) + result->way;
+    if (location->slot != FTH_NO_SLOT)
+        result->distance = fth_slot_use(cache, location->set, location->slot);
+    cache->write->write(cache, range, location->slot, result);
+    location->slot =
+        result->way == FTH_NO_WAY ? FTH_NO_SLOT : fth_set_first(cache, location->set) + result->way;
     return outcome;
 }
 
@@ -54,71 +56,71 @@ enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t addres
     struct fth_cache_result ignored;
     if (!result)
         result = &ignored;
-    const struct fth_place place = find_place(cache, address, bytes);
-    struct fth_cache_spot spot = {place.line, place.set,
-                                  fth_lookup_find(cache, place.set, place.line)};
-    *result = (struct fth_cache_result){.set = place.set, .sectors = place.sectors};
+    const struct fth_access_range range = find_range(cache, address, bytes);
+    struct fth_cache_location location = {range.line, range.set,
+                                          fth_lookup_find(cache, range.set, range.line)};
+    *result = (struct fth_cache_result){.set = range.set, .sectors = range.sectors};
     if (kind == FTH_CACHE_WRITE)
-        return result->outcome = write_place(cache, &spot, place, result);
-    const uint64_t missing = find_missing(cache, spot.slot, place);
-    result->outcome = judge(spot.slot, missing);
-    fth_cache_bring(cache, &spot, missing, result);
+        return result->outcome = write_range(cache, &location, range, result);
+    const uint64_t missing = find_missing(cache, location.slot, range);
+    result->outcome = classify(location.slot, missing);
+    fth_cache_fill(cache, &location, missing, result);
     result->fetch = missing;
-    result->way = spot.slot - fth_set_first(cache, place.set);
+    result->way = location.slot - fth_set_first(cache, range.set);
     return result->outcome;
 }
 
 enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t address,
                                        uint64_t bytes)
 {
-    struct fth_place place = find_place(cache, address, bytes);
-    uint32_t slot = fth_lookup_find(cache, place.set, place.line);
-    return judge(slot, find_missing(cache, slot, place));
+    struct fth_access_range range = find_range(cache, address, bytes);
+    uint32_t slot = fth_lookup_find(cache, range.set, range.line);
+    return classify(slot, find_missing(cache, slot, range));
 }
 
-uint64_t fth_slot_lacks(const struct fth_cache *cache, uint32_t slot, uint64_t missing,
-                        const struct fth_cache_run *runs, size_t count)
+uint64_t fth_slot_unwritten_runs(const struct fth_cache *cache, uint32_t slot, uint64_t missing,
+                                 const struct fth_cache_run *runs, size_t count)
 {
     uint64_t wanted = 0;
     if (!cache->partial[slot])
         return missing;
     for (size_t i = 0; i < count; i++) {
         const uint64_t from = runs[i].from, to = from + runs[i].bytes;
-        const struct fth_place place = {.from = from, .to = to};
+        const struct fth_access_range range = {.from = from, .to = to};
         const uint64_t sectors = fth_sectors_of(cache->sector_shift, from, to) & missing;
         if (sectors)
-            wanted |= fth_slot_unwritten(cache, slot, place, sectors);
+            wanted |= fth_slot_unwritten(cache, slot, range, sectors);
     }
     return wanted;
 }
 
-enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache_spot *spot,
+enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache_location *location,
                                        struct fth_cache_run run, struct fth_cache_result *result)
 {
-    const struct fth_place place = {
-        .line = spot->line,
+    const struct fth_access_range range = {
+        .line = location->line,
         .from = run.from,
         .to = run.from + run.bytes,
         .sectors = fth_sectors_of(cache->sector_shift, run.from, run.from + run.bytes),
-        .set = spot->set};
-    return write_place(cache, spot, place, result);
+        .set = location->set};
+    return write_range(cache, location, range, result);
 }
 
-void fth_cache_drop(struct fth_cache *cache, struct fth_cache_spot *spot)
+void fth_cache_drop(struct fth_cache *cache, struct fth_cache_location *location)
 {
     struct fth_cache_result ignored;
-    if (spot->slot != FTH_NO_SLOT)
-        fth_slot_free(cache, spot->set, spot->slot, &ignored);
-    spot->slot = FTH_NO_SLOT;
+    if (location->slot != FTH_NO_SLOT)
+        fth_slot_free(cache, location->set, location->slot, &ignored);
+    location->slot = FTH_NO_SLOT;
 }
 
 bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *dirty)
 {
-    struct fth_place place = find_place(cache, address, 1);
-    uint32_t slot = fth_lookup_find(cache, place.set, place.line);
+    struct fth_access_range range = find_range(cache, address, 1);
+    uint32_t slot = fth_lookup_find(cache, range.set, range.line);
     struct fth_cache_result result = {.evicted = false};
     if (slot != FTH_NO_SLOT)
-        fth_slot_free(cache, place.set, slot, &result);
+        fth_slot_free(cache, range.set, slot, &result);
     if (dirty)
         *dirty = result.evicted_dirty;
     return result.evicted;
@@ -128,7 +130,7 @@ uint32_t fth_cache_way(const struct fth_cache *cache, uint64_t address)
 {
     uint64_t line = address >> cache->line_shift;
     uint32_t set = fth_index_set(&cache->index, line), slot = fth_lookup_find(cache, set, line);
-    return slot == FTH_NO_SLOT ? FTH_CACHE_NOWHERE : slot - fth_set_first(cache, set);
+    return slot == FTH_NO_SLOT ? FTH_NO_WAY : slot - fth_set_first(cache, set);
 }
 
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address)

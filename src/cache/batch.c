@@ -1,21 +1,22 @@
-/* Long streams of whole-line reads.
+/* Simulates long streams of whole-line reads.
  *
- * An LRU set of few ways is fastest as a row of line numbers, newest first. A reference puts its
- * line in front and moves every line before its old place back by one; a line that falls off the
- * end is the one evicted, and no list or time stamp is touched:
+ * For an LRU set with few ways, the fastest representation is a row of line numbers, newest first.
+ * A read moves its line to the front and shifts the lines that were before it back by one. On a
+ * miss, the line that is shifted out of the row is evicted. No list or time stamp is needed:
  *
  *   read c:   a b c d  ->  c a b d      hit
- *   read e:   c a b d  ->  e c a b      miss, d is gone
+ *   read e:   c a b d  ->  e c a b      miss, d is evicted
  *
- * Before the stream the lines of each set are sorted by recency into rows, after it lines and order
- * are written back. From one reference a slot on that is worth it (64 sets of 4 ways: 104 M/s
- * against 76 with as many references as slots, 260 against 76 in the long run). Shorter streams,
- * wider sets and other policies go line by line.
+ * Before the stream, the lines of each set are copied to a row in order of recency. After the
+ * stream, lines and order are copied back. This is faster if the stream has at least one read per
+ * slot: for 64 sets of 4 ways, 104 M reads/s instead of 76 with one read per slot, and 260 instead
+ * of 76 with very long streams. Shorter streams, wider sets and other policies are simulated line
+ * by line.
  *
- * Measured on a Neoverse V1, 64 sets, on the mix of bench/: with 4 ways it is fastest to move the
- * whole row without a branch (270 M/s, against 250 when leaving at the old place of the line), with
- * 8 ways to leave (180 against 145). Sets of 5 to 16 ways are
- * faster still eight at a time, where few bits tell their lines apart: packed.c. */
+ * Measured on a Neoverse V1 with 64 sets and the access mix of bench/: with 4 ways, moving the
+ * whole row without a branch is fastest (270 M reads/s, compared with 250 if the loop ends at the
+ * old position of the line). With 8 ways, ending the loop is faster (180 compared with 145). For
+ * sets of 5 to 16 ways, packed.c is faster still if 16 bits suffice to distinguish the lines. */
 #include "cache/cache.h"
 
 #include <stdlib.h>
@@ -26,16 +27,18 @@
 #define UNROLL
 #endif
 
-/* A word of hit_bits. */
+/* Reads per word of hit_bits. */
 #define BLOCK 64
 
+/* Maximum number of ways for which moving the whole row without a branch is faster; see above. */
 #define BRANCH_FREE_WAYS 4
 
-static FTH_INLINE bool shift_without_branch(uint64_t *row, uint32_t ways, uint64_t line)
+/* Moves the line to the front of the row. Returns whether it was in the row. */
+static FTH_INLINE bool move_to_front_branch_free(uint64_t *row, uint32_t ways, uint64_t line)
 {
     uint64_t old[BRANCH_FREE_WAYS];
     UNROLL for (uint32_t way = 0; way < ways; way++) old[way] = row[way];
-    uint64_t carry = line, stays = 0; /* all ones behind the place where the line was */
+    uint64_t carry = line, stays = 0; /* `stays`: all ones after the old position of the line */
     UNROLL for (uint32_t way = 0; way < ways; way++)
     {
         row[way] = carry ^ ((carry ^ old[way]) & stays);
@@ -45,7 +48,7 @@ static FTH_INLINE bool shift_without_branch(uint64_t *row, uint32_t ways, uint64
     return stays & 1;
 }
 
-static FTH_INLINE bool shift(uint64_t *row, uint32_t ways, uint64_t line)
+static FTH_INLINE bool move_to_front(uint64_t *row, uint32_t ways, uint64_t line)
 {
     uint64_t carry = line;
     UNROLL for (uint32_t way = 0; way < ways; way++)
@@ -59,10 +62,11 @@ static FTH_INLINE bool shift(uint64_t *row, uint32_t ways, uint64_t line)
     return false;
 }
 
-/* `ways` of every set, or 0 where they differ. Inlined with a constant, the rows are unrolled. */
-static FTH_INLINE uint64_t run_rows(const struct fth_cache *cache, uint64_t *rows,
-                                    const uint64_t *lines, size_t count, uint64_t *hit_bits,
-                                    uint32_t ways)
+/* Reads all lines and returns the number of hits. `ways` is the number of ways of every set, or 0
+ * if they differ. It is a constant in each inlined copy, so that the compiler unrolls the rows. */
+static FTH_INLINE uint64_t read_stream(const struct fth_cache *cache, uint64_t *rows,
+                                       const uint64_t *lines, size_t count, uint64_t *hit_bits,
+                                       uint32_t ways)
 {
     const uint32_t *first = cache->first;
     uint64_t hits = 0;
@@ -75,11 +79,12 @@ static FTH_INLINE uint64_t run_rows(const struct fth_cache *cache, uint64_t *row
             uint64_t line = lines[done + i];
             bool hit;
             if (ways == 0)
-                hit = shift(rows + first[sets[i]], first[sets[i] + 1] - first[sets[i]], line);
+                hit =
+                    move_to_front(rows + first[sets[i]], first[sets[i] + 1] - first[sets[i]], line);
             else if (ways <= BRANCH_FREE_WAYS)
-                hit = shift_without_branch(rows + (size_t)sets[i] * ways, ways, line);
+                hit = move_to_front_branch_free(rows + (size_t)sets[i] * ways, ways, line);
             else
-                hit = shift(rows + (size_t)sets[i] * ways, ways, line);
+                hit = move_to_front(rows + (size_t)sets[i] * ways, ways, line);
             word |= (uint64_t)hit << i;
         }
         hits += (uint64_t)__builtin_popcountll(word);
@@ -89,8 +94,9 @@ static FTH_INLINE uint64_t run_rows(const struct fth_cache *cache, uint64_t *row
     return hits;
 }
 
-/* Rows can stand for the array where the order of the lines is all there is to say of them. */
-static bool can_be_rows(const struct fth_cache *cache)
+/* Rows can represent the cache if the recency of the lines is its only state: with LRU, narrow
+ * sets, and only complete and clean lines. */
+static bool can_use_rows(const struct fth_cache *cache)
 {
     if (cache->policy != &fth_policy_lru || cache->max_ways > FTH_NARROW_WAYS)
         return false;
@@ -102,7 +108,7 @@ static bool can_be_rows(const struct fth_cache *cache)
     return true;
 }
 
-static void sort_rows(const struct fth_cache *cache, uint64_t *rows)
+static void load_rows(const struct fth_cache *cache, uint64_t *rows)
 {
     for (uint32_t set = 0; set < cache->sets; set++) {
         uint32_t slots[FTH_NARROW_WAYS];
@@ -116,22 +122,22 @@ static void sort_rows(const struct fth_cache *cache, uint64_t *rows)
     }
 }
 
-static void take_slot(struct fth_cache *cache, uint32_t slot, uint64_t line)
+static void store_line(struct fth_cache *cache, uint32_t slot, uint64_t line)
 {
     cache->lines[slot].number = line;
     cache->lines[slot].valid = cache->all_sectors;
     if (cache->dirty)
-        cache->dirty[slot] = 0; /* of a line that was here before */
+        cache->dirty[slot] = 0; /* may be left over from a previous line */
 }
 
-static void take_rows(struct fth_cache *cache, const uint64_t *rows)
+static void store_rows(struct fth_cache *cache, const uint64_t *rows)
 {
     fth_order_clear(cache);
     cache->held = 0;
     for (uint32_t set = 0; set < cache->sets; set++) {
         uint32_t first = cache->first[set], end = first;
         for (; end < cache->first[set + 1] && rows[end] != FTH_NO_LINE; end++)
-            take_slot(cache, end, rows[end]);
+            store_line(cache, end, rows[end]);
         for (uint32_t slot = end; slot < cache->first[set + 1]; slot++)
             cache->lines[slot].number = FTH_NO_LINE;
         for (uint32_t slot = end; slot-- > first;) {
@@ -146,28 +152,28 @@ static void take_rows(struct fth_cache *cache, const uint64_t *rows)
 static uint64_t read_rows(const struct fth_cache *cache, uint64_t *rows, const uint64_t *lines,
                           size_t count, uint64_t *hit_bits)
 {
-    switch (cache->even_ways) {
-    case 1: return run_rows(cache, rows, lines, count, hit_bits, 1);
-    case 2: return run_rows(cache, rows, lines, count, hit_bits, 2);
-    case 3: return run_rows(cache, rows, lines, count, hit_bits, 3);
-    case 4: return run_rows(cache, rows, lines, count, hit_bits, 4);
-    case 8: return run_rows(cache, rows, lines, count, hit_bits, 8);
-    case 16: return run_rows(cache, rows, lines, count, hit_bits, 16);
-    default: return run_rows(cache, rows, lines, count, hit_bits, 0);
+    switch (cache->uniform_ways) {
+    case 1: return read_stream(cache, rows, lines, count, hit_bits, 1);
+    case 2: return read_stream(cache, rows, lines, count, hit_bits, 2);
+    case 3: return read_stream(cache, rows, lines, count, hit_bits, 3);
+    case 4: return read_stream(cache, rows, lines, count, hit_bits, 4);
+    case 8: return read_stream(cache, rows, lines, count, hit_bits, 8);
+    case 16: return read_stream(cache, rows, lines, count, hit_bits, 16);
+    default: return read_stream(cache, rows, lines, count, hit_bits, 0);
     }
 }
 
-/* A read of a whole line as fth_cache_access does it, without a word on what happened. */
+/* Reads a whole line like fth_cache_access, but without a result. Returns whether it is a hit. */
 static bool read_line(struct fth_cache *cache, uint32_t set, uint64_t line)
 {
     uint32_t slot = fth_lookup_find(cache, set, line);
     uint64_t missing = cache->all_sectors;
     if (slot == FTH_NO_SLOT) {
         struct fth_cache_result ignored;
-        slot = fth_slot_fill(cache, set, line, &ignored);
+        slot = fth_slot_allocate(cache, set, line, &ignored);
     } else {
-        missing &=
-            ~cache->lines[slot].valid; /* a sector of which every byte was written is valid */
+        /* Byte masks need no check: a sector of which every byte was written is valid. */
+        missing &= ~cache->lines[slot].valid;
         if (cache->policy->used)
             cache->policy->used(cache, set, slot);
     }
@@ -197,15 +203,15 @@ uint64_t fth_cache_read_lines(struct fth_cache *cache, const uint64_t *lines, si
                               uint64_t *hit_bits)
 {
     uint64_t *rows =
-        count >= cache->slots && can_be_rows(cache) ? malloc(cache->slots * sizeof *rows) : NULL;
+        count >= cache->slots && can_use_rows(cache) ? malloc(cache->slots * sizeof *rows) : NULL;
     if (!rows)
         return read_singly(cache, lines, count, hit_bits);
-    sort_rows(cache, rows);
+    load_rows(cache, rows);
     uint64_t hits = 0;
     const size_t done = fth_packed_run(cache, rows, lines, count, hit_bits, &hits);
     hits += read_rows(cache, rows, lines + done, count - done,
                       hit_bits ? hit_bits + done / BLOCK : NULL);
-    take_rows(cache, rows);
+    store_rows(cache, rows);
     free(rows);
     return hits;
 }

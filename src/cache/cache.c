@@ -1,18 +1,19 @@
-/* An array from its configuration: what is refused, what is allocated, and how it is emptied. */
+/* Creates a cache from its configuration: checks the configuration, allocates and clears. */
 #include "cache/cache.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* 2^26 lines of 32 bytes are 2 GiB, forty times the largest L2; it keeps slots and the entries of
- * the hash table well within 32 bits. */
+/* Maximum number of lines. 2^26 lines of 32 bytes are 2 GiB, forty times the largest L2. The limit
+ * also ensures that slot numbers and hash table indices fit in 32 bits. */
 #define MAX_SLOTS ((uint64_t)1 << 26)
-#define MIN_LINE_BYTES 4
-/* A terabyte: lines above that are a mistake, pages too. */
+#define MIN_LINE_BYTES 4 /* ensures that no line has the number FTH_NO_LINE */
+/* One terabyte. Larger lines (or pages of a TLB) are assumed to be a mistake. */
 #define MAX_LINE_BYTES ((uint64_t)1 << 40)
-/* A line for which bytes are remembered one by one; the largest in GPUs has 256. */
+/* Maximum line size for which a mask of written bytes is kept. The largest lines of GPUs have 256
+ * bytes. */
 #define MAX_WRITTEN_LINE_BYTES 4096
-#define MAX_SECTORS 64 /* bits of a mask */
+#define MAX_SECTORS 64 /* bits of a sector mask */
 
 static const struct fth_write_policy *const write_policies[] = {
     [FTH_WRITE_EVICT] = &fth_write_evict,
@@ -43,20 +44,22 @@ static enum fth_status check_line(const struct fth_cache_config *config, struct 
 {
     uint64_t line = config->line_bytes, sector = config->sector_bytes;
     if (line & (line - 1))
-        return refuse(error, "line_bytes", "%llu is no power of two", (unsigned long long)line);
+        return refuse(error, "line_bytes", "%llu is not a power of two", (unsigned long long)line);
     if (line < MIN_LINE_BYTES || line > MAX_LINE_BYTES)
         return refuse(error, "line_bytes", "%llu is not between %d and %llu",
                       (unsigned long long)line, MIN_LINE_BYTES, (unsigned long long)MAX_LINE_BYTES);
     if (sector && line % sector)
-        return refuse(error, "sector_bytes", "%llu does not divide a line of %llu",
+        return refuse(error, "sector_bytes", "%llu does not divide a line of %llu bytes",
                       (unsigned long long)sector, (unsigned long long)line);
     if (sector && line / sector > MAX_SECTORS)
-        return refuse(error, "sector_bytes", "%llu parts a line of %llu into more than %d sectors",
+        return refuse(error, "sector_bytes",
+                      "%llu divides a line of %llu bytes into more than %d sectors",
                       (unsigned long long)sector, (unsigned long long)line, MAX_SECTORS);
     if ((unsigned)config->write >= FTH_COUNT(write_policies))
-        return refuse(error, "write", "%d is no write policy", (int)config->write);
+        return refuse(error, "write", "%d is not a write policy", (int)config->write);
     if (write_policies[config->write]->keeps_bytes && line > MAX_WRITTEN_LINE_BYTES)
-        return refuse(error, "write", "bytes of a line of %llu cannot be kept, only up to %d",
+        return refuse(error, "write",
+                      "this policy cannot handle lines of %llu bytes, only up to %d",
                       (unsigned long long)line, MAX_WRITTEN_LINE_BYTES);
     return FTH_OK;
 }
@@ -75,11 +78,11 @@ static enum fth_status check_sets(const struct fth_cache_config *config, struct 
     for (uint64_t set = 0; set < config->sets; set++) {
         uint64_t ways = ways_of(config, set);
         if (ways < 1)
-            return refuse(error, config->set_ways ? "set_ways" : "ways", "set %llu has none",
+            return refuse(error, config->set_ways ? "set_ways" : "ways", "set %llu has no ways",
                           (unsigned long long)set);
         if (ways > MAX_SLOTS - slots)
             return refuse(error, config->set_ways ? "set_ways" : "ways",
-                          "more than %llu lines over all sets", (unsigned long long)MAX_SLOTS);
+                          "more than %llu lines in all sets", (unsigned long long)MAX_SLOTS);
         slots += ways;
     }
     return FTH_OK;
@@ -89,13 +92,15 @@ static enum fth_status check_policy(const struct fth_cache_config *config,
                                     const struct fth_policy *policy, struct fth_error *error)
 {
     if (config->way_weight_count && policy != &fth_policy_weighted)
-        return refuse(error, "way_weights", "given, but the policy is %s", policy->name);
+        return refuse(error, "way_weights", "only allowed with policy weighted, not %s",
+                      policy->name);
     if (config->distances && policy != &fth_policy_lru)
-        return refuse(error, "distances", "wanted, but the policy is %s", policy->name);
+        return refuse(error, "distances", "only available with policy lru, not %s", policy->name);
     return FTH_OK;
 }
 
-/* The slots of each set; they are known to be few enough. */
+/* Assigns slots to the sets; check_sets has limited their number. Returns false if memory is
+ * insufficient. */
 static bool lay_out(struct fth_cache *cache, const struct fth_cache_config *config)
 {
     cache->sets = (uint32_t)config->sets;
@@ -110,7 +115,7 @@ static bool lay_out(struct fth_cache *cache, const struct fth_cache_config *conf
         cache->min_ways = ways < cache->min_ways ? ways : cache->min_ways;
         cache->max_ways = ways > cache->max_ways ? ways : cache->max_ways;
     }
-    cache->even_ways = cache->min_ways == cache->max_ways ? cache->max_ways : 0;
+    cache->uniform_ways = cache->min_ways == cache->max_ways ? cache->max_ways : 0;
     cache->slots = cache->first[cache->sets];
     return true;
 }
@@ -147,8 +152,8 @@ static bool allocate(struct fth_cache *cache)
         cache->chain = fth_arena_array(arena, slots, sizeof *cache->chain);
         return cache->heads && cache->chain;
     }
-    cache->rows = fth_arena_array(arena, cache->sets, sizeof *cache->rows);
-    return cache->rows != NULL;
+    cache->narrow_sets = fth_arena_array(arena, cache->sets, sizeof *cache->narrow_sets);
+    return cache->narrow_sets != NULL;
 }
 
 enum fth_status fth_cache_create(const struct fth_cache_config *config, struct fth_cache **cache,
@@ -203,10 +208,11 @@ void fth_cache_destroy(struct fth_cache *cache)
 
 void fth_cache_clear(struct fth_cache *cache)
 {
-    /* A launch may use few of the sets of an L2. */
-    const bool counted = cache->rows && cache->distances;
+    /* A launch may use only a few of the sets of an L2. With `distances` (LRU), the count of a
+     * narrow set is 0 if the set is empty, and the set can be skipped. */
+    const bool counted = cache->narrow_sets && cache->distances;
     for (uint32_t set = 0; set < cache->sets; set++)
-        if (!counted || cache->rows[set].count)
+        if (!counted || cache->narrow_sets[set].count)
             empty_slots(cache, cache->first[set], cache->first[set + 1]);
     memcpy(cache->first_free, cache->first, cache->sets * sizeof *cache->first);
     cache->held = 0;

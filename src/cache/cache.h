@@ -1,181 +1,193 @@
-/* cache/: how caches behave. It knows which lines an array holds and nothing of data or time.
+/* cache/: simulates which lines and sectors a cache holds. It models neither data nor timing.
  *
- *   cache.c   an array from its configuration       access.c  reads, writes, probes, invalidation
- *   index.c   which set a line falls into           batch.c   long streams of whole-line reads
- *   lookup.c  which way holds a line                order.c   a list of ways for each set
- *   slot.c    one way: fill, fetch, bytes written   policy.c  the policies by name
- *   packed.c  ... through rows of 16 bits a line
- *   replacement, one policy a file: lru.c, fifo.c, lfu.c, plru.c, random.c, weighted.c
- *   writing, one policy a file: write_evict.c, write_through.c, write_back.c
+ *   cache.c   creates a cache from its configuration   access.c  reads, writes, invalidation
+ *   index.c   maps a line to a set                     batch.c   long streams of whole-line reads
+ *   lookup.c  finds the way that holds a line          packed.c  the same with 16 bits per line
+ *   slot.c    allocates and frees ways, marks bytes    order.c   a list of ways per set
+ *   policy.c  finds a replacement policy by name
+ *   replacement policies, one per file: lru.c, fifo.c, lfu.c, plru.c, random.c, weighted.c
+ *   write policies, one per file:       write_evict.c, write_through.c, write_back.c
  *
- * The words. A *line* has one tag; its *sectors* are fetched one by one. A *set* is where a line
- * may stand, a *way* one place in it, and a *slot* a way counted over all sets:
+ * Terms: a *line* has one tag, and its *sectors* are fetched separately. A line can be placed in
+ * any *way* of its *set*. A *slot* is a way with a number that is unique over all sets:
  *
- *      set 0      set 1    set 2           sets may differ in size
+ *      set 0   set 1     set 2           sets may differ in size
  *   | 0  1  2 | 3  4 | 5  6  7  8 |        slots
  *     0  1  2   0  1   0  1  2  3          ways
  *
- * A TLB is an array whose line is the page, without sectors, that is only read; there is nothing
- * else to it, so it has no type of its own.
+ * The *next level* is the cache or memory that serves the misses.
+ *
+ * A TLB is modelled as a cache whose line is a page, without sectors, and which is only read.
  */
 #ifndef FTH_CACHE_H
 #define FTH_CACHE_H
 
 #include "base/base.h"
 
-/* ---- what a cache is ---- */
+/* ---- configuration ---- */
 
 enum fth_write {
-    /* Nothing is allocated and everything goes below; a line that is hit is thrown out (Fermi's and
-     * Maxwell's L1). The one to take for an array that is never written. */
+    /* A write does not allocate a line and goes to the next level. A line that is hit is evicted
+     * (L1 of Fermi and Maxwell). Also use this policy for a cache that is never written. */
     FTH_WRITE_EVICT,
-    /* Allocated and sent below. A sector that was written as a whole is valid without a fetch; one
-     * written in part remembers which bytes it has. */
+    /* A write allocates the line and also goes to the next level. A sector that was written
+     * completely is valid without a fetch. For a partly written sector, the cache keeps a mask of
+     * the written bytes. */
     FTH_WRITE_THROUGH,
-    /* Allocated and kept; what was written goes below when the line is evicted. Bytes as above. */
+    /* A write allocates the line. Written sectors go to the next level when the line is evicted.
+     * Partly written sectors are handled as above. */
     FTH_WRITE_BACK
 };
 
 struct fth_cache_config {
-    uint64_t line_bytes;   /* a power of two from 4; a TLB's page */
-    uint64_t sector_bytes; /* divides the line into at most 64; 0: the line is one sector */
+    uint64_t line_bytes;   /* a power of two, at least 4; the page size of a TLB */
+    uint64_t sector_bytes; /* a line has at most 64 sectors; 0: the line is one sector */
     uint64_t sets;
-    uint64_t ways;            /* of every set, or */
-    const uint64_t *set_ways; /* of each of the `sets`, where they differ; NULL: they do not */
-    const char *index;        /* as in a GPU description, see index.c; NULL: "mod" */
+    uint64_t ways;            /* ways of every set, if set_ways is NULL */
+    const uint64_t *set_ways; /* [sets] ways of each set, if they differ; otherwise NULL */
+    const char *index;        /* index function as in a GPU description, see index.c; NULL: "mod" */
     const char *policy;       /* "lru", "fifo", "lfu", "plru", "random", "weighted"; NULL: "lru" */
-    const double *way_weights;
-    size_t way_weight_count; /* the ways, with "weighted"; 0 otherwise */
+    const double *way_weights; /* relative probability of each way to be the victim */
+    size_t way_weight_count;   /* the number of ways with "weighted"; otherwise 0 */
     enum fth_write write;
-    uint64_t seed;  /* of "random" and "weighted" */
-    bool distances; /* results have them; only "lru" can */
+    uint64_t seed;  /* for "random" and "weighted" */
+    bool distances; /* report reuse distances in results; only valid with "lru" */
 };
 
 struct fth_cache;
 
-/* Refuses what cannot be; the argument of the error names the member. Nothing of `config` is kept.
- */
+/* Creates an empty cache. Returns FTH_INVALID for an invalid configuration; the argument of the
+ * error is the name of the invalid member. The cache keeps no pointer into `config`. */
 FTH_MUST_USE enum fth_status fth_cache_create(const struct fth_cache_config *config,
                                               struct fth_cache **cache, struct fth_error *error);
 void fth_cache_destroy(struct fth_cache *cache);
-/* Drops every line, dirty ones too, and goes on with the random numbers where they are. */
+/* Invalidates every line and discards dirty sectors. Does not restart the random numbers. */
 void fth_cache_clear(struct fth_cache *cache);
-/* As it was created: empty, and at the start of the random numbers. */
+/* Clears the cache and restarts the random numbers from the seed. */
 void fth_cache_reset(struct fth_cache *cache);
 
 /* ---- access ---- */
 
 enum fth_cache_kind { FTH_CACHE_READ, FTH_CACHE_WRITE };
 
-/* What the array held before the access, whether that is a read or a write. */
+/* What the cache held before a read or write. */
 enum fth_cache_outcome {
-    FTH_CACHE_HIT,         /* every byte */
-    FTH_CACHE_SECTOR_MISS, /* the tag, but not every byte */
-    FTH_CACHE_LINE_MISS    /* not the tag */
+    FTH_CACHE_HIT,         /* the line and every byte of the access */
+    FTH_CACHE_SECTOR_MISS, /* the line, but not every byte of the access */
+    FTH_CACHE_LINE_MISS    /* not the line */
 };
 
-#define FTH_CACHE_NOWHERE UINT32_MAX
-#define FTH_NO_SLOT UINT32_MAX
+#define FTH_NO_WAY UINT32_MAX  /* the line is not in the cache */
+#define FTH_NO_SLOT UINT32_MAX /* the line is not in the cache */
 
-/* Masks have a bit a sector, bit 0 for the one at the lowest address. */
+/* Masks of sectors have one bit per sector. Bit 0 is the sector at the lowest address. */
 struct fth_cache_result {
     enum fth_cache_outcome outcome;
     uint32_t set;
-    uint32_t way;           /* where the line stands now; FTH_CACHE_NOWHERE: it is not held */
-    uint64_t sectors;       /* touched */
-    uint64_t fetch;         /* to be read from below; counted as here from now on */
-    uint64_t below;         /* of a write: passed on below at once */
-    uint64_t dirtied;       /* of a write: to be written below some time, and were not before */
-    uint64_t evicted_line;  /* address of the first byte of the line thrown out, where */
-    bool evicted;           /* there was one */
-    uint64_t evicted_dirty; /* its sectors with bytes that must be written below */
-    /* With `distances`: how many other lines of the set were used since this one was; UINT32_MAX:
-     * it was not held. */
+    uint32_t way;           /* way of the line after the access, or FTH_NO_WAY */
+    uint64_t sectors;       /* sectors that the access touches */
+    uint64_t fetch;         /* sectors to fetch from the next level; already marked as valid */
+    uint64_t below;         /* sectors that a write passes on to the next level at once */
+    uint64_t dirtied;       /* sectors that a write makes dirty and that were not dirty before */
+    uint64_t evicted_line;  /* if `evicted`: address of the first byte of the evicted line */
+    bool evicted;           /* whether the access evicted a line */
+    uint64_t evicted_dirty; /* if `evicted`: sectors to be written to the next level */
+    /* With config.distances: the number of other lines of the set that were accessed since the last
+     * access to this line. UINT32_MAX if the line was not in the cache. */
     uint32_t distance;
 };
 
-/* `bytes` is at least 1. An access does not straddle a line: what lies past the end of the line is
- * not looked at, and the caller comes again with it. `result` may be NULL. */
+/* Reads or writes `bytes` (at least 1) bytes. Bytes past the end of the line are ignored; the
+ * caller accesses the next line separately. `result` may be NULL. */
 enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t address, uint64_t bytes,
                                         enum fth_cache_kind kind, struct fth_cache_result *result);
-/* A run of bytes within a line, from its first byte on. */
+/* A range of bytes within a line. `from` is the offset of its first byte. */
 struct fth_cache_run {
     uint32_t from, bytes;
 };
-/* An access in steps, for whom it matters what is missing before it is brought in: */
-struct fth_cache_spot {
-    uint64_t line;      /* its number */
-    uint32_t set, slot; /* FTH_NO_SLOT: not held */
+/* The following functions perform an access in steps, so that the caller can inspect which sectors
+ * are missing before they are filled. A location tells where a line is. */
+struct fth_cache_location {
+    uint64_t line;      /* line number: address / line_bytes */
+    uint32_t set, slot; /* slot is FTH_NO_SLOT if the cache does not hold the line */
 };
-static inline struct fth_cache_spot fth_cache_look(const struct fth_cache *cache, uint64_t address);
-/* Lines by their numbers, so many at the most. */
-enum { FTH_LOOK_MAX = 64 };
-void fth_cache_look_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
-                        struct fth_cache_spot *spots);
-/* After others: lines may have come and gone. */
-static inline void fth_cache_look_again(const struct fth_cache *cache, struct fth_cache_spot *spot);
-/* The sectors that are not here. Of a sector that was written in part, only the bytes of the `runs`
- * that lie in it are wanted; without runs all are. */
+/* Returns the location of the line of an address. */
+static inline struct fth_cache_location fth_cache_locate(const struct fth_cache *cache,
+                                                         uint64_t address);
+/* Finds the locations of `count` lines, given by their numbers; at most FTH_LOCATE_MAX. */
+enum { FTH_LOCATE_MAX = 64 };
+void fth_cache_locate_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
+                          struct fth_cache_location *locations);
+/* Updates location->slot. Call this if other accesses occurred since the line was located. */
+static inline void fth_cache_locate_again(const struct fth_cache *cache,
+                                          struct fth_cache_location *location);
+/* Returns the missing ones of `sectors`. A partly written sector is missing only if a byte of the
+ * `runs` in it was not written. Without runs (count = 0), it is missing. */
 static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
-                                         const struct fth_cache_spot *spot, uint64_t sectors,
-                                         const struct fth_cache_run *runs, size_t count);
-/* Uses the line, which takes its place if it had none, and has the sectors from now on; those that
- * it had not as a whole. Of the result only the distance and what was evicted are filled in. */
-static inline uint64_t fth_cache_bring(struct fth_cache *cache, struct fth_cache_spot *spot,
-                                       uint64_t sectors, struct fth_cache_result *result);
-/* Writes bytes of the line. Of the result only the sectors, the distance and what was evicted are
- * filled in. */
-enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache_spot *spot,
+                                         const struct fth_cache_location *location,
+                                         uint64_t sectors, const struct fth_cache_run *runs,
+                                         size_t count);
+/* Accesses the line: updates the replacement state, allocates the line if it is not in the cache,
+ * and marks the sectors as valid. Returns the ones of `sectors` that were not valid before. In
+ * `result`, it sets only `distance` and the members about the evicted line. */
+static inline uint64_t fth_cache_fill(struct fth_cache *cache, struct fth_cache_location *location,
+                                      uint64_t sectors, struct fth_cache_result *result);
+/* Writes bytes of the line. In `result`, it sets sectors, way, distance, the members about the
+ * evicted line, and either below (write-evict, write-through) or dirtied (write-back). */
+enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache_location *location,
                                        struct fth_cache_run run, struct fth_cache_result *result);
-/* The line leaves, if it is held. */
-void fth_cache_drop(struct fth_cache *cache, struct fth_cache_spot *spot);
-/* What an access would find, without a trace. */
+/* Invalidates the line if the cache holds it. */
+void fth_cache_drop(struct fth_cache *cache, struct fth_cache_location *location);
+/* Returns what an access would find, without changing the cache. */
 enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t address,
                                        uint64_t bytes);
-/* Drops the line of `address`; false where it was not held. `dirty` (which may be NULL) gets the
- * sectors with bytes that only this cache had. */
+/* Invalidates the line of `address`. Returns false if the cache does not hold it. `dirty` (may be
+ * NULL) receives the dirty sectors that are lost. */
 bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *dirty);
 
-/* Reads `count` whole lines, given by their numbers (address / line_bytes), one after the other,
- * and returns how many were hits. Bit i % 64 of hit_bits[i / 64] says whether reference i was one;
- * `hit_bits` may be NULL. Does what fth_cache_access does for each, faster, but does not tell what
- * was evicted, and lines of an LRU array may stand in other ways of their sets afterwards. */
+/* Reads `count` whole lines, given by their numbers (address / line_bytes), in order. Returns the
+ * number of hits. Bit i % 64 of hit_bits[i / 64] is set if read i is a hit; `hit_bits` may be NULL.
+ * This is equivalent to fth_cache_access for each line, but faster. It does not report evictions,
+ * and lines of an LRU cache may be in other ways of their sets afterwards. */
 uint64_t fth_cache_read_lines(struct fth_cache *cache, const uint64_t *lines, size_t count,
                               uint64_t *hit_bits);
 
-/* Lines held, and lines that there is room for. */
+/* Returns the number of lines in the cache. */
 size_t fth_cache_held(const struct fth_cache *cache);
+/* Returns the maximum number of lines. */
 size_t fth_cache_capacity(const struct fth_cache *cache);
-/* The way in which the line of an address stands; FTH_CACHE_NOWHERE: it is not held. */
+/* Returns the way of the line of an address, or FTH_NO_WAY if the cache does not hold it. */
 uint32_t fth_cache_way(const struct fth_cache *cache, uint64_t address);
-/* The set of an address. */
+/* Returns the set of an address. */
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address);
 
 /* ---- index.c ---- */
 
 enum fth_index_kind {
-    FTH_INDEX_MASK, /* (line >> shift) & modulus - 1, the modulus a power of two */
-    FTH_INDEX_MOD,  /* (line >> shift) % modulus */
-    FTH_INDEX_DEAL, /* deal[(line >> shift) % modulus] */
-    FTH_INDEX_FOLD, /* (groups of `shift` bits, XORed) % modulus */
-    FTH_INDEX_BITS  /* bits of the line number */
+    FTH_INDEX_MASK,        /* (line >> shift) & (modulus - 1); modulus is a power of two */
+    FTH_INDEX_MOD,         /* (line >> shift) % modulus */
+    FTH_INDEX_ROUND_ROBIN, /* round_robin[(line >> shift) % modulus] */
+    FTH_INDEX_FOLD,        /* (XOR of all groups of `shift` bits) % modulus */
+    FTH_INDEX_BITS         /* the bits `bits` of the line number */
 };
 
 struct fth_index {
     enum fth_index_kind kind;
     unsigned shift;
     uint64_t modulus;
-    uint64_t inverse;     /* of the modulus: (2^64 - 1) / modulus */
-    const uint32_t *deal; /* in the arena */
+    uint64_t inverse;            /* (2^64 - 1) / modulus */
+    const uint32_t *round_robin; /* [modulus] see index.c; owned by the arena */
     unsigned bit_count;
-    unsigned bits[64]; /* of the line number, lowest of the set number first */
+    unsigned bits[64]; /* bit i of the set number is bit bits[i] of the line number */
 };
 
-/* `first` has the first slot of each set, and of one more. */
+/* Parses an index function. `first` has sets + 1 elements: the first slot of each set and, last,
+ * the number of slots. Tables are allocated from `arena`. */
 FTH_MUST_USE enum fth_status fth_index_init(struct fth_index *index, const char *text,
                                             unsigned line_shift, const uint32_t *first,
                                             uint32_t sets, struct fth_arena *arena,
                                             struct fth_error *error);
+/* Returns the set of a line for FTH_INDEX_ROUND_ROBIN and FTH_INDEX_BITS. */
 uint32_t fth_index_other(const struct fth_index *index, uint64_t line);
 
 __extension__ typedef unsigned __int128 fth_wide_word;
@@ -187,19 +199,21 @@ static inline uint32_t fth_index_mask(const struct fth_index *index, uint64_t li
 
 static inline uint32_t fth_index_mod(const struct fth_index *index, uint64_t line)
 {
-    /* A division without one: what is left is less than twice the modulus. */
+    /* Multiplying by the inverse replaces a division. The quotient can be too small by 1, so the
+     * remainder is less than twice the modulus. */
     const uint64_t number = line >> index->shift;
     const uint64_t quotient = (uint64_t)((fth_wide_word)number * index->inverse >> 64);
     const uint64_t left = number - quotient * index->modulus;
     return (uint32_t)(left < index->modulus ? left : left - index->modulus);
 }
 
-/* After the steps 1, 2, 4, … groups, the lowest group has every group in it. */
+/* Each step XORs the number with itself shifted by 1, 2, 4, … groups. After the last step, the
+ * lowest group is the XOR of all groups. */
 static inline uint32_t fth_index_fold(const struct fth_index *index, uint64_t line)
 {
     if (index->shift == 0)
         return 0;
-    if (index->shift == 2) { /* mostly: the L1 of a GPU has four sets */
+    if (index->shift == 2) { /* the most frequent case: the L1 of a GPU has four sets */
         line ^= line >> 32;
         line ^= line >> 16;
         line ^= line >> 8;
@@ -213,56 +227,59 @@ static inline uint32_t fth_index_fold(const struct fth_index *index, uint64_t li
     return (uint32_t)(line < index->modulus ? line : line % index->modulus);
 }
 
+/* Returns the set of a line. */
 static inline uint32_t fth_index_set(const struct fth_index *index, uint64_t line)
 {
     switch (index->kind) {
     case FTH_INDEX_MASK: return fth_index_mask(index, line);
     case FTH_INDEX_MOD: return fth_index_mod(index, line);
     case FTH_INDEX_FOLD: return fth_index_fold(index, line);
-    case FTH_INDEX_DEAL:
+    case FTH_INDEX_ROUND_ROBIN:
     case FTH_INDEX_BITS: break;
     }
     return fth_index_other(index, line);
 }
 
-/* The same for many, which is faster. */
+/* Computes the sets of many lines. This is faster than one call per line. */
 void fth_index_sets(const struct fth_index *index, const uint64_t *lines, size_t count,
                     uint32_t *sets);
 
-/* The sectors of the bytes [from, to) of a line, of which there is one. */
+/* Returns the mask of the sectors of the bytes [from, to) of a line; from < to. */
 static inline uint64_t fth_sectors_of(unsigned sector_shift, uint64_t from, uint64_t to)
 {
     const uint64_t first = from >> sector_shift, last = (to - 1) >> sector_shift;
     return ~UINT64_C(0) >> (63 - (last - first)) << first;
 }
 
-/* ---- the array, for the files of this module ---- */
+/* ---- the cache structure, for the files of this module only ---- */
 
-/* The number of no line: with lines of 4 bytes or more none reaches it. */
+/* The line number of an empty slot. Lines have at least 4 bytes, so no line has this number. */
 #define FTH_NO_LINE UINT64_MAX
 
-/* Sets of at most this many ways are searched way by way, larger ones through a hash table. The two
- * meet between 12 and 20 ways. */
+/* If no set has more than this number of ways, the sets are *narrow*: lookups compare short tags of
+ * the ways. Otherwise, they use a hash table. In measurements, searching the ways one by one and
+ * the hash table were equally fast between 12 and 20 ways. 16 is also the maximum that struct
+ * fth_narrow_set can represent. */
 #define FTH_NARROW_WAYS 16
 
-/* What a narrow set has beside its lines. */
-struct fth_row {
-    uint64_t tags[2]; /* eight bits of each way's line, way 0 lowest: which way may hold it */
-    uint64_t order;   /* order.c: ways, four bits each, newest lowest */
-    uint32_t count;   /* of the ways in the order */
+/* The state of a narrow set, except for its lines. */
+struct fth_narrow_set {
+    uint64_t tags[2]; /* 8 bits of the hash of each way's line; way 0 is in the lowest bits */
+    uint64_t order;   /* order.c: ways, 4 bits each, newest in the lowest bits */
+    uint32_t count;   /* number of ways in `order` */
     uint32_t unused;
 };
 
 struct fth_order;
 
-/* What a slot holds, as far as every access asks for it. */
+/* The part of a slot that every access needs. */
 struct fth_line {
     uint64_t number;
-    uint64_t valid; /* sectors held as a whole */
+    uint64_t valid; /* mask of the sectors of which all bytes are present */
 };
 
 struct fth_cache {
-    struct fth_arena arena; /* every array below */
+    struct fth_arena arena; /* owns all arrays of this struct */
     struct fth_index index;
     const struct fth_policy *policy;
     void *policy_state;
@@ -270,67 +287,71 @@ struct fth_cache {
     uint64_t seed;
     unsigned line_shift;
     unsigned sector_shift;
-    uint64_t all_sectors; /* the mask of a whole line */
+    uint64_t all_sectors; /* mask of all sectors of a line */
     uint32_t sets;
     uint32_t slots;
     uint32_t min_ways, max_ways;
-    uint32_t even_ways; /* of every set; 0: they differ */
-    uint32_t held;      /* lines */
+    uint32_t uniform_ways; /* ways of every set; 0 if they differ */
+    uint32_t held;         /* number of lines in the cache */
     bool distances;
 
-    uint32_t *first;        /* [sets + 1] the first slot of each set */
-    uint32_t *first_free;   /* [sets] no slot of the set before this one is free */
-    struct fth_line *lines; /* [slots], and FTH_NARROW_WAYS that hold none */
-    uint64_t *dirty;        /* [slots] sectors to be written back; NULL: nothing is ever dirty */
-    bool *partial;          /* [slots] `written` holds; NULL: the write policy keeps no bytes */
-    uint64_t *written;      /* [slots][byte_words] a bit a byte; means nothing for valid sectors */
+    uint32_t *first;        /* [sets + 1] first slot of each set; the last element is `slots` */
+    uint32_t *first_free;   /* [sets] all slots of the set before this one are in use */
+    struct fth_line *lines; /* [slots + FTH_NARROW_WAYS]; those at the end stay empty */
+    uint64_t *dirty;        /* [slots] dirty sectors; NULL if the write policy has none */
+    bool *partial;          /* [slots] whether `written` is valid; NULL without byte masks */
+    uint64_t *written; /* [slots][byte_words] mask of written bytes; ignored for valid sectors */
     size_t byte_words;
-    struct fth_row *rows; /* [sets]; NULL: the sets are not narrow */
-    uint32_t *heads;      /* [1 << head_bits] hash table of slots; NULL: the sets are narrow */
-    uint32_t *chain;      /* [slots] the next slot of the same bucket */
+    struct fth_narrow_set *narrow_sets; /* [sets]; NULL if the sets are not narrow */
+    uint32_t *heads; /* [1 << head_bits] first slot of each hash bucket; NULL with narrow sets */
+    uint32_t *chain; /* [slots] next slot of the same bucket */
     unsigned head_bits;
 };
 
 static inline uint32_t fth_set_first(const struct fth_cache *cache, uint32_t set)
 {
-    return cache->even_ways ? set * cache->even_ways : cache->first[set];
+    return cache->uniform_ways ? set * cache->uniform_ways : cache->first[set];
 }
 
-/* A replacement policy. It hears of every change of a set and names the way to be replaced. */
+/* A replacement policy. It is notified of every change of a set and chooses the victim. NULL
+ * functions are not called; `init` and `victim` are required. */
 struct fth_policy {
     const char *name;
-    /* Allocates from the arena of the cache; reset follows. */
+    /* Allocates policy_state from the arena of the cache. clear and reset are called next. */
     enum fth_status (*init)(struct fth_cache *cache, const struct fth_cache_config *config,
                             struct fth_error *error);
-    void (*clear)(struct fth_cache *cache); /* every line is gone */
-    void (*reset)(struct fth_cache *cache); /* seeds the random numbers; NULL: there are none */
-    void (*added)(struct fth_cache *cache, uint32_t set, uint32_t slot); /* to a free slot */
-    void (*used)(struct fth_cache *cache, uint32_t set, uint32_t slot);  /* found again */
+    void (*clear)(struct fth_cache *cache); /* all lines were removed */
+    void (*reset)(struct fth_cache *cache); /* seeds the random number generator */
+    /* A line was placed in a free slot. */
+    void (*added)(struct fth_cache *cache, uint32_t set, uint32_t slot);
+    /* A line in the cache was accessed. */
+    void (*used)(struct fth_cache *cache, uint32_t set, uint32_t slot);
+    /* A line was invalidated. */
     void (*removed)(struct fth_cache *cache, uint32_t set, uint32_t slot);
-    /* Chooses the slot to be replaced in a set without a free one, and takes it that the new line
-     * is in it. */
+    /* Returns the slot to be replaced in a set without a free slot. The policy updates its state as
+     * if the new line were already in this slot; `added` is not called. */
     uint32_t (*victim)(struct fth_cache *cache, uint32_t set);
 };
 
 extern const struct fth_policy fth_policy_lru, fth_policy_fifo, fth_policy_lfu, fth_policy_plru,
     fth_policy_random, fth_policy_weighted;
-/* NULL, and the error, where there is no such policy. */
+/* Returns NULL and sets the error if there is no policy of this name. */
 const struct fth_policy *fth_policy_find(const char *name, struct fth_error *error);
 
-/* Where one access goes. */
-struct fth_place {
-    uint64_t line;
-    uint64_t from, to; /* bytes of the line, `to` past the last */
-    uint64_t sectors;
+/* The part of a line that one access touches. */
+struct fth_access_range {
+    uint64_t line;     /* line number */
+    uint64_t from, to; /* bytes [from, to) of the line */
+    uint64_t sectors;  /* mask of the sectors of these bytes */
     uint32_t set;
 };
 
-/* A write policy. */
 struct fth_write_policy {
-    bool keeps_bytes; /* sectors can be written in part */
-    bool keeps_dirty; /* what is evicted may have to be written */
-    /* `slot` is where the line stands, or FTH_NO_SLOT; fills below, way and evicted. */
-    void (*write)(struct fth_cache *cache, struct fth_place place, uint32_t slot,
+    bool keeps_bytes; /* the cache keeps a mask of written bytes for partly written sectors */
+    bool keeps_dirty; /* lines can have dirty sectors */
+    /* `slot` is the slot of the line, or FTH_NO_SLOT. In `result`, it sets `way`, `below` or
+     * `dirtied`, and, if it evicts a line, the members about that line. */
+    void (*write)(struct fth_cache *cache, struct fth_access_range range, uint32_t slot,
                   struct fth_cache_result *result);
 };
 
@@ -338,21 +359,22 @@ extern const struct fth_write_policy fth_write_evict, fth_write_through, fth_wri
 
 /* ---- lookup.c ---- */
 
-/* How many bits a hash table for that many slots has. */
+/* Returns log2 of the number of buckets of a hash table for `slots` slots. */
 unsigned fth_lookup_bits(uint32_t slots);
-/* To be called after the line of the slot is set, and before it is set to FTH_NO_LINE. */
+/* Call fth_lookup_add after the line number of the slot was set, and fth_lookup_remove before it is
+ * changed. */
 void fth_lookup_add(struct fth_cache *cache, uint32_t set, uint32_t slot);
 void fth_lookup_remove(struct fth_cache *cache, uint32_t slot);
 void fth_lookup_clear(struct fth_cache *cache);
 
-/* Fibonacci hashing: 2^64 over the golden ratio spreads consecutive lines evenly (Knuth, The Art of
- * Computer Programming 3, 6.4). */
+/* Fibonacci hashing: multiplying by 2^64 / (golden ratio) distributes consecutive lines evenly
+ * (Knuth, The Art of Computer Programming 3, 6.4). */
 static inline uint64_t fth_lookup_hash(uint64_t line, unsigned bits)
 {
     return line * 0x9e3779b97f4a7c15u >> (64 - bits);
 }
 
-/* The slot that holds the line, or FTH_NO_SLOT. */
+/* Returns the slot that holds the line, or FTH_NO_SLOT. */
 static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t set, uint64_t line)
 {
     if (cache->heads) {
@@ -362,12 +384,13 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
         return slot;
     }
     const uint64_t ones = 0x0101010101010101u, key = fth_lookup_hash(line, 8) * ones;
-    const struct fth_row *row = &cache->rows[set];
+    const struct fth_narrow_set *narrow = &cache->narrow_sets[set];
     uint32_t first = fth_set_first(cache, set);
     for (uint32_t half = 0; half < 2; half++, first += 8) {
-        const uint64_t differ = row->tags[half] ^ key;
-        /* The bytes that are 0, and perhaps some above one that is: there is a second look. What
-         * lies past the set is of other sets, or of none. */
+        const uint64_t differ = narrow->tags[half] ^ key;
+        /* `found` marks the bytes of `differ` that are 0, and possibly some bytes above such a
+         * byte. The comparison of line numbers below rejects these. It also rejects slots past the
+         * end of the set, which belong to other sets or are empty. */
         for (uint64_t found = (differ - ones) & ~differ & ones << 7; found; found &= found - 1) {
             const uint32_t slot = first + (uint32_t)__builtin_ctzll(found) / 8;
             if (cache->lines[slot].number == line)
@@ -379,84 +402,89 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
 
 /* ---- packed.c ---- */
 
-/* Reads lines as far as it can: how many, a multiple of 64 or all. `held` has the lines of each
- * set, newest first, before and after. Adds to the hits. */
+/* Reads lines as long as 16-bit tags are sufficient. Returns the number of lines that were read,
+ * which is a multiple of 64. `held` has the line of each slot. The lines of each set are in order,
+ * newest first, before and after the call. Adds the hits to *hits. */
 size_t fth_packed_run(const struct fth_cache *cache, uint64_t *held, const uint64_t *lines,
                       size_t count, uint64_t *hit_bits, uint64_t *hits);
 
 /* ---- slot.c ---- */
 
-/* Puts the line, still without a sector, into the first free way of its set or else in place of the
- * one that the policy names, which is then reported as evicted. */
-uint32_t fth_slot_fill(struct fth_cache *cache, uint32_t set, uint64_t line,
-                       struct fth_cache_result *result);
-/* Makes the slot free and reports what was in it as evicted. */
+/* Places the line, without valid sectors, in the first free way of its set. If no way is free, it
+ * replaces the victim of the policy and reports it as evicted. Returns the slot. */
+uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
+                           struct fth_cache_result *result);
+/* Frees the slot and reports its line as evicted. */
 void fth_slot_free(struct fth_cache *cache, uint32_t set, uint32_t slot,
                    struct fth_cache_result *result);
-/* Of the sectors given, those with a byte of the place that was not written. */
-uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot, struct fth_place place,
-                            uint64_t sectors);
-/* Marks the bytes of the place as written. */
-void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_place place);
+/* Returns the ones of `sectors` with a byte of `range` that was not written. */
+uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot,
+                            struct fth_access_range range, uint64_t sectors);
+/* Marks the bytes of the range as written. */
+void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_access_range range);
 
-/* ---- order.c: a list for each set, newest first ---- */
+/* ---- order.c: a list of ways per set, newest first ---- */
 
 FTH_MUST_USE enum fth_status fth_order_init(struct fth_cache *cache, struct fth_error *error);
-/* These are the policy's functions as they stand. */
+/* These functions can be used directly as members of struct fth_policy. */
 void fth_order_clear(struct fth_cache *cache);
 void fth_order_add(struct fth_cache *cache, uint32_t set, uint32_t slot); /* as the newest */
 void fth_order_remove(struct fth_cache *cache, uint32_t set, uint32_t slot);
-void fth_order_renew(struct fth_cache *cache, uint32_t set, uint32_t slot); /* to the front */
-uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set); /* the oldest, renewed */
-/* Writes the slots of the set, newest first, and returns how many there are. */
+/* Makes the slot the newest one. */
+void fth_order_move_to_front(struct fth_cache *cache, uint32_t set, uint32_t slot);
+/* Returns the oldest slot and makes it the newest one. */
+uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set);
+/* Writes the slots of a narrow set to `slots`, newest first, and returns their number. */
 uint32_t fth_order_list(const struct fth_cache *cache, uint32_t set, uint32_t *slots);
 
-/* ---- order.c, what of it is inlined ---- */
+/* ---- order.c: inline functions ---- */
 
-/* The list of a wide set. */
-struct fth_wide {
-    uint32_t now; /* ticks so far */
-    uint32_t low; /* no word before this one has a bit set */
-    uint64_t *bits;
-    uint32_t *slots; /* of each tick */
-    uint32_t words;
+/* The list of a wide set; see order.c. A tick is the number of an operation that makes a slot the
+ * newest. */
+struct fth_wide_set {
+    uint32_t now;    /* the next tick */
+    uint32_t low;    /* all words of `bits` before this one are 0 */
+    uint64_t *bits;  /* [words] bit t is set if tick t is the last one of its slot */
+    uint32_t *slots; /* [64 * words] slot of each tick */
+    uint32_t words;  /* length of `bits` */
 };
 
 struct fth_order {
-    struct fth_wide *wide; /* [sets] */
-    uint32_t *ticks;       /* [slots] */
+    struct fth_wide_set *wide; /* [sets] */
+    uint32_t *ticks;           /* [slots] tick at which each slot last became the newest */
 };
 
-/* Moves the ticks that are set to the front. */
-void fth_wide_compact(struct fth_wide *wide, uint32_t *ticks);
+/* Renumbers the ticks that are set from 0, in the same order. */
+void fth_wide_compact(struct fth_wide_set *wide, uint32_t *ticks);
 
-/* Where the way is, in bits. The lowest group of four that is 0 is always told as such. */
-static inline unsigned fth_order_place(uint64_t order, uint32_t way)
+/* Returns the bit position of a way in `order`, which must contain it. The expression marks the
+ * groups of four bits of `differ` that are 0. Only the lowest mark is used; others can be wrong. */
+static inline unsigned fth_order_position(uint64_t order, uint32_t way)
 {
     const uint64_t ones = 0x1111111111111111u, differ = order ^ way * ones;
     return (unsigned)__builtin_ctzll((differ - ones) & ~differ & ones << 3) & ~3u;
 }
 
-static inline uint64_t fth_order_older(uint64_t order, unsigned place)
+static inline uint64_t fth_order_older(uint64_t order, unsigned position)
 {
-    return order >> place >> 4;
+    return order >> position >> 4;
 }
 
-static inline uint64_t fth_order_newer(uint64_t order, unsigned place)
+static inline uint64_t fth_order_newer(uint64_t order, unsigned position)
 {
-    return order & (((uint64_t)1 << place) - 1);
+    return order & (((uint64_t)1 << position) - 1);
 }
 
-/* To the front; how many were newer. */
-static inline uint32_t fth_row_renew(struct fth_row *row, uint32_t way)
+/* Makes the way the newest one. Returns how many ways were newer before. */
+static inline uint32_t fth_narrow_move_to_front(struct fth_narrow_set *narrow, uint32_t way)
 {
-    const unsigned place = fth_order_place(row->order, way);
-    row->order = fth_order_older(row->order, place) << 4 << place |
-                 fth_order_newer(row->order, place) << 4 | way;
-    return place / 4;
+    const unsigned position = fth_order_position(narrow->order, way);
+    narrow->order = fth_order_older(narrow->order, position) << 4 << position |
+                    fth_order_newer(narrow->order, position) << 4 | way;
+    return position / 4;
 }
 
-static inline struct fth_wide *fth_wide_of(const struct fth_cache *cache, uint32_t set)
+static inline struct fth_wide_set *fth_wide_set_of(const struct fth_cache *cache, uint32_t set)
 {
     return &((const struct fth_order *)cache->policy_state)->wide[set];
 }
@@ -466,7 +494,7 @@ static inline uint32_t *fth_ticks_of(const struct fth_cache *cache)
     return ((const struct fth_order *)cache->policy_state)->ticks;
 }
 
-static inline void fth_wide_add(struct fth_wide *wide, uint32_t *ticks, uint32_t slot)
+static inline void fth_wide_add(struct fth_wide_set *wide, uint32_t *ticks, uint32_t slot)
 {
     if (wide->now == wide->words * 64)
         fth_wide_compact(wide, ticks);
@@ -476,13 +504,13 @@ static inline void fth_wide_add(struct fth_wide *wide, uint32_t *ticks, uint32_t
     ticks[slot] = tick;
 }
 
-static inline void fth_wide_remove(struct fth_wide *wide, uint32_t tick)
+static inline void fth_wide_remove(struct fth_wide_set *wide, uint32_t tick)
 {
     wide->bits[tick / 64] &= ~((uint64_t)1 << (tick % 64));
 }
 
-/* How many bits are set past the tick. */
-static inline uint32_t fth_wide_newer(const struct fth_wide *wide, uint32_t tick)
+/* Returns the number of slots that became the newest after the tick. */
+static inline uint32_t fth_wide_newer(const struct fth_wide_set *wide, uint32_t tick)
 {
     const uint32_t last = (wide->now - 1) / 64;
     uint32_t word = tick / 64;
@@ -492,29 +520,31 @@ static inline uint32_t fth_wide_newer(const struct fth_wide *wide, uint32_t tick
     return count;
 }
 
-/* Renews, and says how many were newer. */
+/* Makes the slot the newest one of its set. Returns how many slots were newer before. */
 static inline uint32_t fth_order_touch(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
-    if (cache->rows)
-        return fth_row_renew(&cache->rows[set], slot - fth_set_first(cache, set));
-    struct fth_wide *wide = fth_wide_of(cache, set);
+    if (cache->narrow_sets)
+        return fth_narrow_move_to_front(&cache->narrow_sets[set], slot - fth_set_first(cache, set));
+    struct fth_wide_set *wide = fth_wide_set_of(cache, set);
     uint32_t *ticks = fth_ticks_of(cache);
     const uint32_t tick = ticks[slot];
     if (tick + 1 == wide->now)
-        return 0; /* the newest already */
+        return 0; /* it already is the newest */
     const uint32_t position = fth_wide_newer(wide, tick);
     fth_wide_remove(wide, tick);
     fth_wide_add(wide, ticks, slot);
     return position;
 }
 
-/* ---- access.c, and what of it is inlined ---- */
+/* ---- access.c and its inline functions ---- */
 
-/* Of the sectors that are not whole, those with a byte of the runs that was not written either. */
-uint64_t fth_slot_lacks(const struct fth_cache *cache, uint32_t slot, uint64_t missing,
-                        const struct fth_cache_run *runs, size_t count);
+/* Returns the ones of `missing` (sectors that are not valid) with a byte of the runs that was not
+ * written. */
+uint64_t fth_slot_unwritten_runs(const struct fth_cache *cache, uint32_t slot, uint64_t missing,
+                                 const struct fth_cache_run *runs, size_t count);
 
-/* The line is found again; how many of its set are newer, where that is wanted. */
+/* Notifies the policy of an access to the line of the slot. Returns the reuse distance if the cache
+ * reports distances, otherwise UINT32_MAX. */
 static inline uint32_t fth_slot_use(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
     if (cache->distances)
@@ -524,41 +554,44 @@ static inline uint32_t fth_slot_use(struct fth_cache *cache, uint32_t set, uint3
     return UINT32_MAX;
 }
 
-static inline struct fth_cache_spot fth_cache_look(const struct fth_cache *cache, uint64_t address)
+static inline struct fth_cache_location fth_cache_locate(const struct fth_cache *cache,
+                                                         uint64_t address)
 {
     const uint64_t line = address >> cache->line_shift;
     const uint32_t set = fth_index_set(&cache->index, line);
-    return (struct fth_cache_spot){line, set, fth_lookup_find(cache, set, line)};
+    return (struct fth_cache_location){line, set, fth_lookup_find(cache, set, line)};
 }
 
-static inline void fth_cache_look_again(const struct fth_cache *cache, struct fth_cache_spot *spot)
+static inline void fth_cache_locate_again(const struct fth_cache *cache,
+                                          struct fth_cache_location *location)
 {
-    if (spot->slot == FTH_NO_SLOT || cache->lines[spot->slot].number != spot->line)
-        spot->slot = fth_lookup_find(cache, spot->set, spot->line);
+    if (location->slot == FTH_NO_SLOT || cache->lines[location->slot].number != location->line)
+        location->slot = fth_lookup_find(cache, location->set, location->line);
 }
 
 static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
-                                         const struct fth_cache_spot *spot, uint64_t sectors,
-                                         const struct fth_cache_run *runs, size_t count)
+                                         const struct fth_cache_location *location,
+                                         uint64_t sectors, const struct fth_cache_run *runs,
+                                         size_t count)
 {
-    if (spot->slot == FTH_NO_SLOT)
+    if (location->slot == FTH_NO_SLOT)
         return sectors;
-    const uint64_t missing = sectors & ~cache->lines[spot->slot].valid;
+    const uint64_t missing = sectors & ~cache->lines[location->slot].valid;
     return missing && count && cache->write->keeps_bytes
-               ? fth_slot_lacks(cache, spot->slot, missing, runs, count)
+               ? fth_slot_unwritten_runs(cache, location->slot, missing, runs, count)
                : missing;
 }
 
-static inline uint64_t fth_cache_bring(struct fth_cache *cache, struct fth_cache_spot *spot,
-                                       uint64_t sectors, struct fth_cache_result *result)
+static inline uint64_t fth_cache_fill(struct fth_cache *cache, struct fth_cache_location *location,
+                                      uint64_t sectors, struct fth_cache_result *result)
 {
     result->distance = UINT32_MAX;
     result->evicted = false;
-    if (spot->slot == FTH_NO_SLOT)
-        spot->slot = fth_slot_fill(cache, spot->set, spot->line, result);
+    if (location->slot == FTH_NO_SLOT)
+        location->slot = fth_slot_allocate(cache, location->set, location->line, result);
     else
-        result->distance = fth_slot_use(cache, spot->set, spot->slot);
-    uint64_t *valid = &cache->lines[spot->slot].valid;
+        result->distance = fth_slot_use(cache, location->set, location->slot);
+    uint64_t *valid = &cache->lines[location->slot].valid;
     sectors &= ~*valid;
     if (sectors)
         *valid |= sectors;

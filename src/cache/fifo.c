@@ -1,5 +1,5 @@
-/* FIFO: the line that came first goes, however often it was used since. Fetching one more of its
- * sectors does not make a line new. */
+/* FIFO: the victim is the line that was allocated first, no matter how often it was accessed since.
+ * Fetching another sector of a line does not change its position. */
 #include "cache/cache.h"
 
 static enum fth_status init(struct fth_cache *cache, const struct fth_cache_config *config,

@@ -1,13 +1,15 @@
-/* Which slot holds a line (the search itself is in cache.h, to be inlined). Narrow sets have eight
- * bits of the hash of each line, of which eight are compared at a time; mostly one way is left to
- * be looked at, or none. GPUs also have sets of 96, 192 and 512 ways, for which there is a hash
- * table over all sets. Slots of the same bucket are chained:
+/* Finds the slot that holds a line. The search itself is in cache.h so that it can be inlined.
+ *
+ * Narrow sets store eight bits of the hash of each line. The search compares eight of these tags at
+ * a time, after which usually at most one way has to be examined. GPUs also have sets of 96, 192
+ * and 512 ways. For these there is one hash table over all sets. Slots of the same bucket are
+ * chained:
  *
  *   heads[bucket] -> slot -> chain[slot] -> … -> FTH_NO_SLOT
  *
- * With four buckets a slot most chains have one slot or none, so that the processor predicts well
- * where a chain ends. (Open addressing, tried at the same load, was slower: it has to guess once
- * more on adding a line, and once more on removing one.) */
+ * With four buckets per slot, most chains have at most one slot, so the processor predicts their
+ * end well. (Open addressing with the same load was slower in experiments: adding a line and
+ * removing a line each have one more unpredictable branch.) */
 #include "cache/cache.h"
 
 #include <string.h>
@@ -25,7 +27,7 @@ void fth_lookup_add(struct fth_cache *cache, uint32_t set, uint32_t slot)
     const uint64_t line = cache->lines[slot].number;
     if (!cache->heads) {
         const uint32_t way = slot - fth_set_first(cache, set);
-        uint64_t *tags = &cache->rows[set].tags[way / 8];
+        uint64_t *tags = &cache->narrow_sets[set].tags[way / 8];
         *tags = (*tags & ~((uint64_t)0xff << way % 8 * 8)) | fth_lookup_hash(line, 8)
                                                                  << way % 8 * 8;
         return;
@@ -38,7 +40,7 @@ void fth_lookup_add(struct fth_cache *cache, uint32_t set, uint32_t slot)
 void fth_lookup_remove(struct fth_cache *cache, uint32_t slot)
 {
     if (!cache->heads)
-        return; /* its tag leads to a slot without a line */
+        return; /* the tag can stay: the search rejects it because the line number differs */
     uint32_t *link = &cache->heads[fth_lookup_hash(cache->lines[slot].number, cache->head_bits)];
     while (*link != slot)
         link = &cache->chain[*link];
@@ -51,12 +53,12 @@ void fth_lookup_clear(struct fth_cache *cache)
         memset(cache->heads, 0xff, sizeof *cache->heads << cache->head_bits);
 }
 
-void fth_cache_look_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
-                        struct fth_cache_spot *spots)
+void fth_cache_locate_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
+                          struct fth_cache_location *locations)
 {
-    uint32_t sets[FTH_LOOK_MAX];
+    uint32_t sets[FTH_LOCATE_MAX];
     fth_index_sets(&cache->index, lines, count, sets);
     for (size_t i = 0; i < count; i++)
-        spots[i] =
-            (struct fth_cache_spot){lines[i], sets[i], fth_lookup_find(cache, sets[i], lines[i])};
+        locations[i] = (struct fth_cache_location){lines[i], sets[i],
+                                                   fth_lookup_find(cache, sets[i], lines[i])};
 }

@@ -1,9 +1,9 @@
-/* Tree pseudo-LRU: a bit for every pair of halves, quarters, … of a set says which of the two was
- * used less recently; the bits lead to the way that goes. It needs a bit less than the ways, where
- * LRU needs the order of all of them. The first constant cache of an H200 does this
- * (docs/results/h200.md).
+/* Tree pseudo-LRU. The ways of a set are the leaves of a binary tree. Each inner node has one bit
+ * that selects the half that was accessed less recently. Following the bits from the root leads to
+ * the victim. A set of n ways needs n - 1 bits, whereas LRU needs the order of all ways. The
+ * constant L1 of an H200 uses this policy (docs/results/h200.md).
  *
- *             1              nodes of a set of 4 ways; node n has the children 2n and 2n + 1,
+ *             1              nodes of a set of 4 ways: node n has the children 2n and 2n + 1,
  *          2     3           and node 4 + w is way w
  *        0   1 2   3
  */
@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-/* By slot: the first of a set is not used, the others are its nodes from 1 on. */
+/* Returns the bits of the inner nodes of a set, indexed by node. There is one element per slot;
+ * element 0 is not used. A bit of 1 selects the upper half. */
 static uint8_t *nodes_of(struct fth_cache *cache, uint32_t set)
 {
     return (uint8_t *)cache->policy_state + cache->first[set];
@@ -25,7 +26,7 @@ static enum fth_status init(struct fth_cache *cache, const struct fth_cache_conf
         uint32_t ways = cache->first[set + 1] - cache->first[set];
         if (ways & (ways - 1))
             return fth_fail(error, FTH_INVALID, "build a cache", "policy",
-                            "plru, but %u ways are no power of two", ways);
+                            "plru needs a power of two as the number of ways, not %u", ways);
     }
     cache->policy_state = fth_arena_alloc(&cache->arena, cache->slots);
     return cache->policy_state ? FTH_OK
@@ -38,7 +39,7 @@ static void clear(struct fth_cache *cache)
     memset(cache->policy_state, 0, cache->slots);
 }
 
-/* All nodes above the way lead away from it. */
+/* Sets all nodes above the way to select the other half. */
 static void used(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
     uint32_t first = cache->first[set], ways = cache->first[set + 1] - first;

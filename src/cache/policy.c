@@ -1,4 +1,4 @@
-/* The replacement policies by the names that a GPU description uses. */
+/* Finds a replacement policy by the name that a GPU description uses. */
 #include "cache/cache.h"
 
 #include <string.h>
@@ -14,6 +14,6 @@ const struct fth_policy *fth_policy_find(const char *name, struct fth_error *err
         if (strcmp(policies[i]->name, name) == 0)
             return policies[i];
     fth_fail(error, FTH_INVALID, "build a cache", "policy",
-             "'%s' is none of lru, fifo, lfu, plru, random, weighted", name);
+             "'%s' is not one of lru, fifo, lfu, plru, random, weighted", name);
     return NULL;
 }

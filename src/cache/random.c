@@ -1,6 +1,6 @@
-/* Random: any way goes, each as likely as the others. Each replacement takes fth_rng_below(ways)
- * from a generator of the cache, and nothing else does, so that the same seed and the same accesses
- * give the same victims. */
+/* Random: the victim is a random way; all ways are equally likely. Each replacement draws one
+ * number, fth_rng_below(ways), from a generator that belongs to the cache and has no other use. The
+ * same seed and the same accesses therefore give the same victims. */
 #include "cache/cache.h"
 
 static enum fth_status init(struct fth_cache *cache, const struct fth_cache_config *config,

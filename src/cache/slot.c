@@ -1,9 +1,10 @@
-/* One slot: a line comes in, its sectors and bytes arrive, and it leaves. */
+/* Operations on one slot: allocating it for a line, marking written bytes, and freeing it. */
 #include "cache/cache.h"
 
 #include <string.h>
 
-/* The part of [from, to) in the 64 bytes of a word of a byte mask; [from, to) reaches into it. */
+/* Returns the bits of the bytes [from, to) in one 64-bit word of a byte mask. At least one of these
+ * bytes must be in the word. */
 static uint64_t word_part(uint64_t word, uint64_t from, uint64_t to)
 {
     uint64_t start = word * 64;
@@ -12,6 +13,7 @@ static uint64_t word_part(uint64_t word, uint64_t from, uint64_t to)
     return ~(uint64_t)0 >> (64 - (high - low)) << low;
 }
 
+/* Returns whether all bytes [from, to) are set in a byte mask. */
 static bool bytes_are_set(const uint64_t *bytes, uint64_t from, uint64_t to)
 {
     for (uint64_t word = from / 64; word * 64 < to; word++) {
@@ -22,34 +24,36 @@ static bool bytes_are_set(const uint64_t *bytes, uint64_t from, uint64_t to)
     return true;
 }
 
-static void report(const struct fth_cache *cache, uint32_t slot, struct fth_cache_result *result)
+static void report_eviction(const struct fth_cache *cache, uint32_t slot,
+                            struct fth_cache_result *result)
 {
     result->evicted = true;
     result->evicted_line = cache->lines[slot].number << cache->line_shift;
     result->evicted_dirty = cache->dirty ? cache->dirty[slot] : 0;
 }
 
-/* The first free slot of the set, or FTH_NO_SLOT. */
+/* Returns the first free slot of the set, or FTH_NO_SLOT. */
 static uint32_t find_free(struct fth_cache *cache, uint32_t set)
 {
     const uint32_t end = fth_set_first(cache, set + 1);
     uint32_t slot = cache->first_free[set];
-    /* Where none behind it is held either, it is free: nothing need be looked at. */
-    if (!cache->rows || !cache->distances ||
-        cache->rows[set].count != slot - fth_set_first(cache, set))
+    /* All slots before `slot` are in use. If their number is also the number of lines in the set,
+     * `slot` itself is free and the search is not necessary. */
+    if (!cache->narrow_sets || !cache->distances ||
+        cache->narrow_sets[set].count != slot - fth_set_first(cache, set))
         while (slot < end && cache->lines[slot].number != FTH_NO_LINE)
             slot++;
     cache->first_free[set] = slot < end ? slot + 1 : slot;
     return slot < end ? slot : FTH_NO_SLOT;
 }
 
-uint32_t fth_slot_fill(struct fth_cache *cache, uint32_t set, uint64_t line,
-                       struct fth_cache_result *result)
+uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
+                           struct fth_cache_result *result)
 {
     uint32_t slot = find_free(cache, set);
     if (slot == FTH_NO_SLOT) {
         slot = cache->policy->victim(cache, set);
-        report(cache, slot, result);
+        report_eviction(cache, slot, result);
         fth_lookup_remove(cache, slot);
     } else {
         cache->held++;
@@ -69,7 +73,7 @@ uint32_t fth_slot_fill(struct fth_cache *cache, uint32_t set, uint64_t line,
 void fth_slot_free(struct fth_cache *cache, uint32_t set, uint32_t slot,
                    struct fth_cache_result *result)
 {
-    report(cache, slot, result);
+    report_eviction(cache, slot, result);
     fth_lookup_remove(cache, slot);
     if (cache->policy->removed)
         cache->policy->removed(cache, set, slot);
@@ -79,44 +83,44 @@ void fth_slot_free(struct fth_cache *cache, uint32_t set, uint32_t slot,
         cache->first_free[set] = slot;
 }
 
-uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot, struct fth_place place,
-                            uint64_t sectors)
+uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot,
+                            struct fth_access_range range, uint64_t sectors)
 {
     const uint64_t *bytes = cache->written + slot * cache->byte_words;
     if (!cache->partial[slot])
         return sectors;
     uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;
-    for (uint64_t start = place.from & -sector_bytes; start < place.to; start += sector_bytes) {
-        uint64_t from = start > place.from ? start : place.from;
-        uint64_t to = start + sector_bytes < place.to ? start + sector_bytes : place.to;
+    for (uint64_t start = range.from & -sector_bytes; start < range.to; start += sector_bytes) {
+        uint64_t from = start > range.from ? start : range.from;
+        uint64_t to = start + sector_bytes < range.to ? start + sector_bytes : range.to;
         if (bytes_are_set(bytes, from, to))
             sectors &= ~((uint64_t)1 << (start >> cache->sector_shift));
     }
     return sectors;
 }
 
-/* The sectors that lie within the place as a whole. */
-static uint64_t whole_sectors(const struct fth_cache *cache, struct fth_place place)
+/* Returns the sectors that lie completely within the range. */
+static uint64_t whole_sectors(const struct fth_cache *cache, struct fth_access_range range)
 {
     const uint64_t first =
-        (place.from + ((uint64_t)1 << cache->sector_shift) - 1) >> cache->sector_shift;
-    const uint64_t end = place.to >> cache->sector_shift;
+        (range.from + ((uint64_t)1 << cache->sector_shift) - 1) >> cache->sector_shift;
+    const uint64_t end = range.to >> cache->sector_shift;
     return first < end ? ~(uint64_t)0 >> (64 - (end - first)) << first : 0;
 }
 
-void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_place place)
+void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_access_range range)
 {
     uint64_t *valid = &cache->lines[slot].valid, *bytes = cache->written + slot * cache->byte_words;
-    *valid |= whole_sectors(cache, place);
-    if (!(place.sectors & ~*valid))
-        return; /* of valid sectors bytes mean nothing */
+    *valid |= whole_sectors(cache, range);
+    if (!(range.sectors & ~*valid))
+        return; /* valid sectors need no byte mask */
     if (!cache->partial[slot])
         memset(bytes, 0, cache->byte_words * sizeof *bytes);
     cache->partial[slot] = true;
-    for (uint64_t word = place.from / 64; word * 64 < place.to; word++)
-        bytes[word] |= word_part(word, place.from, place.to);
+    for (uint64_t word = range.from / 64; word * 64 < range.to; word++)
+        bytes[word] |= word_part(word, range.from, range.to);
     uint64_t sector_bytes = (uint64_t)1 << cache->sector_shift;
-    for (uint64_t start = place.from & -sector_bytes; start < place.to; start += sector_bytes)
+    for (uint64_t start = range.from & -sector_bytes; start < range.to; start += sector_bytes)
         if (bytes_are_set(bytes, start, start + sector_bytes))
             *valid |= (uint64_t)1 << (start >> cache->sector_shift);
 }

@@ -1,8 +1,9 @@
-/* Weighted: way i goes with probability weight[i] / sum of the weights. Mei and Chu (Section 4.5)
- * find that Fermi's L1 replaces its four ways with 1/6, 1/2, 1/6 and 1/6.
+/* Weighted: the victim is way i with probability weight[i] / sum of the weights. Mei and Chu
+ * (Section 4.5) find that Fermi's L1 replaces its four ways with probabilities 1/6, 1/2, 1/6 and
+ * 1/6.
  *
- * Each replacement takes u = fth_rng_unit * sum and the first way whose weight, added to those of
- * the ways before it, is above u. */
+ * Each replacement draws u = fth_rng_unit * sum. The victim is the first way whose cumulative
+ * weight is greater than u. */
 #include "cache/cache.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 struct weighted {
     struct fth_rng rng;
     uint32_t ways;
-    double up_to[]; /* weights added up to and with each way */
+    double cumulative[]; /* [ways] sum of the weights up to and including each way */
 };
 
 static enum fth_status init(struct fth_cache *cache, const struct fth_cache_config *config,
@@ -19,12 +20,13 @@ static enum fth_status init(struct fth_cache *cache, const struct fth_cache_conf
     uint32_t ways = cache->max_ways;
     if (cache->min_ways != ways)
         return fth_fail(error, FTH_INVALID, "build a cache", "policy",
-                        "weighted, but the sets have from %u to %u ways", cache->min_ways, ways);
+                        "weighted needs sets of equal size, but they have %u to %u ways",
+                        cache->min_ways, ways);
     if (!config->way_weights || config->way_weight_count != ways)
         return fth_fail(error, FTH_INVALID, "build a cache", "way_weights",
-                        "%zu of them, but there are %u ways", config->way_weight_count, ways);
+                        "%zu weights given for %u ways", config->way_weight_count, ways);
     struct weighted *weighted =
-        fth_arena_alloc(&cache->arena, sizeof *weighted + ways * sizeof weighted->up_to[0]);
+        fth_arena_alloc(&cache->arena, sizeof *weighted + ways * sizeof weighted->cumulative[0]);
     if (!weighted)
         return fth_fail(error, FTH_NO_MEMORY, "build a cache", "policy",
                         "out of memory for %u weights", ways);
@@ -33,8 +35,8 @@ static enum fth_status init(struct fth_cache *cache, const struct fth_cache_conf
         double weight = config->way_weights[way];
         if (!(weight > 0) || !isfinite(sum + weight))
             return fth_fail(error, FTH_INVALID, "build a cache", "way_weights",
-                            "%g of way %u is not above 0 and finite", weight, way);
-        weighted->up_to[way] = sum += weight;
+                            "weight %g of way %u is not positive and finite", weight, way);
+        weighted->cumulative[way] = sum += weight;
     }
     weighted->ways = ways;
     cache->policy_state = weighted;
@@ -51,8 +53,8 @@ static uint32_t victim(struct fth_cache *cache, uint32_t set)
 {
     struct weighted *weighted = cache->policy_state;
     uint32_t last = weighted->ways - 1, way = 0;
-    double u = fth_rng_unit(&weighted->rng) * weighted->up_to[last];
-    while (way < last && weighted->up_to[way] <= u)
+    double u = fth_rng_unit(&weighted->rng) * weighted->cumulative[last];
+    while (way < last && weighted->cumulative[way] <= u)
         way++;
     return cache->first[set] + way;
 }

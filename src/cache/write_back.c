@@ -1,18 +1,18 @@
-/* Write-back with allocation: the bytes stay here and go below when the line is evicted. Nothing is
- * fetched for a write; a sector written in part is completed when other bytes of it are read, and
- * is dirty before and after. */
+/* Write-back with allocation: written bytes stay in this cache and go to the next level when the
+ * line is evicted. A write fetches nothing. A partly written sector is fetched when other bytes of
+ * it are read, and it remains dirty. */
 #include "cache/cache.h"
 
-static void write(struct fth_cache *cache, struct fth_place place, uint32_t slot,
+static void write(struct fth_cache *cache, struct fth_access_range range, uint32_t slot,
                   struct fth_cache_result *result)
 {
     if (slot == FTH_NO_SLOT)
-        slot = fth_slot_fill(cache, place.set, place.line, result);
-    fth_slot_write(cache, slot, place);
+        slot = fth_slot_allocate(cache, range.set, range.line, result);
+    fth_slot_write(cache, slot, range);
     uint64_t *dirty = &cache->dirty[slot];
-    result->dirtied = place.sectors & ~*dirty;
-    *dirty |= place.sectors;
-    result->way = slot - fth_set_first(cache, place.set);
+    result->dirtied = range.sectors & ~*dirty;
+    *dirty |= range.sectors;
+    result->way = slot - fth_set_first(cache, range.set);
 }
 
 const struct fth_write_policy fth_write_back = {

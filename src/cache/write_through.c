@@ -1,15 +1,15 @@
-/* Write-through with allocation: the bytes are kept here and also go below, so that a line can
- * always be dropped. Nothing is fetched for a write. */
+/* Write-through with allocation: written bytes stay in this cache and also go to the next level at
+ * once, so a line can be evicted without a write. A write fetches nothing. */
 #include "cache/cache.h"
 
-static void write(struct fth_cache *cache, struct fth_place place, uint32_t slot,
+static void write(struct fth_cache *cache, struct fth_access_range range, uint32_t slot,
                   struct fth_cache_result *result)
 {
     if (slot == FTH_NO_SLOT)
-        slot = fth_slot_fill(cache, place.set, place.line, result);
-    fth_slot_write(cache, slot, place);
-    result->way = slot - fth_set_first(cache, place.set);
-    result->below = place.sectors;
+        slot = fth_slot_allocate(cache, range.set, range.line, result);
+    fth_slot_write(cache, slot, range);
+    result->way = slot - fth_set_first(cache, range.set);
+    result->below = range.sectors;
 }
 
 const struct fth_write_policy fth_write_through = {.keeps_bytes = true, .write = write};
