@@ -1,5 +1,6 @@
-/* One instruction: guard, opcode with its modifiers, operands. What an opcode means is for the
- * select_* functions; here its parts are put where they look for them. */
+/* Parses one instruction: guard, opcode with modifiers, and operands, and stores them in a struct
+ * inst. The select_* functions of execute_*.c then choose the function that executes it, or reject
+ * the combination. */
 #include "ptx/parser.h"
 
 #include <stdio.h>
@@ -14,17 +15,18 @@ enum { MAX_OPERANDS = 8, MAX_ELEMENTS = 8 };
 struct operand {
     enum operand_kind kind;
     struct token token;
-    int32_t row;                    /* OPERAND_ROW, and the base of an address */
-    uint32_t predicate, predicate2; /* the second of p|q; UINT32_MAX: none */
-    bool negated;                   /* !p */
+    int32_t row;         /* OPERAND_ROW, and the base of an address */
+    uint32_t predicate;  /* OPERAND_PREDICATE: its index */
+    uint32_t predicate2; /* the second predicate of p|q; UINT32_MAX: none */
+    bool negated;        /* !p */
     int32_t elements[MAX_ELEMENTS];
     size_t element_count;
-    int64_t offset;
-    bool has_space; /* of an address that names a variable */
+    int64_t offset; /* added to an address */
+    bool has_space; /* the operand is a variable, in this space */
     uint8_t space;
 };
 
-/* The bits of a constant as the instruction's type reads them. */
+/* Returns the bits of a constant in a register that an instruction of this type reads. */
 static uint64_t constant_bits(const struct constant *constant, enum type type)
 {
     bool to_float = type == T_F32 || type == T_F64 || type == T_F16 || type == T_BF16;
@@ -33,7 +35,7 @@ static uint64_t constant_bits(const struct constant *constant, enum type type)
         memcpy(&value, &constant->bits, sizeof value);
     else
         value = constant->is_unsigned ? (double)constant->bits : (double)(int64_t)constant->bits;
-    if (constant->single && type != T_F64 && type != T_F16 && type != T_BF16)
+    if (constant->is_f32_literal && type != T_F64 && type != T_F16 && type != T_BF16)
         return constant->word;
     if (!constant->is_float && (!to_float || type == T_F16 || type == T_BF16))
         return constant->bits;
@@ -50,7 +52,7 @@ static uint64_t constant_bits(const struct constant *constant, enum type type)
     return bits;
 }
 
-/* A special register, read into a fresh row by an instruction of its own. */
+/* Emits an instruction that reads a special register into a new register, and returns its row. */
 static int32_t special_row(struct parser *parser, const struct token *token, int special)
 {
     struct inst *inst = parser_emit(parser, token, "mov");
@@ -58,12 +60,13 @@ static int32_t special_row(struct parser *parser, const struct token *token, int
         return 0;
     inst->run = run_special;
     inst->mode = (uint8_t)special;
-    inst->d[0] = parser_temporary(parser);
+    inst->d[0] = parser_new_register(parser);
     return inst->d[0];
 }
 
-/* The address that a symbol stands for. Of local memory and of call parameters it is relative to
- * the frame: read by an instruction, as dynamic shared memory is. */
+/* Returns a row with the address of a symbol. The addresses of local variables depend on the frame,
+ * and that of dynamic shared memory is known only after the whole module has been parsed. For both,
+ * emits instructions that compute the address. */
 static int32_t symbol_row(struct parser *parser, const struct token *token,
                           const struct symbol *symbol)
 {
@@ -80,14 +83,14 @@ static int32_t symbol_row(struct parser *parser, const struct token *token,
         inst->type = T_U64;
         inst->s[0] = base;
         inst->s[1] = parser_immediate(parser, variable->address);
-        inst->d[0] = parser_temporary(parser);
+        inst->d[0] = parser_new_register(parser);
         select_integer(inst, "add");
         return inst->d[0];
     }
     return parser_immediate(parser, variable->address);
 }
 
-/* A register, number, name, or special register, as a row. */
+/* Parses a register, special register, constant expression, or name of a variable or function. */
 static bool parse_row(struct parser *parser, enum type type, struct operand *operand)
 {
     struct lexer *lexer = &parser->lexer;
@@ -109,7 +112,7 @@ static bool parse_row(struct parser *parser, enum type type, struct operand *ope
     }
     struct symbol *symbol = NULL;
     uint32_t index;
-    if (parser_register(parser, &token, &symbol, &index)) {
+    if (parser_find_register(parser, &token, &symbol, &index)) {
         if (symbol->kind == SYMBOL_PREDICATE) {
             operand->kind = OPERAND_PREDICATE;
             operand->predicate = index;
@@ -140,24 +143,26 @@ static bool parse_vector(struct parser *parser, enum type type, struct operand *
     do {
         struct operand element = {.kind = OPERAND_ROW};
         if (operand->element_count == MAX_ELEMENTS)
-            return lexer_fail(lexer, &lexer->token, "a vector that is too long");
+            return lexer_fail(lexer, &lexer->token, "a vector can have at most 8 elements");
         if (!parse_row(parser, type, &element))
             return false;
         if (element.kind == OPERAND_PREDICATE)
-            return lexer_fail(lexer, &element.token, "a predicate in a vector");
+            return lexer_fail(lexer, &element.token,
+                              "a predicate cannot be an element of a vector");
         operand->elements[operand->element_count++] = element.row;
     } while (lexer_accept(lexer, ","));
     return lexer_expect(lexer, "}");
 }
 
-/* "[%rd1+8]", "[name]", "[%rd1, {%r1}]": the second part is the coordinate of a texture. */
+/* Parses "[%rd1+8]", "[name]" or "[%rd1, {%r1}]" after the bracket. The vector holds the
+ * coordinates of a texture access. */
 static bool parse_address(struct parser *parser, struct operand *operand)
 {
     struct lexer *lexer = &parser->lexer;
     if (!parse_row(parser, T_U64, operand))
         return false;
     if (operand->kind == OPERAND_PREDICATE)
-        return lexer_fail(lexer, &operand->token, "a predicate is no address");
+        return lexer_fail(lexer, &operand->token, "a predicate cannot be an address");
     operand->kind = OPERAND_ADDRESS;
     while (token_is(&lexer->token, "+") || token_is(&lexer->token, "-")) {
         bool minus = lexer_accept(lexer, "-");
@@ -165,7 +170,7 @@ static bool parse_address(struct parser *parser, struct operand *operand)
             lexer_next(lexer);
         minus = lexer_accept(lexer, "-") ? !minus : minus;
         if (lexer->token.kind != TOKEN_INTEGER)
-            return lexer_fail(lexer, &lexer->token, "a number expected");
+            return lexer_fail(lexer, &lexer->token, "expected an integer offset");
         int64_t offset = (int64_t)lexer->token.integer;
         operand->offset += minus ? -offset : offset;
         lexer_next(lexer);
@@ -191,7 +196,7 @@ static bool parse_operand(struct parser *parser, enum type type, struct operand 
     if (lexer_accept(lexer, "["))
         return parse_address(parser, operand);
     bool negated = false;
-    if (token_is(&lexer->token, "!")) { /* of a predicate; of a number it is part of it */
+    if (token_is(&lexer->token, "!")) { /* before a number, it belongs to the expression */
         struct lexer ahead = *lexer;
         lexer_next(&ahead);
         negated = ahead.token.kind == TOKEN_WORD;
@@ -202,15 +207,16 @@ static bool parse_operand(struct parser *parser, enum type type, struct operand 
         return false;
     operand->negated = negated;
     if (negated && operand->kind != OPERAND_PREDICATE)
-        return lexer_fail(lexer, &operand->token, "only a predicate can be negated");
-    if (lexer_accept(lexer, "|")) { /* p|q: two results */
+        return lexer_fail(lexer, &operand->token,
+                          "'!' can only be applied to a predicate or a number");
+    if (lexer_accept(lexer, "|")) { /* p|q: two destinations */
         struct operand second = {.kind = OPERAND_ROW};
         if (!parse_row(parser, type, &second))
             return false;
         if (second.kind == OPERAND_PREDICATE)
             operand->predicate2 = second.predicate;
         else if (second.kind != OPERAND_SINK)
-            return lexer_fail(lexer, &second.token, "a predicate expected");
+            return lexer_fail(lexer, &second.token, "expected a predicate register after '|'");
     }
     return true;
 }
@@ -249,7 +255,7 @@ static bool is_one_of(const char *base, const char *const *list, size_t count)
     return false;
 }
 
-/* Opcodes without a destination. */
+/* Returns true if the instruction has no destination operand. */
 static bool has_no_result(const char *base, const struct inst *inst)
 {
     if (inst->flags & F_RED)
@@ -260,8 +266,8 @@ static bool has_no_result(const char *base, const struct inst *inst)
     return is_one_of(base, list, FTH_COUNT(list));
 }
 
-/* Puts operands where the functions that execute the instruction look for them: d[], s[], the
- * predicate of selp and setp, and the two results of setp and shfl. */
+/* Stores the operands where the functions that execute the instruction expect them: d[] and s[];
+ * for selp and setp, the source predicate; for setp and shfl, the second destination. */
 static bool place_operands(struct parser *parser, struct inst *inst, const char *base,
                            const struct operand *operands, size_t count)
 {
@@ -274,11 +280,12 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
             int32_t *to = result ? inst->d : inst->s + source;
             size_t room = result ? FTH_COUNT(inst->d) : FTH_COUNT(inst->s) - source;
             if (operand->element_count > room)
-                return lexer_fail(lexer, &operand->token, "a vector that is too long here");
+                return lexer_fail(lexer, &operand->token,
+                                  "the vector has too many elements for this instruction");
             for (size_t e = 0; e < operand->element_count; e++) {
                 to[e] = operand->elements[e];
                 if (result && to[e] < 0 && to[e] != NO_REGISTER)
-                    return lexer_fail(lexer, &operand->token, "a result must be a register");
+                    return lexer_fail(lexer, &operand->token, "the destination must be a register");
             }
             if (inst->vector == 0)
                 inst->vector = (uint8_t)operand->element_count;
@@ -286,7 +293,7 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
             continue;
         }
         if (result && operand->kind == OPERAND_PREDICATE) {
-            inst->gives_predicate = true;
+            inst->result_is_predicate = true;
             inst->d[0] = (int32_t)operand->predicate;
             inst->d[1] =
                 operand->predicate2 == UINT32_MAX ? NO_REGISTER : (int32_t)operand->predicate2;
@@ -294,7 +301,7 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
         }
         if (result) {
             if (operand->kind != OPERAND_SINK && operand->row < 0)
-                return lexer_fail(lexer, &operand->token, "a result must be a register");
+                return lexer_fail(lexer, &operand->token, "the destination must be a register");
             inst->d[0] = operand->row;
             if (operand->predicate2 != UINT32_MAX)
                 inst->predicate2 = operand->predicate2;
@@ -302,11 +309,12 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
         }
         if (operand->kind == OPERAND_PREDICATE && inst->type == T_PRED && inst->flags == 0 &&
             !compares(base) && strcmp(base, "mov") != 0) {
-            /* and.pred has two of them, so they stand where other sources do. */
+            /* and.pred has two source predicates, so they are stored in s[]. */
             if (source == 2 || operand->negated)
-                return lexer_fail(lexer, &operand->token, "not supported here");
+                return lexer_fail(lexer, &operand->token,
+                                  "a negated or third predicate operand is not supported here");
             inst->s[source++] = (int32_t)operand->predicate;
-            inst->predicate_sources++;
+            inst->predicate_source_count++;
             continue;
         }
         if (operand->kind == OPERAND_PREDICATE) {
@@ -315,16 +323,16 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
             continue;
         }
         if (source == FTH_COUNT(inst->s))
-            return lexer_fail(lexer, &operand->token, "one operand too many");
+            return lexer_fail(lexer, &operand->token, "too many operands");
         if (operand->kind == OPERAND_SINK)
-            return lexer_fail(lexer, &operand->token, "an operand expected");
+            return lexer_fail(lexer, &operand->token, "'_' can only be a destination");
         inst->s[source++] = operand->row;
         if (operand->kind == OPERAND_ADDRESS && source > 1) {
             inst->offset2 = operand->offset;
         } else if (operand->kind == OPERAND_ADDRESS) {
             inst->offset = operand->offset;
-            /* ld.param of a kernel's own parameter, or ld of a variable whose space the text knows.
-             */
+            /* ld.param of a kernel argument, or a generic ld of a variable: use the space of the
+             * variable. */
             if (operand->has_space &&
                 (inst->space == FTH_SPACE_PARAM ||
                  (inst->space == FTH_SPACE_GENERIC && operand->space != FTH_SPACE_PARAM)))
@@ -336,7 +344,8 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
     return true;
 }
 
-/* "(param0, %r1, 5)" of a call: variables of the caller's parameter memory, registers, numbers. */
+/* Parses the arguments or results of a call, such as "(param0, %r1, 5)": .param variables of the
+ * caller, registers and numbers. */
 static bool parse_call_slots(struct parser *parser, struct slot **slots, size_t *count)
 {
     struct lexer *lexer = &parser->lexer;
@@ -353,7 +362,7 @@ static bool parse_call_slots(struct parser *parser, struct slot **slots, size_t 
         const struct symbol *symbol =
             token.kind == TOKEN_WORD ? parser_find(parser, token.start, token.size) : NULL;
         if (*count == 64)
-            return lexer_fail(lexer, &token, "too many arguments");
+            return lexer_fail(lexer, &token, "a call can have at most 64 arguments and 64 results");
         if (symbol && symbol->kind == SYMBOL_VARIABLE &&
             symbol->variable.space == FTH_SPACE_PARAM) {
             (*slots)[(*count)++] =
@@ -364,14 +373,15 @@ static bool parse_call_slots(struct parser *parser, struct slot **slots, size_t 
             if (!parse_row(parser, T_B64, &operand))
                 return false;
             if (operand.kind != OPERAND_ROW)
-                return lexer_fail(lexer, &token, "an argument expected");
+                return lexer_fail(lexer, &token,
+                                  "expected a register, a number or a .param variable");
             (*slots)[(*count)++] = (struct slot){operand.row, 0, 8};
         }
     } while (lexer_accept(lexer, ","));
     return lexer_expect(lexer, ")");
 }
 
-/* call (result), function, (arguments)[, prototype]; */
+/* Parses the operands of "call (result), function, (arguments)[, prototype];". */
 static bool parse_call(struct parser *parser, struct inst *inst)
 {
     struct lexer *lexer = &parser->lexer;
@@ -385,19 +395,20 @@ static bool parse_call(struct parser *parser, struct inst *inst)
             return false;
         for (size_t i = 0; i < site.result_count; i++)
             if (site.results[i].row < 0 && site.results[i].row != NO_REGISTER)
-                return lexer_fail(lexer, &results, "a result must be a register or a variable");
+                return lexer_fail(lexer, &results,
+                                  "a result must be a register or a .param variable");
     }
     const struct token name = lexer->token;
     struct symbol *symbol = NULL;
     uint32_t number;
-    if (name.kind == TOKEN_WORD && parser_register(parser, &name, &symbol, &number) &&
+    if (name.kind == TOKEN_WORD && parser_find_register(parser, &name, &symbol, &number) &&
         symbol->kind == SYMBOL_REGISTER) {
         inst->control = K_CALL_INDIRECT;
         inst->s[0] = (int32_t)number;
     } else {
         symbol = parser_find(parser, name.start, name.size);
         if (name.kind != TOKEN_WORD || !symbol || symbol->kind != SYMBOL_FUNCTION)
-            return lexer_fail(lexer, &name, "a function expected");
+            return lexer_fail(lexer, &name, "expected a declared function or a register");
         inst->control = K_CALL;
         site.function = symbol->first;
     }
@@ -413,10 +424,12 @@ static bool parse_call(struct parser *parser, struct inst *inst)
     if (site.function != UINT32_MAX) {
         const struct function *callee = &module->functions[site.function];
         if (callee->is_kernel ||
-            !slots_agree(site.arguments, site.argument_count, callee->arguments,
+            !slots_match(site.arguments, site.argument_count, callee->arguments,
                          callee->argument_count) ||
-            !slots_agree(site.results, site.result_count, callee->results, callee->result_count))
-            return lexer_fail(lexer, &name, "'%s' does not take these arguments", callee->name);
+            !slots_match(site.results, site.result_count, callee->results, callee->result_count))
+            return lexer_fail(lexer, &name,
+                              "the arguments or results do not match the declaration of '%s'",
+                              callee->name);
     }
     void *calls = module->calls;
     if (!parser_grow(parser, &calls, module->call_count, &module->call_capacity,
@@ -428,7 +441,7 @@ static bool parse_call(struct parser *parser, struct inst *inst)
     return true;
 }
 
-/* bra LABEL; brx.idx %r1, TABLE; */
+/* Parses the operands of "bra LABEL;" or, if `table`, "brx.idx %r1, TABLE;". */
 static bool parse_branch(struct parser *parser, uint32_t index, bool table)
 {
     struct lexer *lexer = &parser->lexer;
@@ -438,7 +451,8 @@ static bool parse_branch(struct parser *parser, uint32_t index, bool table)
             return false;
         const struct symbol *symbol = parser_find(parser, lexer->token.start, lexer->token.size);
         if (operand.kind != OPERAND_ROW || !symbol || symbol->kind != SYMBOL_TABLE)
-            return lexer_fail(lexer, &lexer->token, "the name of .branchtargets expected");
+            return lexer_fail(lexer, &lexer->token,
+                              "expected an index and the name of a .branchtargets list");
         lexer_next(lexer);
         struct inst *inst = &parser->function->code[index];
         inst->control = K_BRANCH_TABLE;
@@ -447,7 +461,7 @@ static bool parse_branch(struct parser *parser, uint32_t index, bool table)
         return true;
     }
     if (lexer->token.kind != TOKEN_WORD)
-        return lexer_fail(lexer, &lexer->token, "a label expected");
+        return lexer_fail(lexer, &lexer->token, "expected a label");
     parser->function->code[index].control = K_BRANCH;
     if (!parser_use_label(parser, &lexer->token, index, NULL))
         return false;
@@ -455,7 +469,8 @@ static bool parse_branch(struct parser *parser, uint32_t index, bool table)
     return true;
 }
 
-/* Splits "ld.global.v4.f32" and applies what follows the first dot. */
+/* Splits an opcode such as "ld.global.v4.f32" at its dots, stores the first part in `base`, and
+ * applies the others to the instruction. */
 static bool parse_opcode(struct parser *parser, const struct token *token, struct inst *inst,
                          char base[16])
 {
@@ -479,7 +494,7 @@ static bool parse_opcode(struct parser *parser, const struct token *token, struc
     return true;
 }
 
-/* The instructions that only change the flow. */
+/* Returns the enum control of an instruction that only changes the control flow, or K_NONE. */
 static int flow_control(const char *base)
 {
     static const struct {
@@ -493,7 +508,7 @@ static int flow_control(const char *base)
     return K_NONE;
 }
 
-static bool parse_operands(struct parser *parser, const char *base, const struct inst *shape,
+static bool parse_operands(struct parser *parser, const char *base, const struct inst *parsed,
                            struct operand *operands, size_t *count)
 {
     struct lexer *lexer = &parser->lexer;
@@ -502,70 +517,72 @@ static bool parse_operands(struct parser *parser, const char *base, const struct
         return true;
     do {
         if (*count == MAX_OPERANDS)
-            return lexer_fail(lexer, &lexer->token, "one operand too many");
-        /* Literals are of the instruction's type; of cvt, of the type it converts from; of slct,
-         * the last is of the second type. */
-        enum type type = (enum type)shape->type;
+            return lexer_fail(lexer, &lexer->token, "too many operands");
+        /* A literal has the type of the instruction. For cvt, set and setp, it has the second type
+         * (if there is one). For slct, only the last operand has the second type. */
+        enum type type = (enum type)parsed->type;
         if (strcmp(base, "cvt") == 0 || compares(base) ||
             (strcmp(base, "slct") == 0 && *count == 3))
-            type = shape->type2 ? (enum type)shape->type2 : (enum type)shape->type;
+            type = parsed->type2 ? (enum type)parsed->type2 : (enum type)parsed->type;
         if (!parse_operand(parser, type, &operands[(*count)++]))
             return false;
     } while (lexer_accept(lexer, ","));
     return true;
 }
 
-/* mov.u32 %r1, %tid.x: the special register has been read into a fresh row by the instruction
- * before; it may as well be read into its place. */
-static bool fold_special(struct parser *parser, const struct inst *shape,
+/* For "mov.u32 %r1, %tid.x", the previous instruction has read the special register into a new
+ * register. Changes its destination to %r1 and returns true: the mov itself is not needed. */
+static bool fold_special(struct parser *parser, const struct inst *parsed,
                          const struct operand *operands)
 {
     struct function *function = parser->function;
     struct inst *last = function->code_count ? &function->code[function->code_count - 1] : NULL;
     if (!last || last->run != run_special || operands[1].kind != OPERAND_ROW ||
         operands[1].row != last->d[0] || operands[0].kind != OPERAND_ROW || operands[0].row < 0 ||
-        shape->type == T_PRED || shape->flags)
+        parsed->type == T_PRED || parsed->flags)
         return false;
     last->d[0] = operands[0].row;
-    last->guarded = shape->guarded;
-    last->guard = shape->guard;
-    last->guard_negated = shape->guard_negated;
+    last->guarded = parsed->guarded;
+    last->guard = parsed->guard;
+    last->guard_negated = parsed->guard_negated;
     return true;
 }
 
 bool parse_instruction(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
-    struct inst shape = {.control = K_NONE};
+    struct inst parsed = {.control = K_NONE};
     struct token guard = {.kind = TOKEN_END};
     if (lexer_accept(lexer, "@")) {
-        shape.guard_negated = lexer_accept(lexer, "!");
+        parsed.guard_negated = lexer_accept(lexer, "!");
         guard = lexer->token;
         struct symbol *symbol = NULL;
-        if (guard.kind != TOKEN_WORD || !parser_register(parser, &guard, &symbol, &shape.guard) ||
+        if (guard.kind != TOKEN_WORD ||
+            !parser_find_register(parser, &guard, &symbol, &parsed.guard) ||
             symbol->kind != SYMBOL_PREDICATE)
-            return lexer_fail(lexer, &guard, "a predicate expected");
-        shape.guarded = true;
+            return lexer_fail(lexer, &guard, "expected a predicate register as the guard");
+        parsed.guarded = true;
         lexer_next(lexer);
     }
     const struct token token = lexer->token;
     char base[16];
     if (token.kind != TOKEN_WORD)
-        return lexer_fail(lexer, &token, "an instruction expected");
-    if (!parse_opcode(parser, &token, &shape, base))
+        return lexer_fail(lexer, &token, "expected an instruction");
+    if (!parse_opcode(parser, &token, &parsed, base))
         return false;
-    if (shape.vector && strcmp(base, "mov") == 0) /* its parts stand in braces */
+    if (parsed.vector && strcmp(base, "mov") == 0) /* the parts of a vector are written in braces */
         return lexer_fail(lexer, &token, "'%.*s' is not supported", (int)token.size, token.start);
     lexer_next(lexer);
 
     enum control control = (enum control)flow_control(base);
     struct operand operands[MAX_OPERANDS];
     size_t count = 0;
-    /* Operands come first: special registers among them are instructions of their own. */
-    if (control == K_NONE && !parse_operands(parser, base, &shape, operands, &count))
+    /* Parse the operands before emitting the instruction: they can emit instructions that must come
+     * first, such as reads of special registers. */
+    if (control == K_NONE && !parse_operands(parser, base, &parsed, operands, &count))
         return false;
     if (control == K_NONE && strcmp(base, "mov") == 0 && count == 2 &&
-        fold_special(parser, &shape, operands))
+        fold_special(parser, &parsed, operands))
         return lexer_expect(lexer, ";");
     char *opcode = fth_arena_alloc(&parser->module->arena, token.size + 1);
     struct inst *inst = parser_emit(parser, &token, opcode ? opcode : "");
@@ -573,16 +590,16 @@ bool parse_instruction(struct parser *parser)
         return lexer_fail(lexer, &token, "out of memory");
     memcpy(opcode, token.start, token.size);
     uint32_t index = inst->index;
-    struct inst placed = *inst;
-    *inst = shape;
-    inst->opcode = placed.opcode;
-    inst->index = placed.index;
-    inst->line = placed.line;
-    inst->file = placed.file;
-    inst->source_line = placed.source_line;
+    struct inst emitted = *inst;
+    *inst = parsed;
+    inst->opcode = emitted.opcode;
+    inst->index = emitted.index;
+    inst->line = emitted.line;
+    inst->file = emitted.file;
+    inst->source_line = emitted.source_line;
     inst->predicate = inst->predicate2 = UINT32_MAX;
-    memcpy(inst->d, placed.d, sizeof inst->d);
-    memcpy(inst->s, placed.s, sizeof inst->s);
+    memcpy(inst->d, emitted.d, sizeof inst->d);
+    memcpy(inst->s, emitted.s, sizeof inst->s);
     inst->control = (uint8_t)control;
     if (control == K_CALL) {
         if (!parse_call(parser, inst))
@@ -595,7 +612,7 @@ bool parse_instruction(struct parser *parser)
             return false;
         if (inst->space == FTH_SPACE_PARAM && parser->function->is_kernel &&
             strcmp(base, "ld") == 0 && count > 1 && !operands[1].has_space)
-            inst->space = SPACE_ARGUMENT; /* through a register: a kernel reads its own arguments */
+            inst->space = SPACE_ARGUMENT; /* an address in a register refers to kernel arguments */
         if (!select_integer(inst, base) && !select_float(inst, base) &&
             !select_convert(inst, base) && !select_memory(inst, base) && !select_warp(inst, base))
             return lexer_fail(lexer, &token, "'%.*s' with these operands is not supported",

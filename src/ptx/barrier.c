@@ -1,11 +1,15 @@
-/* Barriers: where the warps of a block, or of a cluster, wait for each other. */
+/* Barriers: bar and barrier, at which the warps of a block wait for each other, and
+ * barrier.cluster, at which all warps of a cluster do. */
 #include "ptx/engine.h"
 
-/* Lanes of a block that wait at a barrier, and, for bar.red, those whose predicate is true. */
-static uint64_t waiting_threads(struct block *block, uint32_t id, uint64_t *yes, uint32_t *threads)
+/* Returns the number of threads of a block that wait at barrier `id`. *true_count is the number of
+ * those whose predicate is true (bar.red). *threads is set to the number of threads that the
+ * barrier expects, 0 for the whole block; it is unchanged if no thread waits. */
+static uint64_t waiting_threads(struct block *block, uint32_t id, uint64_t *true_count,
+                                uint32_t *threads)
 {
     uint64_t count = 0;
-    *yes = 0;
+    *true_count = 0;
     for (uint32_t w = 0; w < block->warp_count; w++)
         for (uint32_t i = 0; i < block->warps[w].fragment_count; i++) {
             struct fragment *fragment = &block->warps[w].fragments[i];
@@ -17,26 +21,27 @@ static uint64_t waiting_threads(struct block *block, uint32_t id, uint64_t *yes,
             if (inst->flags & F_RED) {
                 uint32_t lanes = fragment->frame->predicates[inst->predicate];
                 lanes = inst->negated ? ~lanes : lanes;
-                *yes += (uint64_t)__builtin_popcount(lanes & fragment->mask);
+                *true_count += (uint64_t)__builtin_popcount(lanes & fragment->mask);
             }
         }
     return count;
 }
 
-static void give_result(struct fragment *fragment, const struct inst *inst, uint64_t count,
-                        uint64_t yes)
+/* Writes the result of bar.red for the lanes of a fragment. `count` threads took part. */
+static void write_reduction(struct fragment *fragment, const struct inst *inst, uint64_t count,
+                            uint64_t true_count)
 {
     if (!(inst->flags & F_RED))
         return;
-    if (inst->gives_predicate) {
-        bool result = inst->boolean == B_AND ? yes == count : yes > 0;
+    if (inst->result_is_predicate) {
+        bool result = inst->boolean == B_AND ? true_count == count : true_count > 0;
         uint32_t *predicate = &fragment->frame->predicates[inst->d[0]];
         *predicate = result ? *predicate | fragment->mask : *predicate & ~fragment->mask;
         return;
     }
     uint64_t *row_of = fragment->frame->rows + (size_t)inst->d[0] * LANES;
     for (uint32_t left = fragment->mask; left; left &= left - 1)
-        row_of[first_lane(left)] = yes;
+        row_of[first_lane(left)] = true_count;
 }
 
 bool release_barriers(struct block *block)
@@ -45,23 +50,25 @@ bool release_barriers(struct block *block)
     uint64_t alive = 0;
     for (uint32_t w = 0; w < block->warp_count; w++)
         alive += (uint64_t)__builtin_popcount(alive_lanes(&block->warps[w]));
-    for (uint32_t left = block->waited_at; left; left &= left - 1) {
+    for (uint32_t left = block->active_barriers; left; left &= left - 1) {
         uint32_t id = (uint32_t)first_lane(left), warps = 0;
-        uint64_t yes;
+        uint64_t true_count;
         uint32_t threads = 0;
-        uint64_t count = waiting_threads(block, id, &yes, &threads);
+        uint64_t count = waiting_threads(block, id, &true_count, &threads);
         uint64_t expected = threads ? threads : alive;
-        /* A warp that is not full counts as one that is, where threads are counted by warps. */
+        /* The expected number is a multiple of the warp size. Where the last warp of the block is
+         * not full, that is more than the threads that exist. */
         if (count == 0 || count + block->arrived[id] < (expected < alive ? expected : alive))
             continue;
         block->arrived[id] = 0;
-        block->waited_at &= ~(1u << id);
+        block->active_barriers &= ~(1u << id);
         for (uint32_t w = 0; w < block->warp_count; w++)
             for (uint32_t i = 0; i < block->warps[w].fragment_count; i++) {
                 struct fragment *fragment = &block->warps[w].fragments[i];
                 if (fragment->state != AT_BARRIER || fragment->barrier != id)
                     continue;
-                give_result(fragment, &fragment->frame->function->code[fragment->pc], count, yes);
+                write_reduction(fragment, &fragment->frame->function->code[fragment->pc], count,
+                                true_count);
                 fragment->state = RUNNING;
                 fragment->pc++;
                 block->warps[w].blocked = false;
@@ -76,7 +83,7 @@ bool release_barriers(struct block *block)
     return released;
 }
 
-void tell_cluster_barrier(struct warp *warp, uint32_t phase, bool waited)
+void notify_cluster_barrier(struct warp *warp, uint32_t phase, bool waited)
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     if (observer && observer->cluster_barrier &&
@@ -84,13 +91,14 @@ void tell_cluster_barrier(struct warp *warp, uint32_t phase, bool waited)
         stop_run(warp->block->run);
 }
 
-/* Everybody who waits has come before, so it is enough to look who has not. */
+/* True if all live threads of the cluster have arrived at its barrier. A thread that waits has
+ * arrived before, so it is enough to look for live lanes that have not arrived. */
 static bool cluster_is_complete(const struct cluster *cluster)
 {
     for (uint32_t b = 0; b < cluster->count; b++)
         for (uint32_t w = 0; w < cluster->blocks[b].warp_count; w++) {
             const struct warp *warp = &cluster->blocks[b].warps[w];
-            if (alive_lanes(warp) & ~warp->at_cluster)
+            if (alive_lanes(warp) & ~warp->cluster_arrived)
                 return false;
         }
     return true;
@@ -98,7 +106,7 @@ static bool cluster_is_complete(const struct cluster *cluster)
 
 bool release_cluster(struct cluster *cluster)
 {
-    cluster->news = false;
+    cluster->unchecked_arrival = false;
     if (!cluster->arrived || !cluster_is_complete(cluster))
         return false;
     cluster->arrived = false;
@@ -107,10 +115,10 @@ bool release_cluster(struct cluster *cluster)
         for (uint32_t w = 0; w < cluster->blocks[b].warp_count; w++) {
             struct warp *warp = &cluster->blocks[b].warps[w];
             bool waited = false;
-            warp->at_cluster = 0;
+            warp->cluster_arrived = 0;
             for (uint32_t i = 0; i < warp->fragment_count; i++) {
                 struct fragment *fragment = &warp->fragments[i];
-                if (fragment->state != AT_CLUSTER)
+                if (fragment->state != AT_CLUSTER_BARRIER)
                     continue;
                 fragment->state = RUNNING;
                 fragment->pc++;
@@ -118,13 +126,13 @@ bool release_cluster(struct cluster *cluster)
             }
             if (waited) {
                 warp->blocked = false;
-                tell_cluster_barrier(warp, cluster->phase - 1, true);
+                notify_cluster_barrier(warp, cluster->phase - 1, true);
             }
         }
     return true;
 }
 
-/* False where all its warps are done. */
+/* Reports what the first unfinished warp of a block waits for. False if all its warps are done. */
 static bool report_waiting(struct block *block)
 {
     for (uint32_t w = 0; w < block->warp_count; w++) {
@@ -133,20 +141,20 @@ static bool report_waiting(struct block *block)
             continue;
         const struct fragment *fragment = &warp->fragments[0];
         const struct inst *inst = &fragment->frame->function->code[fragment->pc];
-        if (fragment->state == AT_SYNC || fragment->state == AT_MEETING) {
+        if (fragment->state == AT_SYNC || fragment->state == AT_WARP_SYNC) {
             warp_fault(warp, inst, first_lane(fragment->mask),
-                       "waits for lanes 0x%x of its warp, which never come here",
+                       "waits for lanes 0x%x of its warp, which never reach this instruction",
                        fragment->members & ~fragment->mask);
-        } else if (fragment->state == AT_CLUSTER) {
+        } else if (fragment->state == AT_CLUSTER_BARRIER) {
             warp_fault(warp, inst, first_lane(fragment->mask),
-                       "the barrier of the cluster cannot complete: others wait elsewhere");
+                       "the cluster barrier cannot complete: other threads wait elsewhere");
         } else {
-            uint64_t yes;
+            uint64_t true_count;
             uint32_t threads = 0;
-            uint64_t count = waiting_threads(block, fragment->barrier, &yes, &threads);
+            uint64_t count = waiting_threads(block, fragment->barrier, &true_count, &threads);
             warp_fault(
                 warp, inst, first_lane(fragment->mask),
-                "barrier %u cannot complete: %llu threads wait at it, and the others are done "
+                "barrier %u cannot complete: %llu threads wait at it, and the others have exited "
                 "or wait elsewhere",
                 fragment->barrier, (unsigned long long)count);
         }

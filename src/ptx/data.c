@@ -1,12 +1,14 @@
-/* Types, and what is declared with them: variables with their first contents, and registers. */
+/* Parses types and declarations: variables with their initial values, and registers. Also assigns
+ * their addresses and register numbers. */
 #include "ptx/parser.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* More than any GPU has; a file that asks for more is nonsense. */
-#define LARGEST_VARIABLE ((uint64_t)1 << 36)
+/* Limits that reject nonsensical files before they exhaust the host's memory: 64 GiB per variable,
+ * and 100,000 registers and as many predicates per function. Heuristic. */
+#define MAX_VARIABLE_BYTES ((uint64_t)1 << 36)
 #define MAX_REGISTERS 100000u
 
 /* ---- types and numbers ---- */
@@ -34,7 +36,7 @@ enum type parse_type(const char *text, size_t size)
     return T_NONE;
 }
 
-static size_t type_row(enum type type)
+static size_t type_index(enum type type)
 {
     size_t i = 0;
     while (types[i].type != type)
@@ -44,7 +46,7 @@ static size_t type_row(enum type type)
 
 unsigned type_bytes(enum type type)
 {
-    /* By the type itself, as every load asks. */
+    /* A table indexed by type is fast: every load and store calls this function. */
     static const uint8_t bytes[] = {
         [T_B8] = 1,    [T_B16] = 2,   [T_B32] = 4,  [T_B64] = 8,    [T_U8] = 1,  [T_U16] = 2,
         [T_U32] = 4,   [T_U64] = 8,   [T_S8] = 1,   [T_S16] = 2,    [T_S32] = 4, [T_S64] = 8,
@@ -56,7 +58,7 @@ unsigned type_bytes(enum type type)
 
 const char *type_name(enum type type)
 {
-    return type == T_NONE ? "" : types[type_row(type)].name;
+    return type == T_NONE ? "" : types[type_index(type)].name;
 }
 
 bool type_is_signed(enum type type)
@@ -69,12 +71,11 @@ bool type_is_float(enum type type)
     return type >= T_F16 && type <= T_F64;
 }
 
-/* A constant where only a number can stand: .align 8, [16], <100>. */
-bool parser_count(struct parser *parser, uint64_t max, uint64_t *count)
+bool parse_count(struct parser *parser, uint64_t max, uint64_t *count)
 {
     const struct token token = parser->lexer.token;
     if (token.kind != TOKEN_INTEGER || token.integer > max)
-        return lexer_fail(&parser->lexer, &token, "a number of at most %llu expected",
+        return lexer_fail(&parser->lexer, &token, "expected an integer of at most %llu",
                           (unsigned long long)max);
     *count = token.integer;
     lexer_next(&parser->lexer);
@@ -99,11 +100,11 @@ bool parse_declaration(struct parser *parser, struct declaration *out)
         lexer_next(lexer);
         if (token_is(&token, ".align")) {
             uint64_t align;
-            if (!parser_count(parser, 4096, &align))
+            if (!parse_count(parser, 4096, &align))
                 return false;
             if (align == 0 || (align & (align - 1)))
-                return lexer_fail(lexer, &token, "an alignment that is no power of two");
-            /* Behind .ptr it is that of what the pointer leads to. */
+                return lexer_fail(lexer, &token, "the alignment must be a power of two");
+            /* An .align after the type belongs to .ptr: the alignment of the data pointed to. */
             if (out->type == T_NONE)
                 out->align = align;
         } else if (token_is(&token, ".v2") || token_is(&token, ".v4")) {
@@ -116,11 +117,11 @@ bool parse_declaration(struct parser *parser, struct declaration *out)
         } else if (!token_is(&token, ".ptr") && !token_is(&token, ".global") &&
                    !token_is(&token, ".const") && !token_is(&token, ".shared") &&
                    !token_is(&token, ".local")) {
-            return lexer_fail(lexer, &token, "not known here");
+            return lexer_fail(lexer, &token, "unsupported type or attribute");
         }
     }
     if (out->type == T_NONE || out->type == T_PRED || lexer->token.kind != TOKEN_WORD)
-        return lexer_fail(lexer, &lexer->token, "a type and a name expected");
+        return lexer_fail(lexer, &lexer->token, "expected a type and a name");
     out->name = lexer->token;
     lexer_next(lexer);
     uint64_t element = (uint64_t)type_bytes(out->type) * vector, count = 1;
@@ -129,10 +130,10 @@ bool parse_declaration(struct parser *parser, struct declaration *out)
         out->has_array = true;
         if (token_is(&lexer->token, "]"))
             out->open_array = true;
-        else if (!parser_count(parser, LARGEST_VARIABLE, &size))
+        else if (!parse_count(parser, MAX_VARIABLE_BYTES, &size))
             return false;
-        if (size && count > LARGEST_VARIABLE / element / size)
-            return lexer_fail(lexer, &out->name, "a variable that is too large");
+        if (size && count > MAX_VARIABLE_BYTES / element / size)
+            return lexer_fail(lexer, &out->name, "the variable is larger than 64 GiB");
         count *= size;
         if (!lexer_expect(lexer, "]"))
             return false;
@@ -143,8 +144,8 @@ bool parse_declaration(struct parser *parser, struct declaration *out)
     return true;
 }
 
-/* The value of a symbol in an initialiser: generic addresses, which for global and constant
- * variables are the same as their own. */
+/* Parses a symbol in an initialiser: NAME or generic(NAME), with an optional offset. The generic
+ * address of a global or constant variable equals its address in its own space. */
 static bool parse_initial_symbol(struct parser *parser, uint64_t *value)
 {
     struct lexer *lexer = &parser->lexer;
@@ -160,7 +161,7 @@ static bool parse_initial_symbol(struct parser *parser, uint64_t *value)
               symbol->variable.space == FTH_SPACE_CONST))
         *value = symbol->variable.address;
     else
-        return lexer_fail(lexer, &token, "not a variable or function that can stand here");
+        return lexer_fail(lexer, &token, "expected a .global or .const variable or a function");
     lexer_next(lexer);
     if (generic && !lexer_expect(lexer, ")"))
         return false;
@@ -168,7 +169,7 @@ static bool parse_initial_symbol(struct parser *parser, uint64_t *value)
         bool minus = token_is(&lexer->token, "-");
         uint64_t offset;
         lexer_next(lexer);
-        if (!parser_count(parser, INT64_MAX, &offset))
+        if (!parse_count(parser, INT64_MAX, &offset))
             return false;
         *value = minus ? *value - offset : *value + offset;
     }
@@ -201,13 +202,14 @@ static bool parse_initial_value(struct parser *parser, enum type type, uint8_t *
         }
         lexer_next(lexer);
     } else {
-        return lexer_fail(lexer, &token, "a number or a name expected");
+        return lexer_fail(lexer, &token, "expected a number or a name");
     }
     memcpy(data, &bits, type_bytes(type));
     return true;
 }
 
-/* "= 5", "= {1, 2}" or "= {{1, 2}, {3}}": nested braces are the rows of an array. */
+/* Parses an initialiser after "=": "5", "{1, 2}" or "{{1, 2}, {3, 4}}". Nested braces are accepted
+ * but not needed: the values fill the variable in the order of the text. */
 static bool parse_initialiser(struct parser *parser, const struct declaration *declaration,
                               uint8_t *data)
 {
@@ -219,7 +221,8 @@ static bool parse_initialiser(struct parser *parser, const struct declaration *d
             depth++;
         if (!token_is(&lexer->token, "}")) {
             if (at + element > declaration->bytes)
-                return lexer_fail(lexer, &lexer->token, "more values than the variable holds");
+                return lexer_fail(lexer, &lexer->token,
+                                  "more initial values than the variable has elements");
             if (!parse_initial_value(parser, declaration->type, data + at))
                 return false;
             at += element;
@@ -230,6 +233,7 @@ static bool parse_initialiser(struct parser *parser, const struct declaration *d
     return depth == 0 || lexer_expect(lexer, "}");
 }
 
+/* Adds a global or constant variable to the module and assigns its address. */
 static struct variable *add_global(struct parser *parser, const struct declaration *declaration,
                                    enum fth_ptx_space space)
 {
@@ -239,13 +243,14 @@ static struct variable *add_global(struct parser *parser, const struct declarati
                      sizeof *module->variables))
         return NULL;
     module->variables = variables;
-    /* 256 bytes apart, as an allocator would place them, so that an overrun does not go unseen. */
+    /* Variables are aligned to 256 bytes, as in an allocator, with a gap of at least one byte
+     * between them. An access beyond the end of a variable is therefore a fault. */
     uint64_t align = declaration->align > 256 ? declaration->align : 256;
     uint64_t address = align_up(module->global_end + 1, align);
     module->global_end = address + declaration->bytes;
     struct variable *variable = &module->variables[module->variable_count++];
     *variable = (struct variable){
-        .name = parser_keep_text(parser, declaration->name.start, declaration->name.size),
+        .name = parser_copy_text(parser, declaration->name.start, declaration->name.size),
         .space = space,
         .address = address,
         .bytes = declaration->bytes,
@@ -253,9 +258,9 @@ static struct variable *add_global(struct parser *parser, const struct declarati
     return variable;
 }
 
-/* Where a variable of a function or kernel is placed in its space. */
-static uint64_t place(struct parser *parser, enum fth_ptx_space space,
-                      const struct declaration *declaration)
+/* Assigns the address of a shared, local or parameter variable in its space. */
+static uint64_t place_variable(struct parser *parser, enum fth_ptx_space space,
+                               const struct declaration *declaration)
 {
     uint64_t *end = &parser->module->shared_end;
     if (space == FTH_SPACE_LOCAL)
@@ -263,7 +268,7 @@ static uint64_t place(struct parser *parser, enum fth_ptx_space space,
     else if (space == FTH_SPACE_PARAM)
         end = &parser->function->param_bytes;
     else if (parser->function && parser->function->is_kernel)
-        end = &parser->function_shared;
+        end = &parser->function_shared_end;
     uint64_t address = align_up(*end, declaration->align);
     *end = address + declaration->bytes;
     return address;
@@ -284,11 +289,12 @@ bool parse_variable(struct parser *parser, enum fth_ptx_space space, bool extern
             .space = space, .bytes = declaration.bytes, .align = declaration.align};
         bool dynamic = space == FTH_SPACE_SHARED && (external || declaration.open_array);
         if (dynamic) {
-            symbol->variable.address = UINT64_MAX; /* behind everything static: known at the end */
+            symbol->variable.address =
+                UINT64_MAX; /* after all static variables: computed in finish() */
         } else if (space == FTH_SPACE_GLOBAL || space == FTH_SPACE_CONST) {
             if (external)
                 return lexer_fail(lexer, &declaration.name,
-                                  "a variable of another module; only whole programs can be run");
+                                  "external variables are not supported: modules are not linked");
             struct variable *variable = add_global(parser, &declaration, space);
             if (!variable)
                 return false;
@@ -301,13 +307,13 @@ bool parse_variable(struct parser *parser, enum fth_ptx_space space, bool extern
                     return false;
             }
         } else {
-            symbol->variable.address = place(parser, space, &declaration);
+            symbol->variable.address = place_variable(parser, space, &declaration);
         }
     } while (lexer_accept(lexer, ","));
     return lexer_expect(lexer, ";");
 }
 
-/* .reg .b32 %r<100>, %x; */
+/* Example: .reg .b32 %r<100>, %x; */
 bool parse_registers(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
@@ -316,12 +322,12 @@ bool parse_registers(struct parser *parser)
         return lexer_fail(lexer, &lexer->token, "vector registers are not supported");
     enum type type = parse_type(lexer->token.start, lexer->token.size);
     if (lexer->token.kind != TOKEN_WORD || type == T_NONE)
-        return lexer_fail(lexer, &lexer->token, "not a type of register that is supported");
+        return lexer_fail(lexer, &lexer->token, "expected a supported register type");
     lexer_next(lexer);
     do {
         const struct token token = lexer->token;
         if (token.kind != TOKEN_WORD)
-            return lexer_fail(lexer, &token, "the name of a register expected");
+            return lexer_fail(lexer, &token, "expected a register name");
         lexer_next(lexer);
         struct symbol *symbol =
             parser_define(parser, &token, type == T_PRED ? SYMBOL_PREDICATE : SYMBOL_REGISTER);
@@ -329,13 +335,13 @@ bool parse_registers(struct parser *parser)
             return false;
         uint64_t count = 1;
         if (lexer_accept(lexer, "<")) {
-            symbol->ranged = true;
-            if (!parser_count(parser, MAX_REGISTERS, &count) || !lexer_expect(lexer, ">"))
+            symbol->parameterized = true;
+            if (!parse_count(parser, MAX_REGISTERS, &count) || !lexer_expect(lexer, ">"))
                 return false;
         }
         uint32_t *total = type == T_PRED ? &function->predicate_count : &function->register_count;
         if (*total + count > MAX_REGISTERS)
-            return lexer_fail(lexer, &token, "too many registers");
+            return lexer_fail(lexer, &token, "a function can have at most 100000 registers");
         symbol->type = type;
         symbol->first = *total;
         symbol->count = (uint32_t)count;

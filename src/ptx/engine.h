@@ -1,9 +1,10 @@
-/* What the files of ptx/ share and nobody else sees: modules as they are after reading, and warps
- * while they run.
+/* The internal data structures of ptx/: parsed modules, and warps during execution.
  *
- * A register is a row of 32 lanes of 64 bits, whatever its type: an instruction reads the low bits
- * that its own type asks for. A predicate is one 32-bit mask. Immediates are rows too, in a pool of
- * the module, so that an operand is always a row: index >= 0 in the frame, ~index in the pool. */
+ * A register is a row of 32 lanes with 64 bits each, whatever its type. An instruction reads as
+ * many of the low bits as its own type has. A predicate is a 32-bit mask with one bit per lane.
+ * Immediates are rows as well, in a pool that belongs to the module. An operand is therefore always
+ * a row: an index >= 0 selects a register of the frame, and a negative index i selects row ~i of
+ * the pool. */
 #ifndef FTH_PTX_ENGINE_H
 #define FTH_PTX_ENGINE_H
 
@@ -12,8 +13,10 @@
 #define LANES 32
 #define FULL_MASK 0xffffffffu
 
-/* Where the spaces lie in the generic address space. Shared, local and parameter memory are windows
- * that each thread sees its own memory through; allocations follow far above. */
+/* Layout of the generic address space. Shared, local and parameter memory are windows of
+ * WINDOW_BYTES in which each thread sees its own memory. The address of function i is CODE_WINDOW +
+ * 16 * i. Allocations and variables start at GLOBAL_BASE. The values are arbitrary; they only have
+ * to be far from zero and from each other. */
 #define SHARED_WINDOW 0x700000000000u
 #define LOCAL_WINDOW 0x710000000000u
 #define PARAM_WINDOW 0x720000000000u
@@ -21,15 +24,17 @@
 #define WINDOW_BYTES 0x10000000000u
 #define GLOBAL_BASE 0x7f0000000000u
 
-/* Inside the engine: the arguments of a kernel, as opposed to those of a call (FTH_SPACE_PARAM),
- * and shared memory of any block of the cluster, as opposed to one's own (FTH_SPACE_SHARED). */
+/* Two further values of enum fth_ptx_space that exist only inside the engine. SPACE_ARGUMENT is the
+ * arguments of a kernel, whereas FTH_SPACE_PARAM is the arguments of a call. SPACE_CLUSTER is the
+ * shared memory of any block of the cluster, whereas FTH_SPACE_SHARED is that of the own block. */
 #define SPACE_ARGUMENT 16
 #define SPACE_CLUSTER 17
 
-/* In a cluster of several blocks, shared memory of rank r is also seen from (r + 1) *
- * CLUSTER_WINDOW on, in 32 bits as well. */
+/* In a cluster of several blocks, the shared memory of the block with rank r appears at shared
+ * address (r + 1) * CLUSTER_WINDOW, and that of the own block also at 0. The addresses of all 16
+ * blocks fit into 32 bits. 16 blocks is the largest cluster size of CUDA (non-portable, Hopper). */
 #define CLUSTER_WINDOW ((uint64_t)1 << 24)
-enum { MAX_CLUSTER = 16 };
+enum { MAX_CLUSTER_BLOCKS = 16 };
 
 /* ---- types and modifiers ---- */
 
@@ -53,16 +58,16 @@ enum type {
     T_BF16X2,
     T_F32,
     T_F64,
-    T_U16X2, /* pairs of integers: add, min and max */
+    T_U16X2, /* pairs of 16-bit integers, for add, min and max */
     T_S16X2,
-    T_TF32, /* only to convert to */
+    T_TF32, /* only as the destination type of cvt */
     T_PRED
 };
 
 unsigned type_bytes(enum type type);
 bool type_is_signed(enum type type);
-bool type_is_float(enum type type); /* F16, BF16, F32, F64, and the pairs */
-const char *type_name(enum type type);
+bool type_is_float(enum type type);    /* f16, bf16, f32, f64, and the pairs of 16-bit floats */
+const char *type_name(enum type type); /* "u32"; "" for T_NONE */
 
 enum rounding { R_NONE, R_RN, R_RZ, R_RM, R_RP, R_RNI, R_RZI, R_RMI, R_RPI, R_RNA };
 
@@ -128,10 +133,11 @@ enum flag {
 struct warp;
 struct inst;
 
-/* Executes an instruction for the lanes of the mask, which is not empty. */
+/* Executes an instruction for the lanes of the mask. The mask is not empty. */
 typedef void run_function(struct warp *warp, const struct inst *inst, uint32_t mask);
 
-/* What needs the scheduler's hand: everything that changes the flow, or waits for other lanes. */
+/* Instructions that flow.c handles itself, because they change the control flow or wait for other
+ * threads. All others are K_NONE. */
 enum control {
     K_NONE,
     K_BRANCH,
@@ -141,34 +147,39 @@ enum control {
     K_RETURN,
     K_EXIT,
     K_BARRIER,
-    K_CLUSTER,  /* barrier.cluster */
-    K_CONVERGE, /* .sync instructions: all lanes of the member mask must be here */
-    K_MEET,     /* bar.warp.sync: all lanes of the member mask must be at one, here or elsewhere */
+    K_CLUSTER_BARRIER, /* barrier.cluster */
+    K_CONVERGE,        /* other .sync instructions: wait for the member lanes at this instruction */
+    K_WARP_SYNC,       /* bar.warp.sync: wait for the member lanes at any bar.warp.sync */
     K_TRAP
 };
 
+/* An operand that is absent, or not in a register. */
 #define NO_REGISTER INT32_MIN
 
 struct inst {
     run_function *run;
-    run_function *inner; /* what `run` calls in between, where it only prepares something */
+    run_function *inner; /* the function that run_rounded calls with the rounding mode set */
     const char *opcode;  /* as in the text */
     uint8_t control;
     uint8_t type, type2;
     uint8_t rounding, comparison, boolean, atomic;
     uint8_t space, cache_op, vector, mode;
-    bool guarded, guard_negated, negated; /* `negated`: the predicate operand of setp and selp */
-    bool gives_predicate;                 /* d[0] and d[1] are predicates */
-    uint8_t predicate_sources; /* so many of s[] are predicates, of and.pred and its kin */
-    uint32_t flags;
-    uint32_t guard;  /* predicate */
-    int32_t d[4];    /* destination rows, or predicates where the instruction says so */
-    int32_t s[6];    /* source rows; s[0] is the address of a memory access */
-    int64_t offset;  /* of an address */
-    int64_t offset2; /* of the second address of a copy */
-    uint32_t target; /* of a branch or call; index of a table */
-    uint32_t predicate, predicate2; /* source predicate; second destination */
-    uint32_t index;                 /* in the function */
+    bool guarded, guard_negated;
+    bool negated;                   /* the source predicate is negated */
+    bool result_is_predicate;       /* d[0] and d[1] are predicates */
+    uint8_t predicate_source_count; /* the first elements of s[] that are predicates (and.pred) */
+    uint32_t flags;                 /* enum flag */
+    uint32_t guard;                 /* index of the predicate, if `guarded` */
+    int32_t d[4];                   /* destination rows, or predicates if result_is_predicate */
+    int32_t s[6];                   /* source rows; s[0] is the address of a memory access */
+    int64_t offset;                 /* added to the address */
+    int64_t offset2;                /* added to the second address of a copy */
+    /* Branch: index of the instruction. Call: index of the call site. brx: index of the table.
+     * .sync instructions: index in s[] of the member mask. */
+    uint32_t target;
+    uint32_t predicate;  /* source predicate; UINT32_MAX: none */
+    uint32_t predicate2; /* predicate that is the second destination; UINT32_MAX: none */
+    uint32_t index;      /* in the function */
     uint32_t line;
     uint32_t file, source_line; /* .loc */
     const struct fth_ptx_operands *operands;
@@ -176,35 +187,36 @@ struct inst {
 
 /* ---- modules ---- */
 
-/* A variable in memory: where its symbol leads. */
+/* A variable in memory. */
 struct variable {
     const char *name;
     enum fth_ptx_space space;
-    uint64_t address; /* in its space; for LOCAL and function PARAM, in the frame */
+    uint64_t address; /* in its space; for LOCAL and PARAM, the offset in the frame */
     uint64_t bytes;
     uint64_t align;
-    uint8_t *data; /* initial contents of `bytes`; NULL: zeros */
+    uint8_t *data; /* `bytes` of initial contents; NULL: zeros */
 };
 
-/* A parameter or result of a function that is called. */
+/* A parameter or result of a call, on the side of the caller or of the callee. */
 struct slot {
-    int32_t row;     /* a register or immediate, or NO_REGISTER: in memory */
+    int32_t row;     /* a register or immediate; NO_REGISTER: in parameter memory */
     uint64_t offset; /* in the frame's parameter memory */
     uint64_t bytes;
 };
 
 struct call_site {
-    uint32_t function; /* UINT32_MAX: by register */
+    uint32_t function; /* index; UINT32_MAX: an indirect call */
     size_t argument_count, result_count;
     struct slot *arguments, *results; /* in the caller's frame */
 };
 
+/* The labels of a .branchtargets list, as instruction indices. */
 struct branch_table {
     size_t count;
     uint32_t *targets;
 };
 
-/* Functions of the system that a kernel may call without bringing them along. */
+/* Functions of the CUDA runtime that a kernel can call although the module does not define them. */
 enum builtin { BUILTIN_NONE, BUILTIN_PRINTF, BUILTIN_ASSERT };
 
 struct function {
@@ -215,11 +227,11 @@ struct function {
     struct inst *code;
     size_t code_count, code_capacity;
     uint32_t register_count, predicate_count;
-    uint32_t operand_count; /* numbers that operands have */
+    uint32_t operand_count; /* register_count + predicate_count; see struct fth_ptx_operands */
     uint64_t local_bytes;
-    uint64_t param_bytes; /* the frame's: own parameters and results, and those of calls made */
-    uint64_t shared_end;  /* static shared memory used, itself and what it calls */
-    struct slot *arguments, *results;
+    uint64_t param_bytes; /* per frame: parameters and results of the function and of its calls */
+    uint64_t shared_end;  /* end of the static shared variables that are declared in its body */
+    struct slot *arguments, *results; /* empty for a kernel; see `kernel` */
     size_t argument_count, result_count;
 };
 
@@ -231,10 +243,10 @@ struct fth_ptx_module {
     size_t function_count, function_capacity;
     struct variable *variables; /* global and constant ones */
     size_t variable_count, variable_capacity;
-    uint64_t global_end; /* the variables lie below */
+    uint64_t global_end; /* end address of the variables */
     uint64_t code_bytes;
-    uint64_t shared_end;     /* of the variables that all kernels share */
-    uint64_t dynamic_shared; /* where dynamic shared memory begins */
+    uint64_t shared_end;     /* end of the shared variables declared outside of kernels */
+    uint64_t dynamic_shared; /* address of dynamic shared memory */
     uint64_t (*pool)[LANES]; /* rows of immediates */
     size_t pool_count, pool_capacity;
     struct call_site *calls;
@@ -245,12 +257,13 @@ struct fth_ptx_module {
 
 /* ---- machines ---- */
 
+/* A range of device memory: one variable, or the result of fth_ptx_alloc. */
 struct allocation {
     uint64_t base, bytes;
     uint8_t *host;
-    size_t mapped_bytes; /* of a mapping of its own; 0: from malloc */
+    size_t mapped_bytes; /* size of the mmap'ed host memory; 0: from calloc */
     bool is_constant;
-    const struct fth_ptx_machine *owner; /* of a variable; NULL: allocated */
+    const struct fth_ptx_machine *owner; /* of a variable; NULL for fth_ptx_alloc */
 };
 
 struct texture {
@@ -260,57 +273,64 @@ struct texture {
 };
 
 struct memory {
-    size_t users;                   /* machines */
-    struct allocation *allocations; /* by base */
+    size_t users;                   /* number of machines */
+    struct allocation *allocations; /* sorted by base */
     size_t allocation_count, allocation_capacity;
     struct texture *textures;
     size_t texture_count, texture_capacity;
 };
 
 struct fth_ptx_machine {
-    const struct fth_ptx_module *module; /* or NULL */
+    const struct fth_ptx_module *module; /* NULL: only memory */
     struct memory *memory;
 };
 
-/* The allocation that holds the address, or NULL. */
+/* Returns the allocation that contains the address, or NULL. */
 const struct allocation *find_allocation(const struct memory *memory, uint64_t address);
 
-/* ---- running ---- */
+/* ---- execution ---- */
 
-/* One activation of a function, by some lanes of a warp. */
+/* One activation of a function by some lanes of a warp. */
 struct frame {
     const struct function *function;
     struct frame *caller;
     uint32_t return_pc;
-    uint32_t call; /* index of the call site */
-    uint32_t depth;
+    uint32_t call;         /* index of the call site */
+    uint32_t depth;        /* 0 for the kernel */
     uint32_t live;         /* lanes that have not returned */
     uint32_t operand_base; /* see struct fth_ptx_issue */
     uint64_t local_base;
     uint64_t *rows; /* [register][lane] */
     uint32_t *predicates;
-    uint8_t *params; /* [lane][param_bytes]; of a kernel, NULL */
+    uint8_t *params; /* [lane][param_bytes] */
 };
 
-enum fragment_state { RUNNING, AT_BARRIER, AT_SYNC, AT_MEETING, AT_CLUSTER };
+enum fragment_state {
+    RUNNING,
+    AT_BARRIER,        /* waits at a barrier of the block */
+    AT_SYNC,           /* waits at a K_CONVERGE instruction */
+    AT_WARP_SYNC,      /* waits at a bar.warp.sync */
+    AT_CLUSTER_BARRIER /* waits at the barrier of the cluster */
+};
 
-/* Lanes that are at the same place. A warp that has not diverged has one. */
+/* Lanes of a warp that are at the same instruction of the same frame. A warp that has not diverged
+ * consists of one fragment. */
 struct fragment {
     uint32_t pc, mask;
     enum fragment_state state;
-    uint32_t barrier;         /* AT_BARRIER: which */
-    uint32_t barrier_threads; /* 0: all */
-    uint32_t members;         /* AT_SYNC: the lanes that are missing; AT_MEETING: all that meet */
+    uint32_t barrier;         /* AT_BARRIER: index of the barrier */
+    uint32_t barrier_threads; /* AT_BARRIER: expected number of threads; 0: the whole block */
+    uint32_t members;         /* AT_SYNC: missing lanes; AT_WARP_SYNC: the member mask */
     struct frame *frame;
 };
 
-/* Blocks that run together. Without clusters each is one of its own. */
+/* Blocks that run at the same time. Without clusters, each block is a cluster of its own. */
 struct cluster {
     struct block *blocks;
     uint32_t count;
-    uint32_t phase; /* how often its barrier was complete */
-    bool arrived;   /* somebody has come to the barrier since */
-    bool news;      /* and nobody has looked yet whether it is complete */
+    uint32_t phase;         /* number of times that its barrier has completed */
+    bool arrived;           /* a thread has arrived at the barrier in this phase */
+    bool unchecked_arrival; /* a thread has arrived since the last call of release_cluster */
 };
 
 struct block {
@@ -321,16 +341,16 @@ struct block {
     uint32_t rank; /* in the cluster */
     uint32_t sm;
     uint8_t *shared;       /* NULL until the first access; see reserve_shared */
-    uint64_t shared_bytes; /* 0 until then */
+    uint64_t shared_bytes; /* 0 until the first access */
     struct warp *warps;
     uint32_t warp_count;
-    uint64_t clock;       /* instructions issued, where nobody keeps time */
-    uint64_t arrived[16]; /* threads that bar.arrive has counted at each barrier */
-    uint32_t waited_at;   /* the barriers that somebody waits at or has come to, a bit each */
+    uint64_t clock;           /* instructions issued; %clock without a `clock` callback */
+    uint64_t arrived[16];     /* threads that bar.arrive has counted, per barrier */
+    uint32_t active_barriers; /* bit mask of the barriers with waiting or arrived threads */
 };
 
 struct warp {
-    /* What handlers use: the state of the fragment that runs. */
+    /* The state of the running fragment, for the functions that execute instructions. */
     uint64_t *rows;
     uint32_t *predicates;
     const uint64_t (*pool)[LANES];
@@ -339,19 +359,19 @@ struct warp {
 
     struct block *block;
     uint32_t index;
-    uint32_t exists;     /* lanes that the block's size gives it */
-    uint32_t carry;      /* the condition code register, a bit a lane */
-    uint32_t at_cluster; /* lanes that have come to the cluster's barrier, which is not complete */
+    uint32_t existing_lanes;  /* all 32 except in the last warp of a block */
+    uint32_t carry;           /* the carry flag of the condition code register, one bit per lane */
+    uint32_t cluster_arrived; /* lanes that have arrived at the cluster barrier in this phase */
     struct fragment fragments[LANES];
     uint32_t fragment_count, current;
     uint64_t instructions, thread_instructions;
     uint8_t *local; /* [lane][local_bytes] */
     uint64_t local_bytes;
-    const struct allocation *near; /* the allocation of the last access */
+    const struct allocation *last_allocation; /* the allocation of the last access */
     bool failed;
-    bool blocked; /* nothing of it can run before a barrier is complete */
-    int64_t time; /* where the observer keeps time: how far it was after its last turn */
-    struct fth_ptx_issue issue; /* the one that is told; who it is stands in it from the start */
+    bool blocked;               /* all fragments wait */
+    int64_t time;               /* result of the observer's `time` callback after the last turn */
+    struct fth_ptx_issue issue; /* passed to the observer; `who` is set when the block starts */
 };
 
 /* One launch. */
@@ -366,7 +386,7 @@ struct run {
     uint64_t block_count, cluster_count, threads_per_block;
     const uint8_t *arguments;
     uint64_t shared_bytes;
-    /* Shared by the host's threads. */
+    /* Shared by the host threads. */
     uint64_t next_cluster;
     bool stop;
     uint64_t warp_instructions, thread_instructions;
@@ -385,73 +405,87 @@ static inline uint64_t *out_row(struct warp *warp, int32_t index)
     return warp->rows + (size_t)index * LANES;
 }
 
-/* Fails the launch: "kernel, line N, block (x,y,z), thread (x,y,z): …". */
+/* Stops the launch with the error "line N (OPCODE), block (x,y,z), thread (x,y,z): CAUSE", unless
+ * it already has one. */
 FTH_PRINTF(4, 5)
 void warp_fault(struct warp *warp, const struct inst *inst, int lane, const char *cause, ...);
+/* Stops the launch with FTH_NO_MEMORY, unless it already has an error. */
 void out_of_memory(struct run *run);
-/* No block begins or goes on any more. */
+/* Makes all host threads stop the execution of the launch. */
 void stop_run(struct run *run);
 
 /* ---- flow.c ---- */
 
-enum { MAX_BARRIERS = 16 };
+enum { MAX_BARRIERS = 16 }; /* per block, as in PTX */
 
+/* Creates a frame with zeroed registers. Returns NULL, and stops the launch, when out of memory. */
 struct frame *frame_create(struct warp *warp, const struct function *function,
                            struct frame *caller);
-/* Room for the frame's local memory; lanes keep what they have. */
+/* Enlarges the warp's local memory so that it includes that of the frame. The contents are kept.
+ * Returns false, and stops the launch, when out of memory. */
 bool reserve_local(struct warp *warp, const struct frame *frame);
+/* Returns the lanes that have not exited. */
 uint32_t alive_lanes(const struct warp *warp);
-/* Lanes of a fragment that are done; frames that nobody is in any more are freed. */
+/* Ends lanes of the current fragment. Frees frames without lanes, and removes an empty fragment. */
 void do_exit(struct warp *warp, struct fragment *fragment, uint32_t lanes);
-/* How long a warp runs before the next one has its turn. Spinning threads see each other's writes
- * after so many instructions. */
+/* The number of instructions that a warp runs before the next warp has its turn. A thread that
+ * spins sees the writes of other warps after at most this many instructions. Heuristic. */
 #define WARP_TURN 20000u
-/* Gives the warp its turn of so many instructions. True where it did anything. */
+/* Runs the warp for about `turn` instructions, or until it waits or ends. Returns true if it issued
+ * any instruction. */
 bool run_warp(struct warp *warp, uint64_t turn);
 
 /* ---- launch.c, barrier.c ---- */
 
-/* The block's shared memory, at its first access; false where there is no room. */
+/* Allocates the block's shared memory, at its first access. Returns false, and stops the launch,
+ * when out of memory. */
 bool reserve_shared(struct block *block);
-/* Lets go everyone at a barrier that is complete. True where one was. */
+/* Releases the threads at all barriers of the block that are complete. Returns true if there was
+ * one. */
 bool release_barriers(struct block *block);
 /* The same for the barrier of the cluster. */
 bool release_cluster(struct cluster *cluster);
-/* Tells the observer that threads of the warp came there or (`waited`) go on. */
-void tell_cluster_barrier(struct warp *warp, uint32_t phase, bool waited);
-/* Nobody can go on: say who waits for what. */
+/* Notifies the observer that threads of the warp have arrived at the cluster barrier or, if
+ * `waited`, continue after it. */
+void notify_cluster_barrier(struct warp *warp, uint32_t phase, bool waited);
+/* Stops the launch because no warp of the cluster can continue. The error names a waiting thread
+ * and what it waits for. */
 void report_deadlock(struct cluster *cluster);
 
 /* ---- operands.c ---- */
 
-/* Fills `operands` of every instruction of the function, whose code begins at that offset. */
+/* Sets `operands` of every instruction of the function. Its code begins at `code_offset` in the
+ * module. Returns false when out of memory. */
 bool find_operands(struct fth_ptx_module *module, struct function *function, uint64_t code_offset);
 
-/* The number of the lowest lane of a mask. */
+/* Returns the index of the lowest lane in a mask that is not 0. */
 static inline int first_lane(uint32_t mask)
 {
     return __builtin_ctz(mask);
 }
 
-/* ---- assembling: execute_*.c choose the function that executes an instruction ---- */
+/* ---- execute_*.c: the choice of the function that executes an instruction ---- */
 
-/* Fills inst->run (and control) from opcode, types and flags; false where there is none. */
+/* Each sets inst->run (and inst->control) from the opcode without modifiers (`base`), the types,
+ * the flags and the operands. Returns false if its file does not implement the instruction. */
 bool select_integer(struct inst *inst, const char *base);
 bool select_float(struct inst *inst, const char *base);
-bool select_half(struct inst *inst, const char *base); /* what is left of the floats */
+bool select_half(struct inst *inst, const char *base); /* called by select_float */
 bool select_convert(struct inst *inst, const char *base);
 bool select_memory(struct inst *inst, const char *base);
 bool select_warp(struct inst *inst, const char *base);
 
 /* ---- module.c ---- */
 
-bool slots_agree(const struct slot *a, size_t a_count, const struct slot *b, size_t b_count);
+/* Returns true if the arguments (or results) of a call match those of the function: the same
+ * number, each in a register on both sides, or in parameter memory with the same size. */
+bool slots_match(const struct slot *a, size_t a_count, const struct slot *b, size_t b_count);
 
 /* ---- half.c ---- */
 
 double half_to_double(uint16_t half);
 double bfloat_to_double(uint16_t bfloat);
-/* Rounded once; R_RN or R_RZ. */
+/* Round once. `rounding` is R_RN or R_RZ. */
 uint16_t half_from_double(double value, enum rounding rounding);
 uint16_t bfloat_from_double(double value, enum rounding rounding);
 

@@ -1,5 +1,7 @@
-/* Loops over the lanes of a warp. An instruction's function is written once, for one lane, and
- * becomes a plain loop of 32 where all lanes take part, which the compiler can vectorise. */
+/* Tools for instruction handlers. A handler is a function that executes one instruction for the
+ * active lanes of a warp. Its operation is written once, for one lane. FOR_LANES repeats it for the
+ * lanes of a mask. With a full mask it is a plain loop over 32 lanes, which the compiler can
+ * vectorise. */
 #ifndef FTH_PTX_EXECUTE_H
 #define FTH_PTX_EXECUTE_H
 
@@ -21,7 +23,8 @@
         }                                                                                          \
     } while (0)
 
-/* One, two or three operands of type T, called a, b and c, give EXPRESSION. */
+/* Each macro defines a handler that computes EXPRESSION from one, two or three operands of type T.
+ * EXPRESSION refers to the operands as a, b and c. */
 #define UNARY(NAME, T, EXPRESSION)                                                                 \
     static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
     {                                                                                              \
@@ -48,8 +51,9 @@
                   rd[lane] = (uint64_t)(EXPRESSION););                                             \
     }
 
-/* One way to execute an opcode: with that type, exactly those flags, so many sources. */
-struct choice {
+/* An entry in a table of handlers. `run` executes the opcode `base` with this type, exactly these
+ * flags and this number of source operands. */
+struct handler {
     const char *base;
     uint8_t type;
     uint32_t flags;
@@ -57,28 +61,29 @@ struct choice {
     run_function *run;
 };
 
-/* A result in a register and so many sources, no more. */
+/* True if the instruction writes one register and has exactly `sources` source registers. */
 static inline bool has_operands(const struct inst *inst, int sources)
 {
     for (int i = 0; i < 6; i++)
         if ((inst->s[i] != NO_REGISTER) != (i < sources))
             return false;
-    return inst->d[0] >= 0 && !inst->gives_predicate && inst->predicate_sources == 0;
+    return inst->d[0] >= 0 && !inst->result_is_predicate && inst->predicate_source_count == 0;
 }
 
-static inline bool choose(struct inst *inst, const char *base, const struct choice *choices,
-                          size_t count)
+/* Sets inst->run from the first entry that matches the instruction. False if none does. */
+static inline bool select_handler(struct inst *inst, const char *base,
+                                  const struct handler *handlers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (choices[i].type == inst->type && choices[i].flags == inst->flags &&
-            strcmp(choices[i].base, base) == 0 && has_operands(inst, choices[i].sources)) {
-            inst->run = choices[i].run;
+        if (handlers[i].type == inst->type && handlers[i].flags == inst->flags &&
+            strcmp(handlers[i].base, base) == 0 && has_operands(inst, handlers[i].sources)) {
+            inst->run = handlers[i].run;
             return true;
         }
     return false;
 }
 
-/* Calls inst->inner under the rounding that the instruction asks for. */
+/* Calls inst->inner with the rounding mode of the instruction. */
 run_function run_rounded;
 
 static inline float as_float(uint64_t bits)
@@ -110,13 +115,15 @@ static inline uint64_t double_bits(double value)
     return bits;
 }
 
-/* The lanes of a source predicate, negated where the operand is. */
+/* The lanes whose source predicate is true, after the negation of the operand, if any. */
 static inline uint32_t source_predicate(const struct warp *warp, const struct inst *inst)
 {
     uint32_t lanes = warp->predicates[inst->predicate];
     return inst->negated ? ~lanes : lanes;
 }
 
+/* Sets a predicate to `lanes`, for the lanes of `mask` only. A negative index means that the
+ * instruction has no such destination. */
 static inline void set_predicate(struct warp *warp, int32_t index, uint32_t mask, uint32_t lanes)
 {
     if (index >= 0)

@@ -1,11 +1,12 @@
-/* Comparisons and conversions between types. */
+/* Comparisons (setp, set, testp) and conversions between types (cvt). */
 #include "ptx/execute.h"
 
 #include <math.h>
 
 /* ---- comparisons ---- */
 
-/* Lanes where the relation holds; `ordered` says whether neither side is NaN. */
+/* Adds to `lanes` the lanes for which the comparison of the instruction holds. LOAD converts the
+ * bits of a register to type T. */
 #define RELATION(T, LOAD)                                                                          \
     do {                                                                                           \
         switch (inst->comparison) {                                                                \
@@ -55,7 +56,8 @@ static uint32_t compare_integers(const struct inst *inst, enum type type, const 
     return lanes;
 }
 
-/* Any float as a double, which holds them all; with .ftz, f32 and f16 that are subnormal are 0. */
+/* A value of any float type as a double, which represents all of them exactly. With .ftz, subnormal
+ * f32 and f16 values become zero. */
 static inline double load_float(uint64_t bits, enum type type, uint32_t flags)
 {
     switch (type) {
@@ -70,7 +72,8 @@ static inline double load_float(uint64_t bits, enum type type, uint32_t flags)
     }
 }
 
-/* eq … ge are false with NaN, equ … geu true; ne is false, neu true. */
+/* Returns the lanes for which the comparison holds. With a NaN operand, eq, ne, lt, le, gt and ge
+ * are false, and equ, neu, ltu, leu, gtu and geu are true. */
 static uint32_t compare_floats(const struct inst *inst, enum type type, const uint64_t *ra,
                                const uint64_t *rb, uint32_t mask)
 {
@@ -112,6 +115,7 @@ static uint32_t compare(struct warp *warp, const struct inst *inst, enum type ty
                                : compare_integers(inst, type, ra, rb, mask);
 }
 
+/* Combines the result of a comparison with the source predicate, as in setp.lt.and. */
 static uint32_t combine(struct warp *warp, const struct inst *inst, uint32_t lanes)
 {
     if (inst->boolean == B_NONE)
@@ -133,15 +137,16 @@ static void run_setp(struct warp *warp, const struct inst *inst, uint32_t mask)
 static void run_set(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     uint32_t lanes = combine(warp, inst, compare(warp, inst, (enum type)inst->type2, mask));
-    uint64_t yes = inst->type == T_F32    ? 0x3f800000
-                   : inst->type == T_F16  ? 0x3c00
-                   : inst->type == T_BF16 ? 0x3f80
-                                          : UINT32_MAX;
+    uint64_t true_value = inst->type == T_F32    ? 0x3f800000
+                          : inst->type == T_F16  ? 0x3c00
+                          : inst->type == T_BF16 ? 0x3f80
+                                                 : UINT32_MAX;
     uint64_t *rd = out_row(warp, inst->d[0]);
-    FOR_LANES(mask, rd[lane] = lanes >> lane & 1 ? yes : 0;);
+    FOR_LANES(mask, rd[lane] = lanes >> lane & 1 ? true_value : 0;);
 }
 
-/* Pairs of halves are compared each for itself: lanes of the low ones and of the high ones. */
+/* Compares pairs of 16-bit floats. *first and *second are the lanes for which the comparison of the
+ * low and of the high halves holds. */
 static void compare_pairs(struct warp *warp, const struct inst *inst, enum type pair, uint32_t mask,
                           uint32_t *first, uint32_t *second)
 {
@@ -160,10 +165,10 @@ static void run_set_pair(struct warp *warp, const struct inst *inst, uint32_t ma
 {
     uint32_t first, second;
     compare_pairs(warp, inst, (enum type)inst->type2, mask, &first, &second);
-    uint64_t yes = inst->type == T_F16X2 ? 0x3c00 : inst->type == T_BF16X2 ? 0x3f80 : 0xffff;
+    uint64_t true_value = inst->type == T_F16X2 ? 0x3c00 : inst->type == T_BF16X2 ? 0x3f80 : 0xffff;
     uint64_t *rd = out_row(warp, inst->d[0]);
-    FOR_LANES(mask,
-              rd[lane] = (first >> lane & 1 ? yes : 0) | (second >> lane & 1 ? yes << 16 : 0););
+    FOR_LANES(mask, rd[lane] = (first >> lane & 1 ? true_value : 0) |
+                               (second >> lane & 1 ? true_value << 16 : 0););
 }
 
 /* setp.eq.f16x2 p|q: p for the low half, q for the high one. */
@@ -175,7 +180,8 @@ static void run_setp_pair(struct warp *warp, const struct inst *inst, uint32_t m
     set_predicate(warp, inst->d[1], mask, second);
 }
 
-/* testp: modes in the order of the table in assemble.c. */
+/* testp: finite (1), infinite (2), number (3), notanumber (4), normal (5), subnormal (6). The modes
+ * are those of the table in modifiers.c. */
 static void run_testp(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);
@@ -196,7 +202,7 @@ static void run_testp(struct warp *warp, const struct inst *inst, uint32_t mask)
 
 /* ---- conversions ---- */
 
-/* An integer of the type, sign-extended or not, as 64 bits. */
+/* An integer of a type, sign-extended or zero-extended to 64 bits. */
 static inline uint64_t load_integer(uint64_t bits, enum type type)
 {
     switch (type) {
@@ -213,6 +219,7 @@ static inline uint64_t load_integer(uint64_t bits, enum type type)
     }
 }
 
+/* Clamps a 64-bit integer to the range of type `to`. `is_signed`: the value is a signed number. */
 static uint64_t clamp_integer(uint64_t value, bool is_signed, enum type to)
 {
     unsigned bits = 8 * type_bytes(to);
@@ -240,7 +247,7 @@ static void run_integer_to_integer(struct warp *warp, const struct inst *inst, u
     });
 }
 
-/* The hot ones among them. */
+/* Separate handlers for the most frequent conversions. */
 UNARY(cvt_u64_u32, uint32_t, a)
 UNARY(cvt_s64_s32, int32_t, a)
 UNARY(cvt_u32_u64, uint64_t, (uint32_t)a)
@@ -255,8 +262,9 @@ static inline double round_integral(double value, enum rounding rounding)
     }
 }
 
-/* Clamped to what the type holds. NaN is 0, except that a double, or a conversion to 64 bits, gives
- * the highest bit alone (as on an H200). */
+/* Converts a double with an integral value to an integer, clamped to the range of type `to`. As on
+ * an H200, a NaN becomes 0; but a NaN that comes from f64 or is converted to 64 bits becomes the
+ * integer with only the highest bit set. */
 static uint64_t to_integer(double value, enum type to, enum type from)
 {
     unsigned bits = 8 * type_bytes(to);
@@ -285,8 +293,8 @@ static void run_float_to_integer(struct warp *warp, const struct inst *inst, uin
     });
 }
 
-/* A 64-bit integer as a double, rounded to odd where 53 bits do not hold it, so that rounding again
- * to fewer bits comes out right. */
+/* A 64-bit integer as a double. If 53 bits do not hold it, it is rounded to odd, so that rounding a
+ * second time, to fewer bits, gives the correctly rounded result. */
 static double integer_odd(uint64_t value, bool is_signed)
 {
     bool negative = is_signed && (int64_t)value < 0;
@@ -300,7 +308,7 @@ static double integer_odd(uint64_t value, bool is_signed)
     return negative ? -result : result;
 }
 
-/* Called with the rounding set: the conversion itself rounds. */
+/* The rounding mode of the instruction is already set: the conversion in C rounds accordingly. */
 static void convert_integer_to_float(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);
@@ -309,7 +317,7 @@ static void convert_integer_to_float(struct warp *warp, const struct inst *inst,
     bool is_signed = type_is_signed(from);
     FOR_LANES(mask, {
         uint64_t value = load_integer(ra[lane], from);
-        if (inst->flags & F_SAT) /* 0 or 1 */
+        if (inst->flags & F_SAT) /* the result is 0 or 1 */
             value = clamp_integer(value, is_signed, T_U64) > 0;
         bool negative = is_signed && !(inst->flags & F_SAT);
         if (to == T_F32)
@@ -334,6 +342,8 @@ static void run_integer_to_half(struct warp *warp, const struct inst *inst, uint
     });
 }
 
+/* The bits of a value as a float of type `to`, after .sat and .relu. Conversions to f32 use the
+ * current rounding mode. */
 static inline uint64_t store_float(double value, enum type to, enum rounding rounding,
                                    uint32_t flags)
 {
@@ -347,8 +357,8 @@ static inline uint64_t store_float(double value, enum type to, enum rounding rou
     case T_F32: {
         if (isnan(value))
             return 0x7fffffff;
-        /* Flushed where it is subnormal after rounding to 24 bits, as if the exponent had no end.
-         */
+        /* .ftz flushes a value that is subnormal after it is rounded to 24 bits with an unlimited
+         * exponent range. */
         bool flushed = flags & F_FTZ && fabsf((float)(value * 0x1p64)) < 0x1p-62f;
         return float_bits(flushed ? copysignf(0, signbit(value) ? -1.0f : 1.0f) : (float)value);
     }
@@ -356,7 +366,7 @@ static inline uint64_t store_float(double value, enum type to, enum rounding rou
     }
 }
 
-/* Bits of a float and of its fraction. */
+/* The number of bits of a float type, and of its fraction. */
 struct layout {
     unsigned bits, fraction;
 };
@@ -369,8 +379,9 @@ static struct layout layout_of(enum type type)
                             : (struct layout){64, 52};
 }
 
-/* A NaN as 64 bits, quiet, and cut to what a narrower type keeps of it. Conversions from and to f64
- * keep the payload, and so does bf16 to f32, which are only shifted (as on an H200). */
+/* Converts a NaN between float types, as an H200 does. Conversions from and to f64 make it quiet
+ * and keep as much of its payload as the type holds. bf16 to f32 only shifts the bits. All other
+ * conversions give the NaN that the hardware uses for the type. */
 static uint64_t convert_nan(uint64_t bits, enum type to, enum type from, uint32_t flags)
 {
     bool kept = from == T_F64 || to == T_F64 || (from == T_BF16 && to == T_F32);
@@ -394,7 +405,7 @@ static void convert_float_to_float(struct warp *warp, const struct inst *inst, u
     uint64_t *rd = out_row(warp, inst->d[0]);
     enum type to = (enum type)inst->type, from = (enum type)inst->type2;
     enum rounding rounding = (enum rounding)inst->rounding;
-    /* .ftz is about f32: f16 on either side is not flushed, nor is what becomes one. */
+    /* .ftz applies to f32 operands, except where they are converted to f16. */
     uint32_t flush = from == T_F32 && to != T_F16 ? inst->flags : 0;
     FOR_LANES(mask, {
         double value = load_float(ra[lane], from, flush);
@@ -408,8 +419,8 @@ static void convert_float_to_float(struct warp *warp, const struct inst *inst, u
     });
 }
 
-/* cvt.rn.f16x2.f32 d, a, b: a goes into the high half. */
-static void run_pair_of_floats(struct warp *warp, const struct inst *inst, uint32_t mask)
+/* cvt.rn.f16x2.f32 d, a, b: a becomes the high half of d. */
+static void run_floats_to_pair(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
     uint64_t *rd = out_row(warp, inst->d[0]);
@@ -424,11 +435,11 @@ static void run_pair_of_floats(struct warp *warp, const struct inst *inst, uint3
 static inline uint32_t to_tf32(uint32_t bits)
 {
     bool finite = (bits & 0x7f800000) != 0x7f800000;
-    return (finite ? bits + 0x1000 : bits) & ~0x1fffu; /* a NaN is cut, too (as on an H200) */
+    return (finite ? bits + 0x1000 : bits) & ~0x1fffu; /* a NaN is truncated, too (as on an H200) */
 }
 UNARY(run_tf32, uint32_t, to_tf32(a))
 
-/* ---- which is which ---- */
+/* ---- selection of handlers ---- */
 
 static bool select_cvt(struct inst *inst)
 {
@@ -442,7 +453,7 @@ static bool select_cvt(struct inst *inst)
     if (flags & ~(uint32_t)(F_SAT | F_FTZ | F_RELU) || to > T_F64 || from > T_F64)
         return false;
     if (to == T_F16X2 || to == T_BF16X2) {
-        inst->run = run_pair_of_floats;
+        inst->run = run_floats_to_pair;
         return from == T_F32 && (inst->rounding == R_RN || inst->rounding == R_RZ) &&
                has_operands(inst, 2);
     }
@@ -485,7 +496,7 @@ bool select_convert(struct inst *inst, const char *base)
     if (strcmp(base, "cvt") == 0)
         return select_cvt(inst);
     bool pair = inst->type == T_F16X2 || inst->type == T_BF16X2;
-    /* set.eq.u32.f16x2 gives pairs of 16 bits. */
+    /* set.eq.u32.f16x2 writes a pair of 16-bit results. */
     bool source_pair = inst->type2 == T_F16X2 || inst->type2 == T_BF16X2;
     bool sources = inst->s[0] != NO_REGISTER && inst->s[1] != NO_REGISTER &&
                    inst->s[2] == NO_REGISTER &&
@@ -493,16 +504,16 @@ bool select_convert(struct inst *inst, const char *base)
     bool flags = !(inst->flags & ~(uint32_t)F_FTZ) && inst->boolean != B_POPC;
     if (strcmp(base, "setp") == 0) {
         inst->run = pair ? run_setp_pair : run_setp;
-        return sources && flags && inst->gives_predicate && inst->comparison != C_NONE;
+        return sources && flags && inst->result_is_predicate && inst->comparison != C_NONE;
     }
     if (strcmp(base, "set") == 0) {
         inst->run = source_pair ? run_set_pair : run_set;
-        return sources && flags && inst->d[0] >= 0 && !inst->gives_predicate &&
+        return sources && flags && inst->d[0] >= 0 && !inst->result_is_predicate &&
                inst->type2 != T_NONE && inst->comparison != C_NONE;
     }
     if (strcmp(base, "testp") == 0) {
         inst->run = run_testp;
-        return inst->gives_predicate && inst->s[0] != NO_REGISTER && inst->mode != 0 &&
+        return inst->result_is_predicate && inst->s[0] != NO_REGISTER && inst->mode != 0 &&
                (inst->type == T_F32 || inst->type == T_F64);
     }
     return false;

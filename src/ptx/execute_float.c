@@ -1,9 +1,10 @@
-/* f32 and f64 arithmetic, rounded as PTX says (IEEE 754), and the fast approximations. Results that
- * are NaN are the one NaN that the hardware gives; .ftz takes subnormal numbers for zero, coming
- * and going; .sat keeps the result between 0 and 1.
+/* Arithmetic on f32 and f64, rounded as PTX specifies (IEEE 754), and the fast approximations. An
+ * f32 result that is NaN is always the one NaN that the hardware returns. .ftz replaces subnormal
+ * operands and results with zero. .sat clamps the result to the range from 0 to 1.
  *
- * The project is compiled with -ffp-contract=off: the compiler may not fuse a multiplication with
- * an addition that PTX keeps apart. Operands come from memory, so it has nothing to fold either. */
+ * The project is compiled with -ffp-contract=off, so that the compiler does not fuse a
+ * multiplication with an addition that PTX keeps separate. The operands come from memory, so the
+ * compiler cannot compute results in advance, with another rounding mode, either. */
 #include "ptx/execute.h"
 
 #include <fenv.h>
@@ -12,9 +13,10 @@
 #define NAN_32 0x7fffffffu
 #define NAN_64 0x7ff8000000000000u
 
-/* ---- f32: coming and going ---- */
+/* ---- f32 ---- */
 
-static inline float come_32(uint64_t bits, uint32_t flags)
+/* An operand as a float, flushed to zero with .ftz. */
+static inline float operand_32(uint64_t bits, uint32_t flags)
 {
     uint32_t word = (uint32_t)bits;
     if (flags & F_FTZ && (word & 0x7f800000) == 0)
@@ -22,7 +24,8 @@ static inline float come_32(uint64_t bits, uint32_t flags)
     return as_float(word);
 }
 
-static inline uint32_t go_32(float value, uint32_t flags)
+/* The bits of a result, after .sat and .ftz. */
+static inline uint32_t result_32(float value, uint32_t flags)
 {
     if (flags & F_SAT)
         value = value > 0 ? (value < 1 ? value : 1.0f) : 0.0f;
@@ -34,10 +37,11 @@ static inline uint32_t go_32(float value, uint32_t flags)
     return word;
 }
 
-/* With .ftz a result is flushed where it would be subnormal if the exponent had no end, after it is
- * rounded (so it is on an H200). The operation is done once more, 2^64 times as large, to see that;
- * it is in doubt only next to the least normal number. */
-static inline float larger(float value)
+/* With .ftz, an H200 flushes a result that would be subnormal if it were rounded with an unlimited
+ * exponent range. Only a result equal to the smallest normal number, 2^-126, is ambiguous: it may
+ * have been rounded up to that. The operation is then repeated with an operand scaled by 2^64, and
+ * flush compares this `scaled` result with 2^-62. */
+static inline float scale_up(float value)
 {
     return value * 0x1p64f;
 }
@@ -49,14 +53,14 @@ static inline float flush(float value, uint32_t flags, float scaled)
                : value;
 }
 
-/* Where the product is next to the least normal number, the smaller factor can be made larger. */
+/* Near the smallest normal number, scaling the smaller factor cannot overflow. */
 static inline float fused(float x, float y, float z, uint32_t flags)
 {
     float value = fmaf(x, y, z);
     if (!(flags & F_FTZ) || fabsf(value) != 0x1p-126f)
         return value;
     bool first = fabsf(x) < fabsf(y);
-    return flush(value, flags, fmaf(first ? larger(x) : x, first ? y : larger(y), larger(z)));
+    return flush(value, flags, fmaf(first ? scale_up(x) : x, first ? y : scale_up(y), scale_up(z)));
 }
 
 static inline float multiply(float x, float y, uint32_t flags)
@@ -65,7 +69,7 @@ static inline float multiply(float x, float y, uint32_t flags)
     float value = x * y;
     if (!(flags & F_FTZ) || fabsf(value) != 0x1p-126f)
         return value;
-    return flush(value, flags, first ? larger(x) * y : x * larger(y));
+    return flush(value, flags, first ? scale_up(x) * y : x * scale_up(y));
 }
 
 static inline float divide(float x, float y, uint32_t flags)
@@ -73,17 +77,19 @@ static inline float divide(float x, float y, uint32_t flags)
     float value = x / y;
     if (!(flags & F_FTZ) || fabsf(value) != 0x1p-126f)
         return value;
-    return flush(value, flags, larger(x) / y);
+    return flush(value, flags, scale_up(x) / y);
 }
 
-/* The flags are the same for all lanes; the loops without any are kept free of them. */
+/* Macros that define handlers for one, two or three operands x, y and z. The flags are the same for
+ * all lanes. Instructions without flags have a loop of their own that does not test them. */
 #define F32_ONE(NAME, EXPRESSION)                                                                  \
     static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
     {                                                                                              \
         const uint64_t *ra = row(warp, inst->s[0]);                                                \
         uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
         const uint32_t flags = inst->flags;                                                        \
-        FOR_LANES(mask, float x = come_32(ra[lane], flags); rd[lane] = go_32(EXPRESSION, flags);); \
+        FOR_LANES(mask, float x = operand_32(ra[lane], flags);                                     \
+                  rd[lane] = result_32(EXPRESSION, flags););                                       \
     }
 #define F32_TWO(NAME, EXPRESSION)                                                                  \
     static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
@@ -95,8 +101,9 @@ static inline float divide(float x, float y, uint32_t flags)
             FOR_LANES(mask, float x = as_float(ra[lane]); float y = as_float(rb[lane]);            \
                       float z = (EXPRESSION); rd[lane] = z == z ? float_bits(z) : NAN_32;);        \
         else                                                                                       \
-            FOR_LANES(mask, float x = come_32(ra[lane], flags);                                    \
-                      float y = come_32(rb[lane], flags); rd[lane] = go_32(EXPRESSION, flags););   \
+            FOR_LANES(mask, float x = operand_32(ra[lane], flags);                                 \
+                      float y = operand_32(rb[lane], flags);                                       \
+                      rd[lane] = result_32(EXPRESSION, flags););                                   \
     }
 #define F32_THREE(NAME, TARGET, EXPRESSION)                                                        \
     TARGET static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)             \
@@ -110,17 +117,19 @@ static inline float divide(float x, float y, uint32_t flags)
                       float z = as_float(rc[lane]); float r = (EXPRESSION);                        \
                       rd[lane] = r == r ? float_bits(r) : NAN_32;);                                \
         else                                                                                       \
-            FOR_LANES(mask, float x = come_32(ra[lane], flags);                                    \
-                      float y = come_32(rb[lane], flags); float z = come_32(rc[lane], flags);      \
-                      rd[lane] = go_32(EXPRESSION, flags););                                       \
+            FOR_LANES(mask, float x = operand_32(ra[lane], flags);                                 \
+                      float y = operand_32(rb[lane], flags);                                       \
+                      float z = operand_32(rc[lane], flags);                                       \
+                      rd[lane] = result_32(EXPRESSION, flags););                                   \
     }
 
 F32_TWO(add_f32, x + y)
 F32_TWO(sub_f32, x - y)
 F32_TWO(mul_f32, multiply(x, y, flags))
 F32_TWO(div_f32, divide(x, y, flags))
-/* x86-64 has had the instruction since 2013, but not from the start: without it each lane would be
- * a call of the library. */
+/* Older x86-64 processors (before 2013) have no FMA instruction. Code compiled for all of them
+ * calls the C library once per lane, so there is a second version that uses the instruction where
+ * the processor has it. */
 #if defined(__x86_64__) && defined(__GNUC__)
 F32_THREE(fma_f32_library, , fused(x, y, z, flags))
 F32_THREE(fma_f32_hardware, __attribute__((target("fma"))), fused(x, y, z, flags))
@@ -140,9 +149,6 @@ F32_ONE(rcp_f32, divide(1.0f, x, flags))
 
 /* ---- f64 ---- */
 
-/* A double that is NaN keeps its payload on the hardware: the result is the operand, made quiet.
- * Where several are NaN, the one that `first` comes from is asked before the others. An operation
- * that is invalid gives `invalid`. */
 static inline bool is_nan_64(uint64_t bits)
 {
     return (bits & 0x7fffffffffffffffu) > 0x7ff0000000000000u;
@@ -153,7 +159,10 @@ static inline uint64_t quiet(uint64_t bits)
     return bits | 0x0008000000000000u;
 }
 
-static inline uint64_t go_64(double value, uint64_t first, uint64_t second, uint64_t third)
+/* The bits of a result. On the hardware, a NaN operand keeps its payload: the result is this
+ * operand, made quiet. If several operands are NaN, `first` is preferred to `second`, and `second`
+ * to `third`. An invalid operation on numbers gives 0xfff8000000000000. */
+static inline uint64_t result_64(double value, uint64_t first, uint64_t second, uint64_t third)
 {
     if (value == value)
         return double_bits(value);
@@ -163,17 +172,18 @@ static inline uint64_t go_64(double value, uint64_t first, uint64_t second, uint
                                : 0xfff8000000000000u;
 }
 
-BINARY(add_f64, uint64_t, go_64(as_double(a) + as_double(b), b, a, 0))
-BINARY(sub_f64, uint64_t, go_64(as_double(a) - as_double(b), b, a, 0))
-BINARY(mul_f64, uint64_t, go_64(as_double(a) * as_double(b), b, a, 0))
-BINARY(div_f64, uint64_t, go_64(as_double(a) / as_double(b), a, b, 0))
-UNARY(sqrt_f64, uint64_t, go_64(sqrt(as_double(a)), a, 0, 0))
-UNARY(rcp_f64, uint64_t, go_64(1 / as_double(a), a, 0, 0))
-TERNARY(fma_f64, uint64_t, go_64(fma(as_double(a), as_double(b), as_double(c)), b, c, a))
+BINARY(add_f64, uint64_t, result_64(as_double(a) + as_double(b), b, a, 0))
+BINARY(sub_f64, uint64_t, result_64(as_double(a) - as_double(b), b, a, 0))
+BINARY(mul_f64, uint64_t, result_64(as_double(a) * as_double(b), b, a, 0))
+BINARY(div_f64, uint64_t, result_64(as_double(a) / as_double(b), a, b, 0))
+UNARY(sqrt_f64, uint64_t, result_64(sqrt(as_double(a)), a, 0, 0))
+UNARY(rcp_f64, uint64_t, result_64(1 / as_double(a), a, 0, 0))
+TERNARY(fma_f64, uint64_t, result_64(fma(as_double(a), as_double(b), as_double(c)), b, c, a))
 
 /* ---- directed rounding ---- */
 
-/* The inner function is reached through a pointer, so no operation moves across the changes. */
+/* The inner function is called through a pointer, so the compiler cannot move floating-point
+ * operations across the changes of the rounding mode. */
 void run_rounded(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     fesetround(inst->rounding == R_RZ   ? FE_TOWARDZERO
@@ -185,15 +195,16 @@ void run_rounded(struct warp *warp, const struct inst *inst, uint32_t mask)
 
 /* ---- signs, minima and maxima ---- */
 
-/* A number beats NaN; two NaN give NaN, and with .NaN one is enough. -0 is less than +0. */
+/* Minimum and maximum prefer a number to a NaN. Two NaNs give a NaN; with .NaN, one is enough. -0
+ * is less than +0. */
 static inline bool less_32(float x, float y)
 {
     return x < y || (x == y && signbit(x) && !signbit(y));
 }
 
-static inline uint32_t extreme_32(uint64_t a, uint64_t b, uint32_t flags, bool maximum)
+static inline uint32_t min_or_max_32(uint64_t a, uint64_t b, uint32_t flags, bool maximum)
 {
-    float x = come_32(a, flags), y = come_32(b, flags);
+    float x = operand_32(a, flags), y = operand_32(b, flags);
     uint32_t sign = 0;
     if (flags & F_XORSIGN) {
         sign = (float_bits(x) ^ float_bits(y)) & 0x80000000u;
@@ -209,7 +220,7 @@ static inline uint32_t extreme_32(uint64_t a, uint64_t b, uint32_t flags, bool m
     return float_bits(first ? x : y) | sign;
 }
 
-static inline uint64_t extreme_64(uint64_t a, uint64_t b, bool maximum)
+static inline uint64_t min_or_max_64(uint64_t a, uint64_t b, bool maximum)
 {
     double x = as_double(a), y = as_double(b);
     if (isnan(x) || isnan(y))
@@ -219,14 +230,14 @@ static inline uint64_t extreme_64(uint64_t a, uint64_t b, bool maximum)
     return (maximum ? greater : less) ? a : b;
 }
 
-BINARY(min_f32, uint64_t, extreme_32(a, b, inst->flags, false))
-BINARY(max_f32, uint64_t, extreme_32(a, b, inst->flags, true))
-BINARY(min_f64, uint64_t, extreme_64(a, b, false))
-BINARY(max_f64, uint64_t, extreme_64(a, b, true))
+BINARY(min_f32, uint64_t, min_or_max_32(a, b, inst->flags, false))
+BINARY(max_f32, uint64_t, min_or_max_32(a, b, inst->flags, true))
+BINARY(min_f64, uint64_t, min_or_max_64(a, b, false))
+BINARY(max_f64, uint64_t, min_or_max_64(a, b, true))
 
 static inline uint32_t sign_32(uint64_t bits, uint32_t flags, bool negate)
 {
-    uint32_t word = float_bits(come_32(bits, flags));
+    uint32_t word = float_bits(operand_32(bits, flags));
     if ((word & 0x7fffffff) > 0x7f800000)
         return NAN_32;
     return negate ? word ^ 0x80000000u : word & 0x7fffffffu;
@@ -238,7 +249,7 @@ UNARY(neg_f64, uint64_t, a ^ (uint64_t)1 << 63)
 BINARY(copysign_f32, uint32_t, (b & 0x7fffffffu) | (a & 0x80000000u))
 BINARY(copysign_f64, uint64_t, (b & ~((uint64_t)1 << 63)) | (a & (uint64_t)1 << 63))
 
-/* ---- approximations: computed in double, within what PTX allows ---- */
+/* ---- approximations: computed in double, within the error that PTX allows ---- */
 
 F32_ONE(ex2_f32, (float)exp2((double)x))
 F32_ONE(lg2_f32, (float)log2((double)x))
@@ -249,7 +260,8 @@ F32_ONE(rsqrt_f32, (float)(1.0 / sqrt((double)x)))
 F32_ONE(rcp_approx_f32, (float)(1.0 / (double)x))
 F32_ONE(sqrt_approx_f32, (float)sqrt((double)x))
 
-/* A divisor from 2^126 on has a reciprocal that is flushed to zero. PTX ISA, div. */
+/* div.approx multiplies by the reciprocal. For divisors above 2^126, the reciprocal is flushed to
+ * zero (PTX ISA, div). */
 static inline float divide_approximately(float x, float y)
 {
     if (fabsf(y) > 0x1p126f && !isinf(y))
@@ -258,7 +270,8 @@ static inline float divide_approximately(float x, float y)
 }
 F32_TWO(div_approx_f32, divide_approximately(x, y))
 
-/* The hardware looks at the high word alone, and gives one; what is subnormal is zero. */
+/* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 (`root`). The hardware reads only the high word of
+ * the operand and sets the low word of the result to zero. Subnormal numbers count as zero. */
 static inline uint64_t approximate_64(uint64_t bits, bool root)
 {
     double x = as_double(bits & 0xffffffff00000000u);
@@ -273,11 +286,12 @@ static inline uint64_t approximate_64(uint64_t bits, bool root)
 }
 UNARY(rcp_approx_f64, uint64_t, approximate_64(a, false))
 UNARY(rsqrt_approx_ftz_f64, uint64_t, approximate_64(a, true))
-UNARY(rsqrt_f64, uint64_t, go_64(1 / sqrt(as_double(a)), a, 0, 0))
+UNARY(rsqrt_f64, uint64_t, result_64(1 / sqrt(as_double(a)), a, 0, 0))
 
-/* ---- which is which ---- */
+/* ---- selection of handlers ---- */
 
-/* Which flags an opcode may have besides the rounding. */
+/* The handlers, with the flags that an instruction must and may have. `rounds`: the opcode accepts
+ * a rounding modifier. */
 static const struct {
     const char *base;
     uint8_t type;
@@ -285,7 +299,7 @@ static const struct {
     uint8_t sources;
     bool rounds;
     run_function *run;
-} list[] = {
+} handlers[] = {
     {"add", T_F32, 0, F_FTZ | F_SAT, 2, true, add_f32},
     {"sub", T_F32, 0, F_FTZ | F_SAT, 2, true, sub_f32},
     {"mul", T_F32, 0, F_FTZ | F_SAT, 2, true, mul_f32},
@@ -331,16 +345,16 @@ bool select_float(struct inst *inst, const char *base)
 {
     if (!type_is_float((enum type)inst->type))
         return false;
-    for (size_t i = 0; i < FTH_COUNT(list); i++) {
-        if (list[i].type != inst->type || strcmp(list[i].base, base) != 0 ||
-            (inst->flags & list[i].required) != list[i].required ||
-            inst->flags & ~(list[i].required | list[i].allowed) ||
-            !has_operands(inst, list[i].sources))
+    for (size_t i = 0; i < FTH_COUNT(handlers); i++) {
+        if (handlers[i].type != inst->type || strcmp(handlers[i].base, base) != 0 ||
+            (inst->flags & handlers[i].required) != handlers[i].required ||
+            inst->flags & ~(handlers[i].required | handlers[i].allowed) ||
+            !has_operands(inst, handlers[i].sources))
             continue;
-        if (!list[i].rounds && inst->rounding != R_NONE)
+        if (!handlers[i].rounds && inst->rounding != R_NONE)
             continue;
         inst->flags &= ~(uint32_t)(F_APPROX | F_FULL);
-        inst->run = list[i].run;
+        inst->run = handlers[i].run;
         if (inst->rounding == R_RZ || inst->rounding == R_RM || inst->rounding == R_RP) {
             inst->inner = inst->run;
             inst->run = run_rounded;

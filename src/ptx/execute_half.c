@@ -1,24 +1,25 @@
-/* f16 and bf16 arithmetic, and pairs of them: through double and rounded once. */
+/* Arithmetic on f16, bf16 and pairs of them. It is done in double, and the result is rounded. */
 #include "ptx/execute.h"
 
 #include <math.h>
 
-/* What is the same for f16 and bf16. */
+/* The conversions and constants of a 16-bit format. */
 struct kind {
-    double (*come)(uint16_t bits);
-    uint16_t (*go)(double value, enum rounding rounding);
-    uint16_t exponent; /* mask */
-    double min;        /* normal number */
+    double (*to_double)(uint16_t bits);
+    uint16_t (*from_double)(double value, enum rounding rounding);
+    uint16_t exponent_mask;
+    double min_normal; /* smallest positive normal number */
 };
 
 static const struct kind halves = {half_to_double, half_from_double, 0x7c00, 0x1p-14};
 static const struct kind bfloats = {bfloat_to_double, bfloat_from_double, 0x7f80, 0x1p-126};
 
-/* x * y + z, rounded to odd where a double does not hold it: so the last rounding, to far fewer
- * bits, sees which side of a tie it is on (Boldo and Melquiond, 2008). */
+/* x * y + z. If a double does not hold the result exactly, it is rounded to odd, so that the second
+ * rounding, to far fewer bits, can distinguish a tie from a value next to it (Boldo and Melquiond,
+ * 2008). */
 static double fused_odd(double x, double y, double z)
 {
-    double product = x * y; /* exact: 22 bits at most */
+    double product = x * y; /* exact: at most 22 significant bits */
     double sum = product + z;
     if (!isfinite(sum))
         return sum;
@@ -29,15 +30,17 @@ static double fused_odd(double x, double y, double z)
     return sum;
 }
 
+/* With .ftz, a subnormal number becomes a zero with the same sign. */
 static uint16_t flush(uint16_t bits, const struct kind *kind, uint32_t flags)
 {
-    return flags & F_FTZ && (bits & kind->exponent) == 0 ? bits & 0x8000 : bits;
+    return flags & F_FTZ && (bits & kind->exponent_mask) == 0 ? bits & 0x8000 : bits;
 }
 
 enum operation { ADD, SUB, MUL, FMA, MIN, MAX, ABS, NEG, EX2, TANH };
 
-static uint16_t extreme(uint16_t a, uint16_t b, const struct kind *kind, uint32_t flags,
-                        bool maximum)
+/* A number is preferred to a NaN, unless .NaN is given; two NaNs give a NaN. -0 is less than +0. */
+static uint16_t min_or_max(uint16_t a, uint16_t b, const struct kind *kind, uint32_t flags,
+                           bool maximum)
 {
     uint16_t sign = 0;
     if (flags & F_XORSIGN) {
@@ -45,7 +48,7 @@ static uint16_t extreme(uint16_t a, uint16_t b, const struct kind *kind, uint32_
         a &= 0x7fff;
         b &= 0x7fff;
     }
-    double x = kind->come(a), y = kind->come(b);
+    double x = kind->to_double(a), y = kind->to_double(b);
     if (isnan(x) || isnan(y)) {
         if (flags & F_NAN || (isnan(x) && isnan(y)))
             return 0x7fff;
@@ -61,7 +64,7 @@ static uint16_t compute(enum operation operation, const struct kind *kind, uint3
     a = flush(a, kind, flags);
     b = flush(b, kind, flags);
     c = flush(c, kind, flags);
-    double x = kind->come(a), y = kind->come(b), z = kind->come(c), value;
+    double x = kind->to_double(a), y = kind->to_double(b), z = kind->to_double(c), value;
     switch (operation) {
     case ADD: value = x + y; break;
     case SUB: value = x - y; break;
@@ -69,8 +72,8 @@ static uint16_t compute(enum operation operation, const struct kind *kind, uint3
     case FMA: value = fused_odd(x, y, z); break;
     case EX2: value = exp2(x); break;
     case TANH: value = tanh(x); break;
-    case MIN: return extreme(a, b, kind, flags, false);
-    case MAX: return extreme(a, b, kind, flags, true);
+    case MIN: return min_or_max(a, b, kind, flags, false);
+    case MAX: return min_or_max(a, b, kind, flags, true);
     case ABS: return isnan(x) ? 0x7fff : a & 0x7fff;
     default: return isnan(x) ? 0x7fff : a ^ 0x8000;
     }
@@ -78,12 +81,12 @@ static uint16_t compute(enum operation operation, const struct kind *kind, uint3
         value = value > 0 ? fmin(value, 1) : 0;
     if (flags & F_RELU && value < 0)
         value = 0;
-    /* Flushed where it is subnormal before it is rounded. */
-    if (flags & F_FTZ && fabs(value) < kind->min)
+    /* .ftz flushes results that are subnormal before they are rounded. */
+    if (flags & F_FTZ && fabs(value) < kind->min_normal)
         value = copysign(0, value);
-    /* The hardware cuts subnormal results of ex2 off. */
-    bool cut = operation == EX2 && value < kind->min;
-    uint16_t result = kind->go(value, cut ? R_RZ : R_RN);
+    /* The hardware truncates subnormal results of ex2 instead of rounding them to nearest. */
+    bool truncate = operation == EX2 && value < kind->min_normal;
+    uint16_t result = kind->from_double(value, truncate ? R_RZ : R_RN);
     if (flags & F_RELU && result == 0x8000)
         result = 0;
     return flush(result, kind, flags);
@@ -116,22 +119,22 @@ bool select_half(struct inst *inst, const char *base)
         const char *base;
         uint8_t operation, sources;
         uint32_t allowed;
-    } list[] = {{"add", ADD, 2, F_FTZ | F_SAT},
-                {"sub", SUB, 2, F_FTZ | F_SAT},
-                {"mul", MUL, 2, F_FTZ | F_SAT},
-                {"fma", FMA, 3, F_FTZ | F_SAT | F_RELU},
-                {"min", MIN, 2, F_FTZ | F_NAN | F_XORSIGN | F_ABS},
-                {"max", MAX, 2, F_FTZ | F_NAN | F_XORSIGN | F_ABS},
-                {"abs", ABS, 1, F_FTZ},
-                {"neg", NEG, 1, F_FTZ},
-                {"ex2", EX2, 1, F_FTZ | F_APPROX},
-                {"tanh", TANH, 1, F_APPROX}};
+    } handlers[] = {{"add", ADD, 2, F_FTZ | F_SAT},
+                    {"sub", SUB, 2, F_FTZ | F_SAT},
+                    {"mul", MUL, 2, F_FTZ | F_SAT},
+                    {"fma", FMA, 3, F_FTZ | F_SAT | F_RELU},
+                    {"min", MIN, 2, F_FTZ | F_NAN | F_XORSIGN | F_ABS},
+                    {"max", MAX, 2, F_FTZ | F_NAN | F_XORSIGN | F_ABS},
+                    {"abs", ABS, 1, F_FTZ},
+                    {"neg", NEG, 1, F_FTZ},
+                    {"ex2", EX2, 1, F_FTZ | F_APPROX},
+                    {"tanh", TANH, 1, F_APPROX}};
     if (inst->type < T_F16 || inst->type > T_BF16X2)
         return false;
-    for (size_t i = 0; i < FTH_COUNT(list); i++)
-        if (strcmp(list[i].base, base) == 0 && !(inst->flags & ~list[i].allowed) &&
-            inst->rounding <= R_RN && has_operands(inst, list[i].sources)) {
-            inst->mode = list[i].operation;
+    for (size_t i = 0; i < FTH_COUNT(handlers); i++)
+        if (strcmp(handlers[i].base, base) == 0 && !(inst->flags & ~handlers[i].allowed) &&
+            inst->rounding <= R_RN && has_operands(inst, handlers[i].sources)) {
+            inst->mode = handlers[i].operation;
             inst->run = run_half;
             return true;
         }

@@ -1,5 +1,6 @@
-/* Integer, logic, shift, bit-field, carry, move and select instructions. Arithmetic that may wrap
- * is done unsigned, where C says what happens; results stand in the low bits of the row. */
+/* Integer, logic, shift, bit-field, carry, move and select instructions. Arithmetic that may
+ * overflow is done on unsigned types, for which C defines the result. Results are stored in the low
+ * bits of the register. */
 #include "ptx/execute.h"
 
 __extension__ typedef unsigned __int128 u128;
@@ -25,8 +26,8 @@ __extension__ typedef __int128 s128;
     TERNARY(sad_u##BITS, U, (U)((U)(a > b ? a - b : b - a) + c))                                   \
     TERNARY(sad_s##BITS, S, (U)((U)(a > b ? (U)a - (U)b : (U)b - (U)a) + (U)c))
 
-/* Division by zero, and its rest, give all ones (as on an H200); the one quotient that does not fit
- * wraps. */
+/* The quotient and the remainder of a division by zero have all bits set (as on an H200). The one
+ * quotient that overflows, that of the smallest number and -1, wraps. */
 #define DIVISION(BITS, U, S)                                                                       \
     static inline S divide_s##BITS(S a, S b)                                                       \
     {                                                                                              \
@@ -62,7 +63,7 @@ TERNARY(mad_hi_s32, int32_t, (uint32_t)(((uint64_t)((int64_t)a * b) >> 32) + (ui
 TERNARY(mad_hi_u64, uint64_t, (uint64_t)(((u128)a * b) >> 64) + c)
 TERNARY(mad_hi_s64, int64_t, (uint64_t)((u128)((s128)a *b) >> 64) + (uint64_t)c)
 
-/* The third operand of a wide mad has the width of the result. */
+/* The third operand of mad.wide has the width of the result. */
 #define MAD_WIDE(NAME, T, WIDE, UNSIGNED)                                                          \
     static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
     {                                                                                              \
@@ -86,7 +87,7 @@ BINARY(add_sat_s32, int32_t, saturate32((int64_t)a + b))
 BINARY(sub_sat_s32, int32_t, saturate32((int64_t)a - b))
 TERNARY(mad_hi_sat_s32, int32_t, saturate32((((int64_t)a * b) >> 32) + c))
 
-/* 24-bit multiplication: the low 24 bits of each operand. */
+/* 24-bit multiplication uses the low 24 bits of each operand. */
 static inline int64_t low24_s(int32_t a)
 {
     return (int32_t)((uint32_t)a << 8) >> 8;
@@ -110,7 +111,7 @@ TERNARY(mad24_hi_sat_s32, int32_t, saturate32(((low24_s(a) * low24_s(b)) >> 16) 
 
 /* ---- carry chains ---- */
 
-/* sum = a + b + carry in, for the width of the type; says whether it overflowed. */
+/* Returns a + b + carry in. *out is the carry out of a type of the given width. */
 static inline uint64_t add_carry(uint64_t a, uint64_t b, bool in, unsigned bits, bool *out)
 {
     u128 sum = (u128)a + b + in;
@@ -118,8 +119,8 @@ static inline uint64_t add_carry(uint64_t a, uint64_t b, bool in, unsigned bits,
     return (uint64_t)sum;
 }
 
-/* add.cc addc sub.cc subc mad.cc madc: bits 0 and 1 of `mode` say "reads the carry" and
- * "subtracts"; what is multiplied is added like anything else. */
+/* add.cc, addc, sub.cc, subc, mad.cc and madc share one handler. These bits of `mode` distinguish
+ * them. The product of a mad is added to the third operand in the same way as in an add. */
 enum { READS_CARRY = 1, SUBTRACTS = 2, MULTIPLIES = 4 };
 
 static void run_carry(struct warp *warp, const struct inst *inst, uint32_t mask)
@@ -145,7 +146,7 @@ static void run_carry(struct warp *warp, const struct inst *inst, uint32_t mask)
             b = c;
         }
         if (inst->mode & SUBTRACTS) {
-            /* The flag is a borrow: set where b and the borrow in exceed a. */
+            /* The flag is a borrow: it is set if b plus the incoming borrow exceeds a. */
             u128 taken = (u128)b + in;
             out = taken > a;
             rd[lane] = (uint64_t)(a - (uint64_t)taken) & width;
@@ -196,7 +197,7 @@ static bool select_carry(struct inst *inst, const char *base)
     SHIFT(shr_u##BITS, U, amount >= BITS ? 0 : (U)(a >> amount))                                   \
     SHIFT(shr_s##BITS, S, (S)(a >> (amount >= BITS ? BITS - 1 : amount)))
 
-/* The amount is 32 bits, whatever is shifted. */
+/* The shift amount has 32 bits, whatever the type of the shifted value is. */
 #define SHIFT(NAME, T, EXPRESSION)                                                                 \
     static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
     {                                                                                              \
@@ -210,7 +211,7 @@ LOGIC(16, uint16_t, int16_t)
 LOGIC(32, uint32_t, int32_t)
 LOGIC(64, uint64_t, int64_t)
 
-/* Funnel shift of the 64 bits b:a. */
+/* Funnel shift of the 64-bit value b:a (b is the high word). */
 static inline uint32_t funnel(uint32_t a, uint32_t b, uint32_t amount, uint32_t flags)
 {
     uint32_t n = flags & F_WRAP ? amount & 31 : amount > 32 ? 32 : amount;
@@ -219,8 +220,8 @@ static inline uint32_t funnel(uint32_t a, uint32_t b, uint32_t amount, uint32_t 
 }
 TERNARY(run_funnel, uint32_t, funnel(a, b, c, inst->flags))
 
-/* The truth table of three bits, a bit at a time: bit i of the table is the result for a:b:c = i.
- */
+/* Any logical function of three operands, given as a truth table: bit i of the table is the result
+ * for the bits a:b:c = i. */
 static inline uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table)
 {
     uint32_t result = 0;
@@ -256,8 +257,9 @@ static inline uint64_t reverse_bits(uint64_t a, unsigned bits)
 UNARY(brev_32, uint32_t, reverse_bits(a, 32))
 UNARY(brev_64, uint64_t, reverse_bits(a, 64))
 
-/* The highest bit that differs from the sign (or is set), counted from below or, with .shiftamt,
- * from above; all ones where there is none. */
+/* The position of the highest bit that is set or, for signed numbers, differs from the sign. With
+ * .shiftamt, positions are counted from the top. The result has all bits set if there is no such
+ * bit. */
 static inline uint32_t find_bit(uint64_t a, unsigned bits, bool is_signed, bool from_above)
 {
     if (is_signed && a >> (bits - 1) & 1)
@@ -274,13 +276,15 @@ UNARY(bfind_s32, uint32_t, find_bit(a, 32, true, inst->flags &F_SHIFTAMT))
 UNARY(bfind_u64, uint64_t, find_bit(a, 64, false, inst->flags &F_SHIFTAMT))
 UNARY(bfind_s64, uint64_t, find_bit(a, 64, true, inst->flags &F_SHIFTAMT))
 
-/* Bits of a from position b, c of them; past the end stands the sign. PTX ISA, bfe. Of 32-bit
- * fields the low byte of b and c counts; of 64-bit ones all of it does (as on an H200). */
+/* The position or length of a bit field. 32-bit instructions use only the low byte of the operand,
+ * 64-bit ones use all 32 bits (as on an H200). */
 static inline uint64_t field_operand(uint64_t bits, unsigned width)
 {
     return width == 32 ? bits & 0xff : (uint32_t)bits;
 }
 
+/* bfe: c bits of a, from position b. A signed field is extended with its highest bit (PTX ISA,
+ * bfe). */
 static inline uint64_t extract(uint64_t a, uint64_t b, uint64_t c, unsigned bits, bool is_signed)
 {
     uint64_t top = bits - 1, position = field_operand(b, bits), length = field_operand(c, bits);
@@ -300,7 +304,8 @@ EXTRACT(bfe_s32, 32, true)
 EXTRACT(bfe_u64, 64, false)
 EXTRACT(bfe_s64, 64, true)
 
-static void run_insert(struct warp *warp, const struct inst *inst, uint32_t mask)
+/* bfi: inserts the low bits of a into b, at position c, with the length in the fourth operand. */
+static void run_bfi(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
     const uint64_t *rc = row(warp, inst->s[2]), *rl = row(warp, inst->s[3]);
@@ -317,8 +322,8 @@ static void run_insert(struct warp *warp, const struct inst *inst, uint32_t mask
     });
 }
 
-/* Four bytes out of the eight of b:a. Each selector is three bits of index and one that asks for
- * the byte's sign instead; the modes have the selectors built in. PTX ISA, prmt. */
+/* Selects four of the eight bytes of b:a. Each selector has a 3-bit index and a bit that replaces
+ * the byte with copies of its sign. The modes use predefined selectors (PTX ISA, prmt). */
 static inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selector, unsigned mode)
 {
     static const uint16_t tables[6][4] = {
@@ -344,7 +349,7 @@ static inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selector, unsign
 }
 TERNARY(run_prmt, uint32_t, permute(a, b, c, inst->mode))
 
-/* bmsk: a mask of b bits from position a. szext: the low b bits, extended. */
+/* bmsk: a mask of b bits, starting at position a. */
 static inline uint32_t bit_mask(uint32_t a, uint32_t b, bool wrap)
 {
     if (wrap) {
@@ -356,6 +361,7 @@ static inline uint32_t bit_mask(uint32_t a, uint32_t b, bool wrap)
 }
 BINARY(run_bmsk, uint32_t, bit_mask(a, b, inst->flags &F_WRAP))
 
+/* szext: the low b bits of a, sign-extended or zero-extended. */
 static inline uint32_t extend(uint32_t a, uint32_t b, bool is_signed, bool wrap)
 {
     b = wrap ? b & 31 : b > 32 ? 32 : b;
@@ -368,8 +374,9 @@ static inline uint32_t extend(uint32_t a, uint32_t b, bool is_signed, bool wrap)
 BINARY(szext_u32, uint32_t, extend(a, b, false, inst->flags &F_WRAP))
 BINARY(szext_s32, uint32_t, extend(a, b, true, inst->flags &F_WRAP))
 
-/* The position of the n-th bit that is set, counted from a base upwards or downwards; n is 1, 2, …
- * or -1, -2, …, and 0 asks about the base alone. PTX ISA, fns. */
+/* The position of the n-th set bit, counted upwards from bit `base`, or downwards for a negative n.
+ * With n = 0, `base` itself if that bit is set. The result has all bits set if there is no such bit
+ * (PTX ISA, fns). */
 static inline uint32_t find_nth(uint32_t bits, uint32_t base, int32_t n)
 {
     if (base > 31)
@@ -386,7 +393,8 @@ TERNARY(run_fns, uint32_t, find_nth(a, b, (int32_t)c))
 
 /* ---- dot products of packed bytes ---- */
 
-static inline int64_t packed(uint32_t word, unsigned index, unsigned bits, bool is_signed)
+/* Element `index` of a word that holds elements of 8 or 16 bits. */
+static inline int64_t packed_value(uint32_t word, unsigned index, unsigned bits, bool is_signed)
 {
     uint32_t value = word >> (bits * index) & (bits == 8 ? 0xff : 0xffff);
     if (!is_signed)
@@ -394,7 +402,8 @@ static inline int64_t packed(uint32_t word, unsigned index, unsigned bits, bool 
     return bits == 8 ? (int8_t)value : (int16_t)value;
 }
 
-/* type: of a, type2: of b. dp2a takes two halves of a and the low or high bytes of b. */
+/* dp4a and dp2a. `type` is that of a, `type2` that of b. dp2a multiplies the two 16-bit halves of a
+ * by the two low or, with .hi, the two high bytes of b. */
 static inline uint32_t dot(const struct inst *inst, uint32_t a, uint32_t b, uint32_t c)
 {
     bool sa = type_is_signed((enum type)inst->type), sb = type_is_signed((enum type)inst->type2);
@@ -402,7 +411,7 @@ static inline uint32_t dot(const struct inst *inst, uint32_t a, uint32_t b, uint
     unsigned count = inst->mode;
     for (unsigned i = 0; i < count; i++) {
         unsigned j = count == 2 && inst->flags & F_HI ? i + 2 : i;
-        sum += (uint64_t)(packed(a, i, 32 / count, sa) * packed(b, j, 8, sb));
+        sum += (uint64_t)(packed_value(a, i, 32 / count, sa) * packed_value(b, j, 8, sb));
     }
     return (uint32_t)sum;
 }
@@ -412,8 +421,8 @@ TERNARY(run_dot, uint32_t, dot(inst, a, b, c))
 
 enum pair_operation { PAIR_ADD, PAIR_MIN, PAIR_MAX };
 
-/* .relu keeps negative results at 0. */
-static inline uint32_t combine_pairs(const struct inst *inst, uint32_t a, uint32_t b)
+/* .relu replaces negative results with 0. */
+static inline uint32_t compute_pair(const struct inst *inst, uint32_t a, uint32_t b)
 {
     uint32_t result = 0;
     for (unsigned half = 0; half < 32; half += 16) {
@@ -428,7 +437,7 @@ static inline uint32_t combine_pairs(const struct inst *inst, uint32_t a, uint32
     }
     return result;
 }
-BINARY(run_pairs, uint32_t, combine_pairs(inst, a, b))
+BINARY(run_pairs, uint32_t, compute_pair(inst, a, b))
 
 static bool select_pairs(struct inst *inst, const char *base)
 {
@@ -458,7 +467,7 @@ static void run_mov_predicate(struct warp *warp, const struct inst *inst, uint32
     set_predicate(warp, inst->d[0], mask, lanes);
 }
 
-/* mov.b64 %rd, {%r1, %r2} and back, for any number of equal parts. */
+/* mov.b64 %rd, {%r1, %r2}, for any number of equal parts. run_unpack is the inverse. */
 static void run_pack(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     uint64_t *rd = out_row(warp, inst->d[0]);
@@ -480,7 +489,7 @@ static void run_unpack(struct warp *warp, const struct inst *inst, uint32_t mask
     memcpy(whole, row(warp, inst->s[0]), sizeof whole);
     for (unsigned i = 0; i < inst->vector; i++) {
         if (inst->d[i] < 0)
-            continue; /* the sink */
+            continue; /* "_": not stored */
         uint64_t *rd = out_row(warp, inst->d[i]);
         FOR_LANES(mask, rd[lane] = whole[lane] >> (bits * i) & part;);
     }
@@ -494,7 +503,7 @@ static void run_selp(struct warp *warp, const struct inst *inst, uint32_t mask)
     FOR_LANES(mask, rd[lane] = lanes >> lane & 1 ? ra[lane] : rb[lane];);
 }
 
-/* a where c is not negative; of a float c, -0 counts as 0 and NaN as negative. */
+/* slct: a if c is not negative, otherwise b. For a float c, -0 counts as 0, a NaN as negative. */
 static void run_slct(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
@@ -509,7 +518,7 @@ static void run_slct(struct warp *warp, const struct inst *inst, uint32_t mask)
     });
 }
 
-/* Predicates among themselves. */
+/* and, or, xor and not on predicates. */
 static void run_predicate_logic(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     uint32_t a = warp->predicates[inst->s[0]], b = 0;
@@ -522,8 +531,9 @@ static void run_predicate_logic(struct warp *warp, const struct inst *inst, uint
     set_predicate(warp, inst->d[0], mask, lanes);
 }
 
-/* |a0 - b0| + … of four bytes, each into its byte of d; with .add, all into c. */
-static inline uint32_t differences4(uint32_t a, uint32_t b, uint32_t c, bool sum)
+/* The absolute differences of four bytes. Each is stored in its byte of the result or, with .add
+ * (`sum`), added to c. */
+static inline uint32_t absolute_differences(uint32_t a, uint32_t b, uint32_t c, bool sum)
 {
     uint32_t result = sum ? c : 0;
     for (unsigned i = 0; i < 4; i++) {
@@ -533,9 +543,11 @@ static inline uint32_t differences4(uint32_t a, uint32_t b, uint32_t c, bool sum
     }
     return result;
 }
-TERNARY(run_vabsdiff4, uint32_t, differences4(a, b, c, inst->atomic == A_ADD))
+TERNARY(run_vabsdiff4, uint32_t, absolute_differences(a, b, c, inst->atomic == A_ADD))
 
-/* ---- which is which ---- */
+/* ---- selection of handlers ---- */
+
+/* Entries for the opcode BASE with all types of a kind. */
 
 #define INTEGERS(BASE, FLAGS, SOURCES, NAME)                                                       \
     {BASE, T_U16, FLAGS, SOURCES, NAME##_16}, {BASE, T_S16, FLAGS, SOURCES, NAME##_16},            \
@@ -544,7 +556,7 @@ TERNARY(run_vabsdiff4, uint32_t, differences4(a, b, c, inst->atomic == A_ADD))
     {                                                                                              \
         BASE, T_S64, FLAGS, SOURCES, NAME##_64                                                     \
     }
-#define SIGNED_AND_NOT(BASE, FLAGS, SOURCES, NAME)                                                 \
+#define SIGNED_AND_UNSIGNED(BASE, FLAGS, SOURCES, NAME)                                            \
     {BASE, T_U16, FLAGS, SOURCES, NAME##_u16}, {BASE, T_S16, FLAGS, SOURCES, NAME##_s16},          \
         {BASE, T_U32, FLAGS, SOURCES, NAME##_u32}, {BASE, T_S32, FLAGS, SOURCES, NAME##_s32},      \
         {BASE, T_U64, FLAGS, SOURCES, NAME##_u64},                                                 \
@@ -557,18 +569,18 @@ TERNARY(run_vabsdiff4, uint32_t, differences4(a, b, c, inst->atomic == A_ADD))
         BASE, T_B64, 0, SOURCES, NAME##_64                                                         \
     }
 
-static const struct choice choices[] = {
+static const struct handler handlers[] = {
     INTEGERS("add", 0, 2, add),
     INTEGERS("sub", 0, 2, sub),
     INTEGERS("mul", F_LO, 2, mul_lo),
-    SIGNED_AND_NOT("mul", F_HI, 2, mul_hi),
+    SIGNED_AND_UNSIGNED("mul", F_HI, 2, mul_hi),
     INTEGERS("mad", F_LO, 3, mad_lo),
-    SIGNED_AND_NOT("mad", F_HI, 3, mad_hi),
-    SIGNED_AND_NOT("min", 0, 2, min),
-    SIGNED_AND_NOT("max", 0, 2, max),
-    SIGNED_AND_NOT("div", 0, 2, div),
-    SIGNED_AND_NOT("rem", 0, 2, rem),
-    SIGNED_AND_NOT("sad", 0, 3, sad),
+    SIGNED_AND_UNSIGNED("mad", F_HI, 3, mad_hi),
+    SIGNED_AND_UNSIGNED("min", 0, 2, min),
+    SIGNED_AND_UNSIGNED("max", 0, 2, max),
+    SIGNED_AND_UNSIGNED("div", 0, 2, div),
+    SIGNED_AND_UNSIGNED("rem", 0, 2, rem),
+    SIGNED_AND_UNSIGNED("sad", 0, 3, sad),
     INTEGERS("abs", 0, 1, abs),
     INTEGERS("neg", 0, 1, neg),
     {"add", T_S32, F_SAT, 2, add_sat_s32},
@@ -600,7 +612,7 @@ static const struct choice choices[] = {
     {"shr", T_B16, 0, 2, shr_u16},
     {"shr", T_B32, 0, 2, shr_u32},
     {"shr", T_B64, 0, 2, shr_u64},
-    SIGNED_AND_NOT("shr", 0, 2, shr),
+    SIGNED_AND_UNSIGNED("shr", 0, 2, shr),
     {"lop3", T_B32, 0, 4, run_lop3},
     {"shf", T_B32, F_LEFT | F_WRAP, 3, run_funnel},
     {"shf", T_B32, F_LEFT | F_CLAMP, 3, run_funnel},
@@ -624,8 +636,8 @@ static const struct choice choices[] = {
     {"bfe", T_S32, 0, 3, bfe_s32},
     {"bfe", T_U64, 0, 3, bfe_u64},
     {"bfe", T_S64, 0, 3, bfe_s64},
-    {"bfi", T_B32, 0, 4, run_insert},
-    {"bfi", T_B64, 0, 4, run_insert},
+    {"bfi", T_B32, 0, 4, run_bfi},
+    {"bfi", T_B64, 0, 4, run_bfi},
     {"prmt", T_B32, 0, 3, run_prmt},
     {"fns", T_B32, 0, 3, run_fns},
     {"bmsk", T_B32, F_CLAMP, 2, run_bmsk},
@@ -641,11 +653,11 @@ static bool select_mov(struct inst *inst)
     if (inst->type == T_PRED) {
         inst->run = run_mov_predicate;
         bool constant = inst->s[0] != NO_REGISTER && inst->s[0] < 0;
-        return inst->gives_predicate && (inst->predicate != UINT32_MAX) != constant;
+        return inst->result_is_predicate && (inst->predicate != UINT32_MAX) != constant;
     }
-    if (inst->gives_predicate || inst->flags)
+    if (inst->result_is_predicate || inst->flags)
         return false;
-    /* Into or out of as many parts as the braces hold. */
+    /* The braces of a mov that packs or unpacks hold `vector` parts. */
     unsigned bytes = type_bytes((enum type)inst->type), sources = 0, results = 0;
     while (sources < FTH_COUNT(inst->s) && inst->s[sources] != NO_REGISTER)
         sources++;
@@ -664,7 +676,7 @@ static bool select_mov(struct inst *inst)
     return has_operands(inst, 1);
 }
 
-/* and.pred and its kin: here the sources in s[] are predicates. */
+/* and.pred, or.pred, xor.pred and not.pred: here s[] holds predicates. */
 static bool select_predicate_logic(struct inst *inst, const char *base)
 {
     inst->mode = strcmp(base, "and") == 0   ? B_AND
@@ -672,10 +684,10 @@ static bool select_predicate_logic(struct inst *inst, const char *base)
                  : strcmp(base, "xor") == 0 ? B_XOR
                                             : B_NONE;
     bool is_not = strcmp(base, "not") == 0;
-    if (!inst->gives_predicate || (inst->mode == B_NONE && !is_not))
+    if (!inst->result_is_predicate || (inst->mode == B_NONE && !is_not))
         return false;
     inst->run = run_predicate_logic;
-    return inst->predicate_sources == (is_not ? 1 : 2) && inst->s[2] == NO_REGISTER &&
+    return inst->predicate_source_count == (is_not ? 1 : 2) && inst->s[2] == NO_REGISTER &&
            (inst->s[1] == NO_REGISTER) == is_not;
 }
 
@@ -705,5 +717,5 @@ bool select_integer(struct inst *inst, const char *base)
         inst->run = run_vabsdiff4;
         return has_operands(inst, 3) && inst->type == T_U32 && inst->type2 == T_U32;
     }
-    return choose(inst, base, choices, FTH_COUNT(choices)) || select_carry(inst, base);
+    return select_handler(inst, base, handlers, FTH_COUNT(handlers)) || select_carry(inst, base);
 }

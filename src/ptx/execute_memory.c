@@ -1,10 +1,11 @@
-/* Memory: loads, stores, atomics, textures, and addresses. Every lane's address is resolved to host
- * memory, and an access that leads outside is told as a memory checker would tell it. */
+/* Loads, stores, atomics, texture fetches and address conversions. The address of each lane is
+ * resolved to host memory. An access that is misaligned or outside of its memory fails the launch,
+ * and the error names the instruction, the thread and the address, as a memory checker does. */
 #include "ptx/execute.h"
 
 #include <math.h>
 
-/* ---- where an address leads ---- */
+/* ---- address resolution ---- */
 
 /* The space of a generic address. */
 static enum fth_ptx_space space_of(uint64_t address)
@@ -34,7 +35,8 @@ static void out_of_bounds(struct warp *warp, const struct inst *inst, int lane, 
                write ? "write" : "read", bytes, (unsigned long long)address, space_name(space));
 }
 
-/* Host memory for `bytes` at an offset of a piece of memory, or NULL. */
+/* The host address of `bytes` bytes at an offset into a memory of `size` bytes. NULL if they are
+ * not entirely inside. */
 static inline uint8_t *within(uint8_t *memory, uint64_t size, uint64_t offset, unsigned bytes)
 {
     return offset <= size && size - offset >= bytes ? memory + offset : NULL;
@@ -47,13 +49,13 @@ static inline uint8_t *resolve_shared(struct block *block, uint64_t address, uns
     return within(block->shared, block->shared_bytes, address, bytes);
 }
 
-/* Where the lane's address leads, in a space that is neither generic nor shared; NULL where it
- * leads nowhere. */
+/* The host address of a lane's access in a space that is neither generic nor shared. NULL if the
+ * access is outside of the memory of that space. */
 static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, unsigned bytes,
                                unsigned space)
 {
     switch (space) {
-    case FTH_SPACE_LOCAL: /* a kernel without local variables has none */
+    case FTH_SPACE_LOCAL: /* a kernel without local variables has no local memory */
         return warp->local ? within(warp->local + (uint64_t)lane * warp->local_bytes,
                                     warp->local_bytes, address, bytes)
                            : NULL;
@@ -69,30 +71,30 @@ static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, un
                       bytes);
     }
     default: {
-        const struct allocation *near = warp->near;
-        if (!near || address - near->base >= near->bytes) {
-            near = find_allocation(warp->block->run->machine->memory, address);
-            if (!near)
+        const struct allocation *found = warp->last_allocation;
+        if (!found || address - found->base >= found->bytes) {
+            found = find_allocation(warp->block->run->machine->memory, address);
+            if (!found)
                 return NULL;
-            warp->near = near;
+            warp->last_allocation = found;
         }
-        return within(near->host, near->bytes, address - near->base, bytes);
+        return within(found->host, found->bytes, address - found->base, bytes);
     }
     }
 }
 
-/* The addresses of all lanes in the space they lead to, and the space. Lanes of one access may lead
- * to different spaces, or to shared memory of different blocks: groups of them are handled one
- * after the other. */
-struct reach {
+/* The lanes of an access whose addresses are in the same space and, for shared memory, in the same
+ * block. Generic addresses can differ in this between lanes. Such an access has several groups,
+ * which are handled one after the other. */
+struct lane_group {
     uint64_t addresses[LANES]; /* within the space */
-    uint8_t *host[LANES];
+    uint8_t *host[LANES];      /* host addresses */
     unsigned space;
-    struct block *block; /* whose shared memory it is */
-    uint32_t mask;       /* lanes in that space */
+    struct block *block; /* for shared memory: the block that it belongs to */
+    uint32_t mask;       /* lanes of the group; the others have no entries above */
 };
 
-/* The block of the cluster whose window a shared address is in, or NULL. */
+/* The block of the cluster that a shared address belongs to, or NULL. See CLUSTER_WINDOW. */
 static struct block *block_at(const struct warp *warp, uint64_t address)
 {
     struct cluster *cluster = warp->block->cluster;
@@ -102,32 +104,35 @@ static struct block *block_at(const struct warp *warp, uint64_t address)
                                               : NULL;
 }
 
-/* Keeps the lanes whose addresses lead to the same block as that of the first. */
-static void keep_one_block(const struct warp *warp, struct reach *reach)
+/* Reduces a group in shared memory to the lanes that access the same block as the first lane. Their
+ * addresses become offsets into the shared memory of that block. */
+static void keep_one_block(const struct warp *warp, struct lane_group *group)
 {
-    struct block *block = block_at(warp, reach->addresses[first_lane(reach->mask)]);
+    struct block *block = block_at(warp, group->addresses[first_lane(group->mask)]);
     if (warp->block->cluster->count == 1 || !block)
         return;
     uint32_t same = 0;
-    FOR_LANES(reach->mask, {
-        if (block_at(warp, reach->addresses[lane]) == block) {
+    FOR_LANES(group->mask, {
+        if (block_at(warp, group->addresses[lane]) == block) {
             same |= 1u << lane;
-            reach->addresses[lane] %= CLUSTER_WINDOW;
+            group->addresses[lane] %= CLUSTER_WINDOW;
         }
     });
-    reach->mask = same;
-    reach->block = block;
+    group->mask = same;
+    group->block = block;
 }
 
-/* Takes from *mask the lanes that lead to the same space as the first of them. False on a fault. */
-static bool reach_next(struct warp *warp, const struct inst *inst, uint32_t *mask, unsigned bytes,
-                       bool write, struct reach *reach)
+/* Resolves the lanes of *mask that belong to the same group as the first one, and removes them from
+ * *mask. Each lane accesses `bytes` bytes, a power of two. Reports a fault and returns false if an
+ * address is invalid. */
+static bool resolve_next_group(struct warp *warp, const struct inst *inst, uint32_t *mask,
+                               unsigned bytes, bool write, struct lane_group *group)
 {
     const uint64_t *base = row(warp, inst->s[0]);
     uint64_t offset = (uint64_t)inst->offset;
     unsigned space = inst->space == SPACE_CLUSTER ? FTH_SPACE_SHARED : inst->space;
-    reach->mask = *mask;
-    reach->block = warp->block;
+    group->mask = *mask;
+    group->block = warp->block;
     if (space == FTH_SPACE_GENERIC) {
         space = space_of(base[first_lane(*mask)] + offset);
         uint64_t window = space == FTH_SPACE_SHARED  ? SHARED_WINDOW
@@ -139,54 +144,56 @@ static bool reach_next(struct warp *warp, const struct inst *inst, uint32_t *mas
             uint64_t address = base[lane] + offset;
             if (space_of(address) == space) {
                 same |= 1u << lane;
-                reach->addresses[lane] = address - window;
+                group->addresses[lane] = address - window;
             }
         });
         if (space == FTH_SPACE_PARAM)
             space = SPACE_ARGUMENT;
-        reach->mask = same;
+        group->mask = same;
     } else {
-        FOR_LANES(*mask, reach->addresses[lane] = base[lane] + offset;);
-        /* A symbol's generic address may be used with its own space as well. */
+        FOR_LANES(*mask, group->addresses[lane] = base[lane] + offset;);
+        /* An access to the shared or local space may also use a generic address of that space.
+         * Other shared addresses have 32 bits. */
         if (space == FTH_SPACE_SHARED || space == FTH_SPACE_LOCAL)
             FOR_LANES(*mask, {
-                uint64_t address = reach->addresses[lane];
+                uint64_t address = group->addresses[lane];
                 if (space_of(address) == space)
-                    reach->addresses[lane] =
+                    group->addresses[lane] =
                         address - (space == FTH_SPACE_SHARED ? SHARED_WINDOW : LOCAL_WINDOW);
                 else if (space == FTH_SPACE_SHARED)
-                    reach->addresses[lane] = (uint32_t)address;
+                    group->addresses[lane] = (uint32_t)address;
             });
     }
     if (space == FTH_SPACE_SHARED && inst->space != FTH_SPACE_SHARED)
-        keep_one_block(warp, reach);
-    *mask &= ~reach->mask;
-    reach->space = space;
-    for (uint32_t left = reach->mask; left; left &= left - 1) {
+        keep_one_block(warp, group);
+    *mask &= ~group->mask;
+    group->space = space;
+    for (uint32_t left = group->mask; left; left &= left - 1) {
         int lane = first_lane(left);
-        uint64_t address = reach->addresses[lane];
-        if (address & (bytes - 1)) { /* a power of two */
+        uint64_t address = group->addresses[lane];
+        if (address & (bytes - 1)) {
             warp_fault(warp, inst, lane, "%s of %u bytes at 0x%llx, which is not aligned to %u",
                        write ? "write" : "read", bytes, (unsigned long long)address, bytes);
             return false;
         }
-        reach->host[lane] = space == FTH_SPACE_SHARED ? resolve_shared(reach->block, address, bytes)
+        group->host[lane] = space == FTH_SPACE_SHARED ? resolve_shared(group->block, address, bytes)
                                                       : resolve(warp, lane, address, bytes, space);
-        if (!reach->host[lane]) {
+        if (!group->host[lane]) {
             out_of_bounds(warp, inst, lane, address, bytes, space, write);
             return false;
         }
     }
     if (write && space == FTH_SPACE_CONST) {
-        warp_fault(warp, inst, first_lane(reach->mask), "write to constant memory");
+        warp_fault(warp, inst, first_lane(group->mask), "write to constant memory");
         return false;
     }
     return true;
 }
 
-/* Tells the observer; false ends the launch. */
-static bool tell(struct warp *warp, const struct inst *inst, const struct reach *reach,
-                 unsigned bytes, enum fth_ptx_access_kind kind)
+/* Reports the access of a group to the observer. False if the observer ends the launch. */
+static bool notify_access(struct warp *warp, const struct inst *inst,
+                          const struct lane_group *group, unsigned bytes,
+                          enum fth_ptx_access_kind kind)
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     if (!observer || !observer->access)
@@ -198,15 +205,15 @@ static bool tell(struct warp *warp, const struct inst *inst, const struct reach 
         .source_file = inst->file,
         .source_line = inst->source_line,
         .space =
-            reach->space == SPACE_ARGUMENT ? FTH_SPACE_PARAM : (enum fth_ptx_space)reach->space,
-        .target = reach->space == FTH_SPACE_SHARED ? reach->block->rank : warp->block->rank,
+            group->space == SPACE_ARGUMENT ? FTH_SPACE_PARAM : (enum fth_ptx_space)group->space,
+        .target = group->space == FTH_SPACE_SHARED ? group->block->rank : warp->block->rank,
         .cache_op = inst->flags & F_VOLATILE ? FTH_CACHE_VOLATILE
                     : inst->flags & F_NC     ? FTH_CACHE_NC
                                              : (enum fth_ptx_cache_op)inst->cache_op,
         .kind = kind,
-        .mask = reach->mask,
+        .mask = group->mask,
         .bytes = bytes,
-        .addresses = reach->addresses};
+        .addresses = group->addresses};
     if (observer->access(observer->user, &access))
         return true;
     warp->failed = true;
@@ -261,20 +268,20 @@ static void run_ld(struct warp *warp, const struct inst *inst, uint32_t mask)
     enum type type = (enum type)inst->type;
     unsigned size = type_bytes(type), count = inst->vector ? inst->vector : 1;
     while (mask) {
-        struct reach reach;
-        if (!reach_next(warp, inst, &mask, size * count, false, &reach) ||
-            !tell(warp, inst, &reach, size * count, FTH_ACCESS_READ))
+        struct lane_group group;
+        if (!resolve_next_group(warp, inst, &mask, size * count, false, &group) ||
+            !notify_access(warp, inst, &group, size * count, FTH_ACCESS_READ))
             return;
         for (unsigned e = 0; e < count; e++) {
             if (inst->d[e] < 0)
                 continue;
             uint64_t *rd = out_row(warp, inst->d[e]);
             if (size == 4 && type != T_S32)
-                FOR_LANES(reach.mask, uint32_t v; memcpy(&v, reach.host[lane] + (size_t)4 * e, 4);
+                FOR_LANES(group.mask, uint32_t v; memcpy(&v, group.host[lane] + (size_t)4 * e, 4);
                           rd[lane] = v;);
             else
-                FOR_LANES(reach.mask,
-                          rd[lane] = load_value(reach.host[lane] + (size_t)size * e, type););
+                FOR_LANES(group.mask,
+                          rd[lane] = load_value(group.host[lane] + (size_t)size * e, type););
         }
     }
 }
@@ -283,19 +290,19 @@ static void run_st(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     unsigned size = type_bytes((enum type)inst->type), count = inst->vector ? inst->vector : 1;
     while (mask) {
-        struct reach reach;
-        if (!reach_next(warp, inst, &mask, size * count, true, &reach) ||
-            !tell(warp, inst, &reach, size * count, FTH_ACCESS_WRITE))
+        struct lane_group group;
+        if (!resolve_next_group(warp, inst, &mask, size * count, true, &group) ||
+            !notify_access(warp, inst, &group, size * count, FTH_ACCESS_WRITE))
             return;
         for (unsigned e = 0; e < count; e++) {
             const uint64_t *ra = row(warp, inst->s[1 + e]);
-            /* The host is little-endian, as the GPU is: the low bytes come first. */
-            FOR_LANES(reach.mask, memcpy(reach.host[lane] + (size_t)size * e, &ra[lane], size););
+            /* The host and the GPU are both little-endian: the low bytes come first. */
+            FOR_LANES(group.mask, memcpy(group.host[lane] + (size_t)size * e, &ra[lane], size););
         }
     }
 }
 
-/* A kernel's argument is the same for all lanes. */
+/* Loads a kernel argument from a constant address. It is the same for all lanes. */
 static void run_ld_argument(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     enum type type = (enum type)inst->type;
@@ -315,13 +322,15 @@ static void run_ld_argument(struct warp *warp, const struct inst *inst, uint32_t
     }
 }
 
-/* cp.async copies at once; waiting for it is then nothing. */
+/* cp.async copies immediately, so the instructions that wait for it have nothing to do. With a
+ * fourth operand, only that number of bytes is copied, and the rest is set to zero. */
 static void run_copy(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     unsigned bytes = (unsigned)row(warp, inst->s[2])[first_lane(mask)];
     const uint64_t *sizes = inst->s[3] != NO_REGISTER ? row(warp, inst->s[3]) : NULL;
     if (bytes != 4 && bytes != 8 && bytes != 16) {
-        warp_fault(warp, inst, first_lane(mask), "a copy of %u bytes", bytes);
+        warp_fault(warp, inst, first_lane(mask), "cp.async of %u bytes; it must be 4, 8 or 16",
+                   bytes);
         return;
     }
     struct inst store = *inst, load = *inst;
@@ -329,26 +338,27 @@ static void run_copy(struct warp *warp, const struct inst *inst, uint32_t mask)
     load.space = FTH_SPACE_GLOBAL;
     load.s[0] = inst->s[1];
     load.offset = inst->offset2;
-    struct reach to, from;
+    struct lane_group to, from;
     uint32_t lanes = mask;
-    if (!reach_next(warp, &store, &lanes, bytes, true, &to))
+    if (!resolve_next_group(warp, &store, &lanes, bytes, true, &to))
         return;
     lanes = mask;
-    if (!reach_next(warp, &load, &lanes, bytes, false, &from) ||
-        !tell(warp, &load, &from, bytes, FTH_ACCESS_READ) ||
-        !tell(warp, &store, &to, bytes, FTH_ACCESS_WRITE))
+    if (!resolve_next_group(warp, &load, &lanes, bytes, false, &from) ||
+        !notify_access(warp, &load, &from, bytes, FTH_ACCESS_READ) ||
+        !notify_access(warp, &store, &to, bytes, FTH_ACCESS_WRITE))
         return;
     FOR_LANES(mask, {
-        unsigned kept = sizes && sizes[lane] < bytes ? (unsigned)sizes[lane] : bytes;
+        unsigned copied = sizes && sizes[lane] < bytes ? (unsigned)sizes[lane] : bytes;
         memset(to.host[lane], 0, bytes);
-        memcpy(to.host[lane], from.host[lane], kept);
+        memcpy(to.host[lane], from.host[lane], copied);
     });
 }
 
 /* ---- atomics ---- */
 
-/* In global memory subnormal numbers are zero to an addition, and NaN stays as it is (as on an
- * H200); in shared memory an addition is like any other. */
+/* As on an H200: f32 additions in global memory treat subnormal operands and results as zero; f64
+ * additions in global memory return a NaN operand unchanged. In shared memory, additions follow
+ * IEEE 754. */
 static uint64_t add_f32(uint64_t old, uint64_t b, bool global)
 {
     uint32_t x = (uint32_t)old, y = (uint32_t)b;
@@ -370,6 +380,7 @@ static uint64_t add_f64(uint64_t old, uint64_t b, bool global)
     return global ? nan : nan | 0x0008000000000000u;
 }
 
+/* The new value of a word in memory. `old` is its present value; b and c are the operands. */
 static uint64_t atomic_result(const struct inst *inst, uint64_t old, uint64_t b, uint64_t c,
                               bool global)
 {
@@ -420,7 +431,8 @@ static uint64_t atomic_result(const struct inst *inst, uint64_t old, uint64_t b,
     }
 }
 
-/* Other blocks may run on other threads of the host, so memory is changed atomically there too. */
+/* Other blocks may run on other threads of the host, so the host memory is updated atomically. The
+ * result is the old value. */
 #define EXCHANGE(T)                                                                                \
     do {                                                                                           \
         T *place = (T *)(void *)host, seen = __atomic_load_n(place, __ATOMIC_RELAXED), next;       \
@@ -449,13 +461,13 @@ static void run_atomic(struct warp *warp, const struct inst *inst, uint32_t mask
     uint64_t old[LANES] = {0};
     uint32_t all = mask;
     while (mask) {
-        struct reach reach;
-        if (!reach_next(warp, inst, &mask, bytes, true, &reach) ||
-            !tell(warp, inst, &reach, bytes, FTH_ACCESS_ATOMIC))
+        struct lane_group group;
+        if (!resolve_next_group(warp, inst, &mask, bytes, true, &group) ||
+            !notify_access(warp, inst, &group, bytes, FTH_ACCESS_ATOMIC))
             return;
-        bool global = reach.space == FTH_SPACE_GLOBAL;
-        FOR_LANES(reach.mask,
-                  old[lane] = exchange(inst, reach.host[lane], rb[lane], rc[lane], global););
+        bool global = group.space == FTH_SPACE_GLOBAL;
+        FOR_LANES(group.mask,
+                  old[lane] = exchange(inst, group.host[lane], rb[lane], rc[lane], global););
     }
     if (inst->d[0] >= 0) {
         uint64_t *rd = out_row(warp, inst->d[0]);
@@ -465,11 +477,13 @@ static void run_atomic(struct warp *warp, const struct inst *inst, uint32_t mask
 
 /* ---- textures ---- */
 
+/* Fetches from one-dimensional textures with integer coordinates. Channels that the texture lacks
+ * are 0, except the fourth, which is 1. */
 static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const struct memory *memory = warp->block->run->machine->memory;
     const uint64_t *handles = row(warp, inst->s[0]), *coordinates = row(warp, inst->s[1]);
-    struct reach reach = {.space = FTH_SPACE_TEXTURE, .mask = mask};
+    struct lane_group group = {.space = FTH_SPACE_TEXTURE, .mask = mask};
     uint64_t texels[4][LANES];
     unsigned bytes = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -477,20 +491,20 @@ static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
         uint64_t handle = handles[lane];
         if (handle == 0 || handle > memory->texture_count ||
             memory->textures[handle - 1].texels == 0) {
-            warp_fault(warp, inst, lane, "0x%llx is no texture", (unsigned long long)handle);
+            warp_fault(warp, inst, lane, "0x%llx is not a texture", (unsigned long long)handle);
             return;
         }
         const struct texture *texture = &memory->textures[handle - 1];
         int64_t x = (int32_t)coordinates[lane];
         bytes = 4 * texture->channels;
         uint64_t values[4] = {0, 0, 0, texture->texel == FTH_TEXEL_F32 ? 0x3f800000u : 1};
-        /* Outside the texture, a fetch gives zero. */
+        /* A fetch outside the texture returns zero. */
         bool inside = x >= 0 && (uint64_t)x < texture->texels;
-        reach.addresses[lane] = texture->address + (inside ? (uint64_t)x * bytes : 0);
+        group.addresses[lane] = texture->address + (inside ? (uint64_t)x * bytes : 0);
         const uint8_t *host =
-            inside ? resolve(warp, lane, reach.addresses[lane], bytes, FTH_SPACE_GLOBAL) : NULL;
+            inside ? resolve(warp, lane, group.addresses[lane], bytes, FTH_SPACE_GLOBAL) : NULL;
         if (inside && !host) {
-            out_of_bounds(warp, inst, lane, reach.addresses[lane], bytes, FTH_SPACE_GLOBAL, false);
+            out_of_bounds(warp, inst, lane, group.addresses[lane], bytes, FTH_SPACE_GLOBAL, false);
             return;
         }
         for (unsigned c = 0; c < texture->channels; c++)
@@ -498,7 +512,7 @@ static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
         for (unsigned c = 0; c < 4; c++)
             texels[c][lane] = values[c];
     }
-    if (!tell(warp, inst, &reach, bytes, FTH_ACCESS_READ))
+    if (!notify_access(warp, inst, &group, bytes, FTH_ACCESS_READ))
         return;
     for (unsigned c = 0; c < 4; c++)
         if (inst->d[c] >= 0) {
@@ -509,6 +523,7 @@ static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
 
 /* ---- addresses ---- */
 
+/* The start of a space in the generic address space. */
 static uint64_t window_of(unsigned space)
 {
     return space == FTH_SPACE_SHARED || space == SPACE_CLUSTER   ? SHARED_WINDOW
@@ -542,13 +557,13 @@ static void run_isspacep(struct warp *warp, const struct inst *inst, uint32_t ma
     set_predicate(warp, inst->d[0], mask, lanes);
 }
 
-/* A shared address, generic or not, as an offset from where shared memory begins. */
+/* The offset of a shared address, generic or not, from the start of the shared space. */
 static uint64_t shared_offset(uint64_t address)
 {
     return space_of(address) == FTH_SPACE_SHARED ? address - SHARED_WINDOW : (uint32_t)address;
 }
 
-/* The same place in another block of the cluster. */
+/* mapa: the corresponding shared address in another block of the cluster. */
 static void run_mapa(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
@@ -559,7 +574,7 @@ static void run_mapa(struct warp *warp, const struct inst *inst, uint32_t mask)
         int lane = first_lane(left);
         uint32_t rank = (uint32_t)rb[lane];
         if (rank >= cluster->count || (base && space_of(ra[lane]) != FTH_SPACE_SHARED)) {
-            warp_fault(warp, inst, lane, "0x%llx in block %u of a cluster of %u: there is none",
+            warp_fault(warp, inst, lane, "cannot map 0x%llx to block %u of a cluster of %u blocks",
                        (unsigned long long)ra[lane], rank, cluster->count);
             return;
         }
@@ -570,6 +585,7 @@ static void run_mapa(struct warp *warp, const struct inst *inst, uint32_t mask)
     }
 }
 
+/* getctarank: the rank of the block that a shared address belongs to. */
 static void run_getctarank(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);
@@ -580,18 +596,19 @@ static void run_getctarank(struct warp *warp, const struct inst *inst, uint32_t 
     });
 }
 
-/* Fences order nothing that is not ordered already; prefetches bring nothing. */
-static void run_nothing(struct warp *warp, const struct inst *inst, uint32_t mask)
+/* Fences have nothing to do, because accesses are executed in program order. Prefetches and other
+ * hints have no effect on the contents of memory. */
+static void run_no_op(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     (void)warp;
     (void)inst;
     (void)mask;
 }
 
-/* ---- which is which ---- */
+/* ---- selection of handlers ---- */
 
-/* How many sources stand behind the address. */
-static int values_behind(const struct inst *inst)
+/* The number of source operands after the address. */
+static int value_count(const struct inst *inst)
 {
     int count = 0;
     while (count < 5 && inst->s[1 + count] != NO_REGISTER)
@@ -603,8 +620,8 @@ static bool select_load_store(struct inst *inst, bool store)
 {
     unsigned count = inst->vector ? inst->vector : 1;
     if (inst->type == T_NONE || inst->type == T_PRED || inst->s[0] == NO_REGISTER || count > 4 ||
-        inst->gives_predicate || inst->flags & ~(uint32_t)(F_VOLATILE | F_NC) ||
-        values_behind(inst) != (store ? (int)count : 0))
+        inst->result_is_predicate || inst->flags & ~(uint32_t)(F_VOLATILE | F_NC) ||
+        value_count(inst) != (store ? (int)count : 0))
         return false;
     for (unsigned e = 0; !store && e < count; e++)
         if (inst->vector ? inst->d[e] == NO_REGISTER && count == 1 : inst->d[e] < 0)
@@ -622,10 +639,10 @@ static bool select_atomic(struct inst *inst, bool result)
     int values = inst->atomic == A_CAS ? 2 : 1;
     bool is_float = type_is_float(type);
     inst->run = run_atomic;
-    return inst->atomic != A_NONE && inst->vector == 0 && !inst->gives_predicate &&
+    return inst->atomic != A_NONE && inst->vector == 0 && !inst->result_is_predicate &&
            (bytes == 4 || bytes == 8 || (bytes == 2 && (inst->atomic == A_CAS || is_float))) &&
            (!is_float || inst->atomic == A_ADD || inst->atomic == A_EXCH) &&
-           inst->s[0] != NO_REGISTER && values_behind(inst) == values && inst->flags == 0 &&
+           inst->s[0] != NO_REGISTER && value_count(inst) == values && inst->flags == 0 &&
            (result || inst->d[0] == NO_REGISTER);
 }
 
@@ -651,22 +668,22 @@ bool select_memory(struct inst *inst, const char *base)
     }
     if (strcmp(base, "isspacep") == 0) {
         inst->run = run_isspacep;
-        return inst->gives_predicate && inst->s[0] != NO_REGISTER;
+        return inst->result_is_predicate && inst->s[0] != NO_REGISTER;
     }
     if (strcmp(base, "tex") == 0) {
         inst->run = run_tex;
         return inst->mode == 1 && inst->vector == 4 && inst->type2 == T_S32 &&
                inst->s[0] != NO_REGISTER && inst->s[1] != NO_REGISTER;
     }
-    static const char *const nothing[] = {"membar",  "fence",         "prefetch", "prefetchu",
-                                          "discard", "applypriority", "nanosleep"};
-    for (size_t i = 0; i < FTH_COUNT(nothing); i++)
-        if (strcmp(base, nothing[i]) == 0) {
-            inst->run = run_nothing;
+    static const char *const no_ops[] = {"membar",  "fence",         "prefetch", "prefetchu",
+                                         "discard", "applypriority", "nanosleep"};
+    for (size_t i = 0; i < FTH_COUNT(no_ops); i++)
+        if (strcmp(base, no_ops[i]) == 0) {
+            inst->run = run_no_op;
             return true;
         }
     if (strcmp(base, "cp") == 0) {
-        inst->run = inst->mode ? run_nothing : run_copy;
+        inst->run = inst->mode ? run_no_op : run_copy;
         return inst->mode || (inst->s[0] != NO_REGISTER && inst->s[2] != NO_REGISTER);
     }
     return false;

@@ -1,5 +1,5 @@
-/* What the lanes of a warp do together (shuffles, votes, matches, reductions), and what a thread
- * can ask about itself: the special registers. */
+/* Special registers, and the instructions by which the lanes of a warp exchange data: shuffles,
+ * votes, matches and reductions. Also checks the operands of barriers, which flow.c executes. */
 #include "ptx/execute.h"
 #include "ptx/parser.h"
 
@@ -106,11 +106,12 @@ static const struct {
     {"%nclusterid.x", NCLUSTERID_X},
     {"%nclusterid.y", NCLUSTERID_Y},
     {"%nclusterid.z", NCLUSTERID_Z},
-    /* Our own: addresses that are known only when the kernel runs. */
+    /* Not part of PTX: addresses that are known only when the kernel runs. */
     {"%dynamic_shared", DYNAMIC_SHARED},
     {"%local_base", LOCAL_BASE},
 };
 
+/* Returns the value of enum special for a name of `size` bytes, or -1. */
 int special_register(const char *name, size_t size)
 {
     for (size_t i = 0; i < FTH_COUNT(specials); i++)
@@ -119,6 +120,8 @@ int special_register(const char *name, size_t size)
     return -1;
 }
 
+/* %clock64 or, with `global`, %globaltimer. Without an observer that keeps time, both count the
+ * instructions that the block has issued. */
 static uint64_t read_clock(const struct warp *warp, bool global)
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
@@ -127,7 +130,7 @@ static uint64_t read_clock(const struct warp *warp, bool global)
     return observer->clock(observer->user, &warp->issue.who, global);
 }
 
-/* What is the same for all lanes. */
+/* The value of a special register that is the same for all lanes of a warp. */
 static uint64_t uniform_special(const struct warp *warp, unsigned special)
 {
     const struct block *block = warp->block;
@@ -181,7 +184,7 @@ static bool is_uniform(unsigned special)
            !(special >= LANEMASK_EQ && special <= LANEMASK_GT);
 }
 
-/* What each lane has of its own. */
+/* The value of a special register that differs between lanes. */
 static uint64_t lane_special(const struct warp *warp, unsigned special, unsigned lane)
 {
     const struct run *run = warp->block->run;
@@ -213,7 +216,8 @@ void run_special(struct warp *warp, const struct inst *inst, uint32_t mask)
 
 /* ---- shuffles ---- */
 
-/* PTX ISA, shfl: the low bits of c clamp, those from bit 8 on part the warp into segments. */
+/* shfl, with the modes up (1), down (2), bfly (3) and idx. Bits 0 to 4 of c are the limit for the
+ * source lane. Bits 8 to 12 are a mask that divides the warp into segments (PTX ISA, shfl). */
 static void run_shfl(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     uint64_t values[LANES];
@@ -245,15 +249,15 @@ static void run_shfl(struct warp *warp, const struct inst *inst, uint32_t mask)
 
 static void run_vote(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
-    uint32_t yes = source_predicate(warp, inst) & mask;
+    uint32_t true_lanes = source_predicate(warp, inst) & mask;
     if (inst->flags & F_BALLOT) {
         uint64_t *rd = out_row(warp, inst->d[0]);
-        FOR_LANES(mask, rd[lane] = yes;);
+        FOR_LANES(mask, rd[lane] = true_lanes;);
         return;
     }
-    bool result = inst->flags & F_ALL   ? yes == mask
-                  : inst->flags & F_ANY ? yes != 0
-                                        : yes == mask || yes == 0;
+    bool result = inst->flags & F_ALL   ? true_lanes == mask
+                  : inst->flags & F_ANY ? true_lanes != 0
+                                        : true_lanes == mask || true_lanes == 0;
     set_predicate(warp, inst->d[0], mask, result ? FULL_MASK : 0);
 }
 
@@ -305,9 +309,9 @@ static void run_activemask(struct warp *warp, const struct inst *inst, uint32_t 
     FOR_LANES(mask, rd[lane] = mask;);
 }
 
-/* ---- which is which ---- */
+/* ---- selection of handlers ---- */
 
-/* So many sources, and no more. */
+/* True if the instruction has exactly `count` source registers. */
 static bool has_sources(const struct inst *inst, int count)
 {
     for (int i = 0; i < 6; i++)
@@ -316,29 +320,30 @@ static bool has_sources(const struct inst *inst, int count)
     return true;
 }
 
-/* With .sync the member mask follows the other sources, of which there are `count`. */
-static bool converges(struct inst *inst, int count)
+/* Checks a .sync instruction with `count` sources, which the member mask follows. False if it has
+ * no .sync or another number of sources. */
+static bool select_sync(struct inst *inst, int count)
 {
     inst->control = K_CONVERGE;
     inst->target = (uint32_t)count;
     return inst->flags & F_SYNC && has_sources(inst, count + 1);
 }
 
-/* Before .sync there was none, and the lanes that happened to be there took part. */
-static bool converges_or_not(struct inst *inst, int count)
+/* Old PTX has no .sync. Its instructions have no member mask; the active lanes take part. */
+static bool select_optional_sync(struct inst *inst, int count)
 {
-    return inst->flags & F_SYNC ? converges(inst, count) : has_sources(inst, count);
+    return inst->flags & F_SYNC ? select_sync(inst, count) : has_sources(inst, count);
 }
 
 static bool select_barrier(struct inst *inst)
 {
     if (inst->mode == 1) { /* bar.warp.sync */
-        bool ok = converges(inst, 0);
-        inst->control = K_MEET;
+        bool ok = select_sync(inst, 0);
+        inst->control = K_WARP_SYNC;
         return ok;
     }
     if (inst->mode == 2) { /* barrier.cluster */
-        inst->control = K_CLUSTER;
+        inst->control = K_CLUSTER_BARRIER;
         return (inst->flags == F_ARRIVE || inst->flags == F_WAIT) && inst->s[0] == NO_REGISTER &&
                inst->predicate == UINT32_MAX;
     }
@@ -348,8 +353,8 @@ static bool select_barrier(struct inst *inst)
         return false;
     if (inst->flags & F_RED)
         return inst->predicate != UINT32_MAX && inst->boolean != B_NONE &&
-               (inst->gives_predicate ? inst->boolean != B_POPC && inst->boolean != B_XOR
-                                      : inst->boolean == B_POPC && inst->d[0] >= 0);
+               (inst->result_is_predicate ? inst->boolean != B_POPC && inst->boolean != B_XOR
+                                          : inst->boolean == B_POPC && inst->d[0] >= 0);
     return inst->flags & F_ARRIVE ? inst->s[1] != NO_REGISTER : true;
 }
 
@@ -357,25 +362,25 @@ bool select_warp(struct inst *inst, const char *base)
 {
     if (strcmp(base, "shfl") == 0) {
         inst->run = run_shfl;
-        return inst->mode && inst->type == T_B32 && !inst->gives_predicate &&
-               converges_or_not(inst, 3);
+        return inst->mode && inst->type == T_B32 && !inst->result_is_predicate &&
+               select_optional_sync(inst, 3);
     }
     if (strcmp(base, "vote") == 0) {
         inst->run = run_vote;
         bool ballot = inst->flags & F_BALLOT;
-        return inst->predicate != UINT32_MAX && inst->gives_predicate != ballot &&
-               inst->d[0] >= 0 && converges_or_not(inst, 0);
+        return inst->predicate != UINT32_MAX && inst->result_is_predicate != ballot &&
+               inst->d[0] >= 0 && select_optional_sync(inst, 0);
     }
     if (strcmp(base, "match") == 0) {
         inst->run = run_match;
-        return !inst->gives_predicate && (inst->type == T_B32 || inst->type == T_B64) &&
-               inst->flags & (F_ANY | F_ALL) && converges(inst, 1);
+        return !inst->result_is_predicate && (inst->type == T_B32 || inst->type == T_B64) &&
+               inst->flags & (F_ANY | F_ALL) && select_sync(inst, 1);
     }
     if (strcmp(base, "redux") == 0) {
         inst->run = run_redux;
-        return inst->d[0] >= 0 && !inst->gives_predicate && inst->atomic != A_NONE &&
+        return inst->d[0] >= 0 && !inst->result_is_predicate && inst->atomic != A_NONE &&
                type_bytes((enum type)inst->type) == 4 && !type_is_float((enum type)inst->type) &&
-               converges(inst, 1);
+               select_sync(inst, 1);
     }
     if (strcmp(base, "activemask") == 0) {
         inst->run = run_activemask;

@@ -1,22 +1,25 @@
-/* Constant expressions, where PTX allows a number: (3 + 4) * 5, 1 << 31, ~5 & 0xff, 2 < 1 ? 10
- * : 20. Integers are 64 bits, signed unless one side is unsigned; floats are doubles. Operators and
- * their precedence are those of C (PTX ISA, "Constant Expressions"). */
+/* Parses and evaluates constant expressions, such as "1 << 31" and "2 < 1 ? 10 : 20". PTX allows
+ * them wherever it allows a number. Integers have 64 bits, and an operation is unsigned if one of
+ * its operands is. Floating-point values are doubles. The operators and their precedence are those
+ * of C (PTX ISA, "Constant Expressions"). The method is precedence climbing. */
 #include "ptx/parser.h"
 
 #include <string.h>
 
-/* The operators between two operands, by how tightly they bind. */
+/* The binary operators. A higher precedence binds more tightly. An operator precedes its prefixes
+ * ("<<" precedes "<"), because the first match is taken. */
 static const struct {
     const char *text;
-    int binds;
+    int precedence;
 } operators[] = {
     {"||", 1}, {"&&", 2}, {"|", 3}, {"^", 4}, {"&", 5}, {"==", 6}, {"!=", 6}, {"<=", 7}, {">=", 7},
     {"<<", 8}, {">>", 8}, {"<", 7}, {">", 7}, {"+", 9}, {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10},
 };
-enum { DEEPEST = 64 };
+/* Maximum depth of the recursion, which protects the stack. Heuristic. */
+enum { MAX_DEPTH = 64 };
 
-/* An operator of two characters is two tokens without space between; the table has those first that
- * others begin. */
+/* Returns the index of the operator at the current token, or -1. The lexer returns an operator of
+ * two characters as two tokens, so the text is compared. */
 static int peek_operator(const struct lexer *lexer)
 {
     if (lexer->token.kind != TOKEN_PUNCTUATION)
@@ -64,11 +67,12 @@ static bool apply_float(struct lexer *lexer, const struct token *token, const ch
                  : strcmp(text, "==") == 0 ? a == b
                                            : a != b;
     if (!strchr("<>=!", *text))
-        return lexer_fail(lexer, token, "not an operator between floats");
+        return lexer_fail(lexer, token, "the operator does not apply to floating-point operands");
     *out = (struct constant){.bits = holds};
     return true;
 }
 
+/* Evaluates a binary operator. `token` is for errors. */
 static bool apply(struct lexer *lexer, const struct token *token, const char *text,
                   const struct constant *left, const struct constant *right, struct constant *out)
 {
@@ -79,7 +83,7 @@ static bool apply(struct lexer *lexer, const struct token *token, const char *te
     int64_t sa = (int64_t)a, sb = (int64_t)b;
     bool less = is_unsigned ? a < b : sa < sb;
     if ((*text == '/' || *text == '%') && b == 0)
-        return lexer_fail(lexer, token, "division by zero");
+        return lexer_fail(lexer, token, "division by zero in a constant expression");
     switch (*text) {
     case '+': result = a + b; break;
     case '-': result = a - b; break;
@@ -91,7 +95,7 @@ static bool apply(struct lexer *lexer, const struct token *token, const char *te
     case '|': result = text[1] ? a || b : a | b; break;
     case '=': result = a == b; break;
     case '!': result = a != b; break;
-    default: { /* < and > */
+    default: { /* <, <=, <<, >, >= and >> */
         bool up = *text == '<', greater = !less && a != b;
         if (text[1] == *text) {
             uint64_t amount = b > 63 ? 63 : b;
@@ -104,19 +108,22 @@ static bool apply(struct lexer *lexer, const struct token *token, const char *te
         }
     }
     }
+    /* The result of a comparison or of && and || is signed. */
     bool truth = strchr("=!<>", *text) ? text[1] != *text : text[1] != '\0';
     *out = (struct constant){.bits = result, .is_unsigned = is_unsigned && !truth};
     return true;
 }
 
-static bool parse_level(struct parser *parser, int min, int depth, struct constant *out);
+static bool parse_binary(struct parser *parser, int min_precedence, int depth,
+                         struct constant *out);
 
+/* Parses a number, a prefix operator and its operand, a cast, or an expression in parentheses. */
 static bool parse_primary(struct parser *parser, int depth, struct constant *out)
 {
     struct lexer *lexer = &parser->lexer;
     const struct token token = lexer->token;
-    if (depth == DEEPEST)
-        return lexer_fail(lexer, &token, "nested too deeply");
+    if (depth == MAX_DEPTH)
+        return lexer_fail(lexer, &token, "the expression is nested too deeply");
     if (lexer_accept(lexer, "(")) {
         /* (.s64) and (.u64) are casts. */
         bool to_signed = lexer_accept(lexer, ".s64"), to_unsigned = lexer_accept(lexer, ".u64");
@@ -124,11 +131,12 @@ static bool parse_primary(struct parser *parser, int depth, struct constant *out
             if (!lexer_expect(lexer, ")") || !parse_primary(parser, depth + 1, out))
                 return false;
             if (out->is_float)
-                return lexer_fail(lexer, &token, "a cast of a float");
+                return lexer_fail(lexer, &token,
+                                  "a floating-point value cannot be cast to an integer");
             out->is_unsigned = to_unsigned;
             return true;
         }
-        return parse_level(parser, 0, depth + 1, out) && lexer_expect(lexer, ")");
+        return parse_binary(parser, 0, depth + 1, out) && lexer_expect(lexer, ")");
     }
     bool minus = token_is(&token, "-"), invert = token_is(&token, "~");
     if (minus || invert || token_is(&token, "!") || token_is(&token, "+")) {
@@ -138,7 +146,9 @@ static bool parse_primary(struct parser *parser, int depth, struct constant *out
         if (out->is_float && minus)
             *out = from_double(-as_double(out));
         else if (out->is_float)
-            return token_is(&token, "+") || lexer_fail(lexer, &token, "not for a float");
+            return token_is(&token, "+") ||
+                   lexer_fail(lexer, &token,
+                              "the operator does not apply to a floating-point operand");
         else if (minus || invert)
             out->bits = minus ? -out->bits : ~out->bits;
         else if (token_is(&token, "!"))
@@ -150,7 +160,7 @@ static bool parse_primary(struct parser *parser, int depth, struct constant *out
         uint32_t word = (uint32_t)token.integer;
         memcpy(&single, &word, sizeof single);
         *out = from_double((double)single);
-        out->single = true;
+        out->is_f32_literal = true;
         out->word = word;
     } else if (token.kind == TOKEN_FLOAT64) {
         *out = (struct constant){.bits = token.integer, .is_float = true};
@@ -159,32 +169,34 @@ static bool parse_primary(struct parser *parser, int depth, struct constant *out
         *out = (struct constant){.bits = token.integer,
                                  .is_unsigned = suffix || token.integer > INT64_MAX};
     } else {
-        return lexer_fail(lexer, &token, "an operand expected");
+        return lexer_fail(lexer, &token, "expected an operand");
     }
     lexer_next(lexer);
     return true;
 }
 
-/* Operators that bind at least that tightly; level 0 is the choice between two. */
-static bool parse_level(struct parser *parser, int min, int depth, struct constant *out)
+/* Parses operands and the operators with at least this precedence between them. Precedence 0
+ * includes the conditional operator ?:. */
+static bool parse_binary(struct parser *parser, int min_precedence, int depth, struct constant *out)
 {
     struct lexer *lexer = &parser->lexer;
     if (!parse_primary(parser, depth, out))
         return false;
-    for (int i; (i = peek_operator(lexer)) >= 0 && operators[i].binds >= (min ? min : 1);) {
+    for (int i; (i = peek_operator(lexer)) >= 0 &&
+                operators[i].precedence >= (min_precedence ? min_precedence : 1);) {
         const struct token token = lexer->token;
         for (size_t n = strlen(operators[i].text); n > 0; n--)
             lexer_next(lexer);
         struct constant right;
-        if (!parse_level(parser, operators[i].binds + 1, depth + 1, &right) ||
+        if (!parse_binary(parser, operators[i].precedence + 1, depth + 1, &right) ||
             !apply(lexer, &token, operators[i].text, out, &right, out))
             return false;
     }
-    if (min == 0 && lexer_accept(lexer, "?")) {
+    if (min_precedence == 0 && lexer_accept(lexer, "?")) {
         struct constant yes, no;
         bool holds = out->is_float ? as_double(out) != 0 : out->bits != 0;
-        if (!parse_level(parser, 0, depth + 1, &yes) || !lexer_expect(lexer, ":") ||
-            !parse_level(parser, 0, depth + 1, &no))
+        if (!parse_binary(parser, 0, depth + 1, &yes) || !lexer_expect(lexer, ":") ||
+            !parse_binary(parser, 0, depth + 1, &no))
             return false;
         *out = holds ? yes : no;
     }
@@ -193,5 +205,5 @@ static bool parse_level(struct parser *parser, int min, int depth, struct consta
 
 bool parse_constant(struct parser *parser, struct constant *constant)
 {
-    return parse_level(parser, 0, 0, constant);
+    return parse_binary(parser, 0, 0, constant);
 }

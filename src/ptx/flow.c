@@ -1,19 +1,22 @@
-/* The flow of a warp.
+/* The control flow of a warp: divergence, convergence, calls and barriers.
  *
- * A warp is a set of fragments: lanes at the same instruction of the same activation. It begins as
- * one. A branch that only some lanes take makes two; the one that is furthest behind runs first
- * (deepest call, then lowest address), so that it catches up with the others, and where two meet
- * they become one again. Code is laid out so that this is where paths join. A fragment that loops
- * while others wait is made to give way now and then, so that a lock held by another lane of the
- * same warp is released at last. */
+ * A warp is a set of fragments. A fragment is a set of lanes at the same instruction of the same
+ * frame. A warp starts with one fragment. A branch that only some of its lanes take splits a
+ * fragment into two. The fragment that is furthest behind (deepest call, then lowest instruction
+ * index) runs first, so it catches up with the others. Two fragments that reach the same
+ * instruction merge. Compilers lay out code so that paths join at a higher address, where this
+ * order merges them. A fragment that loops while others wait yields after FRAGMENT_TURN
+ * instructions, so that another lane of the warp can release a lock. */
 #include "ptx/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a fragment may keep others of its warp waiting. */
+/* Maximum number of instructions that a fragment runs while other fragments of its warp could run.
+ * Heuristic. */
 #define FRAGMENT_TURN 5000u
-enum { MAX_CALLS = 1000 };
+/* Maximum depth of nested calls, which ends unlimited recursion. Heuristic. */
+enum { MAX_CALL_DEPTH = 1000 };
 
 /* ---- frames ---- */
 
@@ -53,7 +56,6 @@ static void frame_destroy(struct frame *frame)
     free(frame);
 }
 
-/* Room for the frame's local memory; lanes keep what they have. */
 bool reserve_local(struct warp *warp, const struct frame *frame)
 {
     uint64_t needed = (frame->local_base + frame->function->local_bytes + 15) / 16 * 16;
@@ -73,7 +75,7 @@ bool reserve_local(struct warp *warp, const struct frame *frame)
     return true;
 }
 
-/* Where a lane's argument or result lies: in a register or in parameter memory. */
+/* Returns the host address of a lane's argument or result, in a register or in parameter memory. */
 static uint8_t *slot_place(const struct warp *warp, const struct frame *frame,
                            const struct slot *slot, uint64_t lane)
 {
@@ -91,7 +93,7 @@ static void copy_slots(const struct warp *warp, const struct frame *from,
     for (uint32_t left = mask; left; left &= left - 1) {
         uint64_t lane = (uint64_t)first_lane(left);
         for (size_t i = 0; i < count; i++) {
-            /* Both are in registers, or both in memory and of one size. */
+            /* slots_match: both are in registers, or both are in memory with the same size. */
             const struct slot *a = &from_slots[i], *b = &to_slots[i];
             memcpy(slot_place(warp, to, b, lane), slot_place(warp, from, a, lane),
                    a->row != NO_REGISTER ? sizeof(uint64_t) : b->bytes);
@@ -101,7 +103,7 @@ static void copy_slots(const struct warp *warp, const struct frame *from,
 
 /* ---- fragments ---- */
 
-/* Puts lanes at a place, together with those that are there already. */
+/* Adds lanes at an instruction. They join a running fragment that is already there. */
 static void add_fragment(struct warp *warp, struct frame *frame, uint32_t pc, uint32_t mask)
 {
     for (uint32_t i = 0; i < warp->fragment_count; i++) {
@@ -128,7 +130,7 @@ uint32_t alive_lanes(const struct warp *warp)
     return alive;
 }
 
-/* Fragments at the same place that both run become one. */
+/* Merges the running fragments that are at the same instruction. */
 static void merge_fragments(struct warp *warp)
 {
     for (uint32_t i = 0; i < warp->fragment_count; i++)
@@ -142,32 +144,33 @@ static void merge_fragments(struct warp *warp)
         }
 }
 
-/* The lanes of a warp that stand at a bar.warp.sync, wherever it is. */
-static uint32_t meeting_lanes(const struct warp *warp)
+/* Returns the lanes of a warp that wait at any bar.warp.sync. */
+static uint32_t warp_sync_lanes(const struct warp *warp)
 {
     uint32_t lanes = 0;
     for (uint32_t i = 0; i < warp->fragment_count; i++)
-        if (warp->fragments[i].state == AT_MEETING)
+        if (warp->fragments[i].state == AT_WARP_SYNC)
             lanes |= warp->fragments[i].mask;
     return lanes;
 }
 
-/* Those that wait for lanes which have come, or have left for good, can go on. */
+/* Resumes fragments whose missing lanes have arrived or exited. */
 static void wake_fragments(struct warp *warp)
 {
-    uint32_t alive = alive_lanes(warp), meeting = meeting_lanes(warp);
+    uint32_t alive = alive_lanes(warp), meeting = warp_sync_lanes(warp);
     for (uint32_t i = 0; i < warp->fragment_count; i++) {
         struct fragment *fragment = &warp->fragments[i];
         if (fragment->state == AT_SYNC && fragment->members & ~alive) {
-            fragment->state = RUNNING; /* to look again who is missing */
-        } else if (fragment->state == AT_MEETING && !(fragment->members & alive & ~meeting)) {
+            fragment->state = RUNNING; /* run_converged checks again which lanes are missing */
+        } else if (fragment->state == AT_WARP_SYNC && !(fragment->members & alive & ~meeting)) {
             fragment->state = RUNNING;
             fragment->pc++;
         }
     }
 }
 
-/* The next to run: furthest behind, or (`last`) furthest ahead. False where none can. */
+/* Sets warp->current to the running fragment that is furthest behind or, if `last`, furthest ahead.
+ * Returns false if all fragments wait. */
 static bool choose_fragment(struct warp *warp, bool last)
 {
     bool found = false;
@@ -185,7 +188,7 @@ static bool choose_fragment(struct warp *warp, bool last)
     return found;
 }
 
-/* ---- flow ---- */
+/* ---- control instructions ---- */
 
 void do_exit(struct warp *warp, struct fragment *fragment, uint32_t lanes)
 {
@@ -231,15 +234,16 @@ static void do_call(struct warp *warp, struct fragment *fragment, const struct i
     const struct function *function = &module->functions[function_index];
     struct frame *caller = fragment->frame;
     if (function->builtin == BUILTIN_ASSERT) {
-        warp_fault(warp, inst, first_lane(lanes), "an assertion of the kernel failed");
+        warp_fault(warp, inst, first_lane(lanes), "assertion failed");
         return;
     }
-    if (function->builtin == BUILTIN_PRINTF) { /* nothing is printed; its result stays as it is */
+    if (function->builtin == BUILTIN_PRINTF) { /* prints nothing and sets no result */
         fragment->pc++;
         return;
     }
-    if (caller->depth == MAX_CALLS) {
-        warp_fault(warp, inst, first_lane(lanes), "calls nested more than %d deep", MAX_CALLS);
+    if (caller->depth == MAX_CALL_DEPTH) {
+        warp_fault(warp, inst, first_lane(lanes), "calls are nested more than %d deep",
+                   MAX_CALL_DEPTH);
         return;
     }
     struct frame *frame = frame_create(warp, function, caller);
@@ -260,7 +264,8 @@ static void do_call(struct warp *warp, struct fragment *fragment, const struct i
     add_fragment(warp, frame, 0, lanes);
 }
 
-/* Lanes may call different functions: those of the first lane go, the others stay for later. */
+/* The lanes can call different functions. Those with the same target as the first lane call it now.
+ * The others remain at the instruction and execute it again. */
 static void do_call_indirect(struct warp *warp, struct fragment *fragment, const struct inst *inst,
                              uint32_t lanes)
 {
@@ -274,11 +279,12 @@ static void do_call_indirect(struct warp *warp, struct fragment *fragment, const
             ? &module->functions[index]
             : NULL;
     if (!function || !function->has_body || function->is_kernel ||
-        !slots_agree(function->arguments, function->argument_count, site->arguments,
+        !slots_match(function->arguments, function->argument_count, site->arguments,
                      site->argument_count) ||
-        !slots_agree(function->results, function->result_count, site->results,
+        !slots_match(function->results, function->result_count, site->results,
                      site->result_count)) {
-        warp_fault(warp, inst, first_lane(lanes), "0x%llx is no function of that kind",
+        warp_fault(warp, inst, first_lane(lanes),
+                   "0x%llx is not a function with these arguments and results",
                    (unsigned long long)target);
         return;
     }
@@ -291,7 +297,7 @@ static void do_call_indirect(struct warp *warp, struct fragment *fragment, const
     uint32_t pc = fragment->pc;
     fragment->mask = lanes;
     do_call(warp, fragment, inst, same, (uint32_t)index);
-    if (rest) /* lanes whose guard was false go on */
+    if (rest) /* lanes whose guard is false continue */
         add_fragment(warp, frame, pc + 1, rest);
 }
 
@@ -313,8 +319,8 @@ static void do_branch_table(struct warp *warp, struct fragment *fragment, const 
     const uint64_t *indices = row(warp, inst->s[0]);
     uint32_t index = (uint32_t)indices[first_lane(lanes)], same = 0;
     if (index >= table->count) {
-        warp_fault(warp, inst, first_lane(lanes), "index %u of a table of %zu branches", index,
-                   table->count);
+        warp_fault(warp, inst, first_lane(lanes),
+                   "branch index %u is out of range: the list has %zu labels", index, table->count);
         return;
     }
     for (uint32_t left = lanes; left; left &= left - 1)
@@ -324,7 +330,7 @@ static void do_branch_table(struct warp *warp, struct fragment *fragment, const 
     uint32_t pc = fragment->pc, others = lanes & ~same, passed = fragment->mask & ~lanes;
     fragment->mask = same;
     fragment->pc = table->targets[index];
-    /* The others come back to the same instruction, with their own index. */
+    /* Lanes with another index remain at the instruction and execute it again. */
     if (others)
         warp->fragments[warp->fragment_count++] =
             (struct fragment){.pc = pc, .mask = others, .frame = frame};
@@ -341,20 +347,20 @@ static void do_barrier(struct warp *warp, struct fragment *fragment, const struc
         inst->s[1] != NO_REGISTER ? row(warp, inst->s[1])[first_lane(lanes)] & 0xffffffff : 0;
     if (id >= MAX_BARRIERS || threads % LANES || threads > (uint64_t)block->warp_count * LANES) {
         warp_fault(warp, inst, first_lane(lanes),
-                   "barrier %llu for %llu threads: there are %d, for "
+                   "invalid barrier %llu for %llu threads: needs an index below %d and "
                    "whole warps of the block",
                    (unsigned long long)id, (unsigned long long)threads, MAX_BARRIERS);
         return;
     }
     uint32_t rest = fragment->mask & ~lanes;
     if (inst->flags & F_ARRIVE) {
-        /* A warp arrives as a whole. */
+        /* bar.arrive counts all threads of the warp. */
         block->arrived[id] += LANES;
-        block->waited_at |= 1u << id;
+        block->active_barriers |= 1u << id;
         fragment->pc++;
         return;
     }
-    block->waited_at |= 1u << id;
+    block->active_barriers |= 1u << id;
     fragment->mask = lanes;
     fragment->state = AT_BARRIER;
     fragment->barrier = (uint32_t)id;
@@ -363,50 +369,51 @@ static void do_barrier(struct warp *warp, struct fragment *fragment, const struc
         add_fragment(warp, fragment->frame, fragment->pc + 1, rest);
 }
 
-/* Arriving does not stop anybody; waiting does, until the barrier has been complete since one
- * arrived. */
-static void do_cluster(struct warp *warp, struct fragment *fragment, const struct inst *inst,
-                       uint32_t lanes)
+/* barrier.cluster.arrive does not block. barrier.cluster.wait blocks until the phase in which the
+ * thread arrived is complete. */
+static void do_cluster_barrier(struct warp *warp, struct fragment *fragment,
+                               const struct inst *inst, uint32_t lanes)
 {
     struct cluster *cluster = warp->block->cluster;
     if (inst->flags & F_ARRIVE) {
-        if (warp->at_cluster & lanes) {
-            warp_fault(warp, inst, first_lane(warp->at_cluster & lanes),
-                       "comes to the barrier of its cluster twice without waiting");
+        if (warp->cluster_arrived & lanes) {
+            warp_fault(warp, inst, first_lane(warp->cluster_arrived & lanes),
+                       "arrives at the cluster barrier twice without waiting in between");
             return;
         }
-        warp->at_cluster |= lanes;
-        cluster->arrived = cluster->news = true;
-        tell_cluster_barrier(warp, cluster->phase, false);
+        warp->cluster_arrived |= lanes;
+        cluster->arrived = cluster->unchecked_arrival = true;
+        notify_cluster_barrier(warp, cluster->phase, false);
         fragment->pc++;
         return;
     }
-    uint32_t waits = lanes & warp->at_cluster, rest = fragment->mask & ~waits;
+    uint32_t waits = lanes & warp->cluster_arrived, rest = fragment->mask & ~waits;
     if (lanes & ~waits)
-        tell_cluster_barrier(warp, cluster->phase - 1, true);
+        notify_cluster_barrier(warp, cluster->phase - 1, true);
     if (!waits) {
         fragment->pc++;
         return;
     }
     fragment->mask = waits;
-    fragment->state = AT_CLUSTER;
+    fragment->state = AT_CLUSTER_BARRIER;
     if (rest)
         add_fragment(warp, fragment->frame, fragment->pc + 1, rest);
 }
 
-static void do_meet(struct warp *warp, struct fragment *fragment, const struct inst *inst,
-                    uint32_t lanes)
+/* bar.warp.sync. wake_fragments resumes the fragment. */
+static void do_warp_sync(struct warp *warp, struct fragment *fragment, const struct inst *inst,
+                         uint32_t lanes)
 {
     uint32_t rest = fragment->mask & ~lanes;
     fragment->mask = lanes;
-    fragment->state = AT_MEETING;
+    fragment->state = AT_WARP_SYNC;
     fragment->members = (uint32_t)row(warp, inst->s[inst->target])[first_lane(lanes)];
     if (rest)
         add_fragment(warp, fragment->frame, fragment->pc + 1, rest);
 }
 
-/* Takes in those that wait at this very instruction. */
-static void gather(struct warp *warp)
+/* Merges the fragments that wait at the current instruction into the current fragment. */
+static void merge_waiting(struct warp *warp)
 {
     struct frame *frame = warp->frame;
     uint32_t pc = warp->pc, mask = warp->mask;
@@ -417,7 +424,7 @@ static void gather(struct warp *warp)
             remove_fragment(warp, i--);
         }
     }
-    /* The current one may have moved. */
+    /* remove_fragment can have moved the current fragment. */
     for (uint32_t i = 0; i < warp->fragment_count; i++)
         if (warp->fragments[i].mask & warp->mask)
             warp->current = i;
@@ -425,8 +432,9 @@ static void gather(struct warp *warp)
     warp->fragments[warp->current].pc = pc;
 }
 
-/* A .sync instruction: lanes that name the same members execute it together, once all of them are
- * here. The lanes whose partners are missing wait; true where there are none. */
+/* Executes a .sync instruction. The lanes with the same member mask execute it together when all
+ * members that have not exited have arrived. Returns true if all lanes have executed it; otherwise,
+ * the rest waits in the current fragment. */
 static bool run_converged(struct warp *warp, const struct inst *inst, uint32_t lanes)
 {
     const uint64_t *members = row(warp, inst->s[inst->target]);
@@ -457,7 +465,7 @@ static bool run_converged(struct warp *warp, const struct inst *inst, uint32_t l
     return false;
 }
 
-/* An instruction that changes the flow. Afterwards fragments may have come, gone or moved. */
+/* Executes an instruction that changes the control flow. It can add, remove and move fragments. */
 static void run_control(struct warp *warp, const struct inst *inst, uint32_t lanes)
 {
     struct fragment *fragment = &warp->fragments[warp->current];
@@ -483,8 +491,8 @@ static void run_control(struct warp *warp, const struct inst *inst, uint32_t lan
     case K_RETURN: do_return(warp, fragment, lanes); break;
     case K_EXIT: do_exit(warp, fragment, lanes); break;
     case K_BARRIER: do_barrier(warp, fragment, inst, lanes); break;
-    case K_CLUSTER: do_cluster(warp, fragment, inst, lanes); break;
-    case K_MEET: do_meet(warp, fragment, inst, lanes); break;
+    case K_CLUSTER_BARRIER: do_cluster_barrier(warp, fragment, inst, lanes); break;
+    case K_WARP_SYNC: do_warp_sync(warp, fragment, inst, lanes); break;
     case K_TRAP: warp_fault(warp, inst, first_lane(lanes), "trap"); break;
     default: break;
     }
@@ -492,6 +500,7 @@ static void run_control(struct warp *warp, const struct inst *inst, uint32_t lan
 
 /* ---- warps ---- */
 
+/* Copies the state of the current fragment into the warp. */
 static void load_state(struct warp *warp)
 {
     const struct fragment *fragment = &warp->fragments[warp->current];
@@ -504,8 +513,9 @@ static void load_state(struct warp *warp)
     warp->issue.operand_end = warp->frame->operand_base + warp->frame->function->operand_count;
 }
 
-/* The lowest address at which another fragment of the same activation waits to be met. */
-static uint32_t meeting_point(const struct warp *warp)
+/* Returns the lowest instruction index ahead of the current fragment at which another fragment of
+ * the same frame is, or UINT32_MAX. The current fragment must stop there to merge with it. */
+static uint32_t next_merge_point(const struct warp *warp)
 {
     uint32_t lowest = UINT32_MAX;
     for (uint32_t i = 0; i < warp->fragment_count; i++) {
@@ -517,7 +527,7 @@ static uint32_t meeting_point(const struct warp *warp)
     return lowest;
 }
 
-static bool tell_issue(struct warp *warp, const struct inst *inst, uint32_t lanes)
+static bool notify_issue(struct warp *warp, const struct inst *inst, uint32_t lanes)
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     struct fth_ptx_issue *issue = &warp->issue;
@@ -533,19 +543,20 @@ static bool tell_issue(struct warp *warp, const struct inst *inst, uint32_t lane
     return false;
 }
 
-/* Runs the chosen fragment until it is done, waits, splits, meets another, or its turn ends. */
+/* Runs the current fragment until it ends, waits, splits, reaches another fragment, or has issued
+ * `turn` instructions. */
 static void run_fragment(struct warp *warp, uint64_t turn)
 {
     load_state(warp);
     const struct inst *code = warp->frame->function->code;
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     bool observed = observer && observer->issue;
-    uint32_t meet = meeting_point(warp);
+    uint32_t meet = next_merge_point(warp);
     uint64_t executed = 0, threads = 0;
     while (executed < turn) {
         const struct inst *inst = &code[warp->pc];
         if (inst->control == K_CONVERGE && warp->fragment_count > 1)
-            gather(warp);
+            merge_waiting(warp);
         uint32_t lanes = warp->mask;
         if (inst->guarded) {
             uint32_t guard = warp->predicates[inst->guard];
@@ -553,18 +564,18 @@ static void run_fragment(struct warp *warp, uint64_t turn)
         }
         executed++;
         threads += (uint64_t)__builtin_popcount(lanes);
-        if (observed && !tell_issue(warp, inst, lanes))
+        if (observed && !notify_issue(warp, inst, lanes))
             break;
         if (inst->control != K_NONE && inst->control != K_CONVERGE) {
-            /* A branch that all take, or none, is no more than a jump. */
+            /* Fast path for a branch that all lanes take, or none: the fragment does not split. */
             if (inst->control == K_BRANCH && (lanes == warp->mask || lanes == 0)) {
                 warp->pc = lanes ? inst->target : warp->pc + 1;
                 warp->block->clock++;
                 if (warp->pc >= meet)
                     break;
-                /* After a jump back, what waits ahead may be met again. */
+                /* After a backward branch, other fragments can be ahead again. */
                 if (warp->fragment_count > 1 && lanes)
-                    meet = meeting_point(warp);
+                    meet = next_merge_point(warp);
                 continue;
             }
             warp->instructions += executed;
@@ -610,13 +621,14 @@ bool run_warp(struct warp *warp, uint64_t turn)
         uint64_t left = end - warp->instructions, before = warp->instructions;
         bool alone = warp->fragment_count == 1;
         run_fragment(warp, alone || left < FRAGMENT_TURN ? left : FRAGMENT_TURN);
-        /* One that used all its turn, while others wait, lets the others go first. */
+        /* After a turn that was used up, the choice alternates between the fragment furthest ahead
+         * and the one furthest behind. */
         give_way = !alone && warp->instructions - before >= FRAGMENT_TURN ? !give_way : false;
         if (max && warp->instructions > max && warp->fragment_count) {
-            warp->current = 0; /* the one that ran may be gone */
+            warp->current = 0; /* the fragment that ran may no longer exist */
             load_state(warp);
             warp_fault(warp, &warp->frame->function->code[warp->pc], first_lane(warp->mask),
-                       "the warp has issued more than %llu instructions: it hangs",
+                       "the warp has issued more than %llu instructions: it seems to hang",
                        (unsigned long long)max);
         }
     }

@@ -1,10 +1,12 @@
-/* f16 and bf16, by way of double: 53 bits hold every sum, product and conversion of theirs exactly,
- * or so nearly that rounding once more cannot go wrong (see fused_odd in execute_half.c). */
+/* Conversions between double and the 16-bit formats f16 and bf16. The engine computes with f16 and
+ * bf16 in double: its 53 significant bits hold sums and products exactly, or closely enough that
+ * rounding a second time, to 16 bits, still gives the correctly rounded result (see fused_odd in
+ * execute_half.c). */
 #include "ptx/execute.h"
 
 #include <math.h>
 
-/* A format of 16 bits: how many of them are fraction, and the exponent of 1.0. */
+/* A 16-bit floating-point format: the number of fraction bits and the exponent bias. */
 struct format {
     unsigned fraction_bits;
     int bias;
@@ -22,10 +24,12 @@ static double to_double(uint16_t bits, const struct format *format)
     if (exponent == exponent_mask)
         return fraction ? NAN : sign * INFINITY;
     int scale = (exponent ? (int)exponent : 1) - format->bias - (int)fraction_bits;
-    double whole = (double)(exponent ? fraction | 1u << fraction_bits : fraction);
-    return sign * ldexp(whole, scale);
+    double integer = (double)(exponent ? fraction | 1u << fraction_bits : fraction);
+    return sign * ldexp(integer, scale);
 }
 
+/* Rounds a value to the format: R_RN to nearest even, R_RM down, R_RP up, all others toward zero.
+ * A NaN becomes 0x7fff. */
 static uint16_t from_double(double value, enum rounding rounding, const struct format *format)
 {
     unsigned fraction_bits = format->fraction_bits;
@@ -41,20 +45,20 @@ static uint16_t from_double(double value, enum rounding rounding, const struct f
         return sign | infinity;
     int exponent;
     frexp(value, &exponent); /* value is in [2^(exponent-1), 2^exponent) */
-    int lowest = 1 - format->bias;
-    int scale = exponent - 1 > lowest ? exponent - 1 : lowest;
-    /* In units of the last place, the double is whole but for what is rounded away. */
+    int min_exponent = 1 - format->bias;
+    int scale = exponent - 1 > min_exponent ? exponent - 1 : min_exponent;
+    /* In units of the last place, the fractional part is what is rounded away. */
     double units = ldexp(value, (int)fraction_bits - scale);
-    double whole = floor(units), rest = units - whole;
-    bool up = rounding == R_RN   ? rest > 0.5 || (rest == 0.5 && fmod(whole, 2) != 0)
+    double integer = floor(units), rest = units - integer;
+    bool up = rounding == R_RN   ? rest > 0.5 || (rest == 0.5 && fmod(integer, 2) != 0)
               : rounding == R_RM ? sign && rest > 0
               : rounding == R_RP ? !sign && rest > 0
                                  : false;
-    whole += up;
-    /* A carry out of the fraction moves into the exponent by itself. */
-    uint32_t bits = (uint32_t)whole;
-    if (scale > lowest || bits >> fraction_bits)
-        bits += (uint32_t)(scale - lowest) << fraction_bits;
+    integer += up;
+    /* A carry out of the fraction increments the exponent, which is stored in the next bits. */
+    uint32_t bits = (uint32_t)integer;
+    if (scale > min_exponent || bits >> fraction_bits)
+        bits += (uint32_t)(scale - min_exponent) << fraction_bits;
     if (bits >= infinity) {
         bool to_infinity =
             rounding == R_RN || (rounding == R_RM && sign) || (rounding == R_RP && !sign);

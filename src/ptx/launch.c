@@ -1,5 +1,6 @@
-/* Running a kernel: blocks over the host's threads, the warps of a block in turn, and inside a warp
- * the lanes that are together. */
+/* Launches: checks the configuration of a launch, distributes its clusters over the host threads,
+ * and schedules the warps of a cluster. One host thread runs a cluster from start to end. flow.c
+ * runs the warps. */
 #include "ptx/engine.h"
 
 #include <pthread.h>
@@ -57,7 +58,7 @@ static void block_fini(struct block *block)
 {
     for (uint32_t w = 0; w < block->warp_count; w++) {
         struct warp *warp = &block->warps[w];
-        /* After a fault frames are left; each is freed by the last lanes that leave it. */
+        /* After a fault, fragments remain. do_exit frees each frame when its last lane exits. */
         while (warp->fragment_count) {
             warp->current = 0;
             do_exit(warp, &warp->fragments[0], warp->fragments[0].mask);
@@ -81,7 +82,8 @@ bool reserve_shared(struct block *block)
     return true;
 }
 
-/* Where block `rank` of a cluster stands in the grid; clusters are counted as blocks are. */
+/* Computes the position in the grid of the block with this rank in this cluster. Clusters, and the
+ * blocks of a cluster, are numbered with x fastest. */
 static void find_block(const struct run *run, uint64_t cluster, uint32_t rank, uint32_t xyz[3])
 {
     for (int i = 0; i < 3; i++) {
@@ -121,12 +123,12 @@ static bool block_init(struct block *block, struct run *run, struct cluster *clu
                                      .sm = block->sm,
                                      .rank = rank};
         warp->pool = (const uint64_t(*)[LANES])run->module->pool;
-        warp->exists = lanes >= LANES ? FULL_MASK : (1u << lanes) - 1;
+        warp->existing_lanes = lanes >= LANES ? FULL_MASK : (1u << lanes) - 1;
         struct frame *frame = frame_create(warp, run->kernel, NULL);
         if (!frame)
             return false;
-        frame->live = warp->exists;
-        warp->fragments[0] = (struct fragment){.mask = warp->exists, .frame = frame};
+        frame->live = warp->existing_lanes;
+        warp->fragments[0] = (struct fragment){.mask = warp->existing_lanes, .frame = frame};
         warp->fragment_count = 1;
         if (!reserve_local(warp, frame))
             return false;
@@ -139,7 +141,8 @@ static bool stopped(const struct run *run)
     return __atomic_load_n(&run->stop, __ATOMIC_RELAXED);
 }
 
-/* A turn for each warp. True where there is something left to run; *progress where any did. */
+/* Gives each warp of the block a turn. Returns true if any warp has not ended. Sets *progress if a
+ * warp issued instructions or a barrier completed. */
 static bool run_round(struct block *block, bool *progress)
 {
     struct run *run = block->run;
@@ -156,7 +159,7 @@ static bool run_round(struct block *block, bool *progress)
     return left;
 }
 
-/* The warps take turns; each turn is long. */
+/* Runs a cluster for an observer without a `time` callback: the warps take long turns. */
 static void run_in_rounds(struct run *run, struct cluster *cluster)
 {
     for (bool left = true; left && !stopped(run);) {
@@ -170,11 +173,13 @@ static void run_in_rounds(struct run *run, struct cluster *cluster)
     }
 }
 
-/* Where time is kept and several warps can run, each gets this many instructions: long enough to be
- * cheap, short enough that they meet in the caches as they would on a GPU. */
+/* Instructions per turn if the observer has a `time` callback and several warps can run. Long
+ * enough to keep the overhead low; short enough that the accesses of the warps interleave in the
+ * caches as on a GPU. Heuristic. */
 #define SHORT_TURN 8u
 
-/* The warp that is furthest behind in time. NULL: none can run. */
+/* Returns the warp with the lowest time that can run, or NULL. *alone is true if no other warp can
+ * run. */
 static struct warp *earliest(const struct cluster *cluster, bool *alone)
 {
     struct warp *first = NULL;
@@ -203,7 +208,7 @@ static bool is_done(const struct cluster *cluster)
     return true;
 }
 
-/* Barriers may have moved any of them. */
+/* Reads the times of all warps again, because a barrier can have advanced any of them. */
 static void read_times(const struct cluster *cluster, const struct fth_ptx_observer *observer)
 {
     for (uint32_t b = 0; b < cluster->count; b++)
@@ -214,6 +219,7 @@ static void read_times(const struct cluster *cluster, const struct fth_ptx_obser
         }
 }
 
+/* Runs a cluster for an observer with a `time` callback: always the warp with the lowest time. */
 static void run_by_time(struct run *run, struct cluster *cluster)
 {
     const struct fth_ptx_observer *observer = run->observer;
@@ -226,10 +232,10 @@ static void run_by_time(struct run *run, struct cluster *cluster)
             warp->time = observer->time(observer->user, &warp->issue.who);
             if (warp->failed)
                 stop_run(run);
-            if (!warp->blocked && warp->fragment_count && !cluster->news)
+            if (!warp->blocked && warp->fragment_count && !cluster->unchecked_arrival)
                 continue;
         }
-        /* One came to a barrier or is gone: that may have completed one. */
+        /* The warp arrived at a barrier or ended, which can have completed a barrier. */
         if (is_done(cluster) || stopped(run))
             return;
         bool released = release_cluster(cluster);
@@ -276,8 +282,8 @@ static void run_cluster(struct run *run, uint64_t index)
         stop_run(run);
 }
 
-/* Takes clusters until there are none left. */
-static void work(struct run *run, const struct fth_log *log)
+/* Runs clusters until none is left. Each host thread executes this function; only one has a log. */
+static void run_clusters(struct run *run, const struct fth_log *log)
 {
     const uint64_t count = run->cluster_count;
     time_t last = 0;
@@ -287,15 +293,15 @@ static void work(struct run *run, const struct fth_log *log)
             return;
         run_cluster(run, index);
         time_t now = log ? time(NULL) : 0;
-        if (now != last) /* once a second is enough */
+        if (now != last) /* at most once per second */
             fth_log_progress(log, run->kernel->name, (double)index / (double)count);
         last = now;
     }
 }
 
-static void *work_silently(void *argument)
+static void *run_clusters_unlogged(void *argument)
 {
-    work(argument, NULL);
+    run_clusters(argument, NULL);
     return NULL;
 }
 
@@ -316,36 +322,37 @@ static unsigned host_threads(const struct run *run)
     return (unsigned)(threads < run->cluster_count ? threads : run->cluster_count);
 }
 
-/* The size of clusters that the launch or the kernel asks for. */
+/* Determines the cluster size from the launch or the kernel, and checks it. */
 static enum fth_status check_clusters(struct run *run, struct fth_error *error)
 {
     static const char operation[] = "launch kernel";
     const struct fth_ptx_kernel *kernel = &run->kernel->kernel;
-    const uint32_t *asked = run->launch->cluster, *required = kernel->required_cluster;
-    bool says = asked[0] || asked[1] || asked[2];
+    const uint32_t *requested = run->launch->cluster, *required = kernel->required_cluster;
+    bool is_requested = requested[0] || requested[1] || requested[2];
     uint64_t blocks = 1;
     run->cluster_count = 1;
     for (int i = 0; i < 3; i++) {
-        run->cluster[i] = says ? asked[i] : required[i];
+        run->cluster[i] = is_requested ? requested[i] : required[i];
         run->cluster[i] = run->cluster[i] ? run->cluster[i] : 1;
         blocks *= run->cluster[i];
-        if (blocks > MAX_CLUSTER)
+        if (blocks > MAX_CLUSTER_BLOCKS)
             return fth_fail(error, FTH_INVALID, operation, kernel->name,
-                            "a cluster of more than %d blocks", MAX_CLUSTER);
-        if (says && required[0] && required[i] != run->cluster[i])
+                            "a cluster can have at most %d blocks", MAX_CLUSTER_BLOCKS);
+        if (is_requested && required[0] && required[i] != run->cluster[i])
             return fth_fail(error, FTH_INVALID, operation, kernel->name,
-                            "clusters of another size than .reqnctapercluster asks for");
+                            "the cluster size differs from the kernel's .reqnctapercluster");
         if (run->grid[i] % run->cluster[i])
             return fth_fail(error, FTH_INVALID, operation, kernel->name,
-                            "%u blocks are not whole clusters of %u", run->grid[i],
-                            run->cluster[i]);
+                            "the grid size %u is not a multiple of the cluster size %u",
+                            run->grid[i], run->cluster[i]);
         run->cluster_count *= run->grid[i] / run->cluster[i];
     }
     run->cluster_blocks = (uint32_t)blocks;
     if (blocks > 1 && run->shared_bytes > CLUSTER_WINDOW)
-        return fth_fail(error, FTH_INVALID, operation, kernel->name,
-                        "%llu bytes of shared memory, and a block of a cluster can have %llu",
-                        (unsigned long long)run->shared_bytes, (unsigned long long)CLUSTER_WINDOW);
+        return fth_fail(
+            error, FTH_INVALID, operation, kernel->name,
+            "%llu bytes of shared memory exceed the limit of %llu per block of a cluster",
+            (unsigned long long)run->shared_bytes, (unsigned long long)CLUSTER_WINDOW);
     return FTH_OK;
 }
 
@@ -359,33 +366,36 @@ static enum fth_status check_launch(struct run *run, struct fth_error *error)
         run->grid[i] = launch->grid[i] ? launch->grid[i] : 1;
         run->threads[i] = launch->block[i] ? launch->block[i] : 1;
         if (run->grid[i] > (i ? 65535u : 0x7fffffffu) || run->threads[i] > 1024)
-            return fth_fail(error, FTH_INVALID, operation, kernel->name,
-                            "a grid or block that no GPU takes");
+            return fth_fail(
+                error, FTH_INVALID, operation, kernel->name,
+                "the grid exceeds 2147483647x65535x65535 or the block exceeds 1024 in a dimension");
         run->block_count *= run->grid[i];
         run->threads_per_block *= run->threads[i];
     }
     if (run->threads_per_block > 1024)
         return fth_fail(error, FTH_INVALID, operation, kernel->name,
-                        "%llu threads a block, and 1024 are the most",
+                        "%llu threads per block exceed the limit of 1024",
                         (unsigned long long)run->threads_per_block);
     uint64_t max = (uint64_t)kernel->max_block[0] * kernel->max_block[1] * kernel->max_block[2];
     if (max && run->threads_per_block > max)
         return fth_fail(error, FTH_INVALID, operation, kernel->name,
-                        "%llu threads a block, and .maxntid allows %llu",
+                        "%llu threads per block exceed the kernel's .maxntid of %llu",
                         (unsigned long long)run->threads_per_block, (unsigned long long)max);
     for (int i = 0; i < 3; i++)
         if (kernel->required_block[i] && kernel->required_block[i] != run->threads[i])
             return fth_fail(error, FTH_INVALID, operation, kernel->name,
-                            "a block of %ux%ux%u, and .reqntid asks for %ux%ux%u", run->threads[0],
-                            run->threads[1], run->threads[2], kernel->required_block[0],
-                            kernel->required_block[1], kernel->required_block[2]);
+                            "the block is %ux%ux%u, but the kernel's .reqntid is %ux%ux%u",
+                            run->threads[0], run->threads[1], run->threads[2],
+                            kernel->required_block[0], kernel->required_block[1],
+                            kernel->required_block[2]);
     if (launch->argument_bytes != kernel->parameter_bytes)
         return fth_fail(error, FTH_INVALID, operation, kernel->name,
-                        "%zu bytes of arguments, and it takes %zu", launch->argument_bytes,
-                        kernel->parameter_bytes);
+                        "%zu bytes of arguments were passed, but the kernel takes %zu",
+                        launch->argument_bytes, kernel->parameter_bytes);
     if (launch->dynamic_shared_bytes > (size_t)1 << 30)
         return fth_fail(error, FTH_INVALID, operation, kernel->name,
-                        "%zu bytes of dynamic shared memory", launch->dynamic_shared_bytes);
+                        "%zu bytes of dynamic shared memory exceed the limit of 1 GiB",
+                        launch->dynamic_shared_bytes);
     run->shared_bytes = launch->dynamic_shared_bytes
                             ? run->module->dynamic_shared + launch->dynamic_shared_bytes
                             : kernel->shared_bytes;
@@ -411,16 +421,16 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     }
     if (!run.kernel)
         return fth_fail(error, FTH_NOT_FOUND, "launch kernel", launch->kernel,
-                        "there is no such kernel in '%s'", machine->module->name);
+                        "'%s' has no kernel of this name", machine->module->name);
     enum fth_status status = check_launch(&run, error);
     if (status != FTH_OK)
         return status;
     unsigned threads = host_threads(&run), started = 0;
     pthread_t workers[256];
     while (started + 1 < threads &&
-           pthread_create(&workers[started], NULL, work_silently, &run) == 0)
+           pthread_create(&workers[started], NULL, run_clusters_unlogged, &run) == 0)
         started++;
-    work(&run, launch->log);
+    run_clusters(&run, launch->log);
     for (unsigned i = 0; i < started; i++)
         pthread_join(workers[i], NULL);
     pthread_mutex_destroy(&lock);
@@ -429,6 +439,6 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
         *totals = (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions};
     if (run.status == FTH_OK && run.stop)
         return fth_fail(error, FTH_INTERRUPTED, "run kernel", run.kernel->name,
-                        "the observer ended it");
+                        "stopped by the observer");
     return run.status;
 }

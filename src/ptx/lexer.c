@@ -1,5 +1,5 @@
-/* PTX text into tokens. Comments and white space go; a word may hold dots and double colons, so
- * that an opcode with all its modifiers is one token. */
+/* Splits PTX text into tokens. Comments and white space are skipped. A word can contain dots and
+ * double colons, so an opcode with all its modifiers is one token. */
 #include "ptx/lexer.h"
 
 #include <ctype.h>
@@ -26,8 +26,8 @@ void lexer_report(struct lexer *lexer, const struct token *token, const char *ca
     vsnprintf(text, sizeof text, cause, arguments);
     va_end(arguments);
 
-    /* The line around the token, with the column where the caret stands. Long lines are cut so that
-     * the culprit is seen. */
+    /* The excerpt is the line of the token. A long line is cut to at most 60 characters before the
+     * token and 100 in total. */
     const char *start = token->start, *end = token->start;
     while (start > lexer->text && start[-1] != '\n' && token->start - start < 60)
         start--;
@@ -69,7 +69,7 @@ static bool skip_blank(struct lexer *lexer)
                 at++;
             }
             if (end - at < 2)
-                return lexer_fail(lexer, &open, "a comment that does not end");
+                return lexer_fail(lexer, &open, "unterminated comment");
             at += 2;
         } else {
             lexer->at = at;
@@ -88,12 +88,13 @@ static bool word_part(char c)
     return isalnum((unsigned char)c) || (c && strchr("_$.", c));
 }
 
-/* Decimal and other integers, 0f and 0d bit patterns, and decimals with a point or exponent. */
+/* Reads an integer (decimal, hexadecimal, octal, binary), a 0f or 0d bit pattern, or a decimal
+ * number with a point or an exponent. */
 static void lex_number(struct lexer *lexer)
 {
     struct token *token = &lexer->token;
     const char *at = token->start, *end = lexer->end;
-    /* strtoull and strtod need an end that they see. */
+    /* strtoull and strtod need a terminated string. */
     char digits[64];
     size_t size = 0;
     while (at + size < end && size < sizeof digits - 1 &&
@@ -123,7 +124,7 @@ static void lex_number(struct lexer *lexer)
             stop++;
     }
     if (*stop != '\0')
-        lexer_report(lexer, token, "not a number");
+        lexer_report(lexer, token, "invalid number");
 }
 
 void lexer_next(struct lexer *lexer)
@@ -148,12 +149,13 @@ void lexer_next(struct lexer *lexer)
         while (at < lexer->end && *at != '"' && *at != '\n')
             at++;
         if (at == lexer->end || *at != '"') {
-            lexer_report(lexer, token, "a string that does not end");
+            lexer_report(lexer, token, "unterminated string");
             return;
         }
         at++;
     } else if (word_start(*at) &&
-               !(*at == '%' && !(lexer->end - at > 1 && word_part(at[1])))) { /* a % b */
+               !(*at == '%' &&
+                 !(lexer->end - at > 1 && word_part(at[1])))) { /* the operator in "a % b" */
         token->kind = TOKEN_WORD;
         at++;
         for (;;) {
@@ -192,6 +194,6 @@ bool lexer_expect(struct lexer *lexer, const char *text)
         return true;
     const struct token *token = &lexer->token;
     if (token->kind == TOKEN_END)
-        return lexer_fail(lexer, token, "'%s' expected, but the text ends", text);
-    return lexer_fail(lexer, token, "'%s' expected", text);
+        return lexer_fail(lexer, token, "expected '%s' before the end of the file", text);
+    return lexer_fail(lexer, token, "expected '%s'", text);
 }

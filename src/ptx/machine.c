@@ -1,6 +1,7 @@
-/* A machine: device memory in pieces of host memory, with the module's variables among them, and
- * linear textures. Addresses are those of a GPU: far from zero, pieces well apart, so that a kernel
- * that leaves its buffer is caught. Several machines may share one memory. */
+/* Machines: device memory, the variables of a module, and linear textures. Each allocation and each
+ * variable is backed by separate host memory. As on a GPU, device addresses are far from zero. At
+ * least 256 bytes between two allocations belong to neither, so an access just beyond the end of an
+ * allocation is a fault. Several machines can share one memory. */
 #include "ptx/engine.h"
 
 #include <stdlib.h>
@@ -9,11 +10,13 @@
 
 static const char operation[] = "allocate device memory";
 
-/* From here on a piece is a mapping of its own, which takes host memory page by page. */
+/* Minimum size in bytes of an allocation that is backed by mmap, which takes host memory only for
+ * the pages that are written. Heuristic. */
 #define MIN_MAPPING ((uint64_t)1 << 20)
+/* Size in bytes of a GPU page. Large allocations are aligned to it, as by the CUDA driver. */
 #define LARGE_PAGE ((uint64_t)2 << 20)
 
-/* The first allocation that begins above the address. */
+/* Returns the index of the first allocation that begins above the address. */
 static size_t upper_bound(const struct memory *memory, uint64_t address)
 {
     size_t low = 0, high = memory->allocation_count;
@@ -36,8 +39,8 @@ const struct allocation *find_allocation(const struct memory *memory, uint64_t a
     return address - found->base < found->bytes ? found : NULL;
 }
 
-/* Zeroed host memory. Huge pages would make a buffer of which one line a page is touched as large
- * as it says it is. */
+/* Allocates zeroed host memory with 8 spare bytes at the end. Transparent huge pages are disabled:
+ * with them, a kernel that touches one line per page would make the whole buffer resident. */
 static bool get_host_memory(struct allocation *allocation)
 {
     if (allocation->bytes > SIZE_MAX / 2)
@@ -77,7 +80,7 @@ static enum fth_status add_allocation(struct memory *memory, struct allocation a
     memory->allocations = allocations;
     if (!get_host_memory(&added)) {
         char text[32];
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "no room for %s",
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "not enough host memory for %s",
                         fth_size_format((double)added.bytes, text, sizeof text));
     }
     size_t at = upper_bound(memory, added.base);
@@ -91,12 +94,12 @@ static enum fth_status add_allocation(struct memory *memory, struct allocation a
 enum fth_status fth_ptx_machine_create(const struct fth_ptx_module *module,
                                        struct fth_ptx_machine **out, struct fth_error *error)
 {
-    return fth_ptx_machine_beside(NULL, module, out, error);
+    return fth_ptx_machine_create_shared(NULL, module, out, error);
 }
 
-enum fth_status fth_ptx_machine_beside(struct fth_ptx_machine *other,
-                                       const struct fth_ptx_module *module,
-                                       struct fth_ptx_machine **out, struct fth_error *error)
+enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
+                                              const struct fth_ptx_module *module,
+                                              struct fth_ptx_machine **out, struct fth_error *error)
 {
     *out = NULL;
     struct fth_ptx_machine *machine = calloc(1, sizeof *machine);
@@ -115,7 +118,7 @@ enum fth_status fth_ptx_machine_beside(struct fth_ptx_machine *other,
         const struct variable *variable = &module->variables[i];
         if (variable->bytes && find_allocation(memory, variable->address))
             status = fth_fail(error, FTH_INVALID, "load module", module->name,
-                              "the place of '%s' is taken", variable->name);
+                              "the address of variable '%s' is already in use", variable->name);
         else
             status = add_allocation(
                 memory,
@@ -150,7 +153,7 @@ void fth_ptx_machine_destroy(struct fth_ptx_machine *machine)
         return;
     struct memory *memory = machine->memory;
     for (size_t i = memory->allocation_count; i-- > 0;)
-        if (memory->allocations[i].owner == machine) /* the variables of its module */
+        if (memory->allocations[i].owner == machine) /* a variable of its module */
             remove_allocation(memory, i);
     if (--memory->users == 0) {
         for (size_t i = 0; i < memory->allocation_count; i++)
@@ -166,9 +169,10 @@ uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine)
 {
     const struct memory *memory = machine->memory;
     if (memory->allocation_count == 0)
-        return GLOBAL_BASE + LARGE_PAGE; /* as where there are variables */
+        return GLOBAL_BASE + LARGE_PAGE; /* the same address as after a few variables */
     const struct allocation *last = &memory->allocations[memory->allocation_count - 1];
-    /* At least 256 bytes stay free between two pieces. Variables have large pages of their own. */
+    /* At least 256 bytes stay free after the last allocation. Variables do not share a large page
+     * with allocations. */
     uint64_t end = last->base + last->bytes + 256, unit = last->owner ? LARGE_PAGE : 256;
     return (end + unit - 1) & ~(unit - 1);
 }
@@ -179,13 +183,13 @@ enum fth_status fth_ptx_alloc(struct fth_ptx_machine *machine, uint64_t bytes, u
     const uint64_t end_of_memory = GLOBAL_BASE + ((uint64_t)1 << 46);
     *address = 0;
     if (bytes == 0)
-        return fth_fail(error, FTH_INVALID, operation, NULL, "0 bytes asked for");
+        return fth_fail(error, FTH_INVALID, operation, NULL, "the size must not be 0");
     uint64_t base = fth_ptx_next_address(machine);
     if (bytes >= LARGE_PAGE)
         base = (base + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
     if (base > end_of_memory || bytes > end_of_memory - base)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "%llu bytes asked for",
-                        (unsigned long long)bytes);
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL,
+                        "%llu bytes exceed the address space", (unsigned long long)bytes);
     enum fth_status status =
         add_allocation(machine->memory, (struct allocation){.base = base, .bytes = bytes}, error);
     if (status == FTH_OK)
@@ -200,8 +204,8 @@ enum fth_status fth_ptx_free(struct fth_ptx_machine *machine, uint64_t address,
     size_t next = upper_bound(memory, address);
     if (next == 0 || memory->allocations[next - 1].base != address ||
         memory->allocations[next - 1].owner)
-        return fth_fail(error, FTH_INVALID, "free device memory", NULL, "0x%llx was not allocated",
-                        (unsigned long long)address);
+        return fth_fail(error, FTH_INVALID, "free device memory", NULL,
+                        "0x%llx is not the address of an allocation", (unsigned long long)address);
     remove_allocation(memory, next - 1);
     return FTH_OK;
 }
@@ -222,8 +226,8 @@ bool fth_ptx_fill(struct fth_ptx_machine *machine, uint64_t address, unsigned ch
         return false;
     const struct allocation *found = find_allocation(machine->memory, address);
     if (byte == 0 && found->mapped_bytes && bytes >= MIN_MAPPING) {
-        /* Whole pages of zeros are given back. */
-        const size_t page = (size_t)64 << 10; /* no host has larger ones */
+        /* Return whole pages to the host; they read as zeros again. */
+        const size_t page = (size_t)64 << 10; /* a multiple of the page size of every host */
         size_t before = (page - (size_t)((uintptr_t)host % page)) % page;
         size_t middle = ((size_t)bytes - before) / page * page;
         if (madvise(host + before, middle, MADV_DONTNEED) == 0) {
@@ -259,7 +263,7 @@ enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t addres
                 texels <= UINT64_MAX / 16;
     if (!sane || !fth_ptx_host(machine, address, texels * channels * 4))
         return fth_fail(error, FTH_INVALID, "make texture", NULL,
-                        "1, 2 or 4 channels, and memory for all texels, are needed");
+                        "a texture needs 1, 2 or 4 channels, and allocated memory for all texels");
     size_t index = 0;
     while (index < memory->texture_count && memory->textures[index].texels)
         index++;

@@ -1,9 +1,11 @@
-/* The words behind an opcode: types, rounding, spaces, cache operators and the rest. */
+/* The modifiers of an opcode, such as ".rn.f32": types, rounding modes, state spaces, cache
+ * operators and others. Each sets a field of struct inst. Whether a modifier makes sense for the
+ * opcode is checked later, by the select_* functions. */
 #include "ptx/parser.h"
 
 #include <string.h>
 
-/* What the words behind an opcode set. `type` names are handled apart. */
+/* The property that each modifier sets, and its value. Types are handled separately. */
 static const struct {
     const char *word;
     enum {
@@ -17,7 +19,7 @@ static const struct {
         SET_ATOMIC,
         SET_MODE,
         SET_NOTHING
-    } what;
+    } property;
     unsigned value;
 } modifiers[] = {
     {"lo", SET_FLAG, F_LO},
@@ -138,7 +140,8 @@ static const struct {
     {"wait_group", SET_MODE, 1},
     {"wait_all", SET_MODE, 1},
 
-    /* Order and scope of memory accesses: every access here is done when it is issued. */
+    /* Memory order, scope and cache hints have no effect: the engine completes every access at
+     * once, and it has no caches. */
     {"relaxed", SET_NOTHING, 0},
     {"acquire", SET_NOTHING, 0},
     {"release", SET_NOTHING, 0},
@@ -167,7 +170,6 @@ static const struct {
     {"level::eviction_priority", SET_NOTHING, 0},
 };
 
-/* The words that mean a comparison only with opcodes that compare, and a flag elsewhere. */
 bool compares(const char *base)
 {
     return strcmp(base, "set") == 0 || strcmp(base, "setp") == 0;
@@ -192,7 +194,7 @@ bool apply_modifier(struct inst *inst, const char *base, const char *word, size_
             return false;
         return true;
     }
-    /* Four words have a second meaning. */
+    /* Some words have a different meaning for these opcodes. */
     if (strcmp(base, "barrier") == 0 && size == 7 && memcmp(word, "cluster", 7) == 0) {
         inst->mode = 2;
         return true;
@@ -219,7 +221,7 @@ bool apply_modifier(struct inst *inst, const char *base, const char *word, size_
         if (strlen(modifiers[i].word) != size || memcmp(modifiers[i].word, word, size) != 0)
             continue;
         uint8_t value = (uint8_t)modifiers[i].value;
-        switch (modifiers[i].what) {
+        switch (modifiers[i].property) {
         case SET_FLAG: inst->flags |= modifiers[i].value; break;
         case SET_ROUND: inst->rounding = value; break;
         case SET_COMPARE: inst->comparison = value; break;

@@ -1,5 +1,5 @@
-/* A PTX module: its directives and functions. Names are kept in names.c, variables are read in
- * data.c, instructions in assemble.c. */
+/* Parses a PTX module: its directives and functions (PTX ISA, "Directives"). Variables and
+ * registers are parsed in data.c, instructions in assemble.c; names.c keeps the symbols. */
 #include "ptx/parser.h"
 
 #include <stdio.h>
@@ -8,10 +8,11 @@
 
 /* ---- functions ---- */
 
+/* Appends a parameter or result, and reserves its space in the function's parameter memory. */
 static bool add_slot(struct parser *parser, struct slot **slots, size_t *count,
                      const struct declaration *declaration)
 {
-    /* Parameters are few: one more at a time is cheap enough. */
+    /* Functions have few parameters, so copying the array for each one is cheap. */
     struct slot *more = fth_arena_array(&parser->module->arena, *count + 1, sizeof *more);
     if (!more)
         return lexer_fail(&parser->lexer, &declaration->name, "out of memory");
@@ -25,8 +26,7 @@ static bool add_slot(struct parser *parser, struct slot **slots, size_t *count,
     return true;
 }
 
-/* A call and a function take the same: as many, in registers or in memory alike. */
-bool slots_agree(const struct slot *a, size_t a_count, const struct slot *b, size_t b_count)
+bool slots_match(const struct slot *a, size_t a_count, const struct slot *b, size_t b_count)
 {
     if (a_count != b_count)
         return false;
@@ -37,7 +37,7 @@ bool slots_agree(const struct slot *a, size_t a_count, const struct slot *b, siz
     return true;
 }
 
-/* ".reg .b32 x": a parameter or result of a function, in a register of its own. */
+/* Parses a parameter or result in a register, such as ".reg .b32 x", after ".reg". */
 static bool parse_register_parameter(struct parser *parser, struct slot **slots, size_t *count)
 {
     struct lexer *lexer = &parser->lexer;
@@ -48,7 +48,7 @@ static bool parse_register_parameter(struct parser *parser, struct slot **slots,
     if (!symbol || !add_slot(parser, slots, count, &declaration))
         return false;
     if (declaration.has_array)
-        return lexer_fail(lexer, &declaration.name, "an array in a register");
+        return lexer_fail(lexer, &declaration.name, "a parameter in a register cannot be an array");
     symbol->type = declaration.type;
     symbol->count = 1;
     symbol->first = parser->function->register_count++;
@@ -68,7 +68,7 @@ static bool add_kernel_parameter(struct parser *parser, const struct declaration
         memcpy(more, kernel->parameters, count * sizeof *more);
     size_t offset = align_up(kernel->parameter_bytes, declaration->align);
     more[count] = (struct fth_ptx_parameter){
-        parser_keep_text(parser, declaration->name.start, declaration->name.size), offset,
+        parser_copy_text(parser, declaration->name.start, declaration->name.size), offset,
         declaration->bytes, type_name(declaration->type)};
     kernel->parameters = more;
     kernel->parameter_count = count + 1;
@@ -76,7 +76,8 @@ static bool add_kernel_parameter(struct parser *parser, const struct declaration
     return true;
 }
 
-/* "(.param .b32 a, .param .align 8 .b8 b[16])": of a kernel, of a function, or its result. */
+/* Parses the parameters of a kernel or function, or its results, such as
+ * "(.param .b32 a, .param .align 8 .b8 b[16])". */
 static bool parse_parameters(struct parser *parser, bool results)
 {
     struct lexer *lexer = &parser->lexer;
@@ -116,19 +117,20 @@ static bool parse_parameters(struct parser *parser, bool results)
     return lexer_expect(lexer, ")");
 }
 
-/* "1 12 3, function_name …, inlined_at …": the file and the line count. */
+/* Parses a .loc directive after ".loc", such as "1 12 3, function_name …, inlined_at …". The engine
+ * uses only the file and the line, which are the first two numbers. */
 static bool parse_location(struct parser *parser)
 {
     uint64_t file, line;
-    if (!parser_count(parser, UINT32_MAX, &file) || !parser_count(parser, UINT32_MAX, &line))
+    if (!parse_count(parser, UINT32_MAX, &file) || !parse_count(parser, UINT32_MAX, &line))
         return false;
     parser->file = (uint32_t)file;
     parser->source_line = (uint32_t)line;
     struct lexer *lexer = &parser->lexer;
     uint64_t column;
-    if (!parser_count(parser, UINT32_MAX, &column))
+    if (!parse_count(parser, UINT32_MAX, &column))
         return false;
-    /* ", function_name LABEL[+N], inlined_at FILE LINE COLUMN": up to the next statement. */
+    /* ", function_name LABEL[+N], inlined_at FILE LINE COLUMN", without a semicolon */
     while (lexer_accept(lexer, ",")) {
         if (lexer_accept(lexer, "function_name")) {
             lexer_next(lexer);
@@ -142,7 +144,7 @@ static bool parse_location(struct parser *parser)
     return true;
 }
 
-/* Up to the semicolon. */
+/* Skips all tokens including the next semicolon. */
 static bool skip_statement(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
@@ -151,7 +153,8 @@ static bool skip_statement(struct parser *parser)
     return lexer_expect(lexer, ";");
 }
 
-/* ".section .debug_abbrev { … }", and what else stands in braces and is not for us. */
+/* Skips a directive with a body in braces that the engine does not use, such as
+ * ".section .debug_abbrev { … }". */
 static bool skip_braces(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
@@ -162,7 +165,7 @@ static bool skip_braces(struct parser *parser)
     return lexer_expect(lexer, "}");
 }
 
-/* "NAME: .branchtargets L1, L2;" */
+/* Parses "NAME: .branchtargets L1, L2;" after ".branchtargets". */
 static bool parse_table(struct parser *parser, const struct token *name)
 {
     struct fth_ptx_module *module = parser->module;
@@ -175,7 +178,7 @@ static bool parse_table(struct parser *parser, const struct token *name)
     if (!symbol)
         return false;
     symbol->first = (uint32_t)module->table_count;
-    /* Count the labels first, so that the targets do not move. */
+    /* The labels are counted first, because parser_use_label keeps pointers into the array. */
     struct lexer *lexer = &parser->lexer, ahead = parser->lexer;
     size_t count = 1;
     while (ahead.token.kind != TOKEN_END && !token_is(&ahead.token, ";")) {
@@ -189,7 +192,7 @@ static bool parse_table(struct parser *parser, const struct token *name)
     size_t i = 0;
     do {
         if (lexer->token.kind != TOKEN_WORD)
-            return lexer_fail(lexer, &lexer->token, "a label expected");
+            return lexer_fail(lexer, &lexer->token, "expected a label");
         if (!parser_use_label(parser, &lexer->token, UINT32_MAX, &targets[i++]))
             return false;
         lexer_next(lexer);
@@ -197,7 +200,8 @@ static bool parse_table(struct parser *parser, const struct token *name)
     return lexer_expect(lexer, ";");
 }
 
-/* A word in a body that begins with a dot, or a label; true where it was one of them. */
+/* Parses a directive in the body of a function. *done is false if the current token does not begin
+ * one. */
 static bool parse_body_directive(struct parser *parser, bool *done)
 {
     static const struct {
@@ -272,7 +276,7 @@ static bool parse_body(struct parser *parser)
     }
     if (lexer->status != FTH_OK)
         return false;
-    /* Falling off the end returns, so that the last label has something behind it. */
+    /* The end of the body returns. A label at the end needs an instruction that follows it. */
     struct inst *last = parser_emit(parser, &lexer->token, "ret");
     if (!last)
         return false;
@@ -280,7 +284,9 @@ static bool parse_body(struct parser *parser)
     return parser_resolve_labels(parser);
 }
 
-/* ".maxntid 256, 1, 1" and its kin, up to the body or the semicolon. */
+/* Parses the directives between the parameters and the body (or the semicolon) of a function, such
+ * as
+ * ".maxntid 256, 1, 1". Directives other than the three below are skipped. */
 static bool parse_function_directives(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
@@ -307,7 +313,7 @@ static bool parse_function_directives(struct parser *parser)
     return lexer->status == FTH_OK;
 }
 
-/* The function of that name, declared before or new. */
+/* Returns the function of this name, which is added unless a declaration precedes. */
 static struct function *find_function(struct parser *parser, const struct token *token)
 {
     struct fth_ptx_module *module = parser->module;
@@ -319,7 +325,7 @@ static struct function *find_function(struct parser *parser, const struct token 
                      sizeof *module->functions))
         return NULL;
     module->functions = functions;
-    /* Functions are known in the whole module, so the name belongs to the outermost scope. */
+    /* Functions are visible in the whole module, so the name belongs to the outermost scope. */
     uint32_t depth = parser->depth;
     parser->depth = 0;
     struct symbol *defined = parser_define(parser, token, SYMBOL_FUNCTION);
@@ -328,14 +334,15 @@ static struct function *find_function(struct parser *parser, const struct token 
         return NULL;
     defined->first = (uint32_t)module->function_count;
     module->functions[module->function_count] =
-        (struct function){.name = parser_keep_text(parser, token->start, token->size)};
+        (struct function){.name = parser_copy_text(parser, token->start, token->size)};
     return &module->functions[module->function_count++];
 }
 
+/* Parses a declaration or definition after .entry or .func. */
 static bool parse_function(struct parser *parser, bool is_kernel)
 {
     struct lexer *lexer = &parser->lexer;
-    /* The result stands before the name; it is read when the function is known. */
+    /* The results precede the name. They are skipped here and parsed when the function is known. */
     struct lexer result = *lexer;
     bool has_result = !is_kernel && token_is(&lexer->token, "(");
     if (has_result)
@@ -343,17 +350,17 @@ static bool parse_function(struct parser *parser, bool is_kernel)
             lexer_next(lexer);
     const struct token name = lexer->token;
     if (name.kind != TOKEN_WORD)
-        return lexer_fail(lexer, &name, "the name of a function expected");
+        return lexer_fail(lexer, &name, "expected a function name");
     struct function *function = find_function(parser, &name);
     if (!function)
         return false;
     if (function->has_body)
-        return lexer_fail(lexer, &name, "a second body for '%s'", function->name);
+        return lexer_fail(lexer, &name, "function '%s' already has a body", function->name);
     *function = (struct function){.name = function->name, .is_kernel = is_kernel};
     function->kernel.name = function->name;
     parser->function = function;
     parser->function_index = (size_t)(function - parser->module->functions);
-    parser->function_shared = parser->module->shared_end;
+    parser->function_shared_end = parser->module->shared_end;
     parser->file = parser->source_line = 0;
     if (!parser_open_scope(parser))
         return false;
@@ -369,10 +376,10 @@ static bool parse_function(struct parser *parser, bool is_kernel)
     ok = ok && parse_function_directives(parser);
     if (ok && !lexer_accept(lexer, ";")) {
         ok = parse_body(parser);
-        /* Reading the body may have moved the functions. */
+        /* The array of functions can have moved. */
         function = &parser->module->functions[parser->function_index];
         function->has_body = ok;
-        function->shared_end = parser->function_shared;
+        function->shared_end = parser->function_shared_end;
     }
     parser_close_scope(parser);
     parser->function = NULL;
@@ -402,7 +409,7 @@ static bool parse_directive(struct parser *parser)
     if (lexer_accept(lexer, ".shared"))
         return parse_variable(parser, FTH_SPACE_SHARED, external);
     if (lexer_accept(lexer, ".file")) {
-        lexer_next(lexer); /* the number and the name, then a time and a size */
+        lexer_next(lexer); /* number, name, and optionally a timestamp and a size */
         lexer_next(lexer);
         while (lexer_accept(lexer, ","))
             lexer_next(lexer);
@@ -412,14 +419,16 @@ static bool parse_directive(struct parser *parser)
         return skip_statement(parser);
     if (token_is(&lexer->token, ".section"))
         return skip_braces(parser);
-    return lexer_fail(lexer, &lexer->token, "not a directive that is known here");
+    return lexer_fail(lexer, &lexer->token,
+                      "expected a module directive such as .entry, .func or .global");
 }
 
+/* Parses .version, .target and .address_size. */
 static bool parse_head(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
     if (!token_is(&lexer->token, ".version"))
-        return lexer_fail(lexer, &lexer->token, "a PTX file begins with .version");
+        return lexer_fail(lexer, &lexer->token, "a PTX file must begin with .version");
     lexer_next(lexer);
     lexer_next(lexer);
     if (!lexer_expect(lexer, ".target"))
@@ -430,7 +439,7 @@ static bool parse_head(struct parser *parser)
     if (lexer_accept(lexer, ".address_size")) {
         const struct token token = lexer->token;
         uint64_t bits;
-        if (!parser_count(parser, 64, &bits))
+        if (!parse_count(parser, 64, &bits))
             return false;
         if (bits != 64)
             return lexer_fail(lexer, &token, "only 64-bit addresses are supported");
@@ -438,7 +447,7 @@ static bool parse_head(struct parser *parser)
     return true;
 }
 
-/* What printf and assert become. */
+/* Finds the functions that nvcc calls for printf and assert. */
 static enum builtin find_builtin(const char *name)
 {
     return strcmp(name, "vprintf") == 0        ? BUILTIN_PRINTF
@@ -446,8 +455,9 @@ static enum builtin find_builtin(const char *name)
                                                : BUILTIN_NONE;
 }
 
-/* What is known only when everything is read: where dynamic shared memory begins, and how much
- * static shared memory each kernel needs. Calls to functions without a body are refused. */
+/* Computes what is known only after the whole module has been parsed: the address of dynamic shared
+ * memory, the static shared memory of each kernel, and the operands and code offset of each
+ * instruction. Rejects calls of functions without a body. */
 static bool finish(struct parser *parser)
 {
     struct fth_ptx_module *module = parser->module;
@@ -477,8 +487,8 @@ static bool finish(struct parser *parser)
             if (!callee || callee->has_body || callee->builtin != BUILTIN_NONE)
                 continue;
             struct token token = {.start = module->text, .line = inst->line};
-            return lexer_fail(&parser->lexer, &token, "calls '%s', which has no body here",
-                              callee->name);
+            return lexer_fail(&parser->lexer, &token,
+                              "'%s' is called, but this file does not define it", callee->name);
         }
     }
     return true;
@@ -499,7 +509,7 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
     struct parser *parser = calloc(1, sizeof *parser);
     enum fth_status status = module && parser ? FTH_OK : FTH_NO_MEMORY;
     if (status == FTH_OK) {
-        /* Names and opcodes point into the text, so the module keeps it. */
+        /* The symbols of the parser point into this terminated copy. */
         module->text = malloc(size + 1);
         status = module->text ? FTH_OK : FTH_NO_MEMORY;
     }
@@ -518,7 +528,7 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
                          sizeof *parser->scope_parents);
         parser->scope_parents = parents;
         if (ok) {
-            parser->scope_parents[parser->scope_count++] = 0; /* scope 0 is the module */
+            parser->scope_parents[parser->scope_count++] = 0; /* scope 0 is the whole module */
             ok = parse_head(parser);
         }
         while (ok && parser->lexer.token.kind != TOKEN_END)
@@ -541,15 +551,15 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
     return FTH_OK;
 }
 
-/* A hundred times the PTX of a large library. */
-#define LARGEST_FILE ((size_t)1 << 30)
+/* Maximum size of a PTX file in bytes, about a hundred times the PTX of a large library. */
+#define MAX_FILE_BYTES ((size_t)1 << 30)
 
 enum fth_status fth_ptx_read_file(const char *path, struct fth_ptx_module **module,
                                   struct fth_error *error)
 {
     *module = NULL;
     struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(path, LARGEST_FILE, &content, error);
+    enum fth_status status = fth_file_read(path, MAX_FILE_BYTES, &content, error);
     if (status == FTH_OK)
         status =
             fth_ptx_read_text(path, content.data ? content.data : "", content.size, module, error);

@@ -1,5 +1,6 @@
-/* The names in scope while a module is read: registers, variables, functions, labels. A scope is
- * what stands in braces; a name inside hides the same name outside. */
+/* The symbol table of the parser: registers, variables, functions and labels. A pair of braces is a
+ * scope. A name in an inner scope hides the same name in the outer scopes. Symbols are in a hash
+ * table; the symbols of each bucket are in a list, innermost scope first. */
 #include "ptx/parser.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@ bool parser_grow(struct parser *parser, void **items, size_t count, size_t *capa
            lexer_fail(&parser->lexer, &parser->lexer.token, "out of memory");
 }
 
-const char *parser_keep_text(struct parser *parser, const char *text, size_t size)
+const char *parser_copy_text(struct parser *parser, const char *text, size_t size)
 {
     char *copy = fth_arena_alloc(&parser->module->arena, size + 1);
     if (copy)
@@ -38,7 +39,7 @@ struct symbol *parser_find(struct parser *parser, const char *name, size_t size)
 {
     struct symbol *symbol = parser->buckets[bucket_of(name, size)];
     while (symbol && (symbol->size != size || memcmp(symbol->name, name, size) != 0))
-        symbol = symbol->shadowed;
+        symbol = symbol->next_in_bucket;
     return symbol;
 }
 
@@ -66,7 +67,7 @@ struct symbol *parser_define(struct parser *parser, const struct token *token,
                               .size = token->size,
                               .kind = kind,
                               .scope = scope,
-                              .shadowed = parser->buckets[bucket]};
+                              .next_in_bucket = parser->buckets[bucket]};
     parser->buckets[bucket] = symbol;
     parser->scoped[parser->scoped_count++] = symbol;
     return symbol;
@@ -74,8 +75,8 @@ struct symbol *parser_define(struct parser *parser, const struct token *token,
 
 bool parser_open_scope(struct parser *parser)
 {
-    if (parser->depth + 1 == DEEPEST_SCOPE)
-        return lexer_fail(&parser->lexer, &parser->lexer.token, "nested too deeply");
+    if (parser->depth + 1 == MAX_SCOPE_DEPTH)
+        return lexer_fail(&parser->lexer, &parser->lexer.token, "braces are nested too deeply");
     void *parents = parser->scope_parents;
     if (!parser_grow(parser, &parents, parser->scope_count, &parser->scope_capacity,
                      sizeof *parser->scope_parents))
@@ -92,21 +93,21 @@ void parser_close_scope(struct parser *parser)
 {
     while (parser->scoped_count > parser->scope_starts[parser->depth]) {
         const struct symbol *symbol = parser->scoped[--parser->scoped_count];
-        parser->buckets[bucket_of(symbol->name, symbol->size)] = symbol->shadowed;
+        parser->buckets[bucket_of(symbol->name, symbol->size)] = symbol->next_in_bucket;
     }
     parser->depth--;
 }
 
-bool parser_register(struct parser *parser, const struct token *token, struct symbol **symbol,
-                     uint32_t *index)
+bool parser_find_register(struct parser *parser, const struct token *token, struct symbol **symbol,
+                          uint32_t *index)
 {
     struct symbol *found = parser_find(parser, token->start, token->size);
-    if (found && !found->ranged) {
+    if (found && !found->parameterized) {
         *symbol = found;
         *index = found->first;
         return found->kind == SYMBOL_REGISTER || found->kind == SYMBOL_PREDICATE;
     }
-    /* %r12 of ".reg .b32 %r<100>". */
+    /* The token can be an element of a parameterized name: %r12 after ".reg .b32 %r<100>". */
     size_t stem = token->size;
     while (stem > 0 && token->start[stem - 1] >= '0' && token->start[stem - 1] <= '9')
         stem--;
@@ -114,14 +115,14 @@ bool parser_register(struct parser *parser, const struct token *token, struct sy
         return false;
     found = parser_find(parser, token->start, stem);
     uint32_t number = (uint32_t)strtoul(token->start + stem, NULL, 10);
-    if (!found || !found->ranged || number >= found->count)
+    if (!found || !found->parameterized || number >= found->count)
         return false;
     *symbol = found;
     *index = found->first + number;
     return true;
 }
 
-int32_t parser_temporary(struct parser *parser)
+int32_t parser_new_register(struct parser *parser)
 {
     return (int32_t)parser->function->register_count++;
 }
@@ -129,7 +130,7 @@ int32_t parser_temporary(struct parser *parser)
 int32_t parser_immediate(struct parser *parser, uint64_t bits)
 {
     struct fth_ptx_module *module = parser->module;
-    /* The recent ones are the likely ones; a miss only costs a row. */
+    /* Only the last 64 immediates are searched. A duplicate costs no more than one row. */
     size_t oldest = module->pool_count > 64 ? module->pool_count - 64 : 0;
     for (size_t i = module->pool_count; i-- > oldest;)
         if (module->pool[i][0] == bits)
@@ -171,6 +172,7 @@ bool parser_define_label(struct parser *parser, const struct token *token)
     return true;
 }
 
+/* Orders labels by name, then by scope. */
 static int by_label(const void *a, const void *b)
 {
     const struct label *x = a, *y = b;
@@ -181,7 +183,8 @@ static int by_label(const void *a, const void *b)
     return order ? order : (x->scope > y->scope) - (x->scope < y->scope);
 }
 
-/* A label is known in its scope and those inside it: look from the use outwards. */
+/* Returns the label that a use refers to, or NULL. A label is visible in its own scope and in the
+ * scopes inside it, so the search goes from the scope of the use outwards. */
 static const struct label *find_label(const struct parser *parser, const struct label_use *use)
 {
     for (uint32_t scope = use->scope;; scope = parser->scope_parents[scope]) {
@@ -204,14 +207,14 @@ bool parser_resolve_labels(struct parser *parser)
             struct token token = {.start = parser->labels[i].name,
                                   .size = parser->labels[i].size,
                                   .line = parser->lexer.line};
-            return lexer_fail(&parser->lexer, &token, "a label that stands twice");
+            return lexer_fail(&parser->lexer, &token, "duplicate label");
         }
     for (size_t i = 0; i < parser->use_count; i++) {
         const struct label_use *use = &parser->uses[i];
         const struct label *label = find_label(parser, use);
         if (!label)
-            return lexer_fail(&parser->lexer, &use->token, "no label '%.*s'", (int)use->token.size,
-                              use->token.start);
+            return lexer_fail(&parser->lexer, &use->token, "label '%.*s' is not defined",
+                              (int)use->token.size, use->token.start);
         if (use->inst != UINT32_MAX)
             parser->function->code[use->inst].target = label->pc;
         else

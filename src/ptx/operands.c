@@ -1,5 +1,6 @@
-/* What an instruction reads and writes, worked out once when a module is read, so that an observer
- * that keeps time has it at hand: registers by their rows, and behind them the predicates. */
+/* Computes which registers and predicates each instruction reads and writes. This is done once,
+ * when a module has been parsed, so that an observer can model dependences between instructions at
+ * low cost. Registers are numbered by their row; the predicates follow. */
 #include "ptx/engine.h"
 
 #include <string.h>
@@ -19,8 +20,9 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Those that wait for whatever the warp has under way: a fence and the end of a copy because that
- * is what they are for, calls and returns because their arguments are copied unseen. */
+/* Returns true if the instruction waits until all accesses of the warp in flight are complete.
+ * Fences and the wait for asynchronous copies do so by definition. Calls and returns do, because
+ * the engine copies their arguments and results without listing them as operands. */
 static bool drains(const struct inst *inst)
 {
     return inst->control == K_CALL || inst->control == K_CALL_INDIRECT ||
@@ -28,6 +30,8 @@ static bool drains(const struct inst *inst)
            begins_with(inst->opcode, "fence") || begins_with(inst->opcode, "cp.async.wait");
 }
 
+/* Returns true if the instruction accesses memory, so that the observer's `access` callback
+ * follows. Loads of kernel arguments are treated like arithmetic. */
 static bool accesses(const struct inst *inst)
 {
     static const char *const starts[] = {"ld.",  "ldu.", "st.",      "atom.",
@@ -60,12 +64,12 @@ bool find_operands(struct fth_ptx_module *module, struct function *function, uin
             add_read(operands, predicates + inst->predicate);
         for (size_t i = 0; i < FTH_COUNT(inst->s); i++)
             if (inst->s[i] >= 0)
-                add_read(operands,
-                         (i < inst->predicate_sources ? predicates : 0) + (uint32_t)inst->s[i]);
+                add_read(operands, (i < inst->predicate_source_count ? predicates : 0) +
+                                       (uint32_t)inst->s[i]);
         for (size_t i = 0; i < FTH_COUNT(inst->d); i++)
             if (inst->d[i] >= 0)
                 add_write(operands,
-                          (inst->gives_predicate ? predicates : 0) + (uint32_t)inst->d[i]);
+                          (inst->result_is_predicate ? predicates : 0) + (uint32_t)inst->d[i]);
         if (inst->predicate2 != UINT32_MAX)
             add_write(operands, predicates + inst->predicate2);
         inst->operands = operands;

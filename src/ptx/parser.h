@@ -1,15 +1,16 @@
-/* Reading a function: the names in scope, and the operands of an instruction. */
+/* The state of the parser and the functions that its files share. Most functions return false (or
+ * NULL) after they have reported an error through the lexer. */
 #ifndef FTH_PTX_PARSER_H
 #define FTH_PTX_PARSER_H
 
 #include "ptx/lexer.h"
 
 enum symbol_kind {
-    SYMBOL_REGISTER, /* `count` of them from `first`, named name0, name1, … where `ranged` */
+    SYMBOL_REGISTER, /* one, or `count` of them if `parameterized` */
     SYMBOL_PREDICATE,
     SYMBOL_VARIABLE,
     SYMBOL_FUNCTION,
-    SYMBOL_TABLE, /* of a brx.idx */
+    SYMBOL_TABLE, /* a .branchtargets list */
     SYMBOL_PROTOTYPE
 };
 
@@ -18,75 +19,84 @@ struct symbol {
     size_t size;
     enum symbol_kind kind;
     enum type type;
-    bool ranged;
-    uint32_t first, count;    /* registers; index of a function or table */
+    bool parameterized;       /* %r<100>: declares %r0 to %r99 */
+    uint32_t first;           /* index of the first register, of the function or of the table */
+    uint32_t count;           /* registers */
     struct variable variable; /* SYMBOL_VARIABLE */
     uint32_t scope;
-    struct symbol *shadowed; /* the next in the bucket */
+    struct symbol *next_in_bucket;
 };
 
-/* A place that a branch names before or after it is known. */
+/* The definition of a label. */
 struct label {
     const char *name;
     size_t size;
     uint32_t scope, pc;
 };
 
+/* A reference to a label, which can precede the definition. parser_resolve_labels stores the
+ * instruction index of the label. */
 struct label_use {
     struct token token;
     uint32_t scope;
-    uint32_t *target; /* of an instruction (by index, as code moves) or table */
-    uint32_t inst;    /* UINT32_MAX: `target` counts */
+    uint32_t *target; /* where to store it, if `inst` is UINT32_MAX (an element of a table) */
+    uint32_t inst;    /* otherwise, the index of the branch; code can still move in memory */
 };
 
-enum { BUCKETS = 1024, DEEPEST_SCOPE = 64 };
+/* The size of the hash table and the maximum depth of nested braces. Heuristic; compilers nest a
+ * few levels at most. */
+enum { BUCKETS = 1024, MAX_SCOPE_DEPTH = 64 };
 
 struct parser {
     struct lexer lexer;
     struct fth_ptx_module *module;
     struct symbol *buckets[BUCKETS];
-    uint32_t scope_ids[DEEPEST_SCOPE]; /* the scopes that are open, outermost first */
-    uint32_t *scope_parents;           /* of every scope of the function, by id */
+    uint32_t scope_ids[MAX_SCOPE_DEPTH]; /* the open scopes, outermost first */
+    uint32_t *scope_parents;             /* of every scope of the module, by id */
     size_t scope_count, scope_capacity;
-    uint32_t depth;
-    struct symbol **scoped; /* a stack of symbols, to be taken out of the buckets */
+    uint32_t depth;         /* index of the innermost open scope */
+    struct symbol **scoped; /* stack of the symbols of all open scopes */
     size_t scoped_count, scoped_capacity;
-    size_t scope_starts[DEEPEST_SCOPE];
+    size_t scope_starts[MAX_SCOPE_DEPTH]; /* per open scope, its first index in `scoped` */
 
-    struct function *function; /* the one being read, or NULL */
+    struct function *function; /* the one that is being parsed, or NULL */
     size_t function_index;
     struct label *labels;
     size_t label_count, label_capacity;
     struct label_use *uses;
     size_t use_count, use_capacity;
-    uint32_t file, source_line;
-    uint64_t function_shared; /* end of the kernel's own shared variables */
+    uint32_t file, source_line;   /* from the last .loc */
+    uint64_t function_shared_end; /* end of the shared variables declared in the kernel */
 };
 
 /* ---- names.c ---- */
 
-/* Room for one more in a growing array; false, with an error, when there is no memory. */
+/* Makes space for one more element in a growing array. Reports an error when out of memory. */
 bool parser_grow(struct parser *parser, void **items, size_t count, size_t *capacity, size_t size);
-/* A copy that lives as long as the module; NULL, with an error, when there is no memory. */
-const char *parser_keep_text(struct parser *parser, const char *text, size_t size);
+/* Copies a text into the module. Reports an error and returns NULL when out of memory. */
+const char *parser_copy_text(struct parser *parser, const char *text, size_t size);
+/* Returns the innermost symbol of this name, or NULL without an error. */
 struct symbol *parser_find(struct parser *parser, const char *name, size_t size);
-/* A new name in the current scope; NULL, with an error, where it is there already. */
+/* Adds a symbol to the current scope. Reports an error if the scope already has this name. */
 struct symbol *parser_define(struct parser *parser, const struct token *token,
                              enum symbol_kind kind);
 bool parser_open_scope(struct parser *parser);
 void parser_close_scope(struct parser *parser);
-/* The register or predicate that a word names; false where it names none. */
-bool parser_register(struct parser *parser, const struct token *token, struct symbol **symbol,
-                     uint32_t *index);
-/* A fresh register of the function. */
-int32_t parser_temporary(struct parser *parser);
-/* The pool row of an immediate, as an operand. */
+/* Finds the register or predicate that a token names, and its index. Returns false, without an
+ * error, if it names none. */
+bool parser_find_register(struct parser *parser, const struct token *token, struct symbol **symbol,
+                          uint32_t *index);
+/* Adds an unnamed register to the function and returns its row. */
+int32_t parser_new_register(struct parser *parser);
+/* Returns the row of an immediate in the module's pool, as an operand (see engine.h). */
 int32_t parser_immediate(struct parser *parser, uint64_t bits);
-/* A label here, and one that is meant by the instruction `inst`, or by *target. */
+/* Defines a label at the next instruction. */
 bool parser_define_label(struct parser *parser, const struct token *token);
+/* Records a reference to a label: by the branch with index `inst`, or by *target if `inst` is
+ * UINT32_MAX. */
 bool parser_use_label(struct parser *parser, const struct token *token, uint32_t inst,
                       uint32_t *target);
-/* At the end of a function: every label that is used must be there. */
+/* Resolves all references at the end of a function. Reports undefined and duplicate labels. */
 bool parser_resolve_labels(struct parser *parser);
 
 /* ---- data.c ---- */
@@ -94,41 +104,48 @@ bool parser_resolve_labels(struct parser *parser);
 struct declaration {
     enum type type;
     uint64_t align, bytes;
-    bool has_array, open_array; /* name[] */
+    bool has_array;  /* name[N] or name[] */
+    bool open_array; /* name[] */
     struct token name;
 };
 
-/* The type that ".u32" names; T_NONE where it is none. */
+/* Returns the type that a text such as ".u32" or "u32" names, or T_NONE. */
 enum type parse_type(const char *text, size_t size);
-/* A constant where only a number can stand: .align 8, [16], <100>. */
-bool parser_count(struct parser *parser, uint64_t max, uint64_t *count);
+/* Parses an integer from 0 to `max`, as in ".align 8", "[16]" and "<100>". */
+bool parse_count(struct parser *parser, uint64_t max, uint64_t *count);
 uint64_t align_up(uint64_t address, uint64_t align);
-/* From behind the space: [.align N] .type [.ptr …] name [N]…. */
+/* Parses a declaration after its state space: [.align N] .type [.ptr …] name [N]… */
 bool parse_declaration(struct parser *parser, struct declaration *out);
+/* Parses variables after the state space, with initial values, up to the semicolon. `external` is
+ * true after .extern. */
 bool parse_variable(struct parser *parser, enum fth_ptx_space space, bool external);
+/* Parses a .reg declaration after ".reg". */
 bool parse_registers(struct parser *parser);
 
 /* ---- assemble.c ---- */
 
-/* One instruction, from its guard or opcode to its semicolon, onto the end of the function. */
+/* Parses one instruction, from its guard or opcode to its semicolon, and appends it to the
+ * function. */
 bool parse_instruction(struct parser *parser);
-/* Appends an instruction; NULL when there is no memory. */
+/* Appends an instruction without operands to the function. Reports an error and returns NULL when
+ * out of memory. The pointer is valid until the next call. */
 struct inst *parser_emit(struct parser *parser, const struct token *token, const char *opcode);
 
 /* ---- modifiers.c ---- */
 
-/* Opcodes for which eq, lo, hi and the like are comparisons. */
+/* Returns true for the opcodes set and setp, after which .lo and .hi are comparisons. */
 bool compares(const char *base);
-/* Applies one word behind the opcode to the instruction; false where it is not known. */
+/* Applies one modifier, such as "f32" of "add.f32", to the instruction. `base` is the opcode before
+ * the first dot. Returns false, without an error, if the modifier is not supported. */
 bool apply_modifier(struct inst *inst, const char *base, const char *word, size_t size);
 
 /* ---- expression.c ---- */
 
-/* A number that the text gives: 64 bits of an integer, or of a double. */
+/* The value of a constant expression. */
 struct constant {
-    uint64_t bits;
+    uint64_t bits; /* of an integer, or of a double if is_float */
     bool is_float, is_unsigned;
-    bool single; /* one 0f literal: `word` has its very bits */
+    bool is_f32_literal; /* a single 0f literal; `word` has its exact bits */
     uint32_t word;
 };
 
@@ -136,8 +153,9 @@ bool parse_constant(struct parser *parser, struct constant *constant);
 
 /* ---- execute_warp.c: special registers ---- */
 
-/* The number of a special register (%tid.x), or -1. */
+/* Returns the number of a special register such as %tid.x, or -1. */
 int special_register(const char *name, size_t size);
-run_function run_special; /* inst->mode says which */
+/* Reads the special register with the number inst->mode. */
+run_function run_special;
 
 #endif

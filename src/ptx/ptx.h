@@ -1,17 +1,20 @@
-/* ptx/: reads PTX, NVIDIA's portable assembly, and executes it warp by warp, without a GPU.
+/* ptx/: parses PTX, NVIDIA's portable assembly language, and executes it on the CPU, warp by warp.
  *
- * A module is what was read: immutable, and shared by any number of machines. A machine is a GPU's
- * memory with a module loaded into it; a launch runs one kernel of the module on it. What happens
- * is told to an observer: with one that keeps time the engine is a simulated GPU, with one that
- * writes down every access it is a trace extractor.
+ * A module is a parsed PTX file. It is immutable, and any number of machines can share it. A
+ * machine is device memory with a module loaded into it. A launch runs one kernel of the module on
+ * a machine. An observer is notified of every instruction and every memory access. The simulated
+ * GPU is an observer that computes the time of each instruction; the trace recorder is an observer
+ * that writes every access to a file. The engine itself has no notion of time.
  *
- *   lexer.c      text into tokens, errors with a caret     module.c   directives and functions
- *   names.c      what is in scope, labels                  data.c     types, variables, registers
- *   assemble.c   one instruction and its operands          modifiers.c, expression.c
- *   machine.c    memory, symbols, textures                 launch.c   blocks and host threads
- *   flow.c       warps: divergence, calls, meeting again   barrier.c  where warps wait for others
- *   operands.c   what an instruction reads and writes      half.c     f16 and bf16
- *   execute_*.c  what instructions do, a warp at a time
+ *   Parsing                                          Execution
+ *   lexer.c       tokens, errors with a caret        machine.c    memory, symbols, textures
+ *   module.c      directives and functions           launch.c     checks, blocks, host threads
+ *   names.c       scopes, symbols, labels            flow.c       divergence, calls, convergence
+ *   data.c        types, variables, registers        barrier.c    barriers of blocks and clusters
+ *   assemble.c    one instruction, its operands      execute_*.c  the instructions
+ *   modifiers.c   the words after an opcode          half.c       f16 and bf16
+ *   expression.c  constant expressions
+ *   operands.c    registers read and written
  */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
@@ -22,26 +25,28 @@
 
 struct fth_ptx_module;
 
-/* Reads a whole PTX file. What cannot be executed later is refused here, with the line and a caret
- * under the culprit in the error's cause. */
+/* Parses a whole PTX file. `name` is the file name for error messages. Code that the engine cannot
+ * execute is rejected here: the error's cause has the line number, and its excerpt shows the line
+ * with a caret under the offending token. The caller destroys the module. */
 FTH_MUST_USE enum fth_status fth_ptx_read_text(const char *name, const char *text, size_t size,
                                                struct fth_ptx_module **module,
                                                struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_ptx_read_file(const char *path, struct fth_ptx_module **module,
                                                struct fth_error *error);
-/* The same with the module's variables from `address` on (fth_ptx_next_address), so that it can be
- * loaded beside others. */
+/* Like fth_ptx_read_text, but places the module's variables at `address` or above. With the result
+ * of fth_ptx_next_address, the module can be loaded into a memory that holds other modules. */
 FTH_MUST_USE enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t size,
                                                   uint64_t address, struct fth_ptx_module **module,
                                                   struct fth_error *error);
-/* What its code takes where every instruction has FTH_PTX_INSTRUCTION_BYTES. */
+/* Returns the size of the module's code if every instruction takes FTH_PTX_INSTRUCTION_BYTES. Each
+ * function is padded to 128 bytes. */
 uint64_t fth_ptx_code_bytes(const struct fth_ptx_module *module);
 void fth_ptx_destroy(struct fth_ptx_module *module);
 
-/* A parameter of a kernel, at `offset` in the bytes that a launch is given. */
+/* A parameter of a kernel. */
 struct fth_ptx_parameter {
     const char *name;
-    size_t offset;
+    size_t offset; /* in the argument bytes of a launch */
     size_t bytes;
     const char *type; /* "u64", "f32", …; "b8" for a struct */
 };
@@ -51,57 +56,63 @@ struct fth_ptx_kernel {
     const struct fth_ptx_parameter *parameters;
     size_t parameter_count;
     size_t parameter_bytes;
-    size_t shared_bytes;          /* static */
-    uint32_t max_block[3];        /* .maxntid; 0 where it is not said */
-    uint32_t required_block[3];   /* .reqntid */
-    uint32_t required_cluster[3]; /* .reqnctapercluster */
+    size_t shared_bytes;          /* static shared memory per block */
+    uint32_t max_block[3];        /* .maxntid; all 0 if not specified */
+    uint32_t required_block[3];   /* .reqntid; all 0 if not specified */
+    uint32_t required_cluster[3]; /* .reqnctapercluster; all 0 if not specified */
 };
 
-/* NULL past the last. */
+/* Returns the kernel with this index, or NULL if the module has fewer kernels. */
 const struct fth_ptx_kernel *fth_ptx_kernel_at(const struct fth_ptx_module *module, size_t index);
-/* NULL where there is none of that name. */
+/* Returns the kernel with this name, or NULL. */
 const struct fth_ptx_kernel *fth_ptx_kernel(const struct fth_ptx_module *module, const char *name);
 
 /* ---- machines ---- */
 
 struct fth_ptx_machine;
 
-/* Borrows the module, which must outlive it. Places and initialises the module's variables. NULL: a
- * machine of memory alone, for others to be made beside. */
+/* Creates a machine with a memory of its own and initialises the module's variables in it. The
+ * machine borrows the module, which must outlive it. Without a module (NULL), the machine only
+ * holds memory that other machines can share; it cannot run kernels. */
 FTH_MUST_USE enum fth_status fth_ptx_machine_create(const struct fth_ptx_module *module,
                                                     struct fth_ptx_machine **machine,
                                                     struct fth_error *error);
-/* The same with the memory of another machine: allocations, textures and the variables of both
- * modules are seen by both. The memory lives as long as one of them. */
-FTH_MUST_USE enum fth_status fth_ptx_machine_beside(struct fth_ptx_machine *other,
-                                                    const struct fth_ptx_module *module,
-                                                    struct fth_ptx_machine **machine,
-                                                    struct fth_error *error);
+/* Like fth_ptx_machine_create, but the new machine uses the memory of `other`. Both machines see
+ * the allocations, the textures and the variables of both modules. The memory is freed with the
+ * last machine that uses it. */
+FTH_MUST_USE enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
+                                                           const struct fth_ptx_module *module,
+                                                           struct fth_ptx_machine **machine,
+                                                           struct fth_error *error);
 void fth_ptx_machine_destroy(struct fth_ptx_machine *machine);
-/* Nothing lies at this address or above it. */
+/* Returns the lowest address above all allocations and variables at which a module or an allocation
+ * can be placed. */
 uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine);
 
-/* Zeroed device memory, aligned to 256 bytes, from 2 MiB on to 2 MiB; the address is what a kernel
- * is given. The host's memory is used page by page, when it is written. */
+/* Allocates zeroed device memory. The address is aligned to 2 MiB if `bytes` is at least 2 MiB, and
+ * to 256 bytes otherwise; it can be passed to kernels. A large allocation takes host memory only
+ * for the pages that are written. */
 FTH_MUST_USE enum fth_status fth_ptx_alloc(struct fth_ptx_machine *machine, uint64_t bytes,
                                            uint64_t *address, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_ptx_free(struct fth_ptx_machine *machine, uint64_t address,
                                           struct fth_error *error);
-/* The host memory behind device memory, or NULL where it is not all allocated. */
+/* Returns the host memory that backs a range of device memory, or NULL unless one allocation
+ * contains the whole range. */
 void *fth_ptx_host(const struct fth_ptx_machine *machine, uint64_t address, uint64_t bytes);
-/* Sets every byte; false where the range is not all allocated. */
+/* Sets every byte of a range. Returns false unless one allocation contains the whole range. */
 bool fth_ptx_fill(struct fth_ptx_machine *machine, uint64_t address, unsigned char byte,
                   uint64_t bytes);
-/* Where a variable of the module lies; false where there is none of that name. */
+/* Finds the address and size of a variable of the module. Returns false if there is none of this
+ * name. */
 bool fth_ptx_symbol(const struct fth_ptx_machine *machine, const char *name, uint64_t *address,
                     uint64_t *bytes);
-/* A linear (1D) texture over device memory; the handle is a 64-bit kernel argument. */
+/* Creates a linear (1D) texture on device memory. Kernels take the handle as a 64-bit argument. */
 enum fth_ptx_texel { FTH_TEXEL_U32, FTH_TEXEL_S32, FTH_TEXEL_F32 };
 FTH_MUST_USE enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t address,
                                              uint64_t texels, enum fth_ptx_texel texel,
                                              unsigned channels, uint64_t *handle,
                                              struct fth_error *error);
-/* The handle is no texture any more; it may be given out again. */
+/* Frees a texture. fth_ptx_texture can return the same handle again. */
 void fth_ptx_texture_free(struct fth_ptx_machine *machine, uint64_t handle);
 
 /* ---- observers ---- */
@@ -132,11 +143,11 @@ enum fth_ptx_cache_op {
     FTH_CACHE_VOLATILE
 };
 
-/* Who is doing it: one warp of one block. */
+/* Identifies the warp that issued an instruction. */
 struct fth_ptx_warp_id {
     uint64_t block; /* linear index in the grid */
     uint32_t block_xyz[3];
-    uint32_t warp; /* in the block */
+    uint32_t warp; /* index in the block */
     uint32_t sm;   /* %smid */
     uint32_t rank; /* of the block in its cluster */
 };
@@ -144,30 +155,33 @@ struct fth_ptx_warp_id {
 /* One memory instruction of one warp. */
 struct fth_ptx_access {
     struct fth_ptx_warp_id who;
-    uint32_t instruction; /* index in the function, the same in every execution of it */
-    uint32_t line;        /* in the PTX text */
-    uint32_t source_file, source_line; /* from .loc; 0: not known */
-    enum fth_ptx_space space;          /* where the address led: never GENERIC */
-    uint32_t target;                   /* SHARED: the rank of the block whose memory it is */
+    uint32_t instruction;              /* index in the function */
+    uint32_t line;                     /* in the PTX text */
+    uint32_t source_file, source_line; /* from .loc; 0 if unknown */
+    enum fth_ptx_space space;          /* the space that the address refers to, never GENERIC */
+    uint32_t target;                   /* for SHARED: cluster rank of the block that owns it */
     enum fth_ptx_cache_op cache_op;
     enum fth_ptx_access_kind kind;
-    uint32_t mask;             /* the lanes that take part */
-    uint32_t bytes;            /* a lane, all elements of a vector together */
-    const uint64_t *addresses; /* 32, valid where the mask says so */
+    uint32_t mask;             /* lanes that take part */
+    uint32_t bytes;            /* per lane, including all elements of a vector */
+    const uint64_t *addresses; /* of the 32 lanes, valid for those in the mask */
 };
 
+/* Code bytes per PTX instruction for instruction fetch: the size of one machine instruction since
+ * Volta. */
 #define FTH_PTX_INSTRUCTION_BYTES 16
 
-/* What an instruction reads and writes: registers, and behind them predicates (the guard is one of
- * those read), in one row of numbers for each function. */
+/* The registers and predicates that an instruction reads and writes. Each function numbers its
+ * registers from 0, and its predicates after them. The guard is one of the predicates read. */
 struct fth_ptx_operands {
-    uint64_t code_offset; /* of the instruction in the module, for a fetch */
-    bool accesses;        /* an access follows, unless no lane takes part */
-    bool drains;          /* calls, returns, fences: all that is under way must be complete */
+    uint64_t code_offset; /* of the instruction in the module, for instruction fetch */
+    bool accesses;        /* the access callback follows if any lane takes part */
+    bool drains;          /* waits until all accesses in flight are complete (calls, fences) */
     uint8_t read_count, write_count;
     uint32_t reads[8], writes[5];
 };
 
+/* One instruction issued by a warp. */
 struct fth_ptx_issue {
     struct fth_ptx_warp_id who;
     uint32_t instruction;
@@ -175,34 +189,41 @@ struct fth_ptx_issue {
     uint32_t mask;
     const char *opcode; /* as in the text: "fma.rn.f32" */
     const struct fth_ptx_operands *operands;
-    /* An activation of a function has its own: the numbers of `operands` count from here, and all
-     * that the warp has are below the end. */
+    /* Each activation of a function has its own registers. Those of the current activation have the
+     * numbers from operand_base to operand_end - 1. The numbers in `operands` are relative to
+     * operand_base. */
     uint32_t operand_base, operand_end;
-    bool alone; /* where time is kept: the others of its block, or cluster, all wait or are gone */
+    /* Set only for observers with a `time` callback: all other warps of the block (or of its
+     * cluster) are waiting or have exited. */
+    bool alone;
 };
 
-/* Every callback may be NULL. An observer that is not `parallel` sees the blocks one after the
- * other, in order, or the clusters, whose blocks take turns; otherwise callbacks come from several
- * threads at once, those of one cluster in order. A callback returns false to end the launch. */
+/* Callbacks that a launch invokes; each can be NULL. If `parallel` is false, clusters run one after
+ * the other in the order of their index. If it is true, several host threads invoke the callbacks
+ * at the same time, but those of one cluster come in order from one thread. The blocks of a cluster
+ * are interleaved. Without clusters, each block counts as a cluster of its own. The callbacks that
+ * return bool return false to stop the launch. */
 struct fth_ptx_observer {
     void *user;
     bool parallel;
     bool (*issue)(void *user, const struct fth_ptx_issue *issue);
     bool (*access)(void *user, const struct fth_ptx_access *access);
-    /* The threads that it waited for have reached the barrier. `warps` has a bit for each warp that
-     * goes on. */
+    /* A barrier of the block is complete. `warps` has one bit for each warp that was waiting at it
+     * and continues. */
     bool (*barrier)(void *user, uint64_t block, uint32_t barrier, uint32_t warps);
-    /* Threads of the warp have come to the barrier of their cluster, or (`waited`) go on behind it.
-     * `phase` says how often the barrier was complete before they came. */
+    /* Threads of the warp have arrived at the barrier of their cluster or, if `waited`, continue
+     * after it. `phase` counts the completions of the barrier before they arrived. */
     bool (*cluster_barrier)(void *user, const struct fth_ptx_warp_id *who, uint32_t phase,
                             bool waited);
-    /* A cluster, or a block where there are none, has ended; they begin in the order of `index`,
-     * and each that began ends, also after a fault. */
+    /* The cluster with this index has ended. Clusters start in the order of `index`. The callback
+     * is invoked for each cluster that started, even after a fault. */
     bool (*done)(void *user, uint64_t index);
-    /* What %clock64 and %globaltimer read; without it they count the block's instructions. */
+    /* Returns the value of %clock64 or, if `global`, %globaltimer. Without this callback, both
+     * return the number of instructions that the block has issued. */
     uint64_t (*clock)(void *user, const struct fth_ptx_warp_id *who, bool global);
-    /* How far the warp is in time, in any unit: the warp that is furthest behind goes first, for a
-     * few instructions. Without it warps take long turns. */
+    /* Returns the current time of the warp, in any unit. The engine always runs the warp with the
+     * lowest time next, for a few instructions. Without this callback, the warps of a block take
+     * turns of many instructions each. */
     int64_t (*time)(void *user, const struct fth_ptx_warp_id *who);
 };
 
@@ -211,25 +232,26 @@ struct fth_ptx_observer {
 struct fth_ptx_launch {
     const char *kernel;
     uint32_t grid[3], block[3]; /* 0 counts as 1 */
-    uint32_t cluster[3];        /* blocks of a cluster; all 0: what the kernel asks for, or 1 */
+    uint32_t cluster[3];        /* blocks per cluster; all 0: .reqnctapercluster, or 1 without it */
     size_t dynamic_shared_bytes;
-    const void *arguments; /* laid out as the kernel's parameters say */
+    const void *arguments; /* each at the offset of its parameter in struct fth_ptx_parameter */
     size_t argument_bytes;
-    unsigned threads;                        /* of the host; 0: all cores */
-    uint32_t sms;                            /* blocks go round robin over so many; 0 counts as 1 */
-    uint64_t max_instructions;               /* of a warp, before it counts as hung; 0: no limit */
+    unsigned threads;          /* host threads; 0: one per core */
+    uint32_t sms;              /* for %smid: block i runs on SM i % sms; 0 counts as 1 */
+    uint64_t max_instructions; /* per warp, before it counts as hung; 0: no limit */
     const struct fth_ptx_observer *observer; /* may be NULL */
-    const struct fth_log *log;               /* hears of the progress, now and then; may be NULL */
+    const struct fth_log *log;               /* receives the progress once a second; may be NULL */
 };
 
+/* Instructions issued. A warp instruction counts one thread instruction per active lane. */
 struct fth_ptx_totals {
     uint64_t warp_instructions;
     uint64_t thread_instructions;
 };
 
-/* Runs a kernel to its end. An access outside the allocations, a misaligned one, a trap, a barrier
- * that cannot complete: an error with kernel, line, block, thread and address. `totals` may be
- * NULL. */
+/* Runs a kernel to its end. It fails if the kernel accesses memory outside the allocations or at a
+ * misaligned address, executes a trap, fails an assertion, or waits at a barrier that cannot
+ * complete. The error names the kernel, PTX line, block and thread. `totals` may be NULL. */
 FTH_MUST_USE enum fth_status fth_ptx_run(struct fth_ptx_machine *machine,
                                          const struct fth_ptx_launch *launch,
                                          struct fth_ptx_totals *totals, struct fth_error *error);
