@@ -1,11 +1,11 @@
-/* Filling in the templates. */
+/* Filling in the templates of chases, clusters, instruction fetch and streams. */
 #include "kernels/kernels.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* PTX 5.0 (CUDA 8) is what the first drivers for all of Maxwell and Pascal take, and sm_50 what
- * every later GPU is compiled for from the same text. */
+/* PTX 5.0 (CUDA 8) is accepted by the first drivers for all of Maxwell and Pascal. The driver can
+ * compile PTX for sm_50 for every later GPU. */
 static const char version[] = "5.0", target[] = "sm_50";
 
 _Static_assert(sizeof(struct fth_fetch_request) == 48, "fetch.ptx reads 48 bytes");
@@ -13,37 +13,38 @@ _Static_assert(sizeof(struct fth_chase_step) == 64, "experiments.ptx reads steps
 _Static_assert(sizeof(struct fth_chase_request) == (size_t)64 * (1 + FTH_CHASE_STEPS),
                "and no padding");
 
-/* How the paths differ: the load, where a pass begins, and what a place never is. */
+/* What differs between the paths: how a pass begins, the load, the check that waits for the load,
+ * and the value that an address never has. `description` is a comment in the generated code. */
 struct path {
     const char *name;
-    const char *what;
-    const char *begin, *load, *ask, *never;
+    const char *description;
+    const char *begin, *load, *check, *impossible;
 };
 
-/* Loads in a row in a timed pass: what a turn of the loop costs beyond its loads (6 cycles on an
- * H200) is spread over so many. */
+/* The number of consecutive loads in a timed pass. An iteration of the loop costs some cycles in
+ * addition to its loads (6 on an H200), which are spread over these loads. */
 enum { UNROLL_BITS = 5, UNROLL = 1 << UNROLL_BITS };
 
-#define POINTER_ASK "setp.eq.u64 %broken, %p, 0xffffffffffffffff;"
-#define POINTER_NEVER "all ones"
+#define CHECK_POINTER "setp.eq.u64 %broken, %p, 0xffffffffffffffff;"
+#define NO_POINTER "all ones"
 
 static const struct path paths[FTH_PATH_COUNT] = {
     [FTH_PATH_CA] = {"ca", "global memory through L1", "mov.u64 %p, %first;",
-                     "ld.global.ca.u64 %p, [%p];", POINTER_ASK, POINTER_NEVER},
+                     "ld.global.ca.u64 %p, [%p];", CHECK_POINTER, NO_POINTER},
     [FTH_PATH_CG] = {"cg", "global memory past L1", "mov.u64 %p, %first;",
-                     "ld.global.cg.u64 %p, [%p];", POINTER_ASK, POINTER_NEVER},
+                     "ld.global.cg.u64 %p, [%p];", CHECK_POINTER, NO_POINTER},
     [FTH_PATH_READONLY] = {"readonly", "global memory through the read-only path",
-                           "mov.u64 %p, %first;", "ld.global.nc.u64 %p, [%p];", POINTER_ASK,
-                           POINTER_NEVER},
-    [FTH_PATH_TEXTURE] = {"texture", "a linear texture; places are the indices of texels",
+                           "mov.u64 %p, %first;", "ld.global.nc.u64 %p, [%p];", CHECK_POINTER,
+                           NO_POINTER},
+    [FTH_PATH_TEXTURE] = {"texture", "a linear texture; addresses are texel indices",
                           "cvt.u32.u64 %x, %first;",
                           "tex.1d.v4.u32.s32 {%x, %y, %z, %w}, [%texture, {%x}];",
-                          "setp.eq.u32 %broken, %x, 0xffffffff;", POINTER_NEVER},
+                          "setp.eq.u32 %broken, %x, 0xffffffff;", NO_POINTER},
     [FTH_PATH_CONSTANT] = {"constant", "the constant bank", "mov.u64 %p, %first;",
-                           "ld.const.u64 %p, [%p];", POINTER_ASK, POINTER_NEVER},
-    [FTH_PATH_SHARED] = {"shared", "shared memory; the first place counts from the arena's start",
+                           "ld.const.u64 %p, [%p];", CHECK_POINTER, NO_POINTER},
+    [FTH_PATH_SHARED] = {"shared", "shared memory; the first address is an offset in the arena",
                          "mov.u64 %p, arena; add.u64 %p, %p, %first;", "ld.shared.u64 %p, [%p];",
-                         POINTER_ASK, POINTER_NEVER},
+                         CHECK_POINTER, NO_POINTER},
 };
 
 const char *fth_path_name(enum fth_path path)
@@ -82,7 +83,9 @@ enum fth_status fth_kernels_fill(const char *name, const char *text,
                : FTH_OK;
 }
 
-static const char *template(const char *name)
+/* Returns the text of an embedded template. If there is none, returns a text that
+ * fth_kernels_fill refuses. */
+static const char *find_template(const char *name)
 {
     for (size_t i = 0; i < fth_embedded_kernel_count; i++)
         if (strcmp(fth_embedded_kernels[i].name, name) == 0)
@@ -94,7 +97,7 @@ enum fth_status fth_kernels_fill_named(const char *name, const struct fth_kernel
                                        size_t count, struct fth_buffer *out,
                                        struct fth_error *error)
 {
-    return fth_kernels_fill(name, template(name), values, count, out, error);
+    return fth_kernels_fill(name, find_template(name), values, count, out, error);
 }
 
 enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error *error)
@@ -111,9 +114,9 @@ enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error
         for (int j = 0; j < UNROLL; j++)
             fth_buffer_format(&loads, "    %s\n", path->load);
         const struct fth_kernel_value values[] = {
-            {"path", path->name},         {"what", path->what}, {"begin", path->begin},
-            {"load", path->load},         {"ask", path->ask},   {"never", path->never},
-            {"loads", loads.data},        {"unroll", unroll},   {"unroll_bits", unroll_bits},
+            {"path", path->name},         {"what", path->description}, {"begin", path->begin},
+            {"load", path->load},         {"ask", path->check},        {"never", path->impossible},
+            {"loads", loads.data},        {"unroll", unroll},          {"unroll_bits", unroll_bits},
             {"unroll_rest", unroll_rest},
         };
         status =
@@ -167,16 +170,16 @@ enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *er
 /* ---- instruction fetch ---- */
 
 enum {
-    /* Sums that the arithmetic goes round, so that none is needed before it is there: an addition
-     * takes 4 cycles since Volta and 6 on Maxwell and Pascal. */
+    /* The number of accumulators that the arithmetic uses in rotation, so that no instruction waits
+     * for a result: the latency is 4 cycles since Volta and 6 on Maxwell and Pascal. */
     FETCH_CHAINS = 8,
-    /* Instructions of fetch.ptx that stand before the straight-line code. */
-    FETCH_OWN = 35
+    /* The number of instructions of fetch.ptx before the straight-line code. */
+    FETCH_OVERHEAD = 35
 };
-_Static_assert(FETCH_OWN + 2 < FTH_FETCH_BLOCK, "they are part of the first block");
+_Static_assert(FETCH_OVERHEAD + 2 < FTH_FETCH_BLOCK, "they are part of the first block");
 
-/* A block is left at its end; whether it is, is asked at its start, so that the branch does not
- * wait for the answer. */
+/* Appends one block. Its first instruction tests whether it is the last block of the request, its
+ * last one branches, so that the branch does not wait for the test. */
 static void append_block(struct fth_buffer *out, unsigned number, unsigned instructions)
 {
     fth_buffer_format(out, "    setp.eq.u32 %%last, %%blocks, %u;\n", number + 1);
@@ -194,7 +197,7 @@ enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth_buffer *out,
     snprintf(block, sizeof block, "%d", FTH_FETCH_BLOCK);
     snprintf(chains, sizeof chains, "%d", FETCH_CHAINS);
     for (unsigned i = 0; i < instructions / FTH_FETCH_BLOCK; i++)
-        append_block(&blocks, i, FTH_FETCH_BLOCK - (i == 0 ? FETCH_OWN : 0));
+        append_block(&blocks, i, FTH_FETCH_BLOCK - (i == 0 ? FETCH_OVERHEAD : 0));
     for (unsigned i = 0; i < FETCH_CHAINS; i++)
         fth_buffer_format(&begin, "    mov.f32 %%a%u, %%y;\n", i);
     for (unsigned i = 1; i < FETCH_CHAINS; i++)
@@ -242,8 +245,8 @@ void fth_kernels_stream_name(const struct fth_stream_code *code, char name[32])
              code->cluster ? "cluster" : paths[code->path].name, (unsigned)code->vector_bytes);
 }
 
-/* The registers of a vector, from that one on: "%v4" or "{%v4, %v5}"; with a step of 0 always the
- * same. */
+/* Appends the registers of a vector from number `first` on: "%v4" or "{%v4, %v5}". With a step of 0
+ * all words are the same register. */
 static void add_vector(struct fth_buffer *out, uint32_t words, uint32_t first, uint32_t step)
 {
     if (words > 1)
@@ -254,7 +257,7 @@ static void add_vector(struct fth_buffer *out, uint32_t words, uint32_t first, u
         fth_buffer_text(out, "}");
 }
 
-/* Registers of 64 bits where it can be: fewer instructions to combine them. */
+/* 64-bit registers if possible, because fewer instructions then combine the loaded values. */
 static const char *word_type(uint32_t vector_bytes)
 {
     return vector_bytes == 4 ? "u32" : "u64";
@@ -275,7 +278,7 @@ static void add_load(struct fth_buffer *out, const struct fth_stream_code *code,
                                                       [FTH_PATH_CONSTANT] = "ld.const",
                                                       [FTH_PATH_SHARED] = "ld.shared"};
     if (path == FTH_PATH_TEXTURE) {
-        /* Of the four channels only the first is there. */
+        /* The texture has only the first of the four channels. */
         fth_buffer_format(out,
                           "    add.u32 %%w0, %%x, %u;\n"
                           "    tex.1d.v4.u32.s32 {%%v%u, %%w1, %%w2, %%w3}, [%%texture, {%%w0}];\n",
@@ -289,7 +292,7 @@ static void add_load(struct fth_buffer *out, const struct fth_stream_code *code,
                       vector * bytes * (path == FTH_PATH_CONSTANT ? 1 : 32));
 }
 
-/* What a warp does with one group. */
+/* Appends the instructions of a warp for one group of vectors. */
 static void add_group(struct fth_buffer *out, const struct fth_stream_code *code)
 {
     const enum fth_stream_kind kind = code->kind;
@@ -301,7 +304,7 @@ static void add_group(struct fth_buffer *out, const struct fth_stream_code *code
         add_load(out, code, i);
     for (uint32_t i = 0; i < FTH_STREAM_UNROLL * words && kind == FTH_STREAM_READ; i++)
         fth_buffer_format(out, "    xor.b%s %%sum, %%sum, %%v%u;\n", word_type(bytes) + 1, i);
-    /* What is written is another number in every pass. */
+    /* Each pass writes a different number. */
     if (kind == FTH_STREAM_WRITE)
         fth_buffer_format(out, "    cvt.%s.u64 %%v0, %%left;\n", word_type(bytes));
     for (uint32_t i = 0; i < FTH_STREAM_UNROLL && kind != FTH_STREAM_READ; i++) {
@@ -315,9 +318,10 @@ static void add_group(struct fth_buffer *out, const struct fth_stream_code *code
     }
 }
 
-/* Where the arrays are: as the launch says, or inside of a variable. That of another block of a
- * cluster is named by a generic address, as in cluster.ptx. */
-static const char *array_places(const struct fth_stream_code *code)
+/* Returns the instructions that compute the addresses of the arrays: from the parameters of the
+ * launch, or of a variable. The array in another block of a cluster has a generic address, as in
+ * cluster.ptx. */
+static const char *array_addresses(const struct fth_stream_code *code)
 {
     if (code->cluster)
         return "mov.u64 %source, arena; cvta.shared.u64 %source, %source;\n"
@@ -341,7 +345,8 @@ static const char *array_variables(enum fth_path path)
     }
 }
 
-/* The shared memory of a block is there from its begin to its end. */
+/* The shared memory of a block exists only while the block runs, so all blocks of a cluster wait at
+ * the start and at the end. */
 static const char cluster_barrier[] = "barrier.cluster.arrive; barrier.cluster.wait;";
 static const char cluster_version[] = "7.8", cluster_target[] = "sm_90";
 
@@ -351,7 +356,7 @@ enum fth_status fth_kernels_stream(const struct fth_stream_code *code, struct ft
     const enum fth_stream_kind kind = code->kind;
     const enum fth_path path = code->path;
     const uint32_t vector_bytes = code->vector_bytes;
-    char name[32], unroll[24], group_bytes[24], lane_bytes[24], patience[24], registers[24];
+    char name[32], unroll[24], group_bytes[24], lane_bytes[24], max_wait[24], registers[24];
     const uint32_t lanes = path == FTH_PATH_CONSTANT ? 1 : 32;
     struct fth_buffer group = {0};
     fth_kernels_stream_name(code, name);
@@ -359,12 +364,12 @@ enum fth_status fth_kernels_stream(const struct fth_stream_code *code, struct ft
     snprintf(group_bytes, sizeof group_bytes, "%u",
              (unsigned)(FTH_STREAM_UNROLL * lanes * vector_bytes));
     snprintf(lane_bytes, sizeof lane_bytes, "%u", lanes == 1 ? 0 : (unsigned)vector_bytes);
-    snprintf(patience, sizeof patience, "%d", FTH_STREAM_PATIENCE);
+    snprintf(max_wait, sizeof max_wait, "%d", FTH_STREAM_MAX_WAIT_CYCLES);
     snprintf(registers, sizeof registers, "%d", FTH_STREAM_UNROLL * (vector_bytes == 16 ? 2 : 1));
     add_group(&group, code);
-    const char *settle = kind == FTH_STREAM_READ                     ? ""
-                         : path == FTH_PATH_SHARED && !code->cluster ? "membar.cta;"
-                                                                     : "membar.gl;";
+    const char *fence = kind == FTH_STREAM_READ                     ? ""
+                        : path == FTH_PATH_SHARED && !code->cluster ? "membar.cta;"
+                                                                    : "membar.gl;";
     const struct fth_kernel_value values[] = {
         {"version", code->cluster ? cluster_version : version},
         {"target", code->cluster ? cluster_target : target},
@@ -373,12 +378,12 @@ enum fth_status fth_kernels_stream(const struct fth_stream_code *code, struct ft
         {"unroll", unroll},
         {"group_bytes", group_bytes},
         {"lane_bytes", lane_bytes},
-        {"patience", patience},
+        {"patience", max_wait},
         {"registers", registers},
         {"word", word_type(vector_bytes)},
         {"group", group.data},
-        {"settle", settle},
-        {"places", array_places(code)},
+        {"settle", fence},
+        {"places", array_addresses(code)},
         {"variables", array_variables(path)},
     };
     enum fth_status status =

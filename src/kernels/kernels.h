@@ -1,14 +1,19 @@
-/* kernels/: the microbenchmarks, as PTX templates with named placeholders (*.ptx, embedded at
- * build). kernels.c fills them in. Who runs the result, a driver or the PTX engine, is not known
- * here. */
+/* kernels/: the microbenchmarks, as PTX templates with named placeholders (*.ptx), which are
+ * embedded at build time. The functions here fill in the templates. They do not know whether the
+ * CUDA driver or the PTX engine runs the result.
+ *
+ *   kernels.c  experiments.ptx with walk.ptx, cluster.ptx, fetch.ptx, stream.ptx
+ *   operate.c  operate.ptx
+ *   sweep.c    sweep.ptx, pattern.ptx
+ */
 #ifndef FTH_KERNELS_H
 #define FTH_KERNELS_H
 
 #include "base/base.h"
 
-/* The way that a load takes. The numbers are those of the steps in experiments.ptx. */
+/* The path of a load. The numbers are those of the member `path` of struct fth_chase_step. */
 enum fth_path {
-    FTH_PATH_CA,       /* global, cached in L1 where the GPU does that */
+    FTH_PATH_CA,       /* global, cached in L1 if the GPU caches global loads there */
     FTH_PATH_CG,       /* global, past L1 */
     FTH_PATH_READONLY, /* global, through the read-only path */
     FTH_PATH_TEXTURE,
@@ -18,7 +23,7 @@ enum fth_path {
 };
 const char *fth_path_name(enum fth_path path);
 
-/* A request as the kernel `chase` reads it; experiments.ptx has the same in words. */
+/* A request in the layout that the kernel `chase` reads; experiments.ptx documents the members. */
 struct fth_chase_step {
     uint32_t kind, path, warp, unused;
     uint64_t passes, first, count, samples, texture_or_stride, step;
@@ -26,7 +31,7 @@ struct fth_chase_step {
 enum { FTH_CHASE_STEPS = 16 };
 struct fth_chase_request {
     uint32_t steps, unused;
-    uint64_t served; /* address of a uint32_t that gets the SM's number plus 1 */
+    uint64_t served; /* address of a uint32_t that receives the number of the SM plus 1 */
     uint64_t unused2[6];
     struct fth_chase_step step[FTH_CHASE_STEPS];
 };
@@ -41,7 +46,8 @@ enum {
     FTH_CHASE_SINK
 };
 
-/* Fills in a template: every {{name}} by its value. A name without a value is an error. */
+/* Fills in a template: replaces every {{name}} by its value. A name without a value is an error.
+ * `name` identifies the template in messages. All functions of this header append to `out`. */
 struct fth_kernel_value {
     const char *name, *value;
 };
@@ -49,7 +55,7 @@ FTH_MUST_USE enum fth_status fth_kernels_fill(const char *name, const char *text
                                               const struct fth_kernel_value *values, size_t count,
                                               struct fth_buffer *out, struct fth_error *error);
 
-/* The same with the template of that name (NAME.ptx). */
+/* The same with the embedded template NAME.ptx. */
 FTH_MUST_USE enum fth_status fth_kernels_fill_named(const char *name,
                                                     const struct fth_kernel_value *values,
                                                     size_t count, struct fth_buffer *out,
@@ -61,47 +67,49 @@ FTH_MUST_USE enum fth_status fth_kernels_experiments(struct fth_buffer *out,
 /* Appends the module of cluster.ptx. */
 FTH_MUST_USE enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *error);
 
-/* A request as the kernel `fetch` reads it; fetch.ptx has the same in words. */
+/* A request in the layout that the kernel `fetch` reads; fetch.ptx documents the members. */
 struct fth_fetch_request {
     uint32_t blocks, passes, hops, sm;
     uint32_t taken, served;
     float factor, summand;
     uint64_t first, samples;
 };
-/* The straight-line code can be left after every so many instructions, two of which do that. */
+/* The number of instructions per block of the straight-line code. A request executes whole blocks.
+ * Two instructions of each block test for the end and branch. */
 enum { FTH_FETCH_BLOCK = 64 };
-/* Appends the module of instruction fetch: fetch, over code of so many instructions (a multiple of
- * FTH_FETCH_BLOCK), and origin. */
+/* Appends the module of fetch.ptx: the kernel `fetch` with straight-line code of `instructions`
+ * instructions (a multiple of FTH_FETCH_BLOCK), and the kernel `origin`. */
 FTH_MUST_USE enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth_buffer *out,
                                                struct fth_error *error);
 
 /* ---- streams ---- */
 
-/* Vectors that a lane has under way at once, and how long blocks wait for each other. */
-enum { FTH_STREAM_UNROLL = 4, FTH_STREAM_PATIENCE = 200000 };
+/* The number of vectors that a lane has in flight, and the maximum number of cycles that blocks
+ * wait for each other before they are timed. Heuristic. */
+enum { FTH_STREAM_UNROLL = 4, FTH_STREAM_MAX_WAIT_CYCLES = 200000 };
 
-/* Which streams there are. A write or a copy goes through the path CG or SHARED only, a texture
- * gives 4 bytes at a time. */
+/* The kinds of streams. Writes and copies exist only for the paths CG and SHARED, texture reads
+ * only with 4 bytes per load. */
 enum fth_stream_kind { FTH_STREAM_READ, FTH_STREAM_WRITE, FTH_STREAM_COPY, FTH_STREAM_KINDS };
 const char *fth_stream_kind_name(enum fth_stream_kind kind);
 bool fth_kernels_has_stream(enum fth_stream_kind kind, enum fth_path path, uint32_t vector_bytes);
-/* The code of one: in `cluster`, each block goes over the shared memory of its neighbour in the
- * cluster (path SHARED; a read or a write). */
+/* Which stream kernel to generate. With `cluster`, each block accesses the shared memory of its
+ * neighbour in the cluster (path SHARED, kinds READ and WRITE). */
 struct fth_stream_code {
     enum fth_stream_kind kind;
     enum fth_path path;
     uint32_t vector_bytes;
     bool cluster;
 };
-/* The name of its kernel; room for 32 bytes. */
+/* Writes the name of the kernel, such as "read_cg_16". */
 void fth_kernels_stream_name(const struct fth_stream_code *code, char name[32]);
-/* Appends the module of one stream, with one kernel; stream.ptx says what it takes. */
+/* Appends the module of one stream, which has one kernel; stream.ptx documents its parameters. */
 FTH_MUST_USE enum fth_status fth_kernels_stream(const struct fth_stream_code *code,
                                                 struct fth_buffer *out, struct fth_error *error);
 
 /* ---- operate.c ---- */
 
-/* What operate.ptx can be made to do over and over. */
+/* The operations that operate.ptx can repeat. */
 enum fth_operation {
     FTH_ADD_F16,
     FTH_MUL_F16,
@@ -142,31 +150,33 @@ enum fth_operation {
 };
 const char *fth_operation_name(enum fth_operation operation);  /* "fma.f32" */
 const char *fth_operation_title(enum fth_operation operation); /* "fma fp32" */
-/* Results of one instruction: 2 where it works on pairs. */
+/* Returns the results per instruction: 1, 2 for operations on pairs, 4 for 16-byte copies. */
 unsigned fth_operation_results(enum fth_operation operation);
-/* The oldest GPU that has it, 53 for 5.3; 0: every one that kernels are compiled for. */
+/* Returns the lowest compute capability with the operation, 53 for 5.3. 0: every GPU that the
+ * kernels support. */
 unsigned fth_operation_capability(enum fth_operation operation);
-/* Whether it goes to shared or to global memory, and how wide it is there. */
+/* Whether the operation accesses shared or global memory, and the bytes per access. */
 bool fth_operation_in_shared(enum fth_operation operation);
 bool fth_operation_in_global(enum fth_operation operation);
 unsigned fth_operation_bytes(enum fth_operation operation);
-/* Whether it loads and stores; each chain then has two places for every thread. */
+/* Whether the operation is a copy. Each chain then has two addresses per thread. */
 bool fth_operation_copies(enum fth_operation operation);
-/* What the kernel is given to operate with: a factor of 1, and a summand that is small. */
+/* The operands of the kernel, as bits of the operation's type. For floating point, a factor of 1
+ * and a small addend, which keep the values in range. */
 void fth_operation_operands(enum fth_operation operation, uint64_t *first, uint64_t *second);
 
 enum { FTH_OPERATE_ROUND = 512, FTH_MAX_CHAINS = 8 };
-/* Operations of a round, over all chains of a thread: FTH_OPERATE_ROUND, or half as many copies and
- * as many for each chain. */
+/* Returns the operations per round, over all chains of a thread: FTH_OPERATE_ROUND. For copies half
+ * of this, rounded down to a multiple of the number of chains. */
 unsigned fth_operation_round(enum fth_operation operation, unsigned chains);
-/* Appends the module of one operation in so many chains that do not depend on each other. */
+/* Appends the module of one operation with `chains` independent chains per thread. */
 FTH_MUST_USE enum fth_status fth_kernels_operate(enum fth_operation operation, unsigned chains,
                                                  struct fth_buffer *out, struct fth_error *error);
 
 /* ---- sweep.c ---- */
 
-/* STREAM's kernels (McCalpin): z = x, z = s x, z = x + y, z = x + s y; and x only read, or z only
- * written with s. */
+/* STREAM's kernels (McCalpin): COPY z = x, MUL z = s x, ADD z = x + y, TRIAD z = x + s y; READ only
+ * reads x, WRITE only writes z = s. */
 enum fth_sweep_kind {
     FTH_SWEEP_READ,
     FTH_SWEEP_WRITE,
@@ -176,16 +186,18 @@ enum fth_sweep_kind {
     FTH_SWEEP_TRIAD,
     FTH_SWEEP_KINDS
 };
+/* The scalar s, and the number of 32-bit sums that READ adds to. */
 enum { FTH_SWEEP_SCALAR = 3, FTH_SWEEP_SUMS = 256 * 32 };
 const char *fth_sweep_kind_name(enum fth_sweep_kind kind);
-/* How many arrays it goes over. */
+/* Returns the number of arrays that the kernel accesses. */
 unsigned fth_sweep_arrays(enum fth_sweep_kind kind);
-/* What is in an element of z, or of x where it is only read: so many of x, of y, and so much. */
+/* The expected value of an element of z (of x for READ): c[0] x + c[1] y + c[2]. */
 void fth_sweep_coefficients(enum fth_sweep_kind kind, uint64_t coefficients[3]);
 
-/* The code of one: a thread has `unroll` vectors of each array under way (1 to 8; 4 where two
- * arrays are read), `lanes` threads go side by side. `hinted`: L2 is asked to keep what is read and
- * not what is written. Reads and writes are of 4-byte words. */
+/* Which sweep kernel to generate. A thread has `unroll` vectors of each array in flight (1 to 8; at
+ * most 4 if two arrays are read). `lanes` threads access consecutive vectors. With `hinted`, the
+ * kernel asks the L2 to keep lines that are read rather than lines that are written. READ and WRITE
+ * use 4-byte words. */
 struct fth_sweep_code {
     enum fth_sweep_kind kind;
     bool wide; /* fp64, not fp32 */
@@ -193,13 +205,13 @@ struct fth_sweep_code {
     bool hinted;
 };
 bool fth_kernels_has_sweep(const struct fth_sweep_code *code);
-/* Appends the module of one, with the kernel `sweep`. */
+/* Appends the module of one sweep, with the kernel `sweep`. */
 FTH_MUST_USE enum fth_status fth_kernels_sweep(const struct fth_sweep_code *code,
                                                struct fth_buffer *out, struct fth_error *error);
-/* Appends the module that writes and checks their arrays: `write`, `check`, `total`. */
+/* Appends the module that writes and checks the arrays of sweeps: `write`, `check`, `total`. */
 FTH_MUST_USE enum fth_status fth_kernels_pattern(bool wide, struct fth_buffer *out,
                                                  struct fth_error *error);
-/* The bits of an element, as that module has it. */
+/* Returns the bits of an element, computed as in that module. */
 uint64_t fth_sweep_element(uint64_t index, bool wide, const uint64_t coefficients[3]);
 
 extern const struct fth_embedded fth_embedded_kernels[];

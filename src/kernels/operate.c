@@ -1,33 +1,34 @@
-/* The operations of operate.ptx: what each is called, its PTX, and what a GPU must be able to do
- * for it. */
+/* The operations of operate.ptx: their names, their PTX, and the compute capability that they need.
+ */
 #include "kernels/kernels.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Where an operation goes. */
-enum place { NOWHERE, SHARED, GLOBAL };
+/* The memory that an operation accesses; REGISTERS: none. */
+enum space { REGISTERS, SHARED, GLOBAL };
 
-/* In `text`, $a stands for the chain's register and $d for a second one of it. An operation may be
- * several instructions, `steps` of them, that wait for each other. Integer sums would be joined by
- * the compiler to sums of three, were not every one of them used twice. A copy goes from $f to $g;
- * how far these are apart only the host knows, so that no load or store can be left out. */
+/* In `text`, $a stands for the register of the chain and $d for a second register. The text can
+ * have several dependent instructions; `instructions` is their number. Integer additions use every
+ * result twice, because the compiler would otherwise merge two additions into one of three
+ * operands. A copy goes from address $f to $g; only the host knows their distance, so that the
+ * compiler cannot remove a load or store. */
 struct row {
     const char *name, *title;
     struct {
-        const char *type;     /* of the registers */
-        uint64_t one, little; /* operands that keep numbers in range: a factor, a summand */
+        const char *type;        /* of the registers */
+        uint64_t factor, addend; /* operands that keep the numbers in range */
     } operands;
     const char *text;
-    unsigned steps;
-    unsigned each; /* results of one instruction: 2 where it works on pairs, 4 of vectors */
-    enum place place;
+    unsigned instructions;
+    unsigned results; /* per instruction: 2 for pairs, 4 for vectors of four words */
+    enum space space;
     unsigned capability; /* 53 for 5.3 */
     const char *version;
-    const char *store; /* of a copy: all chains load, then all of them store; otherwise NULL */
+    const char *store; /* of a copy: all chains load, then all chains store; otherwise NULL */
 };
 
-/* Of memory: what is added changes nothing. */
+/* Operations on memory add 0, which leaves the address in memory unchanged. */
 #define WORD                                                                                       \
     {                                                                                              \
         "u32", 0, 0                                                                                \
@@ -65,73 +66,85 @@ struct row {
         "s64", 3, 1                                                                                \
     }
 
-/* What every kernel is compiled for. */
-enum { OLDEST = 50 };
-#define OLD OLDEST, "5.0", NULL
-#define HALF 53, "5.0", NULL
+/* The lowest compute capability that the kernels support. Each macro below is the end of a row: the
+ * capability, the PTX version, and no store. */
+enum { MIN_CAPABILITY = 50 };
+#define EVERY_GPU MIN_CAPABILITY, "5.0", NULL
+#define FP16 53, "5.0", NULL
 #define AMPERE 80, "7.0", NULL
 #define HOPPER 90, "7.8", NULL
 
 static const struct row rows[] = {
-    [FTH_ADD_F16] = {"add.f16", "add fp16", F16, "add.rn.f16 $a, $a, %b;", 1, 1, NOWHERE, HALF},
-    [FTH_MUL_F16] = {"mul.f16", "mul fp16", F16, "mul.rn.f16 $a, $a, %b;", 1, 1, NOWHERE, HALF},
-    [FTH_FMA_F16] = {"fma.f16", "fma fp16", F16, "fma.rn.f16 $a, $a, %b, %c;", 1, 1, NOWHERE, HALF},
+    [FTH_ADD_F16] = {"add.f16", "add fp16", F16, "add.rn.f16 $a, $a, %b;", 1, 1, REGISTERS, FP16},
+    [FTH_MUL_F16] = {"mul.f16", "mul fp16", F16, "mul.rn.f16 $a, $a, %b;", 1, 1, REGISTERS, FP16},
+    [FTH_FMA_F16] = {"fma.f16", "fma fp16", F16, "fma.rn.f16 $a, $a, %b, %c;", 1, 1, REGISTERS,
+                     FP16},
     [FTH_ADD_F16X2] = {"add.f16x2", "add fp16 pairs", F16X2, "add.rn.f16x2 $a, $a, %b;", 1, 2,
-                       NOWHERE, HALF},
+                       REGISTERS, FP16},
     [FTH_MUL_F16X2] = {"mul.f16x2", "mul fp16 pairs", F16X2, "mul.rn.f16x2 $a, $a, %b;", 1, 2,
-                       NOWHERE, HALF},
+                       REGISTERS, FP16},
     [FTH_FMA_F16X2] = {"fma.f16x2", "fma fp16 pairs", F16X2, "fma.rn.f16x2 $a, $a, %b, %c;", 1, 2,
-                       NOWHERE, HALF},
+                       REGISTERS, FP16},
     [FTH_ADD_BF16X2] = {"add.bf16x2", "add bf16 pairs", BF16X2, "add.rn.bf16x2 $a, $a, %b;", 1, 2,
-                        NOWHERE, HOPPER},
+                        REGISTERS, HOPPER},
     [FTH_MUL_BF16X2] = {"mul.bf16x2", "mul bf16 pairs", BF16X2, "mul.rn.bf16x2 $a, $a, %b;", 1, 2,
-                        NOWHERE, HOPPER},
+                        REGISTERS, HOPPER},
     [FTH_FMA_BF16X2] = {"fma.bf16x2", "fma bf16 pairs", BF16X2, "fma.rn.bf16x2 $a, $a, %b, %c;", 1,
-                        2, NOWHERE, AMPERE},
-    [FTH_ADD_F32] = {"add.f32", "add fp32", F32, "add.rn.f32 $a, $a, %b;", 1, 1, NOWHERE, OLD},
-    [FTH_MUL_F32] = {"mul.f32", "mul fp32", F32, "mul.rn.f32 $a, $a, %b;", 1, 1, NOWHERE, OLD},
-    [FTH_FMA_F32] = {"fma.f32", "fma fp32", F32, "fma.rn.f32 $a, $a, %b, %c;", 1, 1, NOWHERE, OLD},
-    [FTH_ADD_F64] = {"add.f64", "add fp64", F64, "add.rn.f64 $a, $a, %b;", 1, 1, NOWHERE, OLD},
-    [FTH_MUL_F64] = {"mul.f64", "mul fp64", F64, "mul.rn.f64 $a, $a, %b;", 1, 1, NOWHERE, OLD},
-    [FTH_FMA_F64] = {"fma.f64", "fma fp64", F64, "fma.rn.f64 $a, $a, %b, %c;", 1, 1, NOWHERE, OLD},
+                        2, REGISTERS, AMPERE},
+    [FTH_ADD_F32] = {"add.f32", "add fp32", F32, "add.rn.f32 $a, $a, %b;", 1, 1, REGISTERS,
+                     EVERY_GPU},
+    [FTH_MUL_F32] = {"mul.f32", "mul fp32", F32, "mul.rn.f32 $a, $a, %b;", 1, 1, REGISTERS,
+                     EVERY_GPU},
+    [FTH_FMA_F32] = {"fma.f32", "fma fp32", F32, "fma.rn.f32 $a, $a, %b, %c;", 1, 1, REGISTERS,
+                     EVERY_GPU},
+    [FTH_ADD_F64] = {"add.f64", "add fp64", F64, "add.rn.f64 $a, $a, %b;", 1, 1, REGISTERS,
+                     EVERY_GPU},
+    [FTH_MUL_F64] = {"mul.f64", "mul fp64", F64, "mul.rn.f64 $a, $a, %b;", 1, 1, REGISTERS,
+                     EVERY_GPU},
+    [FTH_FMA_F64] = {"fma.f64", "fma fp64", F64, "fma.rn.f64 $a, $a, %b, %c;", 1, 1, REGISTERS,
+                     EVERY_GPU},
     [FTH_ADD_S32] = {"add.s32", "add int32", S32, "add.s32 $a, $a, $d;\n    add.s32 $d, $d, $a;", 2,
-                     1, NOWHERE, OLD},
-    [FTH_MUL_S32] = {"mul.s32", "mul int32", S32, "mul.lo.s32 $a, $a, %b;", 1, 1, NOWHERE, OLD},
-    [FTH_MAD_S32] = {"mad.s32", "mad int32", S32, "mad.lo.s32 $a, $a, %b, %c;", 1, 1, NOWHERE, OLD},
+                     1, REGISTERS, EVERY_GPU},
+    [FTH_MUL_S32] = {"mul.s32", "mul int32", S32, "mul.lo.s32 $a, $a, %b;", 1, 1, REGISTERS,
+                     EVERY_GPU},
+    [FTH_MAD_S32] = {"mad.s32", "mad int32", S32, "mad.lo.s32 $a, $a, %b, %c;", 1, 1, REGISTERS,
+                     EVERY_GPU},
     [FTH_ADD_S64] = {"add.s64", "add int64", S64, "add.s64 $a, $a, $d;\n    add.s64 $d, $d, $a;", 2,
-                     1, NOWHERE, OLD},
-    [FTH_MUL_S64] = {"mul.s64", "mul int64", S64, "mul.lo.s64 $a, $a, %b;", 1, 1, NOWHERE, OLD},
-    [FTH_MAD_S64] = {"mad.s64", "mad int64", S64, "mad.lo.s64 $a, $a, %b, %c;", 1, 1, NOWHERE, OLD},
+                     1, REGISTERS, EVERY_GPU},
+    [FTH_MUL_S64] = {"mul.s64", "mul int64", S64, "mul.lo.s64 $a, $a, %b;", 1, 1, REGISTERS,
+                     EVERY_GPU},
+    [FTH_MAD_S64] = {"mad.s64", "mad int64", S64, "mad.lo.s64 $a, $a, %b, %c;", 1, 1, REGISTERS,
+                     EVERY_GPU},
     [FTH_RSQRT_F32] = {"rsqrt.f32", "1/sqrt fp32, approximate", F32, "rsqrt.approx.ftz.f32 $a, $a;",
-                       1, 1, NOWHERE, OLD},
+                       1, 1, REGISTERS, EVERY_GPU},
     [FTH_SQRT_F32] = {"sqrt.f32", "sqrt fp32, approximate", F32, "sqrt.approx.ftz.f32 $a, $a;", 1,
-                      1, NOWHERE, OLD},
+                      1, REGISTERS, EVERY_GPU},
     [FTH_SIN_F32] = {"sin.f32", "sin fp32, approximate", F32, "sin.approx.ftz.f32 $a, $a;", 1, 1,
-                     NOWHERE, OLD},
+                     REGISTERS, EVERY_GPU},
     [FTH_COS_F32] = {"cos.f32", "cos fp32, approximate", F32, "cos.approx.ftz.f32 $a, $a;", 1, 1,
-                     NOWHERE, OLD},
+                     REGISTERS, EVERY_GPU},
     [FTH_EX2_F32] = {"ex2.f32", "2^x fp32, approximate", F32, "ex2.approx.ftz.f32 $a, $a;", 1, 1,
-                     NOWHERE, OLD},
+                     REGISTERS, EVERY_GPU},
     [FTH_LG2_F32] = {"lg2.f32", "log2 fp32, approximate", F32, "lg2.approx.ftz.f32 $a, $a;", 1, 1,
-                     NOWHERE, OLD},
-    [FTH_LOAD_SHARED_4] = {"load.shared.4", "load 4 B of shared memory", WORD,
-                           "ld.shared.u32 $a, [$a];", 1, 1, SHARED, OLD},
-    [FTH_LOAD_SHARED_8] = {"load.shared.8", "load 8 B of shared memory", LONG,
-                           "ld.shared.u64 $a, [$a];", 1, 1, SHARED, OLD},
+                     REGISTERS, EVERY_GPU},
+    [FTH_LOAD_SHARED_4] = {"load.shared.4", "load 4 B, shared memory", WORD,
+                           "ld.shared.u32 $a, [$a];", 1, 1, SHARED, EVERY_GPU},
+    [FTH_LOAD_SHARED_8] = {"load.shared.8", "load 8 B, shared memory", LONG,
+                           "ld.shared.u64 $a, [$a];", 1, 1, SHARED, EVERY_GPU},
     [FTH_LOAD_L2] = {"load.l2", "load 8 B past L1", LONG, "ld.global.cg.u64 $a, [$a];", 1, 1,
-                     GLOBAL, OLD},
+                     GLOBAL, EVERY_GPU},
     [FTH_COPY_SHARED_4] = {"copy.shared.4", "copy 4 B within shared memory", WORD,
-                           "ld.shared.u32 $a, [$f];", 1, 1, SHARED, OLDEST, "5.0",
+                           "ld.shared.u32 $a, [$f];", 1, 1, SHARED, MIN_CAPABILITY, "5.0",
                            "st.shared.u32 [$g], $a;"},
     [FTH_COPY_SHARED_16] = {"copy.shared.16", "copy 16 B within shared memory", WORD,
-                            "ld.shared.v4.u32 {$a, $x, $y, $z}, [$f];", 1, 4, SHARED, OLDEST, "5.0",
-                            "st.shared.v4.u32 [$g], {$a, $x, $y, $z};"},
+                            "ld.shared.v4.u32 {$a, $x, $y, $z}, [$f];", 1, 4, SHARED,
+                            MIN_CAPABILITY, "5.0", "st.shared.v4.u32 [$g], {$a, $x, $y, $z};"},
     [FTH_ATOMIC_SHARED] = {"atomic.shared", "atomic add, shared memory", WORD,
-                           "atom.shared.add.u32 $a, [$a], %b;", 1, 1, SHARED, OLD},
+                           "atom.shared.add.u32 $a, [$a], %b;", 1, 1, SHARED, EVERY_GPU},
     [FTH_ATOMIC_GLOBAL] = {"atomic.global", "atomic add, global memory", LONG,
-                           "atom.global.add.u64 $a, [$a], %b;", 1, 1, GLOBAL, OLD},
+                           "atom.global.add.u64 $a, [$a], %b;", 1, 1, GLOBAL, EVERY_GPU},
     [FTH_ATOMIC_CAS] = {"cas.global", "compare and swap, global memory", LONG,
-                        "atom.global.cas.b64 $a, [$a], $a, $a;", 1, 1, GLOBAL, OLD},
+                        "atom.global.cas.b64 $a, [$a], $a, $a;", 1, 1, GLOBAL, EVERY_GPU},
 };
 _Static_assert(FTH_COUNT(rows) == FTH_OPERATIONS, "a row for every operation");
 
@@ -147,25 +160,25 @@ const char *fth_operation_title(enum fth_operation operation)
 
 unsigned fth_operation_results(enum fth_operation operation)
 {
-    return rows[operation].each;
+    return rows[operation].results;
 }
 
 unsigned fth_operation_capability(enum fth_operation operation)
 {
-    return rows[operation].capability > OLDEST ? rows[operation].capability : 0;
+    return rows[operation].capability > MIN_CAPABILITY ? rows[operation].capability : 0;
 }
 
 bool fth_operation_in_shared(enum fth_operation operation)
 {
-    return rows[operation].place == SHARED;
+    return rows[operation].space == SHARED;
 }
 
 bool fth_operation_in_global(enum fth_operation operation)
 {
-    return rows[operation].place == GLOBAL;
+    return rows[operation].space == GLOBAL;
 }
 
-/* The width of a row's registers. */
+/* Returns the width of a row's registers in bits, as text. */
 static const char *bits_of(const struct row *row)
 {
     return strstr(row->operands.type, "64") ? "64" : strstr(row->operands.type, "16") ? "16" : "32";
@@ -174,7 +187,7 @@ static const char *bits_of(const struct row *row)
 unsigned fth_operation_bytes(enum fth_operation operation)
 {
     const struct row *row = &rows[operation];
-    return (*bits_of(row) == '6' ? 8 : 4) * row->each;
+    return (*bits_of(row) == '6' ? 8 : 4) * row->results;
 }
 
 bool fth_operation_copies(enum fth_operation operation)
@@ -184,8 +197,8 @@ bool fth_operation_copies(enum fth_operation operation)
 
 void fth_operation_operands(enum fth_operation operation, uint64_t *first, uint64_t *second)
 {
-    *first = rows[operation].operands.one;
-    *second = rows[operation].operands.little;
+    *first = rows[operation].operands.factor;
+    *second = rows[operation].operands.addend;
 }
 
 unsigned fth_operation_round(enum fth_operation operation, unsigned chains)
@@ -193,7 +206,7 @@ unsigned fth_operation_round(enum fth_operation operation, unsigned chains)
     return rows[operation].store ? FTH_OPERATE_ROUND / 2 / chains * chains : FTH_OPERATE_ROUND;
 }
 
-/* One operation, or a part of it, on that chain. */
+/* Appends `text` for one chain: replaces $x by the register %x followed by the chain's number. */
 static void append_operation(struct fth_buffer *out, const char *text, unsigned chain)
 {
     fth_buffer_text(out, "    ");
@@ -205,12 +218,12 @@ static void append_operation(struct fth_buffer *out, const char *text, unsigned 
     fth_buffer_text(out, "\n");
 }
 
-/* All operations of a round. */
+/* Appends all operations of a round. */
 static void append_round(struct fth_buffer *out, enum fth_operation operation, unsigned chains)
 {
     const struct row *row = &rows[operation];
     if (!row->store) {
-        for (unsigned i = 0; i < FTH_OPERATE_ROUND / row->steps; i++)
+        for (unsigned i = 0; i < FTH_OPERATE_ROUND / row->instructions; i++)
             append_operation(out, row->text, i % chains);
         return;
     }
@@ -222,9 +235,9 @@ static void append_round(struct fth_buffer *out, enum fth_operation operation, u
     }
 }
 
-/* The places of a copy: of each chain, one for every thread of the block, and as much again
- * block_stride further on. They begin as 0. */
-static void append_copy_places(struct fth_buffer *out, const struct row *row, unsigned chains)
+/* Appends the addresses of a copy. Each chain has one source address per thread of the block; the
+ * destination is block_stride bytes further. The sources are set to 0. */
+static void append_copy_addresses(struct fth_buffer *out, const struct row *row, unsigned chains)
 {
     fth_buffer_format(out,
                       "    .reg .u32 %%f<%u>, %%g<%u>, %%x<%u>, %%y<%u>, %%z<%u>;\n"
@@ -242,19 +255,20 @@ static void append_copy_places(struct fth_buffer *out, const struct row *row, un
             fth_buffer_format(out, "    add.u32 %%f%u, %%f%u, %%step;\n", i, i - 1);
         fth_buffer_format(out, "    add.u32 %%g%u, %%f%u, %%distance;\n    mov.u32 %%a%u, 0;\n", i,
                           i, i);
-        for (unsigned word = 0; word < row->each; word++)
+        for (unsigned word = 0; word < row->results; word++)
             fth_buffer_format(out, "    st.shared.u32 [%%f%u + %u], %%threads;\n", i, 4 * word);
     }
     fth_buffer_text(out, "    bar.sync 0;\n");
 }
 
-/* The thread's place, which holds its own address. An address of shared memory has 32 bits. */
-static void append_place(struct fth_buffer *out, const struct row *row)
+/* Appends the computation of the thread's address, where it stores the address itself. Addresses in
+ * shared memory have 32 bits. */
+static void append_address(struct fth_buffer *out, const struct row *row)
 {
-    const char *bits = bits_of(row), *space = row->place == SHARED ? "shared" : "global";
+    const char *bits = bits_of(row), *space_name = row->space == SHARED ? "shared" : "global";
     fth_buffer_text(out, "    cvt.u64.u32 %place, %thread;\n"
                          "    mul.lo.u64 %place, %place, %apart;\n");
-    fth_buffer_text(out, row->place == SHARED ? "    mov.u64 %memory, arena;\n"
+    fth_buffer_text(out, row->space == SHARED ? "    mov.u64 %memory, arena;\n"
                                               : "    ld.param.u64 %apart, [block_stride];\n"
                                                 "    cvt.u64.u32 %wide, %block;\n"
                                                 "    mad.lo.u64 %place, %wide, %apart, %place;\n");
@@ -263,11 +277,12 @@ static void append_place(struct fth_buffer *out, const struct row *row)
                       "    cvt.u%s.u64 %%here, %%place;\n"
                       "    st.%s.u%s [%%place], %%here;\n"
                       "    bar.sync 0;\n",
-                      bits, space, bits);
+                      bits, space_name, bits);
 }
 
-/* The first operand, with the last bits from the thread and the chain: were they all the same, the
- * compiler would do with one chain, and with one thread of a warp. */
+/* Appends the initial value of a chain: the first operand with its lowest bits changed by the
+ * thread and the chain. If all were the same, the compiler would compute only one chain, and only
+ * one thread per warp. */
 static void append_seed(struct fth_buffer *out, const char *bits, unsigned chain)
 {
     fth_buffer_format(out,
@@ -279,7 +294,8 @@ static void append_seed(struct fth_buffer *out, const char *bits, unsigned chain
                       FTH_MAX_CHAINS + 1, chain, bits, bits, bits, chain);
 }
 
-/* The registers of the chains, from the operands that the host gave or from the thread's place. */
+/* Appends the initialisation of the chains, from the operands of the host or from the thread's
+ * address. */
 static void append_begin(struct fth_buffer *out, const struct row *row, unsigned chains)
 {
     const char *bits = bits_of(row);
@@ -288,28 +304,29 @@ static void append_begin(struct fth_buffer *out, const struct row *row, unsigned
                       "    ld.param.b%s %%c, [second];\n",
                       bits, bits, bits);
     if (row->store) {
-        append_copy_places(out, row, chains);
+        append_copy_addresses(out, row, chains);
         return;
     }
-    if (row->place != NOWHERE)
-        append_place(out, row);
+    if (row->space != REGISTERS)
+        append_address(out, row);
     for (unsigned i = 0; i < chains; i++) {
-        if (row->place == NOWHERE)
+        if (row->space == REGISTERS)
             append_seed(out, bits, i);
         else
             fth_buffer_format(out, "    mov.b%s %%a%u, %%here;\n", bits, i);
-        if (row->steps > 1)
+        if (row->instructions > 1)
             fth_buffer_format(out, "    mov.b%s %%d%u, %%a%u;\n", bits, i, i);
     }
 }
 
-/* Waits for every chain: not all of them are ever all ones, whether numbers or places. */
+/* Appends a test that waits for every chain: whether all chains have the value -1, which never
+ * happens. */
 static void append_wait(struct fth_buffer *out, const struct row *row, unsigned chains)
 {
     const char *bits = bits_of(row);
     for (unsigned i = 0; i < chains; i++)
         fth_buffer_format(out, "    setp.eq.%sb%s %%broken, %%%c%u, %%ones%s;\n", i ? "and." : "",
-                          bits, row->steps > 1 ? 'd' : 'a', i, i ? ", %broken" : "");
+                          bits, row->instructions > 1 ? 'd' : 'a', i, i ? ", %broken" : "");
     fth_buffer_text(out, "    @%broken bra leave;\n");
 }
 

@@ -1,16 +1,17 @@
-/* STREAM's kernels, filled in: sweep.ptx, and pattern.ptx, which writes and checks their arrays. */
+/* Filling in the templates of STREAM's kernels: sweep.ptx, and pattern.ptx, which writes and checks
+ * their arrays. */
 #include "kernels/kernels.h"
 
 #include <stdio.h>
 
-/* As of the others; hints on what L2 is to keep came with CUDA 11.4 and Ampere. */
+/* The same versions as in kernels.c. L2 cache hints came with CUDA 11.4 (PTX 7.4) and Ampere. */
 static const char version[] = "5.0", target[] = "sm_50";
 static const char hint_version[] = "7.4", hint_target[] = "sm_80";
 
 static const struct {
     const char *name;
     bool reads, reads_other, writes;
-    unsigned first, second, third; /* coefficients of what is written */
+    unsigned first, second, third; /* coefficients of the result: first x + second y + third */
 } kinds[FTH_SWEEP_KINDS] = {
     [FTH_SWEEP_READ] = {"read", true, false, false, 1, 0, 0},
     [FTH_SWEEP_WRITE] = {"write", false, false, true, 0, 0, FTH_SWEEP_SCALAR},
@@ -39,16 +40,19 @@ void fth_sweep_coefficients(enum fth_sweep_kind kind, uint64_t coefficients[3])
 
 bool fth_kernels_has_sweep(const struct fth_sweep_code *code)
 {
-    const bool moves_only = code->kind == FTH_SWEEP_READ || code->kind == FTH_SWEEP_WRITE;
-    const uint32_t min = code->wide ? 8 : 4, max = kinds[code->kind].reads_other ? 4 : 8;
-    const bool power =
+    const bool needs_4_byte_words = code->kind == FTH_SWEEP_READ || code->kind == FTH_SWEEP_WRITE;
+    const uint32_t min_vector = code->wide ? 8 : 4,
+                   max_unroll = kinds[code->kind].reads_other ? 4 : 8;
+    const bool powers_of_two =
         !(code->vector_bytes & (code->vector_bytes - 1)) && !(code->unroll & (code->unroll - 1));
-    return power && code->vector_bytes >= min && code->vector_bytes <= 16 && code->unroll >= 1 &&
-           code->unroll <= max && code->lanes >= 1 && code->lanes <= 32 &&
-           !(code->lanes & (code->lanes - 1)) && !(code->wide && moves_only);
+    return powers_of_two && code->vector_bytes >= min_vector && code->vector_bytes <= 16 &&
+           code->unroll >= 1 && code->unroll <= max_unroll && code->lanes >= 1 &&
+           code->lanes <= 32 && !(code->lanes & (code->lanes - 1)) &&
+           !(code->wide && needs_4_byte_words);
 }
 
-/* The registers of a vector: "%a4" or "{%a4, %a5}"; `same` names one all over. */
+/* Appends the registers of a vector: "%a4" or "{%a4, %a5}". With `registers` "s", every word is the
+ * scalar %s. */
 static void add_vector(struct fth_buffer *out, const char *registers, uint32_t words,
                        uint32_t first)
 {
@@ -97,7 +101,7 @@ static void add_stores(struct fth_buffer *out, const struct fth_sweep_code *code
     }
 }
 
-/* What is computed of one word. */
+/* Appends the arithmetic on one word. */
 static void add_word(struct fth_buffer *out, const struct fth_sweep_code *code, uint32_t i)
 {
     const char *type = type_of(code);
@@ -129,7 +133,7 @@ static void add_group(struct fth_buffer *out, const struct fth_sweep_code *code)
         add_stores(out, code);
 }
 
-/* Each lane of each of 256 blocks has a place of its own, so that few meet. */
+/* Each lane of 256 blocks adds to a sum of its own, so that few atomics have the same address. */
 static const char end_of_read[] = "    ld.param.u64 %sums, [sums];\n"
                                   "    and.b32 %row, %block, 255;\n"
                                   "    shl.b32 %row, %row, 5;\n"
@@ -185,7 +189,8 @@ enum fth_status fth_kernels_sweep(const struct fth_sweep_code *code, struct fth_
 
 /* ---- the pattern ---- */
 
-/* The loop over the elements, up to where %bits is what the element at %place must be. */
+/* The head of the loop over the elements. At its end, %bits is the expected value of the element at
+ * %place. */
 static const char begin[] =
     "    .reg .u64 %place, %i, %count, %step, %wide, %hash, %first, %second, %third, %x, %y;\n"
     "    .reg .u32 %thread, %block, %threads, %blocks, %count32, %word;\n"
@@ -251,10 +256,10 @@ uint64_t fth_sweep_element(uint64_t index, bool wide, const uint64_t coefficient
     union {
         double number;
         uint64_t bits;
-    } whole = {.number = (double)value};
+    } as_f64 = {.number = (double)value};
     union {
         float number;
         uint32_t bits;
-    } half = {.number = (float)value};
-    return wide ? whole.bits : half.bits;
+    } as_f32 = {.number = (float)value};
+    return wide ? as_f64.bits : as_f32.bits;
 }
