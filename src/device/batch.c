@@ -1,8 +1,11 @@
-/* Requests into launches. Those that do not disturb each other share one launch, an SM each: the
- * kernel `chase` finds the request of its SM in a table. A launch may miss an SM, since the
- * hardware places blocks as it likes; what was missed is launched again.
+/* Executes requests on a machine. Chase requests that do not disturb each other share one launch,
+ * with one request per SM: each block of the kernel `chase` looks up the request of its SM in a
+ * table. The hardware decides where blocks run, so a launch can leave an SM without a block;
+ * requests that were not executed are launched again. Requests of the other families (family.h) run
+ * one at a time.
  *
- * Around every batch the SM's clock is timed against the wall's. */
+ * The rate of the SM clock is measured against the GPU's nanosecond timer before and after every
+ * batch. docs/measuring.md describes the method. */
 #include "device/family.h"
 
 #include <math.h>
@@ -11,21 +14,27 @@
 #include <string.h>
 
 enum {
-    MAX_SMS = 1024,          /* places in the tables that are indexed by %smid */
-    MAX_LAUNCHES = 8,        /* of the same requests, before an SM counts as not reachable */
-    BANK_BYTES = 65536,      /* of constants */
-    PACE_CYCLES = 50000,     /* 25 us at 2 GHz; both ends are at a tick of the timer */
-    LEAD_CYCLES = 40000,     /* 20 us; a call of the driver takes 2 to 5 */
-    WARM_UP_CYCLES = 200000, /* 100 us at 2 GHz */
-    WARM_UP_ROUNDS = 1000    /* 0.1 s */
+    MAX_SMS = 1024,       /* entries of the tables indexed by %smid; more than any GPU has SMs */
+    MAX_LAUNCHES = 8,     /* launches of a request before its SM counts as unreachable; heuristic */
+    BANK_BYTES = 65536,   /* size of the constant bank, CUDA's limit for constants */
+    CLOCK_CYCLES = 50000, /* duration of a clock measurement: 25 us at 2 GHz. Both ends are aligned
+                             to ticks of the timer, so this is long enough although the timer of
+                             some GPUs ticks only every 1 us */
+    DELAY_CYCLES = 40000, /* duration of the delay kernel: 20 us at 2 GHz; a driver call takes 2 to
+                             5 us, and at most a few are queued during the delay */
+    WARM_UP_CYCLES = 200000, /* duration of one warm-up round: 100 us at 2 GHz */
+    WARM_UP_ROUNDS = 1000    /* maximum number of rounds: 0.1 s in total */
 };
-/* Two readings of a steady clock differ by less. */
-static const double clock_tolerance = 0.01, warm_tolerance = 0.002;
-/* No hop takes longer, with every TLB missed and the clock at its lowest; a launch that takes
- * longer than all its hops would hangs. */
-static const double slowest_hop_s = 10e-6, shortest_limit_s = 3;
-/* Chains that are kept from batch to batch fill at most this part of the memory. */
-static const uint64_t kept_part = 4;
+/* Relative difference above which the clock counts as changed during a batch, and below which it
+ * counts as settled during the warm-up. Heuristics. */
+static const double clock_tolerance = 0.01, warm_up_tolerance = 0.002;
+/* Time limit of a launch in seconds: min_time_limit_s plus max_hop_s per hop. max_hop_s is an upper
+ * bound for one hop, even if it misses in every TLB and the clock is at its minimum. A launch that
+ * takes longer counts as hung. */
+static const double max_hop_s = 10e-6, min_time_limit_s = 3;
+/* Chains that are kept from batch to batch occupy at most 1 / kept_memory_divisor of the GPU's
+ * memory. Heuristic. */
+static const uint64_t kept_memory_divisor = 4;
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
@@ -33,6 +42,7 @@ static enum fth_status out_of_memory(struct fth_error *error)
     return FTH_NO_MEMORY;
 }
 
+/* Queues a kernel of the chase module; `arguments` are `count` 64-bit values. */
 static enum fth_status launch(struct fth_batch *batch, const char *kernel, uint32_t blocks,
                               uint32_t threads, const uint64_t *arguments, size_t count,
                               struct fth_error *error)
@@ -50,43 +60,46 @@ static enum fth_status launch(struct fth_batch *batch, const char *kernel, uint3
 
 /* ---- the clock ---- */
 
-static enum fth_status pace(struct fth_batch *batch, uint64_t cycles, double *mhz,
-                            struct fth_error *error)
+/* Measures the SM clock in MHz; NAN: the timer did not advance. The kernel `pace` waits for
+ * `cycles` cycles, and reads the SM clock and the nanosecond timer before and after. */
+static enum fth_status measure_clock(struct fth_batch *batch, uint64_t cycles, double *mhz,
+                                     struct fth_error *error)
 {
     uint64_t stamps[4] = {0};
-    const uint64_t arguments[] = {batch->small, cycles};
+    const uint64_t arguments[] = {batch->scratch, cycles};
     enum fth_status status = launch(batch, "pace", 1, 1, arguments, 2, error);
     if (status == FTH_OK)
-        status = batch->ops->wait(batch->machine, shortest_limit_s, error);
+        status = batch->ops->wait(batch->machine, min_time_limit_s, error);
     if (status == FTH_OK)
-        status = batch->ops->download(batch->machine, stamps, batch->small, sizeof stamps, error);
+        status = batch->ops->download(batch->machine, stamps, batch->scratch, sizeof stamps, error);
     *mhz = stamps[3] > stamps[1]
                ? (double)(stamps[2] - stamps[0]) * 1e3 / (double)(stamps[3] - stamps[1])
                : NAN;
     return status;
 }
 
-enum fth_status fth_batch_lead(struct fth_batch *batch, struct fth_error *error)
+enum fth_status fth_batch_queue_delay(struct fth_batch *batch, struct fth_error *error)
 {
-    const uint64_t arguments[] = {batch->small, LEAD_CYCLES};
-    return batch->facts.host_is_near ? FTH_OK : launch(batch, "pace", 1, 1, arguments, 2, error);
+    const uint64_t arguments[] = {batch->scratch, DELAY_CYCLES};
+    return batch->facts.host_access_is_free ? FTH_OK
+                                            : launch(batch, "pace", 1, 1, arguments, 2, error);
 }
 
-/* An idle GPU clocks down; it takes a while under load until it is up. */
+/* Keeps the GPU busy until two clock measurements agree. An idle GPU lowers its clock, and takes
+ * some time under load to raise it again. */
 static enum fth_status warm_up(struct fth_batch *batch, struct fth_error *error)
 {
     double last = NAN, mhz = NAN;
     for (int i = 0; i < WARM_UP_ROUNDS; i++) {
-        enum fth_status status = pace(batch, WARM_UP_CYCLES, &mhz, error);
+        enum fth_status status = measure_clock(batch, WARM_UP_CYCLES, &mhz, error);
         if (status != FTH_OK)
             return status;
-        if (batch->facts.steady_clock || fabs(mhz - last) <= warm_tolerance * mhz)
+        if (batch->facts.steady_clock || fabs(mhz - last) <= warm_up_tolerance * mhz)
             break;
         last = mhz;
         if (i == WARM_UP_ROUNDS - 1)
             fth_log_message(batch->log, FTH_LOG_WARNING,
-                            "the GPU's clock does not come to rest: %.0f, then %.0f MHz", last,
-                            mhz);
+                            "the GPU's clock has not settled: %.0f, then %.0f MHz", last, mhz);
     }
     batch->clock_mhz = mhz;
     return FTH_OK;
@@ -94,42 +107,43 @@ static enum fth_status warm_up(struct fth_batch *batch, struct fth_error *error)
 
 /* ---- opening ---- */
 
-static enum fth_status census(struct fth_batch *batch, struct fth_error *error)
+/* Finds the %smid of all SMs, which can have gaps, and the address of the constant bank. */
+static enum fth_status find_sms(struct fth_batch *batch, struct fth_error *error)
 {
     uint32_t *present = calloc(MAX_SMS, sizeof *present);
     batch->sms = calloc(MAX_SMS, sizeof *batch->sms);
     enum fth_status status = present && batch->sms ? FTH_OK : out_of_memory(error);
     const uint64_t bytes = MAX_SMS * sizeof *present;
-    const uint64_t arguments[] = {batch->small, batch->small + bytes};
+    const uint64_t arguments[] = {batch->scratch, batch->scratch + bytes};
     if (status == FTH_OK)
-        status = batch->ops->fill(batch->machine, batch->small, 0, bytes + 8, error);
-    /* As many blocks as fit at a time, so that none is left out. */
+        status = batch->ops->fill(batch->machine, batch->scratch, 0, bytes + 8, error);
+    /* 8 blocks of 256 threads fill all SMs, so that each SM receives a block. */
     if (status == FTH_OK)
         status = launch(batch, "census", batch->facts.sms * 8, 256, arguments, 2, error);
     if (status == FTH_OK)
-        status = batch->ops->wait(batch->machine, shortest_limit_s, error);
+        status = batch->ops->wait(batch->machine, min_time_limit_s, error);
     if (status == FTH_OK)
-        status = batch->ops->download(batch->machine, present, batch->small, bytes, error);
+        status = batch->ops->download(batch->machine, present, batch->scratch, bytes, error);
     if (status == FTH_OK)
-        status = batch->ops->download(batch->machine, &batch->bank_origin, batch->small + bytes, 8,
-                                      error);
+        status = batch->ops->download(batch->machine, &batch->bank_origin, batch->scratch + bytes,
+                                      8, error);
     for (uint32_t i = 0; i < MAX_SMS && status == FTH_OK; i++)
         if (present[i])
             batch->sms[batch->sm_count++] = i;
     if (status == FTH_OK && batch->sm_count == 0)
         status = fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
-                          "no block of the first launch was run");
+                          "the first launch executed no block");
     free(present);
     return status;
 }
 
-static enum fth_status begin(struct fth_batch *batch, struct fth_error *error)
+static enum fth_status initialize(struct fth_batch *batch, struct fth_error *error)
 {
     struct fth_buffer ptx = {0};
     batch->ops->facts(batch->machine, &batch->facts);
     if (batch->facts.sms == 0 || batch->facts.sms > MAX_SMS)
-        return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL, "a GPU of %u SMs",
-                        batch->facts.sms);
+        return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
+                        "GPUs with %u SMs are not supported", batch->facts.sms);
     enum fth_status status = fth_kernels_experiments(&ptx, error);
     if (status == FTH_OK)
         status = batch->ops->load(batch->machine, "experiments", ptx.data, ptx.size,
@@ -140,25 +154,26 @@ static enum fth_status begin(struct fth_batch *batch, struct fth_error *error)
         status = batch->ops->symbol(batch->machine, batch->layout.module, "bank", &batch->bank,
                                     &bytes, error);
     if (status == FTH_OK)
-        status = batch->ops->alloc(batch->machine, MAX_SMS * 4 + 64, &batch->small, error);
+        status = batch->ops->alloc(batch->machine, MAX_SMS * 4 + 64, &batch->scratch, error);
     if (status == FTH_OK)
-        status = census(batch, error);
+        status = find_sms(batch, error);
     if (status == FTH_OK)
         status = warm_up(batch, error);
     return status;
 }
 
-/* ---- groups: requests that run at the same time ---- */
+/* ---- groups ---- */
 
+/* Requests that share a launch. */
 struct group {
     const struct fth_request **requests;
     struct fth_samples **samples;
-    uint32_t *sms;
+    uint32_t *sms; /* %smid for each request, or FTH_ANY_SM until assign_sms */
     size_t count;
-    bool *taken;                       /* [MAX_SMS] */
-    const struct fth_chain *constants; /* a chain in the constant bank, where there is one */
-    uint64_t shared_bytes;
-    double hops;
+    bool *sm_taken;                    /* [MAX_SMS], by %smid */
+    const struct fth_chain *constants; /* a chain in the constant bank; NULL: none */
+    uint64_t shared_bytes;             /* shared memory per block */
+    double hops;                       /* sum over all requests, for the time limit */
 };
 
 /* The first chain of the request in the constant bank, or NULL. */
@@ -170,6 +185,7 @@ static const struct fth_chain *constant_chain(const struct fth_request *request)
     return NULL;
 }
 
+/* The shared memory that the request's chains need. */
 static uint64_t shared_bytes(const struct fth_request *request)
 {
     uint64_t max = 0;
@@ -182,8 +198,9 @@ static uint64_t shared_bytes(const struct fth_request *request)
     return max;
 }
 
-/* Whether two chains can lie in the one constant bank: elements that both have are the same. */
-static bool agree(const struct fth_chain *a, const struct fth_chain *b)
+/* Whether the constant bank can hold both chains: the elements that they have in common must be
+ * equal. */
+static bool can_share_bank(const struct fth_chain *a, const struct fth_chain *b)
 {
     if (fth_chain_step(a) != 1 || fth_chain_step(b) != 1)
         return a->stride_bytes == b->stride_bytes && a->start_bytes == b->start_bytes &&
@@ -192,27 +209,29 @@ static bool agree(const struct fth_chain *a, const struct fth_chain *b)
            a->start_bytes % a->stride_bytes == b->start_bytes % b->stride_bytes;
 }
 
+/* Whether the request must not share a launch. */
 static bool is_alone(const struct fth_request *request)
 {
     return request->alone || request->cold || request->family != FTH_FAMILY_CHASE;
 }
 
-static bool fits(const struct fth_batch *batch, const struct group *group,
-                 const struct fth_request *request)
+/* Whether the request can share a launch with the group, which is not empty. */
+static bool can_join(const struct fth_batch *batch, const struct group *group,
+                     const struct fth_request *request)
 {
     const struct fth_request *first = group->requests[0];
     if (group->count == batch->sm_count || is_alone(request) || is_alone(first) ||
         request->carveout_percent != first->carveout_percent ||
         shared_bytes(request) != group->shared_bytes)
         return false;
-    if (request->sm != FTH_ANY_SM && group->taken[batch->sms[request->sm]])
+    if (request->sm != FTH_ANY_SM && group->sm_taken[batch->sms[request->sm]])
         return false;
     const struct fth_chain *constants = constant_chain(request);
-    return !constants || !group->constants || agree(constants, group->constants);
+    return !constants || !group->constants || can_share_bank(constants, group->constants);
 }
 
-static void join(const struct fth_batch *batch, struct group *group,
-                 const struct fth_request *request, struct fth_samples *samples)
+static void add_to_group(const struct fth_batch *batch, struct group *group,
+                         const struct fth_request *request, struct fth_samples *samples)
 {
     if (group->count == 0) {
         group->shared_bytes = shared_bytes(request);
@@ -225,32 +244,32 @@ static void join(const struct fth_batch *batch, struct group *group,
     uint32_t sm = request->sm == FTH_ANY_SM ? FTH_ANY_SM : batch->sms[request->sm];
     group->sms[group->count++] = sm;
     if (sm != FTH_ANY_SM)
-        group->taken[sm] = true;
+        group->sm_taken[sm] = true;
 }
 
-/* Gives an SM to those that take any; the turn goes round, so that all are used. */
-static void place(struct fth_batch *batch, struct group *group)
+/* Assigns SMs to the requests that accept any SM, in round-robin order so that all SMs are used. */
+static void assign_sms(struct fth_batch *batch, struct group *group)
 {
     for (size_t i = 0; i < group->count; i++) {
         if (group->sms[i] != FTH_ANY_SM)
             continue;
-        while (group->taken[batch->sms[batch->next_sm % batch->sm_count]])
+        while (group->sm_taken[batch->sms[batch->next_sm % batch->sm_count]])
             batch->next_sm++;
         group->sms[i] = batch->sms[batch->next_sm++ % batch->sm_count];
-        group->taken[group->sms[i]] = true;
+        group->sm_taken[group->sms[i]] = true;
     }
 }
 
-/* ---- one group ---- */
+/* ---- running one group ---- */
 
-/* Each request's answer, and those that have none yet. */
-static void give_up(struct fth_samples *samples, enum fth_status status, const char *cause)
+/* Stores why a request has no answer. */
+static void set_failure(struct fth_samples *samples, enum fth_status status, const char *cause)
 {
     samples->status = status;
     snprintf(samples->cause, sizeof samples->cause, "%.*s", (int)sizeof samples->cause - 1, cause);
 }
 
-/* Writes a chain as the kernel `build` does. */
+/* Writes the same links as the kernel `build` in experiments.ptx. */
 void fth_batch_build_constants(const struct fth_batch *batch, const struct fth_chain *chain,
                                uint64_t *bank)
 {
@@ -286,6 +305,7 @@ static enum fth_status upload_constants(struct fth_batch *batch, const struct gr
     return status;
 }
 
+/* Ensures that the control memory has at least `bytes`. */
 static enum fth_status reserve_control(struct fth_batch *batch, uint64_t bytes,
                                        struct fth_error *error)
 {
@@ -300,8 +320,9 @@ static enum fth_status reserve_control(struct fth_batch *batch, uint64_t bytes,
     return status;
 }
 
-/* Where a walk begins: at the last element's pointer back, where it is reversed. */
-static uint64_t first_place(const struct fth_step *step, uint64_t begin)
+/* The address (for textures: the texel index) of the first load of a step. A reverse walk begins at
+ * the back link of the last element. */
+static uint64_t first_position(const struct fth_step *step, uint64_t begin)
 {
     if (!step->reverse)
         return begin;
@@ -309,6 +330,7 @@ static uint64_t first_place(const struct fth_step *step, uint64_t begin)
     return step->path == FTH_PATH_TEXTURE ? begin + end / 4 + 1 : begin + end + 8;
 }
 
+/* Converts a step to the form that the kernel reads, and builds its chain if necessary. */
 static enum fth_status describe_step(struct fth_batch *batch, const struct fth_request *request,
                                      const struct fth_step *step, struct fth_chase_step *out,
                                      struct fth_error *error)
@@ -336,13 +358,14 @@ static enum fth_status describe_step(struct fth_batch *batch, const struct fth_r
                                    .path = (uint32_t)step->path,
                                    .warp = step->warp,
                                    .passes = step->passes,
-                                   .first = first_place(step, begin),
+                                   .first = first_position(step, begin),
                                    .count = step->chain.count,
                                    .texture_or_stride = texture};
     return status;
 }
 
-/* The request as the kernel reads it. `samples` is where its samples go, and moves on. */
+/* Converts a request to the form that the kernel reads. `*samples` is the address of its first
+ * sample; it is advanced by the size of the request's samples. */
 static enum fth_status describe_request(struct fth_batch *batch, const struct fth_request *request,
                                         uint64_t *samples, struct fth_chase_request *out,
                                         struct fth_error *error)
@@ -374,8 +397,8 @@ static enum fth_status describe_request(struct fth_batch *batch, const struct ft
     return status;
 }
 
-/* Evicts all but everything from L2 by reading four times as much as it holds: where it replaces at
- * random, one line in 55 stays. */
+/* Reads four times the size of the L2 (of 64 MiB where it is unknown). With random replacement,
+ * exp(-4) of the lines (one in 55) then remain. */
 enum fth_status fth_batch_flush(struct fth_batch *batch, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
@@ -384,21 +407,25 @@ enum fth_status fth_batch_flush(struct fth_batch *batch, struct fth_error *error
         status = batch->ops->alloc(batch->machine, bytes, &batch->flush, error);
         batch->flush_bytes = status == FTH_OK ? bytes : 0;
     }
-    const uint64_t arguments[] = {batch->flush, batch->flush_bytes, batch->small};
+    const uint64_t arguments[] = {batch->flush, batch->flush_bytes, batch->scratch};
     if (status == FTH_OK)
         status = launch(batch, "flush", batch->facts.sms * 2, 1024, arguments, 3, error);
     return status;
 }
 
-/* Launches until every request was taken by its SM, or that many times. */
+/* Launches the group until every request has been executed, at most MAX_LAUNCHES times. `tables` is
+ * a buffer for the two tables by SM: the index of its request plus 1, and whether a block has
+ * claimed it. `addresses` are those of the two tables, the requests and the marks. A block stores a
+ * mark when it has executed a request. */
 static enum fth_status launch_group(struct fth_batch *batch, const struct group *group,
                                     uint32_t *tables, const uint64_t *addresses, bool *served,
                                     struct fth_error *error)
 {
     const struct fth_request *first = group->requests[0];
-    /* Every block that an SM could hold has some shared memory set aside (1 KiB since Ampere), and
-     * this comes out of L1: with blocks of one warp, 32 KiB of an H200's. So where the carve-out
-     * matters blocks are as large as can be; all but the warps that are needed end at once. */
+    /* The hardware reserves some shared memory (1 KiB since Ampere) for every block that an SM
+     * could hold, which reduces the L1: with blocks of one warp, by 32 KiB on an H200. Where the
+     * carve-out matters, blocks therefore have the maximum size. The warps that have no work exit
+     * at once. */
     unsigned warps = first->carveout_percent >= 0 ? FTH_MAX_WARPS : 1;
     for (size_t i = 0; i < group->count; i++)
         for (size_t j = 0; j < group->requests[i]->step_count; j++) {
@@ -431,8 +458,8 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
                                              .argument_bytes = (size_t)3 * 8},
                 error);
         if (status == FTH_OK)
-            status = batch->ops->wait(batch->machine,
-                                      shortest_limit_s + group->hops * slowest_hop_s, error);
+            status =
+                batch->ops->wait(batch->machine, min_time_limit_s + group->hops * max_hop_s, error);
         if (status == FTH_OK)
             status = batch->ops->download(batch->machine, marks, addresses[3],
                                           group->count * sizeof *marks, error);
@@ -446,7 +473,8 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
     return status;
 }
 
-/* Brings all samples here at once, since each transfer has its price, and deals them out. */
+/* Downloads the samples of all requests at once, because each transfer has a fixed cost, and
+ * distributes them. */
 static enum fth_status collect(struct fth_batch *batch, const struct group *group,
                                const bool *served, uint64_t address, uint64_t total,
                                struct fth_error *error)
@@ -459,7 +487,7 @@ static enum fth_status collect(struct fth_batch *batch, const struct group *grou
         struct fth_samples *samples = group->samples[i];
         uint64_t count = fth_request_samples(group->requests[i]);
         if (!served[i]) {
-            give_up(samples, FTH_UNAVAILABLE, "no block was placed on the SM");
+            set_failure(samples, FTH_UNAVAILABLE, "the GPU placed no block on the requested SM");
         } else if ((samples->cycles = calloc(count, sizeof *samples->cycles))) {
             memcpy(samples->cycles, next, count * sizeof *next);
             samples->count = count;
@@ -475,22 +503,24 @@ static enum fth_status collect(struct fth_batch *batch, const struct group *grou
     return status;
 }
 
-/* Room for all this right in front of an array that the request walks, or 0. */
-static uint64_t front_room(struct fth_batch *batch, const struct fth_request *request,
-                           uint64_t bytes)
+/* Returns the address of `bytes` at the end of the header in front of an array that the request
+ * walks; 0: there is no header, or it is too small. */
+static uint64_t find_header(struct fth_batch *batch, const struct fth_request *request,
+                            uint64_t bytes)
 {
-    for (size_t i = 0; i < request->step_count && bytes <= FTH_FRONT_ROOM; i++)
-        if (request->steps[i].chain.array >= FTH_FAR_ARRAY &&
+    for (size_t i = 0; i < request->step_count && bytes <= FTH_HEADER_BYTES; i++)
+        if (request->steps[i].chain.array >= FTH_FIRST_HEADER_ARRAY &&
             request->steps[i].path == FTH_PATH_CG && request->steps[i].kind != FTH_STEP_TOUCH) {
-            uint64_t front =
-                fth_layout_front(&batch->layout, FTH_PATH_CG, &request->steps[i].chain);
-            return front ? front + (FTH_FRONT_ROOM - bytes) / 256 * 256 : 0;
+            uint64_t header =
+                fth_layout_header(&batch->layout, FTH_PATH_CG, &request->steps[i].chain);
+            return header ? header + (FTH_HEADER_BYTES - bytes) / 256 * 256 : 0;
         }
     return 0;
 }
 
-/* Memory, in this order: the tables by SM (which request, and whether it was claimed), the
- * requests, a mark each, the samples. */
+/* Executes a group and stores the answers. The control memory holds, in this order: the two tables
+ * by SM (which request, whether it was claimed), the requests, one mark per request, the samples.
+ */
 static enum fth_status run_group(struct fth_batch *batch, const struct group *group,
                                  struct fth_error *error)
 {
@@ -504,11 +534,11 @@ static enum fth_status run_group(struct fth_batch *batch, const struct group *gr
     bool *served = calloc(group->count + 1, sizeof *served);
     enum fth_status status = tables && requests && served ? FTH_OK : out_of_memory(error);
     uint64_t bytes = table_bytes + request_bytes + mark_bytes + total * 4;
-    uint64_t front =
-        is_alone(group->requests[0]) ? front_room(batch, group->requests[0], bytes) : 0;
-    if (status == FTH_OK && !front)
+    uint64_t header =
+        is_alone(group->requests[0]) ? find_header(batch, group->requests[0], bytes) : 0;
+    if (status == FTH_OK && !header)
         status = reserve_control(batch, bytes, error);
-    const uint64_t control = front ? front : batch->control;
+    const uint64_t control = header ? header : batch->control;
     uint64_t addresses[4] = {control, control + table_bytes / 2, control + table_bytes,
                              control + table_bytes + request_bytes};
     uint64_t samples = addresses[3] + mark_bytes, next = samples;
@@ -532,20 +562,22 @@ static enum fth_status run_group(struct fth_batch *batch, const struct group *gr
     return status;
 }
 
-/* Memory for the chain of a step, or for what it touches around the chain of another. */
+/* Reserves memory for the chain of a step. A step that touches an array uses the chain of the walk
+ * over that array, and extends its memory if necessary. */
 static enum fth_status reserve_step(struct fth_batch *batch, const struct fth_request *request,
                                     const struct fth_step *step, struct fth_error *error)
 {
-    uint64_t touched = 0;
+    uint64_t touched_bytes = 0;
     if (step->kind == FTH_STEP_TOUCH) {
-        touched = step->chain.start_bytes + step->chain.count * step->chain.stride_bytes;
+        touched_bytes = step->chain.start_bytes + step->chain.count * step->chain.stride_bytes;
         step = fth_request_walk(request, step->chain.array);
     }
-    return fth_layout_reserve(&batch->layout, step->path, &step->chain, touched, error);
+    return fth_layout_reserve(&batch->layout, step->path, &step->chain, touched_bytes, error);
 }
 
-/* Memory for all chains of a request. Where there is none, what other requests left is given back
- * first; where it still does not fit, the answer says so. */
+/* Reserves memory for all chains of a request. If there is not enough and `may_clear` is set, it
+ * frees the chains of earlier requests and tries again. `*fit` is false if the memory still does
+ * not suffice; the samples then hold the reason. */
 static enum fth_status reserve(struct fth_batch *batch, const struct fth_request *request,
                                struct fth_samples *samples, bool may_clear, bool *fit,
                                struct fth_error *error)
@@ -564,7 +596,7 @@ static enum fth_status reserve(struct fth_batch *batch, const struct fth_request
         }
         if (status != FTH_NO_MEMORY)
             return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
-        give_up(samples, FTH_UNAVAILABLE, fault.cause);
+        set_failure(samples, FTH_UNAVAILABLE, fault.cause);
         if (!may_clear)
             return FTH_OK;
         fth_layout_clear(&batch->layout);
@@ -575,30 +607,32 @@ static enum fth_status reserve(struct fth_batch *batch, const struct fth_request
     return FTH_OK;
 }
 
-/* What cannot be answered on this GPU at all. */
-static bool is_possible(const struct fth_batch *batch, const struct fth_request *request,
-                        struct fth_samples *samples)
+/* Returns false, with the reason in `samples`, if this GPU cannot execute the request at all. */
+static bool check_support(const struct fth_batch *batch, const struct fth_request *request,
+                          struct fth_samples *samples)
 {
     uint64_t shared = shared_bytes(request);
     if (request->sm != FTH_ANY_SM && request->sm >= batch->sm_count)
-        give_up(samples, FTH_NOT_FOUND, "the GPU has fewer SMs");
+        set_failure(samples, FTH_NOT_FOUND, "the GPU has no SM with this index");
     else if (shared > batch->facts.block_shared_bytes && batch->facts.block_shared_bytes)
-        give_up(samples, FTH_UNSUPPORTED, "more shared memory than a block can have");
+        set_failure(samples, FTH_UNSUPPORTED,
+                    "the request needs more shared memory than a block can have");
     else
         return true;
     return false;
 }
 
+/* Memory of all regions, except the allocation of the huge ones. */
 static uint64_t layout_bytes(const struct fth_layout *layout)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < layout->count; i++)
-        if (!layout->regions[i].huge) /* these share their memory */
+        if (!layout->regions[i].huge)
             sum += layout->regions[i].bytes;
     return sum;
 }
 
-/* A request of another family than the chase. */
+/* Executes a request of a family other than the chase. */
 static enum fth_status run_family(struct fth_batch *batch, const struct fth_request *request,
                                   struct fth_samples *samples, struct fth_error *error)
 {
@@ -606,13 +640,13 @@ static enum fth_status run_family(struct fth_batch *batch, const struct fth_requ
     struct fth_machine_module **module = &batch->modules[request->family];
     struct fth_error fault = FTH_NO_ERROR;
     if (batch->facts.capability < family->min_capability) {
-        give_up(samples, FTH_UNSUPPORTED, family->too_old);
+        set_failure(samples, FTH_UNSUPPORTED, family->too_old);
         return FTH_OK;
     }
     enum fth_status status = FTH_OK;
-    if (!*module && family->text) {
+    if (!*module && family->make_ptx) {
         struct fth_buffer ptx = {0};
-        status = family->text(&ptx, &fault);
+        status = family->make_ptx(&ptx, &fault);
         if (status == FTH_OK)
             status = batch->ops->load(batch->machine, "family", ptx.data, ptx.size, module, &fault);
         fth_buffer_fini(&ptx);
@@ -629,12 +663,13 @@ static enum fth_status run_family(struct fth_batch *batch, const struct fth_requ
         samples->count = count;
         return FTH_OK;
     }
-    give_up(samples, status, fault.cause);
+    set_failure(samples, status, fault.cause);
     return status == FTH_UNSUPPORTED || status == FTH_UNAVAILABLE
                ? FTH_OK
                : fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
 }
 
+/* Executes all requests. Each round forms a group from the requests that are not done yet. */
 static enum fth_status run_all(struct fth_batch *batch, const struct fth_request *requests,
                                size_t count, struct fth_samples *samples, struct group *group,
                                bool *done, struct fth_error *error)
@@ -645,7 +680,7 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
         if (fth_log_interrupted(batch->log))
             return fth_fail(error, FTH_INTERRUPTED, "run experiments", NULL, "interrupted");
         if (batch->facts.memory_bytes &&
-            layout_bytes(&batch->layout) > batch->facts.memory_bytes / kept_part)
+            layout_bytes(&batch->layout) > batch->facts.memory_bytes / kept_memory_divisor)
             fth_layout_clear(&batch->layout);
         if (requests[from].family != FTH_FAMILY_CHASE) {
             enum fth_status status = run_family(batch, &requests[from], &samples[from], error);
@@ -655,32 +690,33 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
         }
         group->count = 0;
         group->hops = 0;
-        memset(group->taken, 0, MAX_SMS * sizeof *group->taken);
+        memset(group->sm_taken, 0, MAX_SMS * sizeof *group->sm_taken);
         for (size_t i = from; i < count; i++) {
             bool fit = true;
             if (requests[i].family != FTH_FAMILY_CHASE)
                 continue;
-            if (!done[i] && !is_possible(batch, &requests[i], &samples[i]))
+            if (!done[i] && !check_support(batch, &requests[i], &samples[i]))
                 done[i] = true;
-            if (done[i] || (group->count && !fits(batch, group, &requests[i])))
+            if (done[i] || (group->count && !can_join(batch, group, &requests[i])))
                 continue;
             enum fth_status status =
                 reserve(batch, &requests[i], &samples[i], group->count == 0, &fit, error);
             if (status != FTH_OK)
                 return status;
-            /* What does not fit beside the others gets a launch of its own. */
+            /* A request whose memory does not fit next to that of the group waits for a later
+             * group. If it does not fit alone, it has its answer. */
             done[i] = fit || group->count == 0;
             if (!fit)
                 continue;
-            join(batch, group, &requests[i], &samples[i]);
+            add_to_group(batch, group, &requests[i], &samples[i]);
             for (size_t j = 0; j < requests[i].step_count; j++)
                 group->hops +=
                     (double)requests[i].steps[j].passes * (double)requests[i].steps[j].chain.count;
         }
         if (group->count == 0)
             continue;
-        place(batch, group);
-        fth_stream_disturb(batch);
+        assign_sms(batch, group);
+        fth_stream_invalidate(batch);
         enum fth_status status = run_group(batch, group, error);
         if (status != FTH_OK)
             return status;
@@ -695,26 +731,26 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
     struct group group = {.requests = calloc(count + 1, sizeof *group.requests),
                           .samples = calloc(count + 1, sizeof *group.samples),
                           .sms = calloc(count + 1, sizeof *group.sms),
-                          .taken = calloc(MAX_SMS, sizeof *group.taken)};
+                          .sm_taken = calloc(MAX_SMS, sizeof *group.sm_taken)};
     bool *done = calloc(count + 1, sizeof *done);
     enum fth_status status = FTH_OK;
-    if (!group.requests || !group.samples || !group.sms || !group.taken || !done)
+    if (!group.requests || !group.samples || !group.sms || !group.sm_taken || !done)
         status = out_of_memory(error);
     if (status == FTH_OK)
         status = run_all(batch, requests, count, samples, &group, done, error);
     double before = batch->clock_mhz;
     if (status == FTH_OK && !batch->facts.steady_clock)
-        status = pace(batch, PACE_CYCLES, &batch->clock_mhz, error);
+        status = measure_clock(batch, CLOCK_CYCLES, &batch->clock_mhz, error);
     if (status == FTH_OK && fabs(batch->clock_mhz - before) > clock_tolerance * before)
         fth_log_message(batch->log, FTH_LOG_WARNING,
-                        "the GPU's clock moved from %.0f to %.0f MHz while measuring", before,
-                        batch->clock_mhz);
+                        "the GPU's clock changed from %.0f to %.0f MHz during the measurement",
+                        before, batch->clock_mhz);
     for (size_t i = 0; i < count; i++)
         samples[i].clock_mhz = (before + batch->clock_mhz) / 2;
     free(group.requests);
     free(group.samples);
     free(group.sms);
-    free(group.taken);
+    free(group.sm_taken);
     free(done);
     return status;
 }
@@ -736,8 +772,8 @@ static void close_batch(void *state)
     fth_sweep_release(batch);
     if (batch->control)
         batch->ops->free(batch->machine, batch->control);
-    if (batch->small)
-        batch->ops->free(batch->machine, batch->small);
+    if (batch->scratch)
+        batch->ops->free(batch->machine, batch->scratch);
     for (size_t i = 0; i < FTH_FAMILY_COUNT; i++)
         if (batch->modules[i])
             batch->ops->unload(batch->machine, batch->modules[i]);
@@ -762,7 +798,7 @@ enum fth_status fth_batch_device(const char *id, const struct fth_machine_ops *o
     batch->ops = batch->layout.ops = ops;
     batch->machine = batch->layout.machine = machine;
     batch->log = log;
-    enum fth_status status = begin(batch, error);
+    enum fth_status status = initialize(batch, error);
     if (status == FTH_OK)
         return fth_device_create(id, &batch_ops, batch, device, error);
     close_batch(batch);

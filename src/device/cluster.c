@@ -1,23 +1,27 @@
-/* The cluster family: a chain in the shared memory of a block of a cluster, walked by block 0
- * (kernels/cluster.ptx). Its canonical text:
+/* The cluster family: the latency of another SM's shared memory. Block 0 of a cluster chases a
+ * chain in the shared memory of another block of the cluster (kernels/cluster.ptx). The canonical
+ * text is "cluster SIZE target TARGET [+START:]STRIDExCOUNT", for example
  *
  *   cluster 8 target 3 8x1024 passes 15
  *
- * "cluster SIZE target TARGET [+START:]STRIDExCOUNT", and as in request.c what is not as usual. */
+ * As in request.c, members with their default value are left out. */
 #include "device/family.h"
 
 #include <inttypes.h>
 
 static const char operation[] = "check request";
 
-/* Hopper's and Blackwell's largest; every GPU with clusters has those of 8. */
+/* Maximum number of blocks in a cluster: 16 on Hopper and Blackwell. Every GPU with clusters
+ * supports 8. */
 #define MAX_BLOCKS 16
-/* As in request.c: more than the shared memory of any GPU, and what an answer may hold. */
+/* Larger than the shared memory of any GPU, and the maximum number of samples in an answer; both as
+ * in request.c. */
 #define SHARED_BYTES (UINT64_C(1) << 20)
 #define MAX_SAMPLES (UINT64_C(1) << 28)
 #define ELEMENT_BYTES 8
-/* No hop takes longer, with the clock at its lowest; a launch that takes longer hangs. */
-static const double slowest_hop_s = 10e-6, shortest_limit_s = 3;
+/* Time limit of a launch in seconds: min_time_limit_s plus max_hop_s per hop. max_hop_s is an upper
+ * bound at the lowest clock. A launch that takes longer counts as hung. */
+static const double max_hop_s = 10e-6, min_time_limit_s = 3;
 
 static enum fth_status check_chain(const struct fth_chain *chain, struct fth_error *error)
 {
@@ -31,16 +35,17 @@ static enum fth_status check_chain(const struct fth_chain *chain, struct fth_err
                         chain->start_bytes, ELEMENT_BYTES);
     if (chain->count == 0)
         return fth_fail(error, FTH_INVALID, operation, "cluster.chain.count",
-                        "a chain has at least one element");
+                        "a chain must have at least one element");
     if (chain->start_bytes > SHARED_BYTES ||
         chain->count > (SHARED_BYTES - chain->start_bytes) / chain->stride_bytes)
         return fth_fail(error, FTH_INVALID, operation, "cluster.chain.count",
-                        "%" PRIu64 " elements %" PRIu64 " bytes apart from %" PRIu64
-                        " on end beyond the %" PRIu64 " bytes of shared memory",
+                        "%" PRIu64 " elements with a stride of %" PRIu64
+                        " bytes from offset %" PRIu64 " extend beyond the %" PRIu64
+                        " bytes of shared memory",
                         chain->count, chain->stride_bytes, chain->start_bytes, SHARED_BYTES);
-    if (fth_common_factor(fth_chain_step(chain), chain->count) != 1)
+    if (fth_gcd(fth_chain_step(chain), chain->count) != 1)
         return fth_fail(error, FTH_INVALID, operation, "cluster.chain.step",
-                        "%" PRIu64 " and the %" PRIu64 " elements have a common factor",
+                        "the step %" PRIu64 " and the count %" PRIu64 " have a common factor",
                         chain->step, chain->count);
     return FTH_OK;
 }
@@ -50,17 +55,19 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
     const struct fth_cluster_chase *cluster = &request->cluster;
     if (cluster->size < 2 || cluster->size > MAX_BLOCKS || cluster->size & (cluster->size - 1))
         return fth_fail(error, FTH_INVALID, operation, "cluster.size",
-                        "%" PRIu32 " is no power of two within 2 to %d", cluster->size, MAX_BLOCKS);
+                        "%" PRIu32 " is not a power of two in the range 2 to %d", cluster->size,
+                        MAX_BLOCKS);
     if (cluster->target >= cluster->size)
         return fth_fail(error, FTH_INVALID, operation, "cluster.target",
-                        "%" PRIu32 " is past the %" PRIu32 " blocks of the cluster",
+                        "index %" PRIu32 " is too large; the cluster has %" PRIu32 " blocks",
                         cluster->target, cluster->size);
     if (cluster->passes == 0 || cluster->passes > MAX_SAMPLES)
         return fth_fail(error, FTH_INVALID, operation, "cluster.passes",
-                        "%" PRIu64 " is not within 1 to %" PRIu64, cluster->passes, MAX_SAMPLES);
+                        "%" PRIu64 " is not in the range 1 to %" PRIu64, cluster->passes,
+                        MAX_SAMPLES);
     if (request->sm != FTH_ANY_SM)
         return fth_fail(error, FTH_INVALID, operation, "sm",
-                        "the GPU chooses where a cluster runs");
+                        "the SM cannot be chosen for this family");
     enum fth_status status = fth_check_carveout(request, error);
     return status == FTH_OK ? check_chain(&cluster->chain, error) : status;
 }
@@ -98,10 +105,10 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *m
     uint64_t needed = chain->start_bytes + chain->count * chain->stride_bytes;
     if (max && needed > max)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
-                        "more shared memory than a block can have");
+                        "the request needs more shared memory than a block can have");
     if (cluster->size > batch->facts.sms)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
-                        "a cluster of more blocks than there are SMs");
+                        "the cluster has more blocks than the GPU has SMs");
     enum fth_status status = ops->alloc(batch->machine, bytes, &out, error);
     if (status == FTH_NO_MEMORY)
         return FTH_UNAVAILABLE;
@@ -114,7 +121,7 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *m
                                   fth_chain_step(chain) % chain->count,
                                   cluster->passes,
                                   out};
-    /* With all the shared memory that it can have, a block has its SM to itself. */
+    /* Each block requests the maximum of shared memory, so that no two blocks share an SM. */
     if (status == FTH_OK)
         status =
             ops->launch(batch->machine,
@@ -130,8 +137,8 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *m
                         error);
     if (status == FTH_OK)
         status = ops->wait(batch->machine,
-                           shortest_limit_s +
-                               (double)(cluster->passes + 1) * (double)chain->count * slowest_hop_s,
+                           min_time_limit_s +
+                               (double)(cluster->passes + 1) * (double)chain->count * max_hop_s,
                            error);
     if (status == FTH_OK)
         status = ops->download(batch->machine, cycles, out, bytes, error);
@@ -144,8 +151,8 @@ const struct fth_family_ops fth_family_cluster = {
     .check = check,
     .write = write,
     .samples = samples,
-    .text = fth_kernels_cluster,
+    .make_ptx = fth_kernels_cluster,
     .run = run,
     .min_capability = 90,
-    .too_old = "clusters came with compute capability 9.0",
+    .too_old = "clusters require compute capability 9.0 or later",
 };

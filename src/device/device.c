@@ -1,5 +1,5 @@
-/* The registry of backends, and devices as seen from above: whichever backend is behind one, its
- * requests are checked here. */
+/* The registry of backends, and the functions that callers use on a device. They validate requests
+ * before any backend receives them. */
 #include "device/machine.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 static const struct fth_backend *const backends[] = {&fth_backend_cuda, &fth_backend_sim,
                                                      &fth_backend_replay};
-/* Where there is no real GPU. */
+/* The device that is opened if there is no real GPU and the caller names none. */
 static const char default_id[] = "sim:h200";
 
 enum fth_status fth_device_list(void (*each)(void *user, const struct fth_device_info *device),
@@ -30,6 +30,8 @@ enum fth_status fth_device_list(void (*each)(void *user, const struct fth_device
     return FTH_OK;
 }
 
+/* Opens the first real GPU. If that fails, other than by an interrupt or for lack of host memory,
+ * opens the default simulated GPU. */
 static enum fth_status open_default(const struct fth_log *log, struct fth_device **device,
                                     struct fth_error *error)
 {
@@ -39,8 +41,9 @@ static enum fth_status open_default(const struct fth_log *log, struct fth_device
     return fth_device_open(default_id, log, device, error);
 }
 
-/* The backend that an id begins with, and what stands behind the colon. */
-static const struct fth_backend *find_backend(const char *id, const char **what,
+/* Returns the backend that a device id names; `*selector` is the part after the colon. NULL, with
+ * an error, if the id does not have the form BACKEND:SELECTOR. */
+static const struct fth_backend *find_backend(const char *id, const char **selector,
                                               struct fth_error *error)
 {
     const char *names[FTH_COUNT(backends)];
@@ -49,7 +52,7 @@ static const struct fth_backend *find_backend(const char *id, const char **what,
     for (size_t i = 0; i < FTH_COUNT(backends); i++) {
         names[i] = backends[i]->name;
         if (strlen(names[i]) == size && strncmp(id, names[i], size) == 0 && colon && colon[1]) {
-            *what = colon + 1;
+            *selector = colon + 1;
             return backends[i];
         }
     }
@@ -57,36 +60,36 @@ static const struct fth_backend *find_backend(const char *id, const char **what,
     snprintf(word, sizeof word, "%.*s", (int)(size < sizeof word ? size : sizeof word - 1), id);
     const char *near = fth_suggest(word, names, FTH_COUNT(names));
     fth_fail(error, FTH_NOT_FOUND, "open device", id,
-             "a device is cuda:NUMBER, sim:GPU or replay:FILE%s%s%s",
-             near ? " (did you mean '" : "", near ? near : "", near ? ":'?)" : "");
+             "expected cuda:NUMBER, sim:GPU or replay:FILE%s%s%s", near ? " (did you mean '" : "",
+             near ? near : "", near ? ":'?)" : "");
     return NULL;
 }
 
 enum fth_status fth_device_open(const char *id, const struct fth_log *log,
                                 struct fth_device **device, struct fth_error *error)
 {
-    const char *what;
+    const char *selector;
     *device = NULL;
     if (!id)
         return open_default(log, device, error);
-    const struct fth_backend *backend = find_backend(id, &what, error);
-    return backend ? backend->open(what, log, device, error) : FTH_NOT_FOUND;
+    const struct fth_backend *backend = find_backend(id, &selector, error);
+    return backend ? backend->open(selector, log, device, error) : FTH_NOT_FOUND;
 }
 
 enum fth_status fth_machine_open(const char *id, const struct fth_log *log,
                                  const struct fth_machine_ops **ops, void **machine,
                                  struct fth_error *error)
 {
-    const char *what;
+    const char *selector;
     *ops = NULL;
     *machine = NULL;
-    const struct fth_backend *backend = find_backend(id, &what, error);
+    const struct fth_backend *backend = find_backend(id, &selector, error);
     if (!backend)
         return FTH_NOT_FOUND;
     if (!backend->machine)
         return fth_fail(error, FTH_UNSUPPORTED, "launch kernels", id,
-                        "it cannot; cuda:NUMBER and sim:GPU can");
-    return backend->machine(what, log, ops, machine, error);
+                        "this device cannot launch kernels; use cuda:NUMBER or sim:GPU");
+    return backend->machine(selector, log, ops, machine, error);
 }
 
 enum fth_status fth_device_create(const char *id, const struct fth_device_ops *ops, void *state,
@@ -119,7 +122,7 @@ enum fth_status fth_device_measure(struct fth_device *device, const struct fth_r
                                    struct fth_error *error)
 {
     for (size_t i = 0; i < count; i++)
-        samples[i] = (struct fth_samples){.status = FTH_UNAVAILABLE, .cause = "not asked"};
+        samples[i] = (struct fth_samples){.status = FTH_UNAVAILABLE, .cause = "not measured"};
     for (size_t i = 0; i < count; i++) {
         enum fth_status status = fth_request_check(&requests[i], error);
         if (status != FTH_OK)

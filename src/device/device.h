@@ -1,15 +1,19 @@
-/* device/: experiments in, samples out. A device is a real GPU, a simulated one or a recording; who
- * asks cannot tell which, and learns of it only what a driver would say and what is measured.
+/* device/: the interface that executes experiments. The caller passes requests and receives
+ * samples. A device is a real GPU, a simulated GPU or a recording. The interface hides which one it
+ * is: the caller sees only what a driver would report and what the experiments measure.
  *
- *   device.c    the registry: which devices there are, opening one by its name
- *   request.c   the canonical text of a request, and what a request must be like
- *   batch.c     requests into launches: memory, chains, one request an SM (over machine.h)
- *   layout.c    where the chains of a batch lie
- *   family.h    other families of experiments than the chase: fetch.c, stream.c, cluster.c,
- *               operate.c, sweep.c, transfer.c; pool.c: the memory of their arrays
- *   record.c    writes down what another device answers      replay.c  answers from such a file
- *   recording.c the file format of the two
- *   cuda/       NVIDIA GPUs through their driver             sim/      simulated GPUs
+ *   device.c    the registry of backends; opens a device by its id
+ *   request.c   validates requests and writes their canonical text
+ *   batch.c     executes chase requests: memory, chains, launches with one request per SM; works on
+ *               any machine (machine.h)
+ *   layout.c    allocates and builds the pointer chains in GPU memory
+ *   family.h    the families of experiments other than the chase: fetch.c, stream.c, cluster.c,
+ *               operate.c, sweep.c, transfer.c; pool.c holds the memory of their arrays
+ *   record.c    a device that records the answers of another device
+ *   replay.c    a device that answers from a recording
+ *   recording.c the file format of recordings
+ *   cuda/       NVIDIA GPUs, through the CUDA driver
+ *   sim/        simulated GPUs
  */
 #ifndef FTH_DEVICE_H
 #define FTH_DEVICE_H
@@ -19,115 +23,128 @@
 
 /* ---- requests ---- */
 
-/* What kind of experiment it is. */
+/* The kind of experiment. The member of struct fth_request that describes it is in backquotes. */
 enum fth_family {
-    FTH_FAMILY_CHASE,    /* `steps`: pointer chains, one warp at work */
-    FTH_FAMILY_FETCH,    /* `fetch`: straight-line code of a certain length */
-    FTH_FAMILY_STREAM,   /* `stream`: as many bytes as can be had */
-    FTH_FAMILY_CLUSTER,  /* `cluster`: shared memory of another SM */
-    FTH_FAMILY_OPERATE,  /* `operate`: one operation over and over */
-    FTH_FAMILY_SWEEP,    /* `sweep`: STREAM's kernels, timed from without */
-    FTH_FAMILY_TRANSFER, /* `transfer`: what the driver copies */
+    FTH_FAMILY_CHASE,    /* `steps`: pointer chases by one lane at a time */
+    FTH_FAMILY_FETCH,    /* `fetch`: straight-line code of a given length, for instruction caches */
+    FTH_FAMILY_STREAM,   /* `stream`: bandwidth, timed inside the kernel */
+    FTH_FAMILY_CLUSTER,  /* `cluster`: a pointer chase in another SM's shared memory */
+    FTH_FAMILY_OPERATE,  /* `operate`: one operation, repeated */
+    FTH_FAMILY_SWEEP,    /* `sweep`: STREAM's kernels; each launch is timed as a whole */
+    FTH_FAMILY_TRANSFER, /* `transfer`: copies by the driver */
     FTH_FAMILY_COUNT
 };
 
-/* A pointer chain: elements `stride_bytes` apart from `start_bytes` of the array on; each holds the
- * address of the next. Two chains with the same array number lie in the same memory; those of one
- * batch must then have the same stride and order. In memory order where `step` is 1; otherwise hop
- * i visits element i * step modulo count (step and count without a common factor). */
-enum { FTH_FAR_ARRAY = 8, FTH_FRONT_ROOM = 128 << 10 };
+/* Arrays with the number FTH_FIRST_HEADER_ARRAY or above have a header: FTH_HEADER_BYTES directly
+ * in front of the array. Where a launch's tables, request and samples fit into the header, batch.c
+ * puts them there, so that they occupy no further page while a probe measures TLBs. */
+enum { FTH_FIRST_HEADER_ARRAY = 8, FTH_HEADER_BYTES = 128 << 10 };
+
+/* A pointer chain: `count` elements, `stride_bytes` apart. The first one lies `start_bytes` after
+ * the start of the array. Each element holds the address of the element of the next hop. With a
+ * step of 1 the hops follow the order in memory; otherwise hop i visits element i * step modulo
+ * count (step and count must have no common factor). Chains with the same array number share
+ * memory; within one request they must have the same stride and step. */
 struct fth_chain {
-    unsigned array; /* from FTH_FAR_ARRAY on: what a launch needs besides lies right in front of it,
-                     * within FTH_FRONT_ROOM bytes where that is enough, so that it takes no page
-                     * of its own while TLBs are looked at */
+    unsigned array; /* number of the array, chosen by the caller */
     uint64_t start_bytes;
     uint64_t stride_bytes;
     uint64_t count;
-    uint64_t step; /* 0 counts as 1 */
+    uint64_t step; /* in elements; 0 means 1 */
 };
 
-/* Its step, 1 where it is not said. */
+/* The chain's step, with 0 replaced by 1. */
 uint64_t fth_chain_step(const struct fth_chain *chain);
-/* The largest common factor, by which a step and a count go together or not. */
-uint64_t fth_common_factor(uint64_t a, uint64_t b);
+/* The greatest common divisor. A step is valid for a chain if its GCD with the count is 1. */
+uint64_t fth_gcd(uint64_t a, uint64_t b);
 
 enum fth_step_kind {
-    FTH_STEP_WALK,      /* no samples */
-    FTH_STEP_TIME_PASS, /* one sample a pass: cycles from the first load to the return of the last
-                         */
-    FTH_STEP_TIME_HOPS, /* one sample a hop: its cycles, the reading of the clock included */
-    /* No samples: the whole block reads the elements past L1 (path CG), many at a time and in no
-     * particular order, to fill what lies beyond. Its chain may have another stride than the walks
-     * of the same array, of which there must be one. */
+    FTH_STEP_WALK,      /* walk the chain, no samples */
+    FTH_STEP_TIME_PASS, /* one sample per pass: cycles from the issue of the first load to the
+                         * return of the last */
+    FTH_STEP_TIME_HOPS, /* one sample per hop: its cycles, including the reading of the clock */
+    /* All threads of the block read the elements past the L1 (path CG), many at a time and in no
+     * particular order, to fill the L2 and the TLBs. There are no samples. The request must also
+     * have a step that walks the same array; the two strides may differ. */
     FTH_STEP_TOUCH,
-    /* As many samples as the chain has elements, through CG, and no load: reading the clock twice,
-     * and what a timed hop does besides its load (Mei and Chu's separate program). */
+    /* The cost of timing itself, one sample per element of the chain, without a timed load. The
+     * path must be CG. TIME_CLOCK measures two successive reads of the clock. TIME_SINK measures
+     * what a timed hop does apart from its load: it sends the previous sample and tests the loaded
+     * value (Mei and Chu measure this overhead with a separate program). */
     FTH_STEP_TIME_CLOCK,
     FTH_STEP_TIME_SINK
 };
 
-/* What one warp does while all others wait. */
+/* One step of a chase request. One lane of one warp executes it (FTH_STEP_TOUCH: the whole block)
+ * while the other warps of the block wait at a barrier. */
 struct fth_step {
     enum fth_step_kind kind;
     enum fth_path path;
     struct fth_chain chain;
-    unsigned warp;   /* of the block */
-    bool reverse;    /* from the last element to the first (only where step is 1) */
-    uint64_t passes; /* over the whole chain, at least 1 */
+    unsigned warp; /* index of the warp in the block */
+    bool reverse;  /* walk from the last element to the first (only where the chain's step is 1) */
+    uint64_t passes; /* traversals of the whole chain, at least 1 */
 };
 
-/* The first `instructions` (a multiple of FTH_FETCH_BLOCK) of one long piece of straight-line code
- * (independent of each other as far as registers go, fma.rn.f32), run `passes` times; one sample a
- * pass: its cycles. A chain of constants (count 0: none) may be walked before the passes, and timed
- * hop by hop after them, which tells whether code and constants share a cache: samples are the
- * passes, then these hops. */
+/* Executes the first `instructions` (a multiple of FTH_FETCH_BLOCK) of one long piece of
+ * straight-line code `passes` times. The code consists of independent fma.rn.f32 instructions.
+ * There is one sample per pass: its cycles. With a chain of constants (count 0: none), the kernel
+ * walks the chain before the passes and times it hop by hop after them, which shows whether code
+ * and constants share a cache. The samples of these hops follow those of the passes. */
 struct fth_fetch {
     uint64_t instructions;
     uint64_t passes;
     struct fth_chain constants;
 };
-/* The length of that code; requests for more are refused. */
+/* Length of that code in instructions; longer requests are refused. 256 KiB where an instruction
+ * has 16 bytes. */
 enum { FTH_MAX_FETCH = 16384 };
 
-/* All threads of `blocks_per_sm` x `threads` read, write or copy, `vector_bytes` (4, 8, 16) at a
- * time, `passes` times over their array: one of `bytes` for all SMs together (`shared_by_all`), or
- * one of `bytes` for each block (so that it stays in L1, or is shared memory). A copy has two such
- * arrays. `bytes` is a multiple of what a warp takes at a time: 4 vectors a lane, or, of constants,
- * 4 vectors. With `cold` it comes from memory; otherwise from the caches that it fits into. In a
- * `cluster` the array of each block is in the shared memory of its neighbour there (rank xor 1).
+/* All threads of all blocks read, write or copy arrays, `vector_bytes` (4, 8 or 16) per load or
+ * store, `passes` times. There is either one array of `bytes` for all blocks (`shared_by_all`) or
+ * one of `bytes` per block, which can then stay in the L1 or lie in shared memory. A copy has two
+ * such arrays, source and target. `bytes` must be a multiple of what a warp accesses at a time: 4
+ * vectors per lane, or 4 vectors per warp for constants. With `cold` the data is in no cache at the
+ * start; otherwise it is in the caches that it fits into. In a cluster, each block accesses the
+ * shared memory of its neighbour, the block whose rank is its own xor 1.
  *
- * Samples, three: the nanoseconds from the first block's begin to the last one's end; the median
- * cycles of a block; how many nanoseconds the timer goes on at a time. */
+ * There are three samples: the nanoseconds from the start of the first block to the end of the last
+ * one; the median of the blocks' cycles; and the resolution of the timer in nanoseconds. */
 struct fth_stream {
     enum fth_stream_kind kind;
     enum fth_path path; /* CA, CG, READONLY, TEXTURE, CONSTANT or SHARED */
     uint64_t bytes;
     bool shared_by_all;
-    uint32_t sms; /* so many; 0: all */
+    uint32_t sms; /* number of SMs used; 0: all */
     uint32_t blocks_per_sm, threads, vector_bytes;
-    uint32_t cluster; /* so many blocks are one; 0: none */
-    /* Of arrays in global memory that are read, one for each block: so far each begins behind that
-     * of the block before, so that they may overlap; 0: side by side. */
-    uint64_t step_bytes;
+    uint32_t cluster; /* blocks per cluster; 0: no clusters */
+    /* Distance between the arrays of consecutive blocks. They overlap where it is less than
+     * `bytes`. Only for reads of global memory with one array per block; 0: one array directly
+     * after the other. */
+    uint64_t block_stride_bytes;
     uint64_t passes;
 };
 
-/* A chain in the shared memory of block `target` of a cluster of `size` blocks, chased by block 0;
- * one sample a pass. Target 0 is the block's own, through the same instructions. */
+/* Block 0 of a cluster of `size` blocks chases a chain in the shared memory of block `target`; one
+ * sample per pass. With target 0 the block accesses its own shared memory, but through the same
+ * instructions. */
 struct fth_cluster_chase {
     uint32_t size, target;
     struct fth_chain chain;
     uint64_t passes;
 };
 
-/* One operation, `rounds` times fth_operation_round of them by each thread of a block, in `chains`
- * that do not wait for each other; `per_sm` blocks (0: 1) on each of so many SMs (0: all). One
- * sample a pass: the cycles of a block, the median where there are several; where an SM has more
- * than one, from the first one's begin to the last one's end on an SM, with nothing done before. Of
- * an operation that goes to memory, every thread has a place of its own, `stride_bytes` after that
- * of the thread before it (0: all have the same), and each block `block_stride_bytes` after the
- * block before it where it is global memory.
- */
+/* Each thread executes `rounds` rounds of one operation, fth_operation_round operations per round,
+ * distributed over `chains` independent dependency chains. `per_sm` blocks (0: 1) run on each of
+ * `sms` SMs (0: all).
+ *
+ * There is one sample per pass. With one block per SM it is the median of the blocks' cycles, and a
+ * pass without a sample comes first. With more, it is the median over the SMs of the cycles from
+ * the start of an SM's first block to the end of its last one, and there is no pass before.
+ *
+ * For operations on memory, the words of consecutive threads are `stride_bytes` apart (0: all
+ * threads use the same word). In global memory, the words of consecutive blocks are in addition
+ * `block_stride_bytes` apart. */
 struct fth_operate {
     enum fth_operation operation;
     uint32_t chains, threads, sms, per_sm;
@@ -135,53 +152,55 @@ struct fth_operate {
     uint64_t stride_bytes, block_stride_bytes;
 };
 
-/* One of STREAM's kernels, by `blocks` of `threads` (a power of two) over arrays of `bytes`, which
- * are a multiple of what min(threads, 32) of them take at a time. Its code is as struct
- * fth_sweep_code has it, but for the lanes. What a launch leaves in L2 the next finds there, and
- * one goes before those that are timed; with `cold`, arrays are in no cache at each begin.
+/* One of STREAM's kernels, executed by `blocks` blocks of `threads` threads (a power of two) over
+ * arrays of `bytes` each. `bytes` must be a multiple of what min(threads, 32) threads access at a
+ * time. The other members are as in struct fth_sweep_code. Without `cold`, each launch finds in the
+ * L2 what the previous one left there, and a launch without a sample comes first. With `cold`, the
+ * arrays are in no cache at the start of each launch.
  *
- * Samples: the nanoseconds of each launch as a whole, `repeats` of them; then the number of
- * elements that are wrong after the last one (of a read: whether their sum is). */
+ * Samples: the nanoseconds of each of the `repeats` launches, then the number of wrong elements
+ * after the last launch (for a read: 1 if the sum of all words is wrong, otherwise 0). */
 struct fth_sweep {
     enum fth_sweep_kind kind;
-    bool wide, hinted;
+    bool wide, hinted; /* fp64 instead of fp32; with cache hints to the L2 */
     uint64_t bytes;
     uint32_t blocks, threads, vector_bytes, unroll;
     uint32_t repeats;
 };
 
-/* Copies by the driver, of `bytes` at a time: from the host's memory to the GPU's or back, both at
- * the same time, from one place of the GPU's memory to another, and to the memory of another GPU,
- * the how-many-eth `peer` of the others, and both ways. Of the host's memory it is told whether it
- * is `pinned`.
+/* Copies of `bytes` by the driver.
  *
- * Samples: the nanoseconds of each, `repeats` of them, after one that is not timed: of those within
- * a GPU as of sweeps, of the others from the call to its end as the host sees it; then how many
- * bytes are not as they should be; then 1 where another GPU is reached directly. */
+ * Samples: the nanoseconds of each of the `repeats` copies, after one that is not timed; then the
+ * number of wrong bytes among those that were checked; then 1 if the copy accesses the other GPU
+ * directly, otherwise 0. Copies within a GPU are timed like sweeps. The others are timed by the
+ * host's clock, from the call to its completion. */
 enum fth_transfer_kind {
     FTH_TRANSFER_TO_DEVICE,
     FTH_TRANSFER_FROM_DEVICE,
-    FTH_TRANSFER_BOTH,
-    FTH_TRANSFER_WITHIN,
-    FTH_TRANSFER_TO_PEER,
-    FTH_TRANSFER_PEERS, /* both ways */
+    FTH_TRANSFER_BOTH,    /* to and from the device at the same time */
+    FTH_TRANSFER_WITHIN,  /* from one place in the GPU's memory to another */
+    FTH_TRANSFER_TO_PEER, /* to the memory of another GPU */
+    FTH_TRANSFER_PEERS,   /* to and from another GPU at the same time */
     FTH_TRANSFER_KINDS
 };
 struct fth_transfer {
     enum fth_transfer_kind kind;
-    bool pinned;
-    uint32_t peer, repeats;
+    bool pinned;   /* the host memory is pinned, not pageable */
+    uint32_t peer; /* index of the other GPU among all other GPUs */
+    uint32_t repeats;
     uint64_t bytes;
 };
-/* "to-device" */
+/* The kind as it appears in the canonical text, such as "to-device". */
 const char *fth_transfer_kind_name(enum fth_transfer_kind kind);
 
+/* Maximum number of steps in a request, and of warps in a block (1024 threads). */
 enum { FTH_MAX_STEPS = 8, FTH_MAX_WARPS = 32 };
+/* Value of fth_request.sm: the device chooses the SM. */
 #define FTH_ANY_SM UINT32_MAX
 
-/* One experiment. Of the chase family: steps one after the other in one block on one SM; its
- * samples are those of its timed steps, in order. Of the others only the member of that name
- * counts, and those below the members of the families. */
+/* One experiment. A request of the chase family executes its steps one after the other in one block
+ * on one SM; its samples are those of its timed steps, in order. For the other families, the device
+ * reads only the member named after the family and the members from `sm` on. */
 struct fth_request {
     enum fth_family family;
     struct fth_step steps[FTH_MAX_STEPS];
@@ -192,31 +211,32 @@ struct fth_request {
     struct fth_operate operate;
     struct fth_sweep sweep;
     struct fth_transfer transfer;
-    uint32_t sm;          /* the how-many-eth of the SMs there are, or FTH_ANY_SM */
-    int carveout_percent; /* shared memory's part of what it shares with L1; -1: the driver's choice
-                           */
-    bool alone;           /* nothing else runs on the GPU meanwhile */
-    bool cold;            /* L2 holds nothing of the chains at the start (implies alone) */
+    uint32_t sm;          /* index of the SM, in the order of %smid, or FTH_ANY_SM */
+    int carveout_percent; /* requested shared memory in percent of its maximum; -1: the
+                             driver's choice */
+    bool alone;           /* no other request runs on the GPU at the same time */
+    bool cold;            /* the L2 holds none of the data at the start (implies alone) */
 };
 
-/* Checks one request; the error says which member is wrong. */
+/* Validates one request. FTH_INVALID: the error's argument is the name of the wrong member. */
 FTH_MUST_USE enum fth_status fth_request_check(const struct fth_request *request,
                                                struct fth_error *error);
-/* Appends its canonical text, one line without the newline: equal requests, equal text. */
+/* Appends the request's canonical text (docs/recording.md), one line without the newline. Two
+ * requests have the same text exactly if they are equal. */
 void fth_request_write(const struct fth_request *request, struct fth_buffer *text);
-/* Its first step that walks a chain of that array, or NULL. */
+/* The request's first step other than FTH_STEP_TOUCH that uses the array, or NULL. */
 const struct fth_step *fth_request_walk(const struct fth_request *request, unsigned array);
-/* How many samples its answer has. */
+/* The number of samples that the answer to the request has; UINT64_MAX on overflow. */
 uint64_t fth_request_samples(const struct fth_request *request);
 
 /* ---- samples ---- */
 
 struct fth_samples {
     enum fth_status status; /* FTH_OK, or why this request has no answer */
-    char cause[192];
-    uint32_t sm;      /* as the hardware numbers them (%smid) */
-    double clock_mhz; /* of the SM, as observed around the batch; NAN: not known */
-    uint32_t *cycles;
+    char cause[192];        /* the reason in words; empty where status is FTH_OK */
+    uint32_t sm;            /* %smid of the SM that executed a chase; otherwise 0 */
+    double clock_mhz;       /* SM clock, mean of before and after the batch; NAN: unknown */
+    uint32_t *cycles;       /* the samples; nanoseconds and counts for some families */
     size_t count;
 };
 
@@ -225,14 +245,15 @@ void fth_samples_fini(struct fth_samples *samples);
 /* ---- devices ---- */
 
 struct fth_device_ops {
-    /* Adds what can be known without measuring: name, limits, sizes that a driver tells; and, as
-     * they are now, power and throttling. */
+    /* Adds to `gpu` what is known without measuring: the name, limits and sizes that the driver
+     * reports, and the current power and throttling state. */
     enum fth_status (*describe)(void *state, struct fth_gpu *gpu, struct fth_error *error);
-    /* Fills one struct fth_samples a request. A request that cannot be answered says so in its
-     * samples; the function fails where the device does. The requests have been checked. */
+    /* Fills one struct fth_samples per request. If a single request cannot be answered, its
+     * samples hold the reason. The function itself fails only if the device fails. The requests
+     * have been validated. */
     enum fth_status (*measure)(void *state, const struct fth_request *requests, size_t count,
                                struct fth_samples *samples, struct fth_error *error);
-    /* What was promised for the end, as a recording; NULL: nothing. */
+    /* Completes deferred work, such as writing the end of a recording. NULL: there is none. */
     enum fth_status (*finish)(void *state, struct fth_error *error);
     void (*close)(void *state);
 };
@@ -243,13 +264,14 @@ struct fth_device {
     char id[256]; /* "cuda:0", "sim:h200" */
 };
 
+/* Creates a device that owns `state`. On failure, `state` is closed. */
 FTH_MUST_USE enum fth_status fth_device_create(const char *id, const struct fth_device_ops *ops,
                                                void *state, struct fth_device **device,
                                                struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_device_describe(struct fth_device *device, struct fth_gpu *gpu,
                                                  struct fth_error *error);
-/* `samples` is the caller's array of `count`, finished with fth_samples_fini each, whatever the
- * status. Checks the requests. */
+/* Validates and executes the requests. `samples` is the caller's array of `count` elements. The
+ * caller releases each element with fth_samples_fini, whatever the status. */
 FTH_MUST_USE enum fth_status fth_device_measure(struct fth_device *device,
                                                 const struct fth_request *requests, size_t count,
                                                 struct fth_samples *samples,
@@ -260,17 +282,18 @@ FTH_MUST_USE enum fth_status fth_device_measure(struct fth_device *device,
 struct fth_machine_ops; /* machine.h */
 
 struct fth_backend {
-    const char *name; /* the part of an id before the colon */
+    const char *name; /* the part of a device id before the colon */
     const char *summary;
-    /* Calls `each` for every device it has. Where it has none, fails with the reason. NULL: it has
-     * no list. */
+    /* Calls `each` for every device of the backend. If there is none, fails with the reason. NULL:
+     * the backend cannot list devices. */
     enum fth_status (*list)(void (*each)(void *user, const struct fth_device_info *device),
                             void *user, struct fth_error *error);
-    /* `what` is the part of the id after the colon. */
-    enum fth_status (*open)(const char *what, const struct fth_log *log, struct fth_device **device,
-                            struct fth_error *error);
-    /* What launches, without a device around it; NULL: it cannot launch. */
-    enum fth_status (*machine)(const char *what, const struct fth_log *log,
+    /* Opens a device. `selector` is the part of the id after the colon. */
+    enum fth_status (*open)(const char *selector, const struct fth_log *log,
+                            struct fth_device **device, struct fth_error *error);
+    /* Opens the machine (machine.h) without a device on top of it, for launching kernels. NULL: the
+     * backend cannot launch kernels. */
+    enum fth_status (*machine)(const char *selector, const struct fth_log *log,
                                const struct fth_machine_ops **ops, void **machine,
                                struct fth_error *error);
 };

@@ -1,130 +1,138 @@
-/* The families of experiments other than the chase, one file each: what a request of the family
- * must be like, its text, and how it is run. Such a request has the GPU to itself. */
+/* The interface of the experiment families other than the chase. Each family has one file, which
+ * validates its requests, writes their canonical text and executes them. A request of such a family
+ * never shares the GPU with another request. */
 #ifndef FTH_FAMILY_H
 #define FTH_FAMILY_H
 
 #include "device/layout.h"
 
-/* Memory for arrays. Those that shall come from memory, not from L2, take one piece after the other
- * of it, round and round: what comes next is what was used longest ago. */
+/* GPU memory for arrays. Experiments whose data must not be in the L2 use one piece of the pool
+ * after the other and start over at its end, so that each takes the least recently used piece. */
 struct fth_pool {
     uint64_t address, bytes;
-    uint64_t old[8]; /* smaller ones, from before */
+    uint64_t old[8]; /* earlier, smaller allocations that have not been freed yet */
     size_t old_count;
-    uint64_t next; /* where the next piece begins */
+    uint64_t next; /* offset of the next piece */
 };
 
+/* State of the stream family. */
 struct fth_stream_memory {
     struct fth_pool pool;
-    /* What the last stream left in L2: a cold one what such a stream leaves, any other the memory
-     * from its start on. */
-    enum fth_stream_kind kind;
-    bool flowing;
+    /* What the last stream left in the L2. After a cold stream, the L2 is full of data of that kind
+     * of stream. After another one, it holds the first `resident_bytes` of the pool. */
+    enum fth_stream_kind last_kind;
+    bool last_was_cold;
     uint64_t resident_bytes;
-    struct fth_pool control;
-    /* Loaded when they are asked for; the last path is that of clusters, widths are 4, 8 and 16
-     * bytes. */
+    struct fth_pool control; /* a barrier counter and the time stamps of the blocks */
+    /* Modules by kind, path (the last row is for clusters) and vector width (4, 8, 16 bytes). NULL:
+     * not loaded yet. */
     struct fth_machine_module *modules[FTH_STREAM_KINDS][FTH_PATH_COUNT + 1][3];
 };
 
-/* The memory of sweeps, and which pattern is in it. */
+/* State of the sweep family. */
 struct fth_sweep_memory {
     struct fth_pool pool;
-    uint64_t control; /* sums and faults */
+    uint64_t control; /* address of the sums and the count of wrong elements */
+    /* The pattern that the arrays hold: bytes per array (0: none), number of arrays including the
+     * target, element type. */
     uint64_t pattern_bytes;
     unsigned pattern_arrays;
     bool pattern_wide;
-    struct fth_machine_module *patterns[2];
+    struct fth_machine_module *patterns[2]; /* modules that write and check it: fp32, fp64 */
     struct fth_sweep_module {
         struct fth_sweep_code code;
         struct fth_machine_module *module;
-    } * modules; /* those that were asked for */
+    } * modules; /* the modules loaded so far */
     size_t module_count, module_capacity;
 };
 
-/* What batch.c keeps of an open machine, as far as families need it. */
+/* An open machine with the state of batch.c and of the families. Modules are loaded when they are
+ * first needed; NULL: not loaded yet. */
 struct fth_batch {
     const struct fth_machine_ops *ops;
     void *machine;
     const struct fth_log *log;
     struct fth_machine_facts facts;
-    struct fth_layout layout; /* with the module of the chase */
-    uint32_t *sms;            /* their numbers */
+    struct fth_layout layout; /* its module holds the chase kernels */
+    uint32_t *sms;            /* %smid of each SM, ascending */
     size_t sm_count;
-    uint64_t bank, bank_origin; /* the constant bank: for the host, and as kernels see it */
+    uint64_t bank;        /* address of the constant bank for uploads */
+    uint64_t bank_origin; /* its address in the constant space, as kernels see it */
     double clock_mhz;
     struct fth_stream_memory stream;
     struct fth_sweep_memory sweep;
-    /* Of the operations, by the number of chains; once they were asked. */
-    struct fth_machine_module *operate[FTH_OPERATIONS][FTH_MAX_CHAINS + 1];
-    struct fth_machine_module
-        *modules[FTH_FAMILY_COUNT]; /* of the families, once they were asked */
+    struct fth_machine_module *operate[FTH_OPERATIONS][FTH_MAX_CHAINS + 1]; /* by chains */
+    struct fth_machine_module *modules[FTH_FAMILY_COUNT];
 
-    /* batch.c's own */
-    size_t next_sm;
-    uint64_t small; /* memory for census and pace */
-    uint64_t control, control_bytes;
-    uint64_t flush, flush_bytes;
+    /* Used by batch.c only. */
+    size_t next_sm;                  /* index of the SM for the next request without a fixed SM */
+    uint64_t scratch;                /* memory for the results of small kernels */
+    uint64_t control, control_bytes; /* memory for tables, requests and samples */
+    uint64_t flush, flush_bytes;     /* memory that is read to flush the L2 */
 };
 
 struct fth_family_ops {
-    /* As fth_request_check, fth_request_write and fth_request_samples. */
+    /* See fth_request_check, fth_request_write and fth_request_samples. */
     enum fth_status (*check)(const struct fth_request *request, struct fth_error *error);
     void (*write)(const struct fth_request *request, struct fth_buffer *text);
     uint64_t (*samples)(const struct fth_request *request);
-    /* The PTX of its kernels; NULL: it loads them itself. */
-    enum fth_status (*text)(struct fth_buffer *ptx, struct fth_error *error);
-    /* Runs one request that has been checked; `cycles` has room for its samples and is zeroed. What
-     * this GPU cannot do at all is FTH_UNSUPPORTED, what there is no memory for FTH_UNAVAILABLE;
-     * these become the status of the answer. Anything else ends the batch. */
+    /* Appends the PTX of the family's kernels. NULL: the family loads its modules itself. */
+    enum fth_status (*make_ptx)(struct fth_buffer *ptx, struct fth_error *error);
+    /* Executes one valid request. `cycles` has space for its samples and is zeroed. `module` holds
+     * the kernels of make_ptx. FTH_UNSUPPORTED (this GPU cannot do it) and FTH_UNAVAILABLE (not
+     * enough memory) become the status of the answer. Any other failure ends the batch. */
     enum fth_status (*run)(struct fth_batch *batch, struct fth_machine_module *module,
                            const struct fth_request *request, uint32_t *cycles,
                            struct fth_error *error);
-    /* The oldest GPUs that its PTX is compiled for, 90 for 9.0, and why others cannot be asked. 0:
-     * as for the chase. */
+    /* Minimum compute capability of the PTX, 90 for 9.0, and the cause to report for older GPUs.
+     * 0: the same as for the chase. */
     unsigned min_capability;
     const char *too_old;
 };
 
 extern const struct fth_family_ops fth_family_fetch, fth_family_stream, fth_family_cluster,
     fth_family_operate, fth_family_sweep, fth_family_transfer;
-/* ---- pool.c ---- */
-
-/* As much as is wanted. What there was is kept until there is no room for both, as what frees
- * memory disturbs what is measured next. Where there is no room at all: FTH_UNAVAILABLE. */
-FTH_MUST_USE enum fth_status fth_pool_grow(struct fth_batch *batch, struct fth_pool *pool,
-                                           uint64_t want, struct fth_error *error);
-/* Where the next so many bytes are. */
-uint64_t fth_pool_take(struct fth_pool *pool, uint64_t bytes);
-void fth_pool_release(struct fth_batch *batch, struct fth_pool *pool);
-/* How large it must be for pieces of that size that are in no cache. */
-uint64_t fth_pool_cold_bytes(const struct fth_batch *batch, uint64_t piece);
-/* Of an L2 of unknown size the most that there is. */
-uint64_t fth_l2_bytes(const struct fth_batch *batch);
-
-/* ---- */
-
-/* Something else runs: L2 does not hold any more what a stream left there. */
-void fth_stream_disturb(struct fth_batch *batch);
-/* Frees what streams hold of the machine. */
-void fth_stream_release(struct fth_batch *batch);
-void fth_operate_release(struct fth_batch *batch);
-void fth_sweep_release(struct fth_batch *batch);
-/* So much of the memory of sweeps, for something else. */
-FTH_MUST_USE enum fth_status fth_sweep_reserve(struct fth_batch *batch, uint64_t bytes,
-                                               uint64_t *address, struct fth_error *error);
-/* Keeps the GPU busy for as long as it takes to queue what comes next, so that what is timed from
- * without begins when the one before it ends, not when the host has asked for it. */
-FTH_MUST_USE enum fth_status fth_batch_lead(struct fth_batch *batch, struct fth_error *error);
-/* Evicts all but everything from L2. */
-FTH_MUST_USE enum fth_status fth_batch_flush(struct fth_batch *batch, struct fth_error *error);
-/* What every request is held to: a carve-out that there is. */
-FTH_MUST_USE enum fth_status fth_check_carveout(const struct fth_request *request,
-                                                struct fth_error *error);
 /* NULL for the chase. */
 const struct fth_family_ops *fth_family_of(enum fth_family family);
 
-/* A chain written into a buffer of 64 KiB as it must lie in the constant bank. */
+/* ---- pool.c ---- */
+
+/* Ensures that the pool has at least `min_bytes`. The previous allocation is kept unless memory
+ * runs out, because freeing memory disturbs the next measurement. FTH_UNAVAILABLE: there is not
+ * enough memory. */
+FTH_MUST_USE enum fth_status fth_pool_grow(struct fth_batch *batch, struct fth_pool *pool,
+                                           uint64_t min_bytes, struct fth_error *error);
+/* Returns the address of the next piece of `bytes`; starts over at the end of the pool. */
+uint64_t fth_pool_take(struct fth_pool *pool, uint64_t bytes);
+/* Frees the memory and empties the pool. */
+void fth_pool_release(struct fth_batch *batch, struct fth_pool *pool);
+/* The size of a pool in which each new piece of `piece` bytes is no longer in the L2. */
+uint64_t fth_pool_cold_bytes(const struct fth_batch *batch, uint64_t piece);
+/* The size of the L2; an assumed upper limit of 128 MiB where it is unknown. */
+uint64_t fth_l2_bytes(const struct fth_batch *batch);
+
+/* ---- shared by batch.c and the families ---- */
+
+/* To be called before other experiments run: the L2 may then no longer hold what a stream left. */
+void fth_stream_invalidate(struct fth_batch *batch);
+/* Release the memory and modules of a family. */
+void fth_stream_release(struct fth_batch *batch);
+void fth_operate_release(struct fth_batch *batch);
+void fth_sweep_release(struct fth_batch *batch);
+/* Lends `bytes` of the sweeps' memory; what it held is lost. Valid until the next sweep. */
+FTH_MUST_USE enum fth_status fth_sweep_reserve(struct fth_batch *batch, uint64_t bytes,
+                                               uint64_t *address, struct fth_error *error);
+/* Queues a kernel that only waits. It keeps the GPU busy while the host queues the timed work, so
+ * that this work starts directly after the delay and not when the host's call arrives. */
+FTH_MUST_USE enum fth_status fth_batch_queue_delay(struct fth_batch *batch,
+                                                   struct fth_error *error);
+/* Queues a launch that evicts almost everything from the L2. */
+FTH_MUST_USE enum fth_status fth_batch_flush(struct fth_batch *batch, struct fth_error *error);
+/* Checks that a request's carve-out is -1 or a percentage. */
+FTH_MUST_USE enum fth_status fth_check_carveout(const struct fth_request *request,
+                                                struct fth_error *error);
+
+/* Writes a chain into `bank`, a buffer of 64 KiB with the future contents of the constant bank. */
 void fth_batch_build_constants(const struct fth_batch *batch, const struct fth_chain *chain,
                                uint64_t *bank);
 

@@ -1,28 +1,29 @@
-/* Straight-line code of a certain length, for instruction caches (the approach of Jia et al.,
- * "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018). All lengths are
- * beginnings of one piece of code, which a compiler then sees only once.
+/* The fetch family: executes straight-line code of a given length, to measure instruction caches
+ * (the method of Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking",
+ * 2018). Code of any length is the beginning of one long piece, which the driver has to compile
+ * only once. Example of the canonical text:
  *
  *   fetch 4096 passes 4; time-hops constant 0:64x32; sm 5
  *
- * The part about constants, and what is not as usual of the whole request, are written as in a
- * chase, and held to the same rules. */
+ * The chain of constants and the members of the whole request are written as in a chase
+ * (request.c), and the same rules apply to them. */
 #include "device/family.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { BANK_BYTES = 65536 };
-#define MAX_PASSES (UINT64_C(1) << 24)
+enum { BANK_BYTES = 65536 };           /* size of the constant bank, CUDA's limit */
+#define MAX_PASSES (UINT64_C(1) << 24) /* a generous bound */
 
 static const char operation[] = "check request";
 
-/* No instruction and no hop takes longer, with the clock at its lowest; a launch that takes longer
- * than all of them hangs. */
-static const double slowest_instruction_s = 1e-6, slowest_hop_s = 10e-6, shortest_limit_s = 3;
+/* Time limit of a launch in seconds: min_time_limit_s plus these upper bounds per instruction and
+ * per hop, which hold at the lowest clock. A launch that takes longer counts as hung. */
+static const double max_instruction_s = 1e-6, max_hop_s = 10e-6, min_time_limit_s = 3;
 
-/* What the request has of a chase: the walk over the constants that is timed, and where it runs.
- * Such a request is always alone. */
-static struct fth_request chase_of(const struct fth_request *request)
+/* The part of the request that has the form of a chase: the timed walk over the constants and the
+ * members of the whole request. `alone` is not set, because a fetch request is always alone. */
+static struct fth_request chase_part(const struct fth_request *request)
 {
     struct fth_request chase = {
         .sm = request->sm, .carveout_percent = request->carveout_percent, .cold = request->cold};
@@ -40,15 +41,16 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
     if (fetch->instructions == 0 || fetch->instructions > FTH_MAX_FETCH ||
         fetch->instructions % FTH_FETCH_BLOCK)
         return fth_fail(error, FTH_INVALID, operation, "fetch.instructions",
-                        "%" PRIu64 " is no multiple of %d within %d to %d", fetch->instructions,
-                        FTH_FETCH_BLOCK, FTH_FETCH_BLOCK, FTH_MAX_FETCH);
+                        "%" PRIu64 " is not a multiple of %d in the range %d to %d",
+                        fetch->instructions, FTH_FETCH_BLOCK, FTH_FETCH_BLOCK, FTH_MAX_FETCH);
     if (fetch->passes == 0 || fetch->passes > MAX_PASSES)
         return fth_fail(error, FTH_INVALID, operation, "fetch.passes",
-                        "%" PRIu64 " is not within 1 to %" PRIu64, fetch->passes, MAX_PASSES);
+                        "%" PRIu64 " is not in the range 1 to %" PRIu64, fetch->passes, MAX_PASSES);
     if (request->cold)
-        return fth_fail(error, FTH_INVALID, operation, "cold", "code cannot be taken out of L2");
-    struct fth_request chase = chase_of(request);
-    if (chase.step_count == 0) /* for the rules that remain */
+        return fth_fail(error, FTH_INVALID, operation, "cold",
+                        "code cannot be evicted from the L2");
+    struct fth_request chase = chase_part(request);
+    if (chase.step_count == 0) /* any valid step, so that only the other members are checked */
         chase.steps[chase.step_count++] =
             (struct fth_step){.kind = FTH_STEP_TIME_HOPS,
                               .path = FTH_PATH_CONSTANT,
@@ -59,7 +61,7 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
 
 static void write(const struct fth_request *request, struct fth_buffer *text)
 {
-    const struct fth_request chase = chase_of(request);
+    const struct fth_request chase = chase_part(request);
     fth_buffer_format(text, "fetch %" PRIu64, request->fetch.instructions);
     if (request->fetch.passes != 1)
         fth_buffer_format(text, " passes %" PRIu64, request->fetch.passes);
@@ -73,14 +75,15 @@ static uint64_t samples(const struct fth_request *request)
     return request->fetch.passes + request->fetch.constants.count;
 }
 
-static enum fth_status text(struct fth_buffer *ptx, struct fth_error *error)
+static enum fth_status make_ptx(struct fth_buffer *ptx, struct fth_error *error)
 {
     return fth_kernels_fetch(FTH_MAX_FETCH, ptx, error);
 }
 
 /* ---- running ---- */
 
-/* One run: the request as the kernel reads it at `memory`, its samples behind it. */
+/* The execution of one request. `memory` holds `fetch`, the request in the form that the kernel
+ * reads, followed by the samples. */
 struct run {
     struct fth_batch *batch;
     struct fth_machine_module *module;
@@ -89,6 +92,7 @@ struct run {
     struct fth_fetch_request fetch;
 };
 
+/* Launches a kernel with one thread per block and waits for it. */
 static enum fth_status launch(const struct run *run, const char *kernel, uint32_t blocks,
                               struct fth_error *error)
 {
@@ -109,38 +113,41 @@ static enum fth_status launch(const struct run *run, const char *kernel, uint32_
     const double hops = (double)fetch->constants.count;
     if (status == FTH_OK)
         status = batch->ops->wait(
-            batch->machine,
-            shortest_limit_s + instructions * slowest_instruction_s + hops * slowest_hop_s, error);
+            batch->machine, min_time_limit_s + instructions * max_instruction_s + hops * max_hop_s,
+            error);
     return status;
 }
 
-/* The chain into the module's own constant bank. */
+/* Writes the chain into the constant bank of the fetch module. */
 static enum fth_status upload_constants(struct run *run, struct fth_error *error)
 {
-    struct fth_batch own = *run->batch; /* with another bank */
+    struct fth_batch bank_batch = *run->batch; /* a copy with the bank of this module */
     const struct fth_chain *chain = &run->request->fetch.constants;
     uint64_t bytes, *bank = calloc(BANK_BYTES / 8, 8);
     enum fth_status status =
         bank ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
     if (status == FTH_OK)
-        status = own.ops->symbol(own.machine, run->module, "bank", &own.bank, &bytes, error);
+        status = bank_batch.ops->symbol(bank_batch.machine, run->module, "bank", &bank_batch.bank,
+                                        &bytes, error);
     if (status == FTH_OK)
         status = launch(run, "origin", 1, error);
     if (status == FTH_OK)
-        status = own.ops->download(own.machine, &own.bank_origin, run->memory, 8, error);
+        status = bank_batch.ops->download(bank_batch.machine, &bank_batch.bank_origin, run->memory,
+                                          8, error);
     if (status == FTH_OK) {
-        fth_batch_build_constants(&own, chain, bank);
-        status = own.ops->upload(own.machine, own.bank, bank, BANK_BYTES, error);
+        fth_batch_build_constants(&bank_batch, chain, bank);
+        status =
+            bank_batch.ops->upload(bank_batch.machine, bank_batch.bank, bank, BANK_BYTES, error);
     }
-    run->fetch.first = own.bank_origin + chain->start_bytes;
+    run->fetch.first = bank_batch.bank_origin + chain->start_bytes;
     free(bank);
     return status;
 }
 
-/* Launches until the SM that is asked for had its turn: the hardware places blocks as it likes. */
-static enum fth_status launch_there(struct run *run, struct fth_error *error)
+/* The hardware decides where blocks run: launches until a block has run on the requested SM. */
+static enum fth_status launch_on_sm(struct run *run, struct fth_error *error)
 {
-    enum { MAX_LAUNCHES = 8 };
+    enum { MAX_LAUNCHES = 8 }; /* as in batch.c */
     const struct fth_batch *batch = run->batch;
     const uint64_t sample_bytes = samples(run->request) * 4;
     uint32_t blocks = run->request->sm == FTH_ANY_SM ? 1 : batch->facts.sms;
@@ -158,7 +165,7 @@ static enum fth_status launch_there(struct run *run, struct fth_error *error)
             return status;
     }
     return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
-                    "no block was placed on the SM");
+                    "the GPU placed no block on the requested SM");
 }
 
 static enum fth_status run_fetch(struct fth_batch *batch, struct fth_machine_module *module,
@@ -166,7 +173,8 @@ static enum fth_status run_fetch(struct fth_batch *batch, struct fth_machine_mod
                                  struct fth_error *error)
 {
     if (request->sm != FTH_ANY_SM && request->sm >= batch->sm_count)
-        return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL, "the GPU has fewer SMs");
+        return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
+                        "the GPU has no SM with this index");
     const uint64_t sample_bytes = samples(request) * 4;
     struct run run = {.batch = batch, .module = module, .request = request};
     enum fth_status status =
@@ -186,7 +194,7 @@ static enum fth_status run_fetch(struct fth_batch *batch, struct fth_machine_mod
     if (request->fetch.constants.count)
         status = upload_constants(&run, error);
     if (status == FTH_OK)
-        status = launch_there(&run, error);
+        status = launch_on_sm(&run, error);
     if (status == FTH_OK)
         status =
             batch->ops->download(batch->machine, cycles, run.fetch.samples, sample_bytes, error);
@@ -195,4 +203,4 @@ static enum fth_status run_fetch(struct fth_batch *batch, struct fth_machine_mod
 }
 
 const struct fth_family_ops fth_family_fetch = {
-    .check = check, .write = write, .samples = samples, .text = text, .run = run_fetch};
+    .check = check, .write = write, .samples = samples, .make_ptx = make_ptx, .run = run_fetch};

@@ -1,28 +1,30 @@
-/* Where the chains of experiments lie in a GPU's memory. Chains with the same stride and order are
- * one: a walk over the first half of a long chain needs no chain of its own. So memory is kept from
- * request to request, and built once. */
+/* The pointer chains of experiments in a GPU's memory: allocates memory for them and builds them by
+ * a kernel. A chain in memory order contains all shorter chains with the same stride, so requests
+ * for different lengths share one chain. Memory and chains are kept from request to request. */
 #ifndef FTH_LAYOUT_H
 #define FTH_LAYOUT_H
 
 #include "device/machine.h"
 
-/* Elements from `start` on, `count` of them, that have been built. The way back is built only where
- * it is walked: elements that are written twice are kept longer by some caches. */
-struct fth_built {
-    uint64_t start, count;
-    bool both_ways;
+/* A range of elements that have been built. The links to the previous element are written only if a
+ * request walks the chain in reverse, because some caches keep elements that were written twice for
+ * longer. */
+struct fth_built_range {
+    uint64_t start, count; /* offset of the first element in bytes, number of elements */
+    bool with_back_links;
 };
 
+/* The memory of the chains that have the same array number, stride and step. */
 struct fth_region {
     unsigned array;
-    bool texels; /* indices of 32 bits for a texture; pointers otherwise */
+    bool is_texture; /* elements are 32-bit texel indices; otherwise 64-bit pointers */
     uint64_t stride, step;
-    uint64_t count;  /* of a chain that is not in memory order, which has one; 0 otherwise */
-    uint64_t memory; /* what was allocated; 0: nothing */
-    bool huge;       /* lies in the memory that all such regions share, one at a time */
-    uint64_t address, bytes;
-    uint64_t texture; /* handle; 0: none */
-    struct fth_built *built;
+    uint64_t count;          /* elements of the chain where step is not 1; otherwise 0 */
+    uint64_t memory;         /* the allocation; 0: none */
+    bool huge;               /* uses the allocation that all huge regions share */
+    uint64_t address, bytes; /* of the array within the allocation */
+    uint64_t texture;        /* handle; 0: none */
+    struct fth_built_range *built;
     size_t built_count, built_capacity;
 };
 
@@ -32,28 +34,31 @@ struct fth_layout {
     struct fth_machine_module *module;
     struct fth_region *regions;
     size_t count, capacity;
-    uint64_t huge, huge_bytes; /* memory of the huge regions: to allocate it takes long */
+    /* The allocation of the huge regions. They share it, because allocating that much memory takes
+     * long. It holds the chain of one of them at a time. */
+    uint64_t huge, huge_bytes;
 };
-/* Forgets and frees all memory. */
+/* Frees the memory of all regions and forgets the regions. */
 void fth_layout_clear(struct fth_layout *layout);
 void fth_layout_fini(struct fth_layout *layout);
-/* Memory for the chain, with room from its array's start to its end, and for so many bytes at
- * least; FTH_NO_MEMORY where there is none. */
+/* Allocates memory from the start of the chain's array to the end of the chain, and at least
+ * `min_bytes`. FTH_NO_MEMORY: the GPU has not enough free memory. */
 FTH_MUST_USE enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path,
                                                 const struct fth_chain *chain, uint64_t min_bytes,
                                                 struct fth_error *error);
-/* Queues the launches that build the chain, where it is not there yet, and tells where it begins:
- * an address or, for a texture, an index with the handle. Reserve first, for all chains of a
- * launch. */
+/* Queues the launch that builds the chain unless it exists already. `*begin` is the address of its
+ * first element or, for a texture, the texel index; `*texture` is the texture's handle or 0. Call
+ * fth_layout_reserve before, for all chains of a launch. */
 FTH_MUST_USE enum fth_status fth_layout_build(struct fth_layout *layout, enum fth_path path,
-                                              const struct fth_chain *chain, bool both_ways,
+                                              const struct fth_chain *chain, bool with_back_links,
                                               uint64_t *begin, uint64_t *texture,
                                               struct fth_error *error);
 
-/* The room in front of the chain's array, or 0. */
-uint64_t fth_layout_front(struct fth_layout *layout, enum fth_path path,
-                          const struct fth_chain *chain);
-/* The memory of the chain's array, which has been reserved. */
+/* Address of the header (FTH_HEADER_BYTES) in front of the chain's array; 0: it has none. The array
+ * must have been reserved. */
+uint64_t fth_layout_header(struct fth_layout *layout, enum fth_path path,
+                           const struct fth_chain *chain);
+/* Address of the chain's array, which must have been reserved. */
 uint64_t fth_layout_address(struct fth_layout *layout, enum fth_path path,
                             const struct fth_chain *chain);
 

@@ -1,37 +1,40 @@
-/* What batch.c needs of a GPU: memory, modules, launches. cuda/ gives it through the driver, sim/
- * through the PTX engine; what stands above is the same for both. */
+/* A machine: the operations that batch.c needs of a GPU, namely memory, modules and launches. cuda/
+ * implements them with the CUDA driver, sim/ with the PTX engine. All code above this interface is
+ * the same for both. */
 #ifndef FTH_MACHINE_H
 #define FTH_MACHINE_H
 
 #include "device/device.h"
 
-struct fth_machine_module; /* the machine's own */
+struct fth_machine_module; /* defined by each machine */
 
-/* What decides how experiments are laid out. Sizes that are not known are 0. */
+/* Properties of the GPU that determine how experiments are executed. Unknown sizes are 0. */
 struct fth_machine_facts {
     uint32_t sms;
     unsigned capability; /* 90 for 9.0 */
     uint64_t l2_bytes;
     uint64_t memory_bytes;
-    uint64_t block_shared_bytes; /* the most that a block can have */
-    uint64_t texels;             /* of the longest linear texture */
-    bool concurrent;   /* blocks that are resident at the same time can wait for each other; a
-                          simulated GPU runs them one after the other, each in its own time */
-    bool steady_clock; /* it never moves, as that of a simulated GPU: measured once it is known */
-    bool hints;        /* kernels can tell what L2 is to keep */
-    bool host_is_near; /* what is uploaded and downloaded costs nothing and passes no cache */
+    uint64_t block_shared_bytes; /* maximum shared memory of a block */
+    uint64_t texels;             /* maximum number of texels of a linear texture */
+    bool concurrent; /* resident blocks can wait for each other; a simulated GPU executes them one
+                        after the other, each with its own time */
+    bool
+        steady_clock; /* the clock never changes, as on a simulated GPU: one measurement suffices */
+    bool hints;       /* the L2 supports cache hints (createpolicy) */
+    bool host_access_is_free; /* uploads and downloads take no time and bypass the caches, as on a
+                                 simulated GPU */
 };
 
 struct fth_machine_launch {
     struct fth_machine_module *module;
     const char *kernel;
     uint32_t blocks, threads;                 /* along x */
-    uint32_t more_blocks[2], more_threads[2]; /* along y and z; 0 counts as 1 */
-    uint32_t cluster;      /* so many blocks are one; 0 or 1: none. FTH_UNSUPPORTED where there are
-                              no clusters, or none of that size */
-    uint64_t shared_bytes; /* dynamic */
+    uint32_t more_blocks[2], more_threads[2]; /* along y and z; 0 means 1 */
+    uint32_t cluster;      /* blocks per cluster; 0 or 1: no clusters. The launch fails with
+                              FTH_UNSUPPORTED if the GPU has no clusters of that size */
+    uint64_t shared_bytes; /* dynamic shared memory per block */
     int carveout_percent;  /* -1: the driver's choice */
-    const void *arguments; /* laid out as the kernel's parameters are */
+    const void *arguments; /* with the layout of the kernel's parameters */
     size_t argument_bytes;
 };
 
@@ -43,12 +46,12 @@ struct fth_machine_ops {
     enum fth_status (*load)(void *machine, const char *name, const char *ptx, size_t size,
                             struct fth_machine_module **module, struct fth_error *error);
     void (*unload)(void *machine, struct fth_machine_module *module);
-    /* A variable of the module; FTH_NOT_FOUND. */
+    /* Address and size of a variable of the module. FTH_NOT_FOUND: the module has no such one. */
     enum fth_status (*symbol)(void *machine, struct fth_machine_module *module, const char *name,
                               uint64_t *address, uint64_t *bytes, struct fth_error *error);
 
-    /* Memory, aligned to 256 bytes at least, contents undefined. FTH_NO_MEMORY says what is free.
-     */
+    /* Allocates memory, aligned to at least 256 bytes, with undefined contents. FTH_NO_MEMORY: the
+     * error states how much is free. */
     enum fth_status (*alloc)(void *machine, uint64_t bytes, uint64_t *address,
                              struct fth_error *error);
     void (*free)(void *machine, uint64_t address);
@@ -59,37 +62,39 @@ struct fth_machine_ops {
                                 struct fth_error *error);
     enum fth_status (*fill)(void *machine, uint64_t address, unsigned char byte, uint64_t bytes,
                             struct fth_error *error);
-    /* A linear texture of 32-bit unsigned texels. */
+    /* Creates a linear texture of 32-bit unsigned texels over allocated memory. */
     enum fth_status (*texture)(void *machine, uint64_t address, uint64_t texels, uint64_t *handle,
                                struct fth_error *error);
     void (*texture_free)(void *machine, uint64_t handle);
 
-    /* Queues a launch behind those before it, and waits for all that were queued, at most
-     * `limit_s`; a launch that hangs, or that faults, makes the machine unusable from then on. */
+    /* launch queues a kernel; kernels run in the order of their launches. wait returns when all
+     * queued work is complete, or fails after `limit_s` seconds. After a launch that hangs or
+     * faults, the machine is unusable. */
     enum fth_status (*launch)(void *machine, const struct fth_machine_launch *launch,
                               struct fth_error *error);
     enum fth_status (*wait)(void *machine, double limit_s, struct fth_error *error);
-    /* Marks the begin (false) or the end of what is timed in the queue; and, once all that was
-     * queued has ended, tells the time between the two. */
+    /* mark queues a time stamp: the start (`end` false) or the end of the timed work. marked_ns
+     * returns the time between the two, once all queued work is complete. */
     enum fth_status (*mark)(void *machine, bool end, struct fth_error *error);
     enum fth_status (*marked_ns)(void *machine, double *ns, struct fth_error *error);
-    /* Queues a copy from one place of its memory to another, as launches are queued. */
+    /* Queues a copy within the GPU's memory, in order with the launches. */
     enum fth_status (*copy)(void *machine, uint64_t to, uint64_t from, uint64_t bytes,
                             struct fth_error *error);
-    /* All of a request of the transfer family but those within the GPU, with its samples. What
-     * cannot be done here is FTH_UNSUPPORTED, what there is no memory for FTH_UNAVAILABLE. */
+    /* Executes a request of the transfer family, except FTH_TRANSFER_WITHIN, and fills its samples.
+     * FTH_UNSUPPORTED: this machine cannot do it. FTH_UNAVAILABLE: there is not enough memory. */
     enum fth_status (*transfer)(void *machine, const struct fth_transfer *transfer,
                                 uint32_t *samples, struct fth_error *error);
     void (*close)(void *machine);
 };
 
-/* The machine of a device that can launch, by the device's name; closed with ops->close.
- * FTH_UNSUPPORTED where the device has none, as a recording. */
+/* Opens the machine of the device `id`. The caller closes it with ops->close. FTH_UNSUPPORTED: the
+ * device cannot launch kernels, for example because it is a recording. */
 FTH_MUST_USE enum fth_status fth_machine_open(const char *id, const struct fth_log *log,
                                               const struct fth_machine_ops **ops, void **machine,
                                               struct fth_error *error);
 
-/* A device over a machine, which it takes over also when it fails. */
+/* Creates a device that executes requests on a machine. It takes ownership of the machine; on
+ * failure the machine is closed. */
 FTH_MUST_USE enum fth_status fth_batch_device(const char *id, const struct fth_machine_ops *ops,
                                               void *machine, const struct fth_log *log,
                                               struct fth_device **device, struct fth_error *error);

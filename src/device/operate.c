@@ -1,9 +1,10 @@
-/* The operate family: one operation over and over (kernels/operate.ptx). Its canonical text:
+/* The operate family: the throughput and latency of one operation, which every thread executes
+ * repeatedly (kernels/operate.ptx). Examples of the canonical text:
  *
- *   operate fma.f32 chains 8 rounds 64 threads 1024 sms 1 passes 5; stride 4
+ *   operate fma.f32 chains 8 rounds 64 threads 1024 sms 1 passes 5
  *   operate copy.shared.4 chains 6 rounds 4 threads 256 sms 0 per-sm 2; stride 4
  *
- * and, as in request.c, what is not as usual. */
+ * As in request.c, members with their default value are left out. */
 #include "device/family.h"
 
 #include <inttypes.h>
@@ -11,27 +12,33 @@
 
 static const char operation[] = "check request";
 
+/* Limits of requests. Those of rounds, passes and global memory are generous bounds, the number of
+ * blocks per SM is the maximum of all GPUs, and the limit of shared memory is larger than that of
+ * any GPU. */
 #define MAX_ROUNDS (UINT64_C(1) << 24)
 #define MAX_PASSES (UINT64_C(1) << 16)
 enum { MAX_PER_SM = 32 };
 #define SHARED_BYTES (UINT64_C(1) << 20)
 #define GLOBAL_BYTES (UINT64_C(1) << 32)
-/* No operation takes longer, with every thread of the GPU after the same place. */
-static const double slowest_s = 20e-6, shortest_limit_s = 3;
+/* Time limit of a launch in seconds: min_time_limit_s plus max_operation_s per operation of a
+ * thread. max_operation_s is an upper bound, even if all threads of the GPU access the same word. A
+ * launch that takes longer counts as hung. */
+static const double max_operation_s = 20e-6, min_time_limit_s = 3;
 
+/* Whether the operation accesses shared or global memory. */
 static bool in_memory(const struct fth_operate *operate)
 {
     return fth_operation_in_shared(operate->operation) ||
            fth_operation_in_global(operate->operation);
 }
 
-/* What the places of a chain extend to, from the first of one to that of the next. */
+/* The bytes from the first word of one dependency chain of a copy to that of the next. */
 static uint64_t chain_bytes(const struct fth_operate *operate)
 {
     return operate->stride_bytes * operate->threads;
 }
 
-/* What the places of a block extend to. Of a copy, all chains have some to read and some to write.
+/* The bytes of memory that a block uses. Each chain of a copy has words to read and words to write.
  */
 static uint64_t block_bytes(const struct fth_operate *operate)
 {
@@ -45,14 +52,14 @@ static uint32_t blocks_per_sm(const struct fth_operate *operate)
     return operate->per_sm ? operate->per_sm : 1;
 }
 
-static enum fth_status check_places(const struct fth_operate *operate, struct fth_error *error)
+static enum fth_status check_strides(const struct fth_operate *operate, struct fth_error *error)
 {
     const uint64_t width = fth_operation_bytes(operate->operation);
     const bool copies = fth_operation_copies(operate->operation);
     if (!in_memory(operate))
         return operate->stride_bytes || operate->block_stride_bytes
                    ? fth_fail(error, FTH_INVALID, operation, "operate.stride_bytes",
-                              "the operation goes to no memory")
+                              "the operation does not access memory")
                    : FTH_OK;
     if (operate->stride_bytes % width || operate->block_stride_bytes % width)
         return fth_fail(error, FTH_INVALID, operation, "operate.stride_bytes",
@@ -62,11 +69,12 @@ static enum fth_status check_places(const struct fth_operate *operate, struct ft
     const uint64_t max = fth_operation_in_shared(operate->operation) ? SHARED_BYTES : GLOBAL_BYTES;
     if (copies && operate->stride_bytes == 0)
         return fth_fail(error, FTH_INVALID, operation, "operate.stride_bytes",
-                        "threads that copy have places of their own");
+                        "a copy needs a stride, so that each thread has its own words");
     if (operate->stride_bytes > max / operate->threads / (copies ? 2 * operate->chains : 1) ||
         operate->block_stride_bytes > GLOBAL_BYTES)
         return fth_fail(error, FTH_INVALID, operation, "operate.stride_bytes",
-                        "%" PRIu32 " threads %" PRIu64 " bytes apart are beyond %" PRIu64 " bytes",
+                        "%" PRIu32 " threads with a stride of %" PRIu64
+                        " bytes need more than %" PRIu64 " bytes of memory",
                         operate->threads, operate->stride_bytes, max);
     return FTH_OK;
 }
@@ -75,28 +83,31 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
 {
     const struct fth_operate *operate = &request->operate;
     if ((unsigned)operate->operation >= FTH_OPERATIONS)
-        return fth_fail(error, FTH_INVALID, operation, "operate.operation", "there is no such");
+        return fth_fail(error, FTH_INVALID, operation, "operate.operation", "unknown operation");
     if (operate->chains < 1 || operate->chains > FTH_MAX_CHAINS)
         return fth_fail(error, FTH_INVALID, operation, "operate.chains",
-                        "%" PRIu32 " is not within 1 to %d", operate->chains, FTH_MAX_CHAINS);
+                        "%" PRIu32 " is not in the range 1 to %d", operate->chains, FTH_MAX_CHAINS);
     if (operate->per_sm > MAX_PER_SM)
         return fth_fail(error, FTH_INVALID, operation, "operate.per_sm",
-                        "%" PRIu32 " is not within 1 to %d", operate->per_sm, MAX_PER_SM);
+                        "%" PRIu32 " is not in the range 1 to %d", operate->per_sm, MAX_PER_SM);
     if (operate->rounds < 1 || operate->rounds > MAX_ROUNDS)
         return fth_fail(error, FTH_INVALID, operation, "operate.rounds",
-                        "%" PRIu64 " is not within 1 to %" PRIu64, operate->rounds, MAX_ROUNDS);
+                        "%" PRIu64 " is not in the range 1 to %" PRIu64, operate->rounds,
+                        MAX_ROUNDS);
     if (operate->passes < 1 || operate->passes > MAX_PASSES)
         return fth_fail(error, FTH_INVALID, operation, "operate.passes",
-                        "%" PRIu64 " is not within 1 to %" PRIu64, operate->passes, MAX_PASSES);
+                        "%" PRIu64 " is not in the range 1 to %" PRIu64, operate->passes,
+                        MAX_PASSES);
     if (operate->threads < 1 || operate->threads > 1024)
         return fth_fail(error, FTH_INVALID, operation, "operate.threads",
-                        "%" PRIu32 " is not within 1 to 1024", operate->threads);
+                        "%" PRIu32 " is not in the range 1 to 1024", operate->threads);
     if (request->sm != FTH_ANY_SM)
-        return fth_fail(error, FTH_INVALID, operation, "sm", "the GPU chooses where blocks run");
+        return fth_fail(error, FTH_INVALID, operation, "sm",
+                        "the SM cannot be chosen for this family");
     if (request->cold)
-        return fth_fail(error, FTH_INVALID, operation, "cold", "the operations meet what is there");
+        return fth_fail(error, FTH_INVALID, operation, "cold", "not available for this family");
     enum fth_status status = fth_check_carveout(request, error);
-    return status == FTH_OK ? check_places(operate, error) : status;
+    return status == FTH_OK ? check_strides(operate, error) : status;
 }
 
 static void write(const struct fth_request *request, struct fth_buffer *text)
@@ -118,8 +129,8 @@ static void write(const struct fth_request *request, struct fth_buffer *text)
         fth_buffer_format(text, "; carveout %d", request->carveout_percent);
 }
 
-/* One block's samples after the other's; how many blocks there are only the device knows where
- * `sms` is 0, so that then there is the median over blocks, one a pass. */
+/* One sample per pass, the median over blocks: the number of blocks is known only to the device
+ * where `sms` is 0. */
 static uint64_t samples(const struct fth_request *request)
 {
     return request->operate.passes;
@@ -130,17 +141,18 @@ static uint64_t samples(const struct fth_request *request)
 static enum fth_status load(struct fth_batch *batch, const struct fth_operate *operate,
                             struct fth_machine_module **module, struct fth_error *error)
 {
-    struct fth_machine_module **kept = &batch->operate[operate->operation][operate->chains];
+    struct fth_machine_module **cached_module =
+        &batch->operate[operate->operation][operate->chains];
     enum fth_status status = FTH_OK;
-    if (!*kept) {
+    if (!*cached_module) {
         struct fth_buffer ptx = {0};
         status = fth_kernels_operate(operate->operation, operate->chains, &ptx, error);
         if (status == FTH_OK)
             status = batch->ops->load(batch->machine, fth_operation_name(operate->operation),
-                                      ptx.data, ptx.size, kept, error);
+                                      ptx.data, ptx.size, cached_module, error);
         fth_buffer_fini(&ptx);
     }
-    *module = *kept;
+    *module = *cached_module;
     return status;
 }
 
@@ -158,22 +170,24 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What a block notes, as operate.ptx has it: the number of its SM plus 1, then each pass. */
-struct note {
+/* What operate.ptx stores: for each block one record with the number of its SM plus 1 (0: the block
+ * exited at once), then one record per pass with the clock at its start and end. */
+struct record {
     uint32_t sm_or_begin, end;
 };
 
-/* The cycles from the first begin to the last end among the blocks of one SM. `from` is the first
- * of them; false where they are not so many. */
-static bool span(const struct note *notes, uint32_t blocks, uint64_t passes, uint64_t pass,
-                 uint32_t from, uint32_t wanted, uint32_t *cycles)
+/* Computes the cycles from the start of the first block to the end of the last block of one SM.
+ * `from` is the index of the SM's first block. Returns false if the SM did not run exactly
+ * `expected_blocks` blocks. */
+static bool sm_cycles(const struct record *records, uint32_t blocks, uint64_t passes, uint64_t pass,
+                      uint32_t from, uint32_t expected_blocks, uint32_t *cycles)
 {
-    const struct note *first = &notes[from * (passes + 1)];
+    const struct record *first = &records[from * (passes + 1)];
     const uint32_t origin = first[pass + 1].sm_or_begin;
     int32_t begin = 0, end = 0;
     uint32_t count = 0;
     for (uint32_t i = from; i < blocks; i++) {
-        const struct note *block = &notes[i * (passes + 1)];
+        const struct record *block = &records[i * (passes + 1)];
         if (block->sm_or_begin != first->sm_or_begin)
             continue;
         const int32_t begun = (int32_t)(block[pass + 1].sm_or_begin - origin);
@@ -183,40 +197,41 @@ static bool span(const struct note *notes, uint32_t blocks, uint64_t passes, uin
         count++;
     }
     *cycles = (uint32_t)(end - begin);
-    return first->sm_or_begin != 0 && count == wanted;
+    return first->sm_or_begin != 0 && count == expected_blocks;
 }
 
-/* Whether a block before that one is on the same SM. */
-static bool is_counted(const struct note *notes, uint64_t passes, uint32_t block)
+/* Whether a block with a lower index ran on the same SM. */
+static bool sm_seen_before(const struct record *records, uint64_t passes, uint32_t block)
 {
     for (uint32_t i = 0; i < block; i++)
-        if (notes[i * (passes + 1)].sm_or_begin == notes[block * (passes + 1)].sm_or_begin)
+        if (records[i * (passes + 1)].sm_or_begin == records[block * (passes + 1)].sm_or_begin)
             return true;
     return false;
 }
 
-/* The median over blocks of each pass, or over SMs where these have several. */
-static enum fth_status reduce(const struct note *notes, const struct fth_operate *operate,
-                              uint32_t blocks, uint32_t *one, uint32_t *cycles,
-                              struct fth_error *error)
+/* Computes the sample of each pass: the median over blocks, or over SMs if these have several
+ * blocks. `values` is a buffer for one value per block. */
+static enum fth_status summarize(const struct record *records, const struct fth_operate *operate,
+                                 uint32_t blocks, uint32_t *values, uint32_t *cycles,
+                                 struct fth_error *error)
 {
-    const uint32_t wanted = blocks_per_sm(operate);
+    const uint32_t expected_blocks = blocks_per_sm(operate);
     const uint64_t passes = operate->passes;
     for (uint64_t pass = 0; pass < passes; pass++) {
         uint32_t count = 0;
         for (uint32_t i = 0; i < blocks; i++) {
-            const struct note *block = &notes[i * (passes + 1)];
-            if (wanted == 1)
-                one[count++] = block[pass + 1].end - block[pass + 1].sm_or_begin;
-            else if (!is_counted(notes, passes, i) &&
-                     span(notes, blocks, passes, pass, i, wanted, &one[count]))
+            const struct record *block = &records[i * (passes + 1)];
+            if (expected_blocks == 1)
+                values[count++] = block[pass + 1].end - block[pass + 1].sm_or_begin;
+            else if (!sm_seen_before(records, passes, i) &&
+                     sm_cycles(records, blocks, passes, pass, i, expected_blocks, &values[count]))
                 count++;
         }
         if (count == 0)
             return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
-                            "no SM was given %" PRIu32 " blocks", wanted);
-        qsort(one, count, sizeof *one, compare);
-        cycles[pass] = one[count / 2];
+                            "no SM received %" PRIu32 " blocks", expected_blocks);
+        qsort(values, count, sizeof *values, compare);
+        cycles[pass] = values[count / 2];
     }
     return FTH_OK;
 }
@@ -226,35 +241,38 @@ static enum fth_status collect(struct fth_batch *batch, uint64_t from,
                                struct fth_error *error)
 {
     const size_t count = blocks * (operate->passes + 1);
-    struct note *notes = calloc(count, sizeof *notes);
-    uint32_t *one = calloc(blocks, sizeof *one);
+    struct record *records = calloc(count, sizeof *records);
+    uint32_t *values = calloc(blocks, sizeof *values);
     enum fth_status status = FTH_OK;
-    if (notes && one) {
-        status = batch->ops->download(batch->machine, notes, from, count * sizeof *notes, error);
+    if (records && values) {
+        status =
+            batch->ops->download(batch->machine, records, from, count * sizeof *records, error);
         if (status == FTH_OK)
-            status = reduce(notes, operate, blocks, one, cycles, error);
+            status = summarize(records, operate, blocks, values, cycles, error);
     } else {
         status = fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
     }
-    free(notes);
-    free(one);
+    free(records);
+    free(values);
     return status;
 }
 
-static enum fth_status refuse(const struct fth_batch *batch, const struct fth_operate *operate,
-                              struct fth_error *error)
+/* Fails if this GPU cannot execute the request. */
+static enum fth_status check_support(const struct fth_batch *batch,
+                                     const struct fth_operate *operate, struct fth_error *error)
 {
     const unsigned min = fth_operation_capability(operate->operation);
     const uint64_t shared = batch->facts.block_shared_bytes;
     if (batch->facts.capability && batch->facts.capability < min)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
-                        "%s came with compute capability %u.%u",
+                        "%s requires compute capability %u.%u or later",
                         fth_operation_name(operate->operation), min / 10, min % 10);
     if (fth_operation_in_shared(operate->operation) && shared && block_bytes(operate) > shared)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
-                        "more shared memory than a block can have");
+                        "the request needs more shared memory than a block can have");
     if (operate->sms > batch->facts.sms)
-        return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL, "the GPU has fewer SMs");
+        return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
+                        "the GPU has fewer SMs than requested");
     return FTH_OK;
 }
 
@@ -265,33 +283,44 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *u
     (void)unused;
     const struct fth_machine_ops *ops = batch->ops;
     const struct fth_operate *operate = &request->operate;
-    /* Blocks go to all SMs in turn, so that each has as many. */
-    const bool crowded = blocks_per_sm(operate) > 1;
-    const uint32_t blocks =
-        (operate->sms && !crowded ? operate->sms : batch->facts.sms) * blocks_per_sm(operate);
+    /* The hardware distributes blocks over all SMs in turn. For several blocks per SM, all SMs
+     * therefore receive blocks, and those on SMs with a number of `sms` or above exit at once. */
+    const bool several_per_sm = blocks_per_sm(operate) > 1;
+    const uint32_t blocks = (operate->sms && !several_per_sm ? operate->sms : batch->facts.sms) *
+                            blocks_per_sm(operate);
     const uint64_t out_bytes =
-        (blocks * (operate->passes + 1) * sizeof(struct note) + 255) / 256 * 256;
-    const uint64_t places = fth_operation_in_global(operate->operation)
-                                ? block_bytes(operate) + operate->block_stride_bytes * (blocks - 1)
-                                : 0;
+        (blocks * (operate->passes + 1) * sizeof(struct record) + 255) / 256 * 256;
+    const uint64_t memory_bytes =
+        fth_operation_in_global(operate->operation)
+            ? block_bytes(operate) + operate->block_stride_bytes * (blocks - 1)
+            : 0;
     uint64_t memory = 0, first, second;
     struct fth_machine_module *module = NULL;
-    enum fth_status status = refuse(batch, operate, error);
+    enum fth_status status = check_support(batch, operate, error);
     if (status == FTH_OK)
         status = load(batch, operate, &module, error);
     if (status == FTH_OK)
-        status = ops->alloc(batch->machine, out_bytes + places, &memory, error);
+        status = ops->alloc(batch->machine, out_bytes + memory_bytes, &memory, error);
     if (status == FTH_NO_MEMORY)
         return FTH_UNAVAILABLE;
     if (status == FTH_OK)
         status = ops->fill(batch->machine, memory, 0, out_bytes, error);
     fth_operation_operands(operate->operation, &first, &second);
-    const uint64_t distance = fth_operation_copies(operate->operation)
-                                  ? chain_bytes(operate) * operate->chains
-                                  : operate->block_stride_bytes;
-    const uint64_t arguments[] = {
-        operate->rounds, operate->passes, memory, memory + out_bytes,         operate->stride_bytes,
-        distance,        first,           second, crowded ? operate->sms : 0, !crowded};
+    /* For a copy, the kernel takes the distance from source to target in place of the block stride.
+     */
+    const uint64_t block_stride = fth_operation_copies(operate->operation)
+                                      ? chain_bytes(operate) * operate->chains
+                                      : operate->block_stride_bytes;
+    const uint64_t arguments[] = {operate->rounds,
+                                  operate->passes,
+                                  memory,
+                                  memory + out_bytes,
+                                  operate->stride_bytes,
+                                  block_stride,
+                                  first,
+                                  second,
+                                  several_per_sm ? operate->sms : 0,
+                                  !several_per_sm};
     const struct fth_machine_launch launch = {
         .module = module,
         .kernel = "operate",
@@ -306,7 +335,7 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *u
     const double operations = (double)operate->rounds * FTH_OPERATE_ROUND *
                               (double)(operate->passes + 1) * blocks_per_sm(operate);
     if (status == FTH_OK)
-        status = ops->wait(batch->machine, shortest_limit_s + operations * slowest_s, error);
+        status = ops->wait(batch->machine, min_time_limit_s + operations * max_operation_s, error);
     if (status == FTH_OK)
         status = collect(batch, memory, operate, blocks, cycles, error);
     if (memory)

@@ -1,10 +1,13 @@
-/* Memory for the arrays of streams and sweeps: it grows, and is gone over piece by piece. */
+/* GPU memory for the arrays of streams and sweeps. The pool only grows. Cold experiments use it
+ * piece by piece, so that the next piece is one that the L2 has already evicted. */
 #include "device/family.h"
 
-/* Where its size is not known, L2 is taken for the largest there is. What a cold experiment goes
- * over was last used so many sizes of L2 ago: of an L2 that replaces at random, one line in 55
- * would still be there. */
-static const uint64_t unknown_l2_bytes = UINT64_C(128) << 20, sizes_between = 4;
+/* Assumed size of the L2 where it is unknown: meant as an upper limit, so that the pool is never
+ * too small. */
+static const uint64_t unknown_l2_bytes = UINT64_C(128) << 20;
+/* Between two uses of the same piece, a cold experiment accesses this many times the size of the
+ * L2. With random replacement, exp(-4) of the lines (one in 55) are then still in the L2. */
+static const uint64_t cold_l2_sizes = 4;
 
 static void free_old(struct fth_batch *batch, struct fth_pool *pool)
 {
@@ -12,27 +15,28 @@ static void free_old(struct fth_batch *batch, struct fth_pool *pool)
         batch->ops->free(batch->machine, pool->old[--pool->old_count]);
 }
 
-/* What there was is kept: it seems that a driver cleans memory that is freed, which on an H200
- * takes 0.66 TB/s from whatever is measured then, for as long as it takes. */
-enum fth_status fth_pool_grow(struct fth_batch *batch, struct fth_pool *pool, uint64_t want,
+/* The old allocation is kept because the driver apparently clears freed memory in the background.
+ * On an H200 this takes 0.66 TB/s of bandwidth from whatever is measured meanwhile
+ * (docs/results/h200.md). */
+enum fth_status fth_pool_grow(struct fth_batch *batch, struct fth_pool *pool, uint64_t min_bytes,
                               struct fth_error *error)
 {
-    if (pool->bytes >= want)
+    if (pool->bytes >= min_bytes)
         return FTH_OK;
     if (pool->old_count == FTH_COUNT(pool->old))
         free_old(batch, pool);
     if (pool->address)
         pool->old[pool->old_count++] = pool->address;
     pool->address = pool->bytes = pool->next = 0;
-    enum fth_status status = batch->ops->alloc(batch->machine, want, &pool->address, NULL);
+    enum fth_status status = batch->ops->alloc(batch->machine, min_bytes, &pool->address, NULL);
     struct fth_error fault = FTH_NO_ERROR;
     if (status != FTH_OK) {
         free_old(batch, pool);
         pool->address = 0;
-        status = batch->ops->alloc(batch->machine, want, &pool->address, &fault);
+        status = batch->ops->alloc(batch->machine, min_bytes, &pool->address, &fault);
     }
     if (status == FTH_OK)
-        pool->bytes = want;
+        pool->bytes = min_bytes;
     return status == FTH_OK ? FTH_OK
                             : fth_fail(error, status == FTH_NO_MEMORY ? FTH_UNAVAILABLE : status,
                                        fault.operation, fault.argument, "%s", fault.cause);
@@ -60,8 +64,10 @@ uint64_t fth_l2_bytes(const struct fth_batch *batch)
     return batch->facts.l2_bytes ? batch->facts.l2_bytes : unknown_l2_bytes;
 }
 
-/* Room for itself, for what goes before it, and at the end for a piece that is left out. */
+/* The pool needs space for the piece itself, for the data accessed between two uses of it, for one
+ * more L2 size with which a cold stream may prepare the L2, and for an unused rest at the end that
+ * is too small for a piece. */
 uint64_t fth_pool_cold_bytes(const struct fth_batch *batch, uint64_t piece)
 {
-    return 2 * piece + (sizes_between + 1) * fth_l2_bytes(batch);
+    return 2 * piece + (cold_l2_sizes + 1) * fth_l2_bytes(batch);
 }

@@ -1,33 +1,34 @@
-/* Writes down what a device answers, for replay.c: a layer between the device and who asks it. The
- * file is opened first of all, so that a path that cannot be written is known before minutes of
- * measuring, and stands under its name only once the recording is finished. */
+/* Records what a device answers, for replay.c. The recorder replaces the operations of the device
+ * and forwards each call to the original ones. The file is opened before anything is measured, so
+ * that an unwritable path fails at once. It gets its name only when the recording is complete. */
 #include "device/recording.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Recordings are made once and kept: as small as zstd makes them in reasonable time. */
-enum { LEVEL = 9 };
+/* The zstd compression level. Recordings are written once and kept, so size matters more than the
+ * time to compress them. Heuristic. */
+enum { COMPRESSION_LEVEL = 9 };
 
 struct recorder {
     const struct fth_device_ops *inner;
     void *inner_state;
-    struct fth_zwriter *writer; /* NULL: finished, or failed */
-    struct fth_error fault;     /* the first failure to write; told at the end */
+    struct fth_zwriter *writer; /* NULL once finished or failed */
+    struct fth_error fault;     /* the first write error; reported by `finish` */
     uint64_t entries;
     uint64_t checksum;
-    struct fth_buffer bytes; /* of one entry */
-    struct fth_buffer key;
+    struct fth_buffer bytes; /* the current entry */
+    struct fth_buffer key;   /* the canonical text of the current request */
 };
 
-/* What cannot be written does not hinder the measuring, but there will be no recording. */
+/* Stops recording after a write error. Measuring continues. */
 static void give_up(struct recorder *recorder)
 {
     fth_zwriter_abort(recorder->writer);
     recorder->writer = NULL;
 }
 
-/* Sends the bytes of the last entry on their way. */
+/* Writes the current entry to the file. */
 static void flush(struct recorder *recorder)
 {
     struct fth_buffer *bytes = &recorder->bytes;
@@ -43,23 +44,23 @@ static void flush(struct recorder *recorder)
     bytes->size = 0;
 }
 
-/* The device describes itself into an empty document, so that what it says is known apart. The
- * caller gets what a replay would read, not the original: a description that could not be read back
- * is noticed now. */
+/* The device describes itself into an empty document, so that only its own statements are recorded.
+ * The caller gets the description as a replay would read it, so that a description that cannot be
+ * read back is noticed now. */
 static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_error *error)
 {
     struct recorder *recorder = state;
-    struct fth_gpu *said = NULL, *read_back = NULL;
+    struct fth_gpu *described = NULL, *read_back = NULL;
     char *text = NULL;
     size_t size = 0;
-    enum fth_status status = fth_gpu_create(&said, error);
+    enum fth_status status = fth_gpu_create(&described, error);
     if (status == FTH_OK)
-        status = recorder->inner->describe(recorder->inner_state, said, error);
+        status = recorder->inner->describe(recorder->inner_state, described, error);
     if (status == FTH_OK)
-        status = fth_gpu_write_text(said, &text, &size, error);
+        status = fth_gpu_write_text(described, &text, &size, error);
     if (status == FTH_OK)
-        status = fth_gpu_read_text("what the device says of itself", text, size, NULL, &read_back,
-                                   error);
+        status =
+            fth_gpu_read_text("description from the device", text, size, NULL, &read_back, error);
     if (status == FTH_OK)
         status = fth_recording_add(gpu, read_back, error);
     if (status == FTH_OK && recorder->writer) {
@@ -69,7 +70,7 @@ static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_err
     }
     fth_free(text);
     fth_gpu_destroy(read_back);
-    fth_gpu_destroy(said);
+    fth_gpu_destroy(described);
     return status;
 }
 
@@ -135,14 +136,14 @@ enum fth_status fth_device_record(struct fth_device *device, const char *path,
                                   struct fth_error *error)
 {
     if (device->ops == &recorder_ops)
-        return fth_fail(error, FTH_INVALID, "record", device->id, "it is being recorded already");
+        return fth_fail(error, FTH_INVALID, "record", device->id, "it is already being recorded");
     struct recorder *recorder = calloc(1, sizeof *recorder);
     if (!recorder)
         return fth_fail(error, FTH_NO_MEMORY, "record", device->id, "out of memory");
     recorder->inner = device->ops;
     recorder->inner_state = device->state;
     recorder->checksum = FTH_RECORDING_CHECKSUM;
-    enum fth_status status = fth_zwriter_open(path, LEVEL, &recorder->writer, error);
+    enum fth_status status = fth_zwriter_open(path, COMPRESSION_LEVEL, &recorder->writer, error);
     if (status != FTH_OK) {
         destroy(recorder);
         return status;

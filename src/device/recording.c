@@ -1,8 +1,8 @@
-/* The bytes of a recording (docs/recording.md). Numbers are LEB128, seven bits a byte and the
- * lowest first, in their one shortest form, so that a file depends on nothing but what was
- * recorded. The samples of an answer are kept as what each has above the least of them: in one byte
- * where the path is one cache, and with a better compression than differences of neighbours, which
- * carry the noise twice. */
+/* Encoding and decoding of recordings (docs/recording.md). Numbers are LEB128: seven bits per byte,
+ * the lowest first. Only the shortest form is valid, so that the same content always gives the same
+ * bytes. Each sample is stored as its difference to the minimum of the answer. This takes one byte
+ * if all loads hit the same cache, and it compresses better than differences between neighbours,
+ * which contain the noise twice. */
 #include "device/recording.h"
 
 #include <inttypes.h>
@@ -18,14 +18,15 @@ static const char format_version[] = "1";
 
 enum { ENTRY_DESCRIPTION = 'D', ENTRY_ANSWER = 'A', ENTRY_END = 'E' };
 
-/* More than any of these is worth: bounds on what a hostile file can make us do. */
+/* Limits that protect against hostile files. Valid recordings stay far below them. They are part of
+ * the format (docs/recording.md). */
 #define MAX_BYTES ((size_t)1 << 30)
 #define MAX_HEADER_BYTES ((size_t)4096)
 #define MAX_KEY_BYTES ((size_t)4096)
 #define MAX_DESCRIPTION_BYTES ((size_t)16 << 20)
-#define MAX_SAMPLES ((uint64_t)1 << 28) /* as fth_request_check has it */
+#define MAX_SAMPLES ((uint64_t)1 << 28) /* per answer; the same limit as in fth_request_check */
 
-/* Files hold the numbers of these. */
+/* Files contain these numbers. */
 _Static_assert(FTH_OK == 0 && FTH_NO_MEMORY == 1 && FTH_IO == 2 && FTH_INVALID == 3 &&
                    FTH_NOT_FOUND == 4 && FTH_UNSUPPORTED == 5 && FTH_UNAVAILABLE == 6 &&
                    FTH_INCONCLUSIVE == 7 && FTH_INTERRUPTED == 8,
@@ -70,7 +71,7 @@ static void put_byte(char byte, struct fth_buffer *out)
     fth_buffer_append(out, &byte, 1);
 }
 
-/* NAN has many forms; files hold one of them. */
+/* NAN has many bit patterns; files always contain the same one. */
 static void put_double(double number, struct fth_buffer *out)
 {
     uint64_t bits = UINT64_C(0x7ff8000000000000);
@@ -79,7 +80,7 @@ static void put_double(double number, struct fth_buffer *out)
     put_fixed(bits, out);
 }
 
-/* A line of the header, whatever the text holds. */
+/* Writes one line of the header. fth_text_append makes any text printable. */
 static void put_line(const char *key, const char *text, struct fth_buffer *out)
 {
     fth_buffer_format(out, "%s ", key);
@@ -113,12 +114,12 @@ void fth_recording_put_answer(const char *key, size_t key_size, const struct fth
     put_number(samples->count, out);
     if (samples->count == 0)
         return;
-    uint32_t min = samples->cycles[0];
+    uint32_t minimum = samples->cycles[0];
     for (size_t i = 1; i < samples->count; i++)
-        min = samples->cycles[i] < min ? samples->cycles[i] : min;
-    put_number(min, out);
+        minimum = samples->cycles[i] < minimum ? samples->cycles[i] : minimum;
+    put_number(minimum, out);
     for (size_t i = 0; i < samples->count; i++)
-        put_number(samples->cycles[i] - min, out);
+        put_number(samples->cycles[i] - minimum, out);
 }
 
 void fth_recording_put_end(uint64_t entries, uint64_t checksum, struct fth_buffer *out)
@@ -132,13 +133,14 @@ void fth_recording_put_end(uint64_t entries, uint64_t checksum, struct fth_buffe
 
 /* ---- reading ---- */
 
+/* A range of bytes in the content. */
 struct span {
     size_t at, size;
 };
 
 struct answer {
     struct span key;
-    size_t at; /* of what follows the key */
+    size_t at; /* offset of the first byte after the key */
 };
 
 struct fth_recording {
@@ -151,7 +153,7 @@ struct fth_recording {
     size_t answer_count, answer_capacity;
 };
 
-/* What is read, how far it is, and which entry it is in, for messages. */
+/* The reading position. `name` and `entry`, the index of the current entry, are for messages. */
 struct cursor {
     const char *name;
     const unsigned char *bytes;
@@ -161,7 +163,7 @@ struct cursor {
 };
 
 FTH_PRINTF(2, 3)
-static enum fth_status refuse(const struct cursor *cursor, const char *cause, ...)
+static enum fth_status corrupt(const struct cursor *cursor, const char *cause, ...)
 {
     char text[256];
     va_list arguments;
@@ -169,13 +171,13 @@ static enum fth_status refuse(const struct cursor *cursor, const char *cause, ..
     vsnprintf(text, sizeof text, cause, arguments);
     va_end(arguments);
     return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
-                    "altered in entry %" PRIu64 " (byte %zu): %s", cursor->entry, cursor->at, text);
+                    "corrupt in entry %" PRIu64 " (byte %zu): %s", cursor->entry, cursor->at, text);
 }
 
 static enum fth_status truncated(const struct cursor *cursor)
 {
     return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
-                    "truncated: it ends in entry %" PRIu64 " (byte %zu)", cursor->entry,
+                    "truncated: the file ends in entry %" PRIu64 " (byte %zu)", cursor->entry,
                     cursor->size);
 }
 
@@ -184,12 +186,13 @@ static size_t left(const struct cursor *cursor)
     return cursor->size - cursor->at;
 }
 
-/* A count is checked before it is believed. */
-static enum fth_status too_many(const struct cursor *cursor, uint64_t count, const char *what)
+/* Reports a count that is larger than the rest of the file. Counts are checked before memory is
+ * allocated for them. */
+static enum fth_status exceeds_file(const struct cursor *cursor, uint64_t count, const char *what)
 {
     return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
-                    "truncated or altered: entry %" PRIu64 " (byte %zu) speaks of %" PRIu64
-                    " %s, %zu bytes are left",
+                    "truncated or corrupt: entry %" PRIu64 " (byte %zu) announces %" PRIu64
+                    " %s, but only %zu bytes are left",
                     cursor->entry, cursor->at, count, what, left(cursor));
 }
 
@@ -200,12 +203,12 @@ static enum fth_status get_number(struct cursor *cursor, uint64_t max, uint64_t 
         unsigned char byte = cursor->bytes[cursor->at++];
         uint64_t bits = byte & 0x7f;
         if (shift > 63 || (bits << shift) >> shift != bits || (shift && byte == 0))
-            return refuse(cursor, "no number");
+            return corrupt(cursor, "invalid number");
         value |= bits << shift;
         if (byte & 0x80)
             continue;
         if (value > max)
-            return refuse(cursor, "%" PRIu64 " is more than %" PRIu64, value, max);
+            return corrupt(cursor, "%" PRIu64 " exceeds the limit of %" PRIu64, value, max);
         *number = value;
         return FTH_OK;
     }
@@ -229,17 +232,17 @@ static enum fth_status get_text(struct cursor *cursor, size_t max, struct span *
     if (status != FTH_OK)
         return status;
     if (size > left(cursor))
-        return too_many(cursor, size, "bytes");
+        return exceeds_file(cursor, size, "bytes");
     *text = (struct span){cursor->at, (size_t)size};
     cursor->at += text->size;
     return FTH_OK;
 }
 
-/* What follows the key of an answer. With `samples` NULL it is checked and passed over; otherwise
- * `samples` is filled, up to where it fails. */
+/* Reads the part of an answer that follows the key. If `samples` is NULL, the data is only checked.
+ * Otherwise `samples` is filled; on failure it can be incomplete. */
 static enum fth_status get_answer(struct cursor *cursor, struct fth_samples *samples)
 {
-    uint64_t code = 0, sm = 0, bits = 0, count = 0, min = 0;
+    uint64_t code = 0, sm = 0, bits = 0, count = 0, minimum = 0;
     struct span cause = {0};
     enum fth_status status = get_number(cursor, FTH_INTERRUPTED, &code);
     if (status == FTH_OK)
@@ -251,10 +254,10 @@ static enum fth_status get_answer(struct cursor *cursor, struct fth_samples *sam
     if (status == FTH_OK)
         status = get_number(cursor, MAX_SAMPLES, &count);
     if (status == FTH_OK && count > 0)
-        status = get_number(cursor, UINT32_MAX, &min);
-    /* A sample has a byte at least: a count past that is refused before it costs memory. */
+        status = get_number(cursor, UINT32_MAX, &minimum);
+    /* A sample takes at least one byte, so a larger count is refused before memory is allocated. */
     if (status == FTH_OK && count > left(cursor))
-        status = too_many(cursor, count, "samples");
+        status = exceeds_file(cursor, count, "samples");
     if (status == FTH_OK && samples && count > 0) {
         samples->cycles = malloc((size_t)count * sizeof *samples->cycles);
         if (!samples->cycles)
@@ -263,16 +266,16 @@ static enum fth_status get_answer(struct cursor *cursor, struct fth_samples *sam
     }
     for (uint64_t i = 0; status == FTH_OK && i < count; i++) {
         uint64_t above = 0;
-        status = get_number(cursor, UINT32_MAX - min, &above);
+        status = get_number(cursor, UINT32_MAX - minimum, &above);
         if (samples && samples->cycles)
-            samples->cycles[i] = (uint32_t)(min + above);
+            samples->cycles[i] = (uint32_t)(minimum + above);
     }
     if (status != FTH_OK || !samples)
         return status;
     samples->status = (enum fth_status)code;
     memcpy(samples->cause, cursor->bytes + cause.at, cause.size);
     samples->cause[cause.size] = '\0';
-    for (char *c = samples->cause; *c; c++) /* it may end on a terminal */
+    for (char *c = samples->cause; *c; c++) /* The text may be printed on a terminal. */
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = '?';
     samples->sm = (uint32_t)sm;
@@ -281,7 +284,7 @@ static enum fth_status get_answer(struct cursor *cursor, struct fth_samples *sam
     return FTH_OK;
 }
 
-/* The next line of the header, without its end; NULL where there is none. */
+/* Returns the next line of the header without its newline, NULL if there is none. */
 static const char *get_line(struct cursor *cursor, size_t *size)
 {
     size_t max = cursor->size < MAX_HEADER_BYTES ? cursor->size : MAX_HEADER_BYTES;
@@ -294,7 +297,8 @@ static const char *get_line(struct cursor *cursor, size_t *size)
     return (const char *)line;
 }
 
-/* Tells no recording at all, one of another version and the beginning of one. */
+/* Reads the header. The errors distinguish a file that is not a recording, a recording of another
+ * version, and a truncated recording. */
 static enum fth_status read_header(struct fth_recording *recording, struct cursor *cursor)
 {
     static const char zstd_magic[] = {0x28, (char)0xb5, 0x2f, (char)0xfd};
@@ -306,13 +310,13 @@ static enum fth_status read_header(struct fth_recording *recording, struct curso
     if (memcmp(cursor->bytes, format_name, common) != 0 &&
         (cursor->size >= sizeof zstd_magic || memcmp(cursor->bytes, zstd_magic, cursor->size) != 0))
         return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
-                        "not a recording of fathom, or altered at its beginning");
+                        "not a fathom recording, or corrupt at the beginning");
     size_t size = 0, version_size = strlen(format_version);
     const char *line = get_line(cursor, &size);
     if (line && (size != name_size + version_size ||
                  memcmp(line + name_size, format_version, version_size) != 0))
         return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
-                        "'%.*s' is not %s%s, which this version of fathom reads",
+                        "unsupported format '%.*s'; this version of fathom reads %s%s",
                         (int)(size < 64 ? size : 64), line, format_name, format_version);
     while (line) {
         line = get_line(cursor, &size);
@@ -325,8 +329,8 @@ static enum fth_status read_header(struct fth_recording *recording, struct curso
                      line + key_size);
     }
     return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
-                    cursor->size < MAX_HEADER_BYTES ? "truncated: it ends in the header"
-                                                    : "altered: the header does not end");
+                    cursor->size < MAX_HEADER_BYTES ? "truncated: the file ends in the header"
+                                                    : "corrupt: the header has no end");
 }
 
 static enum fth_status no_memory(const struct cursor *cursor)
@@ -347,7 +351,7 @@ static enum fth_status read_description(struct fth_recording *recording, struct 
                                &gpu, &fault);
     fth_gpu_destroy(gpu);
     if (status != FTH_OK)
-        return status == FTH_NO_MEMORY ? no_memory(cursor) : refuse(cursor, "%.200s", fault.cause);
+        return status == FTH_NO_MEMORY ? no_memory(cursor) : corrupt(cursor, "%.200s", fault.cause);
     void *items = recording->descriptions;
     if (!fth_grow(&items, recording->description_count, &recording->description_capacity,
                   sizeof json))
@@ -385,14 +389,15 @@ static enum fth_status read_end(struct cursor *cursor)
     if (status != FTH_OK)
         return status;
     if (entries != before)
-        return refuse(cursor, "the end speaks of %" PRIu64 " entries, there are %" PRIu64, entries,
-                      before);
+        return corrupt(cursor, "the end marker states %" PRIu64 " entries, but there are %" PRIu64,
+                       entries, before);
     if (left(cursor) > 0)
-        return refuse(cursor, "%zu bytes follow the end", left(cursor));
+        return corrupt(cursor, "%zu bytes follow the end marker", left(cursor));
     if (checksum != actual)
         return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
-                        "altered: the checksum is %016" PRIx64 ", the end says %016" PRIx64, actual,
-                        checksum);
+                        "corrupt: the checksum is %016" PRIx64 ", but the end marker states "
+                        "%016" PRIx64,
+                        actual, checksum);
     return FTH_OK;
 }
 
@@ -405,14 +410,15 @@ static enum fth_status read_entries(struct fth_recording *recording, struct curs
         case ENTRY_DESCRIPTION: status = read_description(recording, cursor); break;
         case ENTRY_ANSWER: status = read_answer(recording, cursor); break;
         case ENTRY_END: return read_end(cursor);
-        default: status = refuse(cursor, "0x%02x is no kind of entry", kind);
+        default: status = corrupt(cursor, "unknown entry type 0x%02x", kind);
         }
         if (status != FTH_OK)
             return status;
     }
     return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
-                    "truncated: it ends after entry %" PRIu64 " of more (byte %zu)", cursor->entry,
-                    cursor->size);
+                    "truncated: the file ends after %" PRIu64 " entries (byte %zu) without an end "
+                    "marker",
+                    cursor->entry, cursor->size);
 }
 
 /* ---- the index ---- */
@@ -425,8 +431,9 @@ static int compare_key(const struct fth_recording *recording, const char *key, s
     return order ? order : (size > answer->key.size) - (size < answer->key.size);
 }
 
-/* A merge sort, bottom up: stable, so that the answers to one request stay in their order, and
- * without the state that qsort cannot pass to its comparison. */
+/* A bottom-up merge sort. It is stable, so that the answers to one request keep their order. qsort
+ * is not, and cannot pass the recording to its comparison function. Returns false if out of memory.
+ */
 static bool sort_answers(struct fth_recording *recording)
 {
     size_t count = recording->answer_count;
@@ -500,7 +507,7 @@ enum fth_status fth_recording_read(const char *path, struct fth_recording **reco
         return fth_recording_parse(path, &content, recording, error);
     fth_buffer_fini(&content);
     if (status == FTH_INVALID)
-        fth_error_context(&fault, "damaged, or not a recording");
+        fth_error_context(&fault, "corrupt, or not a recording");
     return fth_fail(error, status, operation, path, "%s", fault.cause);
 }
 
@@ -530,7 +537,8 @@ size_t fth_recording_answer_count(const struct fth_recording *recording)
     return recording->answer_count;
 }
 
-/* The first answer whose key is not before (with `past`: is past) `key`. */
+/* Returns the index of the first answer whose key is greater than `key`, or, unless `past`, equal
+ * to it. */
 static size_t bound(const struct fth_recording *recording, const char *key, size_t size, bool past)
 {
     size_t low = 0, high = recording->answer_count;
@@ -586,7 +594,7 @@ enum fth_status fth_recording_description(const struct fth_recording *recording,
 
 /* ---- descriptions ---- */
 
-/* A device may be described into the same document again. */
+/* The same device can be described into a document more than once, so names can already exist. */
 static bool has(const struct fth_named_texts *list, const char *name)
 {
     for (size_t i = 0; i < list->count; i++)

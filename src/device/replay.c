@@ -1,5 +1,5 @@
-/* Answers from a recording: the n-th asking of a request gets the n-th answer that was recorded for
- * it, and what was never recorded is told, not made up. */
+/* A device that answers from a recording. The n-th request with a certain text gets the n-th answer
+ * recorded for that text. A request without a recorded answer fails; answers are never invented. */
 #include "device/recording.h"
 
 #include <inttypes.h>
@@ -12,39 +12,39 @@ static const char operation[] = "replay";
 struct replay {
     char *path;
     struct fth_recording *recording;
-    size_t *asked;    /* how often, at the first answer of each request */
-    size_t described; /* how often */
-    struct fth_buffer key;
+    size_t *used; /* answers already given; one count per key, at the index of its first answer */
+    size_t described;      /* descriptions already given */
+    struct fth_buffer key; /* the canonical text of the current request */
 };
 
-/* Each description as it was at its time, then the last. */
+/* Gives the recorded descriptions in order, and repeats the last one. */
 static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_error *error)
 {
     struct replay *replay = state;
     size_t count = fth_recording_description_count(replay->recording);
     if (count == 0)
         return fth_fail(error, FTH_UNAVAILABLE, operation, replay->path,
-                        "the recording holds no description of the device");
+                        "the recording contains no description of the device");
     size_t index = replay->described < count ? replay->described++ : count - 1;
     return fth_recording_description(replay->recording, index, gpu, error);
 }
 
+/* Fails because the recording has only `recorded` answers to the current request. */
 static enum fth_status missing(const struct replay *replay, size_t recorded,
                                struct fth_error *error)
 {
     const char *device = fth_recording_device(replay->recording);
-    char often[64] = "this was never asked";
+    char often[64] = "no answer";
     if (recorded)
-        snprintf(often, sizeof often, "this was asked %zu time%s only", recorded,
-                 recorded == 1 ? "" : "s");
+        snprintf(often, sizeof often, "only %zu answer%s", recorded, recorded == 1 ? "" : "s");
     return fth_fail(error, FTH_UNAVAILABLE, operation, replay->path,
-                    "while it was recorded, %s: %.280s%s; to record it: fathom topo --device %.40s "
+                    "the recording has %s to: %.280s%s; to record it: fathom topo --device %.40s "
                     "--record FILE",
                     often, replay->key.data, replay->key.size > 280 ? "..." : "",
                     *device ? device : "cuda:0");
 }
 
-/* Which of the recorded answers is the next one for the request. */
+/* Finds the next recorded answer to the request, and marks it as used. */
 static enum fth_status next_answer(struct replay *replay, const struct fth_request *request,
                                    size_t *index, struct fth_error *error)
 {
@@ -55,21 +55,21 @@ static enum fth_status next_answer(struct replay *replay, const struct fth_reque
         return fth_fail(error, FTH_NO_MEMORY, operation, replay->path, "out of memory");
     size_t count =
         fth_recording_find(replay->recording, replay->key.data, replay->key.size, &first);
-    if (count == 0 || replay->asked[first] == count)
+    if (count == 0 || replay->used[first] == count)
         return missing(replay, count, error);
-    *index = first + replay->asked[first]++;
+    *index = first + replay->used[first]++;
     return FTH_OK;
 }
 
-/* Takes one asking back. */
-static void unask(struct replay *replay, const struct fth_request *request)
+/* Undoes next_answer. */
+static void release_answer(struct replay *replay, const struct fth_request *request)
 {
     size_t first = 0;
     replay->key.size = 0;
     fth_request_write(request, &replay->key);
     if (!replay->key.failed &&
         fth_recording_find(replay->recording, replay->key.data, replay->key.size, &first) > 0)
-        replay->asked[first]--;
+        replay->used[first]--;
 }
 
 static enum fth_status answer(struct replay *replay, const struct fth_request *request,
@@ -83,14 +83,14 @@ static enum fth_status answer(struct replay *replay, const struct fth_request *r
     uint64_t expected = fth_request_samples(request);
     if (status == FTH_OK && samples->status == FTH_OK && samples->count != expected)
         status = fth_fail(error, FTH_INVALID, operation, replay->path,
-                          "%zu samples where %" PRIu64 " are asked for: %.280s", samples->count,
+                          "%zu samples instead of %" PRIu64 " for: %.280s", samples->count,
                           expected, replay->key.data);
     if (status != FTH_OK)
-        unask(replay, request);
+        release_answer(replay, request);
     return status;
 }
 
-/* A batch is answered as a whole or not at all, so that a part of it can be asked again. */
+/* A batch is answered completely or not at all, so that a part of it can be requested again. */
 static enum fth_status measure(void *state, const struct fth_request *requests, size_t count,
                                struct fth_samples *samples, struct fth_error *error)
 {
@@ -101,7 +101,7 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
         if (status == FTH_OK)
             continue;
         for (size_t j = 0; j < i; j++)
-            unask(replay, &requests[j]);
+            release_answer(replay, &requests[j]);
         return status;
     }
     return FTH_OK;
@@ -112,7 +112,7 @@ static void close_replay(void *state)
     struct replay *replay = state;
     fth_recording_destroy(replay->recording);
     fth_buffer_fini(&replay->key);
-    free(replay->asked);
+    free(replay->used);
     free(replay->path);
     free(replay);
 }
@@ -125,17 +125,16 @@ static enum fth_status open_replay(const char *what, const struct fth_log *log,
     (void)log;
     *device = NULL;
     if (!*what)
-        return fth_fail(error, FTH_INVALID, operation, NULL,
-                        "which recording? replay:FILE names it");
+        return fth_fail(error, FTH_INVALID, operation, NULL, "no recording given; use replay:FILE");
     struct replay *replay = calloc(1, sizeof *replay);
     if (!replay)
         return fth_fail(error, FTH_NO_MEMORY, operation, what, "out of memory");
     enum fth_status status = fth_recording_read(what, &replay->recording, error);
     if (status == FTH_OK) {
         replay->path = strdup(what);
-        replay->asked =
-            calloc(fth_recording_answer_count(replay->recording) + 1, sizeof *replay->asked);
-        if (!replay->path || !replay->asked)
+        replay->used =
+            calloc(fth_recording_answer_count(replay->recording) + 1, sizeof *replay->used);
+        if (!replay->path || !replay->used)
             status = fth_fail(error, FTH_NO_MEMORY, operation, what, "out of memory");
     }
     if (status != FTH_OK) {
@@ -148,4 +147,4 @@ static enum fth_status open_replay(const char *what, const struct fth_log *log,
 }
 
 const struct fth_backend fth_backend_replay = {
-    .name = "replay", .summary = "answers from a recording: replay:FILE", .open = open_replay};
+    .name = "replay", .summary = "replay of a recording: replay:FILE", .open = open_replay};

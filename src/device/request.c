@@ -1,23 +1,26 @@
-/* Requests: what one must be like, how many samples it asks for, and its canonical text, by which a
- * recording finds its answer.
+/* Validates requests, counts their samples and writes their canonical text. A recording uses the
+ * text as the key of an answer. Example:
  *
  *   walk ca 0:128x2048 passes 2; time-hops ca 0:128x2048; carveout 0; alone
  *
- * One part a step, "KIND PATH ARRAY[+START]:STRIDExCOUNT" and what is not as usual ("step 7", "warp
- * 3", "reverse", "passes 2"), then what is not as usual of the whole request ("sm 5", "carveout
- * 50", "alone", "cold"; cold implies alone, which is then left out). */
+ * The text has one part per step: "KIND PATH ARRAY[+START]:STRIDExCOUNT", followed by the members
+ * that do not have their default value ("step 7", "warp 3", "reverse", "passes 2"). Then follow the
+ * members of the whole request that do not have their default value ("sm 5", "carveout 50",
+ * "alone", "cold"). "cold" implies "alone", which is then left out. */
 #include "device/family.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a chain can extend to: the constant bank of CUDA, more than the shared memory of any GPU,
- * CUDA's longest linear texture, more than the address space of any GPU's memory in use. */
+/* Maximum offset of the end of a chain, in bytes. The constant bank and linear textures (2^27
+ * texels of 4 bytes) have these limits in CUDA. The limits of shared and global memory are larger
+ * than those of any GPU. */
 #define CONSTANT_BYTES (UINT64_C(64) << 10)
 #define SHARED_BYTES (UINT64_C(1) << 20)
 #define TEXTURE_BYTES (UINT64_C(4) << 27)
 #define GLOBAL_BYTES (UINT64_C(1) << 46)
+/* Maximum number of samples in an answer; docs/recording.md has the same limit. */
 #define MAX_SAMPLES (UINT64_C(1) << 28)
 
 static const char operation[] = "check request";
@@ -48,16 +51,16 @@ enum fth_status fth_check_carveout(const struct fth_request *request, struct fth
     if (request->carveout_percent >= -1 && request->carveout_percent <= 100)
         return FTH_OK;
     return fth_fail(error, FTH_INVALID, operation, "carveout_percent",
-                    "%d is neither -1 nor within 0 to 100", request->carveout_percent);
+                    "%d is neither -1 nor in the range 0 to 100", request->carveout_percent);
 }
 
-/* An array belongs to one kind of memory. */
+/* The kind of memory that an array lies in. */
 enum memory { MEMORY_GLOBAL, MEMORY_TEXTURE, MEMORY_CONSTANT, MEMORY_SHARED };
 
 static const struct {
     const char *name;
-    uint64_t bytes;         /* the most that a chain extends to */
-    uint64_t element_bytes; /* a pointer; a texel holds an index */
+    uint64_t bytes;         /* maximum offset of the end of a chain */
+    uint64_t element_bytes; /* size of a link: a pointer, or the index of a texel */
 } memories[] = {
     [MEMORY_GLOBAL] = {"global memory", GLOBAL_BYTES, 8},
     [MEMORY_TEXTURE] = {"a texture", TEXTURE_BYTES, 4},
@@ -75,13 +78,13 @@ static enum memory memory_of(enum fth_path path)
     }
 }
 
-/* A chain that is walked backwards holds a second link in each element, for the way back. */
+/* In a chain that is walked in reverse, each element has a second link, to the previous element. */
 static uint64_t element_bytes(const struct fth_step *step)
 {
     return memories[memory_of(step->path)].element_bytes * (step->reverse ? 2 : 1);
 }
 
-uint64_t fth_common_factor(uint64_t a, uint64_t b)
+uint64_t fth_gcd(uint64_t a, uint64_t b)
 {
     while (b) {
         uint64_t rest = a % b;
@@ -91,9 +94,10 @@ uint64_t fth_common_factor(uint64_t a, uint64_t b)
     return a;
 }
 
+/* Reports a fault in a member of step `index`. */
 FTH_PRINTF(4, 5)
-static enum fth_status refuse(struct fth_error *error, size_t index, const char *member,
-                              const char *cause, ...)
+static enum fth_status fail_step(struct fth_error *error, size_t index, const char *member,
+                                 const char *cause, ...)
 {
     char where[64], text[256];
     snprintf(where, sizeof where, "steps[%zu].%s", index, member);
@@ -111,43 +115,45 @@ static enum fth_status check_chain(const struct fth_step *step, size_t index,
     enum memory memory = memory_of(step->path);
     uint64_t element = element_bytes(step), max = memories[memory].bytes;
     if (chain->stride_bytes < element)
-        return refuse(error, index, "chain.stride_bytes",
-                      "%" PRIu64 " is less than the %" PRIu64 " bytes of an element",
-                      chain->stride_bytes, element);
+        return fail_step(error, index, "chain.stride_bytes",
+                         "%" PRIu64 " is less than the %" PRIu64 " bytes of an element",
+                         chain->stride_bytes, element);
     if (chain->stride_bytes % element)
-        return refuse(error, index, "chain.stride_bytes",
-                      "%" PRIu64 " is not a multiple of the %" PRIu64 " bytes of an element",
-                      chain->stride_bytes, element);
+        return fail_step(error, index, "chain.stride_bytes",
+                         "%" PRIu64 " is not a multiple of the %" PRIu64 " bytes of an element",
+                         chain->stride_bytes, element);
     if (chain->start_bytes % element)
-        return refuse(error, index, "chain.start_bytes",
-                      "%" PRIu64 " is not a multiple of the %" PRIu64 " bytes of an element",
-                      chain->start_bytes, element);
+        return fail_step(error, index, "chain.start_bytes",
+                         "%" PRIu64 " is not a multiple of the %" PRIu64 " bytes of an element",
+                         chain->start_bytes, element);
     if (chain->count == 0)
-        return refuse(error, index, "chain.count", "a chain has at least one element");
+        return fail_step(error, index, "chain.count", "a chain must have at least one element");
     if (chain->start_bytes > max || chain->count > (max - chain->start_bytes) / chain->stride_bytes)
-        return refuse(error, index, "chain.count",
-                      "%" PRIu64 " elements %" PRIu64 " bytes apart from %" PRIu64
-                      " on end beyond the %" PRIu64 " bytes of %s",
-                      chain->count, chain->stride_bytes, chain->start_bytes, max,
-                      memories[memory].name);
-    if (fth_common_factor(fth_chain_step(chain), chain->count) != 1)
-        return refuse(error, index, "chain.step",
-                      "%" PRIu64 " and the %" PRIu64 " elements have a common factor", chain->step,
-                      chain->count);
+        return fail_step(error, index, "chain.count",
+                         "%" PRIu64 " elements with a stride of %" PRIu64
+                         " bytes from offset %" PRIu64 " extend beyond the %" PRIu64 " bytes of %s",
+                         chain->count, chain->stride_bytes, chain->start_bytes, max,
+                         memories[memory].name);
+    if (fth_gcd(fth_chain_step(chain), chain->count) != 1)
+        return fail_step(error, index, "chain.step",
+                         "the step %" PRIu64 " and the count %" PRIu64 " have a common factor",
+                         chain->step, chain->count);
     if (step->reverse && fth_chain_step(chain) != 1)
-        return refuse(error, index, "reverse", "a chain is walked backwards only in memory order");
+        return fail_step(error, index, "reverse",
+                         "only chains in memory order (step 1) can be walked in reverse");
     return FTH_OK;
 }
 
-/* Times what timing costs. */
-static bool is_empty(const struct fth_step *step)
+/* Whether the step measures the cost of timing itself. */
+static bool is_overhead(const struct fth_step *step)
 {
     return step->kind == FTH_STEP_TIME_CLOCK || step->kind == FTH_STEP_TIME_SINK;
 }
 
 static bool is_timed(const struct fth_step *step)
 {
-    return step->kind == FTH_STEP_TIME_PASS || step->kind == FTH_STEP_TIME_HOPS || is_empty(step);
+    return step->kind == FTH_STEP_TIME_PASS || step->kind == FTH_STEP_TIME_HOPS ||
+           is_overhead(step);
 }
 
 const struct fth_step *fth_request_walk(const struct fth_request *request, unsigned array)
@@ -162,19 +168,19 @@ static enum fth_status check_step(const struct fth_step *step, size_t index,
                                   struct fth_error *error)
 {
     if ((unsigned)step->kind >= FTH_COUNT(kind_names))
-        return refuse(error, index, "kind", "%u is no kind of step", (unsigned)step->kind);
+        return fail_step(error, index, "kind", "%u is not a kind of step", (unsigned)step->kind);
     if ((unsigned)step->path >= FTH_PATH_COUNT)
-        return refuse(error, index, "path", "%u is no path", (unsigned)step->path);
+        return fail_step(error, index, "path", "%u is not a path", (unsigned)step->path);
     if (step->warp >= FTH_MAX_WARPS)
-        return refuse(error, index, "warp", "%u is past the %d warps of a block", step->warp,
-                      FTH_MAX_WARPS);
+        return fail_step(error, index, "warp", "index %u is too large; a block has %d warps",
+                         step->warp, FTH_MAX_WARPS);
     if (step->passes == 0)
-        return refuse(error, index, "passes", "a step has at least one pass");
+        return fail_step(error, index, "passes", "a step must have at least one pass");
     if (step->kind == FTH_STEP_TOUCH && step->path != FTH_PATH_CG)
-        return refuse(error, index, "path", "memory is touched past L1, through cg");
-    if (is_empty(step) && (step->path != FTH_PATH_CG || step->passes != 1))
-        return refuse(error, index, step->path != FTH_PATH_CG ? "path" : "passes",
-                      "the clock and the sink are timed through cg, in one pass");
+        return fail_step(error, index, "path", "touch steps must use the path cg");
+    if (is_overhead(step) && (step->path != FTH_PATH_CG || step->passes != 1))
+        return fail_step(error, index, step->path != FTH_PATH_CG ? "path" : "passes",
+                         "time-clock and time-sink steps must use the path cg and one pass");
     return check_chain(step, index, error);
 }
 
@@ -184,7 +190,7 @@ static bool overlap(const struct fth_chain *a, const struct fth_chain *b)
            b->start_bytes < a->start_bytes + a->stride_bytes * a->count;
 }
 
-/* Two chains in one array must agree about what each of its words holds. */
+/* Checks that two chains in the same array do not need different values in the same word. */
 static enum fth_status check_pair(const struct fth_step *first, const struct fth_step *second,
                                   size_t index, struct fth_error *error)
 {
@@ -193,30 +199,32 @@ static enum fth_status check_pair(const struct fth_step *first, const struct fth
     if (a->array != b->array)
         return FTH_OK;
     if (memory_a != memory_b)
-        return refuse(error, index, "chain.array", "%u is in %s and in %s", b->array,
-                      memories[memory_a].name, memories[memory_b].name);
+        return fail_step(error, index, "chain.array", "array %u is used in %s and in %s", b->array,
+                         memories[memory_a].name, memories[memory_b].name);
     if (first->kind == FTH_STEP_TOUCH || second->kind == FTH_STEP_TOUCH)
-        return FTH_OK; /* needs no pointers */
+        return FTH_OK; /* a touch uses no links */
     if (a->stride_bytes != b->stride_bytes)
-        return refuse(error, index, "chain.stride_bytes",
-                      "array %u has a chain with a stride of %" PRIu64 " already", b->array,
-                      a->stride_bytes);
+        return fail_step(error, index, "chain.stride_bytes",
+                         "array %u already has a chain with a stride of %" PRIu64, b->array,
+                         a->stride_bytes);
     if (fth_chain_step(a) != fth_chain_step(b))
-        return refuse(error, index, "chain.step",
-                      "array %u has a chain with a step of %" PRIu64 " already", b->array,
-                      fth_chain_step(a));
+        return fail_step(error, index, "chain.step",
+                         "array %u already has a chain with a step of %" PRIu64, b->array,
+                         fth_chain_step(a));
     if (!overlap(a, b))
         return FTH_OK;
-    /* Where the last hops of a chain lead depends on its count, unless it is in memory order. */
+    /* Unless a chain is in memory order, its links depend on its start and count. */
     if (fth_chain_step(a) != 1 && (a->start_bytes != b->start_bytes || a->count != b->count))
-        return refuse(error, index, "chain.step",
-                      "two chains out of memory order overlap in array %u", b->array);
-    /* From an element of one to the next element of the other; both ways make a stride. */
+        return fail_step(error, index, "chain.step",
+                         "two different chains with a step other than 1 overlap in array %u",
+                         b->array);
+    /* Distance from an element of a to the next element of b; the distance from there to the next
+     * element of a is the rest of the stride. */
     uint64_t stride = a->stride_bytes, from_a = b->start_bytes % stride;
     from_a = (from_a + stride - a->start_bytes % stride) % stride;
     if (from_a && (from_a < element_bytes(first) || stride - from_a < element_bytes(second)))
-        return refuse(error, index, "chain.start_bytes",
-                      "elements of two chains overlap in array %u", b->array);
+        return fail_step(error, index, "chain.start_bytes",
+                         "elements of two chains partly overlap in array %u", b->array);
     return FTH_OK;
 }
 
@@ -236,12 +244,13 @@ const struct fth_family_ops *fth_family_of(enum fth_family family)
 enum fth_status fth_request_check(const struct fth_request *request, struct fth_error *error)
 {
     if ((unsigned)request->family >= FTH_FAMILY_COUNT)
-        return fth_fail(error, FTH_INVALID, operation, "family", "%d is none", request->family);
+        return fth_fail(error, FTH_INVALID, operation, "family", "%d is not a family",
+                        request->family);
     if (fth_family_of(request->family))
         return fth_family_of(request->family)->check(request, error);
     if (request->step_count == 0 || request->step_count > FTH_MAX_STEPS)
-        return fth_fail(error, FTH_INVALID, operation, "step_count", "%zu is not within 1 to %d",
-                        request->step_count, FTH_MAX_STEPS);
+        return fth_fail(error, FTH_INVALID, operation, "step_count",
+                        "%zu is not in the range 1 to %d", request->step_count, FTH_MAX_STEPS);
     bool timed = false;
     for (size_t i = 0; i < request->step_count; i++) {
         const struct fth_step *step = &request->steps[i];
@@ -252,24 +261,24 @@ enum fth_status fth_request_check(const struct fth_request *request, struct fth_
             return status;
         timed = timed || is_timed(step);
         if (step->kind == FTH_STEP_TOUCH && !fth_request_walk(request, step->chain.array))
-            return refuse(error, i, "chain.array", "%u is touched and not walked",
-                          step->chain.array);
+            return fail_step(error, i, "chain.array", "array %u is touched, but no step walks it",
+                             step->chain.array);
     }
     if (!timed)
-        return fth_fail(error, FTH_INVALID, operation, "steps", "none of them is timed");
+        return fth_fail(error, FTH_INVALID, operation, "steps", "at least one step must be timed");
     uint64_t samples = fth_request_samples(request);
     if (samples > MAX_SAMPLES)
         return fth_fail(error, FTH_INVALID, operation, "steps",
-                        "%" PRIu64 " samples are more than %" PRIu64, samples, MAX_SAMPLES);
+                        "%" PRIu64 " samples exceed the maximum of %" PRIu64, samples, MAX_SAMPLES);
     return fth_check_carveout(request, error);
 }
 
-/* UINT64_MAX where it does not fit. */
+/* The number of samples of a step; UINT64_MAX on overflow. */
 static uint64_t step_samples(const struct fth_step *step)
 {
     if (step->kind == FTH_STEP_TIME_PASS)
         return step->passes;
-    if (step->kind != FTH_STEP_TIME_HOPS && !is_empty(step))
+    if (step->kind != FTH_STEP_TIME_HOPS && !is_overhead(step))
         return 0;
     uint64_t count = step->chain.count;
     return count && step->passes > UINT64_MAX / count ? UINT64_MAX : step->passes * count;

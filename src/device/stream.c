@@ -1,21 +1,24 @@
-/* Streams: as many bytes as can be had, by as many threads as the request says.
+/* The stream family: the bandwidth of a cache level or of memory, with a given number of threads
+ * (kernels/stream.ptx). Examples of the canonical text:
  *
  *   stream read cg 16777216 2x1024x16 passes 8
  *   stream read ca 32768 each 1x1024x16 passes 64; carveout 0
  *   stream copy cg 67108864 2x1024x16; cold
- *
  *   stream read shared 65536 each 1x1024x16 cluster 2 passes 64; carveout 100
  *
- * "KIND PATH BYTES", "each" where every block has its own array, "each N" where it begins N bytes
- * behind that of the block before, BLOCKSxTHREADSxVECTOR, and what is
- * not as usual ("sms 4", "cluster 2", "passes 2", "carveout 0", "cold").
+ * The form is "stream KIND PATH BYTES [each [N]] BLOCKSxTHREADSxVECTOR". "each" means that every
+ * block has its own array, "each N" that these arrays are N bytes apart. Then follow the members
+ * that do not have their default value ("sms 4", "cluster 2", "passes 2", "carveout 0", "cold").
  *
- * What an experiment begins with: arrays that blocks have for themselves are gone over once by the
- * same launch (L1 does not last longer), one for all by a launch before (L2 does). Of a cold one
- * nothing is in any cache, and L2 is full of what such a stream leaves behind: unless nothing was
- * written that reads could have to evict, the same kind of stream goes over as much other memory
- * before. So writes meet an L2 that has to evict lines that were written, and reads one that has
- * not. */
+ * The state of the caches at the start of the timed passes:
+ *
+ * - One array per block: the same launch makes one untimed pass before, because the contents of an
+ *   L1 do not survive a launch.
+ * - One array for all blocks: a separate launch makes one untimed pass before. The contents of the
+ *   L2 survive, so this is skipped if the previous stream has left the array there.
+ * - Cold: the array is in no cache. The L2 is full of what a stream of the same kind leaves there.
+ *   If necessary, such a stream first accesses other memory of the size of the L2. Cold writes and
+ *   copies therefore have to evict modified lines, and cold reads do not. */
 #include "device/family.h"
 
 #include <inttypes.h>
@@ -24,23 +27,26 @@
 
 static const char operation[] = "check request";
 
-/* The most that an array can have: see request.c. */
+/* Maximum size of an array in bytes, as in request.c. */
 #define CONSTANT_BYTES (UINT64_C(64) << 10)
 #define SHARED_BYTES (UINT64_C(1) << 20)
 #define GLOBAL_BYTES (UINT64_C(1) << 46)
-#define MAX_PASSES (UINT64_C(1) << 32)
+#define MAX_PASSES (UINT64_C(1) << 32) /* a generous bound */
+/* CUDA's limits of threads per block and of resident blocks per SM, the limit of batch.c for SMs,
+ * and the maximum cluster of Hopper and Blackwell. */
 enum { MAX_THREADS = 1024, MAX_BLOCKS = 32, MAX_SMS = 1024, MAX_CLUSTER = 16 };
-/* Where a texture may begin: no GPU asks for more. */
+/* Alignment of textures in bytes; no GPU requires more. */
 enum { TEXTURE_ALIGNMENT = 512 };
-/* Clusters came with compute capability 9.0. */
+/* Minimum compute capability for clusters: 9.0. */
 enum { CLUSTER_CAPABILITY = 90 };
 
-/* No memory is slower; a stream that takes longer hangs. */
-static const double shortest_limit_s = 3, slowest_bytes_per_s = 1e9;
+/* Time limit of a launch: min_time_limit_s plus the bytes divided by min_bytes_per_s, a rate that
+ * every memory exceeds. A stream that takes longer counts as hung. */
+static const double min_time_limit_s = 3, min_bytes_per_s = 1e9;
 
 /* ---- requests ---- */
 
-/* What a warp takes at a time; arrays are multiples of it. */
+/* The bytes that a warp accesses at a time; the size of an array is a multiple of it. */
 static uint64_t group_bytes(const struct fth_stream *stream)
 {
     const uint64_t lanes = stream->path == FTH_PATH_CONSTANT ? 1 : 32;
@@ -55,15 +61,16 @@ static bool is_global(const struct fth_stream *stream)
 static enum fth_status check_shape(const struct fth_stream *stream, struct fth_error *error)
 {
     if (stream->sms > MAX_SMS)
-        return fth_fail(error, FTH_INVALID, operation, "stream.sms", "%" PRIu32 " are too many",
+        return fth_fail(error, FTH_INVALID, operation, "stream.sms", "%" PRIu32 " is too large",
                         stream->sms);
     if (stream->blocks_per_sm == 0 || stream->blocks_per_sm > MAX_BLOCKS)
         return fth_fail(error, FTH_INVALID, operation, "stream.blocks_per_sm",
-                        "%" PRIu32 " is not within 1 to %d", stream->blocks_per_sm, MAX_BLOCKS);
+                        "%" PRIu32 " is not in the range 1 to %d", stream->blocks_per_sm,
+                        MAX_BLOCKS);
     if (stream->threads == 0 || stream->threads > MAX_THREADS || stream->threads % 32)
         return fth_fail(error, FTH_INVALID, operation, "stream.threads",
-                        "%" PRIu32 " is no multiple of 32 within 32 to %d", stream->threads,
-                        MAX_THREADS);
+                        "%" PRIu32 " is not a multiple of 32 in the range 32 to %d",
+                        stream->threads, MAX_THREADS);
     return FTH_OK;
 }
 
@@ -74,13 +81,14 @@ static enum fth_status check_cluster(const struct fth_stream *stream, struct fth
         return FTH_OK;
     if (size < 2 || size > MAX_CLUSTER || size & (size - 1))
         return fth_fail(error, FTH_INVALID, operation, "stream.cluster",
-                        "%" PRIu32 " is no power of two within 2 to %d", size, MAX_CLUSTER);
+                        "%" PRIu32 " is not a power of two in the range 2 to %d", size,
+                        MAX_CLUSTER);
     if (stream->path != FTH_PATH_SHARED || stream->kind == FTH_STREAM_COPY)
         return fth_fail(error, FTH_INVALID, operation, "stream.cluster",
-                        "in a cluster shared memory is read or written");
+                        "a stream in a cluster can only read or write shared memory");
     if (stream->blocks_per_sm != 1)
         return fth_fail(error, FTH_INVALID, operation, "stream.blocks_per_sm",
-                        "a block of a cluster has its SM to itself");
+                        "must be 1 in a cluster");
     return FTH_OK;
 }
 
@@ -91,11 +99,12 @@ static enum fth_status check_bytes(const struct fth_stream *stream, struct fth_e
                                                            : GLOBAL_BYTES;
     if (stream->bytes == 0 || stream->bytes > max || stream->bytes % group_bytes(stream))
         return fth_fail(error, FTH_INVALID, operation, "stream.bytes",
-                        "%" PRIu64 " is no multiple of %" PRIu64 " up to %" PRIu64, stream->bytes,
-                        group_bytes(stream), max);
+                        "%" PRIu64 " is not a positive multiple of %" PRIu64 " up to %" PRIu64,
+                        stream->bytes, group_bytes(stream), max);
     if (stream->passes == 0 || stream->passes > MAX_PASSES)
         return fth_fail(error, FTH_INVALID, operation, "stream.passes",
-                        "%" PRIu64 " is not within 1 to %" PRIu64, stream->passes, MAX_PASSES);
+                        "%" PRIu64 " is not in the range 1 to %" PRIu64, stream->passes,
+                        MAX_PASSES);
     return FTH_OK;
 }
 
@@ -103,17 +112,17 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
 {
     const struct fth_stream *stream = &request->stream;
     if ((unsigned)stream->kind >= FTH_STREAM_KINDS)
-        return fth_fail(error, FTH_INVALID, operation, "stream.kind", "%u is none",
+        return fth_fail(error, FTH_INVALID, operation, "stream.kind", "%u is not a kind of stream",
                         (unsigned)stream->kind);
     if ((unsigned)stream->path >= FTH_PATH_COUNT)
-        return fth_fail(error, FTH_INVALID, operation, "stream.path", "%u is no path",
+        return fth_fail(error, FTH_INVALID, operation, "stream.path", "%u is not a path",
                         (unsigned)stream->path);
     if (!fth_kernels_has_stream(stream->kind, stream->path, 4))
         return fth_fail(error, FTH_INVALID, operation, "stream.path",
-                        "a %s goes through cg or shared", fth_stream_kind_name(stream->kind));
+                        "a %s must use the path cg or shared", fth_stream_kind_name(stream->kind));
     if (!fth_kernels_has_stream(stream->kind, stream->path, stream->vector_bytes))
         return fth_fail(error, FTH_INVALID, operation, "stream.vector_bytes",
-                        "%" PRIu32 " bytes at a time are not to be had through %s",
+                        "accesses of %" PRIu32 " bytes are not available for the path %s",
                         stream->vector_bytes, fth_path_name(stream->path));
     enum fth_status status = check_shape(stream, error);
     if (status == FTH_OK)
@@ -124,20 +133,21 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
         return status;
     if (stream->shared_by_all && !is_global(stream))
         return fth_fail(error, FTH_INVALID, operation, "stream.shared_by_all",
-                        "through %s every block has its own", fth_path_name(stream->path));
+                        "with the path %s, every block has its own array",
+                        fth_path_name(stream->path));
     if (request->cold &&
         (!stream->shared_by_all || stream->passes != 1 || stream->path == FTH_PATH_TEXTURE))
         return fth_fail(error, FTH_INVALID, operation, "cold",
-                        "only one pass over an array in global memory for all blocks can be cold");
+                        "a cold stream must make one pass over one global array for all blocks");
     if (request->sm != FTH_ANY_SM)
-        return fth_fail(error, FTH_INVALID, operation, "sm", "a stream has no SM of its own");
-    if (stream->step_bytes &&
+        return fth_fail(error, FTH_INVALID, operation, "sm",
+                        "the SM cannot be chosen for this family");
+    if (stream->block_stride_bytes &&
         (stream->shared_by_all || !is_global(stream) || stream->path == FTH_PATH_TEXTURE ||
-         stream->step_bytes % 128 || stream->kind != FTH_STREAM_READ ||
-         stream->step_bytes > GLOBAL_BYTES))
-        return fth_fail(
-            error, FTH_INVALID, operation, "stream.step_bytes",
-            "what each block reads of global memory can be a multiple of 128 bytes apart");
+         stream->block_stride_bytes % 128 || stream->kind != FTH_STREAM_READ ||
+         stream->block_stride_bytes > GLOBAL_BYTES))
+        return fth_fail(error, FTH_INVALID, operation, "stream.block_stride_bytes",
+                        "requires reads of one global array per block and a multiple of 128");
     return fth_check_carveout(request, error);
 }
 
@@ -145,8 +155,8 @@ static void write_text(const struct fth_request *request, struct fth_buffer *tex
 {
     const struct fth_stream *stream = &request->stream;
     char each[32] = "";
-    if (stream->step_bytes)
-        snprintf(each, sizeof each, " each %" PRIu64, stream->step_bytes);
+    if (stream->block_stride_bytes)
+        snprintf(each, sizeof each, " each %" PRIu64, stream->block_stride_bytes);
     else if (!stream->shared_by_all)
         snprintf(each, sizeof each, " each");
     fth_buffer_format(text, "stream %s %s %" PRIu64 "%s %" PRIu32 "x%" PRIu32 "x%" PRIu32,
@@ -171,20 +181,18 @@ static uint64_t count_samples(const struct fth_request *request)
     return 3;
 }
 
-/* ---- memory ---- */
+/* ---- launches ---- */
 
-/* One stream as it is run. */
+/* The execution of one stream. */
 struct run {
     const struct fth_stream *stream;
     uint32_t blocks;
     int carveout_percent;
-    uint64_t arrays_bytes; /* all arrays that are read, or all that are written */
-    uint64_t piece_bytes;  /* both */
+    uint64_t arrays_bytes; /* all source arrays, or all target arrays */
+    uint64_t piece_bytes;  /* all source and target arrays */
     uint64_t texture;
     struct fth_machine_module *module;
 };
-
-/* ---- launches ---- */
 
 static struct fth_stream_code code_of(const struct fth_stream *stream)
 {
@@ -192,8 +200,8 @@ static struct fth_stream_code code_of(const struct fth_stream *stream)
                                     stream->cluster != 0};
 }
 
-/* The shared memory of a block. In a cluster it is all that there is, lest two blocks are on one
- * SM. */
+/* The shared memory that a block requests. In a cluster it is the maximum, so that no two blocks
+ * share an SM. */
 static uint64_t shared_bytes(const struct fth_batch *batch, const struct fth_stream *stream)
 {
     if (stream->path != FTH_PATH_SHARED)
@@ -203,12 +211,13 @@ static uint64_t shared_bytes(const struct fth_batch *batch, const struct fth_str
     return stream->bytes * (stream->kind == FTH_STREAM_COPY ? 2 : 1);
 }
 
-/* Queues one; without `times` it is one pass that nobody times. */
+/* Queues the stream over `bytes` per array from `source` on. If `timed` is false, it makes one pass
+ * without time stamps. */
 static enum fth_status launch(struct fth_batch *batch, const struct run *run, uint64_t source,
                               uint64_t bytes, bool timed, struct fth_error *error)
 {
     const struct fth_stream *stream = run->stream;
-    const uint64_t groups = stream->threads / 32 * group_bytes(stream);
+    const uint64_t block_bytes = stream->threads / 32 * group_bytes(stream);
     const bool all = stream->shared_by_all;
     const uint64_t target =
         stream->path == FTH_PATH_SHARED
@@ -220,12 +229,12 @@ static enum fth_status launch(struct fth_batch *batch, const struct run *run, ui
     const uint64_t arguments[] = {
         stream->path == FTH_PATH_TEXTURE ? 0 : source,
         target,
-        all || !is_global(stream) ? 0
-        : stream->step_bytes      ? stream->step_bytes
-                                  : bytes,
-        all ? groups : 0,
+        all || !is_global(stream)    ? 0
+        : stream->block_stride_bytes ? stream->block_stride_bytes
+                                     : bytes,
+        all ? block_bytes : 0,
         bytes,
-        all ? groups * run->blocks : groups,
+        all ? block_bytes * run->blocks : block_bytes,
         timed && !all,
         timed ? stream->passes : 1,
         timed && batch->facts.concurrent ? batch->stream.control.address : 0,
@@ -246,25 +255,26 @@ static enum fth_status launch(struct fth_batch *batch, const struct run *run, ui
         error);
 }
 
-/* What has to happen before the stream that is timed, and where that one goes. */
+/* Brings the L2 into the state described at the top. `*source` is the address of the arrays of the
+ * timed stream. */
 static enum fth_status prepare(struct fth_batch *batch, const struct run *run, bool cold,
                                uint64_t *source, struct fth_error *error)
 {
     struct fth_stream_memory *memory = &batch->stream;
     const struct fth_stream *stream = run->stream;
     *source = memory->pool.address;
-    const bool is_there = stream->shared_by_all && run->piece_bytes <= memory->resident_bytes;
-    const bool goes_on =
-        (memory->flowing || stream->kind == FTH_STREAM_READ) && memory->kind == stream->kind;
-    memory->flowing = cold;
-    memory->kind = stream->kind;
+    const bool is_resident = stream->shared_by_all && run->piece_bytes <= memory->resident_bytes;
+    const bool l2_is_prepared = (memory->last_was_cold || stream->kind == FTH_STREAM_READ) &&
+                                memory->last_kind == stream->kind;
+    memory->last_was_cold = cold;
+    memory->last_kind = stream->kind;
     memory->resident_bytes = !cold && stream->shared_by_all ? run->piece_bytes : 0;
     if (!cold)
-        return stream->shared_by_all && !is_there
+        return stream->shared_by_all && !is_resident
                    ? launch(batch, run, *source, stream->bytes, false, error)
                    : FTH_OK;
     enum fth_status status = FTH_OK;
-    if (!goes_on) {
+    if (!l2_is_prepared) {
         const uint64_t group = group_bytes(stream), arrays = run->piece_bytes / run->arrays_bytes;
         const uint64_t bytes = (fth_l2_bytes(batch) / arrays + group - 1) / group * group;
         status =
@@ -274,13 +284,13 @@ static enum fth_status prepare(struct fth_batch *batch, const struct run *run, b
     return status;
 }
 
-/* As stream.ptx has it. */
+/* What stream.ptx stores for each block. */
 struct block_times {
     uint64_t begin_ns, end_ns;
     uint32_t cycles, tick_ns;
     uint64_t unused;
 };
-_Static_assert(sizeof(struct block_times) == 32, "stream.ptx writes 32 bytes a block");
+_Static_assert(sizeof(struct block_times) == 32, "stream.ptx writes 32 bytes per block");
 
 static int compare_cycles(const void *a, const void *b)
 {
@@ -289,8 +299,8 @@ static int compare_cycles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The samples, of what the blocks noted. A timer that was not looked at goes on at every
- * nanosecond. */
+/* Computes the three samples from the blocks' times. Where the kernel did not measure the
+ * resolution of the timer (tick_ns is 0), it is taken as 1 ns. */
 static void summarize(struct block_times *times, uint32_t blocks, uint32_t *samples)
 {
     uint64_t begin = UINT64_MAX, end = 0;
@@ -323,7 +333,7 @@ static enum fth_status measure(struct fth_batch *batch, const struct run *run, b
         status = launch(batch, run, source, run->stream->bytes, true, error);
     if (status == FTH_OK)
         status =
-            batch->ops->wait(batch->machine, shortest_limit_s + moved / slowest_bytes_per_s, error);
+            batch->ops->wait(batch->machine, min_time_limit_s + moved / min_bytes_per_s, error);
     if (status == FTH_OK)
         status = batch->ops->download(batch->machine, times, batch->stream.control.address + 32,
                                       size, error);
@@ -333,35 +343,36 @@ static enum fth_status measure(struct fth_batch *batch, const struct run *run, b
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- requests on this GPU ---- */
 
-/* What this GPU cannot do. */
-static enum fth_status refuse(const struct fth_batch *batch, const struct run *run,
-                              struct fth_error *error)
+/* Fails if this GPU cannot execute the request. */
+static enum fth_status check_support(const struct fth_batch *batch, const struct run *run,
+                                     struct fth_error *error)
 {
     const struct fth_stream *stream = run->stream;
     if (stream->sms > batch->facts.sms)
-        return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL, "%" PRIu32 " SMs of %" PRIu32,
-                        stream->sms, batch->facts.sms);
+        return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
+                        "%" PRIu32 " SMs requested, the GPU has %" PRIu32, stream->sms,
+                        batch->facts.sms);
     if (stream->cluster && batch->facts.capability && batch->facts.capability < CLUSTER_CAPABILITY)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
-                        "clusters came with compute capability 9.0");
+                        "clusters require compute capability 9.0 or later");
     if (run->blocks % (stream->cluster ? stream->cluster : 1))
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
-                        "%" PRIu32 " blocks are no clusters of %" PRIu32, run->blocks,
-                        stream->cluster);
+                        "%" PRIu32 " blocks cannot be divided into clusters of %" PRIu32,
+                        run->blocks, stream->cluster);
     if (stream->path == FTH_PATH_SHARED && batch->facts.block_shared_bytes &&
         run->piece_bytes / run->blocks > batch->facts.block_shared_bytes)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
-                        "%" PRIu64 " bytes of shared memory, and a block can have %" PRIu64,
+                        "%" PRIu64 " bytes of shared memory requested, a block can have %" PRIu64,
                         run->piece_bytes / run->blocks, batch->facts.block_shared_bytes);
     if (stream->path == FTH_PATH_TEXTURE && run->arrays_bytes / 4 > batch->facts.texels)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
-                        "%" PRIu64 " texels, and %" PRIu64 " are the most", run->arrays_bytes / 4,
-                        batch->facts.texels);
+                        "%" PRIu64 " texels requested, the maximum is %" PRIu64,
+                        run->arrays_bytes / 4, batch->facts.texels);
     if (run->piece_bytes > GLOBAL_BYTES)
-        return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL, "%" PRIu64 " bytes",
-                        run->piece_bytes);
+        return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
+                        "%" PRIu64 " bytes of arrays are too many", run->piece_bytes);
     return FTH_OK;
 }
 
@@ -371,23 +382,24 @@ static enum fth_status load(struct fth_batch *batch, const struct fth_stream *st
     const unsigned width = stream->vector_bytes == 4 ? 0 : stream->vector_bytes == 8 ? 1 : 2;
     const unsigned path = stream->cluster ? FTH_PATH_COUNT : (unsigned)stream->path;
     const struct fth_stream_code code = code_of(stream);
-    struct fth_machine_module **kept = &batch->stream.modules[stream->kind][path][width];
+    struct fth_machine_module **cached_module = &batch->stream.modules[stream->kind][path][width];
     enum fth_status status = FTH_OK;
-    if (!*kept) {
+    if (!*cached_module) {
         struct fth_buffer ptx = {0};
         status = fth_kernels_stream(&code, &ptx, error);
         if (status == FTH_OK)
-            status = batch->ops->load(batch->machine, "stream", ptx.data, ptx.size, kept, error);
+            status = batch->ops->load(batch->machine, "stream", ptx.data, ptx.size, cached_module,
+                                      error);
         fth_buffer_fini(&ptx);
     }
-    *module = *kept;
+    *module = *cached_module;
     return status;
 }
 
-void fth_stream_disturb(struct fth_batch *batch)
+void fth_stream_invalidate(struct fth_batch *batch)
 {
     batch->stream.pool.next = batch->stream.resident_bytes = 0;
-    batch->stream.flowing = false;
+    batch->stream.last_was_cold = false;
 }
 
 void fth_stream_release(struct fth_batch *batch)
@@ -412,11 +424,11 @@ static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_mo
                       .blocks =
                           (stream->sms ? stream->sms : batch->facts.sms) * stream->blocks_per_sm,
                       .carveout_percent = request->carveout_percent};
-    run.arrays_bytes = stream->step_bytes
-                           ? stream->step_bytes * (run.blocks - 1) + stream->bytes
+    run.arrays_bytes = stream->block_stride_bytes
+                           ? stream->block_stride_bytes * (run.blocks - 1) + stream->bytes
                            : stream->bytes * (stream->shared_by_all ? 1 : run.blocks);
     run.piece_bytes = run.arrays_bytes * (stream->kind == FTH_STREAM_COPY ? 2 : 1);
-    enum fth_status status = refuse(batch, &run, error);
+    enum fth_status status = check_support(batch, &run, error);
     if (status == FTH_OK)
         status = load(batch, stream, &run.module, error);
     if (status == FTH_OK)
@@ -427,7 +439,7 @@ static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_mo
                                             : run.piece_bytes + TEXTURE_ALIGNMENT;
         status = fth_pool_grow(batch, &memory->pool, want, error);
         if (memory->pool.bytes != old)
-            fth_stream_disturb(batch);
+            fth_stream_invalidate(batch);
     }
     const uint64_t aligned =
         (memory->pool.address + TEXTURE_ALIGNMENT - 1) / TEXTURE_ALIGNMENT * TEXTURE_ALIGNMENT;

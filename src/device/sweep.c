@@ -1,10 +1,12 @@
-/* The sweep family: STREAM's kernels over long arrays (kernels/sweep.ptx), each launch timed from
- * without, and what they leave checked. Its canonical text:
+/* The sweep family: McCalpin's STREAM kernels over long arrays (kernels/sweep.ptx). Each launch is
+ * timed as a whole, by time stamps around it, and the result of the last one is checked. Example of
+ * the canonical text:
  *
  *   sweep triad f64 1073741824 264x1024 vector 16 unroll 4 hinted repeats 5; cold
  *
- * and what is as usual left out: `hinted`, `repeats 1`, `cold`. Arrays lie one after the other: x,
- * z, y. They are written once for all sweeps of a length. */
+ * `hinted` and `cold` are present only if they are set, and `repeats 1` is left out. The
+ * arrays lie one after the other in the order x, z, y. The pattern in x and y is written once and
+ * reused by all sweeps of the same length and type. */
 #include "device/family.h"
 
 #include <inttypes.h>
@@ -13,12 +15,15 @@
 
 static const char operation[] = "check request";
 
+/* Limits of requests: CUDA's limit of threads per block, and generous bounds. CONTROL_BYTES is the
+ * size of the sums of a read and the count of wrong elements. */
 #define MAX_BYTES (UINT64_C(1) << 46)
 #define MAX_BLOCKS (UINT32_C(1) << 30)
 enum { MAX_THREADS = 1024, MAX_REPEATS = 1 << 16, CONTROL_BYTES = (FTH_SWEEP_SUMS + 1) * 4 };
-/* One thread moves more than that; a sweep that takes longer hangs. */
-static const double shortest_limit_s = 3, slowest_bytes_per_s = 1e6;
-/* What the host fills and checks at a time. */
+/* Time limit of a launch: min_time_limit_s plus the bytes divided by min_bytes_per_s, a rate that
+ * even a single thread exceeds. A sweep that takes longer counts as hung. */
+static const double min_time_limit_s = 3, min_bytes_per_s = 1e6;
+/* Number of elements that the host writes or checks at a time. */
 enum { CHUNK = 1 << 16 };
 
 /* ---- requests ---- */
@@ -33,7 +38,7 @@ static struct fth_sweep_code code_of(const struct fth_sweep *sweep)
                                    .hinted = sweep->hinted};
 }
 
-/* What threads side by side take at a time. */
+/* The bytes of an array that a group of neighbouring threads accesses at a time. */
 static uint64_t group_bytes(const struct fth_sweep_code *code)
 {
     return (uint64_t)code->lanes * code->unroll * code->vector_bytes;
@@ -43,33 +48,34 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
 {
     const struct fth_sweep *sweep = &request->sweep;
     if ((unsigned)sweep->kind >= FTH_SWEEP_KINDS)
-        return fth_fail(error, FTH_INVALID, operation, "sweep.kind", "%u is none",
+        return fth_fail(error, FTH_INVALID, operation, "sweep.kind", "%u is not a kind of sweep",
                         (unsigned)sweep->kind);
     if (sweep->threads == 0 || sweep->threads > MAX_THREADS ||
         sweep->threads & (sweep->threads - 1))
         return fth_fail(error, FTH_INVALID, operation, "sweep.threads",
-                        "%" PRIu32 " is no power of two within 1 to %d", sweep->threads,
+                        "%" PRIu32 " is not a power of two in the range 1 to %d", sweep->threads,
                         MAX_THREADS);
     if (sweep->blocks == 0 || sweep->blocks > MAX_BLOCKS)
         return fth_fail(error, FTH_INVALID, operation, "sweep.blocks",
-                        "%" PRIu32 " is not within 1 to %" PRIu32, sweep->blocks, MAX_BLOCKS);
+                        "%" PRIu32 " is not in the range 1 to %" PRIu32, sweep->blocks, MAX_BLOCKS);
     const struct fth_sweep_code code = code_of(sweep);
     if (!fth_kernels_has_sweep(&code))
         return fth_fail(error, FTH_INVALID, operation, "sweep.unroll",
-                        "there is no %s of %" PRIu32 " vectors of %" PRIu32 " bytes",
+                        "a %s with %" PRIu32 " vectors of %" PRIu32 " bytes is not available",
                         fth_sweep_kind_name(sweep->kind), sweep->unroll, sweep->vector_bytes);
     if (sweep->bytes == 0 || sweep->bytes > MAX_BYTES || sweep->bytes % group_bytes(&code))
         return fth_fail(error, FTH_INVALID, operation, "sweep.bytes",
-                        "%" PRIu64 " is no multiple of %" PRIu64 " up to %" PRIu64, sweep->bytes,
-                        group_bytes(&code), MAX_BYTES);
+                        "%" PRIu64 " is not a positive multiple of %" PRIu64 " up to %" PRIu64,
+                        sweep->bytes, group_bytes(&code), MAX_BYTES);
     if (sweep->repeats == 0 || sweep->repeats > MAX_REPEATS)
         return fth_fail(error, FTH_INVALID, operation, "sweep.repeats",
-                        "%" PRIu32 " is not within 1 to %d", sweep->repeats, MAX_REPEATS);
+                        "%" PRIu32 " is not in the range 1 to %d", sweep->repeats, MAX_REPEATS);
     if (request->sm != FTH_ANY_SM)
-        return fth_fail(error, FTH_INVALID, operation, "sm", "a sweep has no SM of its own");
+        return fth_fail(error, FTH_INVALID, operation, "sm",
+                        "the SM cannot be chosen for this family");
     if (request->carveout_percent != -1)
         return fth_fail(error, FTH_INVALID, operation, "carveout_percent",
-                        "a sweep has no carve-out");
+                        "the carve-out cannot be chosen for this family");
     return FTH_OK;
 }
 
@@ -95,15 +101,16 @@ static uint64_t samples(const struct fth_request *request)
 
 /* ---- modules ---- */
 
+/* Returns the module of the code; loads it on first use. */
 static enum fth_status load(struct fth_batch *batch, const struct fth_sweep_code *code,
                             struct fth_machine_module **module, struct fth_error *error)
 {
     struct fth_sweep_memory *memory = &batch->sweep;
     for (size_t i = 0; i < memory->module_count; i++) {
-        const struct fth_sweep_code *have = &memory->modules[i].code;
-        if (have->kind == code->kind && have->wide == code->wide &&
-            have->vector_bytes == code->vector_bytes && have->unroll == code->unroll &&
-            have->lanes == code->lanes && have->hinted == code->hinted) {
+        const struct fth_sweep_code *loaded = &memory->modules[i].code;
+        if (loaded->kind == code->kind && loaded->wide == code->wide &&
+            loaded->vector_bytes == code->vector_bytes && loaded->unroll == code->unroll &&
+            loaded->lanes == code->lanes && loaded->hinted == code->hinted) {
             *module = memory->modules[i].module;
             return FTH_OK;
         }
@@ -152,16 +159,17 @@ void fth_sweep_release(struct fth_batch *batch)
 
 /* ---- the pattern ---- */
 
-/* One sweep as it is run. */
+/* The execution of one sweep. */
 struct run {
     const struct fth_sweep *sweep;
-    uint64_t x, y, z;
+    uint64_t x, y, z; /* addresses of the arrays; y is 0 where the kernel does not use it */
     struct fth_machine_module *module;
 };
 
-static const uint64_t of_x[3] = {1, 0, 0}, of_y[3] = {0, 1, 0};
+/* The patterns of x and y as coefficients of fth_sweep_element. */
+static const uint64_t x_coefficients[3] = {1, 0, 0}, y_coefficients[3] = {0, 1, 0};
 
-/* Runs one of the kernels of pattern.ptx over an array. */
+/* Queues one of the kernels of pattern.ptx over an array. */
 static enum fth_status launch_pattern(struct fth_batch *batch, const char *kernel,
                                       const struct run *run, uint64_t address,
                                       const uint64_t coefficients[3], struct fth_error *error)
@@ -186,26 +194,27 @@ static enum fth_status launch_pattern(struct fth_batch *batch, const char *kerne
     return status;
 }
 
-/* A part of an array as it must be. */
-static void expect(uint64_t from, size_t count, bool wide, const uint64_t coefficients[3],
-                   void *out)
+/* Computes `count` elements of an array from element `from` on. */
+static void compute_expected(uint64_t from, size_t count, bool wide, const uint64_t coefficients[3],
+                             void *out)
 {
-    uint64_t *whole = out;
-    uint32_t *half = out;
+    uint64_t *as_f64 = out;
+    uint32_t *as_f32 = out;
     for (size_t i = 0; i < count; i++)
         if (wide)
-            whole[i] = fth_sweep_element(from + i, wide, coefficients);
+            as_f64[i] = fth_sweep_element(from + i, wide, coefficients);
         else
-            half[i] = (uint32_t)fth_sweep_element(from + i, wide, coefficients);
+            as_f32[i] = (uint32_t)fth_sweep_element(from + i, wide, coefficients);
 }
 
-/* Goes over an array from here: writes it, or counts what is wrong in it, or takes what it adds up
- * to from `faults`. */
-enum host_task { HOST_WRITE, HOST_CHECK, HOST_TOTAL };
-static enum fth_status from_host(struct fth_batch *batch, enum host_task task,
-                                 const struct run *run, uint64_t address,
-                                 const uint64_t coefficients[3], uint32_t *faults,
-                                 struct fth_error *error)
+/* Processes an array on the host, where access to GPU memory is free: writes the pattern, adds the
+ * number of wrong elements to `*wrong`, or subtracts the expected sum of all words from `*wrong`.
+ */
+enum host_task { HOST_WRITE, HOST_CHECK, HOST_SUBTRACT_SUM };
+static enum fth_status process_on_host(struct fth_batch *batch, enum host_task task,
+                                       const struct run *run, uint64_t address,
+                                       const uint64_t coefficients[3], uint32_t *wrong,
+                                       struct fth_error *error)
 {
     const bool wide = run->sweep->wide;
     const size_t width = wide ? 8 : 4;
@@ -217,23 +226,23 @@ static enum fth_status from_host(struct fth_batch *batch, enum host_task task,
     enum fth_status status = FTH_OK;
     for (uint64_t from = 0; from < all && status == FTH_OK; from += CHUNK) {
         const size_t count = all - from < CHUNK ? (size_t)(all - from) : CHUNK;
-        expect(from, count, wide, coefficients, part);
+        compute_expected(from, count, wide, coefficients, part);
         const uint64_t at = address + from * width, bytes = count * width;
         if (task == HOST_WRITE)
             status = batch->ops->upload(batch->machine, at, part, bytes, error);
         if (task == HOST_CHECK)
             status = batch->ops->download(batch->machine, found, at, bytes, error);
         for (size_t i = 0; i < count && task != HOST_WRITE; i++)
-            if (task == HOST_TOTAL)
-                *faults -= ((uint32_t *)(void *)part)[i];
+            if (task == HOST_SUBTRACT_SUM)
+                *wrong -= ((uint32_t *)(void *)part)[i];
             else
-                *faults += memcmp(part + i * width, found + i * width, width) != 0;
+                *wrong += memcmp(part + i * width, found + i * width, width) != 0;
     }
     free(part);
     return status;
 }
 
-/* Writes x, and y where it is there. */
+/* Writes the patterns of x and, if the kernel uses it, y, unless the memory holds them already. */
 static enum fth_status fill_arrays(struct fth_batch *batch, const struct run *run, bool cold,
                                    struct fth_error *error)
 {
@@ -242,48 +251,50 @@ static enum fth_status fill_arrays(struct fth_batch *batch, const struct run *ru
     if (!cold && memory->pattern_bytes == run->sweep->bytes &&
         memory->pattern_wide == run->sweep->wide && memory->pattern_arrays >= arrays)
         return FTH_OK;
-    const uint64_t places[] = {run->x, run->y};
-    const uint64_t *const patterns[] = {of_x, of_y};
+    const uint64_t addresses[] = {run->x, run->y};
+    const uint64_t *const patterns[] = {x_coefficients, y_coefficients};
     enum fth_status status = FTH_OK;
     for (unsigned i = 0; i < arrays - 1 && status == FTH_OK; i++)
-        status = batch->facts.host_is_near
-                     ? from_host(batch, HOST_WRITE, run, places[i], patterns[i], NULL, error)
-                     : launch_pattern(batch, "write", run, places[i], patterns[i], error);
+        status =
+            batch->facts.host_access_is_free
+                ? process_on_host(batch, HOST_WRITE, run, addresses[i], patterns[i], NULL, error)
+                : launch_pattern(batch, "write", run, addresses[i], patterns[i], error);
     memory->pattern_bytes = cold || status != FTH_OK ? 0 : run->sweep->bytes;
     memory->pattern_wide = run->sweep->wide;
     memory->pattern_arrays = arrays;
     return status;
 }
 
-/* Counts what is wrong after a sweep. */
-static enum fth_status find_faults(struct fth_batch *batch, const struct run *run, uint32_t *faults,
+/* Counts the wrong elements after a sweep. For a read, `*wrong` is 1 if the sum of all words is
+ * wrong, otherwise 0. */
+static enum fth_status count_wrong(struct fth_batch *batch, const struct run *run, uint32_t *wrong,
                                    struct fth_error *error)
 {
     const bool reads = run->sweep->kind == FTH_SWEEP_READ;
-    const uint64_t place = reads ? run->x : run->z;
+    const uint64_t place_arrays = reads ? run->x : run->z;
     uint64_t coefficients[3];
     uint32_t *sums = calloc(1, CONTROL_BYTES);
     if (!sums)
         return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
     fth_sweep_coefficients(run->sweep->kind, coefficients);
-    *faults = 0;
-    enum fth_status status =
-        batch->facts.host_is_near
-            ? from_host(batch, reads ? HOST_TOTAL : HOST_CHECK, run, place, coefficients, faults,
-                        error)
-            : launch_pattern(batch, reads ? "total" : "check", run, place, coefficients, error);
+    *wrong = 0;
+    enum fth_status status = batch->facts.host_access_is_free
+                                 ? process_on_host(batch, reads ? HOST_SUBTRACT_SUM : HOST_CHECK,
+                                                   run, place_arrays, coefficients, wrong, error)
+                                 : launch_pattern(batch, reads ? "total" : "check", run,
+                                                  place_arrays, coefficients, error);
     const double bytes = (double)run->sweep->bytes;
     if (status == FTH_OK)
         status =
-            batch->ops->wait(batch->machine, shortest_limit_s + bytes / slowest_bytes_per_s, error);
+            batch->ops->wait(batch->machine, min_time_limit_s + bytes / min_bytes_per_s, error);
     if (status == FTH_OK)
         status =
             batch->ops->download(batch->machine, sums, batch->sweep.control, CONTROL_BYTES, error);
-    *faults += sums[FTH_SWEEP_SUMS];
+    *wrong += sums[FTH_SWEEP_SUMS];
     for (size_t i = 0; i < FTH_SWEEP_SUMS && reads; i++)
-        *faults += sums[i];
+        *wrong += sums[i];
     if (reads)
-        *faults = *faults != 0;
+        *wrong = *wrong != 0;
     free(sums);
     return status;
 }
@@ -314,19 +325,20 @@ static enum fth_status launch(struct fth_batch *batch, const struct run *run,
                               error);
 }
 
-static enum fth_status time_one(struct fth_batch *batch, const struct run *run, bool cold,
-                                uint32_t *sample, struct fth_error *error)
+/* Times one launch in nanoseconds. `sample` NULL: the time is not needed. */
+static enum fth_status time_launch(struct fth_batch *batch, const struct run *run, bool cold,
+                                   uint32_t *sample, struct fth_error *error)
 {
     const double bytes = 3 * (double)run->sweep->bytes;
     double ns = 0;
     enum fth_status status = FTH_OK;
-    if (cold && !batch->facts.host_is_near)
+    if (cold && !batch->facts.host_access_is_free)
         status = fth_batch_flush(batch, error);
-    /* Of the last launch only what it leaves is looked at. */
+    /* Clear the sums, so that in the end they are those of the last launch. */
     if (status == FTH_OK)
         status = batch->ops->fill(batch->machine, batch->sweep.control, 0, CONTROL_BYTES, error);
     if (status == FTH_OK)
-        status = fth_batch_lead(batch, error);
+        status = fth_batch_queue_delay(batch, error);
     if (status == FTH_OK)
         status = batch->ops->mark(batch->machine, false, error);
     if (status == FTH_OK)
@@ -335,7 +347,7 @@ static enum fth_status time_one(struct fth_batch *batch, const struct run *run, 
         status = batch->ops->mark(batch->machine, true, error);
     if (status == FTH_OK)
         status =
-            batch->ops->wait(batch->machine, shortest_limit_s + bytes / slowest_bytes_per_s, error);
+            batch->ops->wait(batch->machine, min_time_limit_s + bytes / min_bytes_per_s, error);
     if (status == FTH_OK)
         status = batch->ops->marked_ns(batch->machine, &ns, error);
     if (sample)
@@ -343,7 +355,8 @@ static enum fth_status time_one(struct fth_batch *batch, const struct run *run, 
     return status;
 }
 
-/* Memory for the arrays. */
+/* Ensures that there are at least `bytes` for the arrays. Where that changes the address, the
+ * pattern is lost. */
 static enum fth_status reserve(struct fth_batch *batch, uint64_t bytes, struct fth_error *error)
 {
     struct fth_sweep_memory *memory = &batch->sweep;
@@ -367,31 +380,32 @@ enum fth_status fth_sweep_reserve(struct fth_batch *batch, uint64_t bytes, uint6
     return status;
 }
 
-static enum fth_status place(struct fth_batch *batch, struct run *run, bool cold,
-                             struct fth_error *error)
+/* Chooses the addresses of the arrays. */
+static enum fth_status place_arrays(struct fth_batch *batch, struct run *run, bool cold,
+                                    struct fth_error *error)
 {
     struct fth_pool *pool = &batch->sweep.pool;
     const uint64_t bytes = run->sweep->bytes;
-    const bool other = fth_sweep_arrays(run->sweep->kind) == 3;
-    const uint64_t piece = bytes * (other ? 3 : 2);
+    const bool has_y = fth_sweep_arrays(run->sweep->kind) == 3;
+    const uint64_t piece = bytes * (has_y ? 3 : 2);
     enum fth_status status =
         reserve(batch, cold ? fth_pool_cold_bytes(batch, piece) : piece, error);
     if (status != FTH_OK)
         return status;
     run->x = cold ? fth_pool_take(pool, piece) : pool->address;
     run->z = run->x + bytes;
-    run->y = other ? run->x + 2 * bytes : 0;
+    run->y = has_y ? run->x + 2 * bytes : 0;
     return FTH_OK;
 }
 
-/* Arrays in their place, with what they hold before a sweep. */
+/* Places the arrays and writes their initial contents. */
 static enum fth_status prepare(struct fth_batch *batch, struct run *run, bool cold,
                                struct fth_error *error)
 {
-    enum fth_status status = place(batch, run, cold, error);
+    enum fth_status status = place_arrays(batch, run, cold, error);
     if (status == FTH_OK)
         status = fill_arrays(batch, run, cold, error);
-    /* So that what is not written is seen. */
+    /* The target gets other values, so that the check finds elements that were not written. */
     if (status == FTH_OK)
         status = batch->ops->fill(batch->machine, run->z, 0xff, run->sweep->bytes, error);
     return status;
@@ -407,21 +421,20 @@ static enum fth_status run_sweep(struct fth_batch *batch, struct fth_machine_mod
     struct run run = {.sweep = sweep};
     if (sweep->hinted && !batch->facts.hints)
         return fth_fail(error, FTH_UNSUPPORTED, "sweep", NULL,
-                        "L2 cannot be told what to keep before compute capability 8.0, nor a "
-                        "simulated one");
+                        "cache hints require a real GPU with compute capability 8.0 or later");
     enum fth_status status = load(batch, &code, &run.module, error);
-    fth_stream_disturb(batch);
-    /* What was timed is in L2 from then on: a cold one takes another place each time. */
+    fth_stream_invalidate(batch);
+    /* After a launch, its arrays are in the L2. Each cold launch therefore uses other memory. */
     for (uint32_t i = 0; i < sweep->repeats && status == FTH_OK; i++) {
         if (i == 0 || request->cold)
             status = prepare(batch, &run, request->cold, error);
         if (status == FTH_OK && i == 0 && !request->cold)
-            status = time_one(batch, &run, false, NULL, error);
+            status = time_launch(batch, &run, false, NULL, error);
         if (status == FTH_OK)
-            status = time_one(batch, &run, request->cold, &cycles[i], error);
+            status = time_launch(batch, &run, request->cold, &cycles[i], error);
     }
     if (status == FTH_OK)
-        status = find_faults(batch, &run, &cycles[sweep->repeats], error);
+        status = count_wrong(batch, &run, &cycles[sweep->repeats], error);
     return status;
 }
 

@@ -1,10 +1,11 @@
-/* The transfer family: what the driver copies. Within a GPU it is timed as sweeps are, so that the
- * two can be compared; the rest each machine does itself. Its canonical text:
+/* The transfer family: the bandwidth of copies by the driver. Copies within a GPU are timed like
+ * sweeps, so that the two can be compared. All other copies are executed and timed by the machine.
+ * Examples of the canonical text:
  *
  *   transfer to-device pinned 268435456 repeats 5
  *   transfer to-peer 268435456 peer 1
  *
- * with `pageable` or `pinned` where the host's memory takes part, and `repeats 1` and `peer 0` left
+ * `pageable` or `pinned` is present if the copy uses host memory. `repeats 1` and `peer 0` are left
  * out. */
 #include "device/family.h"
 
@@ -12,6 +13,7 @@
 
 static const char operation[] = "check request";
 
+/* Limits of requests; generous bounds. */
 #define MAX_BYTES (UINT64_C(1) << 40)
 enum { MAX_REPEATS = 1 << 16, MAX_PEERS = 1024 };
 
@@ -39,23 +41,25 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
 {
     const struct fth_transfer *transfer = &request->transfer;
     if ((unsigned)transfer->kind >= FTH_TRANSFER_KINDS)
-        return fth_fail(error, FTH_INVALID, operation, "transfer.kind", "%u is none",
-                        (unsigned)transfer->kind);
+        return fth_fail(error, FTH_INVALID, operation, "transfer.kind",
+                        "%u is not a kind of transfer", (unsigned)transfer->kind);
     if (transfer->bytes == 0 || transfer->bytes > MAX_BYTES)
         return fth_fail(error, FTH_INVALID, operation, "transfer.bytes",
-                        "%" PRIu64 " is not within 1 to %" PRIu64, transfer->bytes, MAX_BYTES);
+                        "%" PRIu64 " is not in the range 1 to %" PRIu64, transfer->bytes,
+                        MAX_BYTES);
     if (transfer->repeats == 0 || transfer->repeats > MAX_REPEATS)
         return fth_fail(error, FTH_INVALID, operation, "transfer.repeats",
-                        "%" PRIu32 " is not within 1 to %d", transfer->repeats, MAX_REPEATS);
+                        "%" PRIu32 " is not in the range 1 to %d", transfer->repeats, MAX_REPEATS);
     if (transfer->pinned && !has_host(transfer))
         return fth_fail(error, FTH_INVALID, operation, "transfer.pinned",
-                        "no memory of the host takes part");
+                        "this kind of transfer uses no host memory");
     if (transfer->peer >= MAX_PEERS || (transfer->peer && !has_peer(transfer)))
         return fth_fail(error, FTH_INVALID, operation, "transfer.peer",
-                        "%" PRIu32 " is no other GPU, or none takes part", transfer->peer);
+                        "%" PRIu32 " is too large, or this kind of transfer uses no other GPU",
+                        transfer->peer);
     if (request->sm != FTH_ANY_SM || request->carveout_percent != -1 || request->cold)
         return fth_fail(error, FTH_INVALID, operation, request->cold ? "cold" : "sm",
-                        "the driver copies, no kernel");
+                        "the SM, the carve-out and cold caches cannot be chosen for this family");
     return FTH_OK;
 }
 
@@ -80,14 +84,18 @@ static uint64_t samples(const struct fth_request *request)
 
 /* ---- within the GPU ---- */
 
-/* What is copied, and how much of it is looked at. */
-enum { SENT = 0x5a, BEFORE = 0xa5, LOOKED_AT = 1 << 16 };
-static const double shortest_limit_s = 3, slowest_bytes_per_s = 1e8;
+/* The contents of source and target before the copy, and the number of bytes that are checked at
+ * each end of the target. */
+enum { SOURCE_BYTE = 0x5a, TARGET_BYTE = 0xa5, CHECKED_BYTES = 1 << 16 };
+/* Time limit of a copy: min_time_limit_s plus the bytes divided by min_bytes_per_s, a rate that
+ * every GPU exceeds. */
+static const double min_time_limit_s = 3, min_bytes_per_s = 1e8;
 
+/* Times one copy of the first `bytes` at `memory` to the following `bytes`. */
 static enum fth_status time_copy(struct fth_batch *batch, uint64_t memory, uint64_t bytes,
                                  double *ns, struct fth_error *error)
 {
-    enum fth_status status = fth_batch_lead(batch, error);
+    enum fth_status status = fth_batch_queue_delay(batch, error);
     if (status == FTH_OK)
         status = batch->ops->mark(batch->machine, false, error);
     if (status == FTH_OK)
@@ -96,22 +104,22 @@ static enum fth_status time_copy(struct fth_batch *batch, uint64_t memory, uint6
         status = batch->ops->mark(batch->machine, true, error);
     if (status == FTH_OK)
         status = batch->ops->wait(batch->machine,
-                                  shortest_limit_s + (double)bytes / slowest_bytes_per_s, error);
+                                  min_time_limit_s + (double)bytes / min_bytes_per_s, error);
     return status == FTH_OK ? batch->ops->marked_ns(batch->machine, ns, error) : status;
 }
 
-/* Counts the bytes at the begin and at the end of the copy that did not arrive. */
-static enum fth_status look(struct fth_batch *batch, uint64_t copy, uint64_t bytes, uint32_t *wrong,
-                            struct fth_error *error)
+/* Adds the number of wrong bytes at the start and at the end of the copy to `*wrong`. */
+static enum fth_status count_wrong_bytes(struct fth_batch *batch, uint64_t copy, uint64_t bytes,
+                                         uint32_t *wrong, struct fth_error *error)
 {
-    unsigned char part[LOOKED_AT];
-    const uint64_t size = bytes < LOOKED_AT ? bytes : (uint64_t)LOOKED_AT;
+    unsigned char part[CHECKED_BYTES];
+    const uint64_t size = bytes < CHECKED_BYTES ? bytes : (uint64_t)CHECKED_BYTES;
     enum fth_status status = FTH_OK;
     for (int end = 0; end < 2 && status == FTH_OK; end++) {
         status = batch->ops->download(batch->machine, part, copy + (end ? bytes - size : 0), size,
                                       error);
         for (uint64_t i = 0; i < size && status == FTH_OK; i++)
-            *wrong += part[i] != SENT;
+            *wrong += part[i] != SOURCE_BYTE;
     }
     return status;
 }
@@ -124,9 +132,9 @@ static enum fth_status copy_within(struct fth_batch *batch, const struct fth_tra
     double ns = 0;
     enum fth_status status = fth_sweep_reserve(batch, 2 * bytes, &memory, error);
     if (status == FTH_OK)
-        status = batch->ops->fill(batch->machine, memory, SENT, bytes, error);
+        status = batch->ops->fill(batch->machine, memory, SOURCE_BYTE, bytes, error);
     if (status == FTH_OK)
-        status = batch->ops->fill(batch->machine, memory + bytes, BEFORE, bytes, error);
+        status = batch->ops->fill(batch->machine, memory + bytes, TARGET_BYTE, bytes, error);
     if (status == FTH_OK)
         status = time_copy(batch, memory, bytes, &ns, error);
     for (uint32_t i = 0; i < transfer->repeats && status == FTH_OK; i++) {
@@ -134,7 +142,7 @@ static enum fth_status copy_within(struct fth_batch *batch, const struct fth_tra
         cycles[i] = ns < UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX;
     }
     if (status == FTH_OK)
-        status = look(batch, memory + bytes, bytes, &cycles[transfer->repeats], error);
+        status = count_wrong_bytes(batch, memory + bytes, bytes, &cycles[transfer->repeats], error);
     return status;
 }
 
@@ -143,7 +151,7 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *u
                            struct fth_error *error)
 {
     (void)unused;
-    fth_stream_disturb(batch);
+    fth_stream_invalidate(batch);
     enum fth_status status =
         request->transfer.kind == FTH_TRANSFER_WITHIN
             ? copy_within(batch, &request->transfer, cycles, error)

@@ -1,11 +1,14 @@
-/* What the driver tells of a GPU without anything being measured: its attributes, one row each.
- * What it does not know, or gives as 0 where 0 cannot be, is absent. */
+/* The properties of a GPU that the CUDA driver reports, as attributes of a GPU description. A table
+ * maps each CUdevice_attribute to an attribute of the description. A property that the driver does
+ * not know is left out, and so is a number that the driver reports as 0. */
 #include "device/cuda/cuda.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum kind { NUMBER, FROM_KHZ, WORDS, FLAG };
+/* How the driver's value is converted: unchanged, kHz to MHz, 32-bit registers to bytes, or
+ * "yes"/"no". */
+enum kind { NUMBER, KHZ, REGISTERS, FLAG };
 
 struct row {
     int attribute; /* CUdevice_attribute, from the driver's documentation */
@@ -22,8 +25,8 @@ struct row {
 static const struct row rows[] = {
     ROW(16, "MULTIPROCESSOR_COUNT", "device", "sms", NUMBER),
     ROW(10, "WARP_SIZE", "device", "warp_size", NUMBER),
-    ROW(13, "CLOCK_RATE", "device", "clock_mhz", FROM_KHZ),
-    ROW(36, "MEMORY_CLOCK_RATE", "device", "memory_clock_mhz", FROM_KHZ),
+    ROW(13, "CLOCK_RATE", "device", "clock_mhz", KHZ),
+    ROW(36, "MEMORY_CLOCK_RATE", "device", "memory_clock_mhz", KHZ),
     ROW(37, "GLOBAL_MEMORY_BUS_WIDTH", "device", "memory_bus_bits", NUMBER),
     ROW(1, "MAX_THREADS_PER_BLOCK", "device", "max_threads_per_block", NUMBER),
     ROW(39, "MAX_THREADS_PER_MULTIPROCESSOR", "device", "max_threads_per_sm", NUMBER),
@@ -61,17 +64,19 @@ static const struct row rows[] = {
     ROW(97, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", "shared", "max_block_bytes", NUMBER),
     ROW(8, "MAX_SHARED_MEMORY_PER_BLOCK", "shared", "default_block_bytes", NUMBER),
     ROW(111, "RESERVED_SHARED_MEMORY_PER_BLOCK", "shared", "reserved_block_bytes", NUMBER),
-    ROW(82, "MAX_REGISTERS_PER_MULTIPROCESSOR", "registers", "size_bytes", WORDS),
+    ROW(82, "MAX_REGISTERS_PER_MULTIPROCESSOR", "registers", "size_bytes", REGISTERS),
     ROW(32, "ECC_ENABLED", "memory", "ecc", FLAG),
     ROW(107, "GENERIC_COMPRESSION_SUPPORTED", "memory", "compression", FLAG),
 };
 
-/* Scopes of the elements that are described here. */
+/* The scopes of the elements that this file adds. */
 static const struct {
     const char *element, *scope;
 } scopes[] = {
     {"l1", "sm"}, {"shared", "sm"}, {"l2", "gpu"}, {"memory", "gpu"}, {"registers", "sm"}};
 
+/* CUdevice_attribute values of the properties that need special treatment. BLOCK_DIMS and GRID_DIMS
+ * are the first of three: x, y, z. */
 enum { BLOCK_DIMS = 2, GRID_DIMS = 5, GLOBAL_IN_L1 = 79, LOCAL_IN_L1 = 80, PCI_DEVICE = 139 };
 enum { UNSIGNED_INT32 = 3 }; /* CUarray_format */
 
@@ -88,8 +93,8 @@ void fth_cuda_uuid(const struct fth_cuda *cuda, fth_cu_device device,
     text[0] = '\0';
     if (!cuda->device_uuid || cuda->device_uuid(uuid, device) != 0)
         return;
-    /* Of a slice the newer function tells the slice's, the older one still the GPU's. */
-    bool slice = cuda->device_whole_uuid && cuda->device_whole_uuid(whole, device) == 0 &&
+    /* For a MIG slice, the newer function returns the slice's UUID, the older one the GPU's. */
+    bool slice = cuda->device_gpu_uuid && cuda->device_gpu_uuid(whole, device) == 0 &&
                  memcmp(uuid, whole, sizeof uuid) != 0;
     size_t used = (size_t)snprintf(text, FTH_CUDA_UUID_BYTES, "%s", slice ? "MIG" : "GPU");
     for (size_t i = 0; i < sizeof uuid; i++)
@@ -107,8 +112,9 @@ uint64_t fth_cuda_texels(const struct fth_cuda *cuda, fth_cu_device device)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-/* ---- into the description ---- */
+/* ---- the description ---- */
 
+/* Finds a section of the description, or adds it together with its scope. */
 static enum fth_status find_section(struct fth_gpu *gpu, const char *name,
                                     struct fth_gpu_section **section, struct fth_error *error)
 {
@@ -129,9 +135,9 @@ static enum fth_status find_section(struct fth_gpu *gpu, const char *name,
     return status;
 }
 
-enum fth_status fth_cuda_tell(struct fth_gpu *gpu, const char *section,
-                              struct fth_attribute attribute, const char *method,
-                              struct fth_error *error)
+enum fth_status fth_cuda_set_attribute(struct fth_gpu *gpu, const char *section,
+                                       struct fth_attribute attribute, const char *method,
+                                       struct fth_error *error)
 {
     struct fth_gpu_section *where;
     enum fth_status status = find_section(gpu, section, &where, error);
@@ -139,47 +145,47 @@ enum fth_status fth_cuda_tell(struct fth_gpu *gpu, const char *section,
         return status;
     if (attribute.source == FTH_SOURCE_NONE)
         attribute.source = FTH_SOURCE_DRIVER;
-    const struct fth_attribute *before = fth_gpu_attribute(gpu, section, attribute.name);
-    if (before && before->source != FTH_SOURCE_NONE && before->source != attribute.source)
+    const struct fth_attribute *existing = fth_gpu_attribute(gpu, section, attribute.name);
+    if (existing && existing->source != FTH_SOURCE_NONE && existing->source != attribute.source)
         return FTH_OK;
     attribute.method = method;
     return fth_gpu_set(gpu, where, &attribute, error);
 }
 
-enum fth_status fth_cuda_tell_number(struct fth_gpu *gpu, const char *section, const char *name,
-                                     double number, const char *method, struct fth_error *error)
+enum fth_status fth_cuda_set_number(struct fth_gpu *gpu, const char *section, const char *name,
+                                    double number, const char *method, struct fth_error *error)
 {
     struct fth_attribute attribute = fth_attribute_make(name, FTH_NUMBER);
     attribute.number = number;
-    return fth_cuda_tell(gpu, section, attribute, method, error);
+    return fth_cuda_set_attribute(gpu, section, attribute, method, error);
 }
 
-enum fth_status fth_cuda_tell_text(struct fth_gpu *gpu, const char *section, const char *name,
-                                   const char *text, const char *method, struct fth_error *error)
+enum fth_status fth_cuda_set_text(struct fth_gpu *gpu, const char *section, const char *name,
+                                  const char *text, const char *method, struct fth_error *error)
 {
     struct fth_attribute attribute = fth_attribute_make(name, FTH_TEXT);
     attribute.text = text;
-    return text[0] ? fth_cuda_tell(gpu, section, attribute, method, error) : FTH_OK;
+    return text[0] ? fth_cuda_set_attribute(gpu, section, attribute, method, error) : FTH_OK;
 }
 
-static enum fth_status tell_row(const struct fth_cuda *cuda, fth_cu_device device,
-                                const struct row *row, struct fth_gpu *gpu, struct fth_error *error)
+static enum fth_status describe_row(const struct fth_cuda *cuda, fth_cu_device device,
+                                    const struct row *row, struct fth_gpu *gpu,
+                                    struct fth_error *error)
 {
     int value = 0;
     if (cuda->device_attribute(&value, row->attribute, device) != 0)
         return FTH_OK;
     if (row->kind == FLAG)
-        return fth_cuda_tell_text(gpu, row->section, row->name, value ? "yes" : "no", row->method,
-                                  error);
-    double number = row->kind == FROM_KHZ ? value / 1e3 : row->kind == WORDS ? 4.0 * value : value;
-    return value > 0
-               ? fth_cuda_tell_number(gpu, row->section, row->name, number, row->method, error)
-               : FTH_OK;
+        return fth_cuda_set_text(gpu, row->section, row->name, value ? "yes" : "no", row->method,
+                                 error);
+    double number = row->kind == KHZ ? value / 1e3 : row->kind == REGISTERS ? 4.0 * value : value;
+    return value > 0 ? fth_cuda_set_number(gpu, row->section, row->name, number, row->method, error)
+                     : FTH_OK;
 }
 
-static enum fth_status tell_dims(const struct fth_cuda *cuda, fth_cu_device device, int first,
-                                 const char *name, const char *method, struct fth_gpu *gpu,
-                                 struct fth_error *error)
+static enum fth_status describe_dims(const struct fth_cuda *cuda, fth_cu_device device, int first,
+                                     const char *name, const char *method, struct fth_gpu *gpu,
+                                     struct fth_error *error)
 {
     double dims[3];
     for (int i = 0; i < 3; i++) {
@@ -190,11 +196,11 @@ static enum fth_status tell_dims(const struct fth_cuda *cuda, fth_cu_device devi
     struct fth_attribute attribute = fth_attribute_make(name, FTH_NUMBERS);
     attribute.numbers = dims;
     attribute.count = FTH_COUNT(dims);
-    return fth_cuda_tell(gpu, "device", attribute, method, error);
+    return fth_cuda_set_attribute(gpu, "device", attribute, method, error);
 }
 
-static enum fth_status tell_l1(const struct fth_cuda *cuda, fth_cu_device device,
-                               struct fth_gpu *gpu, struct fth_error *error)
+static enum fth_status describe_l1(const struct fth_cuda *cuda, fth_cu_device device,
+                                   struct fth_gpu *gpu, struct fth_error *error)
 {
     int global = 0, local = 0;
     if (cuda->device_attribute(&global, GLOBAL_IN_L1, device) != 0 ||
@@ -207,13 +213,14 @@ static enum fth_status tell_l1(const struct fth_cuda *cuda, fth_cu_device device
     if (local)
         texts[attribute.count++] = "local";
     attribute.texts = texts;
-    return fth_cuda_tell(gpu, "l1", attribute,
-                         "CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED, "
-                         "CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED",
-                         error);
+    return fth_cuda_set_attribute(gpu, "l1", attribute,
+                                  "CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED, "
+                                  "CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED",
+                                  error);
 }
 
-/* From the compute capability, as NVIDIA's documentation pairs them. */
+/* Returns the architecture that NVIDIA's documentation lists for a compute capability, NULL if
+ * unknown. */
 static const char *architecture(int major, int minor)
 {
     switch (major) {
@@ -231,10 +238,10 @@ static const char *architecture(int major, int minor)
     }
 }
 
-/* What it is: name, versions, where it sits. */
-static enum fth_status tell_identity(const struct fth_cuda *cuda, fth_cu_device device,
-                                     const char *uuid, const char *pci_bus, struct fth_gpu *gpu,
-                                     struct fth_error *error)
+/* Name, compute capability, driver version, UUID and PCI address. */
+static enum fth_status describe_identity(const struct fth_cuda *cuda, fth_cu_device device,
+                                         const char *uuid, const char *pci_bus, struct fth_gpu *gpu,
+                                         struct fth_error *error)
 {
     char name[256] = "", capability[24] = "", version_text[24] = "", pci_device[16] = "";
     int major = fth_cuda_attribute(cuda, device, FTH_CU_MAJOR);
@@ -246,7 +253,7 @@ static enum fth_status tell_identity(const struct fth_cuda *cuda, fth_cu_device 
     if (cuda->driver_version(&version) == 0)
         snprintf(version_text, sizeof version_text, "%d.%d", version / 1000, version % 1000 / 10);
     unsigned pci = (unsigned)fth_cuda_attribute(cuda, device, PCI_DEVICE);
-    if (pci) /* the vendor in the lower half */
+    if (pci) /* the lower 16 bits are the vendor */
         snprintf(pci_device, sizeof pci_device, "%04x:%04x", pci & 0xffff, pci >> 16);
     const struct {
         const char *name, *text, *method;
@@ -263,12 +270,13 @@ static enum fth_status tell_identity(const struct fth_cuda *cuda, fth_cu_device 
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < FTH_COUNT(texts) && status == FTH_OK; i++)
         status =
-            fth_cuda_tell_text(gpu, "device", texts[i].name, texts[i].text, texts[i].method, error);
+            fth_cuda_set_text(gpu, "device", texts[i].name, texts[i].text, texts[i].method, error);
     struct fth_attribute derived = fth_attribute_make("architecture", FTH_TEXT);
     derived.text = architecture(major, minor);
     derived.source = FTH_SOURCE_DERIVED;
     if (status == FTH_OK && derived.text)
-        status = fth_cuda_tell(gpu, "device", derived, "from the compute capability", error);
+        status =
+            fth_cuda_set_attribute(gpu, "device", derived, "from the compute capability", error);
     return status;
 }
 
@@ -280,28 +288,28 @@ enum fth_status fth_cuda_describe(const struct fth_cuda *cuda, fth_cu_device dev
     fth_cuda_uuid(cuda, device, uuid);
     if (!cuda->device_pci || cuda->device_pci(pci_bus, sizeof pci_bus, device) != 0)
         pci_bus[0] = '\0';
-    enum fth_status status = tell_identity(cuda, device, uuid, pci_bus, gpu, error);
+    enum fth_status status = describe_identity(cuda, device, uuid, pci_bus, gpu, error);
     for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++)
-        status = tell_row(cuda, device, &rows[i], gpu, error);
+        status = describe_row(cuda, device, &rows[i], gpu, error);
     if (status == FTH_OK)
-        status = tell_dims(cuda, device, BLOCK_DIMS, "max_block_dims",
-                           "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, _Y, _Z", gpu, error);
+        status = describe_dims(cuda, device, BLOCK_DIMS, "max_block_dims",
+                               "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, _Y, _Z", gpu, error);
     if (status == FTH_OK)
-        status = tell_dims(cuda, device, GRID_DIMS, "max_grid_dims",
-                           "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, _Y, _Z", gpu, error);
+        status = describe_dims(cuda, device, GRID_DIMS, "max_grid_dims",
+                               "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, _Y, _Z", gpu, error);
     if (status == FTH_OK)
-        status = tell_l1(cuda, device, gpu, error);
+        status = describe_l1(cuda, device, gpu, error);
     uint64_t texels = fth_cuda_texels(cuda, device);
     if (status == FTH_OK && texels)
-        status = fth_cuda_tell_number(gpu, "device", "max_linear_texels", (double)texels,
-                                      cuda->device_texels
-                                          ? "cuDeviceGetTexture1DLinearMaxWidth"
-                                          : "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH",
-                                      error);
+        status = fth_cuda_set_number(gpu, "device", "max_linear_texels", (double)texels,
+                                     cuda->device_texels
+                                         ? "cuDeviceGetTexture1DLinearMaxWidth"
+                                         : "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH",
+                                     error);
     size_t memory = 0;
     if (status == FTH_OK && cuda->device_memory(&memory, device) == 0 && memory)
-        status = fth_cuda_tell_number(gpu, "memory", "size_bytes", (double)memory,
-                                      "cuDeviceTotalMem", error);
+        status = fth_cuda_set_number(gpu, "memory", "size_bytes", (double)memory,
+                                     "cuDeviceTotalMem", error);
     if (status == FTH_OK)
         status = fth_nvml_describe(nvml, pci_bus, uuid, strncmp(uuid, "MIG-", 4) != 0, gpu, error);
     return status;

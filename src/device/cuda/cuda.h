@@ -1,10 +1,11 @@
-/* The part of NVIDIA's driver interface that fathom uses, declared from its documentation, so that
- * neither a toolkit nor its headers are needed. The libraries are opened when the program runs.
+/* The part of the CUDA driver API and of NVML that fathom uses. The types and functions are
+ * declared here after NVIDIA's documentation, so that fathom builds without the CUDA toolkit. The
+ * libraries are opened at run time.
  *
- *   driver.c      the driver's functions               nvml.c     the management library's
- *   list.c        which GPUs are here                  open.c     one of them by its name
- *   run.c         contexts, modules, memory, launches  machine.c  what batch.c needs, over run.c
- *   attributes.c  what the driver tells of a GPU       transfer.c copies from and to the host
+ *   driver.c      loading the CUDA driver              nvml.c     loading and querying NVML
+ *   list.c        listing the GPUs                     open.c     opening a GPU by its name
+ *   run.c         contexts, modules, memory, launches  machine.c  struct fth_machine_ops over run.c
+ *   attributes.c  properties that the driver reports   transfer.c copies between host and GPUs
  */
 #ifndef FTH_CUDA_H
 #define FTH_CUDA_H
@@ -14,10 +15,10 @@
 typedef int fth_cu_result; /* 0 is success */
 enum {
     FTH_CU_NOT_INITIALISED = 3,
-    FTH_CU_NOT_READY = 600 /* what was queued has not ended */
+    FTH_CU_NOT_READY = 600 /* queued work has not completed */
 };
 typedef int fth_cu_device;
-typedef struct fth_cu_context *fth_cu_context; /* CUcontext and so on: only ever handed back */
+typedef struct fth_cu_context *fth_cu_context; /* CUcontext, CUmodule, CUfunction: opaque handles */
 typedef struct fth_cu_module *fth_cu_module;
 typedef struct fth_cu_function *fth_cu_function;
 
@@ -42,7 +43,7 @@ struct fth_cu_sampling {
     int reserved[12];
 };
 
-/* CUlaunchAttribute: 72 bytes, of whose value a cluster's size takes the first 12. */
+/* CUlaunchAttribute: 72 bytes. The cluster size is the first 12 bytes of its value. */
 struct fth_cu_launch_attribute {
     int id;
     char pad[4];
@@ -58,8 +59,9 @@ struct fth_cu_launch_config {
     unsigned attribute_count;
 };
 
+/* The functions of the CUDA driver; driver.c lists their names in the library. */
 struct fth_cuda {
-    void *handle;
+    void *handle; /* of the library */
     fth_cu_result (*init)(unsigned flags);
     fth_cu_result (*driver_version)(int *version);
     fth_cu_result (*device_count)(int *count);
@@ -69,15 +71,15 @@ struct fth_cuda {
     fth_cu_result (*device_memory)(size_t *bytes, fth_cu_device device);
     fth_cu_result (*error_text)(fth_cu_result result, const char **text);
 
-    /* From here on NULL where the driver does not have it. Of a slice of a GPU (MIG) the first is
-     * the slice's, the second the GPU's. */
+    /* All members from here on are NULL if the driver does not have the function. For a MIG slice,
+     * the first function returns the UUID of the slice, the second that of the GPU. */
     fth_cu_result (*device_uuid)(unsigned char uuid[16], fth_cu_device device);
-    fth_cu_result (*device_whole_uuid)(unsigned char uuid[16], fth_cu_device device);
+    fth_cu_result (*device_gpu_uuid)(unsigned char uuid[16], fth_cu_device device);
     fth_cu_result (*device_pci)(char *text, int size, fth_cu_device device);
     fth_cu_result (*device_texels)(size_t *texels, int format, unsigned channels,
                                    fth_cu_device device);
 
-    /* For running kernels; run.c checks that they are there. */
+    /* For running kernels. run.c checks that they are not NULL. */
     fth_cu_result (*context_retain)(fth_cu_context *context, fth_cu_device device);
     fth_cu_result (*context_release)(fth_cu_device device);
     fth_cu_result (*context_set)(fth_cu_context context);
@@ -103,44 +105,45 @@ struct fth_cuda {
     fth_cu_result (*launch)(fth_cu_function function, unsigned grid_x, unsigned grid_y,
                             unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                             unsigned shared_bytes, void *stream, void **arguments, void **extra);
-    /* For timing from without, and for copies. */
+    /* For timing by events, and for copies. */
     fth_cu_result (*event_create)(void **event, unsigned flags);
     fth_cu_result (*event_destroy)(void *event);
     fth_cu_result (*event_record)(void *event, void *stream);
     fth_cu_result (*event_elapsed)(float *ms, void *begin, void *end);
     fth_cu_result (*stream_create)(void **stream, unsigned flags);
     fth_cu_result (*stream_destroy)(void *stream);
-    fth_cu_result (*stream_wait)(void *stream);
+    fth_cu_result (*stream_synchronize)(void *stream);
     fth_cu_result (*host_alloc)(void **memory, size_t bytes);
     fth_cu_result (*host_free)(void *memory);
-    fth_cu_result (*copy_within)(uint64_t to, uint64_t from, size_t bytes, void *stream);
-    fth_cu_result (*copy_in)(uint64_t to, const void *from, size_t bytes, void *stream);
-    fth_cu_result (*copy_out)(void *to, uint64_t from, size_t bytes, void *stream);
+    fth_cu_result (*copy_on_device)(uint64_t to, uint64_t from, size_t bytes, void *stream);
+    fth_cu_result (*copy_to_device)(uint64_t to, const void *from, size_t bytes, void *stream);
+    fth_cu_result (*copy_from_device)(void *to, uint64_t from, size_t bytes, void *stream);
     fth_cu_result (*copy_peer)(uint64_t to, fth_cu_context to_context, uint64_t from,
                                fth_cu_context from_context, size_t bytes, void *stream);
-    fth_cu_result (*peer_can)(int *can, fth_cu_device device, fth_cu_device peer);
+    fth_cu_result (*peer_can_access)(int *can, fth_cu_device device, fth_cu_device peer);
     fth_cu_result (*peer_enable)(fth_cu_context peer, unsigned flags);
-    /* Since CUDA 11.8; for clusters only. */
-    fth_cu_result (*launch_with)(const struct fth_cu_launch_config *config,
-                                 fth_cu_function function, void **arguments, void **extra);
+    /* Since CUDA 11.8; used only for launches with clusters. */
+    fth_cu_result (*launch_ex)(const struct fth_cu_launch_config *config, fth_cu_function function,
+                               void **arguments, void **extra);
 };
 
-/* Finds the driver's functions. Closed with fth_cuda_close. */
+/* Loads the driver library and looks up its functions. Close it with fth_cuda_close. */
 FTH_MUST_USE enum fth_status fth_cuda_find(struct fth_cuda *cuda, struct fth_error *error);
-/* The same, and initialises it. */
+/* As fth_cuda_find, and initialises the driver. */
 FTH_MUST_USE enum fth_status fth_cuda_open(struct fth_cuda *cuda, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_cuda_initialise(const struct fth_cuda *cuda,
                                                  struct fth_error *error);
 void fth_cuda_close(struct fth_cuda *cuda);
-/* Fails with the driver's words for `result`: FTH_NO_MEMORY, FTH_NOT_FOUND, FTH_UNSUPPORTED where
- * the driver says that, FTH_UNAVAILABLE for all else. */
+/* Reports the failure of the driver function `call`, with the driver's text for `result`. Returns
+ * FTH_NO_MEMORY, FTH_NOT_FOUND or FTH_UNSUPPORTED for the results that mean this, and
+ * FTH_UNAVAILABLE for all others. */
 enum fth_status fth_cuda_fail(const struct fth_cuda *cuda, fth_cu_result result, const char *call,
                               struct fth_error *error);
 
-/* The driver's words for `result`, never NULL. */
+/* Returns the driver's text for `result`, never NULL. */
 const char *fth_cuda_text(const struct fth_cuda *cuda, fth_cu_result result);
 
-/* CUdevice_attribute; 0 where the driver does not know it. */
+/* Returns the value of a CUdevice_attribute, 0 if the driver does not know the attribute. */
 int fth_cuda_attribute(const struct fth_cuda *cuda, fth_cu_device device, int attribute);
 enum {
     FTH_CU_BLOCK_SHARED = 8,
@@ -151,14 +154,16 @@ enum {
     FTH_CU_MINOR = 76,
     FTH_CU_BLOCK_SHARED_OPTIN = 97
 };
-/* "GPU-8-4-4-4-12", or "MIG-…" for a slice of a GPU; empty where the driver does not say. */
+/* Writes the UUID of a GPU ("GPU-" and groups of 8, 4, 4, 4 and 12 hexadecimal digits) or of a MIG
+ * slice ("MIG-…"). The text is empty if the driver does not report a UUID. */
 enum { FTH_CUDA_UUID_BYTES = 48 };
 void fth_cuda_uuid(const struct fth_cuda *cuda, fth_cu_device device,
                    char text[FTH_CUDA_UUID_BYTES]);
-/* Of the longest linear texture of 32-bit unsigned texels; 0: not known. */
+/* Returns the maximum number of texels of a linear texture of 32-bit unsigned texels, 0 if
+ * unknown. */
 uint64_t fth_cuda_texels(const struct fth_cuda *cuda, fth_cu_device device);
 
-/* ---- nvml.c: the management library, which need not be there ---- */
+/* ---- nvml.c: the NVIDIA Management Library (optional) ---- */
 
 typedef struct fth_nvml_device *fth_nvml_device;
 
@@ -166,8 +171,9 @@ struct fth_nvml_memory {
     unsigned long long total, free, used;
 };
 
+/* The functions of NVML; nvml.c lists their names. All but `init` and `shutdown` can be NULL. */
 struct fth_nvml {
-    void *handle;
+    void *handle; /* of the library; NULL if NVML is not available */
     int (*init)(void);
     int (*shutdown)(void);
     int (*driver_version)(char *text, unsigned size);
@@ -195,41 +201,46 @@ struct fth_nvml {
     int (*mig_at)(fth_nvml_device device, unsigned index, fth_nvml_device *slice);
 };
 
-/* False, and nothing to close, where the library is not there or does not start. */
+/* Returns false if the library is missing or fails to initialise; it then need not be closed. */
 bool fth_nvml_open(struct fth_nvml *nvml);
 void fth_nvml_close(struct fth_nvml *nvml);
-/* Adds what it knows of the GPU, as of now, to the description; `whole`: not a slice of it. */
+/* Adds the properties that NVML reports to the description, including current values such as clocks
+ * and power. `is_full_gpu` is false for a MIG slice. */
 FTH_MUST_USE enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, const char *pci_bus,
-                                               const char *uuid, bool whole, struct fth_gpu *gpu,
-                                               struct fth_error *error);
-/* Calls `each` for every slice of a GPU that is parted (MIG). */
+                                               const char *uuid, bool is_full_gpu,
+                                               struct fth_gpu *gpu, struct fth_error *error);
+/* Calls `each` for every MIG slice of every GPU. */
 void fth_nvml_slices(const struct fth_nvml *nvml,
                      void (*each)(void *user, const struct fth_device_info *device), void *user);
 
 /* ---- attributes.c ---- */
 
-/* Adds what driver and management library tell of the GPU. */
+/* Adds the properties that the driver and NVML report to the description. */
 FTH_MUST_USE enum fth_status fth_cuda_describe(const struct fth_cuda *cuda, fth_cu_device device,
                                                const struct fth_nvml *nvml, struct fth_gpu *gpu,
                                                struct fth_error *error);
-/* Sets one attribute, got through `method` (from the driver, unless it says otherwise), in a
- * section that is added where it is not there. */
-FTH_MUST_USE enum fth_status fth_cuda_tell(struct fth_gpu *gpu, const char *section,
-                                           struct fth_attribute attribute, const char *method,
-                                           struct fth_error *error);
-FTH_MUST_USE enum fth_status fth_cuda_tell_number(struct fth_gpu *gpu, const char *section,
-                                                  const char *name, double number,
-                                                  const char *method, struct fth_error *error);
-FTH_MUST_USE enum fth_status fth_cuda_tell_text(struct fth_gpu *gpu, const char *section,
-                                                const char *name, const char *text,
-                                                const char *method, struct fth_error *error);
+/* Sets one attribute with the given method. Its source is the driver unless `attribute.source` is
+ * set. Adds the section if it does not exist. Does nothing if the attribute already has a value
+ * from another source. fth_cuda_set_text ignores an empty text. */
+FTH_MUST_USE enum fth_status fth_cuda_set_attribute(struct fth_gpu *gpu, const char *section,
+                                                    struct fth_attribute attribute,
+                                                    const char *method, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_cuda_set_number(struct fth_gpu *gpu, const char *section,
+                                                 const char *name, double number,
+                                                 const char *method, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_cuda_set_text(struct fth_gpu *gpu, const char *section,
+                                               const char *name, const char *text,
+                                               const char *method, struct fth_error *error);
 
 /* ---- list.c, machine.c ---- */
 
+/* Calls `each` for every GPU that the driver reports, then for every MIG slice that NVML reports.
+ * Fails if there is no driver or no GPU. */
 enum fth_status fth_cuda_list(void (*each)(void *user, const struct fth_device_info *device),
                               void *user, struct fth_error *error);
 
-/* Takes over `cuda` also when it fails. `id` is for messages. */
+/* Creates the machine of GPU `ordinal`. Takes ownership of `cuda`, also on failure. `id` names the
+ * GPU in messages. */
 FTH_MUST_USE enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal,
                                                      const char *id, void **machine,
                                                      struct fth_error *error);
@@ -237,7 +248,8 @@ extern const struct fth_machine_ops fth_cuda_machine_ops;
 
 /* ---- transfer.c ---- */
 
-/* As struct fth_machine_ops has it, in the current context, which is that of the GPU. */
+/* Implements `transfer` of struct fth_machine_ops. `context` is the GPU's context and is current.
+ */
 FTH_MUST_USE enum fth_status fth_cuda_transfer(const struct fth_cuda *cuda, int ordinal,
                                                fth_cu_context context,
                                                const struct fth_transfer *transfer,
@@ -245,40 +257,40 @@ FTH_MUST_USE enum fth_status fth_cuda_transfer(const struct fth_cuda *cuda, int 
 
 /* ---- open.c ---- */
 
-/* Finds the GPU that "0", "GPU-…" or "MIG-…" names, and opens the driver for it. */
+/* Opens the driver and finds the GPU that `what` names: "0", "GPU-…" or "MIG-…". */
 FTH_MUST_USE enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda,
                                                  int *ordinal, struct fth_error *error);
 
 /* ---- run.c: running kernels ---- */
 
-/* Takes the GPU's primary context and makes it this thread's, on which everything below works.
- * Closing takes NULL. */
+/* Retains the GPU's primary context and makes it current for this thread. All functions below work
+ * on the current context. The context to close can be NULL. */
 FTH_MUST_USE enum fth_status fth_cuda_context_open(const struct fth_cuda *cuda, int ordinal,
                                                    fth_cu_context *context,
                                                    struct fth_error *error);
 void fth_cuda_context_close(const struct fth_cuda *cuda, int ordinal, fth_cu_context context);
 
-/* Compiles PTX, which ends with a NUL. The error carries the first lines of the compiler's log.
- * Unloading takes NULL. */
+/* Compiles PTX text that ends with a NUL. On failure, the error contains the beginning of the
+ * compiler's log. The module to unload can be NULL. */
 FTH_MUST_USE enum fth_status fth_cuda_module_load(const struct fth_cuda *cuda, const char *ptx,
                                                   fth_cu_module *module, struct fth_error *error);
 void fth_cuda_module_unload(const struct fth_cuda *cuda, fth_cu_module module);
-/* A kernel of the module, which lives as long as the module does. */
+/* Finds a kernel of the module. The handle is valid as long as the module. */
 FTH_MUST_USE enum fth_status fth_cuda_function(const struct fth_cuda *cuda, fth_cu_module module,
                                                const char *name, fth_cu_function *function,
                                                struct fth_error *error);
 
-/* A variable of the module. */
+/* Finds a variable of the module: its address and size. */
 FTH_MUST_USE enum fth_status fth_cuda_symbol(const struct fth_cuda *cuda, fth_cu_module module,
                                              const char *name, uint64_t *address, uint64_t *bytes,
                                              struct fth_error *error);
-/* The part of the memory that L1 and shared memory divide which is to be shared memory, in
- * percent; -1: the driver's choice. */
+/* Sets the carve-out: the percentage of the SM's unified storage that is shared memory instead of
+ * L1. -1 leaves the choice to the driver. */
 FTH_MUST_USE enum fth_status fth_cuda_carveout(const struct fth_cuda *cuda,
                                                fth_cu_function function, int percent,
                                                struct fth_error *error);
 
-/* Device memory; freeing takes 0. */
+/* Device memory. The address to free can be 0. */
 FTH_MUST_USE enum fth_status fth_cuda_alloc(const struct fth_cuda *cuda, size_t bytes,
                                             uint64_t *address, struct fth_error *error);
 void fth_cuda_free(const struct fth_cuda *cuda, uint64_t address);
@@ -294,7 +306,7 @@ FTH_MUST_USE enum fth_status fth_cuda_fill(const struct fth_cuda *cuda, uint64_t
                                            unsigned char byte, size_t bytes,
                                            struct fth_error *error);
 
-/* A linear texture of 32-bit unsigned texels; destroying takes 0. */
+/* Creates a linear texture of 32-bit unsigned texels. The texture to destroy can be 0. */
 FTH_MUST_USE enum fth_status fth_cuda_texture(const struct fth_cuda *cuda, uint64_t address,
                                               uint64_t texels, uint64_t *texture,
                                               struct fth_error *error);
@@ -302,17 +314,17 @@ void fth_cuda_texture_destroy(const struct fth_cuda *cuda, uint64_t texture);
 
 struct fth_cuda_launch {
     unsigned grid[3], block[3]; /* 0 counts as 1 */
-    unsigned cluster;           /* blocks of a cluster, along x; 0 or 1: no clusters */
+    unsigned cluster;           /* blocks per cluster, along x; 0 or 1: no clusters */
     unsigned dynamic_shared_bytes;
-    const void *arguments; /* laid out as the kernel's parameters are */
+    const void *arguments; /* in the layout of the kernel's parameters */
     size_t argument_bytes;
 };
 
-/* Starts a kernel; an error in it comes to light when one waits. */
+/* Starts a kernel. An error that occurs while it runs is reported by a later wait. */
 FTH_MUST_USE enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function function,
                                              const struct fth_cuda_launch *launch,
                                              struct fth_error *error);
-/* Waits for all that was started. */
+/* Waits for all work in the current context. */
 FTH_MUST_USE enum fth_status fth_cuda_synchronize(const struct fth_cuda *cuda,
                                                   struct fth_error *error);
 

@@ -1,5 +1,5 @@
-/* Opening NVIDIA's driver: the library that comes with it, under the name that it keeps over all
- * versions, and the functions that we call. */
+/* Loading the CUDA driver library. Its name, libcuda.so.1, is the same in all versions. The table
+ * lists the functions that fathom calls; those marked true are optional. */
 #include "device/cuda/cuda.h"
 
 static const struct fth_dl_symbol symbols[] = {
@@ -12,7 +12,7 @@ static const struct fth_dl_symbol symbols[] = {
     {{"cuDeviceTotalMem_v2"}, offsetof(struct fth_cuda, device_memory), false},
     {{"cuGetErrorString"}, offsetof(struct fth_cuda, error_text), true},
     {{"cuDeviceGetUuid_v2", "cuDeviceGetUuid"}, offsetof(struct fth_cuda, device_uuid), true},
-    {{"cuDeviceGetUuid"}, offsetof(struct fth_cuda, device_whole_uuid), true},
+    {{"cuDeviceGetUuid"}, offsetof(struct fth_cuda, device_gpu_uuid), true},
     {{"cuDeviceGetPCIBusId"}, offsetof(struct fth_cuda, device_pci), true},
     {{"cuDeviceGetTexture1DLinearMaxWidth"}, offsetof(struct fth_cuda, device_texels), true},
     {{"cuDevicePrimaryCtxRetain"}, offsetof(struct fth_cuda, context_retain), true},
@@ -36,21 +36,21 @@ static const struct fth_dl_symbol symbols[] = {
     {{"cuTexObjectCreate"}, offsetof(struct fth_cuda, texture_create), true},
     {{"cuTexObjectDestroy"}, offsetof(struct fth_cuda, texture_destroy), true},
     {{"cuLaunchKernel"}, offsetof(struct fth_cuda, launch), true},
-    {{"cuLaunchKernelEx"}, offsetof(struct fth_cuda, launch_with), true},
+    {{"cuLaunchKernelEx"}, offsetof(struct fth_cuda, launch_ex), true},
     {{"cuEventCreate"}, offsetof(struct fth_cuda, event_create), true},
     {{"cuEventDestroy_v2"}, offsetof(struct fth_cuda, event_destroy), true},
     {{"cuEventRecord"}, offsetof(struct fth_cuda, event_record), true},
     {{"cuEventElapsedTime"}, offsetof(struct fth_cuda, event_elapsed), true},
     {{"cuStreamCreate"}, offsetof(struct fth_cuda, stream_create), true},
     {{"cuStreamDestroy_v2"}, offsetof(struct fth_cuda, stream_destroy), true},
-    {{"cuStreamSynchronize"}, offsetof(struct fth_cuda, stream_wait), true},
+    {{"cuStreamSynchronize"}, offsetof(struct fth_cuda, stream_synchronize), true},
     {{"cuMemAllocHost_v2"}, offsetof(struct fth_cuda, host_alloc), true},
     {{"cuMemFreeHost"}, offsetof(struct fth_cuda, host_free), true},
-    {{"cuMemcpyDtoDAsync_v2"}, offsetof(struct fth_cuda, copy_within), true},
-    {{"cuMemcpyHtoDAsync_v2"}, offsetof(struct fth_cuda, copy_in), true},
-    {{"cuMemcpyDtoHAsync_v2"}, offsetof(struct fth_cuda, copy_out), true},
+    {{"cuMemcpyDtoDAsync_v2"}, offsetof(struct fth_cuda, copy_on_device), true},
+    {{"cuMemcpyHtoDAsync_v2"}, offsetof(struct fth_cuda, copy_to_device), true},
+    {{"cuMemcpyDtoHAsync_v2"}, offsetof(struct fth_cuda, copy_from_device), true},
     {{"cuMemcpyPeerAsync"}, offsetof(struct fth_cuda, copy_peer), true},
-    {{"cuDeviceCanAccessPeer"}, offsetof(struct fth_cuda, peer_can), true},
+    {{"cuDeviceCanAccessPeer"}, offsetof(struct fth_cuda, peer_can_access), true},
     {{"cuCtxEnablePeerAccess"}, offsetof(struct fth_cuda, peer_enable), true},
 };
 
@@ -59,23 +59,23 @@ const char *fth_cuda_text(const struct fth_cuda *cuda, fth_cu_result result)
     const char *text = NULL;
     if (cuda->error_text)
         cuda->error_text(result, &text);
-    return text ? text : "it failed";
+    return text ? text : "unknown error";
 }
 
-/* CUresult values, from the driver's documentation. */
+/* Maps a CUresult to a status. The values are from the CUDA driver API documentation. */
 static enum fth_status status_of(fth_cu_result result)
 {
     switch (result) {
     case 2: return FTH_NO_MEMORY;
     case 500: return FTH_NOT_FOUND;
-    case 200: /* not a module */
-    case 209: /* no code for this GPU in it */
-    case 218: /* PTX that does not compile */
-    case 221: /* no compiler */
-    case 222: /* PTX newer than the compiler */
-    case 223: /* compiling is switched off */
+    case 200: /* invalid image */
+    case 209: /* the image has no code for this GPU */
+    case 218: /* the PTX does not compile */
+    case 221: /* the JIT compiler was not found */
+    case 222: /* the PTX is newer than the compiler */
+    case 223: /* JIT compilation is disabled */
     case 801: /* not supported */
-    case 912: /* no clusters of that size */ return FTH_UNSUPPORTED;
+    case 912: /* invalid cluster size */ return FTH_UNSUPPORTED;
     default: return FTH_UNAVAILABLE;
     }
 }
@@ -83,7 +83,7 @@ static enum fth_status status_of(fth_cu_result result)
 enum fth_status fth_cuda_fail(const struct fth_cuda *cuda, fth_cu_result result, const char *call,
                               struct fth_error *error)
 {
-    return fth_fail(error, status_of(result), "ask the CUDA driver", call, "%s (error %d)",
+    return fth_fail(error, status_of(result), "call CUDA driver", call, "%s (error %d)",
                     fth_cuda_text(cuda, result), result);
 }
 
@@ -94,7 +94,7 @@ enum fth_status fth_cuda_find(struct fth_cuda *cuda, struct fth_error *error)
     enum fth_status status =
         fth_dl_open(sonames, symbols, FTH_COUNT(symbols), cuda, &cuda->handle, error);
     if (status != FTH_OK)
-        fth_error_context(error, "no NVIDIA driver that can be used");
+        fth_error_context(error, "no usable NVIDIA driver");
     return status;
 }
 

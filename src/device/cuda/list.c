@@ -1,4 +1,4 @@
-/* Which NVIDIA GPUs are here, and the slices of those that are parted (MIG). */
+/* Listing the NVIDIA GPUs of this machine, and the MIG slices of those that are partitioned. */
 #include "device/cuda/cuda.h"
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ enum fth_status fth_cuda_list(void (*each)(void *user, const struct fth_device_i
     if (result != 0)
         status = fth_cuda_fail(&cuda, result, "cuDeviceGetCount", error);
     else if (count == 0)
-        status = fth_fail(error, FTH_UNAVAILABLE, "ask the CUDA driver", NULL, "it has no GPU");
+        status = fth_fail(error, FTH_UNAVAILABLE, "call CUDA driver", NULL, "it reports no GPU");
     for (int i = 0; i < count && status == FTH_OK; i++)
         status = describe(&cuda, i, version, each, user, error);
     fth_cuda_close(&cuda);

@@ -1,8 +1,9 @@
-/* A GPU under NVIDIA's driver as batch.c needs it (device/machine.h). Everything goes to the
- * default stream, so that it happens in the order in which it was asked for.
+/* Implements struct fth_machine_ops (device/machine.h) with the CUDA driver. All work goes to the
+ * default stream and is therefore executed in the order in which it was requested.
  *
- * A kernel cannot be stopped, and after some errors a context answers nothing but that error any
- * more. Either makes the machine lost: from then on every call fails at once with the reason. */
+ * A running kernel cannot be stopped, and some errors are sticky: every later call in the context
+ * returns the same error. In both cases the machine is lost: from then on every call fails at once,
+ * and the error gives the reason. */
 #include "device/cuda/cuda.h"
 
 #include <math.h>
@@ -11,17 +12,18 @@
 #include <string.h>
 #include <time.h>
 
-/* A call that has to wait for what is queued (a copy, say) does so with this limit: longer than any
- * batch is meant to take, shorter than one would sit before a screen. */
-#define IMPLIED_LIMIT_S 60.0
-/* A launch and its end take some 10 us, so a wait spins for a while before it sleeps, and the
- * sleeps grow up to what no one notices. */
+/* Time limit in seconds for calls that must wait for queued work, such as a copy. Heuristic: longer
+ * than any batch should take, and still short for a user who waits. */
+#define IMPLICIT_WAIT_LIMIT_S 60.0
+/* A short launch completes within about 10 us, so a wait first polls for SPIN_S seconds. It then
+ * sleeps between polls. The sleeps start at FIRST_SLEEP_S and double up to MAX_SLEEP_S, which is
+ * too short for a user to notice. The values are heuristic. */
 #define SPIN_S 200e-6
 #define FIRST_SLEEP_S 20e-6
-#define LONGEST_SLEEP_S 2e-3
+#define MAX_SLEEP_S 2e-3
 
-/* Hints to L2 came with compute capability 8.0 (PTX ISA, createpolicy). */
-enum { HINTS_CAPABILITY = 80 };
+/* The lowest compute capability with L2 cache hints: 8.0 (PTX ISA, createpolicy). */
+enum { MIN_HINTS_CAPABILITY = 80 };
 
 struct machine {
     struct fth_cuda cuda;
@@ -31,30 +33,30 @@ struct machine {
     fth_cu_context context;
     struct fth_machine_facts facts;
     char id[64];
-    char kernel[64]; /* launched last */
-    void *events[2]; /* the marks, once they were asked for */
-    bool queued;     /* something may not have ended */
-    bool hung;
-    char lost[256]; /* why; empty: it is not */
+    char kernel[64]; /* name of the kernel that was launched last */
+    void *events[2]; /* for `mark`: begin and end; NULL until first used */
+    bool queued;     /* some work may not have completed */
+    bool hung;       /* a kernel exceeded the time limit and may still be running */
+    char lost[256];  /* why the machine is lost; empty if it is not */
 };
 
 struct kernel {
     char *name;
     fth_cu_function function;
-    int carveout_percent; /* as it is set */
+    int carveout_percent; /* the current setting; -1: the driver's choice */
 };
 
 struct fth_machine_module {
     fth_cu_module module;
-    struct kernel *kernels; /* those that were launched */
+    struct kernel *kernels; /* handles of the kernels that have been launched */
     size_t count, capacity;
 };
 
-/* ---- being lost ---- */
+/* ---- lost machines ---- */
 
-/* Also makes the context this thread's, so that a device is not bound to the thread that opened it.
- */
-static enum fth_status ready(const struct machine *machine, struct fth_error *error)
+/* Fails if the machine is lost. Otherwise makes the context current for this thread, so that a
+ * device can be used by other threads than the one that opened it. */
+static enum fth_status check_usable(const struct machine *machine, struct fth_error *error)
 {
     if (machine->lost[0])
         return fth_fail(error, FTH_UNAVAILABLE, "use GPU", machine->id, "it is lost: %s",
@@ -68,22 +70,22 @@ static bool is_fatal(fth_cu_result result)
     return result != 0 && result != FTH_CU_NOT_READY;
 }
 
-static void lose(struct machine *machine, fth_cu_result result)
+static void mark_lost(struct machine *machine, fth_cu_result result)
 {
     snprintf(machine->lost, sizeof machine->lost, "%s%s%s%s (error %d)",
              machine->kernel[0] ? "in or after the kernel '" : "", machine->kernel,
              machine->kernel[0] ? "': " : "", fth_cuda_text(&machine->cuda, result), result);
 }
 
-/* After a call that failed: an error that stays is told by every call, also by one that only asks
- * whether the queue is empty. */
-static enum fth_status after(struct machine *machine, enum fth_status status)
+/* Called with the status of each driver call; returns that status. After a failure it queries the
+ * stream: if the error is sticky, the query returns it as well, and the machine is lost. */
+static enum fth_status check_lost(struct machine *machine, enum fth_status status)
 {
     if (status == FTH_OK || machine->lost[0] || !machine->cuda.stream_query)
         return status;
     fth_cu_result result = machine->cuda.stream_query(NULL);
     if (is_fatal(result))
-        lose(machine, result);
+        mark_lost(machine, result);
     return status;
 }
 
@@ -104,7 +106,7 @@ static void sleep_s(double seconds)
 static enum fth_status wait_queue(void *user, double limit_s, struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = ready(machine, error);
+    enum fth_status status = check_usable(machine, error);
     if (status != FTH_OK)
         return status;
     const double start = now_s();
@@ -115,26 +117,27 @@ static enum fth_status wait_queue(void *user, double limit_s, struct fth_error *
         if (passed >= limit_s) {
             machine->hung = true;
             snprintf(machine->lost, sizeof machine->lost,
-                     "the kernel '%s' did not end within %g s; it was abandoned", machine->kernel,
+                     "kernel '%s' did not complete within %g s and was abandoned", machine->kernel,
                      limit_s);
             return fth_fail(error, FTH_UNAVAILABLE, "use GPU", machine->id, "%s", machine->lost);
         }
         if (passed > SPIN_S) {
             sleep_s(fmin(pause, limit_s - passed));
-            pause = fmin(2 * pause, LONGEST_SLEEP_S);
+            pause = fmin(2 * pause, MAX_SLEEP_S);
         }
     }
     machine->queued = false;
     if (result == 0)
         return FTH_OK;
-    lose(machine, result);
+    mark_lost(machine, result);
     return fth_fail(error, FTH_UNAVAILABLE, "use GPU", machine->id, "%s", machine->lost);
 }
 
-/* For calls that the driver itself would make wait, without a limit. */
-static enum fth_status settle(struct machine *machine, struct fth_error *error)
+/* Waits before a call that would itself wait for queued work, without a time limit. */
+static enum fth_status wait_if_queued(struct machine *machine, struct fth_error *error)
 {
-    return machine->queued ? wait_queue(machine, IMPLIED_LIMIT_S, error) : ready(machine, error);
+    return machine->queued ? wait_queue(machine, IMPLICIT_WAIT_LIMIT_S, error)
+                           : check_usable(machine, error);
 }
 
 /* ---- facts ---- */
@@ -147,7 +150,7 @@ static void facts(void *user, struct fth_machine_facts *facts)
 static enum fth_status describe(void *user, struct fth_gpu *gpu, struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = ready(machine, error);
+    enum fth_status status = check_usable(machine, error);
     if (status == FTH_OK)
         status = fth_cuda_describe(&machine->cuda, machine->device, &machine->nvml, gpu, error);
     return status;
@@ -160,7 +163,7 @@ static void unload(void *user, struct fth_machine_module *module)
     struct machine *machine = user;
     if (!module)
         return;
-    if (module->module && settle(machine, NULL) == FTH_OK)
+    if (module->module && wait_if_queued(machine, NULL) == FTH_OK)
         fth_cuda_module_unload(&machine->cuda, module->module);
     for (size_t i = 0; i < module->count; i++)
         free(module->kernels[i].name);
@@ -173,7 +176,7 @@ static enum fth_status load(void *user, const char *name, const char *ptx, size_
 {
     struct machine *machine = user;
     *module = NULL;
-    enum fth_status status = ready(machine, error);
+    enum fth_status status = check_usable(machine, error);
     if (status != FTH_OK)
         return status;
     struct fth_machine_module *made = calloc(1, sizeof *made);
@@ -184,7 +187,7 @@ static enum fth_status load(void *user, const char *name, const char *ptx, size_
     }
     memcpy(text, ptx, size);
     text[size] = '\0';
-    status = after(machine, fth_cuda_module_load(&machine->cuda, text, &made->module, error));
+    status = check_lost(machine, fth_cuda_module_load(&machine->cuda, text, &made->module, error));
     free(text);
     if (status == FTH_OK) {
         *module = made;
@@ -200,9 +203,9 @@ static enum fth_status symbol(void *user, struct fth_machine_module *module, con
 {
     struct machine *machine = user;
     *address = *bytes = 0;
-    enum fth_status status = ready(machine, error);
+    enum fth_status status = check_usable(machine, error);
     if (status == FTH_OK)
-        status = after(
+        status = check_lost(
             machine, fth_cuda_symbol(&machine->cuda, module->module, name, address, bytes, error));
     return status;
 }
@@ -213,16 +216,16 @@ static enum fth_status alloc(void *user, uint64_t bytes, uint64_t *address, stru
 {
     struct machine *machine = user;
     *address = 0;
-    enum fth_status status = settle(machine, error);
+    enum fth_status status = wait_if_queued(machine, error);
     if (status == FTH_OK)
-        status = after(machine, fth_cuda_alloc(&machine->cuda, (size_t)bytes, address, error));
+        status = check_lost(machine, fth_cuda_alloc(&machine->cuda, (size_t)bytes, address, error));
     return status;
 }
 
 static void free_memory(void *user, uint64_t address)
 {
     struct machine *machine = user;
-    if (address && settle(machine, NULL) == FTH_OK)
+    if (address && wait_if_queued(machine, NULL) == FTH_OK)
         fth_cuda_free(&machine->cuda, address);
 }
 
@@ -230,9 +233,9 @@ static enum fth_status free_bytes(void *user, uint64_t *bytes, struct fth_error 
 {
     struct machine *machine = user;
     *bytes = 0;
-    enum fth_status status = ready(machine, error);
+    enum fth_status status = check_usable(machine, error);
     if (status == FTH_OK)
-        status = after(machine, fth_cuda_free_bytes(&machine->cuda, bytes, error));
+        status = check_lost(machine, fth_cuda_free_bytes(&machine->cuda, bytes, error));
     return status;
 }
 
@@ -240,10 +243,10 @@ static enum fth_status upload(void *user, uint64_t address, const void *data, ui
                               struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = settle(machine, error);
+    enum fth_status status = wait_if_queued(machine, error);
     if (status == FTH_OK)
-        status =
-            after(machine, fth_cuda_upload(&machine->cuda, address, data, (size_t)bytes, error));
+        status = check_lost(machine,
+                            fth_cuda_upload(&machine->cuda, address, data, (size_t)bytes, error));
     return status;
 }
 
@@ -251,10 +254,10 @@ static enum fth_status download(void *user, void *data, uint64_t address, uint64
                                 struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = settle(machine, error);
+    enum fth_status status = wait_if_queued(machine, error);
     if (status == FTH_OK)
-        status =
-            after(machine, fth_cuda_download(&machine->cuda, data, address, (size_t)bytes, error));
+        status = check_lost(machine,
+                            fth_cuda_download(&machine->cuda, data, address, (size_t)bytes, error));
     return status;
 }
 
@@ -262,9 +265,10 @@ static enum fth_status fill(void *user, uint64_t address, unsigned char byte, ui
                             struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = settle(machine, error);
+    enum fth_status status = wait_if_queued(machine, error);
     if (status == FTH_OK)
-        status = after(machine, fth_cuda_fill(&machine->cuda, address, byte, (size_t)bytes, error));
+        status =
+            check_lost(machine, fth_cuda_fill(&machine->cuda, address, byte, (size_t)bytes, error));
     return status;
 }
 
@@ -273,22 +277,24 @@ static enum fth_status texture(void *user, uint64_t address, uint64_t texels, ui
 {
     struct machine *machine = user;
     *handle = 0;
-    enum fth_status status = ready(machine, error);
+    enum fth_status status = check_usable(machine, error);
     if (status == FTH_OK)
-        status = after(machine, fth_cuda_texture(&machine->cuda, address, texels, handle, error));
+        status =
+            check_lost(machine, fth_cuda_texture(&machine->cuda, address, texels, handle, error));
     return status;
 }
 
 static void texture_free(void *user, uint64_t handle)
 {
     struct machine *machine = user;
-    if (handle && settle(machine, NULL) == FTH_OK)
+    if (handle && wait_if_queued(machine, NULL) == FTH_OK)
         fth_cuda_texture_destroy(&machine->cuda, handle);
 }
 
 /* ---- launches ---- */
 
-/* A kernel's handle, asked for once; NULL, and *status says why, where there is none. */
+/* Returns a kernel's handle, which is looked up only once. Returns NULL and sets *status if there
+ * is no such kernel. */
 static struct kernel *find_kernel(const struct machine *machine, struct fth_machine_module *module,
                                   const char *name, enum fth_status *status,
                                   struct fth_error *error)
@@ -351,22 +357,22 @@ static enum fth_status launch(void *user, const struct fth_machine_launch *launc
                               struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = ready(machine, error);
+    enum fth_status status = check_usable(machine, error);
     if (status == FTH_OK)
-        status = after(machine, launch_kernel(machine, launch, error));
+        status = check_lost(machine, launch_kernel(machine, launch, error));
     return status;
 }
 
-/* ---- what is timed from without, and copies ---- */
+/* ---- timing by events, and copies ---- */
 
 static enum fth_status mark(void *user, bool end, struct fth_error *error)
 {
     struct machine *machine = user;
     const struct fth_cuda *cuda = &machine->cuda;
-    enum fth_status status = ready(machine, error);
+    enum fth_status status = check_usable(machine, error);
     if (!cuda->event_create || !cuda->event_destroy || !cuda->event_record || !cuda->event_elapsed)
         return fth_fail(error, FTH_UNSUPPORTED, "time", machine->id,
-                        "the driver has no cuEventRecord: too old");
+                        "the driver is too old: it has no cuEventRecord");
     fth_cu_result result = 0;
     if (status == FTH_OK && !machine->events[end])
         result = cuda->event_create(&machine->events[end], 0);
@@ -374,21 +380,22 @@ static enum fth_status mark(void *user, bool end, struct fth_error *error)
         result = cuda->event_record(machine->events[end], NULL);
     machine->queued = true;
     return status == FTH_OK && result != 0
-               ? after(machine, fth_cuda_fail(cuda, result, "cuEventRecord", error))
+               ? check_lost(machine, fth_cuda_fail(cuda, result, "cuEventRecord", error))
                : status;
 }
 
 static enum fth_status marked_ns(void *user, double *ns, struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = settle(machine, error);
+    enum fth_status status = wait_if_queued(machine, error);
     float ms = 0;
     fth_cu_result result = 0;
     if (status == FTH_OK)
         result = machine->cuda.event_elapsed(&ms, machine->events[0], machine->events[1]);
     *ns = 1e6 * (double)ms;
     return status == FTH_OK && result != 0
-               ? after(machine, fth_cuda_fail(&machine->cuda, result, "cuEventElapsedTime", error))
+               ? check_lost(machine,
+                            fth_cuda_fail(&machine->cuda, result, "cuEventElapsedTime", error))
                : status;
 }
 
@@ -396,16 +403,17 @@ static enum fth_status copy(void *user, uint64_t to, uint64_t from, uint64_t byt
                             struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = ready(machine, error);
-    if (status == FTH_OK && !machine->cuda.copy_within)
+    enum fth_status status = check_usable(machine, error);
+    if (status == FTH_OK && !machine->cuda.copy_on_device)
         return fth_fail(error, FTH_UNSUPPORTED, "copy", machine->id,
-                        "the driver has no cuMemcpyDtoDAsync: too old");
+                        "the driver is too old: it has no cuMemcpyDtoDAsync");
     fth_cu_result result = 0;
     if (status == FTH_OK)
-        result = machine->cuda.copy_within(to, from, (size_t)bytes, NULL);
+        result = machine->cuda.copy_on_device(to, from, (size_t)bytes, NULL);
     machine->queued = true;
     return status == FTH_OK && result != 0
-               ? after(machine, fth_cuda_fail(&machine->cuda, result, "cuMemcpyDtoDAsync", error))
+               ? check_lost(machine,
+                            fth_cuda_fail(&machine->cuda, result, "cuMemcpyDtoDAsync", error))
                : status;
 }
 
@@ -413,10 +421,10 @@ static enum fth_status transfer(void *user, const struct fth_transfer *transfer,
                                 struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = settle(machine, error);
+    enum fth_status status = wait_if_queued(machine, error);
     if (status == FTH_OK)
-        status = after(machine, fth_cuda_transfer(&machine->cuda, machine->ordinal,
-                                                  machine->context, transfer, samples, error));
+        status = check_lost(machine, fth_cuda_transfer(&machine->cuda, machine->ordinal,
+                                                       machine->context, transfer, samples, error));
     return status;
 }
 
@@ -429,12 +437,12 @@ static void close_machine(void *user)
         return;
     fth_nvml_close(&machine->nvml);
     if (machine->queued)
-        wait_queue(machine, IMPLIED_LIMIT_S, NULL);
-    /* With a kernel that does not end, whatever we called would wait for it; the end of the process
-     * takes all of it away. */
+        wait_queue(machine, IMPLICIT_WAIT_LIMIT_S, NULL);
+    /* If a kernel hangs, every driver call would wait for it. The resources are then released when
+     * the process ends. */
     if (!machine->hung) {
         for (size_t i = 0; i < FTH_COUNT(machine->events); i++)
-            if (machine->events[i] && ready(machine, NULL) == FTH_OK)
+            if (machine->events[i] && check_usable(machine, NULL) == FTH_OK)
                 machine->cuda.event_destroy(machine->events[i]);
         fth_cuda_context_close(&machine->cuda, machine->ordinal, machine->context);
         fth_cuda_close(&machine->cuda);
@@ -462,7 +470,7 @@ static void find_facts(struct machine *machine)
         .texels = fth_cuda_texels(cuda, device),
         .concurrent = true,
     };
-    machine->facts.hints = machine->facts.capability >= HINTS_CAPABILITY;
+    machine->facts.hints = machine->facts.capability >= MIN_HINTS_CAPABILITY;
 }
 
 enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal, const char *id,
@@ -480,7 +488,7 @@ enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal, cons
     enum fth_status status = FTH_OK;
     if (!cuda->stream_query)
         status = fth_fail(error, FTH_UNSUPPORTED, "open GPU", id,
-                          "the driver has no cuStreamQuery: too old");
+                          "the driver is too old: it has no cuStreamQuery");
     fth_cu_result result = cuda->device_get(&made->device, ordinal);
     if (status == FTH_OK && result != 0)
         status = fth_cuda_fail(cuda, result, "cuDeviceGet", error);

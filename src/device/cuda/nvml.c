@@ -1,6 +1,7 @@
-/* NVIDIA's management library, where it is there: what the CUDA driver does not tell, such as the
- * link, the power that is drawn now and what keeps the clocks down, and the slices of parted GPUs.
- * Nothing depends on it, so that its absence is silent; what one call does not answer is absent. */
+/* The NVIDIA Management Library (NVML). It reports what the CUDA driver does not: the PCI Express
+ * link, the current power, the reasons for reduced clocks, and the MIG slices of partitioned GPUs.
+ * NVML is optional: if the library is missing or a call fails, the values are left out without a
+ * message. */
 #include "device/cuda/cuda.h"
 
 #include <stdio.h>
@@ -65,8 +66,9 @@ void fth_nvml_close(struct fth_nvml *nvml)
     *nvml = (struct fth_nvml){.handle = NULL};
 }
 
-/* The driver counts GPUs in another order than the management library, and a slice is found under
- * the place of its GPU. */
+/* Returns NVML's handle of a GPU, NULL if it is not found. The index cannot be used, because NVML
+ * orders GPUs differently than the CUDA driver. The PCI address of a MIG slice is that of its GPU.
+ */
 static fth_nvml_device find(const struct fth_nvml *nvml, const char *pci_bus, const char *uuid)
 {
     fth_nvml_device device = NULL;
@@ -77,8 +79,9 @@ static fth_nvml_device find(const struct fth_nvml *nvml, const char *pci_bus, co
     return NULL;
 }
 
-/* ---- what keeps the clocks below what was asked for ---- */
+/* ---- reasons for reduced clocks ---- */
 
+/* The bits are nvmlClocksEventReasons, from NVIDIA's documentation. */
 static const struct {
     unsigned long long bits;
     const char *text;
@@ -104,26 +107,26 @@ static void reasons_text(unsigned long long bits, char *text, size_t size)
 
 struct figure {
     const char *section, *name;
-    double number; /* not told where it is not above 0 */
+    double number; /* left out unless above 0 */
     const char *method;
 };
 
-/* The value of a call that may not be there or fail; 0 then. */
-static unsigned ask(int (*call)(fth_nvml_device, unsigned *), fth_nvml_device device)
+/* Returns the value of an NVML call, 0 if the call is missing or fails. */
+static unsigned query(int (*call)(fth_nvml_device, unsigned *), fth_nvml_device device)
 {
     unsigned value = 0;
     return call && call(device, &value) == 0 ? value : 0;
 }
 
-static unsigned ask_of(int (*call)(fth_nvml_device, int, unsigned *), fth_nvml_device device,
-                       int which)
+static unsigned query_kind(int (*call)(fth_nvml_device, int, unsigned *), fth_nvml_device device,
+                           int which)
 {
     unsigned value = 0;
     return call && call(device, which, &value) == 0 ? value : 0;
 }
 
-static enum fth_status tell_texts(const struct fth_nvml *nvml, fth_nvml_device device,
-                                  struct fth_gpu *gpu, struct fth_error *error)
+static enum fth_status describe_texts(const struct fth_nvml *nvml, fth_nvml_device device,
+                                      struct fth_gpu *gpu, struct fth_error *error)
 {
     char text[192] = "";
     unsigned long long bits;
@@ -131,17 +134,17 @@ static enum fth_status tell_texts(const struct fth_nvml *nvml, fth_nvml_device d
     enum fth_status status = FTH_OK;
     if (nvml->throttle && nvml->throttle(device, &bits) == 0) {
         reasons_text(bits, text, sizeof text);
-        status = fth_cuda_tell_text(gpu, "device", "throttling", text,
-                                    "nvmlDeviceGetCurrentClocksEventReasons", error);
+        status = fth_cuda_set_text(gpu, "device", "throttling", text,
+                                   "nvmlDeviceGetCurrentClocksEventReasons", error);
     }
     if (status == FTH_OK && nvml->ecc && nvml->ecc(device, &current, &pending) == 0)
-        status = fth_cuda_tell_text(gpu, "memory", "ecc", current ? "yes" : "no",
-                                    "nvmlDeviceGetEccMode", error);
+        status = fth_cuda_set_text(gpu, "memory", "ecc", current ? "yes" : "no",
+                                   "nvmlDeviceGetEccMode", error);
     return status;
 }
 
 enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, const char *pci_bus,
-                                  const char *uuid, bool whole, struct fth_gpu *gpu,
+                                  const char *uuid, bool is_full_gpu, struct fth_gpu *gpu,
                                   struct fth_error *error)
 {
     if (!nvml->handle)
@@ -149,51 +152,52 @@ enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, const char *pci_b
     char version[96] = "";
     enum fth_status status = FTH_OK;
     if (nvml->driver_version && nvml->driver_version(version, sizeof version) == 0)
-        status = fth_cuda_tell_text(gpu, "device", "driver", version, "nvmlSystemGetDriverVersion",
-                                    error);
+        status = fth_cuda_set_text(gpu, "device", "driver", version, "nvmlSystemGetDriverVersion",
+                                   error);
     fth_nvml_device device = find(nvml, pci_bus, uuid);
     if (!device || status != FTH_OK)
         return status;
-    /* A slice has some of the SMs, but the cores are told of all. */
+    /* `sms` counts the SMs of a MIG slice, but NVML reports the cores of the whole GPU. */
     double sms = fth_gpu_number(gpu, "device", "sms", 0);
-    unsigned cores = whole && sms > 0 ? ask(nvml->cores, device) : 0;
+    unsigned cores = is_full_gpu && sms > 0 ? query(nvml->cores, device) : 0;
     const struct figure figures[] = {
         {"device", "cores_per_sm", cores && cores % (unsigned)sms == 0 ? cores / sms : 0,
          "nvmlDeviceGetNumGpuCores / SMs"},
-        {"device", "pcie_generation", ask(nvml->pcie_generation, device),
+        {"device", "pcie_generation", query(nvml->pcie_generation, device),
          "nvmlDeviceGetCurrPcieLinkGeneration"},
-        {"device", "pcie_lanes", ask(nvml->pcie_lanes, device), "nvmlDeviceGetCurrPcieLinkWidth"},
-        {"device", "max_pcie_generation", ask(nvml->pcie_max_generation, device),
+        {"device", "pcie_lanes", query(nvml->pcie_lanes, device), "nvmlDeviceGetCurrPcieLinkWidth"},
+        {"device", "max_pcie_generation", query(nvml->pcie_max_generation, device),
          "nvmlDeviceGetMaxPcieLinkGeneration"},
-        {"device", "max_pcie_lanes", ask(nvml->pcie_max_lanes, device),
+        {"device", "max_pcie_lanes", query(nvml->pcie_max_lanes, device),
          "nvmlDeviceGetMaxPcieLinkWidth"},
-        {"device", "max_clock_mhz", ask_of(nvml->max_clock, device, SM_CLOCK),
+        {"device", "max_clock_mhz", query_kind(nvml->max_clock, device, SM_CLOCK),
          "nvmlDeviceGetMaxClockInfo, NVML_CLOCK_SM"},
-        {"device", "max_memory_clock_mhz", ask_of(nvml->max_clock, device, MEMORY_CLOCK),
+        {"device", "max_memory_clock_mhz", query_kind(nvml->max_clock, device, MEMORY_CLOCK),
          "nvmlDeviceGetMaxClockInfo, NVML_CLOCK_MEM"},
-        {"device", "current_clock_mhz", ask_of(nvml->clock, device, SM_CLOCK),
+        {"device", "current_clock_mhz", query_kind(nvml->clock, device, SM_CLOCK),
          "nvmlDeviceGetClockInfo, NVML_CLOCK_SM"},
-        {"device", "current_memory_clock_mhz", ask_of(nvml->clock, device, MEMORY_CLOCK),
+        {"device", "current_memory_clock_mhz", query_kind(nvml->clock, device, MEMORY_CLOCK),
          "nvmlDeviceGetClockInfo, NVML_CLOCK_MEM"},
-        {"device", "power_w", ask(nvml->power, device) / 1000.0, "nvmlDeviceGetPowerUsage"},
-        {"device", "power_limit_w", ask(nvml->power_limit, device) / 1000.0,
+        {"device", "power_w", query(nvml->power, device) / 1000.0, "nvmlDeviceGetPowerUsage"},
+        {"device", "power_limit_w", query(nvml->power_limit, device) / 1000.0,
          "nvmlDeviceGetEnforcedPowerLimit"},
-        {"device", "temperature_c", ask_of(nvml->temperature, device, GPU_SENSOR),
+        {"device", "temperature_c", query_kind(nvml->temperature, device, GPU_SENSOR),
          "nvmlDeviceGetTemperature, NVML_TEMPERATURE_GPU"},
     };
     for (size_t i = 0; i < FTH_COUNT(figures) && status == FTH_OK; i++)
         if (figures[i].number > 0)
-            status = fth_cuda_tell_number(gpu, figures[i].section, figures[i].name,
-                                          figures[i].number, figures[i].method, error);
+            status = fth_cuda_set_number(gpu, figures[i].section, figures[i].name,
+                                         figures[i].number, figures[i].method, error);
     if (status == FTH_OK)
-        status = tell_texts(nvml, device, gpu, error);
+        status = describe_texts(nvml, device, gpu, error);
     return status;
 }
 
-/* ---- slices ---- */
+/* ---- MIG slices ---- */
 
-static void slices_of(const struct fth_nvml *nvml, unsigned index, fth_nvml_device device,
-                      void (*each)(void *user, const struct fth_device_info *device), void *user)
+/* Calls `each` for every slice of one GPU. */
+static void list_slices(const struct fth_nvml *nvml, unsigned index, fth_nvml_device device,
+                        void (*each)(void *user, const struct fth_device_info *device), void *user)
 {
     unsigned current = 0, pending = 0, max = 0;
     if (nvml->mig_mode(device, &current, &pending) != 0 || !current ||
@@ -228,6 +232,6 @@ void fth_nvml_slices(const struct fth_nvml *nvml,
     for (unsigned i = 0; i < count; i++) {
         fth_nvml_device device;
         if (nvml->by_index(i, &device) == 0)
-            slices_of(nvml, i, device, each, user);
+            list_slices(nvml, i, device, each, user);
     }
 }

@@ -1,5 +1,5 @@
-/* One GPU by its name: "0", "1", … as the driver counts them, or the UUID of a GPU ("GPU-…") or of
- * a slice of one ("MIG-…"). */
+/* Opening one GPU by its name: its index in the driver's order ("0", "1", …), the UUID of a GPU
+ * ("GPU-…") or the UUID of a MIG slice ("MIG-…"). */
 #include "device/cuda/cuda.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* "cuda:0, cuda:1": what is there, in the way that was asked for. */
+/* Lists the GPUs for a message, "cuda:0, cuda:1", by their UUIDs if `uuids`. */
 static void list_known(const struct fth_cuda *cuda, int count, bool uuids, char *text, size_t size)
 {
     text[0] = '\0';
@@ -28,10 +28,9 @@ static enum fth_status not_found(const struct fth_cuda *cuda, const char *what, 
 {
     char known[384];
     if (count == 0)
-        return fth_fail(error, FTH_NOT_FOUND, "open GPU", what, "the CUDA driver has no GPU");
+        return fth_fail(error, FTH_NOT_FOUND, "open GPU", what, "the CUDA driver reports no GPU");
     list_known(cuda, count, strchr(what, '-') != NULL, known, sizeof known);
-    return fth_fail(error, FTH_NOT_FOUND, "open GPU", what, "there is no such GPU; there is %s",
-                    known);
+    return fth_fail(error, FTH_NOT_FOUND, "open GPU", what, "no such GPU; available: %s", known);
 }
 
 static bool parse_ordinal(const char *what, int *ordinal)
@@ -62,7 +61,7 @@ static enum fth_status find(const struct fth_cuda *cuda, const char *what, int c
     return not_found(cuda, what, count, error);
 }
 
-/* As far as the driver says. */
+/* Also true if the driver does not report a UUID. */
 static bool is_slice(const struct fth_cuda *cuda, int ordinal)
 {
     fth_cu_device device;
@@ -79,14 +78,14 @@ enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda, int
     if (!slice && strncmp(what, "GPU-", 4) != 0 && !parse_ordinal(what, ordinal)) {
         *cuda = (struct fth_cuda){.handle = NULL};
         return fth_fail(error, FTH_NOT_FOUND, "open GPU", what,
-                        "a GPU is called 0, 1, …, GPU-<uuid> or MIG-<uuid>");
+                        "name a GPU by its index (0, 1, …), GPU-<uuid> or MIG-<uuid>");
     }
     enum fth_status status = fth_cuda_find(cuda, error);
     if (status != FTH_OK)
         return status;
-    /* A process sees one slice at most, the one that CUDA_VISIBLE_DEVICES names when the driver is
-     * initialised. So the name is put there, in this process, unless that has happened already:
-     * then the slice that is asked for is the visible one, or it is out of reach. */
+    /* A process sees at most one MIG slice: the one that CUDA_VISIBLE_DEVICES names when the driver
+     * is initialised. So the variable is set here, for this process. If the driver is already
+     * initialised, only the slice that is visible now can be opened. */
     int count = 0;
     const bool late = cuda->device_count(&count) != FTH_CU_NOT_INITIALISED;
     if (slice && !late && setenv("CUDA_VISIBLE_DEVICES", what, 1) != 0)
@@ -104,8 +103,8 @@ enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda, int
         status = find(cuda, what, count, ordinal, error);
     if (status == FTH_NOT_FOUND && slice && late)
         fth_error_context(error,
-                          "the driver was initialised without it; CUDA_VISIBLE_DEVICES=%s "
-                          "before the start makes it visible",
+                          "not visible: the driver is already initialised; set "
+                          "CUDA_VISIBLE_DEVICES=%s before starting the program",
                           what);
     if (status != FTH_OK)
         fth_cuda_close(cuda);
@@ -143,5 +142,5 @@ static enum fth_status open_device(const char *what, const struct fth_log *log,
     return status;
 }
 
-const struct fth_backend fth_backend_cuda = {"cuda", "NVIDIA GPUs, through their driver",
+const struct fth_backend fth_backend_cuda = {"cuda", "NVIDIA GPUs, through the CUDA driver",
                                              fth_cuda_list, open_device, open_machine};

@@ -1,5 +1,5 @@
-/* Running kernels through NVIDIA's driver: a context, modules compiled from PTX by the driver,
- * device memory, launches. */
+/* Running kernels with the CUDA driver: contexts, modules that the driver compiles from PTX, device
+ * memory, textures and launches. */
 #include "device/cuda/cuda.h"
 
 #include <stdio.h>
@@ -8,20 +8,21 @@
 /* CUjit_option and CUfunction_attribute values, from the driver's documentation. */
 enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
 enum { MAX_DYNAMIC_SHARED_BYTES = 8, PREFERRED_CARVEOUT = 9, NON_PORTABLE_CLUSTER = 14 };
-/* CUlaunchAttributeID, and the largest cluster that every GPU with clusters takes (CUDA C++
- * Programming Guide, "Thread Block Clusters"). */
+/* A CUlaunchAttributeID, and the largest cluster size that every GPU with clusters supports (CUDA
+ * C++ Programming Guide, "Thread Block Clusters"). */
 enum { CLUSTER_DIMENSION = 4, PORTABLE_CLUSTER = 8 };
 /* CUresourcetype, CUarray_format, CU_TRSF_READ_AS_INTEGER. */
 enum { LINEAR = 2, UNSIGNED_INT32 = 3, READ_AS_INTEGER = 1 };
-/* A block has so much shared memory without asking (CUDA C++ Programming Guide, "Shared Memory").
- */
-enum { SHARED_WITHOUT_ASKING = 48 * 1024 };
+/* The maximum dynamic shared memory per block that needs no function attribute (CUDA C++
+ * Programming Guide, "Shared Memory"). */
+enum { DEFAULT_MAX_SHARED_BYTES = 48 * 1024 };
 
-/* The functions below are not needed to list devices, so a driver may come without them. */
+/* Reports a function that the driver does not have. fth_cuda_find accepts drivers without the
+ * functions of this file, because they are not needed to list devices. */
 static enum fth_status missing(const char *call, struct fth_error *error)
 {
-    return fth_fail(error, FTH_UNSUPPORTED, "ask the CUDA driver", call,
-                    "it has no such function: too old");
+    return fth_fail(error, FTH_UNSUPPORTED, "call CUDA driver", call,
+                    "the driver is too old: it has no such function");
 }
 
 static enum fth_status check(const struct fth_cuda *cuda, fth_cu_result result, const char *call,
@@ -60,8 +61,8 @@ void fth_cuda_context_close(const struct fth_cuda *cuda, int ordinal, fth_cu_con
     cuda->context_release(device);
 }
 
-/* The compiler's first lines, in one. */
-static void first_lines(char *log)
+/* Replaces newlines by semicolons, so that the compiler's log fits into a message. */
+static void join_lines(char *log)
 {
     char *end = log + strlen(log);
     while (end > log && end[-1] == '\n')
@@ -79,7 +80,7 @@ enum fth_status fth_cuda_module_load(const struct fth_cuda *cuda, const char *pt
         return missing("cuModuleLoadDataEx", error);
     char log[4096] = "";
     int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
-    /* The values travel in pointers, even those that are numbers. */
+    /* The driver expects every value in a void *, also a number. */
     void *values[] = {log, NULL};
     const uintptr_t log_bytes = sizeof log - 1;
     memcpy(&values[1], &log_bytes, sizeof log_bytes);
@@ -87,7 +88,7 @@ enum fth_status fth_cuda_module_load(const struct fth_cuda *cuda, const char *pt
     if (result == 0)
         return FTH_OK;
     enum fth_status status = fth_cuda_fail(cuda, result, "cuModuleLoadDataEx", error);
-    first_lines(log);
+    join_lines(log);
     if (log[0] && error) {
         char cause[sizeof error->cause];
         snprintf(cause, sizeof cause, "%s", error->cause);
@@ -163,7 +164,7 @@ enum fth_status fth_cuda_alloc(const struct fth_cuda *cuda, size_t bytes, uint64
     uint64_t free;
     if (status == FTH_NO_MEMORY && fth_cuda_free_bytes(cuda, &free, NULL) == FTH_OK) {
         char asked_text[32], free_text[32];
-        fth_error_context(error, "%s asked for, %s free",
+        fth_error_context(error, "%s requested, %s free",
                           fth_size_format((double)bytes, asked_text, sizeof asked_text),
                           fth_size_format((double)free, free_text, sizeof free_text));
     }
@@ -209,7 +210,7 @@ enum fth_status fth_cuda_texture(const struct fth_cuda *cuda, uint64_t address, 
     _Static_assert(sizeof(struct fth_cu_resource) == 144 &&
                        offsetof(struct fth_cu_resource, flags) == 136 &&
                        sizeof(struct fth_cu_sampling) == 104,
-                   "as the driver has them");
+                   "the layout of the driver's structures");
     const struct fth_cu_resource resource = {.type = LINEAR,
                                              .address = address,
                                              .format = UNSIGNED_INT32,
@@ -226,14 +227,14 @@ void fth_cuda_texture_destroy(const struct fth_cuda *cuda, uint64_t texture)
         cuda->texture_destroy(texture);
 }
 
-/* The arguments in one piece, as `extra` of a launch takes them (CU_LAUNCH_PARAM_BUFFER_POINTER,
- * CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END). */
+/* All arguments in one buffer, in the form that the `extra` parameter of a launch expects
+ * (CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END). */
 struct extra {
     size_t bytes;
     void *words[5];
 };
 
-static void **extra_of(const struct fth_cuda_launch *launch, struct extra *extra)
+static void **make_extra(const struct fth_cuda_launch *launch, struct extra *extra)
 {
     static const uintptr_t pointer = 1, size = 2;
     if (!launch->argument_bytes)
@@ -254,8 +255,8 @@ static enum fth_status launch_clusters(const struct fth_cuda *cuda, fth_cu_funct
                        offsetof(struct fth_cu_launch_attribute, cluster) == 8 &&
                        sizeof(struct fth_cu_launch_config) == 56 &&
                        offsetof(struct fth_cu_launch_config, stream) == 32,
-                   "as the driver has them");
-    if (!cuda->launch_with)
+                   "the layout of the driver's structures");
+    if (!cuda->launch_ex)
         return missing("cuLaunchKernelEx", error);
     if (launch->cluster > PORTABLE_CLUSTER) {
         if (!cuda->function_set)
@@ -273,7 +274,7 @@ static enum fth_status launch_clusters(const struct fth_cuda *cuda, fth_cu_funct
                                                 .attributes = &attribute,
                                                 .attribute_count = 1};
     struct extra extra;
-    return check(cuda, cuda->launch_with(&config, function, NULL, extra_of(launch, &extra)),
+    return check(cuda, cuda->launch_ex(&config, function, NULL, make_extra(launch, &extra)),
                  "cuLaunchKernelEx", error);
 }
 
@@ -282,7 +283,7 @@ enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function fun
 {
     if (!cuda->launch)
         return missing("cuLaunchKernel", error);
-    if (launch->dynamic_shared_bytes > SHARED_WITHOUT_ASKING) {
+    if (launch->dynamic_shared_bytes > DEFAULT_MAX_SHARED_BYTES) {
         if (!cuda->function_set)
             return missing("cuFuncSetAttribute", error);
         enum fth_status status = check(cuda,
@@ -302,7 +303,7 @@ enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function fun
     struct extra extra;
     return check(cuda,
                  cuda->launch(function, shape[0], shape[1], shape[2], shape[3], shape[4], shape[5],
-                              launch->dynamic_shared_bytes, NULL, NULL, extra_of(launch, &extra)),
+                              launch->dynamic_shared_bytes, NULL, NULL, make_extra(launch, &extra)),
                  "cuLaunchKernel", error);
 }
 

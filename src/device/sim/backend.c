@@ -1,4 +1,5 @@
-/* "sim:h200", "sim:path/to/gpu.json": a simulated GPU from a description. */
+/* The backend "sim": opens a simulated GPU from a description, which is a name of the catalogue
+ * ("sim:h200") or a file ("sim:path/to/gpu.json"). */
 #include "device/sim/sim.h"
 
 #include <stdio.h>
@@ -35,7 +36,7 @@ static enum fth_status open_simulated(const char *what, const struct fth_log *lo
 
 const struct fth_backend fth_backend_sim = {
     .name = "sim",
-    .summary = "simulated GPUs, from a name of the catalogue or a description",
+    .summary = "simulated GPUs, from a catalogue name or a description file",
     .open = open_simulated,
     .machine = open_machine,
 };

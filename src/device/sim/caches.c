@@ -1,11 +1,11 @@
-/* The caches of the SMs. They come into being when an SM first uses them, so that a GPU of 132 SMs
- * of which one is busy costs no more than a small one, and those of an SM are emptied at the first
- * use in each launch. Elements that are one piece of silicon share an array. */
+/* The caches of the SMs. A cache is created when it is first used, so a GPU with many idle SMs
+ * needs no more memory than a small one. A cache of an SM is emptied at its first use in each
+ * launch. Elements that share storage are one array. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
 
-/* How many SMs share what a description gives to a GPC; the GPCs of recent GPUs have 16 to 18. */
+/* SMs that share an element of scope "gpc". The GPCs of recent GPUs have 16 to 18 SMs. */
 #define SMS_PER_GPC 16
 
 uint32_t sim_owner(enum sim_scope scope, uint32_t sm)
@@ -13,7 +13,7 @@ uint32_t sim_owner(enum sim_scope scope, uint32_t sm)
     return scope == SIM_SCOPE_SM ? sm : scope == SIM_SCOPE_GPC ? sm / SMS_PER_GPC : 0;
 }
 
-uint32_t sim_owners(enum sim_scope scope, uint32_t sms)
+uint32_t sim_owner_count(enum sim_scope scope, uint32_t sms)
 {
     return sim_owner(scope, sms - 1) + 1;
 }
@@ -35,8 +35,8 @@ enum fth_status sim_cache_create(const struct sim_shape *shape, enum fth_write w
     return fth_cache_create(&config, cache, error);
 }
 
-/* The array with less room: the sets stay and have fewer ways; where that does not come out even,
- * the first sets have one more. */
+/* Creates the array with a reduced size: the number of sets stays the same, and each set has fewer
+ * ways. If the lines do not divide evenly, the first sets have one more way. */
 static enum fth_status create_smaller(const struct sim_shape *shape, uint64_t size_bytes,
                                       uint64_t seed, struct fth_cache **cache)
 {
@@ -49,7 +49,7 @@ static enum fth_status create_smaller(const struct sim_shape *shape, uint64_t si
         smaller.index = "mod";
     }
     if (smaller.way_weights)
-        smaller.way_weight_count = smaller.ways; /* those of the ways that are left */
+        smaller.way_weight_count = smaller.ways; /* the weights of the remaining ways */
     if (lines % smaller.sets == 0 || smaller.way_weights) {
         smaller.set_ways = NULL;
         return sim_cache_create(&smaller, FTH_WRITE_EVICT, seed, cache, NULL);
@@ -71,13 +71,13 @@ enum fth_status sim_caches_init(struct sim_caches *caches, const struct sim_plan
     *caches = (struct sim_caches){.plan = plan};
     for (unsigned i = 0; i < plan->array_count; i++) {
         const struct sim_shape *shape = &plan->arrays[i];
-        size_t count = (size_t)sim_owners(shape->scope, plan->sms) * shape->per_sm;
+        size_t count = (size_t)sim_owner_count(shape->scope, plan->sms) * shape->per_sm;
         caches->instances[i] = calloc(count, sizeof *caches->instances[i]);
         if (!caches->instances[i])
             return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
         struct sim_instance *first = &caches->instances[i][0];
         first->size_bytes = shape->size_bytes;
-        /* The first one now, so that a shape that cannot be is told before anything runs. */
+        /* Create the first instance now, so that an invalid shape is reported before any launch. */
         enum fth_status status =
             sim_cache_create(shape, FTH_WRITE_EVICT, plan->seed, &first->cache, error);
         if (status != FTH_OK)
@@ -92,7 +92,7 @@ void sim_caches_fini(struct sim_caches *caches)
         if (!caches->instances[i])
             continue;
         const struct sim_shape *shape = &caches->plan->arrays[i];
-        size_t count = (size_t)sim_owners(shape->scope, caches->plan->sms) * shape->per_sm;
+        size_t count = (size_t)sim_owner_count(shape->scope, caches->plan->sms) * shape->per_sm;
         for (size_t k = 0; k < count; k++)
             fth_cache_destroy(caches->instances[i][k].cache);
         free(caches->instances[i]);
@@ -105,7 +105,8 @@ void sim_caches_launch(struct sim_caches *caches, uint64_t l1_bytes)
     caches->l1_bytes = l1_bytes;
 }
 
-/* The first use of a cache in a launch. */
+/* Prepares an instance for its first use in a launch: creates it, changes its size, or empties it.
+ * Returns NULL if memory is exhausted. */
 static struct fth_cache *prepare(struct sim_caches *caches, unsigned array,
                                  struct sim_instance *instance)
 {
@@ -144,13 +145,14 @@ struct fth_cache *sim_caches_get(struct sim_caches *caches, enum sim_element ele
     return prepare(caches, array, instance);
 }
 
-/* One line of an access. Fills *from and *to with what has to be fetched, where it is a miss. */
+/* Reads bytes within one line. Returns true on a hit. On a miss, sets *from and *to to the address
+ * range that has to be fetched. */
 static bool read_line(struct fth_cache *cache, const struct sim_shape *shape, uint64_t address,
                       uint64_t bytes, uint64_t *from, uint64_t *to)
 {
     if (shape->fill_bytes > shape->sector_bytes &&
         fth_cache_probe(cache, address, bytes) != FTH_CACHE_HIT) {
-        /* A miss brings more than its own sectors, up to the end of the line. */
+        /* A miss fetches whole units of fill_bytes, but not beyond the end of the line. */
         uint64_t line = address & ~(shape->line_bytes - 1);
         uint64_t start = (address - line) / shape->fill_bytes * shape->fill_bytes;
         uint64_t end = (address + bytes - line + shape->fill_bytes - 1) / shape->fill_bytes *

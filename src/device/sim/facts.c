@@ -1,5 +1,5 @@
-/* What a driver tells of a GPU (and the architecture, which follows from it), and no more: a
- * simulated GPU is asked to be discovered, and must not give away what it was built from. */
+/* The figures of a simulated GPU that a driver would report, and the architecture, which follows
+ * from them. All other figures must be measured, as on a real GPU. */
 #include "device/sim/sim.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 static const struct {
     const char *section, *attribute;
-} told[] = {
+} driver_attributes[] = {
     {"device", "name"},
     {"device", "vendor"},
     {"device", "architecture"},
@@ -26,7 +26,7 @@ static const struct {
     {"registers", "size_bytes"},
 };
 
-/* Scopes of the elements that are described here. They are plain, as no driver tells them. */
+/* Scopes of the elements above. They have no source, because no driver reports them. */
 static const struct {
     const char *element, *scope;
 } scopes[] = {{"shared", "sm"}, {"l2", "gpu"}, {"memory", "gpu"}, {"registers", "sm"}};
@@ -48,12 +48,12 @@ static enum fth_status find_section(struct fth_gpu *facts, const char *name,
     return status;
 }
 
-static enum fth_status tell(struct fth_gpu *facts, const char *name,
-                            const struct fth_attribute *from, struct fth_error *error)
+static enum fth_status set_fact(struct fth_gpu *facts, const char *name,
+                                const struct fth_attribute *from, struct fth_error *error)
 {
     struct fth_gpu_section *section;
     enum fth_status status = find_section(facts, name, &section, error);
-    /* The scope is there already. */
+    /* find_section has set the scope. */
     if (status != FTH_OK || strcmp(from->name, "scope") == 0)
         return status;
     struct fth_attribute attribute = fth_attribute_make(from->name, from->kind);
@@ -64,8 +64,9 @@ static enum fth_status tell(struct fth_gpu *facts, const char *name,
     return fth_gpu_set(facts, section, &attribute, error);
 }
 
-/* A driver's memory clock is half the rate of data. Descriptions have it as their source counts it,
- * and the peak with which it is consistent. */
+/* Returns the memory clock in MHz as a driver reports it, which is half the data rate. A
+ * description gives the clock in the convention of its source, so the peak bandwidth is used if the
+ * description has it. */
 static double memory_clock(const struct fth_gpu *gpu)
 {
     double peak = fth_gpu_number(gpu, "memory", "peak_bytes_per_s", NAN);
@@ -84,23 +85,23 @@ enum fth_status sim_facts_create(const struct fth_gpu *gpu, const struct sim_pla
     sms.number = plan->sms;
     memory.number = (double)plan->memory_bytes;
     enum fth_status status = fth_gpu_create(facts, error);
-    for (size_t i = 0; i < FTH_COUNT(told) && status == FTH_OK; i++) {
+    for (size_t i = 0; i < FTH_COUNT(driver_attributes) && status == FTH_OK; i++) {
         const struct fth_attribute *known =
-            fth_gpu_attribute(gpu, told[i].section, told[i].attribute);
+            fth_gpu_attribute(gpu, driver_attributes[i].section, driver_attributes[i].attribute);
         if (!known)
             continue;
         struct fth_attribute each = *known;
-        if (strcmp(told[i].attribute, "memory_clock_mhz") == 0)
+        if (strcmp(driver_attributes[i].attribute, "memory_clock_mhz") == 0)
             each.number = memory_clock(gpu);
-        status = tell(*facts, told[i].section, &each, error);
+        status = set_fact(*facts, driver_attributes[i].section, &each, error);
     }
-    /* What every driver knows, whether or not the description does. */
+    /* Every driver reports these, so they are set even if the description lacks them. */
     if (status == FTH_OK)
-        status = tell(*facts, "device", &sms, error);
+        status = set_fact(*facts, "device", &sms, error);
     if (status == FTH_OK)
-        status = tell(*facts, "memory", &memory, error);
+        status = set_fact(*facts, "memory", &memory, error);
     if (status == FTH_OK)
-        status = tell(*facts, "device", &backend, error);
+        status = set_fact(*facts, "device", &backend, error);
     return status;
 }
 
@@ -111,12 +112,12 @@ enum fth_status sim_facts_copy(const struct fth_gpu *facts, struct fth_gpu *gpu,
     const struct fth_attribute *attribute;
     for (size_t i = 0; (attribute = fth_gpu_attribute_at(facts, "device", i)) && status == FTH_OK;
          i++)
-        status = tell(gpu, "device", attribute, error);
+        status = set_fact(gpu, "device", attribute, error);
     for (size_t e = 0; e < fth_gpu_element_count(facts); e++) {
         const char *name = fth_gpu_element_name(facts, e);
         for (size_t i = 0; (attribute = fth_gpu_attribute_at(facts, name, i)) && status == FTH_OK;
              i++)
-            status = tell(gpu, name, attribute, error);
+            status = set_fact(gpu, name, attribute, error);
     }
     return status;
 }

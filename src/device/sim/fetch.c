@@ -1,14 +1,16 @@
-/* Instruction fetch. What it costs to issue an instruction is what the cache that holds its line
- * says an instruction costs; straight-line code that does not fit runs at the pace of the next
- * cache. Code that stays within a line, or goes back into one that the innermost cache has, is not
- * looked up again. */
+/* Instruction fetch. The time to issue an instruction is the `cycles_per_instruction` of the
+ * innermost cache that holds its line. Straight-line code that does not fit into a cache therefore
+ * runs at the rate of the next one. While a warp executes within one line of the innermost cache,
+ * the caches are not looked up again. */
 #include "device/sim/sim.h"
 
-/* Code lies far from all data, so that the two never alias in an array that holds both. */
+/* The address of code is far from all data, so that code and data never have the same address in an
+ * array that holds both. */
 #define CODE_BASE ((uint64_t)1 << 60)
 
-/* The cost at the level that has the line, filling those before it. *end becomes the end of what
- * these have to get. */
+/* Looks up the line in one cache after the other and fills those that miss. Returns the issue time
+ * at the level that has it. Sets *end to the end of the data that the missing levels fetch, or to
+ * `line` if the first level hits. */
 static int64_t look_up(struct sim_timing *timing, const struct fth_ptx_warp_id *who, uint64_t line,
                        uint64_t *end)
 {
@@ -26,7 +28,7 @@ static int64_t look_up(struct sim_timing *timing, const struct fth_ptx_warp_id *
             return level->fetch_cost;
         *end = address + bytes - CODE_BASE;
     }
-    return plan->fetch_beyond;
+    return plan->fetch_miss_cost;
 }
 
 void sim_fetch_init(struct sim_timing *timing)
@@ -40,7 +42,8 @@ void sim_fetch_init(struct sim_timing *timing)
         }
 }
 
-/* The first instruction that begins at that byte or behind it. */
+/* Returns the address, in FTH_PTX_INSTRUCTION_BYTES per instruction, of the first instruction that
+ * starts at or after `byte` of the machine code. */
 static uint64_t instruction_at(const struct fth_code_size *code, uint64_t byte)
 {
     uint64_t index = (byte * code->instructions + code->bytes - 1) / code->bytes;
@@ -61,15 +64,15 @@ int64_t sim_fetch(struct sim_timing *timing, struct sim_warp *warp,
     uint64_t line = byte & ~(timing->fetch_line_bytes - 1);
     if (line != warp->fetch_line ||
         (address != warp->fetch_next && warp->fetch_cost != timing->fetch_cost)) {
-        /* The rest of a longer line of an outer cache is still on its way. */
-        bool under_way = address == warp->fetch_next && byte < warp->fetch_end;
+        /* The rest of an outer cache's longer line is still arriving, at the outer cache's rate. */
+        bool in_flight = address == warp->fetch_next && byte < warp->fetch_end;
         int64_t last = warp->fetch_cost;
         uint64_t end;
         warp->fetch_line = line;
         warp->fetch_from = instruction_at(code, line);
         warp->fetch_span = instruction_at(code, line + timing->fetch_line_bytes) - warp->fetch_from;
         warp->fetch_cost = look_up(timing, who, line, &end);
-        if (under_way && warp->fetch_cost < last)
+        if (in_flight && warp->fetch_cost < last)
             warp->fetch_cost = last;
         else
             warp->fetch_end = end;

@@ -1,33 +1,33 @@
-/* L2 and the memory behind it. With several partitions a line has a home, the parity of its address
- * under a mask. An SM asks its near partition, which also keeps copies of lines that are at home
- * elsewhere; a line that is not there is looked up in its home, at the far latency, and a miss
- * there goes to memory.
+/* L2 and device memory. With several partitions, each line has a home partition: the parity of its
+ * address under a mask. An SM accesses its near partition, which also holds copies of lines whose
+ * home is another partition. If the near partition misses, the home partition is accessed, with
+ * the far latency. If that misses too, the line comes from memory.
  *
- *   SM ──► near partition ──(at home here)──────────► memory
- *                         └─(at home there)─► home ─► memory, far
+ *   SM ──► near partition ──(home is near)──────────► memory
+ *                         └─(home is far)──► home ──► memory, far
  *
- * Writes and atomics are done at home, and copies elsewhere are dropped.
+ * Writes and atomics are executed in the home partition and invalidate copies in the others.
  *
- * What is written goes to memory when it is evicted, but takes its part of the memory's bandwidth
- * when it becomes dirty: in the long run it is the same, and no SM has to wait for what another has
- * written. */
+ * Written data goes to memory when it is evicted, but it uses memory bandwidth when it becomes
+ * dirty. The total is the same, and no SM has to wait for the writes of another one. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
 
-/* The calendars reach 4 million cycles back. */
+/* log2 of the buckets of a port's ring: 2^14 buckets of 256 cycles cover 4 million cycles. */
 #define RING_BITS 14
 
 enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan, struct fth_error *error)
 {
     *l2 = (struct sim_l2){.plan = plan, .sharers = plan->sms};
     l2->partitions = calloc(plan->partitions, sizeof *l2->partitions);
-    l2->links = calloc(plan->sms, sizeof *l2->links);
-    if (!l2->partitions || !l2->links)
+    l2->ports = calloc(plan->sms, sizeof *l2->ports);
+    if (!l2->partitions || !l2->ports)
         return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
     for (uint32_t i = 0; i < plan->sms; i++)
-        l2->links[i].l2.bits = l2->links[i].memory.bits = RING_BITS;
-    /* cache/ keeps the bytes written one by one, up to a length of the line that no L2 exceeds. */
+        l2->ports[i].l2.bits = l2->ports[i].memory.bits = RING_BITS;
+    /* A write-back cache of cache/ records which bytes are written, for lines of up to 4096 bytes.
+     * No known L2 has longer lines. */
     enum fth_write write = plan->l2.line_bytes <= 4096 ? FTH_WRITE_BACK : FTH_WRITE_EVICT;
     enum fth_status status = FTH_OK;
     for (uint32_t i = 0; i < plan->partitions && status == FTH_OK; i++)
@@ -40,20 +40,22 @@ void sim_l2_fini(struct sim_l2 *l2)
     for (uint32_t i = 0; l2->partitions && i < l2->plan->partitions; i++)
         fth_cache_destroy(l2->partitions[i]);
     free(l2->partitions);
-    for (uint32_t i = 0; l2->links && i < l2->plan->sms; i++) {
-        sim_port_fini(&l2->links[i].l2);
-        sim_port_fini(&l2->links[i].memory);
+    for (uint32_t i = 0; l2->ports && i < l2->plan->sms; i++) {
+        sim_port_fini(&l2->ports[i].l2);
+        sim_port_fini(&l2->ports[i].memory);
     }
-    free(l2->links);
+    free(l2->ports);
 }
 
 void sim_l2_launch(struct sim_l2 *l2, uint32_t sms)
 {
     l2->sharers = sms;
     for (uint32_t i = 0; i < l2->plan->sms; i++)
-        l2->links[i].l2.unpaired = l2->links[i].memory.unpaired = 0;
+        l2->ports[i].l2.unpaired_reads = l2->ports[i].memory.unpaired_reads = 0;
 }
 
+/* Returns the home partition of a line. With more than two partitions, it is the number of set
+ * address bits under the mask, modulo the number of partitions. */
 static uint32_t home_of(const struct sim_plan *plan, uint64_t address)
 {
     if (plan->partitions == 1)
@@ -61,12 +63,13 @@ static uint32_t home_of(const struct sim_plan *plan, uint64_t address)
     return (uint32_t)__builtin_popcountll(address & plan->home_mask) % plan->partitions;
 }
 
-/* What an access moves between L2 and memory, in bytes. */
+/* Bytes that an access moves between L2 and memory. */
 struct traffic {
     uint64_t fetched, written;
 };
 
-/* One line's worth of a read. */
+/* Reads bytes within one line. Returns the latency and adds the bytes fetched from memory to
+ * `traffic`. */
 static int64_t read_line(struct sim_l2 *l2, uint32_t near, uint64_t address, uint64_t bytes,
                          struct traffic *traffic)
 {
@@ -80,12 +83,13 @@ static int64_t read_line(struct sim_l2 *l2, uint32_t near, uint64_t address, uin
     return home == near ? plan->memory_latency : plan->memory_far_latency;
 }
 
-/* How long the SM has to wait for so much to pass between it and L2, and between L2 and memory. */
-static int64_t wait_for_room(struct sim_l2 *l2, uint32_t sm, int64_t time, uint64_t read_bytes,
-                             uint64_t written_bytes, struct traffic traffic)
+/* Returns how long the access waits for bandwidth between the SM and L2 and, for `traffic`, between
+ * L2 and memory. */
+static int64_t wait_for_bandwidth(struct sim_l2 *l2, uint32_t sm, int64_t time, uint64_t read_bytes,
+                                  uint64_t written_bytes, struct traffic traffic)
 {
     const struct sim_plan *plan = l2->plan;
-    struct sim_link *link = &l2->links[sm];
+    struct sim_l2_ports *link = &l2->ports[sm];
     int64_t wait =
         sim_port_move(&link->l2, &plan->l2_rates, l2->sharers, time, read_bytes, written_bytes);
     if (traffic.fetched || traffic.written)
@@ -97,21 +101,23 @@ static int64_t wait_for_room(struct sim_l2 *l2, uint32_t sm, int64_t time, uint6
 int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes, int64_t time)
 {
     const struct sim_plan *plan = l2->plan;
-    /* Whole sectors: where only a part of one was written, the rest is fetched, as an H200 does. */
+    /* A read covers whole sectors: if only a part of a sector was written, the rest is fetched from
+     * memory, as on an H200. */
     const uint64_t sector = plan->l2.sector_bytes, line_bytes = plan->l2.line_bytes;
     uint64_t end = (address + bytes + sector - 1) & ~(sector - 1);
     struct traffic traffic = {0};
     int64_t latency = 0;
     for (uint64_t at = address & ~(sector - 1); at < end;) {
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
-        int64_t each = read_line(l2, sm % plan->partitions, at, stop - at, &traffic);
-        latency = each > latency ? each : latency;
+        int64_t line_latency = read_line(l2, sm % plan->partitions, at, stop - at, &traffic);
+        latency = line_latency > latency ? line_latency : latency;
         at = stop;
     }
-    return latency + wait_for_room(l2, sm, time, bytes, 0, traffic);
+    return latency + wait_for_bandwidth(l2, sm, time, bytes, 0, traffic);
 }
 
-/* Writes into the partition; returns what will have to go to memory. */
+/* Writes bytes within one line of the home partition. Returns the bytes that will have to be
+ * written to memory. */
 static uint64_t write_line(struct sim_l2 *l2, uint32_t home, uint64_t address, uint64_t bytes)
 {
     struct fth_cache_result result;
@@ -142,7 +148,7 @@ int64_t sim_l2_write(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t 
             latency = plan->l2_far_latency;
         at = stop;
     }
-    return latency + wait_for_room(l2, sm, time, 0, bytes, traffic);
+    return latency + wait_for_bandwidth(l2, sm, time, 0, bytes, traffic);
 }
 
 int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
@@ -157,7 +163,7 @@ int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t
     traffic.fetched = hit ? 0 : missing;
     traffic.written = write_line(l2, home, address, bytes);
     drop_copies(l2, home, address);
-    int64_t wait = wait_for_room(l2, sm, time, 0, bytes, traffic);
+    int64_t wait = wait_for_bandwidth(l2, sm, time, 0, bytes, traffic);
     if (hit)
         return wait + (near ? plan->l2_latency : plan->l2_far_latency);
     return wait + (near ? plan->memory_latency : plan->memory_far_latency);

@@ -1,18 +1,18 @@
-/* What disturbs a measurement: every load is a few cycles off, and now and then one takes ten times
- * as long. The same seed gives the same disturbance. */
+/* Noise of measurements: every latency deviates by a few cycles, and a few loads take ten times as
+ * long. The same seed produces the same noise. */
 #include "device/sim/sim.h"
 
-#define OUTLIER_FACTOR 10
+#define OUTLIER_FACTOR 10 /* latency of an outlier relative to an undisturbed load; heuristic */
 
 void sim_noise_init(struct sim_noise *noise, const struct sim_plan *plan)
 {
     noise->jitter = plan->jitter;
     noise->outlier_rate = plan->outlier_rate;
-    noise->longest = plan->memory_latency > plan->memory_far_latency ? plan->memory_latency
-                                                                     : plan->memory_far_latency;
+    noise->max_latency = plan->memory_latency > plan->memory_far_latency ? plan->memory_latency
+                                                                         : plan->memory_far_latency;
     for (unsigned i = 0; i < SIM_TLBS; i++)
         if (plan->tlbs[i].present)
-            noise->longest += plan->tlbs[i].penalty;
+            noise->max_latency += plan->tlbs[i].penalty;
     fth_rng_init(&noise->rng, plan->seed);
 }
 
@@ -23,6 +23,7 @@ int64_t sim_noise_add(struct sim_noise *noise, int64_t latency)
         latency += ((int64_t)fth_rng_below(&noise->rng, range) - noise->jitter) * SIM_CYCLE;
     }
     if (noise->outlier_rate > 0 && fth_rng_unit(&noise->rng) < noise->outlier_rate)
-        latency += (OUTLIER_FACTOR - 1) * (latency < noise->longest ? latency : noise->longest);
+        latency +=
+            (OUTLIER_FACTOR - 1) * (latency < noise->max_latency ? latency : noise->max_latency);
     return latency < SIM_CYCLE ? SIM_CYCLE : latency;
 }

@@ -1,19 +1,22 @@
-/* From an access of a warp to its latency: the lanes' addresses become requests, each request goes
- * down its path until a level has it, and the slowest decides.
+/* The latency of a memory access of a warp. The addresses of the lanes are coalesced into requests.
+ * Each request looks up the levels of its path until one has the data. The slowest request
+ * determines the latency of the access.
  *
  *   global .ca     L1 ─┐                      global .nc   read-only ─┐
  *   global .cg …       ├─► TLBs ─► L2 ─► memory   texture  texture ───┤
  *   local          L1 ─┘                      constant  L1 ─► L1.5 ───┘
  *
- * The latency is that of the level where the data is found, not a sum over levels. */
+ * The latency of a request is that of the level that has the data, not a sum over levels. */
 #include "device/sim/sim.h"
 
 #include <string.h>
 
-/* One request is a run of bytes within an aligned segment of 128; an SM sends one a cycle. */
+/* A request is a contiguous range of bytes within an aligned segment of 128 bytes. An SM sends one
+ * request per cycle. */
 #define SEGMENT_BYTES 128
 #define REQUEST_MICROCYCLES 1000000u
-/* Vectors of four words of local memory lie 128 bytes apart. */
+/* Maximum requests of one access: 32 lanes with four words each in different segments, as vector
+ * accesses to local memory have. */
 enum { MAX_REQUESTS = 128 };
 
 struct request {
@@ -23,20 +26,22 @@ struct request {
 struct requests {
     struct request list[MAX_REQUESTS];
     unsigned count;
-    uint64_t last_segment; /* the highest of them */
+    uint64_t last_segment; /* the highest segment of all requests */
 };
 
-/* Local memory of a warp: words of the lanes side by side. Far from what is allocated. */
+/* Addresses of local memory, far from all allocations. Each warp has a part in which words with the
+ * same offset of all 32 lanes are adjacent. */
 #define LOCAL_BASE ((uint64_t)1 << 58)
 #define LOCAL_WARP_BYTES ((uint64_t)1 << 26)
 
 /* ---- requests ---- */
 
+/* Adds a range within one segment: extends a request that touches or overlaps it, or adds one. */
 static void add_request(struct requests *requests, uint64_t address, uint64_t bytes)
 {
     const uint64_t end = address + bytes, segment = address / SEGMENT_BYTES;
-    /* The last ones first: neighbouring lanes mostly read neighbouring addresses. Where they are
-     * further apart they mostly ascend, and there is none to join. */
+    /* Search from the last request, because neighbouring lanes mostly access neighbouring
+     * addresses. In a segment above all others, there is no request to extend. */
     unsigned i = requests->count && segment <= requests->last_segment ? requests->count : 0;
     while (i-- > 0) {
         struct request *each = &requests->list[i];
@@ -54,7 +59,7 @@ static void add_request(struct requests *requests, uint64_t address, uint64_t by
         requests->list[requests->count++] = (struct request){address, bytes};
 }
 
-/* The memory of that lane of local memory, word by word. */
+/* Adds an access of one lane to local memory, word by word. */
 static void add_local(struct requests *requests, uint64_t base, uint64_t lane, uint64_t address,
                       uint64_t bytes)
 {
@@ -66,7 +71,7 @@ static void add_local(struct requests *requests, uint64_t base, uint64_t lane, u
     }
 }
 
-/* Whether the lanes lie side by side, all of them, as they mostly do where many bytes are moved. */
+/* Whether all 32 lanes access adjacent words, as streams mostly do. */
 static bool is_contiguous(const struct fth_ptx_access *access)
 {
     if (access->mask != UINT32_MAX)
@@ -78,8 +83,8 @@ static bool is_contiguous(const struct fth_ptx_access *access)
     return differs == 0;
 }
 
-/* Whether all lanes want the same, as where they read what they are to do. */
-static bool is_one(const struct fth_ptx_access *access)
+/* Whether all active lanes access the same address, as when they read parameters. */
+static bool is_uniform(const struct fth_ptx_access *access)
 {
     const uint64_t first = access->addresses[__builtin_ctz(access->mask)];
     uint64_t differs = 0;
@@ -88,14 +93,14 @@ static bool is_one(const struct fth_ptx_access *access)
     return differs == 0;
 }
 
-static void gather(const struct sim_timing *timing, const struct fth_ptx_access *access,
-                   struct requests *requests)
+static void coalesce(const struct sim_timing *timing, const struct fth_ptx_access *access,
+                     struct requests *requests)
 {
     requests->count = 0;
     bool local = access->space == FTH_SPACE_LOCAL;
-    uint64_t place = (uint64_t)access->who.sm * SIM_MAX_RESIDENT;
-    place = (place + timing->blocks[access->who.rank].place) * SIM_MAX_WARPS + access->who.warp;
-    uint64_t base = LOCAL_BASE + place * LOCAL_WARP_BYTES;
+    uint64_t index = (uint64_t)access->who.sm * SIM_MAX_RESIDENT; /* of the warp on the GPU */
+    index = (index + timing->blocks[access->who.rank].slot) * SIM_MAX_WARPS + access->who.warp;
+    uint64_t base = LOCAL_BASE + index * LOCAL_WARP_BYTES;
     if (!local && is_contiguous(access)) {
         uint64_t at = access->addresses[0], end = at + 32 * (uint64_t)access->bytes;
         for (uint64_t next; at < end; at = next) {
@@ -105,7 +110,7 @@ static void gather(const struct sim_timing *timing, const struct fth_ptx_access 
         }
         return;
     }
-    if (!local && access->mask && is_one(access)) {
+    if (!local && access->mask && is_uniform(access)) {
         requests->list[0] =
             (struct request){access->addresses[__builtin_ctz(access->mask)], access->bytes};
         requests->count = 1;
@@ -132,7 +137,7 @@ static const uint8_t *find_path(const struct sim_plan *plan, const struct fth_pt
     switch (access->space) {
     case FTH_SPACE_TEXTURE: return texture;
     case FTH_SPACE_CONST: return constant;
-    case FTH_SPACE_LOCAL: return plan->l1_keeps_local ? l1 : none;
+    case FTH_SPACE_LOCAL: return plan->l1_caches_local ? l1 : none;
     default: break;
     }
     if (access->cache_op == FTH_CACHE_CG || access->cache_op == FTH_CACHE_CV ||
@@ -140,17 +145,17 @@ static const uint8_t *find_path(const struct sim_plan *plan, const struct fth_pt
         return none;
     if (access->cache_op == FTH_CACHE_NC && plan->levels[SIM_READONLY].present)
         return readonly;
-    return plan->l1_keeps_global ? l1 : none;
+    return plan->l1_caches_global ? l1 : none;
 }
 
-/* What a hit in L1 waits for its page: nothing where L1 is virtually addressed. */
+/* Returns the latency that translation adds to a hit in L1: 0 if L1 is virtually addressed. */
 static int64_t l1_translation(struct sim_timing *timing, const struct fth_ptx_warp_id *who,
                               uint64_t address)
 {
     if (!timing->plan->l1_physical)
         return 0;
     const int64_t penalty = sim_tlbs_look_up(&timing->tlbs, who->sm, address);
-    return penalty ? penalty + timing->plan->l1_tlb_way : 0;
+    return penalty ? penalty + timing->plan->l1_tlb_extra : 0;
 }
 
 static int64_t read_latency(struct sim_timing *timing, const struct fth_ptx_warp_id *who,
@@ -178,13 +183,13 @@ static int64_t read_latency(struct sim_timing *timing, const struct fth_ptx_warp
            sim_l2_read(&timing->l2, who->sm, request.address, request.bytes, time + penalty);
 }
 
-/* L1 keeps nothing of a global write and drops the line; a thread's own local memory stays. */
+/* Updates L1 for a write: a global write invalidates the line; a local write allocates it. */
 static void write_l1(struct sim_timing *timing, const struct fth_ptx_access *access,
                      struct request request)
 {
     const struct sim_plan *plan = timing->plan;
     bool local = access->space == FTH_SPACE_LOCAL;
-    if (local ? !plan->l1_keeps_local : !plan->l1_keeps_global)
+    if (local ? !plan->l1_caches_local : !plan->l1_caches_global)
         return;
     struct fth_cache *cache =
         sim_caches_get(&timing->caches, SIM_L1, access->who.sm, access->who.warp);
@@ -213,10 +218,10 @@ static int64_t write_latency(struct sim_timing *timing, const struct fth_ptx_acc
 
 /* ---- shared memory ---- */
 
-/* The largest number of different words that one bank has to give; of atomic operations, of words
- * at all: those of one word are done one after the other. On an H200 32 lanes' atomics on one word
- * take 88 cycles, as long as on 32 words of one bank. */
-static unsigned worst_bank(const struct sim_plan *plan, const struct fth_ptx_access *access)
+/* Returns the degree of the bank conflict: the largest number of different words that one bank has
+ * to deliver. Atomics on the same word are serialized, so every word of an atomic access counts. On
+ * an H200, atomics of 32 lanes on one word take 88 cycles, as long as on 32 words of one bank. */
+static unsigned conflict_degree(const struct sim_plan *plan, const struct fth_ptx_access *access)
 {
     enum { END = UINT16_MAX, MAX_WORDS = 32 * 16 };
     uint16_t heads[1024], chain[MAX_WORDS] = {0};
@@ -249,8 +254,9 @@ static unsigned worst_bank(const struct sim_plan *plan, const struct fth_ptx_acc
     return worst;
 }
 
-/* Which SMs of a cluster are near each other nobody says; here it is those of an even rank and the
- * next. */
+/* Returns the latency of an access to shared memory of the block `target` of the cluster. It is not
+ * documented which SMs of a cluster are near each other. The simulator takes blocks of an even rank
+ * and the next odd rank as neighbours. */
 static int64_t block_latency(const struct sim_plan *plan, uint32_t rank, uint32_t target)
 {
     return target == rank         ? plan->shared_latency
@@ -263,45 +269,50 @@ static int64_t shared_latency(struct sim_timing *timing, const struct fth_ptx_ac
 {
     const struct sim_plan *plan = timing->plan;
     bool one_word = (access->mask & (access->mask - 1)) == 0 && access->bytes <= plan->bank_bytes;
-    unsigned ways = one_word ? 1 : worst_bank(plan, access);
+    unsigned degree = one_word ? 1 : conflict_degree(plan, access);
     uint64_t bytes = (uint64_t)__builtin_popcount(access->mask) * access->bytes;
     const bool written = access->kind == FTH_ACCESS_WRITE;
-    /* Whole rows are taken in turns, and what a row is off from whole cycles is in the long run. */
+    /* An access occupies the banks for a whole number of cycles, one per row. If the bandwidth of
+     * the description corresponds to whole cycles, to within 0.02, that is the exact limit.
+     * Otherwise a port limits the bytes, so that the average rate is right. */
     const struct sim_rates *rates = &plan->shared_rates;
-    const double exact = (double)bytes * (written ? rates->write : rates->read) / 1e6;
-    const unsigned rows = (unsigned)(exact + 0.02);
+    const double exact_cycles = (double)bytes * (written ? rates->write : rates->read) / 1e6;
+    const unsigned rows = (unsigned)(exact_cycles + 0.02);
     struct sim_sm *sm = &timing->sms[access->who.sm];
-    int64_t wait = sim_slots_take(&sm->banks, time, rows > ways ? rows : ways);
-    /* What goes to another SM passes between the two; what it takes there is not counted. */
-    const bool own = access->target == access->who.rank;
-    const bool whole = own && (rates->pair == 0) && exact > rows - 0.02 && exact < rows + 0.02;
-    if (!whole)
-        wait += sim_port_move(own ? &sm->shared : &sm->cluster, own ? rates : &plan->cluster_rates,
-                              1, time + wait, written ? 0 : bytes, written ? bytes : 0);
-    return block_latency(plan, access->who.rank, access->target) + (ways - 1) * plan->conflict +
+    int64_t wait = sim_slots_take(&sm->banks, time, rows > degree ? rows : degree);
+    /* An access to another SM uses the bandwidth between SMs. Bandwidth on the other SM is not
+     * modelled. */
+    const bool own_block = access->target == access->who.rank;
+    const bool exact_rows = own_block && (rates->copy_extra == 0) && exact_cycles > rows - 0.02 &&
+                            exact_cycles < rows + 0.02;
+    if (!exact_rows)
+        wait += sim_port_move(own_block ? &sm->shared : &sm->cluster,
+                              own_block ? rates : &plan->cluster_rates, 1, time + wait,
+                              written ? 0 : bytes, written ? bytes : 0);
+    return block_latency(plan, access->who.rank, access->target) + (degree - 1) * plan->conflict +
            wait;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole access ---- */
 
 int64_t sim_path_latency(struct sim_timing *timing, const struct fth_ptx_access *access,
                          int64_t time)
 {
     if (access->space == FTH_SPACE_PARAM)
-        return 0; /* in the constant bank of the launch, always at hand */
+        return 0; /* kernel parameters are always resident */
     if (access->space == FTH_SPACE_SHARED)
         return shared_latency(timing, access, time);
     const uint8_t *path = find_path(timing->plan, access);
     struct sim_port *port = &timing->sms[access->who.sm].requests;
     if (access->kind == FTH_ACCESS_READ && access->space != FTH_SPACE_LOCAL &&
         (access->mask & (access->mask - 1)) == 0) {
-        /* One lane, as in every chain. */
+        /* Fast path for one lane, as in every pointer chase. */
         struct request only = {access->addresses[__builtin_ctz(access->mask)], access->bytes};
         int64_t wait = sim_port_take(port, time, REQUEST_MICROCYCLES);
         return wait + read_latency(timing, &access->who, path, only, time + wait);
     }
     struct requests requests;
-    gather(timing, access, &requests);
+    coalesce(timing, access, &requests);
     int64_t worst = 0;
     for (unsigned i = 0; i < requests.count; i++) {
         int64_t sent = (int64_t)i * SIM_CYCLE;

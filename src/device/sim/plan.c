@@ -1,11 +1,13 @@
-/* A description, completed. A simulated GPU needs every figure; what a description lacks is taken
- * from the table below (docs/simulator.md has the same one), or worked out from what it has. */
+/* Computes the parameters of a simulation from a GPU description. A simulated GPU needs every
+ * parameter. What the description lacks is derived from its other figures or taken from the
+ * defaults below. docs/simulator.md lists the same defaults. */
 #include "device/sim/sim.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Typical values. Heuristic. */
 static const struct {
     const char *name;
     double size_bytes, line_bytes, latency_cycles;
@@ -27,27 +29,26 @@ static const struct {
 #define DEFAULT_SHARED_LATENCY 28
 #define DEFAULT_CONFLICT 2
 #define DEFAULT_BANKS 32
-#define DEFAULT_CLUSTER_LATENCY 180 /* an H100 (Luo, arXiv:2501.12084) */
+#define DEFAULT_CLUSTER_LATENCY 180 /* of an H100 (Luo et al., arXiv:2501.12084) */
 #define DEFAULT_BANK_BYTES 4
 #define DEFAULT_L2_BYTES (2 << 20)
 #define DEFAULT_L2_LATENCY 220
 #define DEFAULT_MEMORY_BYTES ((uint64_t)16 << 30)
 #define DEFAULT_MEMORY_LATENCY 450
-#define MIN_MISS 100 /* cycles that memory is behind L2 where only L2 is known */
-/* An H200's far partition is 1.66 times as far, an A100's 1.60 times. */
+#define MIN_MEMORY_EXTRA 100 /* minimum cycles from L2 to memory if only L2's latency is known */
+/* Latency of the far L2 partition relative to the near one: 1.66 on an H200, 1.60 on an A100. */
 #define FAR_FACTOR 1.6
-#define DEFAULT_HOME_MASK 0xffffff000
-/* Carve-outs go in steps of 8 KiB where they are not listed. */
-#define CARVEOUT_STEP 8192
-#define DEFAULT_PAGE_TABLE_SWITCH 1000 /* "hundreds or even thousands" (Mei and Chu) */
-/* Instructions: each cache is half as fast as the one inside it, and what is behind the last costs
- * 2.5 times as much (an H200: 1.35, 2.2, 5.6 cycles). */
+#define DEFAULT_HOME_MASK 0xffffff000  /* from bit 12 on: the lines of a home use every set */
+#define CARVEOUT_STEP 8192             /* bytes between carve-outs that are not listed; heuristic */
+#define DEFAULT_PAGE_TABLE_SWITCH 1000 /* "hundreds or even thousands" (Mei and Chu 2017) */
+/* Cycles per instruction of an instruction cache relative to the next inner one, and of code that
+ * no cache holds relative to the last cache (1.35, 2.2 and 5.6 cycles on an H200). */
 #define FETCH_FACTOR 2.0
 #define BEYOND_FACTOR 2.5
-#define SM_SETS 4  /* Maxwell to Volta: 4 sets of many ways */
-#define L2_WAYS 16 /* gt740m and gtx970 have 8, larger ones are said to have 16 */
-#define MAX_SMS 100000
-#define MAX_BANKS 1024
+#define DEFAULT_SM_SETS 4  /* caches of SMs from Maxwell to Volta have 4 sets of many ways */
+#define DEFAULT_L2_WAYS 16 /* GT 740M and GTX 970 have 8; 16 is reported for larger GPUs */
+#define MAX_SMS 100000     /* limits the memory that an unrealistic description needs */
+#define MAX_BANKS 1024     /* length of the array `heads` in path.c */
 
 static const struct {
     const char *name;
@@ -55,22 +56,22 @@ static const struct {
 } tlb_defaults[SIM_TLBS] = {{"tlb_l1", 16, 20}, {"tlb_l2", 128, 100}, {"tlb_l3", 1024, 200}};
 #define DEFAULT_PAGE (2 << 20)
 
-/* ---- reading ---- */
+/* ---- reading the description ---- */
 
-/* The elements of one piece of silicon; what one does not say another may. */
+/* Elements that share storage. An attribute that one of them lacks is taken from the others. */
 struct group {
     const struct fth_gpu *gpu;
     const char *names[SIM_ELEMENTS + 1]; /* ends with NULL */
 };
 
-static double group_number(const struct group *group, const char *attribute, double absent)
+static double group_number(const struct group *group, const char *attribute, double fallback)
 {
     for (size_t i = 0; group->names[i]; i++) {
         double number = fth_gpu_number(group->gpu, group->names[i], attribute, NAN);
         if (!isnan(number))
             return number;
     }
-    return absent;
+    return fallback;
 }
 
 static const struct fth_attribute *group_attribute(const struct group *group, const char *name)
@@ -83,28 +84,30 @@ static const struct fth_attribute *group_attribute(const struct group *group, co
     return NULL;
 }
 
+/* Converts cycles to the time unit of the simulation. */
 static int64_t cycles(double number)
 {
     return (int64_t)llround(number * SIM_CYCLE);
 }
 
+/* Returns latency_cycles, else latency_ns converted, else `fallback`, which is in cycles. */
 static int64_t latency_of(const struct fth_gpu *gpu, const struct sim_plan *plan, const char *name,
-                          double absent)
+                          double fallback)
 {
     double ns = fth_gpu_number(gpu, name, "latency_ns", NAN);
-    double other = isnan(ns) ? absent : ns * plan->clock_mhz / 1000;
+    double other = isnan(ns) ? fallback : ns * plan->clock_mhz / 1000;
     return cycles(fth_gpu_number(gpu, name, "latency_cycles", other));
 }
 
-/* Millionths of a cycle a byte; `absent` where it is not known. */
+/* Returns the millionths of a cycle per byte, or `fallback` if the bandwidth is not known. */
 static double byte_cost(const struct fth_gpu *gpu, const struct sim_plan *plan, const char *name,
-                        const char *attribute, double absent)
+                        const char *attribute, double fallback)
 {
     double bytes_per_s = fth_gpu_number(gpu, name, attribute, 0);
-    return bytes_per_s > 0 ? plan->clock_mhz * 1e12 / bytes_per_s : absent;
+    return bytes_per_s > 0 ? plan->clock_mhz * 1e12 / bytes_per_s : fallback;
 }
 
-/* Of an element that the GPU has so many of. */
+/* Returns the rates of one instance of an element with `count` instances on the GPU. */
 static struct sim_rates rates_of(const struct fth_gpu *gpu, const struct sim_plan *plan,
                                  const char *name, uint32_t count)
 {
@@ -115,14 +118,14 @@ static struct sim_rates rates_of(const struct fth_gpu *gpu, const struct sim_pla
     /* A copy reads a byte and writes a byte. */
     double copy = 2 * byte_cost(gpu, plan, name, "copy_bytes_per_s", 0) * count;
     if (copy > 0)
-        rates.pair = fmax(copy - rates.read - rates.write, -rates.write);
+        rates.copy_extra = fmax(copy - rates.read - rates.write, -rates.write);
     return rates;
 }
 
-static enum sim_scope scope_of(const struct group *group, enum sim_scope absent)
+static enum sim_scope scope_of(const struct group *group, enum sim_scope fallback)
 {
     const struct fth_attribute *scope = group_attribute(group, "scope");
-    return !scope                            ? absent
+    return !scope                            ? fallback
            : strcmp(scope->text, "sm") == 0  ? SIM_SCOPE_SM
            : strcmp(scope->text, "gpc") == 0 ? SIM_SCOPE_GPC
                                              : SIM_SCOPE_GPU;
@@ -135,8 +138,9 @@ static bool has_element(const struct fth_gpu *gpu, const char *name)
 
 /* ---- arrays ---- */
 
-/* cache/ wants a power of two, which every real line is. */
-static uint64_t power_of_two(double number, uint64_t min)
+/* Returns the largest power of two that is at most `number`, but at least `min`. The caches of
+ * cache/ need a power of two as their line, which all known GPUs have. */
+static uint64_t floor_power_of_two(double number, uint64_t min)
 {
     uint64_t power = min;
     while (power <= (uint64_t)1 << 39 && (double)(power * 2) <= number)
@@ -144,7 +148,7 @@ static uint64_t power_of_two(double number, uint64_t min)
     return power;
 }
 
-static const uint64_t *keep_counts(struct sim_plan *plan, const struct fth_attribute *list)
+static const uint64_t *copy_counts(struct sim_plan *plan, const struct fth_attribute *list)
 {
     uint64_t *counts = fth_arena_array(&plan->arena, list->count + 1, sizeof *counts);
     for (size_t i = 0; counts && i < list->count; i++)
@@ -152,9 +156,11 @@ static const uint64_t *keep_counts(struct sim_plan *plan, const struct fth_attri
     return counts;
 }
 
-/* Sets and ways for `lines` lines: as given, else what fits. */
+/* Sets the sets and ways of an array of `lines` lines: those of the description if they match,
+ * otherwise default_ways ways or, if that is 0, default_sets sets or the largest power of two below
+ * that divides the lines. Returns false if memory is exhausted. */
 static bool fill_sets(struct sim_plan *plan, const struct group *group, struct sim_shape *shape,
-                      uint64_t lines, uint64_t few_sets, uint64_t few_ways)
+                      uint64_t lines, uint64_t default_sets, uint64_t default_ways)
 {
     const struct fth_attribute *list = group_attribute(group, "set_ways");
     uint64_t sum = 0;
@@ -163,7 +169,7 @@ static bool fill_sets(struct sim_plan *plan, const struct group *group, struct s
     if (list && sum == lines) {
         shape->sets = list->count;
         shape->ways = (uint64_t)list->numbers[0];
-        shape->set_ways = keep_counts(plan, list);
+        shape->set_ways = copy_counts(plan, list);
         return shape->set_ways != NULL;
     }
     uint64_t sets = (uint64_t)group_number(group, "sets", 0);
@@ -174,14 +180,14 @@ static bool fill_sets(struct sim_plan *plan, const struct group *group, struct s
     if (sets == 0 && ways == 0 && chosen > 0 && chosen < 32)
         sets = (uint64_t)1 << chosen;
     if (sets && ways && sets * ways != lines)
-        sets = ways = 0; /* of another size */
+        sets = ways = 0; /* they belong to a cache of another size */
     if (sets == 0 || lines % sets) {
         if (ways && lines % ways == 0)
             sets = lines / ways;
-        else if (few_ways)
-            sets = lines % few_ways == 0 ? lines / few_ways : lines & -lines;
+        else if (default_ways)
+            sets = lines % default_ways == 0 ? lines / default_ways : lines & -lines;
         else
-            for (sets = few_sets; sets > 1 && lines % sets;)
+            for (sets = default_sets; sets > 1 && lines % sets;)
                 sets /= 2;
     }
     shape->sets = sets ? sets : 1;
@@ -189,7 +195,8 @@ static bool fill_sets(struct sim_plan *plan, const struct group *group, struct s
     return true;
 }
 
-/* The index function and the policy, where they can be with this many sets and ways. */
+/* Sets the index function and the policy. Those of the description that do not match the number of
+ * sets and ways are replaced by "mod" and "lru". Returns false if memory is exhausted. */
 static bool fill_policy(struct sim_plan *plan, const struct group *group, struct sim_shape *shape)
 {
     const struct fth_attribute *index = group_attribute(group, "index");
@@ -219,39 +226,41 @@ static bool fill_policy(struct sim_plan *plan, const struct group *group, struct
     return true;
 }
 
-/* `size_bytes` is that of one instance. */
+/* Fills in the whole shape. `size_bytes` is the size of one instance. Returns false if memory is
+ * exhausted. */
 static bool fill_shape(struct sim_plan *plan, const struct group *group, struct sim_shape *shape,
-                       uint64_t size_bytes, double line_default, uint64_t few_sets,
-                       uint64_t few_ways)
+                       uint64_t size_bytes, double line_default, uint64_t default_sets,
+                       uint64_t default_ways)
 {
     bool known = !isnan(group_number(group, "line_bytes", NAN));
-    shape->line_bytes = power_of_two(group_number(group, "line_bytes", line_default), 4);
+    shape->line_bytes = floor_power_of_two(group_number(group, "line_bytes", line_default), 4);
     while (!known && size_bytes % shape->line_bytes && shape->line_bytes > 4)
         shape->line_bytes /= 2;
     uint64_t lines = size_bytes / shape->line_bytes;
     lines = lines ? lines : 1;
     shape->size_bytes = lines * shape->line_bytes;
     shape->sector_bytes =
-        power_of_two(group_number(group, "sector_bytes", (double)shape->line_bytes), 1);
+        floor_power_of_two(group_number(group, "sector_bytes", (double)shape->line_bytes), 1);
     if (shape->sector_bytes > shape->line_bytes)
         shape->sector_bytes = shape->line_bytes;
     if (shape->line_bytes / shape->sector_bytes > 64)
         shape->sector_bytes = shape->line_bytes / 64;
     shape->fill_bytes = (uint64_t)group_number(group, "fill_bytes", (double)shape->sector_bytes);
     shape->per_sm = (uint32_t)fmin(group_number(group, "per_sm", 1), SIM_MAX_WARPS);
-    return fill_sets(plan, group, shape, lines, few_sets, few_ways) &&
+    return fill_sets(plan, group, shape, lines, default_sets, default_ways) &&
            fill_policy(plan, group, shape);
 }
 
 /* ---- the caches of an SM ---- */
 
+/* Whether the GPU has the element. An L1 that caches no accesses counts as absent. */
 static bool is_used(const struct fth_gpu *gpu, enum sim_element element)
 {
     if (!has_element(gpu, defaults[element].name))
         return false;
-    const struct fth_attribute *keeps =
+    const struct fth_attribute *cached_spaces =
         element == SIM_L1 ? fth_gpu_attribute(gpu, "l1", "caches") : NULL;
-    return !keeps || keeps->count > 0;
+    return !cached_spaces || cached_spaces->count > 0;
 }
 
 static bool is_shared(const struct fth_gpu *gpu, enum sim_element a, enum sim_element b)
@@ -263,7 +272,7 @@ static bool is_shared(const struct fth_gpu *gpu, enum sim_element a, enum sim_el
     return false;
 }
 
-/* Gives elements that are one array, over any number of steps, the same number. */
+/* Gives elements that share storage, directly or through others, the same array number. */
 static void find_arrays(struct sim_plan *plan, const struct fth_gpu *gpu)
 {
     struct sim_level *levels = plan->levels;
@@ -305,7 +314,7 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
         struct sim_level *level = &plan->levels[i];
         if (!level->present)
             continue;
-        if (level->array != i) { /* that of an element before it */
+        if (level->array != i) { /* shares the array of an earlier element */
             level->array = numbers[level->array];
             continue;
         }
@@ -318,16 +327,19 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
         struct sim_shape *shape = &plan->arrays[plan->array_count++];
         double size = group_number(&group, "size_bytes", default_size(gpu, (enum sim_element)i));
         shape->scope = scope_of(&group, SIM_SCOPE_SM);
-        if (!fill_shape(plan, &group, shape, (uint64_t)size, defaults[i].line_bytes, SM_SETS, 0))
+        if (!fill_shape(plan, &group, shape, (uint64_t)size, defaults[i].line_bytes,
+                        DEFAULT_SM_SETS, 0))
             return false;
         if (i == SIM_L1)
             plan->l1_min_bytes = (uint64_t)group_number(&group, "default_size_bytes", 0);
     }
-    const struct fth_attribute *keeps = fth_gpu_attribute(gpu, "l1", "caches");
-    plan->l1_keeps_global = plan->l1_keeps_local = plan->levels[SIM_L1].present && !keeps;
-    for (size_t i = 0; keeps && i < keeps->count; i++) {
-        plan->l1_keeps_global = plan->l1_keeps_global || strcmp(keeps->texts[i], "global") == 0;
-        plan->l1_keeps_local = plan->l1_keeps_local || strcmp(keeps->texts[i], "local") == 0;
+    const struct fth_attribute *cached_spaces = fth_gpu_attribute(gpu, "l1", "caches");
+    plan->l1_caches_global = plan->l1_caches_local = plan->levels[SIM_L1].present && !cached_spaces;
+    for (size_t i = 0; cached_spaces && i < cached_spaces->count; i++) {
+        plan->l1_caches_global =
+            plan->l1_caches_global || strcmp(cached_spaces->texts[i], "global") == 0;
+        plan->l1_caches_local =
+            plan->l1_caches_local || strcmp(cached_spaces->texts[i], "local") == 0;
     }
     double cost = 1;
     for (unsigned i = SIM_INSTRUCTION_L0; i <= SIM_INSTRUCTION_L15; i++) {
@@ -335,7 +347,7 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
             continue;
         cost = fth_gpu_number(gpu, defaults[i].name, "cycles_per_instruction", cost);
         plan->levels[i].fetch_cost = cycles(cost);
-        plan->fetch_beyond = cycles(cost * BEYOND_FACTOR);
+        plan->fetch_miss_cost = cycles(cost * BEYOND_FACTOR);
         cost *= FETCH_FACTOR;
     }
     return true;
@@ -343,18 +355,18 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
 
 /* ---- shared memory ---- */
 
-/* The carve-outs in ascending order, each with the size of L1 beside it where that is known. */
+/* Copies the carve-outs in ascending order and, if known, the size of L1 at each of them. */
 static bool fill_carveouts(struct sim_plan *plan, const struct fth_gpu *gpu)
 {
     const struct fth_attribute *list = fth_gpu_attribute(gpu, "shared", "carveout_bytes");
-    const struct fth_attribute *beside = fth_gpu_attribute(gpu, "l1", "carveout_size_bytes");
+    const struct fth_attribute *l1_sizes = fth_gpu_attribute(gpu, "l1", "carveout_size_bytes");
     if (!list || list->count == 0)
         return true;
-    if (beside && beside->count != list->count)
-        beside = NULL;
-    uint64_t *carveouts = (uint64_t *)keep_counts(plan, list);
-    uint64_t *l1 = beside ? (uint64_t *)keep_counts(plan, beside) : NULL;
-    if (!carveouts || (beside && !l1))
+    if (l1_sizes && l1_sizes->count != list->count)
+        l1_sizes = NULL;
+    uint64_t *carveouts = (uint64_t *)copy_counts(plan, list);
+    uint64_t *l1 = l1_sizes ? (uint64_t *)copy_counts(plan, l1_sizes) : NULL;
+    if (!carveouts || (l1_sizes && !l1))
         return false;
     for (size_t i = 1; i < list->count; i++)
         for (size_t k = i; k > 0 && carveouts[k - 1] > carveouts[k]; k--) {
@@ -393,7 +405,7 @@ static bool fill_shared(struct sim_plan *plan, const struct fth_gpu *gpu)
     return fill_carveouts(plan, gpu);
 }
 
-/* The smallest carve-out that is as much, or the largest; its place in the list. */
+/* Returns the index of the smallest carve-out of at least `wanted` bytes, or of the largest one. */
 static size_t find_carveout(const struct sim_plan *plan, uint64_t wanted)
 {
     size_t at = 0;
@@ -414,8 +426,8 @@ uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, ui
     uint64_t wanted = (plan->shared_bytes * percent + 99) / 100;
     wanted = shared_bytes > wanted ? shared_bytes : wanted;
     if (plan->carveout_l1) {
-        const uint64_t beside = plan->carveout_l1[find_carveout(plan, wanted)];
-        return beside < whole ? beside : whole;
+        const uint64_t l1_bytes = plan->carveout_l1[find_carveout(plan, wanted)];
+        return l1_bytes < whole ? l1_bytes : whole;
     }
     if (wanted == 0)
         return whole;
@@ -435,7 +447,7 @@ uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, ui
     return left < whole ? left : whole;
 }
 
-/* ---- what lies outside the SMs ---- */
+/* ---- L2, memory and TLBs ---- */
 
 static bool fill_l2(struct sim_plan *plan, const struct fth_gpu *gpu)
 {
@@ -443,18 +455,19 @@ static bool fill_l2(struct sim_plan *plan, const struct fth_gpu *gpu)
     double size = group_number(&group, "size_bytes", DEFAULT_L2_BYTES);
     plan->partitions = (uint32_t)fmin(group_number(&group, "partitions", 1), 64);
     plan->home_mask = (uint64_t)group_number(&group, "home_mask", DEFAULT_HOME_MASK);
-    if (!fill_shape(plan, &group, &plan->l2, (uint64_t)size / plan->partitions, 128, 0, L2_WAYS))
+    if (!fill_shape(plan, &group, &plan->l2, (uint64_t)size / plan->partitions, 128, 0,
+                    DEFAULT_L2_WAYS))
         return false;
     double memory = fth_gpu_number(gpu, "memory", "latency_cycles", NAN);
-    /* Below memory, where only that is known. */
+    /* If only the memory latency is known, L2 must be faster. */
     double l2 = memory <= DEFAULT_L2_LATENCY ? memory / 2 : DEFAULT_L2_LATENCY;
     plan->l2_latency = latency_of(gpu, plan, "l2", l2);
     double near = (double)plan->l2_latency / SIM_CYCLE;
     double far = fth_gpu_number(gpu, "l2", "far_latency_cycles",
                                 plan->partitions > 1 ? near * FAR_FACTOR : near);
     plan->l2_far_latency = cycles(far);
-    double behind = fmax(DEFAULT_MEMORY_LATENCY, fmax(near, far) + MIN_MISS);
-    plan->memory_latency = latency_of(gpu, plan, "memory", behind);
+    double memory_default = fmax(DEFAULT_MEMORY_LATENCY, fmax(near, far) + MIN_MEMORY_EXTRA);
+    plan->memory_latency = latency_of(gpu, plan, "memory", memory_default);
     plan->memory_far_latency =
         cycles(fth_gpu_number(gpu, "memory", "far_latency_cycles",
                               (double)plan->memory_latency / SIM_CYCLE + far - near));
@@ -465,8 +478,9 @@ static bool fill_l2(struct sim_plan *plan, const struct fth_gpu *gpu)
     return true;
 }
 
-/* Entries as they are given, or from what they cover together. */
-static uint64_t count_entries(const struct group *group, uint64_t page, double absent)
+/* Returns the number of entries of a TLB: from set_ways, from sets and ways, from entries, or from
+ * the reach; `fallback` if the description has none of these. */
+static uint64_t count_entries(const struct group *group, uint64_t page, double fallback)
 {
     const struct fth_attribute *list = group_attribute(group, "set_ways");
     if (list) {
@@ -478,7 +492,7 @@ static uint64_t count_entries(const struct group *group, uint64_t page, double a
     double sets = group_number(group, "sets", NAN), ways = group_number(group, "ways", NAN);
     if (!isnan(sets * ways))
         return (uint64_t)(sets * ways);
-    double reach = group_number(group, "reach_bytes", absent * (double)page) / (double)page;
+    double reach = group_number(group, "reach_bytes", fallback * (double)page) / (double)page;
     double entries = group_number(group, "entries", floor(reach));
     return entries >= 1 ? (uint64_t)entries : 1;
 }
@@ -490,7 +504,7 @@ static bool fill_tlbs(struct sim_plan *plan, const struct fth_gpu *gpu)
         if (!has_element(gpu, tlb_defaults[i].name))
             continue;
         struct sim_shape *shape = &plan->tlbs[i].shape;
-        shape->line_bytes = power_of_two(group_number(&group, "page_bytes", DEFAULT_PAGE), 4);
+        shape->line_bytes = floor_power_of_two(group_number(&group, "page_bytes", DEFAULT_PAGE), 4);
         shape->sector_bytes = shape->fill_bytes = shape->line_bytes;
         shape->scope = scope_of(&group, SIM_SCOPE_GPU);
         shape->per_sm = 1;
@@ -504,31 +518,31 @@ static bool fill_tlbs(struct sim_plan *plan, const struct fth_gpu *gpu)
     }
     const char *addressing = fth_gpu_text(gpu, "l1", "addressing");
     plan->l1_physical = addressing && strcmp(addressing, "physical") == 0;
-    plan->l1_tlb_way =
+    plan->l1_tlb_extra =
         cycles(fth_gpu_number(gpu, "l1", "tlb_miss_cycles", 0)) - plan->tlbs[0].penalty;
-    plan->l1_tlb_way = plan->l1_tlb_way > 0 ? plan->l1_tlb_way : 0;
+    plan->l1_tlb_extra = plan->l1_tlb_extra > 0 ? plan->l1_tlb_extra : 0;
     plan->page_table_bytes = (uint64_t)fth_gpu_number(gpu, "memory", "page_table_bytes", 0);
     plan->page_table_switch = cycles(
         fth_gpu_number(gpu, "memory", "page_table_switch_cycles", DEFAULT_PAGE_TABLE_SWITCH));
     return true;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole plan ---- */
 
 enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
                               struct fth_error *error)
 {
-    *plan = (struct sim_plan){.fetch_beyond = SIM_CYCLE};
+    *plan = (struct sim_plan){.fetch_miss_cost = SIM_CYCLE};
     plan->sms = (uint32_t)fmin(fth_gpu_number(gpu, "device", "sms", DEFAULT_SMS), MAX_SMS);
     plan->clock_mhz = fth_gpu_number(gpu, "device", "clock_mhz", DEFAULT_CLOCK_MHZ);
     double threads = fth_gpu_number(gpu, "device", "max_threads_per_sm", DEFAULT_THREADS_PER_SM);
     plan->warps_per_sm = threads < 32 ? 1 : (uint32_t)(threads / 32);
-    /* Types of arithmetic are not told apart. */
+    /* All types of arithmetic issue at the same rate. */
     const double lanes =
         fth_gpu_number(gpu, "device", "cores_per_sm", 32 * SIM_SCHEDULERS) / SIM_SCHEDULERS;
     plan->issue_cycles = lanes >= 32 ? 1 : (unsigned)(32 / lanes);
     plan->code = fth_gpu_code_size(gpu);
-    sim_link_init(&plan->link, gpu);
+    sim_host_link_init(&plan->link, gpu);
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
     plan->jitter = (int64_t)fmin(fth_gpu_number(gpu, "noise", "jitter_cycles", 0), 1e9);
     plan->outlier_rate = fth_gpu_number(gpu, "noise", "outlier_rate", 0);

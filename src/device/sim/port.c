@@ -1,25 +1,24 @@
-/* Bandwidth. Blocks are simulated one after the other, but run at the same time; so a resource has
- * a calendar rather than a clock: time is cut into buckets, each with as much room as the resource
- * passes in that time, and a transfer takes room from the first bucket at or after its own time
- * that has some. It waits only where others were there before it: a single chain of loads never
- * does.
+/* Bandwidth limits. Blocks run at the same time but are simulated one after the other, so transfers
+ * do not arrive in the order of time. Therefore the time of a resource is divided into buckets,
+ * each with the capacity of its duration. A transfer uses capacity of the first bucket at or after
+ * its own time that is not full, and waits until then. A single pointer chase never waits.
  *
  *   bucket   17      18      19      20
  *          |#######|#######|##     |       |      a transfer at 17.3 waits until 19.2
  *
- * The calendar is a ring; buckets carry their number, so that old ones are taken over and need not
- * be cleared. What lies further back than the ring reaches is not limited any more. */
+ * The buckets form a ring. Each stores its number, so an outdated bucket is recognised and reused.
+ * Transfers at times that the ring no longer covers are not limited. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
 
 #define BUCKET ((int64_t)SIM_BUCKET_CYCLES * SIM_CYCLE)
-#define ROOM (SIM_BUCKET_CYCLES * 1000000u) /* millionths of a cycle */
+#define BUCKET_CAPACITY (SIM_BUCKET_CYCLES * 1000000u) /* millionths of a cycle */
 
 struct sim_bucket {
-    int64_t number;
-    uint32_t used; /* of ROOM */
-    uint32_t skip; /* so many buckets from here on are full */
+    int64_t number; /* time of its start / BUCKET */
+    uint32_t used;  /* of BUCKET_CAPACITY */
+    uint32_t skip;  /* full buckets that directly follow this one, as far as known */
 };
 
 int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
@@ -36,10 +35,10 @@ int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
     for (; number - first < length;) {
         struct sim_bucket *bucket = &port->ring[number & (length - 1)];
         if (bucket->number > number)
-            return 0; /* too far back to know */
+            return 0; /* the ring no longer covers this time */
         if (bucket->number < number)
             *bucket = (struct sim_bucket){.number = number};
-        if (bucket->used < ROOM)
+        if (bucket->used < BUCKET_CAPACITY)
             break;
         number += 1 + bucket->skip;
     }
@@ -49,14 +48,16 @@ int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
     struct sim_bucket *start = &port->ring[first & (length - 1)];
     if (number > first && start->number == first)
         start->skip = (uint32_t)(number - first - 1);
-    /* What does not fit goes into the buckets behind. */
+    /* The part that does not fit uses the following buckets. */
     for (int64_t at = number; microcycles && at - first < length; at++) {
         struct sim_bucket *bucket = &port->ring[at & (length - 1)];
         if (bucket->number > at)
             break;
         if (bucket->number < at)
             *bucket = (struct sim_bucket){.number = at};
-        uint32_t part = ROOM - bucket->used < microcycles ? ROOM - bucket->used : microcycles;
+        uint32_t part = BUCKET_CAPACITY - bucket->used < microcycles
+                            ? BUCKET_CAPACITY - bucket->used
+                            : microcycles;
         bucket->used += part;
         microcycles -= part;
     }
@@ -66,16 +67,17 @@ int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
 int64_t sim_port_move(struct sim_port *port, const struct sim_rates *rates, uint32_t sharers,
                       int64_t time, uint64_t read_bytes, uint64_t written_bytes)
 {
-    if (rates->read == 0 && rates->write == 0 && rates->pair == 0)
+    if (rates->read == 0 && rates->write == 0 && rates->copy_extra == 0)
         return 0;
-    port->unpaired += read_bytes;
-    uint64_t paired = written_bytes < port->unpaired ? written_bytes : port->unpaired;
-    port->unpaired -= paired;
+    port->unpaired_reads += read_bytes;
+    uint64_t paired = written_bytes < port->unpaired_reads ? written_bytes : port->unpaired_reads;
+    port->unpaired_reads -= paired;
     double cost = ((double)read_bytes * rates->read + (double)written_bytes * rates->write +
-                   (double)paired * rates->pair) *
+                   (double)paired * rates->copy_extra) *
                   sharers;
-    /* Slower than a bucket a transfer: more would only make the numbers overflow. */
-    return sim_port_take(port, time, cost < ROOM ? (uint32_t)cost : ROOM);
+    /* A transfer occupies at most one whole bucket. This only affects extremely low bandwidths and
+     * prevents an overflow. */
+    return sim_port_take(port, time, cost < BUCKET_CAPACITY ? (uint32_t)cost : BUCKET_CAPACITY);
 }
 
 void sim_port_fini(struct sim_port *port)

@@ -1,5 +1,5 @@
-/* The machine: memory, modules and launches over the PTX engine, with the timing as its observer.
- * All modules see one memory. */
+/* Implements struct fth_machine_ops for a simulated GPU. The PTX engine executes launches, and
+ * timing.c observes the execution and computes the time. All modules share one memory. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
@@ -7,13 +7,16 @@
 
 static const char operation[] = "simulate GPU";
 
-/* Minutes of simulation: whoever issues more hangs. */
+/* A kernel is treated as hung when one of its warps issues more instructions than this, which takes
+ * minutes to simulate. */
 #define MAX_INSTRUCTIONS ((uint64_t)4 << 30)
-/* CUDA's limit for linear textures, since Fermi. */
+/* Maximum number of texels of a linear texture in CUDA, since Fermi. */
 #define MAX_TEXELS ((uint64_t)1 << 27)
+/* Compute capability, times 10, of a GPU whose description has none: Volta. */
 #define DEFAULT_CAPABILITY 70
-/* Modules begin at multiples of this, which is far more than a line, also where instructions take
- * less: 7 then take 64 bytes, or 3 take 32. */
+/* Alignment of the code of a module, in bytes of FTH_PTX_INSTRUCTION_BYTES per instruction. In
+ * older architectures, 7 instructions take 64 bytes or 3 take 32. The factors 7 and 3 keep modules
+ * aligned to instruction-cache lines there, too. */
 #define CODE_ALIGN ((uint64_t)8192 * 7 * 3)
 
 struct fth_machine_module {
@@ -23,7 +26,7 @@ struct fth_machine_module {
     struct fth_machine_module *next;
 };
 
-struct piece {
+struct allocation {
     uint64_t address, bytes;
 };
 
@@ -33,14 +36,14 @@ struct sim {
     struct fth_gpu *facts;
     struct fth_ptx_machine *memory;
     struct fth_machine_module *modules;
-    struct piece *pieces; /* what is allocated */
-    size_t piece_count, piece_capacity;
+    struct allocation *allocations;
+    size_t allocation_count, allocation_capacity;
     uint64_t used_bytes, next_code, max_instructions;
-    int64_t marks[2];       /* in thousandths of a cycle */
-    struct fth_error fault; /* of a launch; from then on the machine is of no use */
+    int64_t marks[2];       /* times of the start mark and the end mark */
+    struct fth_error fault; /* of a failed launch; after it, every launch fails */
 };
 
-/* ---- what it is ---- */
+/* ---- facts ---- */
 
 static void get_facts(void *machine, struct fth_machine_facts *facts)
 {
@@ -56,7 +59,7 @@ static void get_facts(void *machine, struct fth_machine_facts *facts)
         .block_shared_bytes = sim->plan.shared_block_bytes,
         .texels = MAX_TEXELS,
         .steady_clock = true,
-        .host_is_near = true};
+        .host_access_is_free = true};
 }
 
 static enum fth_status describe(void *machine, struct fth_gpu *gpu, struct fth_error *error)
@@ -85,7 +88,8 @@ static enum fth_status load(void *machine, const char *name, const char *ptx, si
     enum fth_status status = fth_ptx_read_text_at(
         name, ptx, size, fth_ptx_next_address(sim->memory), &module->module, error);
     if (status == FTH_OK)
-        status = fth_ptx_machine_beside(sim->memory, module->module, &module->machine, error);
+        status =
+            fth_ptx_machine_create_shared(sim->memory, module->module, &module->machine, error);
     if (status != FTH_OK) {
         free_module(module);
         return status;
@@ -117,7 +121,7 @@ static enum fth_status symbol(void *machine, struct fth_machine_module *module, 
     (void)machine;
     if (fth_ptx_symbol(module->machine, name, address, bytes))
         return FTH_OK;
-    return fth_fail(error, FTH_NOT_FOUND, "find variable", name, "the module has none");
+    return fth_fail(error, FTH_NOT_FOUND, "find variable", name, "not defined in the module");
 }
 
 /* ---- memory ---- */
@@ -137,20 +141,21 @@ static enum fth_status allocate(void *machine, uint64_t bytes, uint64_t *address
     uint64_t left = sim->plan.memory_bytes - sim->used_bytes;
     *address = 0;
     if (bytes > left) {
-        char asked[32], rest[32];
+        char requested[32], available[32];
         return fth_fail(error, FTH_NO_MEMORY, "allocate device memory", NULL,
-                        "%s asked for, %s free",
-                        fth_size_format((double)bytes, asked, sizeof asked),
-                        fth_size_format((double)left, rest, sizeof rest));
+                        "%s requested, %s free",
+                        fth_size_format((double)bytes, requested, sizeof requested),
+                        fth_size_format((double)left, available, sizeof available));
     }
-    void *pieces = sim->pieces;
-    if (!fth_grow(&pieces, sim->piece_count, &sim->piece_capacity, sizeof *sim->pieces))
+    void *allocations = sim->allocations;
+    if (!fth_grow(&allocations, sim->allocation_count, &sim->allocation_capacity,
+                  sizeof *sim->allocations))
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
-    sim->pieces = pieces;
+    sim->allocations = allocations;
     enum fth_status status = fth_ptx_alloc(sim->memory, bytes, address, error);
     if (status != FTH_OK)
         return status;
-    sim->pieces[sim->piece_count++] = (struct piece){*address, bytes};
+    sim->allocations[sim->allocation_count++] = (struct allocation){*address, bytes};
     sim->used_bytes += bytes;
     return FTH_OK;
 }
@@ -158,19 +163,19 @@ static enum fth_status allocate(void *machine, uint64_t bytes, uint64_t *address
 static void deallocate(void *machine, uint64_t address)
 {
     struct sim *sim = machine;
-    for (size_t i = 0; i < sim->piece_count; i++)
-        if (sim->pieces[i].address == address &&
+    for (size_t i = 0; i < sim->allocation_count; i++)
+        if (sim->allocations[i].address == address &&
             fth_ptx_free(sim->memory, address, NULL) == FTH_OK) {
-            sim->used_bytes -= sim->pieces[i].bytes;
-            sim->pieces[i] = sim->pieces[--sim->piece_count];
+            sim->used_bytes -= sim->allocations[i].bytes;
+            sim->allocations[i] = sim->allocations[--sim->allocation_count];
             return;
         }
 }
 
-static enum fth_status outside(uint64_t address, uint64_t bytes, struct fth_error *error)
+static enum fth_status fail_not_allocated(uint64_t address, uint64_t bytes, struct fth_error *error)
 {
     return fth_fail(error, FTH_INVALID, "copy to or from device memory", NULL,
-                    "%llu bytes at 0x%llx are not all allocated", (unsigned long long)bytes,
+                    "%llu bytes at 0x%llx are not allocated completely", (unsigned long long)bytes,
                     (unsigned long long)address);
 }
 
@@ -179,7 +184,7 @@ static enum fth_status upload(void *machine, uint64_t address, const void *data,
 {
     void *host = fth_ptx_host(((struct sim *)machine)->memory, address, bytes);
     if (!host)
-        return outside(address, bytes, error);
+        return fail_not_allocated(address, bytes, error);
     memcpy(host, data, (size_t)bytes);
     return FTH_OK;
 }
@@ -189,7 +194,7 @@ static enum fth_status download(void *machine, void *data, uint64_t address, uin
 {
     const void *host = fth_ptx_host(((struct sim *)machine)->memory, address, bytes);
     if (!host)
-        return outside(address, bytes, error);
+        return fail_not_allocated(address, bytes, error);
     memcpy(data, host, (size_t)bytes);
     return FTH_OK;
 }
@@ -199,7 +204,7 @@ static enum fth_status fill(void *machine, uint64_t address, unsigned char byte,
 {
     if (fth_ptx_fill(((struct sim *)machine)->memory, address, byte, bytes))
         return FTH_OK;
-    return outside(address, bytes, error);
+    return fail_not_allocated(address, bytes, error);
 }
 
 static enum fth_status make_texture(void *machine, uint64_t address, uint64_t texels,
@@ -208,7 +213,7 @@ static enum fth_status make_texture(void *machine, uint64_t address, uint64_t te
     struct sim *sim = machine;
     if (texels > MAX_TEXELS)
         return fth_fail(error, FTH_INVALID, "make texture", NULL,
-                        "%llu texels, and %llu are the most", (unsigned long long)texels,
+                        "%llu texels exceed the maximum of %llu", (unsigned long long)texels,
                         (unsigned long long)MAX_TEXELS);
     return fth_ptx_texture(sim->memory, address, texels, FTH_TEXEL_U32, 1, handle, error);
 }
@@ -220,34 +225,35 @@ static void free_texture(void *machine, uint64_t handle)
 
 /* ---- launches ---- */
 
-static enum fth_status tell_fault(const struct sim *sim, struct fth_error *error)
+static enum fth_status report_fault(const struct sim *sim, struct fth_error *error)
 {
     const struct fth_error *fault = &sim->fault;
     return fth_fail(error, fault->status, fault->operation, fault->argument, "%s", fault->cause);
 }
 
-/* Of a grid or a block, UINT64_MAX where it does not fit. */
+/* Returns the number of blocks of a grid or threads of a block, given its x and its y and z
+ * dimensions; 0 counts as 1. Returns UINT64_MAX on overflow. */
 static uint64_t volume(uint32_t x, const uint32_t more[2])
 {
     uint64_t plane = (uint64_t)(x ? x : 1) * (more[0] ? more[0] : 1), z = more[1] ? more[1] : 1;
     return plane > UINT64_MAX / z ? UINT64_MAX : plane * z;
 }
 
-/* Runs at once. */
+/* Executes the launch before it returns. */
 static enum fth_status launch(void *machine, const struct fth_machine_launch *launch,
                               struct fth_error *error)
 {
     struct sim *sim = machine;
     if (sim->fault.status != FTH_OK)
-        return tell_fault(sim, error);
+        return report_fault(sim, error);
     const struct fth_ptx_kernel *kernel = fth_ptx_kernel(launch->module->module, launch->kernel);
     if (!kernel)
         return fth_fail(error, FTH_NOT_FOUND, "launch kernel", launch->kernel,
-                        "the module has none of that name");
+                        "the module has no kernel of this name");
     uint64_t shared_bytes = kernel->shared_bytes + launch->shared_bytes;
     if (shared_bytes < launch->shared_bytes || shared_bytes > sim->plan.shared_block_bytes)
         return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel,
-                        "%llu bytes of shared memory, and a block can have %llu",
+                        "%llu bytes of shared memory exceed the maximum of %llu per block",
                         (unsigned long long)shared_bytes,
                         (unsigned long long)sim->plan.shared_block_bytes);
     uint64_t cluster = launch->cluster ? launch->cluster : 1;
@@ -255,7 +261,8 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
         cluster *= kernel->required_cluster[i];
     if (cluster > 1 && (!sim->plan.has_clusters || cluster > SIM_MAX_CLUSTER))
         return fth_fail(error, FTH_UNSUPPORTED, "launch kernel", launch->kernel,
-                        "the GPU has no clusters of %llu blocks", (unsigned long long)cluster);
+                        "the GPU does not support clusters of %llu blocks",
+                        (unsigned long long)cluster);
     struct fth_ptx_observer observer = sim_observer;
     observer.user = &sim->timing;
     const struct fth_ptx_launch run = {
@@ -274,10 +281,11 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
     const uint64_t blocks = volume(launch->blocks, launch->more_blocks);
     if (threads > (uint64_t)SIM_MAX_WARPS * 32)
         return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel,
-                        "%llu threads a block, and %d are the most", (unsigned long long)threads,
-                        SIM_MAX_WARPS * 32);
+                        "%llu threads per block exceed the maximum of %d",
+                        (unsigned long long)threads, SIM_MAX_WARPS * 32);
     if (blocks > UINT32_MAX)
-        return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel, "too many blocks");
+        return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel,
+                        "more than 2^32 - 1 blocks");
     sim_timing_launch(&sim->timing, launch->module->code_base, (uint32_t)blocks, (uint32_t)threads,
                       (uint32_t)cluster, shared_bytes, launch->carveout_percent);
     enum fth_status status = fth_ptx_run(launch->module->machine, &run, NULL, &sim->fault);
@@ -286,19 +294,19 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
         sim->fault = FTH_NO_ERROR;
         status = fth_fail(&sim->fault, FTH_NO_MEMORY, operation, launch->kernel, "out of memory");
     }
-    return status == FTH_OK ? FTH_OK : tell_fault(sim, error);
+    return status == FTH_OK ? FTH_OK : report_fault(sim, error);
 }
 
 static enum fth_status wait_for_all(void *machine, double limit_s, struct fth_error *error)
 {
     (void)limit_s;
     const struct sim *sim = machine;
-    return sim->fault.status == FTH_OK ? FTH_OK : tell_fault(sim, error);
+    return sim->fault.status == FTH_OK ? FTH_OK : report_fault(sim, error);
 }
 
-/* ---- what is timed from without ---- */
+/* ---- time marks and copies ---- */
 
-/* From the begin of the next launch, to the end of the last. */
+/* The start mark is the start of the next launch; the end mark is the end of the last one. */
 static enum fth_status mark(void *machine, bool end, struct fth_error *error)
 {
     (void)error;
@@ -323,10 +331,10 @@ static enum fth_status copy(void *machine, uint64_t to, uint64_t from, uint64_t 
     void *target = fth_ptx_host(sim->memory, to, bytes);
     const void *source = fth_ptx_host(sim->memory, from, bytes);
     if (!target || !source)
-        return outside(target ? from : to, bytes, error);
+        return fail_not_allocated(target ? from : to, bytes, error);
     if (!sim_timing_copy(&sim->timing, bytes))
         return fth_fail(error, FTH_UNSUPPORTED, "copy within device memory", NULL,
-                        "the description does not say how fast memory is");
+                        "the description has no memory bandwidth");
     memmove(target, source, (size_t)bytes);
     return FTH_OK;
 }
@@ -337,7 +345,7 @@ static enum fth_status transfer(void *machine, const struct fth_transfer *transf
     return sim_transfer(&((const struct sim *)machine)->plan.link, transfer, samples, error);
 }
 
-/* ---- beginning and end ---- */
+/* ---- creation and destruction ---- */
 
 static void close_machine(void *machine)
 {
@@ -350,7 +358,7 @@ static void close_machine(void *machine)
     sim_timing_fini(&sim->timing);
     sim_plan_fini(&sim->plan);
     fth_gpu_destroy(sim->facts);
-    free(sim->pieces);
+    free(sim->allocations);
     free(sim);
 }
 

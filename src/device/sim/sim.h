@@ -1,14 +1,18 @@
-/* sim/: a simulated GPU. The PTX engine executes, an observer keeps the time, and everything that
- * decides how long an access takes comes from a GPU description (docs/simulator.md).
+/* sim/: a simulated GPU. The PTX engine executes the kernels and calls an observer (timing.c),
+ * which computes the time of every instruction. The latencies, cache sizes and bandwidths come from
+ * a GPU description (docs/simulator.md).
  *
- *   sim.c      the machine: memory, modules, launches     backend.c  "sim:h200" in the registry
- *   facts.c    what a driver would tell of it             plan.c     the description, completed
- *   timing.c   warps: scoreboard, clock, barriers         fetch.c    instruction fetch
- *   path.c     from an access to its latency              caches.c   the caches of the SMs
- *   l2.c       L2 and its partitions, memory              tlb.c      translation
- *   port.c     bandwidth: calendars of transfers          noise.c    jitter and outliers
+ *   sim.c       memory, modules, launches           backend.c  opens "sim:h200"
+ *   facts.c     what a driver would report          plan.c     parameters, with defaults
+ *   timing.c    warps: scoreboard, clock, barriers  fetch.c    instruction fetch
+ *   path.c      latency of a memory access          caches.c   caches of the SMs
+ *   l2.c        L2 and its partitions, memory       tlb.c      address translation
+ *   port.c      bandwidth limits                    slots.c    units that serve one per cycle
+ *   transfer.c  copies between host and device      noise.c    jitter and outliers
  *
- * Time is counted in thousandths of a cycle, so that a latency of 38.8 cycles is exact. */
+ * Times and latencies are integers in thousandths of a cycle, so a latency of 38.8 cycles is
+ * exact. Fields and parameters of the type int64_t have this unit unless their comment names
+ * another one. */
 #ifndef FTH_SIM_H
 #define FTH_SIM_H
 
@@ -16,21 +20,22 @@
 #include "device/machine.h"
 #include "ptx/ptx.h"
 
-#define SIM_CYCLE 1000
-enum { SIM_SCHEDULERS = 4 };
+#define SIM_CYCLE 1000       /* time units per cycle */
+enum { SIM_SCHEDULERS = 4 }; /* warp schedulers per SM, as on most NVIDIA GPUs since Kepler */
 
-/* ---- the way in ---- */
+/* ---- sim.c ---- */
 
-/* A simulated GPU; nothing of the description is kept. Closed with ops->close. */
+/* Creates a simulated GPU. It keeps no reference to the description. Close it with ops->close. */
 FTH_MUST_USE enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
                                                     const struct fth_machine_ops **ops,
                                                     void **machine, struct fth_error *error);
-/* How many instructions a warp may issue before it counts as hung. */
+/* Sets the number of instructions that a warp may issue before the simulator treats the kernel as
+ * hung. */
 void fth_sim_set_limit(void *machine, uint64_t instructions);
 
 /* ---- plan.c ---- */
 
-/* The caches inside an SM, and those that stand for them. */
+/* The caches that SMs look up before the L2. */
 enum sim_element {
     SIM_L1,
     SIM_TEXTURE,
@@ -45,64 +50,68 @@ enum sim_element {
 
 enum sim_scope { SIM_SCOPE_SM, SIM_SCOPE_GPC, SIM_SCOPE_GPU };
 
-/* A cache array, with nothing left open. */
+/* The complete parameters of one cache or TLB array. For a TLB, a line is a page. */
 struct sim_shape {
     uint64_t size_bytes, line_bytes, sector_bytes;
-    uint64_t fill_bytes; /* what a miss brings, at least a sector */
+    uint64_t fill_bytes; /* amount that a miss fetches, at least one sector */
     uint64_t sets, ways;
-    const uint64_t *set_ways; /* NULL: all sets have `ways` */
+    const uint64_t *set_ways; /* [sets]; NULL: every set has `ways` ways */
     const char *index, *policy;
-    const double *way_weights;
+    const double *way_weights; /* NULL unless the policy is "weighted" */
     size_t way_weight_count;
     enum sim_scope scope;
-    uint32_t per_sm;
+    uint32_t per_sm; /* instances per SM */
 };
 
-/* What a byte takes, in millionths of a cycle; 0: no limit. */
+/* Time that one byte occupies a resource, in millionths of a cycle; 0: unlimited bandwidth. */
 struct sim_rates {
     double read, write;
-    double pair; /* beyond `write`, of a byte that is written after another was read: so a copy has
-                    its own figure. May be below 0. */
+    /* Added to `write` for a byte written after another byte was read in the same launch, so that a
+     * copy reaches the copy bandwidth of the description. May be negative. */
+    double copy_extra;
 };
 
 struct sim_level {
     bool present;
-    unsigned array;         /* which of plan->arrays it is in */
+    unsigned array;         /* index into plan->arrays; elements that share storage have the same */
     int64_t latency;        /* of a hit */
-    int64_t fetch_cost;     /* instruction caches: of an instruction found here */
+    int64_t fetch_cost;     /* instruction caches: issue time of an instruction found here */
     struct sim_rates rates; /* of one SM */
 };
 
 enum { SIM_TLBS = 3 };
 
-/* The link to the host, NAN where it is not described; see transfer.c. */
+/* The link to the host. A figure that the description lacks is NAN. See transfer.c. */
 struct sim_host_link {
-    double bytes_per_s[FTH_TRANSFER_BOTH + 1][2]; /* by kind, and whether the memory is pinned */
+    double bytes_per_s[FTH_TRANSFER_BOTH + 1][2]; /* [kind][host memory is pinned] */
     double latency_ns;
 };
 
 struct sim_plan {
-    struct fth_arena arena; /* every list and text */
+    struct fth_arena arena; /* owns every list and text of the plan */
     uint32_t sms, warps_per_sm;
-    unsigned issue_cycles; /* that an instruction of a warp keeps a scheduler's lanes busy */
+    unsigned issue_cycles; /* cycles that one arithmetic instruction occupies its scheduler */
     double clock_mhz;
 
     struct sim_level levels[SIM_ELEMENTS];
     struct sim_shape arrays[SIM_ELEMENTS];
     unsigned array_count;
-    bool l1_keeps_global, l1_keeps_local;
-    bool l1_physical;   /* a hit needs its page */
-    int64_t l1_tlb_way; /* and then what it takes more than the TLBs' penalties where that is not in
-                           the first one */
-    uint64_t l1_min_bytes; /* under the largest carve-out */
-    int64_t fetch_beyond;  /* cost of an instruction that no cache holds */
-    struct fth_code_size code;
+    bool l1_caches_global, l1_caches_local;
+    bool l1_physical; /* physically addressed: a hit needs its translation */
+    /* With a physical L1: time added to the TLB penalties if a hit misses the first TLB. */
+    int64_t l1_tlb_extra;
+    uint64_t l1_min_bytes;     /* size of L1 at the largest carve-out; 0: not known */
+    int64_t fetch_miss_cost;   /* issue time of an instruction that no cache holds */
+    struct fth_code_size code; /* bytes per instruction */
 
-    uint64_t shared_bytes, shared_block_bytes, unified_bytes; /* unified: 0, not known */
-    const uint64_t *carveouts;                                /* ascending */
-    const uint64_t *carveout_l1; /* what L1 is beside each; NULL: what is left */
+    uint64_t shared_bytes;       /* largest carve-out */
+    uint64_t shared_block_bytes; /* maximum per block */
+    uint64_t unified_bytes;      /* L1 and shared memory together; 0: not known */
+    const uint64_t *carveouts;   /* ascending */
+    const uint64_t *carveout_l1; /* size of L1 at each carve-out; NULL: the rest of unified_bytes */
     size_t carveout_count;
-    int64_t shared_latency, conflict;
+    int64_t shared_latency;
+    int64_t conflict; /* time that each further way of a bank conflict adds */
     uint32_t banks, bank_bytes;
     struct sim_rates shared_rates; /* of one SM */
     bool has_clusters;
@@ -123,60 +132,64 @@ struct sim_plan {
         int64_t penalty;
     } tlbs[SIM_TLBS];
 
-    uint64_t page_table_bytes; /* 0: switching between page tables costs nothing */
-    int64_t page_table_switch;
+    uint64_t page_table_bytes; /* addresses per page table; 0: activating one costs nothing */
+    int64_t page_table_switch; /* time to activate a page table */
 
     uint64_t seed;
-    int64_t jitter; /* cycles */
+    int64_t jitter; /* maximum deviation of a latency in whole cycles */
     double outlier_rate;
 };
 
+/* Completes the description: fills in every parameter that the description lacks. */
 FTH_MUST_USE enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
                                            struct fth_error *error);
 void sim_plan_fini(struct sim_plan *plan);
-/* The size of L1 under a launch's carve-out and shared memory. */
+/* Returns the size of L1 in a launch that prefers a carve-out of `carveout_percent` of the largest
+ * one (negative: no preference) and needs `shared_bytes` of shared memory. 0: there is no L1. */
 uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent,
                            uint64_t shared_bytes);
 
 /* ---- transfer.c ---- */
 
-void sim_link_init(struct sim_host_link *link, const struct fth_gpu *gpu);
-/* See struct fth_machine_ops; nothing is copied. */
+void sim_host_link_init(struct sim_host_link *link, const struct fth_gpu *gpu);
+/* Implements the operation `transfer` of struct fth_machine_ops. It computes times only and copies
+ * no data. */
 FTH_MUST_USE enum fth_status sim_transfer(const struct sim_host_link *link,
                                           const struct fth_transfer *transfer, uint32_t *samples,
                                           struct fth_error *error);
 
 /* ---- port.c ---- */
 
-/* Calendars are cut into so many cycles. Launches begin with one: where in it they did would show
- * in the time of a stream. */
+/* Length in cycles of the time intervals ("buckets") in which a port counts transfers. A launch
+ * starts at the beginning of a bucket. Otherwise the measured time of a stream would depend on its
+ * position in the bucket. Heuristic. */
 #define SIM_BUCKET_CYCLES 256
 
-/* Something that only so much can pass through in a time. Transfers may come in any order of
- * time. */
+/* A resource with limited bandwidth. Transfers may be added in any order of time. */
 struct sim_port {
-    struct sim_bucket *ring;
-    unsigned bits;     /* of the ring's length */
-    uint64_t unpaired; /* bytes read in this launch that no write has been paired with */
+    struct sim_bucket *ring; /* NULL until first used */
+    unsigned bits;           /* log2 of the number of buckets in the ring */
+    uint64_t unpaired_reads; /* bytes read in this launch that are not yet matched by a write */
 };
 
-/* Takes the resource for so many millionths of a cycle, and returns how long the transfer has to
- * wait for those before it, in SIM_CYCLEs. */
+/* Occupies the resource for `microcycles` millionths of a cycle. Returns how long the transfer has
+ * to wait for earlier ones. Without memory for the ring, the resource is unlimited. */
 int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles);
-/* The same, for so many bytes, by one of `sharers` that have equal parts of the resource. */
+/* Like sim_port_take, for a transfer of the given bytes. The requester owns one of `sharers` equal
+ * parts of the bandwidth. */
 int64_t sim_port_move(struct sim_port *port, const struct sim_rates *rates, uint32_t sharers,
                       int64_t time, uint64_t read_bytes, uint64_t written_bytes);
 void sim_port_fini(struct sim_port *port);
 
 /* ---- slots.c ---- */
 
-/* Something that serves one a cycle. Those who come may do so in any order of time. */
+/* A unit that serves one request per cycle. Requests may be added in any order of time. */
 struct sim_slots {
-    struct sim_slot_word *ring;
+    struct sim_slot_word *ring; /* NULL until first used */
 };
 
-/* Takes the next `count` cycles from `time` on that are free, and returns how long the first of
- * them is away, in SIM_CYCLEs. */
+/* Reserves the first `count` free cycles at or after `time`. Returns the time from `time` to the
+ * first reserved cycle. Without memory for the ring, the unit is never busy. */
 int64_t sim_slots_take(struct sim_slots *slots, int64_t time, unsigned count);
 void sim_slots_fini(struct sim_slots *slots);
 
@@ -186,86 +199,91 @@ struct sim_noise {
     struct fth_rng rng;
     int64_t jitter;
     double outlier_rate;
-    int64_t longest; /* latency that is not waiting for others */
+    int64_t max_latency; /* largest latency without waiting: far memory and a miss in every TLB */
 };
 
 void sim_noise_init(struct sim_noise *noise, const struct sim_plan *plan);
+/* Returns the latency with noise added, at least one cycle. */
 int64_t sim_noise_add(struct sim_noise *noise, int64_t latency);
 
 /* ---- caches.c ---- */
 
 struct sim_instance {
-    struct fth_cache *cache; /* NULL until it is used */
-    uint64_t launch;         /* the one that it was last used in */
+    struct fth_cache *cache; /* NULL until first used */
+    uint64_t launch;         /* number of the launch that last used it */
     uint64_t size_bytes;
 };
 
 struct sim_caches {
     const struct sim_plan *plan;
-    struct sim_instance *instances[SIM_ELEMENTS]; /* by array: [owner][per_sm] */
-    uint64_t launch;
-    uint64_t l1_bytes;
+    struct sim_instance *instances[SIM_ELEMENTS]; /* [array], each [owner][per_sm] */
+    uint64_t launch;                              /* number of the current launch */
+    uint64_t l1_bytes;                            /* size of L1 in the current launch */
 };
 
 FTH_MUST_USE enum fth_status sim_caches_init(struct sim_caches *caches, const struct sim_plan *plan,
                                              struct fth_error *error);
 void sim_caches_fini(struct sim_caches *caches);
-/* A launch begins: the caches of the SMs are empty, and L1 has that size. */
+/* Starts a launch: empties the caches of the SMs and sets the size of L1. */
 void sim_caches_launch(struct sim_caches *caches, uint64_t l1_bytes);
-/* The cache of that element that the warp uses; NULL where there is no memory for it. */
+/* Returns the instance of the element that the warp uses; NULL if memory is exhausted. */
 struct fth_cache *sim_caches_get(struct sim_caches *caches, enum sim_element element, uint32_t sm,
                                  uint32_t warp);
-/* A cache of that shape; `seed` tells instances apart. */
+/* Creates a cache of the given shape. Each instance gets its own `seed`, which matters for random
+ * policies only. */
 FTH_MUST_USE enum fth_status sim_cache_create(const struct sim_shape *shape, enum fth_write write,
                                               uint64_t seed, struct fth_cache **cache,
                                               struct fth_error *error);
-/* Which of the instances of a scope an SM uses, and how many there are. */
+/* The index of the instance that an SM uses, for elements of the given scope, and the number of
+ * such instances on the GPU. */
 uint32_t sim_owner(enum sim_scope scope, uint32_t sm);
-uint32_t sim_owners(enum sim_scope scope, uint32_t sms);
-/* Reads; true where all is there. Otherwise *address and *bytes become what has to be fetched. */
+uint32_t sim_owner_count(enum sim_scope scope, uint32_t sms);
+/* Reads a range of bytes through the cache and fills what is missing. Returns true if every byte
+ * hits. Otherwise sets *address and *bytes to the range that the next level has to deliver. */
 bool sim_cache_read(struct fth_cache *cache, const struct sim_shape *shape, uint64_t *address,
                     uint64_t *bytes);
 
 /* ---- tlb.c ---- */
 
-/* Page tables that are told apart: with 512 MiB each, 2 TiB of addresses. */
+/* Page tables that the simulator distinguishes. With 512 MiB per page table they cover 2 TiB. */
 enum { SIM_PAGE_TABLES = 4096 };
 
 struct sim_tlbs {
     const struct sim_plan *plan;
-    struct fth_cache **caches[SIM_TLBS]; /* by owner; NULL until used */
-    uint8_t active[SIM_PAGE_TABLES];     /* page tables that the launch has used */
+    struct fth_cache **caches[SIM_TLBS]; /* [level][owner]; NULL until first used */
+    uint8_t active[SIM_PAGE_TABLES];     /* 1: the current launch has used the page table */
     bool any_active;
 };
 
 FTH_MUST_USE enum fth_status sim_tlbs_init(struct sim_tlbs *tlbs, const struct sim_plan *plan,
                                            struct fth_error *error);
 void sim_tlbs_fini(struct sim_tlbs *tlbs);
-/* A launch begins: no page table is active. */
+/* Starts a launch: deactivates all page tables. */
 void sim_tlbs_launch(struct sim_tlbs *tlbs);
-/* What translating the address adds to a request of that SM. */
+/* Translates the address for a request of the SM and fills the TLBs. Returns the added latency. */
 int64_t sim_tlbs_look_up(struct sim_tlbs *tlbs, uint32_t sm, uint64_t address);
 
 /* ---- l2.c ---- */
 
-/* The part of L2's and of the memory's bandwidth that an SM has. */
-struct sim_link {
+/* One SM's share of the bandwidth of L2 and memory. */
+struct sim_l2_ports {
     struct sim_port l2, memory;
 };
 
 struct sim_l2 {
     const struct sim_plan *plan;
-    struct fth_cache **partitions;
-    struct sim_link *links; /* [sm] */
-    uint32_t sharers;       /* SMs that take part in the launch */
+    struct fth_cache **partitions; /* [plan->partitions] */
+    struct sim_l2_ports *ports;    /* [sm] */
+    uint32_t sharers;              /* SMs with at least one block of the launch */
 };
 
 FTH_MUST_USE enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan,
                                          struct fth_error *error);
 void sim_l2_fini(struct sim_l2 *l2);
-/* A launch begins that so many SMs take part in. */
+/* Starts a launch that runs on `sms` SMs. */
 void sim_l2_launch(struct sim_l2 *l2, uint32_t sms);
-/* The latency of a read, a write or an atomic that begins at `time`, waiting included. */
+/* Each returns the latency of an access that starts at `time`, including the time it waits for
+ * bandwidth. */
 int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes, int64_t time);
 int64_t sim_l2_write(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
                      int64_t time);
@@ -275,28 +293,31 @@ int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t
 /* ---- timing.c ---- */
 
 struct sim_sm {
-    struct sim_port requests, l1, shared, cluster;
-    struct sim_slots banks;                 /* rows of shared memory's */
-    struct sim_slots issue[SIM_SCHEDULERS]; /* instructions */
+    struct sim_port requests;               /* requests that leave the load/store unit */
+    struct sim_port l1, shared, cluster;    /* bytes */
+    struct sim_slots banks;                 /* shared memory: one row of all banks per cycle */
+    struct sim_slots issue[SIM_SCHEDULERS]; /* instruction issue */
 };
 
 enum { SIM_MAX_WARPS = 32, SIM_MAX_RESIDENT = 32, SIM_MAX_CLUSTER = 16 };
 
 struct sim_warp {
-    int64_t now;     /* when the next instruction can issue at the earliest */
-    int64_t issued;  /* when the last one did */
-    int64_t pending; /* when all that was begun is complete */
-    int64_t fetched; /* when the next instruction is there to be issued */
-    uint64_t block;  /* that it belongs to; UINT64_MAX: none */
-    int64_t *ready;  /* of each register and predicate */
+    int64_t now;     /* earliest time at which the next instruction can issue */
+    int64_t issued;  /* issue time of the last instruction */
+    int64_t pending; /* time at which every memory access in flight is complete */
+    int64_t fetched; /* time at which the next instruction has been fetched */
+    uint64_t block;  /* block of the warp; UINT64_MAX: none */
+    int64_t *ready;  /* time at which each register and predicate is ready */
     uint32_t ready_count;
     const struct fth_ptx_operands *operands; /* of the last instruction */
     uint32_t operand_base;
-    uint64_t fetch_line;             /* where the last instruction was, and what it cost */
-    uint64_t fetch_from, fetch_span; /* which instructions are in that line */
-    uint64_t fetch_next;
-    uint64_t fetch_end; /* of what was fetched for it */
-    int64_t fetch_cost;
+    /* State of sim_fetch. Lines and ends are in bytes of machine code; instruction addresses count
+     * FTH_PTX_INSTRUCTION_BYTES per instruction. */
+    uint64_t fetch_line;             /* start of the line of the last instruction */
+    uint64_t fetch_from, fetch_span; /* instruction addresses in that line: first, length */
+    uint64_t fetch_next;             /* address of the next instruction in sequence */
+    uint64_t fetch_end;              /* end of the data that an outer cache is delivering */
+    int64_t fetch_cost;              /* issue time of the last instruction */
 };
 
 struct sim_timing {
@@ -306,62 +327,66 @@ struct sim_timing {
     struct sim_l2 l2;
     struct sim_noise noise;
     struct sim_sm *sms;
-    bool failed;               /* out of memory in the middle of a launch */
+    bool failed;               /* memory was exhausted during a launch */
     uint64_t fetch_line_bytes; /* of the innermost instruction cache; 0: there is none */
-    int64_t fetch_cost;        /* of an instruction that it has */
+    int64_t fetch_cost;        /* issue time of an instruction found in that cache */
 
-    /* The launch. */
+    /* State of the current launch. */
     int64_t start, end;
     uint64_t code_base;
-    uint32_t warp_count; /* of a block */
-    bool crowded;        /* a scheduler has several warps */
-    uint32_t cluster;    /* blocks of a cluster */
-    uint64_t begun;      /* blocks */
-    uint32_t resident;   /* blocks that an SM holds at once */
-    int64_t *free_at;    /* [sm][resident] when the place of a block is free again */
-    /* The block that runs, or those of a cluster, by their rank, and their warps. */
+    uint32_t warp_count;    /* warps per block */
+    bool schedulers_shared; /* some scheduler has more than one warp */
+    uint32_t cluster;       /* blocks per cluster */
+    uint64_t blocks_started;
+    uint32_t max_resident; /* blocks that an SM holds at the same time */
+    int64_t *free_at;      /* [sm][SIM_MAX_RESIDENT] time at which each block slot becomes free */
+    /* The blocks that are being executed, by their rank in the cluster, and their warps. Without
+     * clusters, there is one block, of rank 0. */
     struct {
         uint64_t block; /* UINT64_MAX: none */
-        uint32_t sm, place;
+        uint32_t sm, slot;
     } blocks[SIM_MAX_CLUSTER];
     struct sim_warp warps[SIM_MAX_CLUSTER * SIM_MAX_WARPS];
-    int64_t cluster_complete[2]; /* when the barrier of the cluster was, by the phase's last bit */
+    int64_t cluster_complete[2]; /* [phase & 1] time of the latest arrival at the cluster barrier */
 };
 
 FTH_MUST_USE enum fth_status sim_timing_init(struct sim_timing *timing, const struct sim_plan *plan,
                                              struct fth_error *error);
 void sim_timing_fini(struct sim_timing *timing);
+/* Starts a launch of `blocks` blocks of `threads` threads, in clusters of `cluster` blocks. Each
+ * block uses `shared_bytes` of shared memory. */
 void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t blocks,
                        uint32_t threads, uint32_t cluster, uint64_t shared_bytes,
                        int carveout_percent);
-/* The launch is over; the next one begins some time later. */
+/* Ends the launch and sets the start time of the next one. */
 void sim_timing_finish(struct sim_timing *timing);
-/* As if a launch had copied so much from memory to memory; false where the description does not
- * tell how long that takes. */
+/* Advances the time by a copy of `bytes` bytes within device memory. Returns false if the
+ * description has no memory bandwidth. */
 bool sim_timing_copy(struct sim_timing *timing, uint64_t bytes);
-extern const struct fth_ptx_observer sim_observer; /* its user is the timing */
+extern const struct fth_ptx_observer sim_observer; /* `user` must point to a struct sim_timing */
 
 /* ---- fetch.c ---- */
 
 void sim_fetch_init(struct sim_timing *timing);
 
-/* What it costs to issue the warp's next instruction, which lies at that address where all
- * instructions have FTH_PTX_INSTRUCTION_BYTES. */
+/* Returns the time that fetching the warp's next instruction takes. `address` counts
+ * FTH_PTX_INSTRUCTION_BYTES per instruction, whatever the size in the simulated architecture. */
 int64_t sim_fetch(struct sim_timing *timing, struct sim_warp *warp,
                   const struct fth_ptx_warp_id *who, uint64_t address);
 
 /* ---- path.c ---- */
 
-/* How long the access takes from its issue on, noise aside. */
+/* Returns the latency of the access, which issues at `time`, without noise. */
 int64_t sim_path_latency(struct sim_timing *timing, const struct fth_ptx_access *access,
                          int64_t time);
 
 /* ---- facts.c ---- */
 
-/* What a driver would tell of the GPU, as a description. */
+/* Creates a description with only the figures that a driver would report. The caller owns it. */
 FTH_MUST_USE enum fth_status sim_facts_create(const struct fth_gpu *gpu,
                                               const struct sim_plan *plan, struct fth_gpu **facts,
                                               struct fth_error *error);
+/* Adds these figures to `gpu`. */
 FTH_MUST_USE enum fth_status sim_facts_copy(const struct fth_gpu *facts, struct fth_gpu *gpu,
                                             struct fth_error *error);
 

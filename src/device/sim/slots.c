@@ -1,20 +1,22 @@
-/* Turns, a cycle each, of something that serves one at a time, and exactly: a scheduler that issues
- * an instruction a cycle, the banks of shared memory that give a word each. As blocks and warps are
- * not simulated in the order of time, a turn that is free may lie before turns that are taken:
- * there is a bit for every cycle, in a ring of words that carry their number. What lies further
- * back than the ring reaches is not limited any more. */
+/* Units that serve exactly one request per cycle: a warp scheduler, which issues one instruction,
+ * and the banks of shared memory, which each deliver one word. Blocks and warps are not simulated
+ * in the order of time, so free cycles can precede reserved ones. Therefore every cycle has a bit,
+ * in a ring of words. Each word stores its number, so an outdated word is recognised and reused.
+ * Requests at times that the ring no longer covers are not limited. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
 
+/* Cycles per word; log2 of the words of the ring, which covers 262144 cycles. */
 enum { WORD_CYCLES = 64, RING_BITS = 12 };
 
 struct sim_slot_word {
-    int64_t number;
-    uint64_t taken; /* a bit a cycle */
+    int64_t number; /* first cycle / WORD_CYCLES */
+    uint64_t taken; /* one bit per cycle; 1: reserved */
 };
 
-/* The word of that number, taken over from an older one; NULL: too far back. */
+/* Returns the word of that number and clears it if it was an older one. NULL: the ring no longer
+ * covers it. */
 static struct sim_slot_word *word_at(struct sim_slots *slots, int64_t number)
 {
     struct sim_slot_word *word = &slots->ring[number & ((1 << RING_BITS) - 1)];

@@ -1,22 +1,24 @@
-/* Time. Each warp issues in order: an instruction issues when the one before it has, and when all
- * that it reads is ready; what it writes is ready some cycles later, or when its load returns. So a
- * chain of dependent loads takes exactly their latencies, and a clock read behind an instruction
- * that uses a loaded value has seen the load return.
+/* The time at which instructions issue and complete. Each warp issues in order: an instruction
+ * issues after its predecessor, when all its source registers are ready. Its results are ready some
+ * cycles later or, for a load, when the load returns. A chain of dependent loads therefore takes
+ * exactly the sum of their latencies. A clock that is read after an instruction that uses a loaded
+ * value includes the latency of the load.
  *
- * Blocks are executed one after the other, each from the time at which its SM has a place for it;
- * those of a cluster take turns. */
+ * Blocks are executed one after the other, each from the time at which its SM has a free slot. The
+ * blocks of a cluster are executed alternately. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* From the issue of an arithmetic instruction to that of one that uses its result, Volta and
- * later. */
+/* Time from the issue of an arithmetic instruction to the issue of one that uses its result, as on
+ * Volta and later GPUs. */
 #define ALU_LATENCY (4 * SIM_CYCLE)
-/* Instructions that fetch is ahead of issue at most. */
+/* Maximum number of instructions that fetch is ahead of issue. Heuristic. */
 #define FETCH_AHEAD 16
-/* Between two launches, in microseconds. */
+/* Time between two launches in microseconds. Heuristic. */
 #define LAUNCH_GAP_US 3
+/* log2 of the buckets of the ports of an SM: 2^13 buckets of 256 cycles cover 2 million cycles. */
 #define SM_RING_BITS 13
 
 enum fth_status sim_timing_init(struct sim_timing *timing, const struct sim_plan *plan,
@@ -69,23 +71,25 @@ void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t b
     const struct sim_plan *plan = timing->plan;
     sim_l2_launch(&timing->l2, blocks < plan->sms ? blocks : plan->sms);
     for (uint32_t i = 0; i < plan->sms; i++)
-        timing->sms[i].l1.unpaired = timing->sms[i].shared.unpaired =
-            timing->sms[i].cluster.unpaired = 0;
+        timing->sms[i].l1.unpaired_reads = timing->sms[i].shared.unpaired_reads =
+            timing->sms[i].cluster.unpaired_reads = 0;
     sim_tlbs_launch(&timing->tlbs);
     sim_caches_launch(&timing->caches, sim_plan_l1_bytes(plan, carveout_percent, shared_bytes));
     timing->code_base = code_base;
     timing->warp_count = (threads + 31) / 32;
     timing->cluster = cluster;
-    timing->begun = 0;
-    uint64_t resident = plan->warps_per_sm / timing->warp_count;
-    if (shared_bytes && plan->shared_bytes / shared_bytes < resident)
-        resident = plan->shared_bytes / shared_bytes;
-    timing->resident = resident < 1                  ? 1
-                       : resident > SIM_MAX_RESIDENT ? SIM_MAX_RESIDENT
-                                                     : (uint32_t)resident;
-    const uint32_t there = plan->sms ? (blocks + plan->sms - 1) / plan->sms : blocks;
-    timing->crowded =
-        timing->warp_count * (there < timing->resident ? there : timing->resident) > SIM_SCHEDULERS;
+    timing->blocks_started = 0;
+    uint64_t max_resident = plan->warps_per_sm / timing->warp_count;
+    if (shared_bytes && plan->shared_bytes / shared_bytes < max_resident)
+        max_resident = plan->shared_bytes / shared_bytes;
+    timing->max_resident = max_resident < 1                  ? 1
+                           : max_resident > SIM_MAX_RESIDENT ? SIM_MAX_RESIDENT
+                                                             : (uint32_t)max_resident;
+    const uint32_t blocks_per_sm = plan->sms ? (blocks + plan->sms - 1) / plan->sms : blocks;
+    timing->schedulers_shared =
+        timing->warp_count *
+            (blocks_per_sm < timing->max_resident ? blocks_per_sm : timing->max_resident) >
+        SIM_SCHEDULERS;
     for (size_t i = 0; i < (size_t)plan->sms * SIM_MAX_RESIDENT; i++)
         timing->free_at[i] = timing->start;
     timing->end = timing->start;
@@ -100,7 +104,7 @@ static inline struct sim_warp *warp_of(struct sim_timing *timing, const struct f
     return &timing->warps[who->rank * SIM_MAX_WARPS + who->warp];
 }
 
-/* The block that ran with that rank is done, and its place on the SM is free. */
+/* Ends the block that has this rank, if there is one, and frees its slot on the SM. */
 static void end_block(struct sim_timing *timing, uint32_t rank)
 {
     if (timing->blocks[rank].block == UINT64_MAX)
@@ -112,28 +116,29 @@ static void end_block(struct sim_timing *timing, uint32_t rank)
         end = warp->pending > end ? warp->pending : end;
     }
     timing
-        ->free_at[(size_t)timing->blocks[rank].sm * SIM_MAX_RESIDENT + timing->blocks[rank].place] =
+        ->free_at[(size_t)timing->blocks[rank].sm * SIM_MAX_RESIDENT + timing->blocks[rank].slot] =
         end;
     timing->end = end > timing->end ? end : timing->end;
 }
 
+/* Ends the previous block of the rank and starts this one in the slot that is free first. */
 static void begin_block(struct sim_timing *timing, const struct fth_ptx_warp_id *who)
 {
     end_block(timing, who->rank);
-    const int64_t *places = timing->free_at + (size_t)who->sm * SIM_MAX_RESIDENT;
-    uint32_t place = 0;
-    for (uint32_t i = 1; i < timing->resident; i++)
-        if (places[i] < places[place])
-            place = i;
-    if (timing->begun++ % timing->cluster == 0) /* the first of its cluster */
+    const int64_t *slot_free_at = timing->free_at + (size_t)who->sm * SIM_MAX_RESIDENT;
+    uint32_t slot = 0;
+    for (uint32_t i = 1; i < timing->max_resident; i++)
+        if (slot_free_at[i] < slot_free_at[slot])
+            slot = i;
+    if (timing->blocks_started++ % timing->cluster == 0) /* the first block of a cluster */
         timing->cluster_complete[0] = timing->cluster_complete[1] = 0;
     timing->blocks[who->rank].block = who->block;
     timing->blocks[who->rank].sm = who->sm;
-    timing->blocks[who->rank].place = place;
+    timing->blocks[who->rank].slot = slot;
     for (uint32_t i = 0; i < timing->warp_count; i++) {
         struct sim_warp *warp = &timing->warps[who->rank * SIM_MAX_WARPS + i];
         warp->block = who->block;
-        warp->now = warp->issued = warp->pending = warp->fetched = places[place];
+        warp->now = warp->issued = warp->pending = warp->fetched = slot_free_at[slot];
         warp->fetch_line = warp->fetch_next = UINT64_MAX;
         warp->fetch_end = warp->fetch_span = 0;
         if (warp->ready_count)
@@ -153,7 +158,7 @@ void sim_timing_finish(struct sim_timing *timing)
 bool sim_timing_copy(struct sim_timing *timing, uint64_t bytes)
 {
     const struct sim_rates *rates = &timing->plan->memory_rates;
-    const double microcycles = (double)bytes * (rates->read + rates->write + rates->pair);
+    const double microcycles = (double)bytes * (rates->read + rates->write + rates->copy_extra);
     if (!(microcycles > 0))
         return false;
     sim_timing_launch(timing, 0, 0, 1, 1, 0, -1);
@@ -164,7 +169,8 @@ bool sim_timing_copy(struct sim_timing *timing, uint64_t bytes)
 
 /* ---- instructions ---- */
 
-static bool make_room(struct sim_timing *timing, struct sim_warp *warp, uint32_t count)
+/* Makes space for at least `count` registers and predicates of the warp. */
+static bool grow_ready(struct sim_timing *timing, struct sim_warp *warp, uint32_t count)
 {
     int64_t *ready = realloc(warp->ready, (size_t)count * 2 * sizeof *ready);
     if (!ready) {
@@ -177,11 +183,11 @@ static bool make_room(struct sim_timing *timing, struct sim_warp *warp, uint32_t
     return true;
 }
 
-/* Issues an instruction that costs that much to fetch. While a warp waits for a load, fetch goes on
- * ahead of it, so many instructions at most; so code that mostly waits issues at every cycle, and
- * code that does not at the pace of its fetch. */
-static inline void settle(struct sim_timing *timing, struct sim_warp *warp,
-                          const struct fth_ptx_issue *issue, int64_t cost)
+/* Issues an instruction whose fetch takes `cost`. While a warp waits for a load, fetch continues
+ * for at most FETCH_AHEAD instructions. Code that mostly waits therefore issues one instruction per
+ * cycle, and other code issues at the rate of its fetch. */
+static inline void issue_instruction(struct sim_timing *timing, struct sim_warp *warp,
+                                     const struct fth_ptx_issue *issue, int64_t cost)
 {
     const struct fth_ptx_operands *operands = issue->operands;
     int64_t *ready = warp->ready + issue->operand_base, time = warp->now;
@@ -193,7 +199,7 @@ static inline void settle(struct sim_timing *timing, struct sim_warp *warp,
         time = ready[operands->reads[i]] > time ? ready[operands->reads[i]] : time;
     if (operands->drains && warp->pending > time)
         time = warp->pending;
-    if (timing->crowded && !issue->alone)
+    if (timing->schedulers_shared && !issue->alone)
         time += sim_slots_take(&timing->sms[issue->who.sm].issue[issue->who.warp % SIM_SCHEDULERS],
                                time, operands->accesses ? 1 : timing->plan->issue_cycles);
     warp->issued = time;
@@ -207,17 +213,18 @@ static inline void settle(struct sim_timing *timing, struct sim_warp *warp,
         ready[operands->writes[i]] = done;
 }
 
-/* The first instruction of a block, of a function, or of a line. Kept apart from the common case,
- * which then needs no stack. */
-__attribute__((noinline)) static bool issue_anew(struct sim_timing *timing, struct sim_warp *warp,
-                                                 const struct fth_ptx_issue *issue)
+/* Handles the first instruction of a block, of a function or of a line. It is separate from the
+ * common case, which then needs no stack frame. */
+__attribute__((noinline)) static bool issue_slow_path(struct sim_timing *timing,
+                                                      struct sim_warp *warp,
+                                                      const struct fth_ptx_issue *issue)
 {
     if (issue->who.block != warp->block)
         begin_block(timing, &issue->who);
-    if (issue->operand_end > warp->ready_count && !make_room(timing, warp, issue->operand_end))
+    if (issue->operand_end > warp->ready_count && !grow_ready(timing, warp, issue->operand_end))
         return false;
     uint64_t address = timing->code_base + issue->operands->code_offset;
-    settle(timing, warp, issue, sim_fetch(timing, warp, &issue->who, address));
+    issue_instruction(timing, warp, issue, sim_fetch(timing, warp, &issue->who, address));
     return !timing->failed;
 }
 
@@ -226,12 +233,12 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
     struct sim_timing *timing = user;
     struct sim_warp *warp = warp_of(timing, &issue->who);
     uint64_t address = timing->code_base + issue->operands->code_offset;
-    /* Mostly it is in the line that the innermost cache has just given. */
-    bool near =
+    /* In most cases, the innermost cache has just delivered the line of the instruction. */
+    bool same_line =
         address - warp->fetch_from < warp->fetch_span && warp->fetch_cost == timing->fetch_cost;
-    if (!near || issue->who.block != warp->block || issue->operand_end > warp->ready_count)
-        return issue_anew(timing, warp, issue);
-    settle(timing, warp, issue, timing->fetch_cost);
+    if (!same_line || issue->who.block != warp->block || issue->operand_end > warp->ready_count)
+        return issue_slow_path(timing, warp, issue);
+    issue_instruction(timing, warp, issue, timing->fetch_cost);
     return true;
 }
 
@@ -256,21 +263,21 @@ static bool on_barrier(void *user, uint64_t block, uint32_t barrier, uint32_t wa
 {
     (void)barrier;
     struct sim_timing *timing = user;
-    struct sim_warp *of_block = timing->warps;
-    while (of_block->block != block)
-        of_block += SIM_MAX_WARPS;
+    struct sim_warp *block_warps = timing->warps;
+    while (block_warps->block != block)
+        block_warps += SIM_MAX_WARPS;
     int64_t latest = 0;
     for (uint32_t left = warps; left; left &= left - 1) {
-        int64_t now = of_block[__builtin_ctz(left)].now;
+        int64_t now = block_warps[__builtin_ctz(left)].now;
         latest = now > latest ? now : latest;
     }
     for (uint32_t left = warps; left; left &= left - 1)
-        of_block[__builtin_ctz(left)].now = latest;
+        block_warps[__builtin_ctz(left)].now = latest;
     return true;
 }
 
-/* Who comes the latest makes it complete, and who waits goes on no earlier. A phase follows the
- * other, so that the time of the last but one need not be forgotten. */
+/* The barrier of a cluster completes when the last warp arrives, and waiting warps continue at that
+ * time. Time never decreases, so the time of the phase before the previous one needs no reset. */
 static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *who, uint32_t phase,
                                bool waited)
 {
@@ -287,7 +294,7 @@ static uint64_t on_clock(void *user, const struct fth_ptx_warp_id *who, bool glo
 {
     struct sim_timing *timing = user;
     int64_t issued = warp_of(timing, who)->issued;
-    /* A thousandth of a cycle, by cycles a microsecond, is a nanosecond. */
+    /* Thousandths of a cycle, divided by cycles per microsecond, are nanoseconds. */
     return global ? (uint64_t)((double)issued / timing->plan->clock_mhz)
                   : (uint64_t)(issued / SIM_CYCLE);
 }

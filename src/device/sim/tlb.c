@@ -1,8 +1,9 @@
-/* Translation. The caches of an SM are virtually addressed, but for an L1 of which it is said that
- * it is not, so only what leaves the SM is looked up: level after level until one has the page.
- * Each level that misses adds its penalty. TLBs outlive launches. Where none has the page, it is
- * looked up in a page table, and one that the launch has not used yet must be made active first;
- * the first one is. */
+/* Address translation. The caches of an SM are virtually addressed, except for an L1 that the
+ * description declares as physical, so only requests that leave the SM are translated. The TLBs are
+ * looked up level by level until one has the page, and each level that misses adds its penalty.
+ * TLBs keep their contents between launches. If no TLB has the page, a page table is needed. Each
+ * page table that the launch has not used yet must be activated first, which takes time for all but
+ * the first one of a launch. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
@@ -16,10 +17,10 @@ enum fth_status sim_tlbs_init(struct sim_tlbs *tlbs, const struct sim_plan *plan
         if (!plan->tlbs[i].present)
             continue;
         const struct sim_shape *shape = &plan->tlbs[i].shape;
-        tlbs->caches[i] = calloc(sim_owners(shape->scope, plan->sms), sizeof *tlbs->caches[i]);
+        tlbs->caches[i] = calloc(sim_owner_count(shape->scope, plan->sms), sizeof *tlbs->caches[i]);
         if (!tlbs->caches[i])
             return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
-        /* The first one now, so that a shape that cannot be is told before anything runs. */
+        /* Create the first instance now, so that an invalid shape is reported before any launch. */
         enum fth_status status =
             sim_cache_create(shape, FTH_WRITE_EVICT, plan->seed + i, tlbs->caches[i], error);
         if (status != FTH_OK)
@@ -32,7 +33,7 @@ void sim_tlbs_fini(struct sim_tlbs *tlbs)
 {
     for (unsigned i = 0; i < SIM_TLBS; i++) {
         uint32_t owners =
-            tlbs->caches[i] ? sim_owners(tlbs->plan->tlbs[i].shape.scope, tlbs->plan->sms) : 0;
+            tlbs->caches[i] ? sim_owner_count(tlbs->plan->tlbs[i].shape.scope, tlbs->plan->sms) : 0;
         for (uint32_t owner = 0; owner < owners; owner++)
             fth_cache_destroy(tlbs->caches[i][owner]);
         free(tlbs->caches[i]);
@@ -45,7 +46,7 @@ void sim_tlbs_launch(struct sim_tlbs *tlbs)
     tlbs->any_active = false;
 }
 
-/* What it costs to have the page table of that address. */
+/* Activates the page table of the address. Returns the time this takes. */
 static int64_t activate(struct sim_tlbs *tlbs, uint64_t address)
 {
     if (tlbs->plan->page_table_bytes == 0)

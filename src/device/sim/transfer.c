@@ -1,9 +1,10 @@
-/* Copies by the driver: as fast as the description says that they are, from the first byte on. */
+/* Copies between host and device by the driver. A copy takes the latency of the link plus its bytes
+ * at the link's bandwidth, whatever its size. */
 #include "device/sim/sim.h"
 
 #include <math.h>
 
-void sim_link_init(struct sim_host_link *link, const struct fth_gpu *gpu)
+void sim_host_link_init(struct sim_host_link *link, const struct fth_gpu *gpu)
 {
     static const struct {
         enum fth_transfer_kind kind;
@@ -31,7 +32,7 @@ enum fth_status sim_transfer(const struct sim_host_link *link, const struct fth_
     const double rate = link->bytes_per_s[transfer->kind][transfer->pinned];
     if (isnan(rate) || isnan(link->latency_ns))
         return fth_fail(error, FTH_UNSUPPORTED, "transfer", NULL,
-                        "the description does not say how fast the link to the host is");
+                        "the description has no latency or bandwidth of the host link");
     const double bytes = (double)transfer->bytes * (transfer->kind == FTH_TRANSFER_BOTH ? 2 : 1);
     const double ns = link->latency_ns + bytes / rate * 1e9;
     for (uint32_t i = 0; i < transfer->repeats; i++)
