@@ -1,4 +1,4 @@
-/* Requests out, answers in. */
+/* Executes a batch of requests on the device of a prober, and builds requests. */
 #include "probe/probe.h"
 
 #include <stdlib.h>
@@ -15,7 +15,8 @@ enum fth_status fth_ask(const struct fth_prober *prober, const struct fth_reques
         if (answers->items[i].status != FTH_OK) {
             struct fth_buffer text = {0};
             fth_request_write(&requests[i], &text);
-            /* Too little memory, say, for this one; the device goes on. */
+            /* Only this request is unavailable, for example because of too little memory; the
+             * device can execute others. */
             status = answers->items[i].status == FTH_UNAVAILABLE ? FTH_INCONCLUSIVE
                                                                  : answers->items[i].status;
             fth_fail(error, status, "measure", text.data, "%s", answers->items[i].cause);

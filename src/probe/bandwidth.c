@@ -1,55 +1,60 @@
-/* How many bytes pass in a time, from streams of different length.
+/* Measures bandwidth with streams of two lengths.
  *
- * Which launch gets most out of a GPU is not known beforehand, so several shapes are tried, and the
- * best is measured: a short stream and one eight times as long, some times in turn. The bandwidth
- * is what the longer moves more by the time it takes longer: what a launch costs beyond its bytes
- * (blocks that begin late, the first latency and the last) is the same in both and drops out. With
- * long streams it is that of STREAM (McCalpin), with short ones a ramp-up does not count.
+ * The launch shape with the highest bandwidth is not known in advance, so several shapes are tried
+ * and the best one is measured: a short stream and one eight times as long, alternately. The
+ * bandwidth is the difference in bytes divided by the difference in time. The fixed costs of a
+ * launch (blocks that start late, the first and the last latency) are the same in both and cancel
+ * out. With long streams the result is the bandwidth of STREAM (McCalpin 1995); with short ones,
+ * the ramp-up does not distort it.
  *
- * How long streams have to be depends on how precise the timer is, and how steady the GPU. A first
- * look at the shapes, with short streams, tells how long they must be for the timer; then all is
- * done again with streams four times as long until the results agree. */
+ * The streams must be long enough for the resolution of the timer and for the noise of the GPU. A
+ * first measurement of the shapes with short streams gives the length that the timer requires. Then
+ * the streams are made four times as long until the results agree. */
 #include "probe/probe.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    PAIRS = 5, /* of a short and a long stream, at a time: an odd number, for the median */
+    PAIRS = 5, /* pairs of a short and a long stream per batch; odd, for the median */
     MAX_PAIRS = 3 * PAIRS,
-    MEMORY_PAIRS = 3, /* of sweeps, before each of which memory is written: more if need be */
-    LONGER = 8,       /* times as long as the short one */
-    GROWTH = 4,
-    MAX_ROUNDS = 5,
-    TRIES = 2, /* of each shape, with streams as long as they must be */
+    MEMORY_PAIRS = 3, /* the same for memory, where each sweep also initializes and checks arrays */
+    LONGER = 8,       /* length of the long stream in short streams */
+    GROWTH = 4,       /* factor by which streams grow from round to round */
+    MAX_ROUNDS = 5,   /* rounds until the results must agree */
+    TRIES = 2,        /* streams per shape, once the streams are long enough for the timer */
     MAX_SHAPES = 32
 };
 
-/* Results that agree: the middle half of the times is so narrow, and the difference between short
- * and long is so many ticks of the timer, which can be off by a tick at both ends. */
-static const double steady = 0.006, thoroughly_steady = 0.001;
+/* The spread is the sum of half the interquartile ranges of the long and of the short times,
+ * divided by the difference of the medians. Rounds are repeated until it is at most this.
+ * Heuristic. */
+static const double target_spread = 0.006, thorough_target_spread = 0.001;
+/* Minimum difference between a long and a short stream, in ticks of the timer. Each time can be off
+ * by one tick at its start and at its end. */
 static const double min_ticks = 5000;
-/* A result is no good at all where times differ by more than this. */
-static const double unsteady = 0.1;
-/* Another shape is better only where it is by so much. */
-static const double better = 1.01;
-/* What is measured may be above what is possible by so much: clocks are known that well. */
+/* A result with a larger spread is rejected. Heuristic. */
+static const double max_spread = 0.1;
+/* A later shape replaces the best one only if its rate is higher by this factor. */
+static const double min_gain = 1.01;
+/* A result may exceed the theoretical limit by this factor: the clocks are known to about 2 %. */
 static const double tolerance = 1.02;
-/* Short streams begin with so much for an SM, where the ramp-up is some latencies and the rest ten
- * times as long; the longest end with so much. From memory a GPU of today moves the most in 1 ms,
- * from L1 in 1 ms. Constants come in drops. */
+/* Bytes per SM. The first short streams take about ten times as long as their ramp-up, which is a
+ * few latencies; constants are slower and start with less. The longest streams take about 1 ms from
+ * the L1 of a current GPU. */
 static const uint64_t first_bytes = 64 << 10, first_constant_bytes = 8 << 10,
                       max_sm_bytes = 256 << 20;
+/* Maximum bytes per array in memory, of all SMs: about 1 ms on a current GPU. */
 static const uint64_t max_cold_bytes = UINT64_C(4) << 30;
-/* Sizes that are taken where they are not known: no GPU that fathom runs on has less. */
+/* Sizes that are assumed if unknown: no supported GPU has less. */
 static const double min_l1_bytes = 16384, min_constant_bytes = 1536, min_shared_bytes = 49152,
                     min_l2_bytes = 262144, min_memory_bytes = 1 << 30, min_threads_per_sm = 1024;
 
-/* Where the bytes are. */
+/* Where the arrays are. */
 enum place {
-    IN_MEMORY, /* and in no cache */
+    IN_MEMORY, /* in no cache */
     IN_L2,     /* one array for all SMs, read past L1 */
-    IN_SM      /* an array for each block */
+    IN_SM      /* one array per block */
 };
 
 static const struct {
@@ -73,7 +78,7 @@ static const struct {
     [FTH_BANDWIDTH_L2_COPY] = {"l2", "copy_bytes_per_s", IN_L2, FTH_STREAM_COPY, FTH_PATH_CG, -1,
                                0},
     [FTH_BANDWIDTH_L1_READ] = {"l1", "read_bytes_per_s", IN_SM, FTH_STREAM_READ, FTH_PATH_CA, 0, 0},
-    /* A store has no path: it goes through L1 to L2. */
+    /* Stores have no choice of path: they go through L1 to L2. */
     [FTH_BANDWIDTH_L1_WRITE] = {"l1", "write_bytes_per_s", IN_SM, FTH_STREAM_WRITE, FTH_PATH_CG, 0,
                                 0},
     [FTH_BANDWIDTH_READONLY_READ] = {"readonly", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
@@ -88,17 +93,18 @@ static const struct {
                                     FTH_PATH_SHARED, 100, 0},
     [FTH_BANDWIDTH_SHARED_COPY] = {"shared", "copy_bytes_per_s", IN_SM, FTH_STREAM_COPY,
                                    FTH_PATH_SHARED, 100, 0},
-    /* In larger clusters not every SM has a place. */
+    /* Larger clusters do not cover all SMs. */
     [FTH_BANDWIDTH_CLUSTER_READ] = {"cluster_shared", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
                                     FTH_PATH_SHARED, 100, 2},
     [FTH_BANDWIDTH_CLUSTER_WRITE] = {"cluster_shared", "write_bytes_per_s", IN_SM, FTH_STREAM_WRITE,
                                      FTH_PATH_SHARED, 100, 2},
 };
 
-/* What is tried in caches; in memory see sweep.c. Those behind `usual` only where all is tried.
+/* The shapes that are tried for caches (sweep.c has those for memory). The shapes after the first
+ * DEFAULT_CACHE_SHAPES are tried only if the measurement is thorough.
  *
- * All threads of a block together take 4 vectors each: arrays that fit into 8 KiB are among them.
- * Loads of 4 bytes are tried only where there are few others. */
+ * Each thread accesses 4 vectors at a time; the list includes shapes whose arrays fit into 8 KiB.
+ * Accesses of 4 bytes are tried only if fewer than ENOUGH_SHAPES others are possible. */
 static const struct fth_stream_shape cache_shapes[] = {
     {1, 1024, 16, FTH_STREAM_UNROLL, false}, {2, 1024, 16, FTH_STREAM_UNROLL, false},
     {1, 512, 16, FTH_STREAM_UNROLL, false},  {1, 256, 16, FTH_STREAM_UNROLL, false},
@@ -106,7 +112,7 @@ static const struct fth_stream_shape cache_shapes[] = {
     {1, 512, 4, FTH_STREAM_UNROLL, false},   {2, 512, 16, FTH_STREAM_UNROLL, false},
     {4, 512, 16, FTH_STREAM_UNROLL, false},  {1, 1024, 8, FTH_STREAM_UNROLL, false},
     {1, 512, 8, FTH_STREAM_UNROLL, false}};
-enum { ENOUGH_SHAPES = 3, USUAL_CACHE_SHAPES = 7 };
+enum { ENOUGH_SHAPES = 3, DEFAULT_CACHE_SHAPES = 7 };
 
 const char *fth_bandwidth_element(enum fth_bandwidth_target target)
 {
@@ -118,7 +124,7 @@ const char *fth_bandwidth_attribute(enum fth_bandwidth_target target)
     return targets[target].attribute;
 }
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 struct search {
     const struct fth_prober *prober;
@@ -126,15 +132,15 @@ struct search {
     enum fth_bandwidth_target target;
     bool thorough;
     uint64_t sms;
-    uint64_t room_bytes;     /* for the arrays: of an SM, or of the GPU */
-    uint64_t threads_per_sm; /* that run at the same time */
-    uint64_t sm_bytes;       /* moved by a short stream for each SM */
-    uint64_t max_bytes;      /* for each SM: no longer stream is asked for */
+    uint64_t capacity_bytes; /* space for the arrays: per SM, or of the whole L2 */
+    uint64_t threads_per_sm; /* maximum that run at the same time */
+    uint64_t sm_bytes;       /* bytes per SM that a short stream moves */
+    uint64_t max_bytes;      /* maximum bytes per SM of any stream */
     struct fth_stream_shape shapes[MAX_SHAPES];
     size_t shape_count;
-    uint64_t tick_ns; /* of the timer */
+    uint64_t tick_ns; /* resolution of the timer */
     size_t samples;   /* streams so far */
-    /* Times of short and of long streams, in ascending order. */
+    /* Times of the short and of the long streams in ns, in ascending order. */
     double shorter[MAX_PAIRS], longer[MAX_PAIRS];
     size_t pairs;
 };
@@ -144,7 +150,7 @@ static bool in_memory(const struct search *search)
     return targets[search->target].place == IN_MEMORY;
 }
 
-/* What all threads of an SM take in one go. */
+/* Returns the bytes that all threads of an SM access in one iteration. */
 static uint64_t unit_bytes(const struct search *search, const struct fth_stream_shape *shape)
 {
     const uint64_t lanes = targets[search->target].path == FTH_PATH_CONSTANT ? 32 : 1;
@@ -163,7 +169,8 @@ static uint64_t round_up(uint64_t number, uint64_t unit)
     return (number + unit - 1) / unit * unit;
 }
 
-/* Of memory: a sweep over arrays that are in no cache, so many bytes of each array for each SM. */
+/* Returns a sweep over arrays in memory that are in no cache, with at least `sm_bytes` of each
+ * array per SM. */
 static struct fth_request make_sweep(const struct search *search,
                                      const struct fth_stream_shape *shape, uint64_t sm_bytes)
 {
@@ -178,8 +185,8 @@ static struct fth_request make_sweep(const struct search *search,
     return request;
 }
 
-/* A stream of that shape that moves so many bytes for each SM, or a little more: every thread the
- * same, so that none is done before the others. */
+/* Returns a stream of this shape that moves about `sm_bytes` per SM. Every thread moves the same
+ * number of bytes, so that none finishes before the others. */
 static struct fth_request make_request(const struct search *search,
                                        const struct fth_stream_shape *shape, uint64_t sm_bytes)
 {
@@ -200,16 +207,16 @@ static struct fth_request make_request(const struct search *search,
     if (stream->cluster && search->sms % stream->cluster)
         stream->sms = (uint32_t)(search->sms - search->sms % stream->cluster);
     const bool in_l2 = targets[search->target].place == IN_L2;
-    const uint64_t sm_room = in_l2                              ? search->room_bytes / search->sms
-                             : search->room_bytes < first_bytes ? search->room_bytes
-                                                                : first_bytes;
-    const uint64_t rounds = at_least_one(sm_room / unit);
+    const uint64_t sm_capacity = in_l2 ? search->capacity_bytes / search->sms
+                                 : search->capacity_bytes < first_bytes ? search->capacity_bytes
+                                                                        : first_bytes;
+    const uint64_t rounds = at_least_one(sm_capacity / unit);
     stream->bytes = in_l2 ? rounds * unit * search->sms : rounds * unit / shape->blocks_per_sm;
     stream->passes = at_least_one(sm_bytes / (rounds * unit));
     return request;
 }
 
-/* What a stream moves. */
+/* Returns the bytes that a stream or sweep moves in total. */
 static double moved_bytes(const struct search *search, const struct fth_request *request)
 {
     const struct fth_stream *stream = &request->stream;
@@ -221,7 +228,7 @@ static double moved_bytes(const struct search *search, const struct fth_request 
            (stream->kind == FTH_STREAM_COPY ? 2 : 1);
 }
 
-/* Nanoseconds of each request. */
+/* Executes the requests and stores the nanoseconds of each. */
 static enum fth_status ask(struct search *search, const struct fth_request *requests, size_t count,
                            double *ns, struct fth_bandwidth *bandwidth, struct fth_error *error)
 {
@@ -233,7 +240,7 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
             search->tick_ns = answers.items[i].cycles[2];
         else if (answers.items[i].cycles[1] > 0)
             status = fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", "memory",
-                              "what was moved did not arrive");
+                              "the result of the sweep is wrong");
         search->samples++;
         bandwidth->clock_mhz = answers.items[i].clock_mhz;
     }
@@ -241,9 +248,9 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
     return status;
 }
 
-/* ---- what is decided ---- */
+/* ---- decisions ---- */
 
-/* The shape that moves most in a time: `bytes_per_ns`. */
+/* Finds the shape with the highest rate, `bytes_per_ns`. */
 static enum fth_status find_shape(struct search *search, size_t tries, uint64_t sm_bytes,
                                   struct fth_bandwidth *bandwidth, double *bytes_per_ns,
                                   struct fth_error *error)
@@ -260,7 +267,7 @@ static enum fth_status find_shape(struct search *search, size_t tries, uint64_t 
         for (size_t k = 1; k < tries; k++)
             min = fmin(min, ns[k * count + i]);
         double rate = min > 0 ? moved_bytes(search, &requests[i]) / min : 0;
-        if (i == 0 || rate > *bytes_per_ns * better) {
+        if (i == 0 || rate > *bytes_per_ns * min_gain) {
             *bytes_per_ns = rate;
             bandwidth->shape = search->shapes[i];
         }
@@ -268,8 +275,8 @@ static enum fth_status find_shape(struct search *search, size_t tries, uint64_t 
     return status;
 }
 
-/* Makes streams so long that the difference between two is as many ticks of the timer as it must
- * be; false where they are. */
+/* Makes the streams longer, so that a long and a short one differ by min_ticks. Returns false if
+ * they are already long enough or cannot be longer. */
 static bool lengthen(struct search *search, const struct fth_bandwidth *bandwidth,
                      double bytes_per_ns)
 {
@@ -283,17 +290,19 @@ static bool lengthen(struct search *search, const struct fth_bandwidth *bandwidt
     return true;
 }
 
-/* How far a time is usually from the median of them: half of the range that the middle half has. */
+/* Returns half of the interquartile range of the times. */
 static double scatter(const double *sorted, size_t count)
 {
     return (sorted[count - 1 - count / 4] - sorted[count / 4]) / 2;
 }
 
-/* Some more pairs of streams of the best shape; `more_bytes` is what a long one moves more. */
+/* Measures further pairs of streams of the best shape; `more_bytes` receives the bytes that a long
+ * stream moves more than a short one. */
 static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *bandwidth,
                                  double *more_bytes, struct fth_error *error)
 {
-    /* The first one brings the instructions, and finds the caches as another shape left them. */
+    /* The first request is a warm-up: it fetches the instructions, and another shape used the
+     * caches before it. */
     struct fth_request requests[1 + 2 * PAIRS];
     double ns[1 + 2 * PAIRS];
     const size_t pairs = in_memory(search) ? MEMORY_PAIRS : PAIRS;
@@ -319,28 +328,29 @@ static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *ba
     return FTH_OK;
 }
 
-/* Pairs of streams of the best shape. `spread` tells how far the result may be off; NAN where they
- * do not tell anything. */
+/* Measures pairs of streams of the best shape. `spread` receives the relative spread of the times;
+ * NAN if long streams took no longer than short ones. */
 static enum fth_status measure(struct search *search, struct fth_bandwidth *bandwidth,
                                double *spread, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     const size_t max = search->thorough ? MAX_PAIRS : in_memory(search) ? 3 * MEMORY_PAIRS : PAIRS;
-    const double enough = in_memory(search) && !search->thorough ? steady : 0;
+    const double enough = in_memory(search) && !search->thorough ? target_spread : 0;
     search->pairs = 0;
     *spread = NAN;
     bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = NAN;
-    /* Where equal streams take equally long, more of them tell nothing. */
+    /* If identical streams take equally long, further pairs add no information. */
     while (status == FTH_OK && search->pairs < max && !(*spread <= enough)) {
         double more_bytes = 0;
         status = ask_pairs(search, bandwidth, &more_bytes, error);
         if (status != FTH_OK)
             break;
         const size_t middle = search->pairs / 2;
-        /* The best long one against the usual short one: what that is better by is a seventh of
-         * what short ones differ by. */
-        const double usual = search->shorter[middle], best = search->longer[0] - usual,
-                     median = search->longer[middle] - usual;
+        /* The fastest long stream is compared with the median short one. A deviation of the short
+         * stream is small against the difference, which is as long as seven short streams. */
+        const double median_short = search->shorter[middle],
+                     best = search->longer[0] - median_short,
+                     median = search->longer[middle] - median_short;
         if (best <= 0 || median <= 0)
             continue;
         bandwidth->bytes_per_s = more_bytes / best * 1e9;
@@ -348,9 +358,10 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
         *spread =
             (scatter(search->longer, search->pairs) + scatter(search->shorter, search->pairs)) /
             median;
-        /* Half of the ticks will do: how long streams will be was a guess. */
+        /* Half of the ticks are accepted, because the stream length was set from an estimated
+         * rate. */
         if (median < min_ticks / 2 * (double)search->tick_ns)
-            *spread = fmax(*spread, 2 * steady);
+            *spread = fmax(*spread, 2 * target_spread);
     }
     return status;
 }
@@ -361,8 +372,8 @@ double fth_memory_limit(const struct fth_gpu *known)
            fth_gpu_number(known, "device", "memory_clock_mhz", NAN) * 1e6;
 }
 
-/* What cannot be more: an SM loads or stores 32 words of 4 bytes a clock,
- * from wherever (of 8 bytes on Kepler, in shared memory). NAN: not known. */
+/* Returns the maximum possible bandwidth in bytes/s; NAN if unknown. An SM loads or stores at most
+ * 32 words of 4 bytes per cycle from any level (8 bytes on Kepler, from shared memory). */
 static double find_limit(const struct search *search, double clock_mhz)
 {
     const struct fth_gpu *known = search->known;
@@ -379,27 +390,27 @@ static enum fth_status judge(const struct search *search, const struct fth_bandw
                              double spread, struct fth_error *error)
 {
     const char *element = targets[search->target].element;
-    if (isnan(bandwidth->bytes_per_s) || isnan(spread) || spread > unsteady)
+    if (isnan(bandwidth->bytes_per_s) || isnan(spread) || spread > max_spread)
         return fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", element,
-                        "the times of equal streams differ too much");
+                        "the times of identical streams differ too much");
     const double limit = find_limit(search, bandwidth->clock_mhz);
     if (bandwidth->bytes_per_s > limit * tolerance)
         return fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", element,
-                        "%.4g bytes/s were measured, and %.4g are the most that %s allow",
+                        "measured %.4g bytes/s, but the maximum is %.4g, given by %s",
                         bandwidth->bytes_per_s, limit,
-                        in_memory(search) ? "the memory's clock and bus"
+                        in_memory(search) ? "the memory clock and bus width"
                                           : "the loads and stores of the SMs");
     return FTH_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the probe ---- */
 
-/* How much room there is for the arrays, and how long streams may be. */
-static void find_room(struct search *search)
+/* Finds the space for the arrays, and the first and maximum length of streams. */
+static void find_limits(struct search *search)
 {
     const struct fth_gpu *known = search->known;
     const char *element = targets[search->target].element;
-    double room = 0;
+    double capacity = 0;
     search->sm_bytes = first_bytes;
     search->max_bytes = max_sm_bytes;
     const bool in_l1 =
@@ -407,28 +418,29 @@ static void find_room(struct search *search)
     switch (in_l1 ? FTH_PATH_CA : targets[search->target].path) {
     case FTH_PATH_CONSTANT:
         search->sm_bytes = first_constant_bytes;
-        room = fth_gpu_number(known, element, "size_bytes", min_constant_bytes);
+        capacity = fth_gpu_number(known, element, "size_bytes", min_constant_bytes);
         break;
     case FTH_PATH_SHARED:
-        room = fth_gpu_number(known, element, "max_block_bytes", min_shared_bytes);
-        room /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
+        capacity = fth_gpu_number(known, element, "max_block_bytes", min_shared_bytes);
+        capacity /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
         break;
     case FTH_PATH_CA:
     case FTH_PATH_READONLY:
     case FTH_PATH_TEXTURE:
-        /* Half of it, lest lines of one set are too many. */
-        room = fth_gpu_number(known, element, "size_bytes", min_l1_bytes);
-        room = fmax(room / 2, fmin(room, min_l1_bytes));
+        /* Half of the cache, so that no set overflows. */
+        capacity = fth_gpu_number(known, element, "size_bytes", min_l1_bytes);
+        capacity = fmax(capacity / 2, fmin(capacity, min_l1_bytes));
         break;
     default:
-        /* A quarter of L2, so that it fits into each of its partitions with what it copies from the
-         * others; no more than is needed to be spread over all of it. */
-        room = fth_gpu_number(known, "l2", "size_bytes", min_l2_bytes) / 4;
-        room /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
-        room = fmin(room, (double)(first_bytes * search->sms));
+        /* A quarter of L2, so that the array fits into each partition together with the copies of
+         * lines whose home is another one; and at most first_bytes per SM, which is enough to
+         * spread over the whole L2. */
+        capacity = fth_gpu_number(known, "l2", "size_bytes", min_l2_bytes) / 4;
+        capacity /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
+        capacity = fmin(capacity, (double)(first_bytes * search->sms));
         break;
     }
-    search->room_bytes = (uint64_t)room;
+    search->capacity_bytes = (uint64_t)capacity;
     if (!in_memory(search))
         return;
     double bytes = fth_gpu_number(known, "memory", "size_bytes", min_memory_bytes) / 8;
@@ -436,7 +448,8 @@ static void find_room(struct search *search)
     search->max_bytes = (uint64_t)bytes / search->sms;
 }
 
-/* What passes through memory is timed from without. By the same timer: on an H200 both go on by 32
+/* Finds the resolution of the timer with a stream on one SM. Sweeps over memory are timed by the
+ * driver's events and do not report it, but the timer is the same: on an H200 both advance by 32
  * ns. */
 static enum fth_status find_tick(struct search *search, struct fth_error *error)
 {
@@ -460,7 +473,7 @@ static enum fth_status find_tick(struct search *search, struct fth_error *error)
     return status;
 }
 
-/* Whether L2 can be told what to keep. */
+/* Returns whether the GPU supports hints to L2 about which data to keep. */
 static bool has_hints(const struct search *search)
 {
     static const struct fth_stream_shape hinted = {0, 256, 16, 1, true};
@@ -471,14 +484,15 @@ static bool has_hints(const struct search *search)
     return status == FTH_OK;
 }
 
+/* Selects the shapes of sweeps over memory that this GPU can run. */
 static void find_sweeps(struct search *search)
 {
-    size_t all, usual;
-    const struct fth_stream_shape *list = fth_sweep_shapes(&all, &usual);
+    size_t all, default_count;
+    const struct fth_stream_shape *list = fth_sweep_shapes(&all, &default_count);
     const bool hints = has_hints(search);
-    for (size_t i = 0; i < (search->thorough ? all : usual); i++) {
+    for (size_t i = 0; i < (search->thorough ? all : default_count); i++) {
         struct fth_stream_shape shape = list[i];
-        /* Where there is little time, either with hints or without. */
+        /* Unless thorough, a shape is not tried again without hints. */
         const bool again = i > 0 && hints && !search->thorough && list[i - 1].hinted &&
                            !shape.hinted && list[i - 1].threads == shape.threads;
         if (again || (shape.hinted && !hints) || shape.threads > search->threads_per_sm)
@@ -489,10 +503,10 @@ static void find_sweeps(struct search *search)
     }
 }
 
-/* The shapes that this GPU can run with all blocks at a time, and whose arrays fit. */
+/* Selects the shapes for caches whose blocks all run at the same time and whose arrays fit. */
 static void find_streams(struct search *search)
 {
-    const size_t count = search->thorough ? FTH_COUNT(cache_shapes) : USUAL_CACHE_SHAPES;
+    const size_t count = search->thorough ? FTH_COUNT(cache_shapes) : DEFAULT_CACHE_SHAPES;
     for (size_t i = 0; i < count; i++) {
         const struct fth_stream_shape *shape = &cache_shapes[i];
         uint64_t unit = unit_bytes(search, shape);
@@ -501,7 +515,7 @@ static void find_streams(struct search *search)
         const uint32_t cluster = targets[search->target].cluster;
         if ((cluster && (shape->blocks_per_sm > 1 || search->sms < cluster)) ||
             (uint64_t)shape->threads * shape->blocks_per_sm > search->threads_per_sm ||
-            unit > search->room_bytes ||
+            unit > search->capacity_bytes ||
             (shape->vector_bytes == 4 && search->shape_count >= ENOUGH_SHAPES &&
              !search->thorough) ||
             !fth_kernels_has_stream(targets[search->target].kind, targets[search->target].path,
@@ -523,7 +537,7 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
                             .threads_per_sm = (uint64_t)fth_gpu_number(
                                 known, "device", "max_threads_per_sm", min_threads_per_sm)};
     *bandwidth = (struct fth_bandwidth){.clock_mhz = NAN};
-    find_room(&search);
+    find_limits(&search);
     if (in_memory(&search))
         find_sweeps(&search);
     else
@@ -531,14 +545,14 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
     if (search.shape_count == 0)
         return fth_fail(error, FTH_UNSUPPORTED, "find bandwidth", targets[target].element,
                         "%llu bytes are too few for a stream",
-                        (unsigned long long)search.room_bytes);
+                        (unsigned long long)search.capacity_bytes);
     double spread = NAN, bytes_per_ns = 0;
     enum fth_status status = in_memory(&search) ? find_tick(&search, error) : FTH_OK;
     if (status == FTH_OK)
         status = find_shape(&search, 1, search.sm_bytes, bandwidth, &bytes_per_ns, error);
     const bool longer = status == FTH_OK && lengthen(&search, bandwidth, bytes_per_ns);
-    /* From memory which shape is best shows in long ones only: short ones are decided by how soon
-     * blocks begin. */
+    /* For memory, the best shape shows only in long streams: the time of short ones depends mainly
+     * on how soon the blocks start. */
     if (status == FTH_OK && (longer || in_memory(&search)))
         status =
             in_memory(&search)
@@ -548,13 +562,13 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
     for (int round = 0; round < MAX_ROUNDS && status == FTH_OK; round++) {
         double last_spread = NAN;
         status = measure(&search, &last, &last_spread, error);
-        if (round == 0 || isnan(spread) || last_spread < spread) { /* the steadiest counts */
+        if (round == 0 || isnan(spread) || last_spread < spread) { /* keep the least spread */
             spread = last_spread;
             *bandwidth = last;
         }
-        if (spread <= (thorough ? thoroughly_steady : steady))
+        if (spread <= (thorough ? thorough_target_spread : target_spread))
             break;
-        /* As long as can be: what disturbs may be over the next time. */
+        /* If the streams cannot grow, the same length is repeated: the disturbance may be over. */
         if (search.sm_bytes * GROWTH * LONGER <= search.max_bytes)
             search.sm_bytes *= GROWTH;
     }

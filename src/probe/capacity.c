@@ -1,61 +1,70 @@
-/* How much a cache holds: the largest footprint that can be walked over and over without a miss.
+/* Finds the capacity of a cache: the largest footprint that can be walked repeatedly without a
+ * miss.
  *
- * Footprints that double are tried, a few in one batch, an SM each, which brackets the edge; the
- * bracket is then cut into parts until it is one stride wide (doubling and bisection of the
- * topology thesis, several cuts at a time).
+ * Footprints are doubled until one has misses. This brackets the edge between footprints that fit
+ * and footprints that miss. The bracket is then divided until it is one stride wide. This is the
+ * doubling and bisection of D. Größler's thesis ("Capturing the Memory Topology of GPUs"), but with
+ * several footprints per batch, each on its own SM.
  *
- * A slow hop is a miss or a disturbance. Where nothing disturbs, one is enough. Otherwise there are
- * three ways to tell, and any of them makes a footprint lie beyond the edge:
- *   - misses of a cache that always replaces the same way come again at the same hop in most passes
- *   - others are told by their number: how many hops are slow by disturbance alone is seen where
- *     the footprint fits for sure
- *   - and by how long they take: what misses take is seen in a first walk, and fewer disturbances
- *     take just as long. A walk over one line too many has a miss a pass at least, whatever the
- *     policy: the line that is not there is come by. So there are as many passes as it takes for
- *     these few to stand out. */
+ * A slow hop is a miss or a disturbance. If nothing disturbs the measurement, one slow hop is
+ * sufficient evidence of a miss. Otherwise a footprint has misses if one of these holds:
+ *   - The same hops are slow in most passes. This detects policies that evict the same lines in
+ *     every pass.
+ *   - More hops are slow than disturbances explain. The rate of disturbances is measured with a
+ *     footprint that certainly fits.
+ *   - More hops take as long as a miss than disturbances explain. The latency of a miss is measured
+ *     with first loads; few disturbances take as long. With one line too many, every pass has at
+ *     least one miss under any policy, because the line that is not resident is accessed once per
+ *     pass. The number of passes is chosen such that these misses are significant. */
 #include "probe/probe.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    TIMED_PASSES = 3, /* that count: before them goes one that does not */
-    MAX_PASSES = 64,
-    MAX_TRIES = 8, /* of one batch */
-    AT_ONCE = 3,   /* footprints, each twice the one before */
-    REPEATS = 5,
-    THOROUGH_REPEATS = 50,
-    WHOLE = 1024, /* bytes: so many whole lines */
-    CUTS = 4,     /* fewer batches with more, and fewer loads with less: 6 batches from 4096 on */
-    RATE_HOPS = 16384, /* to see how often a hop is slow, where some are */
-    /* First loads, from which to see what misses take: a line and a page on each time, so that they
-     * come from near and far. */
-    FIRST_HOPS = 96,
-    FIRST_STRIDE = 4096 + 128,
+    /* Minimum number of evaluated passes if there are disturbances. One more timed pass precedes
+     * them and is ignored. With three, a majority can outvote one disturbed pass. */
+    TIMED_PASSES = 3,
+    MAX_PASSES = 64,          /* evaluated passes per walk. Limits the time. */
+    MAX_BATCH = 8,            /* footprints in one batch of requests */
+    FOOTPRINTS_PER_BATCH = 3, /* while doubling: each is twice the previous one */
+    REPEATS = 5,              /* walks on each side of the edge, for the confidence */
+    THOROUGH_REPEATS = 50,    /* the same with --thorough: the confidence is then at most 0.99 */
+    ALIGN_BYTES = 1024,       /* footprints that must consist of whole lines are rounded to this */
+    /* Footprints per batch inside the bracket. More of them need fewer batches but more loads. With
+     * 4, a bracket of 4096 strides needs 6 batches. */
+    MAX_CUTS = 4,
+    RATE_HOPS = 16384, /* hops to measure the rate of disturbances, if there are any. Heuristic. */
+    /* First loads that measure the latency of a miss. The stride is 4 KiB plus a line, so that the
+       lines come from near and far L2 partitions. */
+    COLD_HOPS = 96,
+    COLD_STRIDE_BYTES = 4096 + 128,
 };
-/* Of the misses: this part lies outside of what misses take on either side, and so much further
- * apart is still one. */
-static const double outside = 0.05, apart_part = 0.05, apart_cycles = 4;
-/* Misses a pass beyond the edge, which a policy may have a few more or less of: those that replace
- * at random have 2. */
+/* The range of miss latencies: from the 5 % to the 95 % quantile of first loads, widened on both
+ * sides by 5 % of the median and 4 cycles. Heuristic. */
+static const double tail_fraction = 0.05, margin_fraction = 0.05, margin_cycles = 4;
+/* Misses per pass that a footprint of one line too many is expected to have at least. Random
+ * replacement has 2 on average; a policy may have slightly more or less. */
 static const double min_misses = 1.5;
-/* Verdicts that differ more often are none. */
+/* Minimum confidence of a capacity; below it, the search is repeated and finally refused. With ten
+ * walks, it allows for two that contradict the result. Heuristic. */
 static const double min_confidence = 0.75;
 
-/* What makes a hop a miss, and how often one looks like it by disturbance alone. */
+/* The bracket of the edge, and what distinguishes misses from disturbances. */
 struct edge {
-    uint64_t fits, misses; /* in strides; misses 0: not found */
-    bool disturbed;
-    double low, high;      /* cycles: what misses take */
-    double slow_rate;      /* of hops above the threshold */
-    double like_miss_rate; /* of hops between low and high */
+    uint64_t fits;         /* largest footprint known to fit, in strides */
+    uint64_t misses;       /* smallest footprint known to have misses, in strides; 0: none found */
+    bool disturbed;        /* some hits are slow */
+    double low, high;      /* range of miss latencies, cycles */
+    double slow_rate;      /* fraction of hits that are above the threshold */
+    double like_miss_rate; /* fraction of hits that take between low and high */
 };
 
 struct search {
     const struct fth_prober *prober;
     const struct fth_capacity_plan *plan;
     struct fth_capacity *capacity;
-    double threshold;
+    double threshold; /* cycles; a hop above it is slow */
 };
 
 double fth_max_by_chance(double expected)
@@ -63,24 +72,26 @@ double fth_max_by_chance(double expected)
     return expected > 0 ? expected + 5 * sqrt(expected) + 1 : 0;
 }
 
-/* How many passes over so many hops: enough for misses to stand out of the disturbances that take
- * as long, by the five standard deviations that are asked for and two more. */
+/* Returns the number of passes to evaluate over a chain of `count` hops. The misses of one line too
+ * many must exceed the expected number of disturbances by seven standard deviations: the five that
+ * fth_max_by_chance requires, and two as a margin. */
 static unsigned passes_for(const struct edge *edge, uint64_t count)
 {
     if (!edge->disturbed)
         return 1;
     unsigned passes = TIMED_PASSES;
     for (; passes < MAX_PASSES; passes++) {
-        const double strays = passes * (double)count * edge->like_miss_rate;
-        if (passes * min_misses > 7 * sqrt(strays) + 2)
+        const double expected = passes * (double)count * edge->like_miss_rate;
+        if (passes * min_misses > 7 * sqrt(expected) + 2)
             break;
     }
     return passes;
 }
 
-/* The first timed pass does not count: its instructions come from memory, and with the samples
- * something else goes through the cache from then on, which on an H200 costs a few lines once. */
-static struct fth_request walk_over(const struct fth_capacity_plan *plan, uint64_t count,
+/* Makes a request for `passes` evaluated passes over `count` strides. The first timed pass is not
+ * evaluated: its instructions are not cached yet, and the stores of the samples start to pass
+ * through the cache, which evicts a few lines once on an H200. */
+static struct fth_request make_walk(const struct fth_capacity_plan *plan, uint64_t count,
                                     unsigned passes)
 {
     struct fth_chain chain = {.stride_bytes = plan->stride_bytes, .count = count};
@@ -92,13 +103,13 @@ static struct fth_request walk_over(const struct fth_capacity_plan *plan, uint64
 
 /* ---- one walk ---- */
 
-/* What is slow in a walk of so many passes. */
-struct slow {
-    uint64_t places;
+/* The slow hops of a walk. */
+struct slow_hops {
+    uint64_t positions; /* hops per pass */
     unsigned passes;
-    uint64_t all;       /* hops that are slow */
-    uint64_t like_miss; /* that take what a miss does */
-    uint64_t steady;    /* places that are slow in most passes */
+    uint64_t all;        /* hops above the threshold */
+    uint64_t like_miss;  /* hops within the range of miss latencies */
+    uint64_t persistent; /* positions that are slow in most passes */
 };
 
 static int compare_counts(const void *a, const void *b)
@@ -107,9 +118,10 @@ static int compare_counts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The sum over passes, none of which counts for far more than the middle one does: where another
- * program had the SM in between, nothing is left, and one pass is slow from end to end. */
-static uint64_t tame_sum(const uint64_t *counts, unsigned passes)
+/* Returns the sum of the counts of all passes, with each count limited to three times the median
+ * plus 8. If another program used the SM in between, the cache is empty and one pass is slow from
+ * start to end; it must not dominate. The limit is a heuristic. */
+static uint64_t clipped_sum(const uint64_t *counts, unsigned passes)
 {
     uint64_t sorted[MAX_PASSES] = {0}, sum = 0;
     for (unsigned i = 0; i < passes; i++)
@@ -121,59 +133,65 @@ static uint64_t tame_sum(const uint64_t *counts, unsigned passes)
     return sum;
 }
 
-static struct slow count_slow(const struct fth_samples *samples, uint64_t places, unsigned passes,
-                              double threshold, const struct edge *edge)
+/* Counts the slow hops of the evaluated passes; pass 0 of the samples is skipped. */
+static struct slow_hops count_slow(const struct fth_samples *samples, uint64_t positions,
+                                   unsigned passes, double threshold, const struct edge *edge)
 {
     uint64_t all[MAX_PASSES] = {0}, like_miss[MAX_PASSES] = {0};
-    struct slow slow = {.places = places, .passes = passes};
-    for (uint64_t place = 0; place < places; place++) {
+    struct slow_hops slow_hops = {.positions = positions, .passes = passes};
+    for (uint64_t position = 0; position < positions; position++) {
         unsigned times = 0;
         for (unsigned pass = 0; pass < passes; pass++) {
-            const double cycles = samples->cycles[(pass + 1) * places + place];
+            const double cycles = samples->cycles[(pass + 1) * positions + position];
             all[pass] += cycles > threshold;
             like_miss[pass] += cycles >= edge->low && cycles <= edge->high;
             times += cycles > threshold;
         }
-        slow.steady += times > passes / 2;
+        slow_hops.persistent += times > passes / 2;
     }
-    slow.all = tame_sum(all, passes);
-    slow.like_miss = tame_sum(like_miss, passes);
-    return slow;
+    slow_hops.all = clipped_sum(all, passes);
+    slow_hops.like_miss = clipped_sum(like_miss, passes);
+    return slow_hops;
 }
 
-/* How likely a place is slow in most passes by disturbance alone. */
-static double steady_rate(double rate, unsigned passes)
+/* Returns the probability that a position is slow in most passes although its line is resident:
+ * approximately the binomial term of the smallest majority. `rate` is the probability that one hit
+ * is slow. */
+static double persistent_rate(double rate, unsigned passes)
 {
-    const double max = floor(passes / 2.0) + 1;
-    const double ways = lgamma(passes + 1.0) - lgamma(max + 1) - lgamma(passes - max + 1);
-    return exp(ways + max * log(rate));
+    const double majority = floor(passes / 2.0) + 1;
+    const double log_ways =
+        lgamma(passes + 1.0) - lgamma(majority + 1) - lgamma(passes - majority + 1);
+    return exp(log_ways + majority * log(rate));
 }
 
-/* Whether a walk had misses: more than disturbances explain. */
-static bool has_misses(struct slow slow, const struct edge *edge)
+/* Whether a walk had misses, that is, more slow hops than disturbances explain. */
+static bool has_misses(struct slow_hops slow_hops, const struct edge *edge)
 {
     if (!edge->disturbed)
-        return slow.all > 0;
-    const double places = (double)slow.places, hops = places * slow.passes;
-    return (double)slow.all > fth_max_by_chance(hops * edge->slow_rate) ||
-           (double)slow.like_miss > fth_max_by_chance(hops * edge->like_miss_rate) ||
-           (double)slow.steady >
-               fth_max_by_chance(places * steady_rate(edge->slow_rate, slow.passes));
+        return slow_hops.all > 0;
+    const double positions = (double)slow_hops.positions, hops = positions * slow_hops.passes;
+    return (double)slow_hops.all > fth_max_by_chance(hops * edge->slow_rate) ||
+           (double)slow_hops.like_miss > fth_max_by_chance(hops * edge->like_miss_rate) ||
+           (double)slow_hops.persistent >
+               fth_max_by_chance(positions * persistent_rate(edge->slow_rate, slow_hops.passes));
 }
 
-/* What makes a footprint lie beyond the edge. */
-enum beyond { ANY_MISS, ALL_MISS };
+/* Which footprints a search looks for: the first with a miss, or the first without a hit. */
+enum miss_criterion { ANY_MISS, ALL_MISS };
 
-static bool is_beyond(enum beyond what, struct slow slow, const struct edge *edge)
+static bool meets_criterion(enum miss_criterion what, struct slow_hops slow_hops,
+                            const struct edge *edge)
 {
-    /* A few hops may be fast where everything misses: what comes from a buffer on the way. */
-    return what == ANY_MISS ? has_misses(slow, edge)
-                            : (double)slow.steady > 0.999 * (double)slow.places;
+    /* Even if every load misses, a few hops can be fast because a buffer on the way has the data.
+     * So 0.1 % of the hops may hit. */
+    return what == ANY_MISS ? has_misses(slow_hops, edge)
+                            : (double)slow_hops.persistent > 0.999 * (double)slow_hops.positions;
 }
 
-/* ---- what disturbs ---- */
+/* ---- disturbances ---- */
 
-/* What misses take, from first loads. */
+/* Fills in the range of miss latencies from the plan or, if it has none, from first loads. */
 static enum fth_status find_miss_cycles(const struct search *search, struct edge *edge,
                                         struct fth_error *error)
 {
@@ -183,15 +201,15 @@ static enum fth_status find_miss_cycles(const struct search *search, struct edge
     if (edge->high > 0)
         return FTH_OK;
     struct fth_request request = fth_request_make(plan->carveout_percent);
-    struct fth_chain chain = {.array = 1, .stride_bytes = FIRST_STRIDE, .count = FIRST_HOPS};
+    struct fth_chain chain = {.array = 1, .stride_bytes = COLD_STRIDE_BYTES, .count = COLD_HOPS};
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
     struct fth_answers answers = {0};
-    /* Twice: the first time they may come from memory. */
+    /* Measure twice and use the second result: the first time, the lines may come from memory. */
     enum fth_status status = fth_ask(search->prober, &request, 1, &answers, error);
     fth_answers_fini(&answers);
     if (status == FTH_OK)
         status = fth_ask(search->prober, &request, 1, &answers, error);
-    double sorted[FIRST_HOPS], scratch[FIRST_HOPS];
+    double sorted[COLD_HOPS], scratch[COLD_HOPS];
     size_t count = 0;
     for (size_t i = 1; status == FTH_OK && i < answers.items[0].count; i++)
         if (answers.items[0].cycles[i] > search->threshold)
@@ -203,41 +221,43 @@ static enum fth_status find_miss_cycles(const struct search *search, struct edge
     edge->high = INFINITY;
     if (count == 0)
         return FTH_OK;
-    search->capacity->samples += FIRST_HOPS;
+    search->capacity->samples += COLD_HOPS;
     fth_sort_f64(sorted, scratch, count);
-    const double far = apart_part * fth_quantile_sorted(sorted, count, 0.5) + apart_cycles;
-    edge->low = fmax(edge->low, fth_quantile_sorted(sorted, count, outside) - far);
-    edge->high = fth_quantile_sorted(sorted, count, 1 - outside) + far;
+    const double margin = margin_fraction * fth_quantile_sorted(sorted, count, 0.5) + margin_cycles;
+    edge->low = fmax(edge->low, fth_quantile_sorted(sorted, count, tail_fraction) - margin);
+    edge->high = fth_quantile_sorted(sorted, count, 1 - tail_fraction) + margin;
     return FTH_OK;
 }
 
-/* How often a hop of a footprint that fits is slow. False where it does not fit. */
+/* Measures how often a hop is slow in the smallest footprint, which should fit. Sets *fits to false
+ * if most hops are slow, that is, if it does not fit. */
 static enum fth_status find_rates(const struct search *search, struct edge *edge, bool *fits,
                                   struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
-    const uint64_t places = plan->smallest_bytes / plan->stride_bytes;
-    /* One walk, and where something disturbs, more, in parts of as many passes as are counted. */
+    const uint64_t positions = plan->smallest_bytes / plan->stride_bytes;
+    /* Normally one walk; RATE_HOPS hops, divided into several requests, if there are disturbances.
+     */
     enum { PARTS = 8 };
-    const uint64_t passes = edge->disturbed ? RATE_HOPS / PARTS / places + 1 : TIMED_PASSES;
+    const uint64_t passes = edge->disturbed ? RATE_HOPS / PARTS / positions + 1 : TIMED_PASSES;
     const size_t parts = edge->disturbed ? PARTS : 1;
     struct fth_request requests[PARTS];
     for (size_t i = 0; i < parts; i++)
-        requests[i] = walk_over(plan, places, (unsigned)passes);
+        requests[i] = make_walk(plan, positions, (unsigned)passes);
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(search->prober, requests, parts, &answers, error);
     uint64_t all = 0, like_miss = 0, hops = 0;
     for (size_t i = 0; i < parts && status == FTH_OK; i++) {
-        for (size_t hop = places; hop < answers.items[i].count; hop++) {
+        for (size_t hop = positions; hop < answers.items[i].count; hop++) {
             const double cycles = answers.items[i].cycles[hop];
             all += cycles > search->threshold;
             like_miss += cycles >= edge->low && cycles <= edge->high;
         }
-        hops += answers.items[i].count - places;
+        hops += answers.items[i].count - positions;
         search->capacity->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
-    /* As if one more had been seen, since none that is seen is not none that there is. */
+    /* Laplace's rule: the rate is not 0 even if no slow hop was seen. */
     edge->slow_rate = ((double)all + 1) / ((double)hops + 2);
     edge->like_miss_rate = ((double)like_miss + 1) / ((double)hops + 2);
     *fits = 2 * all < hops;
@@ -247,20 +267,21 @@ static enum fth_status find_rates(const struct search *search, struct edge *edge
 
 /* ---- the search ---- */
 
-/* Tries the footprints, ascending, and narrows the edge. */
+/* Walks footprints of `counts` strides, in ascending order, and narrows the bracket of the edge. */
 static enum fth_status try_counts(const struct search *search, const uint64_t *counts, size_t count,
-                                  enum beyond what, struct edge *edge, struct fth_error *error)
+                                  enum miss_criterion what, struct edge *edge,
+                                  struct fth_error *error)
 {
-    struct fth_request requests[MAX_TRIES] = {{0}};
+    struct fth_request requests[MAX_BATCH] = {{0}};
     for (size_t i = 0; i < count; i++)
-        requests[i] = walk_over(search->plan, counts[i], passes_for(edge, counts[i]));
+        requests[i] = make_walk(search->plan, counts[i], passes_for(edge, counts[i]));
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(search->prober, requests, count, &answers, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         search->capacity->samples += answers.items[i].count;
-        struct slow slow = count_slow(&answers.items[i], counts[i], passes_for(edge, counts[i]),
-                                      search->threshold, edge);
-        if (is_beyond(what, slow, edge)) {
+        struct slow_hops slow_hops = count_slow(
+            &answers.items[i], counts[i], passes_for(edge, counts[i]), search->threshold, edge);
+        if (meets_criterion(what, slow_hops, edge)) {
             edge->misses = counts[i];
             break;
         }
@@ -270,27 +291,29 @@ static enum fth_status try_counts(const struct search *search, const uint64_t *c
     return status;
 }
 
-/* Cuts the bracket. */
+/* Fills `counts` with at most MAX_CUTS footprints that divide the bracket evenly, and returns their
+ * number. */
 static size_t cut(const struct edge *edge, uint64_t *counts)
 {
-    uint64_t width = edge->misses - edge->fits, cuts = width - 1 < CUTS ? width - 1 : CUTS;
+    uint64_t width = edge->misses - edge->fits, cuts = width - 1 < MAX_CUTS ? width - 1 : MAX_CUTS;
     for (uint64_t i = 0; i < cuts; i++)
         counts[i] = edge->fits + width * (i + 1) / (cuts + 1);
     return (size_t)cuts;
 }
 
-/* From the smallest footprint on, a few at a time, and then between two of them. */
+/* Doubles the footprint from the smallest one on, several per batch, until one has misses. Then
+ * divides the bracket until it is one stride wide. */
 static enum fth_status find_edge(const struct search *search, struct edge *edge,
                                  struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
-    uint64_t counts[MAX_TRIES], bytes = plan->smallest_bytes;
+    uint64_t counts[MAX_BATCH], bytes = plan->smallest_bytes;
     enum fth_status status = FTH_OK;
     edge->fits = bytes / plan->stride_bytes;
     edge->misses = 0;
     while (status == FTH_OK && edge->misses == 0 && bytes < plan->largest_bytes) {
         size_t tries = 0;
-        while (tries < AT_ONCE && bytes < plan->largest_bytes) {
+        while (tries < FOOTPRINTS_PER_BATCH && bytes < plan->largest_bytes) {
             bytes = 2 * bytes < plan->largest_bytes ? 2 * bytes : plan->largest_bytes;
             counts[tries++] = bytes / plan->stride_bytes;
         }
@@ -303,8 +326,8 @@ static enum fth_status find_edge(const struct search *search, struct edge *edge,
     return status;
 }
 
-/* Asks again, several times, on either side of the edge: how often the verdict is the same, by
- * Laplace's rule. */
+/* Repeats the walks on both sides of the edge. The confidence is the fraction that agrees with the
+ * edge, by Laplace's rule. */
 static enum fth_status confirm(const struct search *search, const struct edge *edge,
                                struct fth_error *error)
 {
@@ -312,16 +335,16 @@ static enum fth_status confirm(const struct search *search, const struct edge *e
     const size_t asked = search->prober->thorough ? 2 * THOROUGH_REPEATS : 2 * REPEATS;
     for (size_t i = 0; i < asked; i++) {
         uint64_t count = i % 2 ? edge->misses : edge->fits;
-        requests[i] = walk_over(search->plan, count, passes_for(edge, count));
+        requests[i] = make_walk(search->plan, count, passes_for(edge, count));
     }
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(search->prober, requests, asked, &answers, error);
     unsigned same = 0;
     for (size_t i = 0; i < answers.count; i++) {
         uint64_t count = i % 2 ? edge->misses : edge->fits;
-        struct slow slow =
+        struct slow_hops slow_hops =
             count_slow(&answers.items[i], count, passes_for(edge, count), search->threshold, edge);
-        same += has_misses(slow, edge) == (i % 2 == 1);
+        same += has_misses(slow_hops, edge) == (i % 2 == 1);
         search->capacity->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
@@ -329,26 +352,28 @@ static enum fth_status confirm(const struct search *search, const struct edge *e
     return status;
 }
 
-/* ---- what else there is to see ---- */
+/* ---- further evidence ---- */
 
-/* The footprint that nothing hits any more, between the first miss and twice that. */
+/* Finds the smallest footprint without a hit, between the first one with a miss and twice that. */
 static enum fth_status find_full_miss(const struct search *search, const struct edge *edge,
                                       struct fth_error *error)
 {
-    struct edge some = *edge;
-    some.misses = 0;
+    struct edge partial = *edge;
+    partial.misses = 0;
     uint64_t high = 2 * edge->misses;
-    enum fth_status status = try_counts(search, &high, 1, ALL_MISS, &some, error);
-    while (status == FTH_OK && some.misses && some.misses - some.fits > edge->fits / 64 + 1) {
-        uint64_t counts[CUTS];
-        size_t tries = cut(&some, counts);
-        status = try_counts(search, counts, tries, ALL_MISS, &some, error);
+    enum fth_status status = try_counts(search, &high, 1, ALL_MISS, &partial, error);
+    while (status == FTH_OK && partial.misses &&
+           partial.misses - partial.fits > edge->fits / 64 + 1) {
+        uint64_t counts[MAX_CUTS];
+        size_t tries = cut(&partial, counts);
+        status = try_counts(search, counts, tries, ALL_MISS, &partial, error);
     }
-    search->capacity->full_miss_bytes = some.misses * search->plan->stride_bytes;
+    search->capacity->full_miss_bytes = partial.misses * search->plan->stride_bytes;
     return status;
 }
 
-/* How much a walk back finds after a walk over a quarter more than fits. */
+/* Walks a quarter more than fits, then walks back, and counts the lines that are still resident.
+ * The result is the maximum over several repeats. */
 static enum fth_status find_resident(const struct search *search, const struct edge *edge,
                                      struct fth_error *error)
 {
@@ -356,8 +381,8 @@ static enum fth_status find_resident(const struct search *search, const struct e
     struct fth_capacity *capacity = search->capacity;
     struct fth_request requests[REPEATS];
     struct fth_chain chain = {.stride_bytes = plan->stride_bytes,
-                              .count = (edge->fits * plan->stride_bytes * 5 / 4 / WHOLE + 1) *
-                                       WHOLE / plan->stride_bytes};
+                              .count = (edge->fits * plan->stride_bytes * 5 / 4 / ALIGN_BYTES + 1) *
+                                       ALIGN_BYTES / plan->stride_bytes};
     for (size_t i = 0; i < REPEATS; i++) {
         requests[i] = fth_request_make(plan->carveout_percent);
         fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, 1);
@@ -367,7 +392,8 @@ static enum fth_status find_resident(const struct search *search, const struct e
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(search->prober, requests, REPEATS, &answers, error);
     for (size_t i = 0; i < answers.count; i++) {
-        uint64_t hits = 1; /* the first hop, the newest line, whose timing is that of cold code */
+        uint64_t hits = 1; /* hop 0, the newest line, is slow only because the timing code
+                            * is not cached yet */
         for (size_t hop = 1; hop < answers.items[i].count; hop++)
             hits += answers.items[i].cycles[hop] <= search->threshold;
         capacity->samples += answers.items[i].count;
@@ -378,15 +404,17 @@ static enum fth_status find_resident(const struct search *search, const struct e
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- the probe ---- */
 
+/* Searches the edge once and fills in fits_bytes, misses_bytes and confidence. If disturbances show
+ * up that were not known before, starts again with the methods that tolerate them. */
 static enum fth_status search_once(const struct search *search, struct edge *edge,
                                    struct fth_error *error)
 {
     bool fits = true;
     const bool known = edge->disturbed;
     enum fth_status status = FTH_OK;
-    /* Of an edge that is not there any more nothing is left, nor how sure it was. */
+    /* Discard the confidence of an earlier search. */
     search->capacity->confidence = NAN;
     if (edge->disturbed)
         status = find_miss_cycles(search, edge, error);
@@ -394,10 +422,10 @@ static enum fth_status search_once(const struct search *search, struct edge *edg
         status = find_rates(search, edge, &fits, error);
     if (status == FTH_OK && !fits)
         return fth_fail(error, FTH_INCONCLUSIVE, "find capacity", NULL,
-                        "even %llu bytes have misses",
+                        "even a footprint of %llu bytes has misses",
                         (unsigned long long)search->plan->smallest_bytes);
     if (status == FTH_OK && edge->disturbed && !known)
-        return search_once(search, edge, error); /* with more to go by */
+        return search_once(search, edge, error);
     if (status == FTH_OK)
         status = find_edge(search, edge, error);
     search->capacity->fits_bytes = edge->fits * search->plan->stride_bytes;
@@ -414,7 +442,8 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                   sqrt(plan->hit_cycles * plan->miss_cycles)};
     struct edge edge = {.disturbed = plan->disturbed, .low = search.threshold, .high = INFINITY};
     enum fth_status status = search_once(&search, &edge, error);
-    /* A stray slow hop ends a search too early where nothing seemed to disturb. */
+    /* A single slow hop ends the search too early if no disturbances were seen before. Low
+     * confidence reveals this; then search again and assume disturbances. */
     for (unsigned more = 0; more < 2 && status == FTH_OK && capacity->confidence < min_confidence;
          more++) {
         edge.disturbed = true;
@@ -426,7 +455,7 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
     }
     if (status == FTH_OK && capacity->confidence < min_confidence)
         return fth_fail(error, FTH_INCONCLUSIVE, "find capacity", NULL,
-                        "asked again, %.0f %% of the walks say otherwise than %llu bytes",
+                        "when repeated, %.0f %% of the walks contradict a capacity of %llu bytes",
                         100 * (1 - capacity->confidence), (unsigned long long)capacity->fits_bytes);
     if (status != FTH_OK || edge.misses == 0 || !plan->evidence)
         return status;

@@ -1,34 +1,37 @@
-/* How far another SM's shared memory is (distributed shared memory, compute capability 9.0 on):
- * block 0 of a cluster walks a chain in the shared memory of each block in turn, in clusters of 2,
- * 4 and 8 (Luo et al., "Dissecting the NVIDIA Hopper Architecture through Microbenchmarking and
- * Multiple Level Analysis", 2025). The cycles of a load are the slope between two lengths of the
- * chain, as in latency.c.
+/* Measures the latency of another SM's shared memory (distributed shared memory, compute capability
+ * 9.0 and later). In clusters of 2, 4 and 8 blocks, block 0 walks a chain in the shared memory of
+ * each block, one after the other (Luo et al., "Dissecting the NVIDIA Hopper Architecture through
+ * Microbenchmarking and Multiple Level Analysis", 2025). The cycles of a load are the slope between
+ * two lengths of the chain, as in latency.c.
  *
- * A block's number does not say on which SM it runs, so whether there are near and far ones is left
- * to the numbers: the lowest of their plateaus is near, the highest far. */
+ * The index of a block does not show on which SM it runs. Therefore near and far blocks are
+ * distinguished by the latencies alone: their lowest plateau is near, the highest is far. */
 #include "probe/probe.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    TIMED_PASSES = 15, /* an odd number, so that the median is one of them */
-    STRIDE = 8,
-    /* Multiples of how many loads stand in a row; the longer one is 8 KiB, 2 ms in all. */
+    TIMED_PASSES = 15, /* odd, so that the median is one of the passes */
+    STRIDE = 8,        /* bytes */
+    /* Elements of the two chains: multiples of the 32 loads that the kernel unrolls. The longer
+     * chain has 8 KiB; all passes together take about 2 ms. */
     SHORT_COUNT = 32,
     LONG_COUNT = 1056,
-    /* Where something disturbs: so short that it does not in about half of the passes, and
-     * so many of these for one figure that it surely does not in a quarter. */
+    /* Elements and passes if passes are disturbed. About half of the passes over so short a chain
+     * are undisturbed. Each figure is from 5 parts of 36 passes; this is enough for a quarter of
+     * each part to be undisturbed, as fth_clean_mean_u32 requires. */
     CLEAN_COUNT = 64,
     CLEAN_PARTS = 5,
     CLEAN_PASSES = 36 * CLEAN_PARTS,
 };
-/* Passes of one length differ by less where nothing disturbs. */
-static const double steady_part = 0.01;
+/* Slopes of undisturbed passes over one target differ by at most this fraction, as in latency.c. */
+static const double steady_fraction = 0.01;
 
-/* The slopes of all passes of a kind of target. */
+/* The slopes (cycles per load) of all passes of several targets. */
 struct pool {
-    double *slopes, *medians; /* each with that of its target */
+    double *slopes;
+    double *medians; /* for each slope, the median of its target */
     size_t count;
 };
 
@@ -56,9 +59,10 @@ static enum fth_status median_of(const struct fth_samples *samples, double *medi
     return status;
 }
 
-/* One target: the slopes of the longer chain's passes against the shorter one's median; of short
- * chains, those in which nothing happened. A slope far from its target's median met a disturbance,
- * and stays out of the pool. */
+/* Computes the figure of one target and adds its slopes to the pool. A slope is that of one pass of
+ * the longer chain against the median of the shorter one; if not `steady`, it is that of one part
+ * of the passes, from the means of undisturbed passes. A slope far from its target's median is
+ * disturbed and is not added. */
 static enum fth_status add_target(const struct fth_samples *less, const struct fth_samples *more,
                                   bool steady, struct pool *pool, struct fth_figure *figure,
                                   struct fth_error *error)
@@ -78,14 +82,14 @@ static enum fth_status add_target(const struct fth_samples *less, const struct f
     if (status == FTH_OK)
         status = figure_of(slopes, count, more->clock_mhz, figure, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++)
-        if (fabs(slopes[i] - figure->value) <= steady_part * figure->value) {
+        if (fabs(slopes[i] - figure->value) <= steady_fraction * figure->value) {
             pool->slopes[pool->count] = slopes[i];
             pool->medians[pool->count++] = figure->value;
         }
     return status;
 }
 
-/* All targets of clusters of one size. */
+/* Measures all targets of clusters of one size. */
 static enum fth_status ask_size(const struct fth_prober *prober, uint32_t size, bool steady,
                                 struct fth_cluster_latency *latency, struct pool *own,
                                 struct pool *others, struct fth_error *error)
@@ -115,7 +119,7 @@ static enum fth_status ask_size(const struct fth_prober *prober, uint32_t size, 
     return status;
 }
 
-/* The members of one plateau. */
+/* Computes the figure of plateau `index` of the pool. */
 static enum fth_status plateau(const struct pool *pool, const struct fth_clusters *clusters,
                                size_t index, double clock_mhz, struct fth_figure *figure,
                                struct fth_error *error)
@@ -131,8 +135,8 @@ static enum fth_status plateau(const struct pool *pool, const struct fth_cluster
             mean += (pool->slopes[i] - mean) / (double)count;
         }
     enum fth_status status = figure_of(members, count, clock_mhz, figure, error);
-    /* Blocks of one plateau are not all equally far: the figure is their mean, and how sure it is
-     * shows in how passes over the same block differ. */
+    /* The blocks of one plateau are not all equally far. The figure is the mean over them; its
+     * confidence is from the variation of passes over the same block. */
     count = 0;
     for (size_t i = 0; i < pool->count; i++)
         if (fth_cluster_of(clusters, pool->slopes[i]) == index)
@@ -145,6 +149,7 @@ static enum fth_status plateau(const struct pool *pool, const struct fth_cluster
     return status;
 }
 
+/* Decides on near and far blocks from the slopes of all targets. */
 static enum fth_status decide(const struct pool *own, const struct pool *others,
                               struct fth_cluster_latency *latency, struct fth_error *error)
 {
@@ -161,7 +166,7 @@ static enum fth_status decide(const struct pool *own, const struct pool *others,
     return status;
 }
 
-/* Clusters of all sizes. */
+/* Measures clusters of all sizes. */
 static enum fth_status ask_all(const struct fth_prober *prober, bool steady,
                                struct fth_cluster_latency *latency, struct pool *own,
                                struct pool *others, struct fth_error *error)
@@ -172,7 +177,7 @@ static enum fth_status ask_all(const struct fth_prober *prober, bool steady,
     for (size_t i = 0; i < FTH_COUNT(sizes) && status == FTH_OK; i++) {
         struct fth_error fault = FTH_NO_ERROR;
         status = ask_size(prober, sizes[i], steady, latency, own, others, &fault);
-        /* A small GPU may have no room for the larger ones. */
+        /* A small GPU may have too few SMs for the larger clusters. */
         if (status == FTH_UNSUPPORTED && i > 0)
             return FTH_OK;
         if (status != FTH_OK)
@@ -181,26 +186,26 @@ static enum fth_status ask_all(const struct fth_prober *prober, bool steady,
     return status;
 }
 
-/* Whether passes over one target agree, for most targets. */
+/* Returns whether passes over the same target agree, for more than half of the targets. */
 static bool are_steady(const struct fth_cluster_latency *latency)
 {
-    size_t restless = 0;
+    size_t unsteady_count = 0;
     for (size_t i = 0; i < latency->target_count; i++) {
         const struct fth_figure *cycles = &latency->targets[i].cycles;
-        restless += cycles->high - cycles->low > steady_part * cycles->value;
+        unsteady_count += cycles->high - cycles->low > steady_fraction * cycles->value;
     }
-    return 2 * restless < latency->target_count;
+    return 2 * unsteady_count < latency->target_count;
 }
 
 enum fth_status fth_probe_cluster(const struct fth_prober *prober,
                                   struct fth_cluster_latency *latency, struct fth_error *error)
 {
-    const size_t room = (size_t)FTH_CLUSTER_TARGETS * TIMED_PASSES;
+    const size_t max_slopes = (size_t)FTH_CLUSTER_TARGETS * TIMED_PASSES;
     *latency = (struct fth_cluster_latency){.far_cycles = {.value = NAN}};
-    struct pool own = {.slopes = calloc(room, sizeof *own.slopes),
-                       .medians = calloc(room, sizeof *own.medians)};
-    struct pool others = {.slopes = calloc(room, sizeof *others.slopes),
-                          .medians = calloc(room, sizeof *others.medians)};
+    struct pool own = {.slopes = calloc(max_slopes, sizeof *own.slopes),
+                       .medians = calloc(max_slopes, sizeof *own.medians)};
+    struct pool others = {.slopes = calloc(max_slopes, sizeof *others.slopes),
+                          .medians = calloc(max_slopes, sizeof *others.medians)};
     enum fth_status status = FTH_OK;
     if (!own.slopes || !others.slopes || !own.medians || !others.medians)
         status = fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");

@@ -1,19 +1,19 @@
-/* Constant caches. A walk over the bank of 64 KiB, 8 bytes at a time, shows all of them at once: a
- * hop is fast where its line is in L1, slower where L1.5 has it, and slowest where L2 does. How far
- * apart the slower hops of a first walk are is what one miss fetches. How much fits is then found
- * as for any cache.
+/* Measures the constant caches. A walk over the constant bank of 64 KiB, 8 bytes at a time, shows
+ * all of them at once: a hop is fast if its line is in L1, slower if it is in L1.5, and slowest if
+ * it is in L2. The distance between the slower hops of a first walk is the number of bytes that one
+ * miss fetches. The sizes are then found as for any other cache (capacity.c).
  *
- * The bank is as large as constants get, and L1.5 may be larger. Where it also holds instructions,
- * the rest is filled with code (Wong et al., "Demystifying GPU Microarchitecture through
- * Microbenchmarking", 2010, who so found the two to share a cache): constants are loaded, code is
- * run, and the constants are looked at again.
+ * The constant bank has 64 KiB, and L1.5 may be larger. If L1.5 also holds instructions, the rest
+ * of it can be filled with code (Wong et al., "Demystifying GPU Microarchitecture through
+ * Microbenchmarking", 2010, who found in this way that the two share a cache): constants are
+ * loaded, code is executed, and the constants are timed again.
  *
  *   |<--------------- L1.5 --------------->|
- *   | constants         | code             |        all are still there
- *   | constants         | code                |     some had to leave
+ *   | constants         | code             |        all constants hit
+ *   | constants         | code                |     some constants were evicted
  *
- * They leave when both together are too much. That it is the sum, and not the code alone, is seen
- * with fewer constants. */
+ * Constants are evicted when the sum of both exceeds the size of L1.5. A second measurement with
+ * fewer constants shows that it is the sum, and not the code alone. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -21,28 +21,30 @@
 
 enum {
     BANK_BYTES = 65536,
-    CODE_AND_CHAIN = 16384, /* bytes */
+    MIN_L15_BYTES = 16384, /* in a smaller L1.5, the code of the walk may evict constants */
     WORD_BYTES = 8,
     WORDS = BANK_BYTES / WORD_BYTES,
-    REPEATS = 3, /* of everything: a hop counts as the median of them */
-    FIRST_FOOTPRINT = 1024,
-    FOOTPRINTS = 7, /* up to the bank, each twice the one before */
-    MAX_LINE = 4096,
-    CODE_PASSES = 2,
-    CUTS = 4,
+    REPEATS = 3,            /* of each walk; the median of a hop's times counts */
+    FIRST_FOOTPRINT = 1024, /* bytes of the smallest footprint */
+    FOOTPRINTS = 7,         /* each twice as large as the previous one, up to the bank */
+    MAX_LINE = 4096,        /* bytes of the longest line that is looked for */
+    CODE_PASSES = 2,        /* executions of the code between two walks over the constants */
+    SECTIONS = 4,           /* lengths of code that are tried per batch in the search for an edge */
 };
-/* A cache before L2 takes at most this part of an L2's latency. */
-static const double before_l2 = 0.8;
-/* So much further apart than most hops of a level is still one of them; from L2, of which the
- * slices differ, this part. */
-static const double range_cycles = 6, range_part = 0.15;
-/* So many of the first hops of lines are slow for it to be the line. */
+/* Maximum latency of a constant cache as a fraction of the L2's latency. Heuristic. */
+static const double max_l2_fraction = 0.8;
+/* Tolerance for the hops of a level: in cycles beyond the 5th and 95th percentile of L1.5, and as a
+ * fraction of the latency of L2, whose slices differ. Heuristics. */
+static const double range_cycles = 6, range_fraction = 0.15;
+/* Minimum fraction of slow hops, at the distance of a line, that shows this line size. Heuristic.
+ */
 static const double line_share = 0.75;
-/* Two answers of two, by Laplace's rule. */
-static const double agreed = 0.75;
-/* Code and constants share a cache where so many of the constants leave at the most code; and so
- * near to each other are two sums that are one, or a sum and a cache. */
-static const double gone_share = 0.25, same_sum = 0.05, same_cache = 0.1;
+/* Confidence of two measurements that agree, by Laplace's rule. */
+static const double two_agree_confidence = 0.75;
+/* Code and constants share a cache if the longest code evicts at least this fraction of the
+ * constant lines. Two sums of code and constants are the same cache if they differ by at most
+ * same_sum; a sum and an instruction cache, if they differ by less than same_cache. Heuristics. */
+static const double min_evicted_share = 0.25, same_sum = 0.05, same_cache = 0.1;
 
 static const struct fth_latency_plan l1_array = {
     .path = FTH_PATH_CONSTANT,
@@ -59,16 +61,17 @@ static const struct fth_latency_plan l2_array = {
     .long_count = 256,
 };
 
-/* What is known on the way. Hops are in cycles, the reading of the clock included. */
+/* Intermediate results. Hops are in cycles of a timed hop, overhead included. */
 struct study {
     const struct fth_prober *prober;
     struct fth_constants *found;
-    double l1_hop, l15_hop, l2_hop;     /* l15_hop NAN: there is none */
-    double l1_threshold, l15_threshold; /* slower hops are misses */
-    double overhead, slow_rate;
-    bool disturbed;
-    double l15_low, l15_high; /* what hops of L1.5 take, but for a few */
-    double l2_low, l2_high;   /* and of L2 */
+    double l1_hop, l15_hop, l2_hop;     /* l15_hop NAN: there is no L1.5 */
+    double l1_threshold, l15_threshold; /* slower hops miss the cache */
+    double overhead;                    /* of timing a hop */
+    double slow_rate;                   /* fraction of L1 hits that are slow */
+    bool disturbed;                     /* slow_rate is not 0, or passes vary */
+    double l15_low, l15_high;           /* range of nearly all hops of L1.5 */
+    double l2_low, l2_high;             /* range of nearly all hops of L2 */
 };
 
 static enum fth_status out_of_memory(struct fth_error *error)
@@ -76,6 +79,7 @@ static enum fth_status out_of_memory(struct fth_error *error)
     return fth_fail(error, FTH_NO_MEMORY, "find constant caches", NULL, "out of memory");
 }
 
+/* Returns the median of three values that are `stride` entries apart. */
 static uint32_t median(const uint32_t *values, size_t stride)
 {
     uint32_t a = values[0], b = values[stride], c = values[2 * stride];
@@ -83,6 +87,7 @@ static uint32_t median(const uint32_t *values, size_t stride)
     return c < low ? low : c > high ? high : c;
 }
 
+/* Returns the chain of all words of the first `bytes` of the bank. */
 static struct fth_chain words(uint64_t bytes)
 {
     return (struct fth_chain){.stride_bytes = WORD_BYTES, .count = bytes / WORD_BYTES};
@@ -90,8 +95,8 @@ static struct fth_chain words(uint64_t bytes)
 
 /* ---- levels ---- */
 
-/* What hops of L1.5 and of L2 take, but for a few: disturbances that take as long are told by that
- * they are few. */
+/* Sets the ranges of the hops of L1.5 and of L2, from which capacity.c distinguishes misses from
+ * most disturbed hops. */
 static void find_ranges(struct study *study, const struct fth_clusters *clusters)
 {
     study->l15_low = study->l15_high = 0;
@@ -102,11 +107,12 @@ static void find_ranges(struct study *study, const struct fth_clusters *clusters
             study->l15_high = cluster->p95 + range_cycles;
         }
     }
-    study->l2_low = study->l2_hop * (1 - range_part);
-    study->l2_high = study->l2_hop * (1 + range_part);
+    study->l2_low = study->l2_hop * (1 - range_fraction);
+    study->l2_high = study->l2_hop * (1 + range_fraction);
 }
 
-/* Plateaus of the hops: the first is L1; L1.5 the largest one before L2. */
+/* Finds the levels from the plateaus of the hops: the first plateau is L1, and the one with the
+ * most hops between L1 and L2 is L1.5. */
 static enum fth_status find_levels(struct study *study, const uint32_t *hops, size_t count,
                                    struct fth_error *error)
 {
@@ -117,15 +123,16 @@ static enum fth_status find_levels(struct study *study, const uint32_t *hops, si
         return status;
     study->l1_hop = clusters.items[0].median;
     study->l15_hop = NAN;
-    if (study->l1_hop > before_l2 * study->l2_hop)
+    if (study->l1_hop > max_l2_fraction * study->l2_hop)
         return fth_fail(error, FTH_INCONCLUSIVE, "find constant caches", NULL,
-                        "constants take as long as L2");
+                        "constant loads take as long as L2 loads");
     if (clusters.count < 2)
         return fth_fail(error, FTH_INCONCLUSIVE, "find constant caches", NULL,
-                        "all constants take equally long");
+                        "all constant loads take equally long");
     size_t max = 0;
     for (size_t i = 1; i < clusters.count; i++)
-        if (clusters.items[i].median < before_l2 * study->l2_hop && clusters.items[i].count > max) {
+        if (clusters.items[i].median < max_l2_fraction * study->l2_hop &&
+            clusters.items[i].count > max) {
             max = clusters.items[i].count;
             study->l15_hop = clusters.items[i].median;
         }
@@ -136,8 +143,8 @@ static enum fth_status find_levels(struct study *study, const uint32_t *hops, si
     return FTH_OK;
 }
 
-/* What a miss fetches: the shortest distance at which (nearly) every hop of the first walk is slow.
- * 0: none. */
+/* Returns the bytes that one miss fetches: the shortest power-of-two distance at which nearly every
+ * hop of the first walk is slow; 0: none. */
 static uint64_t find_line(const uint32_t *hops, double threshold)
 {
     for (uint64_t line = 1; line <= MAX_LINE / WORD_BYTES; line *= 2)
@@ -153,7 +160,8 @@ static uint64_t find_line(const uint32_t *hops, double threshold)
     return 0;
 }
 
-/* The line, and how many of the first walks alone say the same. */
+/* Finds the line from the medians of the first walks. The confidence is from the number of single
+ * walks that lead to the same line. */
 static void find_lines(const uint32_t *hops, double threshold, const struct fth_answers *answers,
                        struct fth_constant_cache *cache)
 {
@@ -169,8 +177,8 @@ static bool is_l15(const struct study *study, uint32_t cycles)
     return cycles > study->l1_threshold && cycles <= study->l15_threshold;
 }
 
-/* The latency of L1.5, from all single hops that it answered. In parts, to see whether these agree.
- */
+/* Computes the latency of L1.5 from all single hops that hit it. The confidence is from the
+ * agreement of 15 parts of these hops. */
 static enum fth_status find_l15_hops(struct study *study, const struct fth_answers *answers,
                                      struct fth_error *error)
 {
@@ -205,7 +213,8 @@ static enum fth_status find_l15_hops(struct study *study, const struct fth_answe
     return status;
 }
 
-/* How often a hop is slow that must be in L1, since the one before it was in the same line. */
+/* Returns the fraction of slow hops among those that must hit L1 because the previous hop was in
+ * the same line. */
 static double find_slow_rate(const struct study *study, const struct fth_answers *answers)
 {
     const uint64_t line = study->found->l1.line_bytes / WORD_BYTES;
@@ -219,8 +228,9 @@ static double find_slow_rate(const struct study *study, const struct fth_answers
     return all ? (double)slow / (double)all : 0;
 }
 
-/* The medians of all hops: first those of the first walks, then those of the footprints. */
-static size_t reduce(const struct fth_answers *answers, uint32_t *hops)
+/* Computes the median of each hop over its repeats: first those of the first walks, then those of
+ * the footprints. Returns the number of medians. */
+static size_t median_hops(const struct fth_answers *answers, uint32_t *hops)
 {
     size_t count = 0;
     for (size_t i = 0; i < WORDS; i++)
@@ -229,14 +239,16 @@ static size_t reduce(const struct fth_answers *answers, uint32_t *hops)
                                       answers->items[2].cycles[i]},
                    1);
     for (size_t i = REPEATS; i < answers->count; i++) {
-        size_t places = answers->items[i].count / REPEATS;
-        for (size_t hop = 0; hop < places; hop++)
-            hops[count++] = median(answers->items[i].cycles + hop, places);
+        size_t hop_count = answers->items[i].count / REPEATS;
+        for (size_t hop = 0; hop < hop_count; hop++)
+            hops[count++] = median(answers->items[i].cycles + hop, hop_count);
     }
     return count;
 }
 
-static enum fth_status look_around(struct study *study, struct fth_error *error)
+/* Times first walks over the whole bank, and walks over growing footprints after a warm-up. Finds
+ * levels, lines, the latency of L1.5 and the rate of disturbances. */
+static enum fth_status measure_levels(struct study *study, struct fth_error *error)
 {
     struct fth_request requests[REPEATS + FOOTPRINTS];
     struct fth_constants *found = study->found;
@@ -260,7 +272,7 @@ static enum fth_status look_around(struct study *study, struct fth_error *error)
     uint32_t *hops = calloc(3 * (size_t)WORDS, sizeof *hops);
     status = hops ? FTH_OK : out_of_memory(error);
     if (status == FTH_OK)
-        status = find_levels(study, hops, reduce(&answers, hops), error);
+        status = find_levels(study, hops, median_hops(&answers, hops), error);
     if (status == FTH_OK) {
         find_lines(hops, study->l1_threshold, &answers, &found->l1);
         if (found->has_l15)
@@ -277,7 +289,8 @@ static enum fth_status look_around(struct study *study, struct fth_error *error)
 
 /* ---- each cache ---- */
 
-/* A stride that leaves no line of L1 out: where it did, L1 might hold all that is walked. */
+/* Returns a stride that touches every line of L1. With a longer one, L1 might hold the whole walk.
+ */
 static uint64_t l1_stride(const struct fth_constants *found)
 {
     return found->l1.line_bytes ? found->l1.line_bytes : WORD_BYTES;
@@ -314,10 +327,10 @@ static enum fth_status find_l1(struct study *study, struct fth_error *error)
     return fth_probe_capacity(study->prober, &plan, &l1->capacity, error);
 }
 
-/* Whether L1 has nothing of a walk over so many bytes, far more than it holds. It may where it does
- * not replace the oldest line. */
-static enum fth_status passes_by_l1(const struct study *study, uint64_t bytes, bool *yes,
-                                    struct fth_error *error)
+/* Finds out whether every load of repeated walks over `bytes`, far more than L1 holds, misses L1.
+ * This need not be so if L1 does not replace the least recently used line. */
+static enum fth_status always_misses_l1(const struct study *study, uint64_t bytes, bool *yes,
+                                        struct fth_error *error)
 {
     const uint64_t stride = l1_stride(study->found);
     struct fth_chain chain = {.stride_bytes = stride, .count = bytes / stride};
@@ -333,8 +346,9 @@ static enum fth_status passes_by_l1(const struct study *study, uint64_t bytes, b
     return status;
 }
 
-/* Whole passes, over footprints that are far more than L1 holds and that L1.5 does, are finer than
- * single hops, which there are already. */
+/* Measures the latency of L1.5 with whole passes over footprints that are far larger than L1 and
+ * fit into L1.5. This is more precise than single hops. If it is not possible, the latency from
+ * single hops (find_l15_hops) stays. */
 static enum fth_status find_l15_latency(const struct study *study, struct fth_error *error)
 {
     const struct fth_constant_cache *l1 = &study->found->l1;
@@ -349,11 +363,12 @@ static enum fth_status find_l15_latency(const struct study *study, struct fth_er
                                           .short_count = less / stride,
                                           .long_count = 2 * (less / stride)};
     bool fine = false;
-    /* The code of the walk may lie in the same cache, and must have room beside them. */
+    /* The code of the walk may be in the same cache, which must hold it together with the
+     * constants. */
     if (study->disturbed || less < 2 * l1->capacity.fits_bytes ||
-        l15->capacity.fits_bytes < CODE_AND_CHAIN)
+        l15->capacity.fits_bytes < MIN_L15_BYTES)
         return FTH_OK;
-    enum fth_status status = passes_by_l1(study, less, &fine, error);
+    enum fth_status status = always_misses_l1(study, less, &fine, error);
     if (status == FTH_OK && fine)
         status = fth_probe_latency(study->prober, &plan, &l15->cycles, error);
     study->found->l15_by_passes = fine;
@@ -368,7 +383,8 @@ static enum fth_status find_l15(struct study *study, struct fth_error *error)
         .path = FTH_PATH_CONSTANT,
         .carveout_percent = -1,
         .stride_bytes = stride,
-        /* L1 has next to nothing of this: what disturbs is then seen in hops of L1.5. */
+        /* L1 holds almost nothing of this footprint, so that disturbances are counted in hops of
+         * L1.5. */
         .smallest_bytes = 4 * study->found->l1.capacity.fits_bytes,
         .largest_bytes = BANK_BYTES,
         .hit_cycles = study->l15_hop,
@@ -381,19 +397,19 @@ static enum fth_status find_l15(struct study *study, struct fth_error *error)
     return status == FTH_OK ? find_l15_latency(study, error) : status;
 }
 
-/* ---- with code beside them ---- */
+/* ---- constants and code ---- */
 
-/* Constants of `bytes`, and code: the longest with which all stay, the shortest with which some do
- * not (0: none), in instructions. */
+/* For `bytes` of constants: the longest code (in instructions) after which all constants hit, and
+ * the shortest that evicts some; 0: none. */
 struct edge {
-    uint64_t bytes, stays, leaves;
+    uint64_t bytes, fits, evicts;
 };
 
-/* How many of the constants are gone after the code of each length. The first hop does not count:
- * the instructions that time it come from afar. */
-static enum fth_status count_gone(const struct study *study, uint64_t bytes,
-                                  const uint64_t *lengths, size_t count, uint64_t *gone,
-                                  struct fth_error *error)
+/* Counts the constant lines that are evicted after code of each length; 0 if disturbances explain
+ * all slow hops. The first hop does not count because the code that times it is fetched then. */
+static enum fth_status count_evicted(const struct study *study, uint64_t bytes,
+                                     const uint64_t *lengths, size_t count, uint64_t *evicted,
+                                     struct fth_error *error)
 {
     const struct fth_constants *found = study->found;
     const uint64_t stride = l1_stride(found);
@@ -422,55 +438,59 @@ static enum fth_status count_gone(const struct study *study, uint64_t bytes,
             all += times;
             steady += times > REPEATS / 2;
         }
-        /* As in capacity.c: more than disturbance explains, in all or at the same places. */
+        /* As in capacity.c: more slow hops than disturbances explain, in total or at positions that
+         * are slow in most repeats. */
         bool some = (double)all > fth_max_by_chance(REPEATS * hops * rate) ||
                     (double)steady > fth_max_by_chance(REPEATS * hops * rate * rate);
-        gone[i] = some ? (all + REPEATS - 1) / REPEATS : 0;
+        evicted[i] = some ? (all + REPEATS - 1) / REPEATS : 0;
     }
     fth_answers_fini(&answers);
     free(requests);
     return status;
 }
 
-/* Doubles the code until constants leave, and cuts what is between. */
+/* Finds the edge: tries lengths that double, then divides the bracket around the edge into
+ * SECTIONS + 1 parts until it is one block of instructions wide. `max_evicted` receives the lines
+ * that the longest code evicts. */
 static enum fth_status find_code_edge(const struct study *study, struct edge *edge,
-                                      uint64_t *max_gone, struct fth_error *error)
+                                      uint64_t *max_evicted, struct fth_error *error)
 {
     enum { MAX_TRIES = 16 };
-    uint64_t lengths[MAX_TRIES], gone[MAX_TRIES];
+    uint64_t lengths[MAX_TRIES], evicted[MAX_TRIES];
     size_t count = 0;
     for (uint64_t n = FTH_FETCH_BLOCK; n <= FTH_MAX_FETCH && count < MAX_TRIES; n *= 2)
         lengths[count++] = n;
-    *max_gone = 0;
+    *max_evicted = 0;
     for (bool first = true; count > 0; first = false) {
-        enum fth_status status = count_gone(study, edge->bytes, lengths, count, gone, error);
+        enum fth_status status = count_evicted(study, edge->bytes, lengths, count, evicted, error);
         if (status != FTH_OK)
             return status;
         if (first)
-            *max_gone = gone[count - 1];
+            *max_evicted = evicted[count - 1];
         for (size_t i = 0; i < count; i++) {
-            if (gone[i]) {
-                edge->leaves = lengths[i];
+            if (evicted[i]) {
+                edge->evicts = lengths[i];
                 break;
             }
-            edge->stays = lengths[i];
+            edge->fits = lengths[i];
         }
         uint64_t blocks =
-            edge->leaves > edge->stays ? (edge->leaves - edge->stays) / FTH_FETCH_BLOCK : 0;
-        count = blocks <= 1 ? 0 : blocks - 1 < CUTS ? blocks - 1 : CUTS;
+            edge->evicts > edge->fits ? (edge->evicts - edge->fits) / FTH_FETCH_BLOCK : 0;
+        count = blocks <= 1 ? 0 : blocks - 1 < SECTIONS ? blocks - 1 : SECTIONS;
         for (size_t i = 0; i < count; i++)
-            lengths[i] = edge->stays + blocks * (i + 1) / (count + 1) * FTH_FETCH_BLOCK;
+            lengths[i] = edge->fits + blocks * (i + 1) / (count + 1) * FTH_FETCH_BLOCK;
     }
     return FTH_OK;
 }
 
+/* Returns the bytes of constants and code that fit together. */
 static double sum_of(const struct edge *edge, const struct fth_code_size *code)
 {
     return (double)edge->bytes +
-           (double)edge->stays * (double)code->bytes / (double)code->instructions;
+           (double)edge->fits * (double)code->bytes / (double)code->instructions;
 }
 
-/* The instruction cache that is as large, -1: none. */
+/* Returns the index of the instruction cache whose size is nearest to `bytes`; -1: none is near. */
 static int find_level(const struct fth_fetch_levels *code, double bytes)
 {
     int level = -1;
@@ -485,6 +505,8 @@ static int find_level(const struct fth_fetch_levels *code, double bytes)
     return level;
 }
 
+/* Finds out whether L1.5 shares its storage with code: with two amounts of constants, the sum of
+ * constants and code that fits must be the same. */
 static enum fth_status find_sharing(struct study *study, const struct fth_fetch_levels *code,
                                     struct fth_error *error)
 {
@@ -493,45 +515,45 @@ static enum fth_status find_sharing(struct study *study, const struct fth_fetch_
     struct edge more = {.bytes = BANK_BYTES / 2}, less;
     while (more.bytes > capacity->fits_bytes / 2)
         more.bytes /= 2;
-    /* What L1 keeps would not be seen to leave. */
+    /* Constants that L1 holds hide their eviction from L1.5. */
     if (more.bytes < 2 * found->l1.capacity.fits_bytes)
         return FTH_OK;
     less.bytes = more.bytes / 2;
     if (less.bytes < 2 * found->l1.capacity.fits_bytes)
         less.bytes = more.bytes / 4 * 3;
-    less.stays = less.leaves = 0;
-    uint64_t max_gone;
-    enum fth_status status = find_code_edge(study, &more, &max_gone, error);
+    less.fits = less.evicts = 0;
+    uint64_t max_evicted;
+    enum fth_status status = find_code_edge(study, &more, &max_evicted, error);
     if (status != FTH_OK)
         return status;
     const uint64_t lines =
         more.bytes / (found->l15.line_bytes ? found->l15.line_bytes : l1_stride(found));
-    if ((double)max_gone < gone_share * (double)lines) {
+    if ((double)max_evicted < min_evicted_share * (double)lines) {
         found->with_code = FTH_SHARING_NO;
-        found->with_code_confidence = agreed;
+        found->with_code_confidence = two_agree_confidence;
         return FTH_OK;
     }
-    status = find_code_edge(study, &less, &max_gone, error);
+    status = find_code_edge(study, &less, &max_evicted, error);
     const double first = sum_of(&more, &code->code), second = sum_of(&less, &code->code);
     const double block =
         FTH_FETCH_BLOCK * (double)code->code.bytes / (double)code->code.instructions;
-    if (status != FTH_OK || more.stays == 0 || less.stays == 0 ||
+    if (status != FTH_OK || more.fits == 0 || less.fits == 0 ||
         fabs(first - second) > fmax(2 * block, same_sum * first))
         return status;
     found->with_code = FTH_SHARING_YES;
-    found->with_code_confidence = agreed;
+    found->with_code_confidence = two_agree_confidence;
     const double bytes = fmax(first, second);
     found->code_level = find_level(code, bytes);
-    /* A walk over constants alone has code as well, which takes some of the room. */
+    /* The code of a walk over constants alone is also in L1.5, so that fewer constants fit. */
     if (capacity->misses_bytes == 0 || bytes > (double)capacity->fits_bytes) {
         capacity->fits_bytes = (uint64_t)bytes;
         capacity->misses_bytes = (uint64_t)(bytes + block);
-        capacity->confidence = agreed;
+        capacity->confidence = two_agree_confidence;
     }
     return FTH_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the probe ---- */
 
 enum fth_status fth_probe_constants(const struct fth_prober *prober,
                                     const struct fth_fetch_levels *code,
@@ -545,7 +567,7 @@ enum fth_status fth_probe_constants(const struct fth_prober *prober,
         status = fth_probe_latency(prober, &l2_array, &l2, error);
     if (status == FTH_OK) {
         study.l2_hop = l2.value + study.overhead;
-        status = look_around(&study, error);
+        status = measure_levels(&study, error);
     }
     if (status == FTH_OK)
         status = find_l1(&study, error);

@@ -1,43 +1,48 @@
-/* Instruction caches, from straight-line code that is run over and over: while it fits in a cache,
- * an instruction costs what that cache delivers it for; once it does not, what the next one does
- * (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018).
+/* Measures the instruction caches with straight-line code that is executed repeatedly. While the
+ * code fits into a cache, the cycles per instruction are those of fetching from this cache; when it
+ * no longer fits, those of fetching from the next one (Jia et al., "Dissecting the NVIDIA Volta GPU
+ * Architecture via Microbenchmarking", 2018).
  *
- *   cycles an                      ┌───────   beyond
+ *   cycles per                     ┌───────   beyond the last cache
  *   instruction        ┌───────────┘
- *              ────────┘                      the edges: what L0 and L1 hold
+ *              ────────┘                      the edges are the sizes of L0 and L1
  *                 length of the code
  *
- * Lengths a twelfth or so apart show the plateaus; a line through the cycles of a plateau's passes
- * gives its cycles an instruction and tells from which length on passes are longer than that.
- * Around an edge every length is tried.
+ * A curve over lengths that grow by 9 % each shows the plateaus. A straight line through the
+ * passes of a plateau (cycles against instructions) gives its cycles per instruction, and shows
+ * from which length on passes take longer. Around an edge every length is measured.
  *
- * What an instruction takes in memory is not measured but known of the architecture. */
+ * The size of an instruction is not measured; it is known from the architecture. */
 #include "probe/probe.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    WARM_PASSES = 3,  /* more than one, for caches that do not replace the oldest */
-    TIMED_PASSES = 5, /* an odd number, so that the median is one of them */
-    PER_OCTAVE = 8,
-    /* Below, all lengths are tried; and the first few tell what a pass costs beyond its code. */
-    DENSE = 8 * FTH_FETCH_BLOCK,
-    FIRST = 2 * FTH_FETCH_BLOCK,
-    MAX_POINTS = 80,
-    MIN_POINTS = 3, /* of a plateau */
+    WARM_PASSES = 3,        /* more than one, for caches whose policy is not LRU */
+    TIMED_PASSES = 5,       /* odd, so that the median is one of the passes */
+    LENGTHS_PER_OCTAVE = 8, /* lengths per doubling, from DENSE_INSTRUCTIONS on */
+    /* Below this, every multiple of FTH_FETCH_BLOCK is measured. The first MIN_POINTS lengths give
+     * the fixed cost of a pass. */
+    DENSE_INSTRUCTIONS = 8 * FTH_FETCH_BLOCK,
+    MIN_INSTRUCTIONS = 2 * FTH_FETCH_BLOCK, /* shortest code that can be part of a plateau */
+    MAX_POINTS = 80,                        /* lengths of a curve */
+    MIN_POINTS = 3,                         /* lengths of a plateau */
 };
-/* Of the logarithm of cycles an instruction: smaller steps are no levels. */
+/* Smallest step of the curve that is looked for. This and the next two are differences of the
+ * logarithm of the cycles per instruction: 0.02 is 2 %. Heuristics. */
 static const double resolution = 0.02;
-/* Neighbours that differ by less are one plateau; a part that rises by more is none. */
-static const double same_level = 0.08, flat = 0.05;
-/* Two paces that differ by less are the same answer. */
-static const double same_pace = 0.02;
-/* A pass is longer than its plateau says where it is by so many cycles, this part of it, or so many
- * times what passes of the plateau are off. */
-static const double slow_cycles = 4, slow_part = 0.002, slow_deviations = 6;
+/* Neighbouring parts of the curve that differ by less than same_level are one plateau. A part whose
+ * values differ by max_rise or more is not a plateau. */
+static const double same_level = 0.08, max_rise = 0.05;
+/* Two rates (cycles per instruction) that differ by at most this fraction count as the same. */
+static const double same_rate = 0.02;
+/* A pass is slower than the line of its plateau if it exceeds it by more than the largest of: these
+ * cycles, this fraction of the line, and this multiple of the plateau's median deviation from the
+ * line. Heuristics. */
+static const double slow_cycles = 4, slow_fraction = 0.002, slow_deviations = 6;
 
-/* A length and the cycles of a pass, the median. */
+/* A length of code and the median cycles of a pass. */
 struct point {
     uint64_t instructions;
     double cycles;
@@ -50,14 +55,15 @@ struct curve {
     double clock_mhz;
 };
 
-/* Cycles of a pass = start + slope * instructions, to within `deviation` (the median). */
+/* A fitted line: cycles of a pass = start + slope * instructions. `deviation` is the median
+ * distance of the points from it. */
 struct line {
     double start, slope, deviation;
 };
 
 struct plateau {
-    size_t from, to; /* points */
-    double level;    /* logarithm of cycles an instruction */
+    size_t from, to; /* indices of its points: from .. to - 1 */
+    double level;    /* mean logarithm of the cycles per instruction */
     struct line line;
 };
 
@@ -66,7 +72,7 @@ static enum fth_status out_of_memory(struct fth_error *error)
     return fth_fail(error, FTH_NO_MEMORY, "find instruction caches", NULL, "out of memory");
 }
 
-/* Adds the points of the lengths. */
+/* Measures code of these lengths and adds the points to the curve. */
 static enum fth_status measure(const struct fth_prober *prober, const uint64_t *lengths,
                                size_t count, struct curve *curve, struct fth_error *error)
 {
@@ -101,10 +107,10 @@ static enum fth_status measure_curve(const struct fth_prober *prober, struct cur
 {
     uint64_t lengths[MAX_POINTS];
     size_t count = 0;
-    for (uint64_t n = FTH_FETCH_BLOCK; n < DENSE; n += FTH_FETCH_BLOCK)
+    for (uint64_t n = FTH_FETCH_BLOCK; n < DENSE_INSTRUCTIONS; n += FTH_FETCH_BLOCK)
         lengths[count++] = n;
     for (unsigned i = 0; count < MAX_POINTS; i++) {
-        double n = DENSE * exp2((double)i / PER_OCTAVE);
+        double n = DENSE_INSTRUCTIONS * exp2((double)i / LENGTHS_PER_OCTAVE);
         uint64_t blocks = (uint64_t)llround(n / FTH_FETCH_BLOCK);
         if (blocks * FTH_FETCH_BLOCK > FTH_MAX_FETCH)
             break;
@@ -116,19 +122,19 @@ static enum fth_status measure_curve(const struct fth_prober *prober, struct cur
 
 /* ---- lines ---- */
 
-static double at(const struct line *line, uint64_t instructions)
+static double predict(const struct line *line, uint64_t instructions)
 {
     return line->start + line->slope * (double)instructions;
 }
 
 static double tolerance(const struct line *line, uint64_t instructions)
 {
-    return fmax(fmax(slow_cycles, slow_part * at(line, instructions)),
+    return fmax(fmax(slow_cycles, slow_fraction * predict(line, instructions)),
                 slow_deviations * line->deviation);
 }
 
-/* The median of the slopes between any two points (Theil and Sen), which a few points that belong
- * to an edge do not move. */
+/* Fits a line: its slope is the median of the slopes between any two points (Theil 1950, Sen 1968),
+ * which is robust against a few points that belong to an edge. */
 static enum fth_status fit(const struct point *points, size_t count, struct line *line,
                            struct fth_error *error)
 {
@@ -147,7 +153,7 @@ static enum fth_status fit(const struct point *points, size_t count, struct line
     if (status == FTH_OK)
         status = fth_quantile_f64(values, count, 0.5, &found.start, error);
     for (size_t i = 0; i < count; i++)
-        values[i] = fabs(points[i].cycles - at(&found, points[i].instructions));
+        values[i] = fabs(points[i].cycles - predict(&found, points[i].instructions));
     if (status == FTH_OK)
         status = fth_quantile_f64(values, count, 0.5, &found.deviation, error);
     free(values);
@@ -158,6 +164,8 @@ static enum fth_status fit(const struct point *points, size_t count, struct line
 
 /* ---- plateaus ---- */
 
+/* Adds a part of the curve to the plateaus: merges it with the last one, adds it as a new one, or
+ * ignores it if it is too short or rises. */
 static void add_plateau(const double *rates, struct plateau part, struct plateau *plateaus,
                         size_t *count)
 {
@@ -170,12 +178,12 @@ static void add_plateau(const double *rates, struct plateau part, struct plateau
     struct plateau *last = *count ? &plateaus[*count - 1] : NULL;
     if (last && fabs(part.level - last->level) < same_level && max - min < same_level)
         last->to = part.to;
-    else if (part.to - part.from >= MIN_POINTS && max - min < flat)
+    else if (part.to - part.from >= MIN_POINTS && max - min < max_rise)
         plateaus[(*count)++] = part;
 }
 
-/* The plateaus of the curve, with their lines. The short lengths are not looked at: what a pass
- * costs beyond its code is too much of them. */
+/* Finds the plateaus of the curve and their lines. Lengths below MIN_INSTRUCTIONS are ignored
+ * because the fixed cost of a pass dominates them. */
 static enum fth_status find_plateaus(const struct curve *curve, struct plateau *plateaus,
                                      size_t *count, struct fth_error *error)
 {
@@ -183,13 +191,13 @@ static enum fth_status find_plateaus(const struct curve *curve, struct plateau *
     struct line first = {0};
     size_t from = 0;
     enum fth_status status = fit(curve->points, MIN_POINTS, &first, error);
-    while (from < curve->count && curve->points[from].instructions < FIRST)
+    while (from < curve->count && curve->points[from].instructions < MIN_INSTRUCTIONS)
         from++;
     for (size_t i = from; i < curve->count && status == FTH_OK; i++) {
         double cycles = curve->points[i].cycles - first.start;
         if (!(cycles > 0))
             return fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
-                            "%llu instructions take no longer than none",
+                            "%llu instructions take no longer than an empty pass",
                             (unsigned long long)curve->points[i].instructions);
         rates[i] = log(cycles / (double)curve->points[i].instructions);
     }
@@ -216,17 +224,22 @@ static enum fth_status find_plateaus(const struct curve *curve, struct plateau *
 
 /* ---- edges ---- */
 
+/* Returns whether the pass is as fast as the plateau of the line. */
 static bool is_fast(const struct line *line, const struct point *point)
 {
-    return point->cycles <= at(line, point->instructions) + tolerance(line, point->instructions);
+    return point->cycles <=
+           predict(line, point->instructions) + tolerance(line, point->instructions);
 }
 
+/* Returns whether the pass is as slow as the plateau of the line. */
 static bool is_full(const struct line *line, const struct point *point)
 {
-    return point->cycles >= at(line, point->instructions) - tolerance(line, point->instructions);
+    return point->cycles >=
+           predict(line, point->instructions) - tolerance(line, point->instructions);
 }
 
-/* Asks again on either side of an edge: how often the verdict is the same, by Laplace's rule. */
+/* Measures both sides of an edge again. The confidence is the fraction of repeats with the same
+ * verdict, by Laplace's rule. */
 static enum fth_status confirm(const struct fth_prober *prober, const struct line *line,
                                uint64_t fits, uint64_t misses, struct fth_fetch_level *level,
                                struct fth_error *error)
@@ -242,7 +255,8 @@ static enum fth_status confirm(const struct fth_prober *prober, const struct lin
     return status;
 }
 
-/* Every length between two points, these included. */
+/* Measures every length from one point to the other, both included. If there are more than
+ * MAX_POINTS, the spacing is a larger multiple of FTH_FETCH_BLOCK. */
 static enum fth_status measure_between(const struct fth_prober *prober, const struct point *low,
                                        const struct point *high, struct curve *between,
                                        struct fth_error *error)
@@ -264,15 +278,15 @@ static uint64_t bytes_of(const struct fth_fetch_levels *levels, uint64_t instruc
     return instructions * levels->code.bytes / levels->code.instructions;
 }
 
-/* The edge between a plateau and the next one; where there is none, but code gets slower all the
- * same (`outer` NULL), only where that begins. */
+/* Finds the edge between a plateau and the next one. If code becomes slower without reaching a next
+ * plateau (`outer` NULL), finds only where this begins. */
 static enum fth_status find_edge(const struct fth_prober *prober, const struct curve *curve,
                                  const struct plateau *inner, const struct plateau *outer,
                                  struct fth_fetch_levels *levels, struct fth_fetch_level *level,
                                  struct fth_error *error)
 {
     const struct point *points = curve->points;
-    /* The first point of the outer plateau counts as slow, whatever the line says. */
+    /* The first point of the outer plateau counts as slow in any case. */
     size_t fast = (outer ? outer->from : curve->count - 1) - 1;
     while (fast > inner->from && !is_fast(&inner->line, &points[fast]))
         fast--;
@@ -303,14 +317,15 @@ static enum fth_status find_edge(const struct fth_prober *prober, const struct c
     i = between.count - 1;
     while (i > 0 && is_full(&outer->line, &between.points[i - 1]))
         i--;
-    level->full_bytes = bytes_of(levels, between.points[i].instructions);
+    level->full_miss_bytes = bytes_of(levels, between.points[i].instructions);
     return FTH_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the probe ---- */
 
-static enum fth_status note_cycles(const struct curve *curve, const struct plateau *plateau,
-                                   struct fth_figure *cycles, struct fth_error *error)
+/* Sets the cycles per instruction of a plateau. */
+static enum fth_status set_cycles(const struct curve *curve, const struct plateau *plateau,
+                                  struct fth_figure *cycles, struct fth_error *error)
 {
     double rates[MAX_POINTS];
     size_t count = 0;
@@ -326,7 +341,7 @@ static enum fth_status note_cycles(const struct curve *curve, const struct plate
             .high = summary.p95,
             .samples = count * TIMED_PASSES,
             .clock_mhz = curve->clock_mhz,
-            .confidence = fth_agreement(rates, count, same_pace * plateau->line.slope)};
+            .confidence = fth_agreement(rates, count, same_rate * plateau->line.slope)};
     return status;
 }
 
@@ -358,15 +373,15 @@ enum fth_status fth_probe_fetch(const struct fth_prober *prober, struct fth_fetc
         status = find_plateaus(&curve, plateaus, &count, error);
     if (status == FTH_OK && count == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
-                          "the cycles of an instruction have no plateau");
+                          "the cycles per instruction have no plateau");
     if (status == FTH_OK && count > FTH_MAX_FETCH_LEVELS)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
-                          "%zu plateaus are more than there are caches", count);
+                          "found %zu plateaus, more than there can be cache levels", count);
     levels->samples = curve.samples;
     const struct point *longest = &curve.points[curve.count ? curve.count - 1 : 0];
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         const struct plateau *inner = &plateaus[i], *outer = i + 1 < count ? inner + 1 : NULL;
-        status = note_cycles(&curve, inner, &levels->items[i].cycles, error);
+        status = set_cycles(&curve, inner, &levels->items[i].cycles, error);
         if (status == FTH_OK && (outer || !is_fast(&inner->line, longest)))
             status = find_edge(prober, &curve, inner, outer, levels, &levels->items[i], error);
     }

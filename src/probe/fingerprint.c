@@ -1,18 +1,24 @@
-/* Features by which a GPU can be known again.
+/* Measures features that identify an individual GPU among others of the same model.
  *
- * Qiu, Jo and Goswami ("Microbenchmarking NVIDIA GPUs", V.A) ran the STREAM kernels with one thread
- * and one block, so that no scheduler has a say, on five cards of one model and took the times for
- * a fingerprint: 88 % of runs were told right, and none with many threads. We do the same and add
- * what carries more: which SMs of a chip are switched off differs from card to card, so the SM of a
- * given number lies elsewhere, and its way to the L2 has another length. The mean latency of L2
- * from each SM, over the median of all, is a map of that.
+ * Qiu, Jo and Goswami ("Microbenchmarking NVIDIA GPUs", section V.A) executed the STREAM kernels
+ * with one thread and one block, which excludes the effects of schedulers, on five cards of one
+ * model and used the times as a fingerprint. 88 % of the test runs were identified correctly; with
+ * more threads and blocks, the times did not distinguish the cards. fathom does the same and adds
+ * features that carry more information: different SMs are disabled on each chip, so the SM of a
+ * given index is at a different place on each, with a different distance to the L2. The mean L2
+ * latency of each SM, divided by the median over all SMs, is a map of these distances.
  *
- * How far apart two maps of one H200 are, root mean square over its SMs: 0.02 % over the same
- * lines, one SM after the other; 0.8 % where all SMs measure at once and are in each other's
- * way; 1.5 % over 128 KiB of other memory; and 0.12 % over as many lines that lie 33 KiB apart.
- * Maps of different H200s were 1.1 to 3.1 % apart. So SMs are measured alone, over lines far apart,
- * and each run in other memory: what depends on where an array happens to lie is then part of the
- * scatter, not of the identity. */
+ * Root mean square difference between two maps, over the SMs of an H200 (docs/fingerprints.md):
+ *
+ *   0.02 %        same GPU, same lines, one SM after the other
+ *   0.8 %         same GPU, same lines, all SMs at once, which disturb each other
+ *   1.5 %         same GPU, 128 KiB of different memory
+ *   0.12 %        same GPU, different memory, as many lines 33 KiB apart
+ *   1.1 to 3.1 %  different GPUs
+ *
+ * Therefore the SMs are measured one after the other, over lines that are far apart, and each run
+ * uses different memory: the influence of the location of an array then counts as variation between
+ * runs and not as part of the identity. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -20,27 +26,27 @@
 #include <stdlib.h>
 
 enum {
-    SM_LINES = 64, /* of a cache of an SM: 8 KiB, which all of them have */
-    CONSTANTS = 16,
-    SM_HOPS = 6400,        /* of each */
-    L2_LINES = 1024,       /* 34 MB; in the smallest L2 they fit */
-    L2_STRIDE = 265 * 128, /* an odd number of lines, which come into all sets */
+    SM_LINES = 64,         /* lines of a chain in a cache of an SM: 8 KiB, which fits into all */
+    CONSTANTS = 16,        /* elements of the chain in the constant L1 */
+    SM_HOPS = 6400,        /* timed hops per chain in a cache of an SM */
+    L2_LINES = 1024,       /* lines in L2, spread over 34 MB; they fit into the smallest L2 */
+    L2_STRIDE = 265 * 128, /* bytes: an odd number of lines, so that all sets are used */
     MEMORY_HOPS = 1024,
-    MEMORY_STRIDE = 4096 + 128, /* see latency.c */
-    STREAM_WORDS = 2048, /* some 0.6 ms, of which the driver's events tell half a microsecond */
+    MEMORY_STRIDE = 4096 + 128, /* as in latency.c */
+    STREAM_WORDS = 2048,        /* about 0.6 ms; the driver's events resolve 0.5 us */
     STREAM_REPEATS = 3,
-    RUN_BYTES = 48 << 20, /* from where a run measures to where the next one does */
-    PLACES = 8            /* where runs measure, one after the other */
+    REGION_BYTES = 48 << 20, /* distance between the memory regions of consecutive runs */
+    REGIONS = 8              /* memory regions that runs use one after the other */
 };
 
-/* A load that takes longer than this many medians was disturbed: the farthest L2 of an H200 takes
- * 1.7 times as long as the nearest. */
-static const double disturbed = 2;
+/* A load that takes longer than this multiple of the median was disturbed. On an H200, the slowest
+ * L2 hit takes 1.7 times as long as the fastest. */
+static const double max_medians = 2;
 
 static const char operation[] = "measure fingerprint";
 
-/* The features that every GPU has; those of the SMs follow. They are never moved or given another
- * meaning without another FTH_FEATURES_VERSION. */
+/* Indices of the features that every GPU has; those of the SMs follow. Changing the order or the
+ * meaning requires a new FTH_FEATURES_VERSION. */
 enum {
     CLOCK_RATIO,
     L1,
@@ -57,9 +63,8 @@ enum {
     L2,
     FIRST_SM
 };
-/* In version 1 there were three features in the place of the four streams: reading, writing and
- * copying by one warp. */
-enum { OLD_STREAMS = 3, OLD_L2 = STREAM_COPY + OLD_STREAMS, OLD_FIRST_SM };
+/* Version 1 had three features instead of the four streams: read, write and copy by one warp. */
+enum { V1_STREAMS = 3, V1_L2 = STREAM_COPY + V1_STREAMS, V1_FIRST_SM };
 
 static const char *const names[FIRST_SM] = {
     [CLOCK_RATIO] = "clock_ratio",
@@ -91,8 +96,8 @@ size_t fth_feature_count(const struct fth_prober *prober)
     return FIRST_SM + prober->sms;
 }
 
-/* A map of 132 SMs counts as much as all else together: otherwise what else tells two GPUs apart
- * would drown in it. */
+/* The map of the SMs (132 on an H200) has the same total weight as all other features together, so
+ * that it does not outweigh them. */
 double fth_feature_weight(size_t index, size_t count)
 {
     return index < FIRST_SM || count <= FIRST_SM ? 1
@@ -101,15 +106,15 @@ double fth_feature_weight(size_t index, size_t count)
 
 size_t fth_features_upgrade(unsigned version, const double *features, size_t count, double *out)
 {
-    const size_t made = count - OLD_FIRST_SM + FIRST_SM;
-    if (version != 1 || count < OLD_FIRST_SM)
+    const size_t upgraded_count = count - V1_FIRST_SM + FIRST_SM;
+    if (version != 1 || count < V1_FIRST_SM)
         return 0;
-    for (size_t i = 0; i < made && out; i++)
-        out[i] = i < STREAM_COPY ? features[i] : i < L2 ? NAN : features[i - L2 + OLD_L2];
-    return made;
+    for (size_t i = 0; i < upgraded_count && out; i++)
+        out[i] = i < STREAM_COPY ? features[i] : i < L2 ? NAN : features[i - L2 + V1_L2];
+    return upgraded_count;
 }
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 /* The chains in the caches of an SM. */
 static const struct {
@@ -123,7 +128,7 @@ static const struct {
     {SHARED, FTH_PATH_SHARED, 128, SM_LINES, -1},
 };
 
-/* One thread of one block, word by word over arrays that are in no cache. */
+/* The STREAM kernels: one thread of one block, word by word over arrays that are in no cache. */
 static const struct {
     size_t feature;
     enum fth_sweep_kind kind;
@@ -134,7 +139,7 @@ static const struct {
     {STREAM_TRIAD, FTH_SWEEP_TRIAD},
 };
 
-/* Single loads that hit, on that SM. */
+/* Returns a request that times single loads that hit, on one SM. */
 static struct fth_request hit_request(enum fth_path path, struct fth_chain chain, uint64_t passes,
                                       int carveout_percent, size_t sm)
 {
@@ -146,19 +151,20 @@ static struct fth_request hit_request(enum fth_path path, struct fth_chain chain
     return request;
 }
 
-/* Single loads of lines that are in no cache, of pages that are in the TLBs. */
+/* Returns a request that times single loads of lines that are in no cache and whose pages are in
+ * the TLBs. */
 static struct fth_request memory_request(uint64_t start_bytes)
 {
     struct fth_chain chain = {.array = 1,
                               .start_bytes = start_bytes,
                               .stride_bytes = MEMORY_STRIDE,
                               .count = MEMORY_HOPS};
-    struct fth_chain beside = chain;
-    beside.start_bytes += MEMORY_STRIDE / 2;
+    struct fth_chain same_pages = chain;
+    same_pages.start_bytes += MEMORY_STRIDE / 2;
     struct fth_request request = fth_request_make(-1);
     request.cold = true;
     request.sm = 0;
-    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, beside, 1);
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, same_pages, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
     return request;
 }
@@ -174,7 +180,7 @@ static struct fth_request stream_request(const struct fth_prober *prober, enum f
     return request;
 }
 
-/* Where what is asked stands: the streams, the chains, memory, then the SMs. */
+/* Indices of the requests: the streams, the chains, memory, then one per SM. */
 enum {
     STREAMS = FTH_COUNT(streams),
     CHAINS = FTH_COUNT(chains),
@@ -183,9 +189,10 @@ enum {
     MAP
 };
 
-static void plan(const struct fth_prober *prober, unsigned run, struct fth_request *requests)
+static void make_requests(const struct fth_prober *prober, unsigned run,
+                          struct fth_request *requests)
 {
-    const uint64_t start_bytes = (uint64_t)(run % PLACES) * RUN_BYTES;
+    const uint64_t start_bytes = (uint64_t)(run % REGIONS) * REGION_BYTES;
     for (size_t i = 0; i < STREAMS; i++)
         requests[i] = stream_request(prober, streams[i].kind);
     for (size_t i = 0; i < CHAINS; i++) {
@@ -202,10 +209,10 @@ static void plan(const struct fth_prober *prober, unsigned run, struct fth_reque
         requests[MAP + i] = hit_request(FTH_PATH_CG, lines, 1, -1, i);
 }
 
-/* ---- what is concluded ---- */
+/* ---- features ---- */
 
-/* The mean of the part of the samples between two quantiles, without those that were disturbed; NAN
- * where there is no answer. */
+/* Computes the mean of the samples between two quantiles, without disturbed ones; NAN if the
+ * request failed. */
 static enum fth_status mean(const struct fth_samples *samples, double from, double to,
                             double *value, struct fth_error *error)
 {
@@ -218,7 +225,7 @@ static enum fth_status mean(const struct fth_samples *samples, double from, doub
     if (status != FTH_OK)
         return status;
     size_t count = samples->count;
-    const double max = disturbed * fth_quantile_sorted(sorted, count, 0.5);
+    const double max = max_medians * fth_quantile_sorted(sorted, count, 0.5);
     while (count > 1 && sorted[count - 1] > max)
         count--;
     const size_t first = (size_t)(from * (double)count), last = (size_t)(to * (double)count);
@@ -230,9 +237,9 @@ static enum fth_status mean(const struct fth_samples *samples, double from, doub
     return FTH_OK;
 }
 
-/* Each SM's over the median of all. */
-static enum fth_status conclude_sms(const struct fth_samples *samples, size_t sms, double *features,
-                                    struct fth_error *error)
+/* Computes the L2 latency of each SM relative to the median over all SMs, and that median. */
+static enum fth_status compute_sm_features(const struct fth_samples *samples, size_t sms,
+                                           double *features, struct fth_error *error)
 {
     double *known = calloc(sms, sizeof *known);
     if (!known)
@@ -252,7 +259,8 @@ static enum fth_status conclude_sms(const struct fth_samples *samples, size_t sm
     return status;
 }
 
-/* The nanoseconds of a word in the best repeat; NAN where there is no answer, or a wrong one. */
+/* Returns the nanoseconds per word of the fastest repeat; NAN if the request failed or its result
+ * is wrong. */
 static double best_stream(const struct fth_samples *samples)
 {
     double best = NAN;
@@ -263,8 +271,9 @@ static double best_stream(const struct fth_samples *samples)
     return best;
 }
 
-static enum fth_status conclude(const struct fth_samples *samples, size_t sms,
-                                double nominal_clock_mhz, double *features, struct fth_error *error)
+static enum fth_status compute_features(const struct fth_samples *samples, size_t sms,
+                                        double nominal_clock_mhz, double *features,
+                                        struct fth_error *error)
 {
     for (size_t i = 0; i < FIRST_SM + sms; i++)
         features[i] = NAN;
@@ -274,12 +283,12 @@ static enum fth_status conclude(const struct fth_samples *samples, size_t sms,
         features[streams[i].feature] = best_stream(&samples[i]);
     for (size_t i = 0; i < CHAINS && status == FTH_OK; i++)
         status = mean(&samples[FIRST_CHAIN + i], 0, 1, &features[chains[i].feature], error);
-    /* Near and far memory, without deciding whether there are two: the faster half, the other. */
+    /* The faster and the slower half: near and far memory, if there are two. */
     if (status == FTH_OK)
         status = mean(&samples[MEMORY], 0, 0.5, &features[MEMORY_LOW], error);
     if (status == FTH_OK)
         status = mean(&samples[MEMORY], 0.5, 1, &features[MEMORY_HIGH], error);
-    return status == FTH_OK ? conclude_sms(samples + MAP, sms, features, error) : status;
+    return status == FTH_OK ? compute_sm_features(samples + MAP, sms, features, error) : status;
 }
 
 enum fth_status fth_probe_fingerprint(const struct fth_prober *prober, double nominal_clock_mhz,
@@ -293,13 +302,13 @@ enum fth_status fth_probe_fingerprint(const struct fth_prober *prober, double no
         free(requests);
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
     }
-    plan(prober, run, requests);
+    make_requests(prober, run, requests);
     enum fth_status status = fth_device_measure(prober->device, requests, count, samples, error);
-    /* What a GPU does not have, or cannot do, is left open; without L2 there is nothing at all. */
+    /* A feature that the GPU does not support stays NAN, but L2 latencies are required. */
     if (status == FTH_OK && samples[MAP].status != FTH_OK)
         status = fth_fail(error, FTH_INCONCLUSIVE, operation, "l2", "%s", samples[MAP].cause);
     if (status == FTH_OK)
-        status = conclude(samples, prober->sms, nominal_clock_mhz, features, error);
+        status = compute_features(samples, prober->sms, nominal_clock_mhz, features, error);
     for (size_t i = 0; i < count; i++)
         fth_samples_fini(&samples[i]);
     free(samples);

@@ -1,33 +1,41 @@
-/* Sets and ways of a small L2. It is too large to be filled and overflowed by a line, and the
- * samples themselves go through it. So only chains of few lines are walked, at strides that are the
- * size divided by powers of two. Where sets are taken in turn (line % sets),
+/* Finds the sets and ways of a small L2 (fathom's own method; see docs/methods.md, "Dissecting a
+ * cache").
  *
- *     stride  size / 2^k     fit  max(ways, 2^k)
+ * The L2 is too large to be filled and then overflowed by one line, and the samples themselves go
+ * through it. Therefore only chains of few lines are walked, with strides of size / 2^k. If the
+ * index function is line % sets, the number of lines that fit at such a stride is
  *
- * lines, since at strides of size / ways and above all of them fall into one set. That law must
- * hold for every k; a hashed L2 breaks it. The line is then the distance at which another line no
- * longer falls into a set that is full. Each chain is walked alone, from several beginnings: now
- * and then a sample falls into the same set, which can only make it seem smaller. */
+ *     max(ways, 2^k)
+ *
+ * because at strides of size / ways and above, all lines of the chain fall into one set. This must
+ * hold for every k tried; a hashed L2 violates it. The line size is the distance at which a further
+ * line no longer falls into a set that is full. Each chain is walked alone on the GPU, from several
+ * start addresses: occasionally a sample falls into the same set and evicts a line, which can only
+ * make the set seem smaller. */
 #include "probe/structure.h"
 
 #include <math.h>
 #include <stdio.h>
 
 enum {
-    FIRST_POWER = 2,
+    FIRST_POWER = 2, /* strides of size / 2^2 .. size / 2^6 */
     LAST_POWER = 6,
     POWERS = LAST_POWER - FIRST_POWER + 1,
-    BEGINNINGS = 4,
-    MAX_FIT = 96,
-    LARGEST = 8 << 20, /* bytes of an L2 that this is tried on */
-    HOPS = 256
+    STARTS = 4,             /* start addresses per stride */
+    MAX_FIT = 96,           /* maximum number of lines in a chain: above 2^LAST_POWER */
+    MAX_L2_BYTES = 8 << 20, /* largest L2 that is tried */
+    HOPS = 256              /* timed hops for each latency */
 };
-static const uint64_t beginning_bytes = 34816; /* between them: 17 times 2 KiB */
+/* Between start addresses: 17 * 2 KiB, so that the chains use different sets. */
+static const uint64_t start_spacing_bytes = 34816;
+
+/* Finds the threshold between L2 hits and misses. */
 
 static enum fth_status find_threshold(const struct fth_prober *prober, struct fth_cache_plan *plan,
                                       struct fth_error *error)
 {
-    /* The same lines, from memory and then from L2; array 1 lies elsewhere. */
+    /* The first pass loads the lines from memory, the second from L2. Array 1 keeps them apart from
+     * the chains of the other functions. */
     struct fth_chain chain = {.array = 1, .stride_bytes = 512, .count = HOPS};
     struct fth_request request = fth_request_make(-1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 2);
@@ -44,7 +52,8 @@ static enum fth_status find_threshold(const struct fth_prober *prober, struct ft
     if (status == FTH_OK && !(miss.median > 1.2 * hit.median))
         status =
             fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                     "loads from memory take %.0f cycles, from L2 %.0f", miss.median, hit.median);
+                     "loads from memory take %.0f cycles, L2 hits %.0f: too close to distinguish",
+                     miss.median, hit.median);
     if (status == FTH_OK)
         plan->threshold_cycles = sqrt(miss.median * hit.median);
     return status;
@@ -58,12 +67,13 @@ static bool has_miss(const struct fth_cache_plan *plan, const uint32_t *cycles, 
     return false;
 }
 
-/* The most lines that fit at each stride, from whichever beginning: bisection, all at a time. */
-static enum fth_status find_fits(const struct fth_prober *prober, const struct fth_cache_plan *plan,
-                                 uint64_t size_bytes, uint64_t *fits, size_t *samples,
-                                 struct fth_error *error)
+/* Finds the number of lines that fit at each stride: the maximum over the start addresses. All
+ * chains are bisected in the same batches. */
+static enum fth_status find_fitting_lines(const struct fth_prober *prober,
+                                          const struct fth_cache_plan *plan, uint64_t size_bytes,
+                                          uint64_t *fits, size_t *samples, struct fth_error *error)
 {
-    enum { CHAINS = POWERS * BEGINNINGS };
+    enum { CHAINS = POWERS * STARTS };
     struct fth_request requests[CHAINS];
     uint64_t low[CHAINS], high[CHAINS];
     enum fth_status status = FTH_OK;
@@ -74,8 +84,8 @@ static enum fth_status find_fits(const struct fth_prober *prober, const struct f
     for (bool open = true; open && status == FTH_OK;) {
         open = false;
         for (size_t i = 0; i < CHAINS; i++) {
-            struct fth_chain chain = {.start_bytes = (i % BEGINNINGS) * beginning_bytes,
-                                      .stride_bytes = size_bytes >> (FIRST_POWER + i / BEGINNINGS),
+            struct fth_chain chain = {.start_bytes = (i % STARTS) * start_spacing_bytes,
+                                      .stride_bytes = size_bytes >> (FIRST_POWER + i / STARTS),
                                       .count = (low[i] + high[i] + 1) / 2};
             requests[i] = fth_request_make(plan->carveout_percent);
             requests[i].alone = true;
@@ -99,25 +109,26 @@ static enum fth_status find_fits(const struct fth_prober *prober, const struct f
     }
     for (size_t i = 0; i < POWERS; i++) {
         fits[i] = 0;
-        for (size_t k = 0; k < BEGINNINGS; k++)
-            fits[i] = low[i * BEGINNINGS + k] > fits[i] ? low[i * BEGINNINGS + k] : fits[i];
+        for (size_t k = 0; k < STARTS; k++)
+            fits[i] = low[i * STARTS + k] > fits[i] ? low[i * STARTS + k] : fits[i];
     }
     return status;
 }
 
-/* A full set, and one line more, so many bytes into the next round: is something evicted? The least
- * distance at which nothing is. */
+/* Finds the line size. A full set is loaded, then one more word at a distance of 0, 32, 64, … bytes
+ * from the next line of the set. The line size is the smallest distance at which nothing is
+ * evicted. */
 static enum fth_status find_line(const struct fth_prober *prober, struct fth_cache_plan *plan,
-                                 uint64_t round_bytes, uint64_t ways, size_t *samples,
+                                 uint64_t set_stride_bytes, uint64_t ways, size_t *samples,
                                  struct fth_error *error)
 {
     enum { DISTANCES = 5, MIN = 32 };
     struct fth_request requests[DISTANCES];
     for (size_t i = 0; i < DISTANCES; i++) {
-        struct fth_chain set = {.stride_bytes = round_bytes, .count = ways};
+        struct fth_chain set = {.stride_bytes = set_stride_bytes, .count = ways};
         struct fth_chain other = {.start_bytes =
-                                      ways * round_bytes + (i ? (uint64_t)MIN << (i - 1) : 0),
-                                  .stride_bytes = round_bytes,
+                                      ways * set_stride_bytes + (i ? (uint64_t)MIN << (i - 1) : 0),
+                                  .stride_bytes = set_stride_bytes,
                                   .count = 1};
         requests[i] = fth_request_make(plan->carveout_percent);
         requests[i].alone = true;
@@ -139,8 +150,8 @@ static enum fth_status find_line(const struct fth_prober *prober, struct fth_cac
     }
     fth_answers_fini(&answers);
     if (status == FTH_OK && (broken || plan->line_bytes == 0))
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find the line of the L2", NULL,
-                          "which lines fall into a full set does not show where one ends");
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find the L2 line size", NULL,
+                          "the evictions from a full set do not determine a line size");
     return status;
 }
 
@@ -152,12 +163,12 @@ enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size
     *structure = (struct fth_structure){.mapping = {.modulus = 1}, .confidence = NAN};
     *plan = (struct fth_cache_plan){
         .path = FTH_PATH_CG, .carveout_percent = -1, .fits_bytes = size_bytes, .alone = true};
-    if (size_bytes > LARGEST || size_bytes % ((uint64_t)128 << LAST_POWER))
+    if (size_bytes > MAX_L2_BYTES || size_bytes % ((uint64_t)128 << LAST_POWER))
         return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                        "it is too large, or of a size too odd, for a look at single sets");
+                        "the L2 is larger than 8 MiB, or its size is no multiple of 8 KiB");
     enum fth_status status = find_threshold(prober, plan, error);
     if (status == FTH_OK)
-        status = find_fits(prober, plan, size_bytes, fits, &structure->samples, error);
+        status = find_fitting_lines(prober, plan, size_bytes, fits, &structure->samples, error);
     if (status != FTH_OK)
         return status;
     uint64_t ways = fits[0];
@@ -166,8 +177,8 @@ enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size
         if (fits[i] != (lines > ways ? lines : ways) || size_bytes % ways)
             return fth_fail(
                 error, FTH_INCONCLUSIVE, "find sets", NULL,
-                "at a stride of %llu bytes %llu lines fit, at %llu bytes %llu: sets are "
-                "not taken in turn",
+                "at a stride of %llu bytes, %llu lines fit; at %llu bytes, %llu: the index "
+                "function is not line %% sets",
                 (unsigned long long)size_bytes >> FIRST_POWER, (unsigned long long)ways,
                 (unsigned long long)size_bytes >> (FIRST_POWER + i), (unsigned long long)fits[i]);
     }
@@ -179,7 +190,7 @@ enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size
     structure->mapping.modulus = structure->sets;
     snprintf(structure->index, sizeof structure->index, "mod");
     structure->one_set = (struct fth_chain){.stride_bytes = size_bytes / ways, .count = ways};
-    /* A law that held for every stride and beginning, and for each distance. */
-    structure->confidence = (POWERS * BEGINNINGS + 5 + 1.0) / (POWERS * BEGINNINGS + 5 + 2.0);
+    /* Laplace's rule: the tests of every stride and start address, and of 5 distances, all held. */
+    structure->confidence = (POWERS * STARTS + 5 + 1.0) / (POWERS * STARTS + 5 + 2.0);
     return FTH_OK;
 }

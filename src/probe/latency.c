@@ -1,34 +1,43 @@
-/* How long a load takes, from a chain of loads each of which needs the one before (Mei and Chu's
- * fine-grained pointer chase, and whole passes where single hops are not of interest). */
+/* Measures the latency of caches and memory with pointer chases.
+ *
+ * The latency of a hit is the slope between whole passes over two chains of different length. If
+ * passes are disturbed, single hops are timed instead. The latency of memory is from single hops as
+ * well (the fine-grained pointer chase of Mei and Chu 2017), because lines may come from near or
+ * from far memory. */
 #include "probe/probe.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    WARM_PASSES = 2,
-    TIMED_PASSES = 15, /* an odd number, so that the median is one of them */
-    /* Where something disturbs. Chains that pass undisturbed in half of the cases where 1 load in
-     * 100 is slow; multiples of how many loads stand in a row. */
+    WARM_PASSES = 2,   /* untimed passes before the timed ones */
+    TIMED_PASSES = 15, /* odd, so that the median is one of the passes */
+    /* Elements and passes used to calibrate the overhead when loads are disturbed. If 1 load in 100
+     * is slow, half of the passes over 64 elements are undisturbed. The lengths are multiples of
+     * the 32 loads that the kernel unrolls. */
     CLEAN_SHORT = 32,
     CLEAN_LONG = 64,
     CLEAN_PASSES = 101,
-    CLEAN_HOPS = 16,
-    /* Memory: hops that are timed, and how far apart. More than a DRAM page's neighbours and not a
-     * multiple of it, so that lines of all partitions and channels are met; 17 MB in all, which
-     * even a small TLB reaches. */
+    CLEAN_HOPS = 16, /* passes that are timed hop by hop */
+    /* Timed hops from memory and their stride in bytes. The stride is not a power of two, so that
+     * the lines lie in all partitions and channels. The footprint is 17 MB, which is within the
+     * reach of even a small TLB. */
     MEMORY_HOPS = 4096,
     MEMORY_STRIDE = 4096 + 128,
-    DRAWS = 200 /* of a bootstrap */
+    BOOTSTRAP_DRAWS = 200 /* resamples of a bootstrap */
 };
-/* Of its intervals, and how many deviations of a normal distribution that is each way. */
-#define LEVEL 0.9
-#define LEVEL_DEVIATIONS 1.645
+/* Level of the bootstrap intervals, and their half-width in standard deviations of a normal
+ * distribution. */
+#define INTERVAL_LEVEL 0.9
+#define INTERVAL_DEVIATIONS 1.645
 
-/* Passes of one length differ by less than that where nothing disturbs. */
-static const double steady_part = 0.01, steady_cycles = 8;
-/* Two medians that are no further apart are the same answer. */
-static const double same_part = 0.005, same_cycles = 0.5;
+/* Passes over one chain are steady if their 5th and 95th percentiles differ by at most 1 % of the
+ * median plus 8 cycles. Heuristic: if one load in 100 takes ten times as long, passes of 256 loads
+ * are off by 9 %. */
+static const double steady_fraction = 0.01, steady_cycles = 8;
+/* Two medians count as the same if they differ by at most 0.5 % or 0.5 cycles, whichever is
+ * larger. */
+static const double same_fraction = 0.005, same_cycles = 0.5;
 
 double fth_agreement(const double *values, size_t count, double tolerance)
 {
@@ -37,7 +46,7 @@ double fth_agreement(const double *values, size_t count, double tolerance)
     size_t same = 0;
     fth_rng_init(&rng, count);
     bool fine = drawn && fth_quantile_f64(values, count, 0.5, &median, NULL) == FTH_OK;
-    for (size_t draw = 0; fine && draw < DRAWS; draw++) {
+    for (size_t draw = 0; fine && draw < BOOTSTRAP_DRAWS; draw++) {
         double other = NAN;
         for (size_t i = 0; i < count; i++)
             drawn[i] = values[fth_rng_below(&rng, count)];
@@ -45,7 +54,7 @@ double fth_agreement(const double *values, size_t count, double tolerance)
         same += fabs(other - median) <= tolerance;
     }
     free(drawn);
-    return fine ? (double)(same + 1) / (DRAWS + 2) : NAN;
+    return fine ? (double)(same + 1) / (BOOTSTRAP_DRAWS + 2) : NAN;
 }
 
 double fth_cycles_agreement(const double *values, size_t count)
@@ -53,10 +62,10 @@ double fth_cycles_agreement(const double *values, size_t count)
     double median;
     if (fth_quantile_f64(values, count, 0.5, &median, NULL) != FTH_OK)
         return NAN;
-    return fth_agreement(values, count, fmax(same_cycles, same_part * median));
+    return fth_agreement(values, count, fmax(same_cycles, same_fraction * median));
 }
 
-/* The median of what was found several times. */
+/* Sets value, interval and confidence of a figure to those of the values' median. */
 static enum fth_status figure_of(const double *values, size_t count, struct fth_figure *figure,
                                  struct fth_error *error)
 {
@@ -88,7 +97,9 @@ static struct fth_request warm_request(const struct fth_latency_plan *plan, uint
 
 /* ---- whole passes ---- */
 
-/* The slopes between the two lengths: of each SM, or where there is one only, of each pass. */
+/* Computes the slopes in cycles per load between the two chain lengths: one per SM, or, if only one
+ * SM was measured, one per pass of the longer chain. `steady` is false if the passes of at least
+ * half of the SMs vary too much. */
 static enum fth_status slopes(const struct fth_latency_plan *plan,
                               const struct fth_answers *answers, double *values, size_t *count,
                               bool *steady, struct fth_error *error)
@@ -96,7 +107,7 @@ static enum fth_status slopes(const struct fth_latency_plan *plan,
     const double hops = (double)(plan->long_count - plan->short_count);
     enum fth_status status = FTH_OK;
     const size_t pairs = answers->count / 2;
-    size_t restless = 0;
+    size_t unsteady_count = 0;
     *count = 0;
     for (size_t i = 0; i < pairs && status == FTH_OK; i++) {
         struct fth_summary less, more;
@@ -106,20 +117,20 @@ static enum fth_status slopes(const struct fth_latency_plan *plan,
             status = fth_summary_u32(b->cycles, b->count, &more, error);
         if (status != FTH_OK)
             break;
-        restless += more.p95 - more.p05 > steady_part * more.median + steady_cycles;
+        unsteady_count += more.p95 - more.p05 > steady_fraction * more.median + steady_cycles;
         if (pairs > 1)
             values[(*count)++] = (more.median - less.median) / hops;
         for (size_t pass = 0; pairs == 1 && pass < b->count; pass++)
             values[(*count)++] = (b->cycles[pass] - less.median) / hops;
     }
-    *steady = 2 * restless < pairs;
+    *steady = 2 * unsteady_count < pairs;
     return status;
 }
 
 /* ---- single loads ---- */
 
-/* What reading the clock costs, where whole passes are disturbed: passes so short that in some
- * nothing happens, against single loads of the same. */
+/* Measures the overhead of timing a hop when loads are disturbed: compares timed hops with whole
+ * passes that are so short that many of them are undisturbed. */
 static enum fth_status calibrate(const struct fth_prober *prober,
                                  const struct fth_latency_plan *plan, double *overhead,
                                  size_t *samples, struct fth_error *error)
@@ -146,8 +157,8 @@ static enum fth_status calibrate(const struct fth_prober *prober,
     return status;
 }
 
-/* Hop by hop instead: what happens now and then is then not in the middle of them. Of each SM, or
- * where there is one only, of each of several parts. */
+/* Measures the latency hop by hop: a robust mean of single hops ignores occasional slow ones.
+ * Computes one value per SM, or, if only one SM is measured, one per pass. */
 static enum fth_status single_loads(const struct fth_prober *prober,
                                     const struct fth_latency_plan *plan, double *values,
                                     size_t *count, struct fth_figure *cycles,
@@ -179,7 +190,7 @@ static enum fth_status single_loads(const struct fth_prober *prober,
     return status;
 }
 
-/* ---- both ---- */
+/* ---- latency and overhead ---- */
 
 enum fth_status fth_probe_latency(const struct fth_prober *prober,
                                   const struct fth_latency_plan *plan, struct fth_figure *cycles,
@@ -242,12 +253,13 @@ enum fth_status fth_probe_overhead(const struct fth_prober *prober,
 double fth_latency_confidence(double value, double low, double high)
 {
     const double max = 0.995;
-    double tolerance = fmax(0.005 * value, 0.5), deviation = (high - low) / (2 * LEVEL_DEVIATIONS);
+    double tolerance = fmax(0.005 * value, 0.5),
+           deviation = (high - low) / (2 * INTERVAL_DEVIATIONS);
     return deviation > 0 ? fmin(max, erf(tolerance / deviation / sqrt(2))) : max;
 }
 
-/* What lies within three median absolute deviations of the median, as fth_core_mean_u32 has it,
- * decides the mean; so it decides how sure that is. */
+/* The confidence is computed from the samples that fth_core_mean_u32 averages: those within three
+ * median absolute deviations, and at least 2 cycles, of the median. */
 enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count, double overhead_cycles,
                                    struct fth_figure *figure, struct fth_error *error)
 {
@@ -266,8 +278,8 @@ enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count, double 
     for (size_t i = 0; i < count; i++)
         if (fabs(cycles[i] - summary.median) <= fmax(2, 3 * summary.mad))
             core[kept++] = cycles[i];
-    status =
-        fth_bootstrap_interval(core, kept, FTH_STATISTIC_MEAN, LEVEL, DRAWS, 1, &interval, error);
+    status = fth_bootstrap_interval(core, kept, FTH_STATISTIC_MEAN, INTERVAL_LEVEL, BOOTSTRAP_DRAWS,
+                                    1, &interval, error);
     if (status == FTH_OK)
         *figure = (struct fth_figure){.value = mean - overhead_cycles,
                                       .low = fmin(summary.p05, mean) - overhead_cycles,
@@ -279,7 +291,7 @@ enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count, double 
     return status;
 }
 
-/* The latency of the samples that belong to one plateau, less the overhead. */
+/* Computes the latency of the samples of plateau `index`, minus the overhead. */
 static enum fth_status plateau(const struct fth_samples *samples,
                                const struct fth_clusters *clusters, size_t index,
                                double overhead_cycles, struct fth_figure *cycles,
@@ -298,8 +310,9 @@ static enum fth_status plateau(const struct fth_samples *samples,
     return status;
 }
 
-/* One walk that is not timed, then one that is; L2 holds nothing of either at the start. The
- * figures of the two lowest plateaus; `far_cycles` may be NULL. */
+/* Walks the chain `before` untimed, then times the hops of `chain`; at the start, L2 holds nothing
+ * of either. Sets the figures of the two lowest plateaus. `far_cycles` may be NULL, and is left
+ * unchanged if there is only one plateau. */
 static enum fth_status time_cold(const struct fth_prober *prober, struct fth_chain chain,
                                  struct fth_chain before, double overhead_cycles,
                                  struct fth_figure *near_cycles, struct fth_figure *far_cycles,
@@ -307,7 +320,7 @@ static enum fth_status time_cold(const struct fth_prober *prober, struct fth_cha
 {
     struct fth_request request = fth_request_make(-1);
     request.cold = true;
-    request.sm = 0; /* SMs differ in how far they are from either partition */
+    request.sm = 0; /* always the same, because SMs differ in their distance to each partition */
     fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, before, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
     struct fth_answers answers = {0};
@@ -329,20 +342,22 @@ enum fth_status fth_probe_memory_latency(const struct fth_prober *prober, double
                                          struct fth_figure *far_cycles, struct fth_error *error)
 {
     struct fth_chain chain = {.stride_bytes = MEMORY_STRIDE, .count = MEMORY_HOPS};
-    /* Other lines of the same pages, to have these in the TLBs. */
-    struct fth_chain beside = chain;
-    beside.start_bytes = MEMORY_STRIDE / 2;
+    /* Other lines of the same pages, which bring the pages into the TLBs. */
+    struct fth_chain same_pages = chain;
+    same_pages.start_bytes = MEMORY_STRIDE / 2;
     *far_cycles = (struct fth_figure){.value = NAN};
-    return time_cold(prober, chain, beside, overhead_cycles, near_cycles, far_cycles, error);
+    return time_cold(prober, chain, same_pages, overhead_cycles, near_cycles, far_cycles, error);
 }
 
 enum fth_status fth_probe_cold_latency(const struct fth_prober *prober, double overhead_cycles,
                                        uint64_t stride_bytes, uint64_t count,
                                        struct fth_figure *cycles, struct fth_error *error)
 {
-    struct fth_chain chain = {.array = FTH_FAR_ARRAY, .stride_bytes = stride_bytes, .count = count};
-    /* Other lines of the same pages, all of them: the TLBs are then left with the last ones. */
-    struct fth_chain beside = chain;
-    beside.start_bytes = MEMORY_STRIDE;
-    return time_cold(prober, chain, beside, overhead_cycles, cycles, NULL, error);
+    struct fth_chain chain = {
+        .array = FTH_FIRST_HEADER_ARRAY, .stride_bytes = stride_bytes, .count = count};
+    /* Other lines of the same pages: a walk over all of them leaves only the last pages in the
+     * TLBs, so that the timed walk finds them cold. */
+    struct fth_chain same_pages = chain;
+    same_pages.start_bytes = MEMORY_STRIDE;
+    return time_cold(prober, chain, same_pages, overhead_cycles, cycles, NULL, error);
 }

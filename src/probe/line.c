@@ -1,24 +1,27 @@
-/* Lines and sectors.
+/* Finds the sector and the line of a cache.
  *
- * What one miss fetches shows in a first walk over a cold cache, an element at a time: the hops
- * that are slow are as far apart as what each brings in. What is evicted together may be more (a
- * line of several sectors): after a full cache has taken another line, a walk back over what had
- * been there finds a gap, and this is a line. The walk goes back so that, where the oldest line is
- * replaced, what a miss brings in replaces what has been looked at already. */
+ * Sector: the number of bytes that one miss fetches. A first walk over a cold cache visits one
+ * element after the other. The distance between slow hops is the sector.
+ *
+ * Line: the number of bytes that are evicted together, which can be several sectors. The cache is
+ * filled, one other line is loaded, and a walk over the filled memory finds a gap: consecutive
+ * sectors that miss. The length of the gap is the line. This walk goes backwards. If the oldest
+ * line is replaced, each miss of the walk then evicts a line that was already checked. */
 #include "probe/probe.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    FIRST_WALK_BYTES = 2048, /* not more than the smallest cache */
-    REPEATS = 8,             /* SMs that do the same */
-    MAX_RUN = 64,            /* hops: a line has no more sectors */
-    MAX_COUNTS = FIRST_WALK_BYTES / 4 + 1
+    FIRST_WALK_BYTES = 2048, /* fits in the smallest cache, a constant L1 of 2 KiB */
+    REPEATS = 8,             /* requests with the same steps, each on its own SM. Heuristic. */
+    MAX_RUN = 64,            /* maximum number of sectors per line */
+    MAX_COUNTS = FIRST_WALK_BYTES / 4 + 1 /* hops of the longest first walk, plus one */
 };
 
-/* Of the runs of slow hops: fewer of one length are an exception. */
-static const double min_part = 0.2;
+/* Minimum fraction of all runs of slow hops that must have a certain length for it to be taken as
+ * the line. Heuristic. */
+static const double min_run_fraction = 0.2;
 
 unsigned fth_most_frequent(const unsigned *counts, unsigned size)
 {
@@ -40,9 +43,9 @@ void fth_count_distances(const struct fth_samples *walk, double threshold_cycles
         }
 }
 
-static enum fth_status ask_everywhere(const struct fth_prober *prober,
-                                      const struct fth_request *request,
-                                      struct fth_answers *answers, struct fth_error *error)
+static enum fth_status ask_repeats(const struct fth_prober *prober,
+                                   const struct fth_request *request, struct fth_answers *answers,
+                                   struct fth_error *error)
 {
     struct fth_request requests[REPEATS];
     for (size_t i = 0; i < REPEATS; i++)
@@ -50,27 +53,30 @@ static enum fth_status ask_everywhere(const struct fth_prober *prober,
     return fth_ask(prober, requests, REPEATS, answers, error);
 }
 
-/* The index from 1 on that stands for all. */
-typedef unsigned picker(const unsigned *counts, unsigned size);
+/* Selects an index (1 or above) from a histogram: the length, in hops, that represents it. Returns
+ * 0 if no length does. */
+typedef unsigned selector(const unsigned *counts, unsigned size);
 
-/* Takes the answer of all together, and how many of the repeats give it alone. */
-static void decide(picker *pick, const unsigned all[MAX_COUNTS],
+/* Selects the length from the histogram `all`, and computes the confidence as the fraction of
+ * repeats whose own histogram gives the same length, by Laplace's rule. `unit`: bytes per hop. */
+static void decide(selector *select_length, const unsigned all[MAX_COUNTS],
                    const unsigned counts[REPEATS][MAX_COUNTS], uint64_t unit,
                    struct fth_length *length)
 {
-    unsigned answer = pick(all, MAX_COUNTS), same = 0, silent = 0;
+    unsigned answer = select_length(all, MAX_COUNTS), same = 0, without_evictions = 0;
     for (size_t i = 0; i < REPEATS; i++) {
         unsigned any = 0;
         for (size_t j = 1; j < MAX_COUNTS; j++)
             any += counts[i][j];
-        silent += any == 0; /* nothing was evicted: another line had left before */
-        same += answer && pick(counts[i], MAX_COUNTS) == answer;
+        without_evictions += any == 0; /* this repeat does not count: a way was free */
+        same += answer && select_length(counts[i], MAX_COUNTS) == answer;
     }
     length->bytes = answer * unit;
-    length->confidence = (same + 1.0) / (REPEATS - silent + 2.0);
+    length->confidence = (same + 1.0) / (REPEATS - without_evictions + 2.0);
 }
 
-/* A first walk is the same on all SMs: a hop is slow where it is in most of them. */
+/* Combines the first walks of all SMs, which should be identical: a hop is slow (UINT32_MAX) if it
+ * is slow on most SMs, and fast (0) otherwise. */
 static void vote(const struct fth_answers *answers, double threshold, uint32_t *hops)
 {
     for (size_t hop = 0; hop < answers->items[0].count; hop++) {
@@ -91,7 +97,7 @@ enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
     struct fth_answers answers = {0};
     *length = (struct fth_length){0};
-    enum fth_status status = ask_everywhere(prober, &request, &answers, error);
+    enum fth_status status = ask_repeats(prober, &request, &answers, error);
     unsigned counts[REPEATS][MAX_COUNTS] = {{0}}, all[MAX_COUNTS] = {0};
     uint32_t hops[MAX_COUNTS];
     for (size_t i = 0; i < answers.count; i++) {
@@ -106,14 +112,15 @@ enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
     fth_answers_fini(&answers);
     decide(fth_most_frequent, all, (const unsigned(*)[MAX_COUNTS])counts, stride, length);
     if (status == FTH_OK && length->bytes == 0)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find what a miss fetches", NULL,
-                          "the misses of a first walk are not evenly apart");
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find the sector", NULL,
+                          "the misses of a first walk are not at regular distances");
     return status;
 }
 
-/* How often so many hops in a row are slow. The first does not count: its code comes from afar, and
- * it is of the newest line. What takes longer than a miss was disturbed and may have been one: it
- * does not end a row, which would make a line too short, and is none by itself. */
+/* Fills a histogram of the lengths of runs of slow hops. Hop 0 is ignored: the timing code is not
+ * cached yet, and it visits the newest line. A hop above `high` was disturbed and may or may not be
+ * a miss. It does not end a run, because that would make the line too short. But a run must have at
+ * least one hop between `low` and `high` to count. */
 static void count_runs(const uint32_t *hops, size_t count, double low, double high,
                        unsigned counts[MAX_COUNTS])
 {
@@ -130,31 +137,34 @@ static void count_runs(const uint32_t *hops, size_t count, double low, double hi
     }
 }
 
-/* The shortest run that is no exception. Neighbouring lines may leave together, where they share a
- * set and one takes the other's place as it comes back; part of a line never leaves alone. */
+/* Returns the length of the shortest run that is frequent enough; 0: none. Longer runs can occur:
+ * neighbouring lines of one set are evicted together if the refill of one evicts the other. Shorter
+ * runs cannot: a part of a line is never evicted alone. */
 static unsigned shortest_frequent(const unsigned *counts, unsigned size)
 {
     unsigned total = 0;
     for (unsigned i = 1; i < size; i++)
         total += counts[i];
     for (unsigned i = 1; i < size && total; i++)
-        if ((double)counts[i] >= min_part * total)
+        if ((double)counts[i] >= min_run_fraction * total)
             return i;
     return 0;
 }
 
-/* Takes out what disturbances may have made: where single hops are slow at that rate, so many in a
- * row are at its power. Where then nothing is left it was one hop a line: more would have shown. */
-static void discount(unsigned counts[REPEATS][MAX_COUNTS], double hops, double rate)
+/* Removes the runs that disturbances explain. If single hops are slow with probability `rate`, a
+ * run of n slow hops has probability rate^n per hop. If no run longer than one hop remains, the
+ * runs of one hop are kept: the line is one sector then, because a longer line would have been
+ * seen. `hops` is the number of hops per repeat. */
+static void remove_chance_runs(unsigned counts[REPEATS][MAX_COUNTS], double hops, double rate)
 {
     bool longer = false;
     for (size_t run = MAX_RUN; run >= 1; run--) {
         unsigned all = 0;
         for (size_t i = 0; i < REPEATS; i++)
             all += counts[i][run];
-        const bool chance = all <= fth_max_by_chance(REPEATS * hops * pow(rate, (double)run));
-        longer = longer || !chance;
-        for (size_t i = 0; chance && (run > 1 || longer) && i < REPEATS; i++)
+        const bool by_chance = all <= fth_max_by_chance(REPEATS * hops * pow(rate, (double)run));
+        longer = longer || !by_chance;
+        for (size_t i = 0; by_chance && (run > 1 || longer) && i < REPEATS; i++)
             counts[i][run] = 0;
     }
 }
@@ -166,7 +176,7 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     struct fth_request request = fth_request_make(plan->carveout_percent);
     struct fth_chain chain = {.stride_bytes = fetch_bytes, .count = plan->size_bytes / fetch_bytes};
     struct fth_chain other = {.array = 1, .stride_bytes = fetch_bytes, .count = 1};
-    if (plan->path == FTH_PATH_CONSTANT) { /* one bank: what lies behind */
+    if (plan->path == FTH_PATH_CONSTANT) { /* there is one array only: use a line after the chain */
         other.array = 0;
         other.start_bytes = chain.count * chain.stride_bytes;
     }
@@ -178,11 +188,11 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     const double high = plan->miss_high_cycles > 0 ? plan->miss_high_cycles : INFINITY;
     struct fth_answers answers = {0};
     *length = (struct fth_length){0};
-    enum fth_status status = ask_everywhere(prober, &request, &answers, error);
+    enum fth_status status = ask_repeats(prober, &request, &answers, error);
     unsigned counts[REPEATS][MAX_COUNTS] = {{0}};
     uint64_t slow = 0;
     for (size_t i = 0; i < answers.count; i++) {
-        /* The second pass finds everything: what is slow there is a disturbance. */
+        /* In the second pass, everything is resident: a slow hop is a disturbance. */
         const uint32_t *again = answers.items[i].cycles + chain.count;
         for (size_t hop = 0; hop < chain.count; hop++)
             slow += again[hop] > low && again[hop] <= high;
@@ -192,7 +202,7 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     fth_answers_fini(&answers);
     const double hops = (double)chain.count;
     if (slow)
-        discount(counts, hops, (double)slow / (REPEATS * hops));
+        remove_chance_runs(counts, hops, (double)slow / (REPEATS * hops));
     unsigned all[MAX_COUNTS] = {0};
     for (size_t i = 0; i < REPEATS; i++)
         for (size_t run = 1; run <= MAX_RUN; run++)
@@ -200,6 +210,6 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     decide(shortest_frequent, all, (const unsigned(*)[MAX_COUNTS])counts, fetch_bytes, length);
     if (status == FTH_OK && length->bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find the line", NULL,
-                          "what is evicted has no one length");
+                          "the runs of evicted sectors have no common length");
     return status;
 }

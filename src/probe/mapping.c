@@ -1,16 +1,23 @@
-/* From what one more line evicts to how addresses choose a set.
+/* Finds the index function of a cache from the lines that further lines evict.
  *
- * A line x beyond those that fit evicts lines y of its own set, so every eviction is a pair x ~ y.
- * Pairs determine a mapping of a known form:
+ * If the lines [0, C) fill the cache, a further line x evicts lines y of its own set. So every
+ * eviction gives pairs (x, y) of lines that share a set. The pairs determine a mapping of each
+ * known form:
  *
- *   (line >> n) % T     T divides (x >> n) - (y >> n) of every pair: their greatest common divisor
- *   XORs of bits        x ^ y of every pair span the kernel; the hash is what is orthogonal to it
- *   folded, % T         tried one by one, with every constant that the array's address may add
- *   dealt (unequal)     where all sets were seen as a whole, lines repeat after as many as fit
+ *   (line >> n) % T     T divides (x >> n) - (y >> n) for every pair: T is the greatest common
+ *                       divisor
+ *   XORs of bits        the x ^ y of all pairs span the kernel of the hash (over GF(2)); its masks
+ *                       are the vectors orthogonal to the kernel
+ *   folded, % T         groups of bits XORed, modulo T: all T are tried, with every constant that
+ *                       the address of the array can add
+ *   round robin         sets with different numbers of ways are filled in rotation, skipping full
+ *                       ones, and the sequence repeats after C lines; found only if all lines of
+ *                       each set were seen to be evicted
  *
- * The finest of those that explain everything is taken: a pair falls into one set of a mapping that
- * is twice too fine by chance only every second time, while coarser ones explain every pair. Mei
- * and Chu (2017, 4.3) read off such mappings by eye. */
+ * The probe takes the mapping with the most sets among those that explain all evictions. A mapping
+ * with too few sets also explains every pair. A mapping with twice the true number of sets explains
+ * a pair only by chance, with probability 1/2. Mei and Chu (2017, Section 4.3) derive such a
+ * mapping by hand. */
 #include "probe/structure.h"
 
 #include <inttypes.h>
@@ -19,9 +26,10 @@
 #include <string.h>
 
 enum {
-    MAX_SHIFT = 12,     /* of a modulo */
-    MAX_FOLD_BITS = 9,  /* sets that are no power of two, folded: up to 511 */
-    MAX_HASH_BITS = 16, /* of a set's number */
+    /* Limits of the search. Heuristics. */
+    MAX_SHIFT = 12,     /* n in (line >> n) % T */
+    MAX_FOLD_BITS = 9,  /* bits per group of a folded mapping: up to 511 sets */
+    MAX_HASH_BITS = 16, /* bits of the set index of a linear hash */
 };
 
 void fth_mapping_fini(struct fth_mapping *mapping)
@@ -39,6 +47,7 @@ void fth_evictions_fini(struct fth_evictions *evictions)
     *evictions = (struct fth_evictions){0};
 }
 
+/* Returns the XOR of all groups of `bits` bits of the line index. */
 static uint64_t fold(uint64_t line, unsigned bits)
 {
     uint64_t folded = 0;
@@ -54,7 +63,7 @@ uint64_t fth_mapping_set(const struct fth_mapping *mapping, uint64_t line)
     switch (mapping->kind) {
     case FTH_MAPPING_MOD: return (line >> mapping->shift) % mapping->modulus;
     case FTH_MAPPING_FOLD: return (fold(line, mapping->shift) ^ mapping->offset) % mapping->modulus;
-    case FTH_MAPPING_DEAL: return mapping->table[line % mapping->modulus];
+    case FTH_MAPPING_ROUND_ROBIN: return mapping->table[line % mapping->modulus];
     case FTH_MAPPING_LINEAR: break;
     }
     for (uint64_t left = mapping->hash.pivots; left; left &= left - 1, row++) {
@@ -69,7 +78,7 @@ uint64_t fth_mapping_sets(const struct fth_mapping *mapping)
     uint64_t sets = 0;
     switch (mapping->kind) {
     case FTH_MAPPING_LINEAR: return (uint64_t)1 << fth_gf2_rank(&mapping->hash);
-    case FTH_MAPPING_DEAL:
+    case FTH_MAPPING_ROUND_ROBIN:
         for (uint64_t i = 0; i < mapping->modulus; i++)
             sets = mapping->table[i] >= sets ? mapping->table[i] + 1 : sets;
         return sets;
@@ -77,27 +86,29 @@ uint64_t fth_mapping_sets(const struct fth_mapping *mapping)
     }
 }
 
-/* ---- does a mapping explain what was seen? ---- */
+/* ---- whether a mapping explains the evictions ---- */
 
-/* Of each set: its lines among those that fit, those that cannot be judged, and whether another
- * line was seen to find room or not. */
-struct tally {
-    uint32_t lines, ignored;
-    bool has_room, is_full;
+/* The state of one set after the lines that fit were loaded. */
+struct set_state {
+    uint32_t lines;   /* lines of the set among those that fit */
+    uint32_t ignored; /* lines among them that miss for other reasons */
+    bool has_space;   /* a further line of the set evicted no line */
+    bool is_full;     /* a further line of the set evicted at least one line */
 };
 
-static struct tally *count_lines(const struct fth_mapping *mapping,
-                                 const struct fth_evictions *evictions)
+static struct set_state *count_lines(const struct fth_mapping *mapping,
+                                     const struct fth_evictions *evictions)
 {
-    struct tally *tallies = calloc(fth_mapping_sets(mapping) + 1, sizeof *tallies);
-    for (uint64_t line = 0; tallies && line < evictions->fits; line++) {
-        struct tally *tally = &tallies[fth_mapping_set(mapping, line)];
-        tally->lines++;
-        tally->ignored += evictions->ignored && evictions->ignored[line];
+    struct set_state *states = calloc(fth_mapping_sets(mapping) + 1, sizeof *states);
+    for (uint64_t line = 0; states && line < evictions->fits; line++) {
+        struct set_state *set_state = &states[fth_mapping_set(mapping, line)];
+        set_state->lines++;
+        set_state->ignored += evictions->ignored && evictions->ignored[line];
     }
-    return tallies;
+    return states;
 }
 
+/* Whether the mapping puts all victims into the set of the line that evicted them. */
 static bool is_same_set(const struct fth_mapping *mapping, const struct fth_eviction *eviction)
 {
     uint64_t set = fth_mapping_set(mapping, eviction->line);
@@ -107,69 +118,77 @@ static bool is_same_set(const struct fth_mapping *mapping, const struct fth_evic
     return true;
 }
 
-static bool fits_tally(const struct fth_mapping *mapping, const struct fth_evictions *evictions,
-                       const struct fth_eviction *eviction, struct tally *tallies)
+/* Updates the state of the set with the eviction. Returns false if the set is both full and not
+ * full, or if it should have lost all its lines but lost another number. */
+static bool is_consistent(const struct fth_mapping *mapping, const struct fth_evictions *evictions,
+                          const struct fth_eviction *eviction, struct set_state *states)
 {
-    struct tally *tally = &tallies[fth_mapping_set(mapping, eviction->line)];
-    if (eviction->count == 0 && tally->ignored == 0)
-        tally->has_room = true;
+    struct set_state *set_state = &states[fth_mapping_set(mapping, eviction->line)];
+    if (eviction->count == 0 && set_state->ignored == 0)
+        set_state->has_space = true;
     if (eviction->count)
-        tally->is_full = true;
-    if (evictions->whole && eviction->count && eviction->count != tally->lines - tally->ignored)
+        set_state->is_full = true;
+    if (evictions->whole_sets && eviction->count &&
+        eviction->count != set_state->lines - set_state->ignored)
         return false;
-    return !(tally->has_room && tally->is_full);
+    return !(set_state->has_space && set_state->is_full);
 }
 
 bool fth_mapping_explains(const struct fth_mapping *mapping, const struct fth_evictions *evictions,
                           const struct fth_eviction *eviction)
 {
-    struct tally *tallies = count_lines(mapping, evictions);
-    bool explains = tallies && is_same_set(mapping, eviction);
+    struct set_state *states = count_lines(mapping, evictions);
+    bool explains = states && is_same_set(mapping, eviction);
     for (size_t i = 0; explains && i < evictions->count; i++)
-        explains = fits_tally(mapping, evictions, &evictions->items[i], tallies);
-    explains = explains && fits_tally(mapping, evictions, eviction, tallies);
-    free(tallies);
+        explains = is_consistent(mapping, evictions, &evictions->items[i], states);
+    explains = explains && is_consistent(mapping, evictions, eviction, states);
+    free(states);
     return explains;
 }
 
-/* How many sets there are, or 0 where the mapping does not explain it all. */
-static uint64_t judge(const struct fth_mapping *mapping, const struct fth_evictions *evictions)
+/* Returns the number of sets of the mapping, or 0 if it does not explain all evictions. */
+static uint64_t count_explained_sets(const struct fth_mapping *mapping,
+                                     const struct fth_evictions *evictions)
 {
-    /* Lines that fit may fill one set first, but with so many sets it would be chance. */
+    /* The first set can be full long before the others, but with this many sets it is unlikely.
+     * Heuristic. */
     if (fth_mapping_sets(mapping) > 64 * evictions->fits + 64)
         return 0;
     for (size_t i = 0; i < evictions->count; i++)
         if (!is_same_set(mapping, &evictions->items[i]))
             return 0;
-    struct tally *tallies = count_lines(mapping, evictions);
-    bool explains = tallies != NULL;
+    struct set_state *states = count_lines(mapping, evictions);
+    bool explains = states != NULL;
     for (size_t i = 0; explains && i < evictions->count; i++)
-        explains = fits_tally(mapping, evictions, &evictions->items[i], tallies);
-    free(tallies);
+        explains = is_consistent(mapping, evictions, &evictions->items[i], states);
+    free(states);
     return explains ? fth_mapping_sets(mapping) : 0;
 }
 
 /* ---- candidates ---- */
 
-static struct fth_mapping guess_modulo(const struct fth_evictions *evictions, unsigned shift)
+/* Returns the modulo mapping with the most sets that puts every pair into one set. */
+static struct fth_mapping find_modulo(const struct fth_evictions *evictions, unsigned shift)
 {
     struct fth_mapping mapping = {.kind = FTH_MAPPING_MOD, .shift = shift, .modulus = 0};
     for (size_t i = 0; i < evictions->count; i++)
         for (size_t k = 0; k < evictions->items[i].count; k++) {
             uint64_t x = evictions->items[i].line >> shift;
             uint64_t y = (uint64_t)evictions->items[i].victims[k] >> shift;
-            mapping.modulus = fth_common_factor(mapping.modulus, x > y ? x - y : y - x);
+            mapping.modulus = fth_gcd(mapping.modulus, x > y ? x - y : y - x);
         }
     mapping.modulus = mapping.modulus ? mapping.modulus : 1;
     return mapping;
 }
 
-static unsigned bits_of(uint64_t number)
+/* Returns the number of bits of the number without leading zeros. */
+static unsigned bit_length(uint64_t number)
 {
     return number ? 64 - (unsigned)__builtin_clzll(number) : 0;
 }
 
-static struct fth_mapping guess_linear(const struct fth_evictions *evictions)
+/* Returns the linear hash with the most sets that puts every pair into one set. */
+static struct fth_mapping find_linear(const struct fth_evictions *evictions)
 {
     struct fth_mapping mapping = {.kind = FTH_MAPPING_LINEAR, .modulus = 1};
     struct fth_gf2 kernel = {0};
@@ -179,13 +198,14 @@ static struct fth_mapping guess_linear(const struct fth_evictions *evictions)
             fth_gf2_add(&kernel, evictions->items[i].line ^ evictions->items[i].victims[k]);
             highest |= evictions->items[i].line;
         }
-    mapping.bits = bits_of(highest);
+    mapping.bits = bit_length(highest);
     fth_gf2_orthogonal(&kernel, mapping.bits, &mapping.hash);
     return mapping;
 }
 
-/* Sets that are no power of two, folded; more of them than `most`. */
-static struct fth_mapping guess_folded(const struct fth_evictions *evictions, uint64_t max)
+/* Returns the folded mapping with the most sets that explains all evictions, if it has more sets
+ * than `best_sets`; otherwise a mapping to one set. Powers of two are left to find_linear. */
+static struct fth_mapping find_folded(const struct fth_evictions *evictions, uint64_t best_sets)
 {
     struct fth_mapping best = {.kind = FTH_MAPPING_MOD, .modulus = 1};
     for (unsigned bits = 2; bits <= MAX_FOLD_BITS; bits++)
@@ -193,15 +213,16 @@ static struct fth_mapping guess_folded(const struct fth_evictions *evictions, ui
             for (uint64_t offset = 0; offset < (uint64_t)1 << bits; offset++) {
                 struct fth_mapping mapping = {
                     .kind = FTH_MAPPING_FOLD, .shift = bits, .modulus = sets, .offset = offset};
-                uint64_t count = sets > max ? judge(&mapping, evictions) : 0;
-                if (count > max) {
-                    max = count;
+                uint64_t count = sets > best_sets ? count_explained_sets(&mapping, evictions) : 0;
+                if (count > best_sets) {
+                    best_sets = count;
                     best = mapping;
                 }
             }
     return best;
 }
 
+/* Returns the representative of the group of a line (union-find). */
 static uint32_t root_of(uint32_t *parents, uint32_t line)
 {
     while (parents[line] != line)
@@ -209,49 +230,51 @@ static uint32_t root_of(uint32_t *parents, uint32_t line)
     return line;
 }
 
-/* Whether the sets of the table, read from place `from` on, are dealt in turn, one a set and round,
- * passing over those that are full. Then `names` has their numbers in the order of dealing. */
-static bool is_dealt(const uint32_t *table, uint64_t period, uint64_t from, const uint32_t *ways,
-                     uint32_t sets, uint32_t *names)
+/* Whether the table, read cyclically from index `from` on, fills the sets in rotation, one line per
+ * set and round, skipping sets that are full. If so, numbers[set] is the position of the set in the
+ * rotation. */
+static bool is_round_robin(const uint32_t *table, uint64_t period, uint64_t from,
+                           const uint32_t *ways, uint32_t sets, uint32_t *numbers)
 {
-    uint32_t named = 0;
+    uint32_t numbered = 0;
     for (uint32_t set = 0; set < sets; set++)
-        names[set] = UINT32_MAX;
+        numbers[set] = UINT32_MAX;
     uint32_t *order = calloc(sets, sizeof *order);
-    bool dealt = order != NULL;
-    for (uint64_t i = 0; dealt && i < sets; i++) { /* the first round has each of them */
+    bool round_robin = order != NULL;
+    for (uint64_t i = 0; round_robin && i < sets; i++) { /* the first round visits each set once */
         uint32_t set = table[(from + i) % period];
-        dealt = names[set] == UINT32_MAX;
-        names[set] = named;
-        order[named++] = set;
+        round_robin = numbers[set] == UINT32_MAX;
+        numbers[set] = numbered;
+        order[numbered++] = set;
     }
     uint64_t at = 0;
-    for (uint32_t round = 0; dealt && at < period; round++)
-        for (uint32_t i = 0; dealt && i < sets; i++)
+    for (uint32_t round = 0; round_robin && at < period; round++)
+        for (uint32_t i = 0; round_robin && i < sets; i++)
             if (round < ways[order[i]])
-                dealt = table[(from + at++) % period] == order[i];
+                round_robin = table[(from + at++) % period] == order[i];
     free(order);
-    return dealt;
+    return round_robin;
 }
 
-/* Numbers the sets as they are dealt; false where they are not. */
-static bool number_dealt(uint32_t *table, uint64_t period, uint32_t sets)
+/* Renumbers the sets of the table in the order of rotation. Returns false if it is no rotation. */
+static bool number_round_robin(uint32_t *table, uint64_t period, uint32_t sets)
 {
-    uint32_t *ways = calloc(sets, sizeof *ways), *names = calloc(sets, sizeof *names);
-    bool dealt = false;
+    uint32_t *ways = calloc(sets, sizeof *ways), *numbers = calloc(sets, sizeof *numbers);
+    bool round_robin = false;
     for (uint64_t line = 0; ways && line < period; line++)
         ways[table[line]]++;
-    for (uint64_t from = 0; ways && names && !dealt && from < period; from++)
-        dealt = is_dealt(table, period, from, ways, sets, names);
-    for (uint64_t line = 0; dealt && line < period; line++)
-        table[line] = names[table[line]];
+    for (uint64_t from = 0; ways && numbers && !round_robin && from < period; from++)
+        round_robin = is_round_robin(table, period, from, ways, sets, numbers);
+    for (uint64_t line = 0; round_robin && line < period; line++)
+        table[line] = numbers[table[line]];
     free(ways);
-    free(names);
-    return dealt;
+    free(numbers);
+    return round_robin;
 }
 
-/* The lines that fit, dealt to sets, and after as many from the beginning. */
-static struct fth_mapping guess_dealt(const struct fth_evictions *evictions)
+/* Returns the round-robin mapping that repeats after `fits` lines, or a mapping to one set if there
+ * is none. Groups the lines by evictions: a line modulo `fits` is in the set of its victims. */
+static struct fth_mapping find_round_robin(const struct fth_evictions *evictions)
 {
     struct fth_mapping one = {.kind = FTH_MAPPING_MOD, .modulus = 1};
     uint64_t fits = evictions->fits;
@@ -280,54 +303,56 @@ static struct fth_mapping guess_dealt(const struct fth_evictions *evictions)
             table[line] = table[root_of(parents, line)];
     free(parents);
     free(seen);
-    if (complete && sets > 1 && number_dealt(table, fits, sets))
-        return (struct fth_mapping){.kind = FTH_MAPPING_DEAL, .modulus = fits, .table = table};
+    if (complete && sets > 1 && number_round_robin(table, fits, sets))
+        return (struct fth_mapping){
+            .kind = FTH_MAPPING_ROUND_ROBIN, .modulus = fits, .table = table};
     free(table);
     return one;
 }
 
-/* Keeps the better of two mappings: true where it is the new one. */
+/* Replaces *best by the candidate if that explains all evictions and has more sets than *best_sets.
+ * Returns whether it was replaced. */
 static bool consider(const struct fth_evictions *evictions, struct fth_mapping candidate,
-                     struct fth_mapping *best, uint64_t *max)
+                     struct fth_mapping *best, uint64_t *best_sets)
 {
     bool possible =
         candidate.kind != FTH_MAPPING_LINEAR || fth_gf2_rank(&candidate.hash) <= MAX_HASH_BITS;
-    uint64_t sets = possible ? judge(&candidate, evictions) : 0;
-    if (sets <= *max)
+    uint64_t sets = possible ? count_explained_sets(&candidate, evictions) : 0;
+    if (sets <= *best_sets)
         return false;
     *best = candidate;
-    *max = sets;
+    *best_sets = sets;
     return true;
 }
 
 enum fth_status fth_mapping_fit(const struct fth_evictions *evictions, struct fth_mapping *mapping,
                                 struct fth_error *error)
 {
-    uint64_t max = 0;
+    uint64_t best_sets = 0;
     *mapping = (struct fth_mapping){.kind = FTH_MAPPING_MOD, .modulus = 1};
-    consider(evictions, guess_modulo(evictions, 0), mapping, &max);
-    consider(evictions, guess_linear(evictions), mapping, &max);
+    consider(evictions, find_modulo(evictions, 0), mapping, &best_sets);
+    consider(evictions, find_linear(evictions), mapping, &best_sets);
     for (unsigned shift = 1; shift <= MAX_SHIFT; shift++)
-        consider(evictions, guess_modulo(evictions, shift), mapping, &max);
-    consider(evictions, guess_folded(evictions, max), mapping, &max);
-    /* Pairs alone would be taken for sets of their own. */
-    if (evictions->whole) {
-        struct fth_mapping dealt = guess_dealt(evictions);
-        if (!consider(evictions, dealt, mapping, &max))
-            free(dealt.table);
+        consider(evictions, find_modulo(evictions, shift), mapping, &best_sets);
+    consider(evictions, find_folded(evictions, best_sets), mapping, &best_sets);
+    /* Without whole sets, lines that were not seen together would be taken for different sets. */
+    if (evictions->whole_sets) {
+        struct fth_mapping round_robin = find_round_robin(evictions);
+        if (!consider(evictions, round_robin, mapping, &best_sets))
+            free(round_robin.table);
     }
-    if (max == 0)
-        consider(evictions, (struct fth_mapping){.modulus = 1}, mapping, &max);
-    if (max == 0)
+    if (best_sets == 0)
+        consider(evictions, (struct fth_mapping){.modulus = 1}, mapping, &best_sets);
+    if (best_sets == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                        "no mapping of lines to sets explains which lines evict which");
+                        "no mapping of lines to sets explains which lines evict each other");
     return FTH_OK;
 }
 
 /* ---- names ---- */
 
-/* The folded XOR of that many bits, over the bits that were looked at. */
-static struct fth_gf2 folding(unsigned set_bits, unsigned bits)
+/* Returns the masks of a folded XOR with `set_bits` bits per group, over `bits` bits. */
+static struct fth_gf2 folded_xor(unsigned set_bits, unsigned bits)
 {
     struct fth_gf2 space = {0};
     for (unsigned row = 0; row < set_bits; row++) {
@@ -339,7 +364,7 @@ static struct fth_gf2 folding(unsigned set_bits, unsigned bits)
     return space;
 }
 
-/* "a7^a9, a8^a10": the parities, by bits of the byte address. */
+/* Writes the masks as parities of bits of the byte address, such as "a7^a9, a8^a10". */
 static void write_parities(const struct fth_gf2 *hash, unsigned line_bits, char *text, size_t size)
 {
     size_t used = 0;
@@ -355,7 +380,8 @@ static void write_parities(const struct fth_gf2 *hash, unsigned line_bits, char 
     }
 }
 
-static bool is_bits(const struct fth_gf2 *hash)
+/* Whether each mask of the hash has a single bit. */
+static bool selects_bits(const struct fth_gf2 *hash)
 {
     for (uint64_t left = hash->pivots; left; left &= left - 1) {
         uint64_t row = hash->rows[__builtin_ctzll(left)];
@@ -369,12 +395,12 @@ static bool name_linear(const struct fth_mapping *mapping, unsigned line_bits, c
                         size_t size)
 {
     unsigned set_bits = fth_gf2_rank(&mapping->hash);
-    struct fth_gf2 folded = folding(set_bits, mapping->bits);
+    struct fth_gf2 folded = folded_xor(set_bits, mapping->bits);
     if (fth_gf2_equal(&mapping->hash, &folded)) {
         snprintf(text, size, "xor");
         return true;
     }
-    if (!is_bits(&mapping->hash)) {
+    if (!selects_bits(&mapping->hash)) {
         write_parities(&mapping->hash, line_bits, text, size);
         return false;
     }
@@ -391,8 +417,8 @@ bool fth_mapping_name(const struct fth_mapping *mapping, uint64_t line_bytes, bo
 {
     switch (mapping->kind) {
     case FTH_MAPPING_FOLD: snprintf(text, size, "xor"); return true;
-    case FTH_MAPPING_DEAL: snprintf(text, size, "mod"); return true;
-    case FTH_MAPPING_LINEAR: return name_linear(mapping, bits_of(line_bytes) - 1, text, size);
+    case FTH_MAPPING_ROUND_ROBIN: snprintf(text, size, "mod"); return true;
+    case FTH_MAPPING_LINEAR: return name_linear(mapping, bit_length(line_bytes) - 1, text, size);
     case FTH_MAPPING_MOD: break;
     }
     if (equal_sets) {
@@ -402,32 +428,35 @@ bool fth_mapping_name(const struct fth_mapping *mapping, uint64_t line_bytes, bo
             snprintf(text, size, "mod");
         return true;
     }
-    /* With sets of different sizes `mod` means to deal; bits choose whatever the size. */
-    unsigned set_bits = bits_of(mapping->modulus) - 1, line_bits = bits_of(line_bytes) - 1;
+    /* If the sets have different numbers of ways, `mod` means round robin in a description. A power
+     * of two can be written as `bits` instead, which ignores the number of ways. */
+    unsigned set_bits = bit_length(mapping->modulus) - 1, line_bits = bit_length(line_bytes) - 1;
     if ((mapping->modulus & (mapping->modulus - 1)) == 0) {
         struct fth_mapping same = {.kind = FTH_MAPPING_LINEAR, .bits = 63};
         for (unsigned i = 0; i < set_bits; i++)
             fth_gf2_add(&same.hash, (uint64_t)1 << (mapping->shift + i));
         return name_linear(&same, line_bits, text, size);
     }
-    snprintf(text, size, "modulo %" PRIu64 ", whatever the size of a set", mapping->modulus);
+    snprintf(text, size, "line modulo %" PRIu64 ", regardless of ways", mapping->modulus);
     return false;
 }
 
 /* ---- chains that stay in one set ---- */
 
-static bool stays(const struct fth_mapping *mapping, uint64_t line, uint64_t stride, uint64_t count,
-                  uint64_t limit)
+/* Whether `count` lines from `line` on, `stride` lines apart, are below `limit` and in one set. */
+static bool stays_in_set(const struct fth_mapping *mapping, uint64_t line, uint64_t stride,
+                         uint64_t count, uint64_t limit)
 {
     if (stride == 0 || line + (count - 1) * stride >= limit)
         return false;
-    /* What is folded to the same stays together wherever the array lies. */
-    struct fth_mapping whole = *mapping;
+    /* The constant that the array's address adds is different for another array. Lines whose XOR
+     * is equal before the modulo are in one set with any constant. */
+    struct fth_mapping unreduced = *mapping;
     if (mapping->kind == FTH_MAPPING_FOLD)
-        whole.modulus = (uint64_t)1 << mapping->shift;
-    uint64_t set = fth_mapping_set(&whole, line);
+        unreduced.modulus = (uint64_t)1 << mapping->shift;
+    uint64_t set = fth_mapping_set(&unreduced, line);
     for (uint64_t i = 1; i < count; i++)
-        if (fth_mapping_set(&whole, line + i * stride) != set)
+        if (fth_mapping_set(&unreduced, line + i * stride) != set)
             return false;
     return true;
 }
@@ -437,16 +466,16 @@ uint64_t fth_mapping_stride(const struct fth_mapping *mapping, uint64_t line, ui
 {
     if (mapping->kind == FTH_MAPPING_LINEAR && mapping->bits < 63 &&
         limit > (uint64_t)1 << mapping->bits)
-        limit = (uint64_t)1 << mapping->bits; /* what lies above is not known */
-    if (mapping->kind == FTH_MAPPING_MOD || mapping->kind == FTH_MAPPING_DEAL) {
+        limit = (uint64_t)1 << mapping->bits; /* higher bits are unknown */
+    if (mapping->kind == FTH_MAPPING_MOD || mapping->kind == FTH_MAPPING_ROUND_ROBIN) {
         uint64_t round = mapping->modulus << mapping->shift;
         for (uint64_t times = 1; times * round < limit; times++)
-            if (stays(mapping, line, times * round, count, limit) && skip-- == 0)
+            if (stays_in_set(mapping, line, times * round, count, limit) && skip-- == 0)
                 return times * round;
         return 0;
     }
-    /* Sums of one to three powers of two: what is XORed with itself drops out. */
-    unsigned bits = bits_of(limit);
+    /* Try sums of one to three powers of two: a bit that occurs twice in an XOR cancels out. */
+    unsigned bits = bit_length(limit);
     for (unsigned i = 0; i < bits; i++)
         for (unsigned j = 0; j <= i; j++)
             for (unsigned k = 0; k <= j; k++) {
@@ -454,8 +483,8 @@ uint64_t fth_mapping_stride(const struct fth_mapping *mapping, uint64_t line, ui
                 stride |= j < i ? (uint64_t)1 << j : 0;
                 stride |= k < j ? (uint64_t)1 << k : 0;
                 if (j == i && k < j)
-                    continue; /* the same as two of them */
-                if (stays(mapping, line, stride, count, limit) && skip-- == 0)
+                    continue; /* the same as a sum of two */
+                if (stays_in_set(mapping, line, stride, count, limit) && skip-- == 0)
                     return stride;
             }
     return 0;

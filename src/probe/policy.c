@@ -1,18 +1,19 @@
-/* Which line of a set is replaced.
+/* Finds the replacement policy of a cache from one set.
  *
- * A chain of one line more than the set has ways is walked over and over (Mei and Chu 2017, 4.2 and
- * Fig. 11). One line is missing at any time, so the next miss tells what the last one threw out,
- * and as the ways were filled in turn at the beginning, in which way it stood.
+ * The method follows Mei and Chu (2017, Sections 4.2 and 4.5, Fig. 11): walk a chain of one line
+ * more than the set has ways, again and again. At any time, exactly one line is not resident, so
+ * the line of each miss is the victim of the previous miss. The ways are filled in order at the
+ * start, so the way of each victim is known, too.
  *
- *   - It repeats itself: the oldest goes, by use or by arrival, or what a tree of bits takes for
- * it. Scripts in which lines are used again, some more often than others, are then run on the
- * device and, for each candidate, on a simulated set (cache/). The candidate must foretell every
- * single hit and miss.
- *   - Some hit, and it does not repeat: a random choice. How often each way is chosen is counted;
- *     ways that are chosen alike (G-test) are `random`, otherwise `weighted`. That nothing else
- *     plays a part is seen by simulating the choice: the distances between misses must be
- *     distributed in the same way (Kolmogorov-Smirnov).
- *   - Anything else is no policy that we know. */
+ *   - Deterministic policies (LRU, FIFO, LFU, tree PLRU): scripts use some lines again,
+ *     some of them more often. They run on the device and, for each candidate, on a simulated set
+ *     (cache/). A candidate must predict every hit and miss of all scripts.
+ *   - Random policies: if no candidate does, and the misses do not repeat, the probe counts how
+ *     often each way is replaced. If the counts are uniform (G-test), the policy is `random`,
+ *     otherwise `weighted`. To show that the choice depends on nothing else, the same choice is
+ *     simulated: the distances between misses must have the same distribution
+ *     (Kolmogorov-Smirnov test).
+ *   - Otherwise the policy is unknown. */
 #include "probe/structure.h"
 
 #include "cache/cache.h"
@@ -22,16 +23,19 @@
 #include <string.h>
 
 enum {
-    LOOK_PASSES = 16,
-    SETTLED = 4, /* passes after which it repeats itself, if it ever does */
-    SCRIPTS = 24,
-    COPIES = 3,
-    MIN_REPLACED = 12000, /* a share of 1/2 is then known to 0.005 (one standard deviation) */
-    MAX_HOPS = 250000,
-    MAX_PARTS = 16 /* requests that the long walk is divided into, an SM each */
+    OBSERVED_PASSES = 16, /* passes over one line too many that may show a period. Heuristic. */
+    SETTLING_PASSES = 4,  /* first of these passes, which need not repeat. Heuristic. */
+    SCRIPTS = 24,         /* two fixed and 22 random ones. Heuristic. */
+    COPIES = 3,           /* runs of each script if there may be disturbances */
+    MIN_REPLACED = 12000, /* replacements to count: a fraction of 1/2 then has a standard deviation
+                             of 0.005 */
+    MAX_HOPS = 250000,    /* loads to count them. Limits the time. */
+    MAX_PARTS = 16        /* requests that the counting is divided into, each on its own SM */
 };
-/* A G-test this unlikely is no chance; one as likely as this is. */
-static const double surely_uneven = 1e-5, perhaps_uneven = 1e-3;
+/* Limits of the p-value of the G-test. At or below the first, the ways are not chosen with equal
+ * probability; at or above the second, they are; in between, the test is inconclusive. The first is
+ * also the limit of the Kolmogorov-Smirnov test. Heuristic. */
+static const double max_p_uneven = 1e-5, min_p_even = 1e-3;
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
@@ -45,16 +49,18 @@ void fth_replacement_fini(struct fth_replacement *replacement)
     *replacement = (struct fth_replacement){.confidence = NAN};
 }
 
+/* The state of one call of fth_probe_policy. */
 struct work {
     const struct fth_prober *prober;
     const struct fth_cache_plan *plan;
-    struct fth_chain chain; /* as many lines as the set has ways */
+    struct fth_chain chain; /* lines of one set, as many as it has ways */
     uint32_t ways;
     struct fth_replacement *found;
 };
 
-/* Lines from `first` on of the set; the chain goes on behind its ways. */
-static struct fth_chain lines_of(const struct work *work, uint64_t first, uint64_t count)
+/* Returns a chain of `count` lines of the set from index `first` on. The indices may exceed the
+ * ways: the lines that follow the chain are in the same set. */
+static struct fth_chain set_lines(const struct work *work, uint64_t first, uint64_t count)
 {
     struct fth_chain chain = work->chain;
     chain.start_bytes += first * chain.stride_bytes;
@@ -62,7 +68,7 @@ static struct fth_chain lines_of(const struct work *work, uint64_t first, uint64
     return chain;
 }
 
-static struct fth_request make(const struct work *work)
+static struct fth_request make_request(const struct work *work)
 {
     struct fth_request request = fth_request_make(work->plan->carveout_percent);
     request.alone = work->plan->alone;
@@ -74,44 +80,46 @@ static bool is_slow(const struct work *work, uint32_t cycles)
     return cycles > work->plan->threshold_cycles;
 }
 
-/* ---- scripts: LRU, FIFO or LFU ---- */
+/* ---- scripts: LRU, FIFO, LFU or tree PLRU ---- */
 
-/* Fill the set, use some of its lines again, some more often, load one or two others, and look what
- * is left. The first two tell the three policies apart; the others are chosen at random. */
-static struct fth_request write_script(const struct work *work, unsigned number)
+/* Makes a script: fill the set, use some of its lines again, some of them several times, load one
+ * more line, and time which lines are resident. The first two scripts distinguish LRU, FIFO and
+ * LFU; the others are random. */
+static struct fth_request make_script(const struct work *work, unsigned number)
 {
-    struct fth_request request = make(work);
+    struct fth_request request = make_request(work);
     const enum fth_path path = work->plan->path;
     uint64_t ways = work->ways, half = (ways + 1) / 2;
     struct fth_rng rng;
     fth_rng_init(&rng, number);
-    /* Timed, so that code and whatever else timing needs is there when it counts. */
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, path, lines_of(work, 0, ways), 1);
-    if (number == 0) { /* FIFO throws out the first line, LRU and LFU the first that is not used */
-        fth_request_add(&request, FTH_STEP_WALK, path, lines_of(work, 0, half), 1);
-    } else if (number == 1) { /* the first half is used often, the second half last */
-        fth_request_add(&request, FTH_STEP_WALK, path, lines_of(work, 0, half), 3);
+    /* This step is timed, too, so that the timing code is cached when it matters. */
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, path, set_lines(work, 0, ways), 1);
+    if (number == 0) { /* FIFO evicts the first line, LRU and LFU the first that was not reused */
+        fth_request_add(&request, FTH_STEP_WALK, path, set_lines(work, 0, half), 1);
+    } else if (number == 1) { /* the first half is used often, the second half most recently */
+        fth_request_add(&request, FTH_STEP_WALK, path, set_lines(work, 0, half), 3);
         if (half < ways)
-            fth_request_add(&request, FTH_STEP_WALK, path, lines_of(work, half, ways - half), 1);
+            fth_request_add(&request, FTH_STEP_WALK, path, set_lines(work, half, ways - half), 1);
     } else {
         for (int i = 0; i < 3; i++) {
             uint64_t first = fth_rng_below(&rng, ways);
             uint64_t count = 1 + fth_rng_below(&rng, ways - first);
-            fth_request_add(&request, FTH_STEP_WALK, path, lines_of(work, first, count),
+            fth_request_add(&request, FTH_STEP_WALK, path, set_lines(work, first, count),
                             1 + fth_rng_below(&rng, 3));
         }
     }
-    fth_request_add(&request, FTH_STEP_WALK, path, lines_of(work, ways, 1), 1);
+    fth_request_add(&request, FTH_STEP_WALK, path, set_lines(work, ways, 1), 1);
     if (number > 1) {
         uint64_t first = fth_rng_below(&rng, ways);
         fth_request_add(&request, FTH_STEP_WALK, path,
-                        lines_of(work, first, 1 + fth_rng_below(&rng, ways - first)), 1);
+                        set_lines(work, first, 1 + fth_rng_below(&rng, ways - first)), 1);
     }
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, path, lines_of(work, 0, ways + 1), 2);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, path, set_lines(work, 0, ways + 1), 2);
     return request;
 }
 
-/* How many loads of a script the policy foretells wrongly. */
+/* Adds to *wrong the number of timed loads of a script for which the simulated policy predicts a
+ * hit and the device missed, or vice versa. */
 static enum fth_status count_wrong(const struct work *work, const char *policy,
                                    const struct fth_request *script,
                                    const struct fth_samples *samples, size_t *wrong,
@@ -131,7 +139,7 @@ static enum fth_status count_wrong(const struct work *work, const char *policy,
             bool hit = fth_cache_access(cache, 4 * line, 4, FTH_CACHE_READ, NULL) == FTH_CACHE_HIT;
             if (step->kind != FTH_STEP_TIME_HOPS)
                 continue;
-            /* The first hop of a step is slow for another reason: its code has to come. */
+            /* Ignore the first hop of a step: it waits for instructions. */
             *wrong += hop > 0 && hit == is_slow(work, samples->cycles[sample]);
             sample++;
         }
@@ -140,7 +148,8 @@ static enum fth_status count_wrong(const struct work *work, const char *policy,
     return status;
 }
 
-/* The middle one of three runs, load by load: a single disturbance drops out. */
+/* Replaces each sample of `a` by the median of the three runs, which removes single disturbances.
+ */
 static void take_medians(struct fth_samples *a, const struct fth_samples *b,
                          const struct fth_samples *c)
 {
@@ -151,7 +160,8 @@ static void take_medians(struct fth_samples *a, const struct fth_samples *b,
     }
 }
 
-/* `copies`: 1 or COPIES. */
+/* Runs all scripts and selects the one policy that predicts every load. `copies`: runs of each
+ * script, 1 or COPIES. Fails with FTH_INCONCLUSIVE if no policy or more than one predicts all. */
 static enum fth_status run_scripts(struct work *work, unsigned copies, struct fth_error *error)
 {
     static const char *const policies[] = {"lru", "fifo", "lfu", "plru"};
@@ -160,20 +170,20 @@ static enum fth_status run_scripts(struct work *work, unsigned copies, struct ft
     if (!scripts)
         return out_of_memory(error);
     for (unsigned i = 0; i < copies * SCRIPTS; i++)
-        scripts[i] = write_script(work, i % SCRIPTS);
+        scripts[i] = make_script(work, i % SCRIPTS);
     enum fth_status status =
         fth_ask(work->prober, scripts, (size_t)copies * SCRIPTS, &answers, error);
     for (size_t i = 0; i < SCRIPTS && copies == COPIES && status == FTH_OK; i++)
         take_medians(&answers.items[i], &answers.items[i + SCRIPTS],
                      &answers.items[i + (size_t)2 * SCRIPTS]);
-    size_t right = 0, best = 0, wrong[FTH_COUNT(policies)] = {0};
-    /* With two ways a tree is LRU, and with others than powers of two there is none. */
+    size_t perfect = 0, best = 0, wrong[FTH_COUNT(policies)] = {0};
+    /* Tree PLRU with two ways is LRU, and it exists for powers of two only. */
     bool tree = work->ways > 2 && (work->ways & (work->ways - 1)) == 0;
     for (size_t p = 0; p < FTH_COUNT(policies) - !tree && status == FTH_OK; p++) {
         for (size_t i = 0; i < SCRIPTS && status == FTH_OK; i++)
             status =
                 count_wrong(work, policies[p], &scripts[i], &answers.items[i], &wrong[p], error);
-        right += wrong[p] == 0;
+        perfect += wrong[p] == 0;
         best = wrong[p] < wrong[best] ? p : best;
     }
     for (size_t i = 0; i < answers.count; i++)
@@ -182,15 +192,14 @@ static enum fth_status run_scripts(struct work *work, unsigned copies, struct ft
     free(scripts);
     if (status != FTH_OK)
         return status;
-    if (right == 0)
+    if (perfect == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
-                        "the same loads miss every time, but not those of LRU, FIFO, LFU or a "
-                        "tree of LRU bits: the "
-                        "nearest, %s, foretells %zu of %zu loads wrongly",
+                        "the same loads miss every time, but no known policy predicts all of them: "
+                        "the closest, %s, is wrong for %zu of %zu loads",
                         policies[best], wrong[best], work->found->samples);
-    if (right > 1)
+    if (perfect > 1)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
-                        "more than one policy explains every load");
+                        "more than one policy predicts every load");
     work->found->policy = policies[best];
     work->found->confidence = (SCRIPTS + 1.0) / (SCRIPTS + 2.0);
     return FTH_OK;
@@ -198,76 +207,80 @@ static enum fth_status run_scripts(struct work *work, unsigned copies, struct ft
 
 /* ---- counting: random or weighted ---- */
 
-/* What is known of the set while its series is followed. */
-struct follow {
-    uint32_t *way;     /* [ways + 1] of each line; UINT32_MAX: it is out */
-    uint64_t *counts;  /* [ways] replacements */
-    double *distances; /* loads from one miss to the next */
+/* The contents of the set and its statistics while its hits and misses are tracked. */
+struct tracked_set {
+    uint32_t *way;     /* [ways + 1] way of each line; UINT32_MAX: not resident or not known yet */
+    uint64_t *counts;  /* [ways] replacements per way */
+    double *distances; /* [distance_count] loads from one miss to the next */
     size_t distance_count;
-    struct fth_replay replay[FTH_MAX_REPLAY];
+    struct fth_replay replay[FTH_MAX_REPLAY]; /* the first loads of the first series */
     size_t replay_count;
 };
 
-static void follow_fini(struct follow *follow)
+static void tracked_set_fini(struct tracked_set *tracked_set)
 {
-    free(follow->way);
-    free(follow->counts);
-    free(follow->distances);
-    *follow = (struct follow){0};
+    free(tracked_set->way);
+    free(tracked_set->counts);
+    free(tracked_set->distances);
+    *tracked_set = (struct tracked_set){0};
 }
 
-static enum fth_status follow_init(struct follow *follow, uint32_t ways, uint64_t hops,
-                                   struct fth_error *error)
+static enum fth_status tracked_set_init(struct tracked_set *tracked_set, uint32_t ways,
+                                        uint64_t hops, struct fth_error *error)
 {
-    *follow = (struct follow){.way = calloc((size_t)ways + 1, sizeof *follow->way),
-                              .counts = calloc((size_t)ways + 1, sizeof *follow->counts),
-                              .distances = calloc(hops + 1, sizeof *follow->distances)};
-    if (follow->way && follow->counts && follow->distances)
+    *tracked_set =
+        (struct tracked_set){.way = calloc((size_t)ways + 1, sizeof *tracked_set->way),
+                             .counts = calloc((size_t)ways + 1, sizeof *tracked_set->counts),
+                             .distances = calloc(hops + 1, sizeof *tracked_set->distances)};
+    if (tracked_set->way && tracked_set->counts && tracked_set->distances)
         return FTH_OK;
-    follow_fini(follow);
+    tracked_set_fini(tracked_set);
     return out_of_memory(error);
 }
 
-/* Follows one series from an empty set on: misses[hop] for passes over ways + 1 lines. */
-static void follow_series(struct follow *follow, uint32_t ways, const bool *misses, uint64_t hops)
+/* Tracks one series that starts with an empty set. misses[hop]: this hop missed, in passes over
+ * ways + 1 lines. */
+static void track_series(struct tracked_set *tracked_set, uint32_t ways, const bool *misses,
+                         uint64_t hops)
 {
     for (uint32_t line = 0; line < ways; line++)
-        follow->way[line] = line;
-    follow->way[ways] = UINT32_MAX;
-    /* The line that came last, where it went to is not known yet; it missed at hop `ways`. */
+        tracked_set->way[line] = line;
+    tracked_set->way[ways] = UINT32_MAX;
+    /* The line of the last miss, which was at hop `ways`. Its way is not known until the next miss
+     * shows which line it evicted. */
     uint32_t last = ways;
     uint64_t last_hop = ways;
     size_t last_replay = SIZE_MAX;
-    bool record = follow->replay_count == 0;
+    bool record = tracked_set->replay_count == 0;
     for (uint64_t hop = ways; hop < hops; hop++) {
         uint32_t line = (uint32_t)(hop % (ways + 1));
         bool miss = misses[hop] || hop == ways;
         if (miss && hop > ways) {
-            /* It was thrown out for the last one. */
-            uint32_t way = follow->way[line];
+            /* The line of the last miss evicted this one and is in its way now. */
+            uint32_t way = tracked_set->way[line];
             if (way != UINT32_MAX) {
-                follow->counts[way]++;
-                follow->way[last] = way;
+                tracked_set->counts[way]++;
+                tracked_set->way[last] = way;
                 if (last_replay < FTH_MAX_REPLAY)
-                    follow->replay[last_replay].way = (int)way;
+                    tracked_set->replay[last_replay].way = (int)way;
             }
-            follow->way[line] = UINT32_MAX;
-            follow->distances[follow->distance_count++] = (double)(hop - last_hop);
+            tracked_set->way[line] = UINT32_MAX;
+            tracked_set->distances[tracked_set->distance_count++] = (double)(hop - last_hop);
             last_hop = hop;
             last = line;
         }
-        if (record && follow->replay_count < FTH_MAX_REPLAY) {
-            last_replay = miss ? follow->replay_count : last_replay;
-            follow->replay[follow->replay_count++] = (struct fth_replay){line, -1};
+        if (record && tracked_set->replay_count < FTH_MAX_REPLAY) {
+            last_replay = miss ? tracked_set->replay_count : last_replay;
+            tracked_set->replay[tracked_set->replay_count++] = (struct fth_replay){line, -1};
         } else if (miss) {
             last_replay = SIZE_MAX;
         }
     }
 }
 
-/* The same from a simulated set with those shares. */
-static enum fth_status simulate(const struct work *work, const double *shares, uint64_t hops,
-                                struct follow *follow, struct fth_error *error)
+/* Tracks a simulated set that chooses victims at random, with the given weights per way. */
+static enum fth_status track_simulated(const struct work *work, const double *shares, uint64_t hops,
+                                       struct tracked_set *tracked_set, struct fth_error *error)
 {
     const struct fth_cache_config config = {.line_bytes = 4,
                                             .sets = 1,
@@ -286,15 +299,14 @@ static enum fth_status simulate(const struct work *work, const double *shares, u
         misses[hop] = fth_cache_access(cache, 4 * (hop % (work->ways + 1)), 4, FTH_CACHE_READ,
                                        NULL) != FTH_CACHE_HIT;
     if (status == FTH_OK)
-        follow_series(follow, work->ways, misses, hops);
+        track_series(tracked_set, work->ways, misses, hops);
     fth_cache_destroy(cache);
     free(misses);
     return status;
 }
 
-/* The chance that ways which are chosen alike differ so much: G-test, by Wilson and Hilferty's
- * approximation of the chi-squared distribution. */
-double fth_evenness(const uint64_t *counts, size_t count, uint64_t total)
+/* Uses the approximation of the chi-squared distribution by Wilson and Hilferty. */
+double fth_uniform_p_value(const uint64_t *counts, size_t count, uint64_t total)
 {
     double g = 0, expected = (double)total / (double)count, degrees = (double)count - 1;
     for (size_t i = 0; i < count; i++)
@@ -305,39 +317,41 @@ double fth_evenness(const uint64_t *counts, size_t count, uint64_t total)
     return erfc(z / sqrt(2)) / 2;
 }
 
-/* Whether the distances between misses are those of a simulated choice with the same shares. */
-static enum fth_status compare_distances(const struct work *work, const struct follow *seen,
-                                         uint64_t hops, bool *alike, struct fth_error *error)
+/* Sets *consistent to whether the distances between misses have the same distribution as those of a
+ * simulated set that chooses its victims at random with the same weights. */
+static enum fth_status compare_distances(const struct work *work, const struct tracked_set *seen,
+                                         uint64_t hops, bool *consistent, struct fth_error *error)
 {
-    struct follow made;
+    struct tracked_set simulated;
     struct fth_ks test = {.p = 0};
     double *shares = calloc((size_t)work->ways + 1, sizeof *shares);
     if (!shares)
         return out_of_memory(error);
     for (uint32_t way = 0; way < work->ways; way++)
         shares[way] = fmax((double)seen->counts[way], 0.5);
-    enum fth_status status = follow_init(&made, work->ways, hops, error);
+    enum fth_status status = tracked_set_init(&simulated, work->ways, hops, error);
     if (status == FTH_OK) {
-        status = simulate(work, shares, hops, &made, error);
+        status = track_simulated(work, shares, hops, &simulated, error);
         if (status == FTH_OK)
-            status = fth_ks_test(seen->distances, seen->distance_count, made.distances,
-                                 made.distance_count, &test, error);
-        *alike = status == FTH_OK && test.p > surely_uneven;
-        follow_fini(&made);
+            status = fth_ks_test(seen->distances, seen->distance_count, simulated.distances,
+                                 simulated.distance_count, &test, error);
+        *consistent = status == FTH_OK && test.p > max_p_uneven;
+        tracked_set_fini(&simulated);
     }
     free(shares);
     return status;
 }
 
-static enum fth_status walk_long(struct work *work, uint64_t passes, size_t parts,
-                                 struct follow *follow, struct fth_error *error)
+/* Walks one line too many in `parts` requests of `passes` passes each, and tracks all of them. */
+static enum fth_status track_long_walk(struct work *work, uint64_t passes, size_t parts,
+                                       struct tracked_set *tracked_set, struct fth_error *error)
 {
     struct fth_request requests[MAX_PARTS];
     uint64_t count = (uint64_t)work->ways + 1;
     for (size_t i = 0; i < parts; i++) {
-        requests[i] = make(work);
+        requests[i] = make_request(work);
         fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, work->plan->path,
-                        lines_of(work, 0, count), passes);
+                        set_lines(work, 0, count), passes);
     }
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(work->prober, requests, parts, &answers, error);
@@ -347,7 +361,7 @@ static enum fth_status walk_long(struct work *work, uint64_t passes, size_t part
     for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
         for (uint64_t hop = 0; hop < passes * count; hop++)
             misses[hop] = is_slow(work, answers.items[i].cycles[hop]);
-        follow_series(follow, work->ways, misses, passes * count);
+        track_series(tracked_set, work->ways, misses, passes * count);
         work->found->samples += answers.items[i].count;
     }
     free(misses);
@@ -355,83 +369,91 @@ static enum fth_status walk_long(struct work *work, uint64_t passes, size_t part
     return status;
 }
 
-static enum fth_status count_ways(struct work *work, uint64_t misses_a_pass,
-                                  struct fth_error *error)
+/* Counts the replacements per way and decides between `random` and `weighted`. */
+static enum fth_status count_replacements(struct work *work, uint64_t misses_per_pass,
+                                          struct fth_error *error)
 {
     struct fth_replacement *found = work->found;
     uint64_t count = (uint64_t)work->ways + 1;
-    uint64_t passes = MIN_REPLACED / (misses_a_pass ? misses_a_pass : 1) + 1;
+    uint64_t passes = MIN_REPLACED / (misses_per_pass ? misses_per_pass : 1) + 1;
     passes = passes * count > MAX_HOPS ? MAX_HOPS / count : passes;
-    /* Each part needs to go on for long, as it begins with the ways in order. */
+    /* Each part starts with the ways filled in order, so it needs many passes (here, 64) to become
+     * independent of the start. */
     size_t parts = passes / 64 < 1 ? 1 : passes / 64 > MAX_PARTS ? MAX_PARTS : passes / 64;
     passes = passes / parts + 1;
-    struct follow follow;
-    enum fth_status status = follow_init(&follow, work->ways, passes * count * parts, error);
+    struct tracked_set tracked_set;
+    enum fth_status status =
+        tracked_set_init(&tracked_set, work->ways, passes * count * parts, error);
     if (status != FTH_OK)
         return status;
-    status = walk_long(work, passes, parts, &follow, error);
+    status = track_long_walk(work, passes, parts, &tracked_set, error);
     uint64_t total = 0;
     for (uint32_t way = 0; way < work->ways; way++)
-        total += follow.counts[way];
-    bool alike = false;
+        total += tracked_set.counts[way];
+    bool consistent = false;
     if (status == FTH_OK)
-        status = compare_distances(work, &follow, passes * count * parts, &alike, error);
-    double even = fth_evenness(follow.counts, work->ways, total);
+        status = compare_distances(work, &tracked_set, passes * count * parts, &consistent, error);
+    double p_uniform = fth_uniform_p_value(tracked_set.counts, work->ways, total);
     found->replaced = total;
-    memcpy(found->replay, follow.replay, sizeof found->replay);
-    found->replay_count = follow.replay_count;
-    if (status == FTH_OK && !alike)
+    memcpy(found->replay, tracked_set.replay, sizeof found->replay);
+    found->replay_count = tracked_set.replay_count;
+    if (status == FTH_OK && !consistent)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
-                          "it does not repeat itself, and is no choice among the ways by chance "
-                          "alone");
-    else if (status == FTH_OK && even > surely_uneven && even < perhaps_uneven)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
-                          "a choice by chance, but whether all ways are chosen alike %llu "
-                          "replacements do not tell",
-                          (unsigned long long)total);
+                          "the misses do not repeat, but they are not those of a random choice of "
+                          "ways either");
+    else if (status == FTH_OK && p_uniform > max_p_uneven && p_uniform < min_p_even)
+        status =
+            fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
+                     "the choice is random, but %llu replacements do not show whether all ways "
+                     "are equally likely",
+                     (unsigned long long)total);
     if (status == FTH_OK &&
         !(found->way_shares = calloc((size_t)work->ways + 1, sizeof *found->way_shares)))
         status = out_of_memory(error);
     for (uint32_t way = 0; way < work->ways && status == FTH_OK; way++)
-        found->way_shares[way] = (double)follow.counts[way] / (double)total;
+        found->way_shares[way] = (double)tracked_set.counts[way] / (double)total;
     if (status == FTH_OK) {
-        found->policy = even <= surely_uneven ? "weighted" : "random";
-        /* What the tests would have let pass. */
-        found->confidence = 1 - (even <= surely_uneven ? surely_uneven : 0.01);
+        found->policy = p_uniform <= max_p_uneven ? "weighted" : "random";
+        /* One minus the assumed probability of a wrong decision: the limit of the G-test for
+         * `weighted`, and 0.01 (heuristic) for `random`. */
+        found->confidence = 1 - (p_uniform <= max_p_uneven ? max_p_uneven : 0.01);
     }
-    follow_fini(&follow);
+    tracked_set_fini(&tracked_set);
     return status;
 }
 
-/* ---- both ---- */
+/* ---- the probe ---- */
 
-/* A few passes over one line more than there are ways: does it repeat itself? */
-static enum fth_status look(struct work *work, uint64_t *misses_a_pass, struct fth_error *error)
+/* Times a few passes over one line too many. Fills in `periodic` and the mean number of misses per
+ * pass. */
+static enum fth_status observe_overflow(struct work *work, uint64_t *misses_per_pass,
+                                        struct fth_error *error)
 {
     uint64_t count = (uint64_t)work->ways + 1, misses = 0;
-    struct fth_request request = make(work);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, lines_of(work, 0, count),
-                    LOOK_PASSES);
+    struct fth_request request = make_request(work);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, set_lines(work, 0, count),
+                    OBSERVED_PASSES);
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
     if (status != FTH_OK)
         return status;
-    /* The second half of the passes, and those before it: they are the same where it repeats with
-     * any number of passes up to half of them. */
+    /* The hits and misses are periodic if, after the first passes, each pass equals the one
+     * `period` passes before. Periods of up to a third of the passes are tried. */
     const uint32_t *cycles = answers.items[0].cycles;
-    for (uint64_t hop = count; hop < LOOK_PASSES * count; hop++)
+    for (uint64_t hop = count; hop < OBSERVED_PASSES * count; hop++)
         misses += is_slow(work, cycles[hop]);
     work->found->periodic = false;
-    for (uint64_t period = 1; period <= LOOK_PASSES / 3 && !work->found->periodic; period++) {
+    for (uint64_t period = 1; period <= OBSERVED_PASSES / 3 && !work->found->periodic; period++) {
         bool same = true;
-        for (uint64_t hop = (SETTLED + period) * count; hop < LOOK_PASSES * count; hop++)
+        for (uint64_t hop = (SETTLING_PASSES + period) * count; hop < OBSERVED_PASSES * count;
+             hop++)
             same =
                 same && is_slow(work, cycles[hop]) == is_slow(work, cycles[hop - period * count]);
         work->found->periodic = same;
     }
     work->found->samples += answers.items[0].count;
     fth_answers_fini(&answers);
-    *misses_a_pass = misses / (LOOK_PASSES - 1);
+    *misses_per_pass = misses / (OBSERVED_PASSES - 1);
     return FTH_OK;
 }
 
@@ -448,23 +470,25 @@ enum fth_status fth_probe_policy(const struct fth_prober *prober, const struct f
     uint64_t misses = 0;
     if (work.ways < 2)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
-                        "a set has one way: there is nothing to choose");
-    enum fth_status status = look(&work, &misses, error);
+                        "a set has only one way, so there is no victim to choose");
+    enum fth_status status = observe_overflow(&work, &misses, error);
     if (status != FTH_OK)
         return status;
-    /* A tree may take long until it repeats itself; so this is tried first in any case. */
+    /* Tree PLRU can take many passes to become periodic, so run the scripts in any case. */
     struct fth_error fault = FTH_NO_ERROR;
     status = run_scripts(&work, 1, &fault);
-    if (status == FTH_INCONCLUSIVE && replacement->periodic) { /* disturbed, perhaps */
+    if (status == FTH_INCONCLUSIVE &&
+        replacement->periodic) { /* there may have been disturbances */
         fault = FTH_NO_ERROR;
         status = run_scripts(&work, COPIES, &fault);
     }
     if (status == FTH_INCONCLUSIVE && !replacement->periodic && plan->alone)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
-                        "it does not repeat itself, and is neither LRU, FIFO nor LFU; which ways "
-                        "are chosen cannot be followed, as it is never empty");
+        return fth_fail(
+            error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
+            "the misses do not repeat and are not those of LRU, FIFO or LFU; ways cannot "
+            "be tracked because this cache is never empty");
     if (status == FTH_INCONCLUSIVE && !replacement->periodic)
-        return count_ways(&work, misses, error);
+        return count_replacements(&work, misses, error);
     if (status != FTH_OK && error)
         *error = fault;
     return status;

@@ -1,16 +1,18 @@
-/* A cache, load by load: what a hit and a miss take, and the series of loads of a cache that
- * overflows by one line (Mei and Chu 2017, 4.2, stage one with s = b). */
+/* Measurements of single loads: how many cycles do a hit and a miss take, how many does the timing
+ * itself take, and how long is each load of a chain that exceeds a cache by one line? The last is
+ * the first stage of Mei and Chu's method (2017, Section 4.2), with a stride of one line (s = b).
+ */
 #include "probe/structure.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMINGS = 256 };
-/* A miss takes at least so much longer than a hit, or the two cannot be told apart. */
+enum { TIMINGS = 256 }; /* samples per figure of the timing overhead; the first half is dropped */
+/* Minimum ratio of miss to hit latency that allows distinguishing them. Heuristic. */
 static const double min_ratio = 1.15;
 
-/* The quantile of the hops of a walk. */
+/* Quantile of the cycles; NAN where there are no samples or no memory. */
 static double quantile(const uint32_t *cycles, size_t count, double p)
 {
     double *sorted = NULL;
@@ -38,13 +40,13 @@ enum fth_status fth_probe_hit_and_miss(const struct fth_prober *prober,
     enum fth_status status = fth_ask(prober, requests, 2, &answers, error);
     if (status != FTH_OK)
         return status;
-    /* Of twice as much as fits most loads miss, whatever is replaced. */
+    /* With twice the lines that fit, most loads miss under any replacement policy. */
     *hit_cycles = quantile(answers.items[0].cycles + counts[0], counts[0], 0.25);
     *miss_cycles = quantile(answers.items[1].cycles + counts[1], counts[1], 0.75);
     fth_answers_fini(&answers);
     if (!(*miss_cycles >= min_ratio * *hit_cycles))
-        return fth_fail(error, FTH_INCONCLUSIVE, "tell hits from misses", NULL,
-                        "loads of twice as much as fits take %.0f cycles, of half as much %.0f",
+        return fth_fail(error, FTH_INCONCLUSIVE, "distinguish hits from misses", NULL,
+                        "loads take %.0f cycles with twice the lines that fit, %.0f with half",
                         *miss_cycles, *hit_cycles);
     return FTH_OK;
 }
@@ -53,7 +55,7 @@ static enum fth_status summarise(const struct fth_samples *samples, struct fth_f
                                  struct fth_error *error)
 {
     struct fth_summary summary;
-    /* The first ones find cold code. */
+    /* During the first samples, the code is not in the instruction cache yet. */
     const size_t skipped = TIMINGS / 2;
     enum fth_status status =
         fth_summary_u32(samples->cycles + skipped, samples->count - skipped, &summary, error);

@@ -1,14 +1,16 @@
-/* Sets and ways of a cache, and which lines share a set.
+/* Finds the sets and ways of a cache, and which lines share a set.
  *
- * After Mei and Chu (2017, Fig. 6): a cache that is filled to the last line takes one line more,
- * and what it loses for that lies in the same set. They let the footprint grow by a line at a time;
- * here each further line x is loaded alone after the lines [0, C) that fit, so that the sets do not
- * get mixed up, and x may be far away, which shows the part of high address bits:
+ * The method follows Mei and Chu (2017, Section 4.2, Fig. 6): fill the cache to the last line, load
+ * one more line, and see which lines were evicted. The evicted lines are in the set of the new one.
+ * Mei and Chu increase the footprint by one line at a time. Here, each further line x is loaded
+ * alone after the C lines [0, C) that fit. Evictions of different sets are therefore not mixed, and
+ * x can be far away, which shows how high address bits affect the set:
  *
- *     load [0, C)    load x    time [0, C)      slow: lines of the set of x
+ *     load [0, C)    load x    time [0, C)      slow: lines in the set of x
  *
- * With LRU all lines of the set go in turn, with a random policy one or a few; either will do to
- * find the mapping (mapping.c). It is then put to the test (sets_test.c). */
+ * With LRU, timing [0, C) evicts all lines of the set one after the other. With a random
+ * policy, one or a few lines are evicted. Either is sufficient to find the mapping of lines to sets
+ * (mapping.c). sets_verify.c then verifies the mapping. */
 #include "probe/sets.h"
 
 #include <math.h>
@@ -17,23 +19,28 @@
 #include <string.h>
 
 enum {
-    WINDOW = 24,       /* lines right behind those that fit, each tried */
-    FAR = 48,          /* lines anywhere, at a time */
-    FAR_HOPS = 120000, /* and in all as many as make so many loads */
-    MIN_PAIRS = 24,    /* a mapping twice too fine would explain so many by chance in 1 of 10^7 */
-    FEW_EVICTING = 6,  /* the least that will do */
-    WINDOWS = 24,      /* places from which one line more than fits is walked */
-    WINDOW_PASSES = 24,
-    CONTROLS = 4,       /* the same without another line */
-    VOTES = 3,          /* where hits are slow now and then */
-    LOOK_PASSES = 8,    /* over one line more than fits */
-    MIN_LINES = 768,    /* that are tried to overflow it */
-    MAX_LINES = 1 << 14 /* that fit: beyond, it takes too long */
+    /* The lines x that are loaded alone. Heuristics: they balance evidence against time. */
+    NEAR_LINES = 24,       /* the first lines directly after those that fit */
+    FAR_BATCH = 48,        /* random lines of the array, per batch of requests */
+    MAX_FAR_HOPS = 120000, /* loads spent on random lines in all, but at least one batch */
+    /* Minimum number of pairs (line, evicted line). A mapping with twice the true number of sets
+     * explains a pair by chance with probability 1/2, and 24 pairs with 2^-24. */
+    MIN_PAIRS = 24,
+    MIN_FAR_EVICTING = 6,   /* minimum number of random lines that evict another one. Heuristic. */
+    WINDOWS = 24,           /* walks of one line more than fits, each at a different start */
+    WINDOW_PASSES = 24,     /* passes of each walk. On an H200, every line of the overflowing set
+                               misses at least once in 24 passes (docs/results/h200.md). */
+    CONTROL_RUNS = 4,       /* requests without a line x, for comparison */
+    VOTES = 3,              /* repeats of each request if hits are sometimes slow */
+    MEMBER_PASSES = 8,      /* timed passes over one line more than fits */
+    MIN_SEARCH_LINES = 768, /* minimum upper limit of the footprints that are tried */
+    MAX_FITTING_LINES = 1 << 14 /* with more lines, the requests take too long */
 };
-/* Arrays up to this size lie at a multiple of their size. */
-static const uint64_t max_span_bytes = 2 << 20, bank_bytes = 64 << 10;
+/* Size of the array that contains all lines. The device aligns arrays of up to 2 MiB to their size;
+ * the constant bank has 64 KiB. */
+static const uint64_t max_array_bytes = 2 << 20, constant_bank_bytes = 64 << 10;
 
-struct fth_chain fth_sets_lines(const struct fth_sets_work *work, uint64_t line, uint64_t stride,
+struct fth_chain fth_sets_chain(const struct fth_sets_work *work, uint64_t line, uint64_t stride,
                                 uint64_t count)
 {
     return (struct fth_chain){.start_bytes = line * work->plan->line_bytes,
@@ -48,20 +55,21 @@ static bool is_slow(const struct fth_sets_work *work, uint32_t cycles)
 
 /* ---- stage one: one line more than fits ---- */
 
-/* The lines that fit, counted anew. Which lines come together in a set may depend on where the
- * array lies, so that it is laid out at its full length first, and stays there. */
+/* Measures how many lines of this array fit. The first request touches the last line, so that the
+ * device allocates the array at its full length and does not move it later: the set of a line can
+ * depend on the address of the array. */
 static enum fth_status count_fitting(struct fth_sets_work *work, struct fth_error *error)
 {
     const struct fth_cache_plan *plan = work->plan;
     struct fth_request request = fth_request_make(plan->carveout_percent);
     fth_request_add(&request, FTH_STEP_WALK, plan->path,
-                    fth_sets_lines(work, work->limit - 1, 1, 1), 1);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, fth_sets_lines(work, 0, 1, 1), 1);
+                    fth_sets_chain(work, work->limit - 1, 1, 1), 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, fth_sets_chain(work, 0, 1, 1), 1);
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
     fth_answers_fini(&answers);
     struct fth_capacity capacity = {0};
-    uint64_t largest = 4 * plan->fits_bytes / plan->line_bytes + MIN_LINES;
+    uint64_t largest = 4 * plan->fits_bytes / plan->line_bytes + MIN_SEARCH_LINES;
     largest = largest < work->limit * 3 / 4 ? largest : work->limit * 3 / 4;
     const struct fth_capacity_plan size = {.path = plan->path,
                                            .carveout_percent = plan->carveout_percent,
@@ -74,19 +82,19 @@ static enum fth_status count_fitting(struct fth_sets_work *work, struct fth_erro
         status = fth_probe_capacity(work->prober, &size, &capacity, error);
     if (status == FTH_OK && capacity.misses_bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                          "no footprint that can be tried overflows it");
+                          "no footprint within the limits of the search overflows the cache");
     work->fits = capacity.fits_bytes / plan->line_bytes;
     work->evictions.fits = work->fits;
     work->structure->samples += capacity.samples;
-    if (status == FTH_OK && work->fits > MAX_LINES)
+    if (status == FTH_OK && work->fits > MAX_FITTING_LINES)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                          "%llu lines fit, which are too many for this method",
+                          "%llu lines fit, which is too many for this method",
                           (unsigned long long)work->fits);
     return status;
 }
 
-uint64_t fth_sets_misses(const struct fth_sets_work *work, const uint32_t *cycles, uint64_t count,
-                         uint64_t line, uint64_t passes)
+uint64_t fth_sets_count_misses(const struct fth_sets_work *work, const uint32_t *cycles,
+                               uint64_t count, uint64_t line, uint64_t passes)
 {
     uint64_t misses = 0;
     for (uint64_t pass = 1; pass <= passes; pass++)
@@ -94,33 +102,34 @@ uint64_t fth_sets_misses(const struct fth_sets_work *work, const uint32_t *cycle
     return misses;
 }
 
-enum fth_status fth_sets_look(struct fth_sets_work *work, uint64_t passes, bool *same,
-                              struct fth_error *error)
+enum fth_status fth_sets_find_members(struct fth_sets_work *work, uint64_t passes, bool *same,
+                                      struct fth_error *error)
 {
     uint64_t count = work->fits + 1;
     struct fth_request request = fth_request_make(work->plan->carveout_percent);
-    struct fth_chain chain = fth_sets_lines(work, 0, 1, count);
+    struct fth_chain chain = fth_sets_chain(work, 0, 1, count);
     fth_request_add(&request, FTH_STEP_WALK, work->plan->path, chain, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, chain, 1 + passes);
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
     if (status != FTH_OK)
         return status;
-    uint64_t always = 0, often = 0, min = 1;
+    uint64_t always = 0, often = 0, min_misses = 1;
     for (uint64_t line = 0; line < count; line++) {
-        uint64_t misses = fth_sets_misses(work, answers.items[0].cycles, count, line, passes);
+        uint64_t misses = fth_sets_count_misses(work, answers.items[0].cycles, count, line, passes);
         always += misses == passes;
         often += misses > passes / 4 && misses < passes;
     }
-    /* Where some lines miss always and others never or now and then, the latter are disturbed. */
-    if (always > 1 && often == 0 && passes >= LOOK_PASSES)
-        min = passes;
+    /* If some lines miss in every pass, and all others in at most a quarter of the passes, the
+     * misses of the latter are disturbances. */
+    if (always > 1 && often == 0 && passes >= MEMBER_PASSES)
+        min_misses = passes;
     *same = true;
     for (uint64_t line = 0; line < count; line++) {
-        uint64_t misses = fth_sets_misses(work, answers.items[0].cycles, count, line, passes);
-        if (misses >= min && misses < passes)
+        uint64_t misses = fth_sets_count_misses(work, answers.items[0].cycles, count, line, passes);
+        if (misses >= min_misses && misses < passes)
             *same = false;
-        if (misses >= min && !work->members[line]) {
+        if (misses >= min_misses && !work->members[line]) {
             work->members[line] = true;
             work->member_count++;
         }
@@ -129,65 +138,68 @@ enum fth_status fth_sets_look(struct fth_sets_work *work, uint64_t passes, bool 
     fth_answers_fini(&answers);
     if (work->member_count == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                        "one line more than fits has no miss");
+                        "a walk over one line more than fits has no miss");
     return FTH_OK;
 }
 
 /* ---- stage two: which lines evict which ---- */
 
-/* `other` UINT64_MAX: none, for comparison. The lines that fit are timed when they are loaded, too,
- * so that the code of timing is there when it counts; these samples come first and are not looked
- * at.
- */
-static struct fth_request try_line(const struct fth_sets_work *work, uint64_t other)
+/* Makes a request that loads the lines that fit, then `other`, then times the former. If `other` is
+ * UINT64_MAX, the request has no other line and serves as a control. The first step is timed, too,
+ * only to bring the timing code into the instruction cache; its samples are ignored. */
+static struct fth_request make_eviction_request(const struct fth_sets_work *work, uint64_t other)
 {
-    struct fth_chain all = fth_sets_lines(work, 0, 1, work->fits);
+    struct fth_chain all = fth_sets_chain(work, 0, 1, work->fits);
     struct fth_request request = fth_request_make(work->plan->carveout_percent);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, all, 1);
     if (other != UINT64_MAX)
         fth_request_add(&request, FTH_STEP_WALK, work->plan->path,
-                        fth_sets_lines(work, other, 1, 1), 1);
+                        fth_sets_chain(work, other, 1, 1), 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, all, 1);
     return request;
 }
 
-/* What is slow without another line: always (these lines are not looked at), or now and then (then
- * a majority decides). */
-static enum fth_status compare(struct fth_sets_work *work, struct fth_error *error)
+/* Finds the lines that are slow even without another line. Lines that are slow in most control runs
+ * are ignored later. If some are slow only sometimes, later requests are repeated and a majority
+ * decides. Sets votes, use_windows and evictions.ignored. */
+static enum fth_status run_controls(struct fth_sets_work *work, struct fth_error *error)
 {
-    struct fth_request requests[CONTROLS];
-    for (size_t i = 0; i < CONTROLS; i++)
-        requests[i] = try_line(work, UINT64_MAX);
+    struct fth_request requests[CONTROL_RUNS];
+    for (size_t i = 0; i < CONTROL_RUNS; i++)
+        requests[i] = make_eviction_request(work, UINT64_MAX);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(work->prober, requests, CONTROLS, &answers, error);
+    enum fth_status status = fth_ask(work->prober, requests, CONTROL_RUNS, &answers, error);
     uint64_t ignored = 0, now_and_then = 0;
     for (uint64_t line = 0; line < work->fits && status == FTH_OK; line++) {
         unsigned slow = 0;
-        for (size_t i = 0; i < CONTROLS; i++)
+        for (size_t i = 0; i < CONTROL_RUNS; i++)
             slow += is_slow(work, answers.items[i].cycles[work->fits + line]);
-        work->evictions.ignored[line] = slow > CONTROLS / 2;
-        ignored += slow > CONTROLS / 2;
-        now_and_then += slow && slow < CONTROLS;
+        work->evictions.ignored[line] = slow > CONTROL_RUNS / 2;
+        ignored += slow > CONTROL_RUNS / 2;
+        now_and_then += slow && slow < CONTROL_RUNS;
     }
     fth_answers_fini(&answers);
     work->votes = now_and_then ? VOTES : 1;
-    /* Where many lines are gone whenever a step begins, as on an H200, steps are of no use. They
-     * may well be the same ones every time. */
-    work->windows = work->plan->one_step || now_and_then + ignored > work->fits / 16 + 8;
-    if (work->windows) {
+    /* The L1 of an H200 loses some of its oldest lines whenever a step starts, possibly the same
+     * lines every time. Requests of several steps are useless there. The limit of a 16th of the
+     * lines plus 8 is a heuristic. */
+    work->use_windows = work->plan->one_step || now_and_then + ignored > work->fits / 16 + 8;
+    if (work->use_windows) {
         work->votes = 1;
         memset(work->evictions.ignored, 0, work->fits * sizeof *work->evictions.ignored);
     }
     return status;
 }
 
-/* ---- the same without another step ---- */
+/* ---- the same with requests of one step ---- */
 
-/* The lines of a window that ever miss are those of one set. In which order they do tells which of
- * them is replaced. */
-static enum fth_status follow_window(struct fth_sets_work *work, const struct fth_samples *samples,
-                                     uint64_t start, const uint32_t *members, size_t count,
-                                     struct fth_error *error)
+/* Adds the replacements in one window to structure->choices. `members` are the `count` lines of the
+ * window that ever miss, that is, the lines of one set. The order of their misses shows which line
+ * was replaced each time. */
+static enum fth_status add_window_choices(struct fth_sets_work *work,
+                                          const struct fth_samples *samples, uint64_t start,
+                                          const uint32_t *members, size_t count,
+                                          struct fth_error *error)
 {
     const uint64_t lines = work->fits + 1;
     uint32_t *missed = calloc(count * WINDOW_PASSES + 1, sizeof *missed);
@@ -199,14 +211,14 @@ static enum fth_status follow_window(struct fth_sets_work *work, const struct ft
             if (is_slow(work, samples->cycles[pass * lines + members[i] - start]))
                 missed[misses++] = i;
     enum fth_status status =
-        fth_choices_follow(&work->structure->choices, count - 1, missed, misses, error);
+        fth_choices_add(&work->structure->choices, count - 1, missed, misses, error);
     free(missed);
     return status;
 }
 
-/* One line more than fits is walked from several places on. What ever misses is in one set (Mei and
- * Chu 2017, Fig. 11). A window that lies across a power of two shows the part of that address bit.
- */
+/* Walks windows of one line more than fits, at the given starts, in requests of one step. All lines
+ * that ever miss in a window are in one set (Mei and Chu 2017, Section 4.5, Fig. 11). A window that
+ * crosses a power of two shows whether that address bit affects the set. */
 static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *starts, size_t count,
                                    struct fth_error *error)
 {
@@ -215,7 +227,7 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
     for (size_t i = 0; i < count; i++) {
         requests[i] = fth_request_make(work->plan->carveout_percent);
         fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, work->plan->path,
-                        fth_sets_lines(work, starts[i], 1, lines), WINDOW_PASSES);
+                        fth_sets_chain(work, starts[i], 1, lines), WINDOW_PASSES);
     }
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(work->prober, requests, count, &answers, error);
@@ -238,8 +250,8 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
                 victims[missed++] = (uint32_t)(starts[i] + line);
         }
         if (missed > 1)
-            status = follow_window(work, &answers.items[i], starts[i], victims, missed, error);
-        /* The first of them stands for the line that evicts the others. */
+            status = add_window_choices(work, &answers.items[i], starts[i], victims, missed, error);
+        /* Record it as if the first line of the set had evicted the others. */
         uint64_t first = missed ? victims[0] : starts[i];
         missed -= missed > 0;
         memmove(victims, victims + 1, missed * sizeof *victims);
@@ -250,15 +262,18 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
     return status;
 }
 
-/* A place for a window; a multiple of 64 lines, so that the lines in it are spread as evenly as
- * those from 0 on. */
-static uint64_t any_start(struct fth_sets_work *work)
+/* Returns a random start of a window. It is a multiple of 64 lines, so that the lines of the window
+ * are distributed over the sets as evenly as those from line 0 on. */
+static uint64_t random_window_start(struct fth_sets_work *work)
 {
-    uint64_t room = (work->limit - work->fits - 1) / 64;
-    return room ? 64 * fth_rng_below(&work->rng, room) : 0;
+    uint64_t positions = (work->limit - work->fits - 1) / 64;
+    return positions ? 64 * fth_rng_below(&work->rng, positions) : 0;
 }
 
-static enum fth_status find_windows(struct fth_sets_work *work, struct fth_error *error)
+/* Finds evictions with windows: at most half of them cross a power of two, the others start at
+ * random lines. */
+static enum fth_status find_evictions_by_windows(struct fth_sets_work *work,
+                                                 struct fth_error *error)
 {
     uint64_t starts[WINDOWS];
     size_t count = 0;
@@ -266,16 +281,16 @@ static enum fth_status find_windows(struct fth_sets_work *work, struct fth_error
         if (border > work->fits / 2 && border + work->fits + 65 < work->limit)
             starts[count++] = (border - work->fits / 2) / 64 * 64;
     while (count < WINDOWS)
-        starts[count++] = any_start(work);
+        starts[count++] = random_window_start(work);
     enum fth_status status = try_windows(work, starts, count, error);
     for (size_t i = 0; i < work->evictions.count; i++)
         work->far_evicting += work->evictions.items[i].count > 0;
     return status;
 }
 
-/* Lines that were evicted, in most of the votes. */
-static enum fth_status keep_victims(struct fth_sets_work *work, uint64_t line,
-                                    const struct fth_samples *answers, struct fth_error *error)
+/* Appends to work->evictions the lines that `line` evicted in a majority of the `votes` answers. */
+static enum fth_status record_victims(struct fth_sets_work *work, uint64_t line,
+                                      const struct fth_samples *answers, struct fth_error *error)
 {
     struct fth_evictions *all = &work->evictions;
     void *items = all->items;
@@ -298,6 +313,7 @@ static enum fth_status keep_victims(struct fth_sets_work *work, uint64_t line,
     return FTH_OK;
 }
 
+/* Measures which lines each of `lines` evicts, and appends the results to work->evictions. */
 static enum fth_status try_lines(struct fth_sets_work *work, const uint64_t *lines, size_t count,
                                  struct fth_error *error)
 {
@@ -305,11 +321,11 @@ static enum fth_status try_lines(struct fth_sets_work *work, const uint64_t *lin
     if (!requests)
         return fth_sets_no_memory(error);
     for (size_t i = 0; i < count * work->votes; i++)
-        requests[i] = try_line(work, lines[i / work->votes]);
+        requests[i] = make_eviction_request(work, lines[i / work->votes]);
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(work->prober, requests, count * work->votes, &answers, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++)
-        status = keep_victims(work, lines[i], &answers.items[i * work->votes], error);
+        status = record_victims(work, lines[i], &answers.items[i * work->votes], error);
     for (size_t i = 0; i < answers.count; i++)
         work->structure->samples += answers.items[i].count;
     fth_answers_fini(&answers);
@@ -317,14 +333,15 @@ static enum fth_status try_lines(struct fth_sets_work *work, const uint64_t *lin
     return status;
 }
 
-/* So many lines anywhere behind those that fit. */
-static size_t choose_far(struct fth_sets_work *work, uint64_t *lines, size_t count)
+/* Chooses `count` random lines after those that fit. Returns their number: 0 if there are none. */
+static size_t choose_far_lines(struct fth_sets_work *work, uint64_t *lines, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         lines[i] = work->fits + fth_rng_below(&work->rng, work->limit - work->fits);
     return work->limit > work->fits ? count : 0;
 }
 
+/* Returns the number of pairs (line, evicted line). */
 static size_t count_pairs(const struct fth_sets_work *work)
 {
     size_t pairs = 0;
@@ -333,7 +350,7 @@ static size_t count_pairs(const struct fth_sets_work *work)
     return pairs;
 }
 
-/* Lines anywhere that evicted something: those from `first` on. */
+/* Returns the number of lines that evicted another one, among evictions from index `first` on. */
 static size_t count_evicting(const struct fth_sets_work *work, size_t first)
 {
     size_t evicting = 0;
@@ -342,37 +359,39 @@ static size_t count_evicting(const struct fth_sets_work *work, size_t first)
     return evicting;
 }
 
-/* First the lines right behind those that fit, and those with one high bit; then lines anywhere,
- * until enough of them evicted something: of a cache whose sets are not filled evenly, few do. */
+/* Tries the lines directly after those that fit and the lines whose index is a power of two. Then
+ * tries random lines until enough of them evicted another one. If the lines that fit do not fill
+ * all sets, few lines evict another one. */
 static enum fth_status find_evictions(struct fth_sets_work *work, struct fth_error *error)
 {
-    uint64_t lines[WINDOW + FAR + 64];
+    uint64_t lines[NEAR_LINES + FAR_BATCH + 64];
     size_t count = 0;
-    for (uint64_t line = work->fits; line < work->fits + WINDOW && line < work->limit; line++)
+    for (uint64_t line = work->fits; line < work->fits + NEAR_LINES && line < work->limit; line++)
         lines[count++] = line;
     for (uint64_t line = 1; line < work->limit; line *= 2)
-        if (line >= work->fits + WINDOW)
+        if (line >= work->fits + NEAR_LINES)
             lines[count++] = line;
     enum fth_status status = try_lines(work, lines, count, error);
-    size_t far = FAR_HOPS / (work->fits + 1), near = work->evictions.count;
-    far = far < FAR ? FAR : far;
+    size_t far = MAX_FAR_HOPS / (work->fits + 1), near = work->evictions.count;
+    far = far < FAR_BATCH ? FAR_BATCH : far;
     for (size_t tried = 0;
          status == FTH_OK && tried < far &&
          (count_evicting(work, near) < FTH_SETS_MIN_EVICTING || count_pairs(work) < MIN_PAIRS);
-         tried += FAR) {
-        count = choose_far(work, lines, FAR);
+         tried += FAR_BATCH) {
+        count = choose_far_lines(work, lines, FAR_BATCH);
         status = try_lines(work, lines, count, error);
     }
     work->far_evicting = status == FTH_OK ? count_evicting(work, near) : 0;
     return status;
 }
 
-/* A hash could have any of the address bits in it, each of which must have been seen; a modulo is
- * known from few lines. */
+/* Fails if too few random lines evicted another one to determine the mapping. A modulo is
+ * determined by few lines. A hash can use any address bit, so it needs one more line for each bit.
+ */
 static enum fth_status check_evictions(const struct fth_sets_work *work, struct fth_error *error)
 {
     const struct fth_mapping *mapping = &work->structure->mapping;
-    size_t needed = FEW_EVICTING;
+    size_t needed = MIN_FAR_EVICTING;
     for (uint64_t bit = work->fits; mapping->kind == FTH_MAPPING_LINEAR && bit < work->limit;
          bit *= 2)
         needed++;
@@ -380,13 +399,14 @@ static enum fth_status check_evictions(const struct fth_sets_work *work, struct 
         return FTH_OK;
     return fth_fail(
         error, FTH_INCONCLUSIVE, "find sets", NULL,
-        "of %zu further lines only %zu evicted others: the sets are filled too unevenly",
+        "%zu further lines were loaded, but only %zu evicted others: the sets fill too unevenly",
         work->evictions.count, count_evicting(work, 0));
 }
 
-/* Whether all lines of a set go in turn: where the line behind those that fit evicts the very lines
- * that miss when it is walked together with them. */
-static bool is_whole(const struct fth_sets_work *work, bool same)
+/* Whether one line too many evicts all lines of its set, one after the other. This is so if the
+ * first line after those that fit, loaded once, evicts as many lines as miss when it is walked
+ * together with them. */
+static bool evicts_whole_sets(const struct fth_sets_work *work, bool same)
 {
     const struct fth_eviction *first = &work->evictions.items[0];
     uint64_t expected = 0;
@@ -395,13 +415,14 @@ static bool is_whole(const struct fth_sets_work *work, bool same)
     return same && first->count == expected;
 }
 
-/* Where whole sets go, and some lines that fit never did: those as far behind them as there are
- * lines that fit. Where lines are dealt to the sets, they are in the same ones. */
-static enum fth_status complete(struct fth_sets_work *work, struct fth_error *error)
+/* For caches that evict whole sets: some lines that fit may never have been evicted so far. For
+ * each such line, tries the line `fits` lines after it. Under a round-robin mapping, which repeats
+ * after `fits` lines, both are in the same set. */
+static enum fth_status try_unseen_lines(struct fth_sets_work *work, struct fth_error *error)
 {
     bool *seen = calloc(work->fits, sizeof *seen);
     enum fth_status status = seen ? FTH_OK : fth_sets_no_memory(error);
-    for (int round = 0; round < FTH_SETS_MAX && status == FTH_OK; round++) {
+    for (int round = 0; round < FTH_SETS_MAX_TESTED && status == FTH_OK; round++) {
         for (size_t i = 0; i < work->evictions.count; i++)
             for (size_t k = 0; k < work->evictions.items[i].count; k++)
                 seen[work->evictions.items[i].victims[k]] = true;
@@ -411,7 +432,7 @@ static enum fth_status complete(struct fth_sets_work *work, struct fth_error *er
         uint64_t other = line + work->fits;
         if (line == work->fits || other >= work->limit)
             break;
-        seen[line] = true; /* whether or not it goes now */
+        seen[line] = true; /* even if it is not evicted now: try it only once */
         status = try_lines(work, &other, 1, error);
     }
     free(seen);
@@ -423,19 +444,19 @@ enum fth_status fth_sets_try_more(struct fth_sets_work *work, size_t *count,
 {
     uint64_t lines[FTH_SETS_MIN_EVICTING];
     *count = FTH_SETS_MIN_EVICTING;
-    if (!work->windows) {
-        *count = choose_far(work, lines, FTH_SETS_MIN_EVICTING);
+    if (!work->use_windows) {
+        *count = choose_far_lines(work, lines, FTH_SETS_MIN_EVICTING);
         return try_lines(work, lines, *count, error);
     }
     for (size_t i = 0; i < *count; i++)
-        lines[i] = any_start(work);
+        lines[i] = random_window_start(work);
     return try_windows(work, lines, *count, error);
 }
 
-/* ---- all of it ---- */
+/* ---- both stages ---- */
 
-/* One set explains every eviction. That it is one shows only where more than half of all lines were
- * seen to go. */
+/* Checks a mapping to one set. It explains every eviction, so it needs more evidence: more than
+ * half of all lines must have been seen to miss in a walk over one line more than fits. */
 static enum fth_status check_single(struct fth_sets_work *work, struct fth_error *error)
 {
     if (fth_mapping_sets(&work->structure->mapping) > 1)
@@ -446,10 +467,10 @@ static enum fth_status check_single(struct fth_sets_work *work, struct fth_error
          status == FTH_OK && 2 * work->member_count <= work->fits + 1 &&
          passes * work->fits <= fth_sets_max_hops && passes <= 4 * work->fits;
          passes *= 2)
-        status = fth_sets_look(work, passes ? passes : 1, &same, error);
+        status = fth_sets_find_members(work, passes ? passes : 1, &same, error);
     if (status == FTH_OK && 2 * work->member_count <= work->fits + 1)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                          "no mapping of lines to sets explains which lines evict which");
+                          "no mapping of lines to sets explains which lines evict each other");
     return status;
 }
 
@@ -461,31 +482,33 @@ void fth_structure_fini(struct fth_structure *structure)
     *structure = (struct fth_structure){.confidence = NAN};
 }
 
-/* Which lines evict which, and the mapping that explains it. */
+/* Finds which lines evict which, and the mapping that explains it. `same`: the lines that miss are
+ * the same in every pass. */
 static enum fth_status find_mapping(struct fth_sets_work *work, bool same, struct fth_error *error)
 {
     struct fth_error fault = FTH_NO_ERROR;
     enum fth_status status =
-        work->windows ? find_windows(work, error) : find_evictions(work, error);
+        work->use_windows ? find_evictions_by_windows(work, error) : find_evictions(work, error);
     if (status != FTH_OK)
         return status;
-    work->evictions.whole = work->structure->whole = !work->windows && is_whole(work, same);
-    if (count_pairs(work) < MIN_PAIRS && !work->evictions.whole)
+    work->evictions.whole_sets = work->structure->whole_sets =
+        !work->use_windows && evicts_whole_sets(work, same);
+    if (count_pairs(work) < MIN_PAIRS && !work->evictions.whole_sets)
         return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                        "%zu further lines evicted only %zu others", work->evictions.count,
-                        count_pairs(work));
+                        "%zu further lines evicted only %zu others, too few to find a mapping",
+                        work->evictions.count, count_pairs(work));
     status = fth_mapping_fit(&work->evictions, &work->structure->mapping, &fault);
     if (status != FTH_INCONCLUSIVE)
         return status;
-    if (work->evictions.whole)
-        status = complete(work, error);
+    if (work->evictions.whole_sets)
+        status = try_unseen_lines(work, error);
     if (status != FTH_OK && status != FTH_INCONCLUSIVE)
         return status;
     return fth_mapping_fit(&work->evictions, &work->structure->mapping, error);
 }
 
-/* Begins anew with what evicts what. */
-static void forget(struct fth_sets_work *work, struct fth_error *error)
+/* Discards all evictions and the mapping, to repeat the measurement. */
+static void reset_evictions(struct fth_sets_work *work, struct fth_error *error)
 {
     for (size_t i = 0; i < work->evictions.count; i++)
         free(work->evictions.items[i].victims);
@@ -496,6 +519,7 @@ static void forget(struct fth_sets_work *work, struct fth_error *error)
         *error = FTH_NO_ERROR;
 }
 
+/* Runs both stages, finds the mapping and has it verified. */
 static enum fth_status dissect(struct fth_sets_work *work, struct fth_error *error)
 {
     bool same = false;
@@ -506,18 +530,19 @@ static enum fth_status dissect(struct fth_sets_work *work, struct fth_error *err
     work->evictions.ignored = calloc(work->fits, sizeof *work->evictions.ignored);
     if (!work->members || !work->evictions.ignored)
         return fth_sets_no_memory(error);
-    status = fth_sets_look(work, LOOK_PASSES, &same, error);
+    status = fth_sets_find_members(work, MEMBER_PASSES, &same, error);
     if (status == FTH_OK)
-        status = compare(work, error);
-    if (status == FTH_OK && !work->windows && work->votes > 1 && !same)
+        status = run_controls(work, error);
+    if (status == FTH_OK && !work->use_windows && work->votes > 1 && !same)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                          "hits are slow now and then, and what is replaced differs from time to "
-                          "time: the two cannot be told apart");
+                          "some hits are slow and the lines that miss change from pass to pass, so "
+                          "misses cannot be distinguished from disturbances");
     if (status == FTH_OK)
         status = find_mapping(work, same, error);
-    /* A single disturbance spoils it: then a majority decides, where that is possible. */
-    if (status == FTH_INCONCLUSIVE && same && !work->windows && work->votes == 1) {
-        forget(work, error);
+    /* A single disturbance makes the evictions inconsistent. If the policy always evicts the same
+     * lines, repeat every request and let a majority decide. */
+    if (status == FTH_INCONCLUSIVE && same && !work->use_windows && work->votes == 1) {
+        reset_evictions(work, error);
         work->votes = VOTES;
         status = find_mapping(work, same, error);
     }
@@ -526,7 +551,7 @@ static enum fth_status dissect(struct fth_sets_work *work, struct fth_error *err
     if (status == FTH_OK)
         status = check_single(work, error);
     if (status == FTH_OK)
-        status = fth_sets_test(work, error);
+        status = fth_sets_verify(work, error);
     return status;
 }
 
@@ -534,7 +559,8 @@ enum fth_status fth_probe_sets(const struct fth_prober *prober, const struct fth
                                struct fth_structure *structure, struct fth_error *error)
 {
     struct fth_sets_work work = {.prober = prober, .plan = plan, .structure = structure};
-    work.limit = (plan->path == FTH_PATH_CONSTANT ? bank_bytes : max_span_bytes) / plan->line_bytes;
+    work.limit = (plan->path == FTH_PATH_CONSTANT ? constant_bank_bytes : max_array_bytes) /
+                 plan->line_bytes;
     *structure = (struct fth_structure){.mapping = {.modulus = 1}, .confidence = NAN};
     fth_rng_init(&work.rng, 1);
     enum fth_status status = dissect(&work, error);

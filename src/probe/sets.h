@@ -1,26 +1,30 @@
-/* Between the two halves of finding sets: sets.c, which lines evict which and the mapping that
- * explains it; sets_test.c, whether that mapping holds. */
+/* Shared by the two stages that find the sets of a cache. sets.c finds which lines evict which, and
+ * the mapping that explains it. sets_verify.c verifies the mapping with further chains. */
 #ifndef FTH_PROBE_SETS_H
 #define FTH_PROBE_SETS_H
 
 #include "probe/structure.h"
 
 enum {
-    FTH_SETS_MIN_EVICTING = 24, /* lines that evict something: more than a hash has address bits */
-    FTH_SETS_MAX = 64           /* sets that are tested one by one */
+    FTH_SETS_MIN_EVICTING = 24, /* lines that evict another one: more than the address bits that a
+                                   hash can use (16 bits of line index in 2 MiB of 32-byte lines) */
+    FTH_SETS_MAX_TESTED = 64    /* sets that are tested one by one. Heuristic: limits the time. */
 };
-/* Loads that finding out whether one set is all there is may take. */
+/* Maximum number of loads spent on showing that a cache has only one set, or that a set is not
+ * smaller than assumed. Heuristic: limits the time. */
 static const uint64_t fth_sets_max_hops = 1000000;
 
 struct fth_sets_work {
     const struct fth_prober *prober;
     const struct fth_cache_plan *plan;
-    uint64_t fits, limit; /* lines */
-    unsigned votes;
-    bool windows; /* lines are lost whenever a step begins: one step must do */
+    uint64_t fits;    /* lines that fit */
+    uint64_t limit;   /* lines of the array; all line indices are below it */
+    unsigned votes;   /* repeats of each eviction request, decided by majority */
+    bool use_windows; /* starting a step evicts lines: use requests of one step, see try_windows */
     struct fth_evictions evictions;
-    size_t far_evicting; /* lines anywhere that evicted something */
-    bool *members;       /* [fits + 1] seen to miss where one line more than fits is walked */
+    size_t far_evicting; /* randomly chosen lines, or windows, that evicted another line */
+    bool *members;       /* [fits + 1] line missed in a walk over one line more than fits: it is in
+                            the set that overflows */
     uint64_t member_count;
     struct fth_structure *structure;
     struct fth_rng rng;
@@ -33,22 +37,26 @@ FTH_MUST_USE static inline enum fth_status fth_sets_no_memory(struct fth_error *
     fth_fail(error, FTH_NO_MEMORY, "find sets", NULL, "out of memory");
     return FTH_NO_MEMORY;
 }
-struct fth_chain fth_sets_lines(const struct fth_sets_work *work, uint64_t line, uint64_t stride,
+/* Returns a chain of `count` lines from `line` on; `stride` is in lines. */
+struct fth_chain fth_sets_chain(const struct fth_sets_work *work, uint64_t line, uint64_t stride,
                                 uint64_t count);
-/* In how many of the passes but the first a line was slow. */
-uint64_t fth_sets_misses(const struct fth_sets_work *work, const uint32_t *cycles, uint64_t count,
-                         uint64_t line, uint64_t passes);
-/* Walks one line more than fits and notes which lines ever miss. True in *same where all of them do
- * in every pass. */
-FTH_MUST_USE enum fth_status fth_sets_look(struct fth_sets_work *work, uint64_t passes, bool *same,
-                                           struct fth_error *error);
-/* What as many further lines evict as FTH_SETS_MIN_EVICTING, or as there are; how many. */
+/* Returns in how many of the passes 1 to `passes` the line missed; pass 0 is ignored. `count` is
+ * the number of hops per pass. */
+uint64_t fth_sets_count_misses(const struct fth_sets_work *work, const uint32_t *cycles,
+                               uint64_t count, uint64_t line, uint64_t passes);
+/* Walks one line more than fits and records in work->members the lines that ever miss. Sets *same
+ * to true if each of these lines misses in every pass, as with LRU. */
+FTH_MUST_USE enum fth_status fth_sets_find_members(struct fth_sets_work *work, uint64_t passes,
+                                                   bool *same, struct fth_error *error);
+/* Finds what FTH_SETS_MIN_EVICTING further lines (or windows) evict, and appends it to
+ * work->evictions. *count is their number; it is 0 if the array has no further lines. */
 FTH_MUST_USE enum fth_status fth_sets_try_more(struct fth_sets_work *work, size_t *count,
                                                struct fth_error *error);
 
-/* ---- sets_test.c ---- */
+/* ---- sets_verify.c ---- */
 
-/* Whether the structure's mapping holds; completes the structure. */
-FTH_MUST_USE enum fth_status fth_sets_test(struct fth_sets_work *work, struct fth_error *error);
+/* Verifies the mapping of work->structure and fills its sets, ways, confidence and one_set. Fails
+ * with FTH_INCONCLUSIVE if a test contradicts the mapping. */
+FTH_MUST_USE enum fth_status fth_sets_verify(struct fth_sets_work *work, struct fth_error *error);
 
 #endif

@@ -1,87 +1,93 @@
-/* The spectrum of a load's latency: in a cache or not, its page in a TLB or not (Mei and Chu, 2017,
- * Section 5.2, P1 to P6). They link one chain of three strides. Here it is one experiment of
- * several steps over the same pages, a line each:
+/* How long does a load take, depending on whether its line is in a cache and its page in a TLB?
+ * These are the six patterns P1 to P6 of Mei and Chu (2017, Section 5.2, Fig. 14). They link one
+ * chain of three strides. This probe uses one request of several steps over the same pages, with
+ * one line per page. Each phase times one or two of the patterns:
  *
- *   first touch of many pages       in no cache, in no TLB (P5); each page table for the first
- *                                   time (P6)
- *   the same again                  in the cache; meanwhile more pages than the second TLB has (P3)
- *   twice what the first TLB has    in the cache, in the second TLB (P2)
- *   other lines, all of one page    in no cache, in the first TLB (P4)
- *   the first lines of a few pages  in the cache, in the first TLB (P1)
+ *   phase                           line is in     page is in
+ *   first touch of many pages       no cache       no TLB (P5); its page table is accessed for
+ *                                                  the first time (P6)
+ *   the same lines again            the cache      no TLB, after more pages than the second TLB
+ *                                                  holds (P3)
+ *   twice the first TLB's entries   the cache      the second TLB (P2)
+ *   other lines, all near           no cache       the first TLB (P4)
+ *   the first lines of few pages    the cache      the first TLB (P1)
  *
- * What the TLBs have is seen to by loads of other lines of the pages that go past L1, which may
- * hold fewer lines than the TLBs have pages, and may need no TLB. Whether a pattern costs more than
- * the one before is seen on lines that both have: lines differ among each other by more than a
- * TLB's penalty.
+ * Between the phases, loads of other lines of the pages bring the TLBs into the required state.
+ * They bypass the L1, because the L1 may hold fewer lines than the TLBs hold pages, and because its
+ * hits may need no TLB. Whether a pattern takes longer than the one before it is decided on lines
+ * that both patterns access: latencies of different lines differ by more than a TLB's penalty.
  *
- * An L1 may have lost lines meanwhile; an H200's loses up to half of them when a step begins. Hits
- * that pay for their page do so all alike: where a good part of the loads takes no longer than a
- * hit whose page is at hand, these are the hits, and the others were lost. */
+ * An L1 may lose lines in the meantime; that of an H200 loses up to half of them when a step
+ * begins. If an L1 hit needed its page, all hits would take longer without it. Therefore, where
+ * many loads take no longer than a hit whose page is in the first TLB, these loads are the hits,
+ * and the other lines were lost. */
 #include "probe/tlb.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    SKEW = 256,
-    FEW = 8, /* pages that any TLB has, at most */
+    SKEW = 256,        /* bytes by which strides exceed a power of two, to use all sets of the L2 */
+    MAX_FEW_PAGES = 8, /* pages of the last phase; every TLB holds them */
     REPEATS = 5,
-    OTHERS = 63,
+    NEAR_LINES = 63, /* lines of the phase with near lines */
     NEAR_ARRAY = 7,
     NEAR_STRIDE = 4096 + SKEW,
-    OTHER_LINE = 64 << 10, /* bytes from one line of a page to another */
-    MIN_RISE = 3,          /* cycles */
-    HITS_PART = 4,         /* one load in so many */
-    MAX_STRIDE = 32 << 20
+    OTHER_LINE = 64 << 10, /* twice the distance in bytes of the two lines of a page */
+    MIN_RISE = 3,          /* cycles: smaller differences are not a pattern; as in tlb.c */
+    HITS_PART = 4,         /* one in HITS_PART loads must be a hit in find_hits() */
+    MAX_STRIDE = 32 << 20  /* bytes, that of Mei and Chu */
 };
-/* A step of the chain that is so much longer than others has to do with page tables. */
-static const double switch_part = 0.25;
+/* A first touch that takes longer than most by this fraction accesses another page table.
+ * Heuristic. */
+static const double switch_fraction = 0.25;
 
-/* Where the samples of a step begin, in the order of the steps. */
-enum part { PART_TOUCH, PART_AGAIN, PART_TWICE, PART_OTHER, PART_FIRST, PARTS };
+/* The phases, in the order of their samples. */
+enum phase { PHASE_FIRST_TOUCH, PHASE_AGAIN, PHASE_TWICE, PHASE_NEAR, PHASE_FEW, PHASES };
 
-/* Which one shows a pattern; the first touch is looked at by itself. */
-static const enum part parts[FTH_PATTERNS] = {[FTH_PATTERN_HIT] = PART_FIRST,
-                                              [FTH_PATTERN_HIT_MISS] = PART_TWICE,
-                                              [FTH_PATTERN_HIT_MISS_BOTH] = PART_AGAIN,
-                                              [FTH_PATTERN_COLD] = PART_OTHER};
+/* The phase that shows each pattern. The first touch, with P5 and P6, is evaluated separately. */
+static const enum phase phase_of[FTH_PATTERNS] = {[FTH_PATTERN_HIT] = PHASE_FEW,
+                                                  [FTH_PATTERN_HIT_MISS] = PHASE_TWICE,
+                                                  [FTH_PATTERN_HIT_MISS_BOTH] = PHASE_AGAIN,
+                                                  [FTH_PATTERN_COLD] = PHASE_NEAR};
 
 struct study {
     const struct fth_spectrum_plan *plan;
     uint64_t stride;
-    uint64_t many; /* pages that no TLB has */
-    uint64_t counts[PARTS];
+    uint64_t many;           /* number of pages that is more than any TLB holds */
+    uint64_t counts[PHASES]; /* lines of each phase */
     struct fth_answers answers;
     double *scratch;
 };
 
-/* Lines near to each other, and others among them. */
+/* Lines near each other. They are all in one page, or in few where pages are small. */
 static struct fth_chain near_lines(uint64_t start_bytes)
 {
     return (struct fth_chain){.array = NEAR_ARRAY,
                               .start_bytes = start_bytes,
                               .stride_bytes = NEAR_STRIDE,
-                              .count = OTHERS};
+                              .count = NEAR_LINES};
 }
 
-/* Loads of other lines of so many pages, past L1. */
+/* Adds a walk over other lines of the first `count` pages that bypasses the L1. */
 static void add_pages(const struct study *study, struct fth_request *request, uint64_t count)
 {
-    const struct fth_chain beside = {.array = FTH_FAR_ARRAY,
-                                     .start_bytes = OTHER_LINE / 2,
-                                     .stride_bytes = study->stride,
-                                     .count = count};
-    fth_request_add(request, FTH_STEP_WALK, FTH_PATH_CG, beside, 1);
+    const struct fth_chain other_lines = {.array = FTH_FIRST_HEADER_ARRAY,
+                                          .start_bytes = OTHER_LINE / 2,
+                                          .stride_bytes = study->stride,
+                                          .count = count};
+    fth_request_add(request, FTH_STEP_WALK, FTH_PATH_CG, other_lines, 1);
 }
 
-/* The lines of one of the other parts. */
-static void time_lines(const struct study *study, struct fth_request *request, enum part part)
+/* Adds the timed step of a phase, except that of the near lines. */
+static void time_lines(const struct study *study, struct fth_request *request, enum phase phase)
 {
-    const struct fth_chain lines = {
-        .array = FTH_FAR_ARRAY, .stride_bytes = study->stride, .count = study->counts[part]};
-    /* The first ones twice: the first pass brings their pages. */
+    const struct fth_chain lines = {.array = FTH_FIRST_HEADER_ARRAY,
+                                    .stride_bytes = study->stride,
+                                    .count = study->counts[phase]};
+    /* The lines of few pages are timed twice: the first pass brings their pages into the TLB. */
     fth_request_add(request, FTH_STEP_TIME_HOPS, study->plan->path, lines,
-                    part == PART_FIRST ? 2 : 1);
+                    phase == PHASE_FEW ? 2 : 1);
 }
 
 static struct fth_request make_request(const struct study *study)
@@ -89,47 +95,47 @@ static struct fth_request make_request(const struct study *study)
     struct fth_request request = fth_request_make(study->plan->carveout_percent);
     request.alone = request.cold = true;
     request.sm = 0;
-    time_lines(study, &request, PART_TOUCH);
+    time_lines(study, &request, PHASE_FIRST_TOUCH);
     add_pages(study, &request, study->many);
-    time_lines(study, &request, PART_AGAIN);
-    add_pages(study, &request, study->counts[PART_TWICE]);
-    time_lines(study, &request, PART_TWICE);
+    time_lines(study, &request, PHASE_AGAIN);
+    add_pages(study, &request, study->counts[PHASE_TWICE]);
+    time_lines(study, &request, PHASE_TWICE);
     fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, near_lines(NEAR_STRIDE / 2), 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, study->plan->path, near_lines(0), 1);
-    time_lines(study, &request, PART_FIRST);
+    time_lines(study, &request, PHASE_FEW);
     return request;
 }
 
-/* Before each of them, so that the TLBs have none of the first pages. */
+/* A request that runs before each repeat, so that the TLBs hold none of the first pages. */
 static struct fth_request make_reset(const struct study *study)
 {
     struct fth_request request = fth_request_make(study->plan->carveout_percent);
     request.alone = true;
     request.sm = 0;
     add_pages(study, &request, study->many);
-    time_lines(study, &request, PART_FIRST); /* a request has something to tell */
+    time_lines(study, &request, PHASE_FEW); /* every request needs a timed step */
     return request;
 }
 
-/* The median over the repeats of one hop of a part. */
-static enum fth_status median_at(const struct study *study, enum part part, uint64_t place,
+/* The median over the repeats of one hop of a phase. */
+static enum fth_status median_at(const struct study *study, enum phase phase, uint64_t place,
                                  double *median, struct fth_error *error)
 {
-    uint64_t before = part == PART_FIRST ? study->counts[PART_FIRST] : 0;
+    uint64_t before = phase == PHASE_FEW ? study->counts[PHASE_FEW] : 0;
     double column[REPEATS];
-    for (unsigned i = 0; i < (unsigned)part; i++)
+    for (unsigned i = 0; i < (unsigned)phase; i++)
         before += study->counts[i];
     for (size_t i = 0; i < REPEATS; i++)
         column[i] = study->answers.items[2 * i + 1].cycles[before + place];
     return fth_quantile_f64(column, REPEATS, 0.5, median, error);
 }
 
-/* The hops [1, count) of a part, each its median over the repeats, into the scratch. */
-static enum fth_status gather(const struct study *study, enum part part, struct fth_error *error)
+/* Stores the medians over the repeats of the hops 1 to count - 1 of a phase in the scratch. */
+static enum fth_status gather(const struct study *study, enum phase phase, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    for (uint64_t i = 1; i < study->counts[part] && status == FTH_OK; i++)
-        status = median_at(study, part, i, &study->scratch[i - 1], error);
+    for (uint64_t i = 1; i < study->counts[phase] && status == FTH_OK; i++)
+        status = median_at(study, phase, i, &study->scratch[i - 1], error);
     return status;
 }
 
@@ -151,14 +157,16 @@ static enum fth_status summarize(const struct study *study, const double *values
     return status;
 }
 
-/* Where memory is near for half of the lines, the median of those. */
+/* The quantile of loads from memory. Where half of the lines come from far memory, the lower
+ * quartile is the median of near memory. */
 static double cold_quantile(const struct study *study)
 {
     return study->plan->two_homes ? 0.25 : 0.5;
 }
 
-/* How much more lines cost in one part than in another: the same lines, but for an L1, in which all
- * are as near, and which may lose a few for other reasons. */
+/* How many cycles longer lines take in one pattern than in another: the median over the same lines
+ * in the L2. All lines of an L1 take equally long, and it may lose a few; there the difference of
+ * the figures is used. */
 static enum fth_status compare(const struct study *study, const struct fth_spectrum *spectrum,
                                enum fth_pattern more_pattern, enum fth_pattern less_pattern,
                                double *difference, struct fth_error *error)
@@ -168,11 +176,11 @@ static enum fth_status compare(const struct study *study, const struct fth_spect
                       spectrum->patterns[less_pattern].cycles.value;
         return FTH_OK;
     }
-    const enum part more = parts[more_pattern], less = parts[less_pattern];
-    double differences[FEW];
+    const enum phase more = phase_of[more_pattern], less = phase_of[less_pattern];
+    double differences[MAX_FEW_PAGES];
     size_t count = 0;
     enum fth_status status = FTH_OK;
-    for (uint64_t i = 1; i < study->counts[PART_FIRST] && status == FTH_OK; i++, count++) {
+    for (uint64_t i = 1; i < study->counts[PHASE_FEW] && status == FTH_OK; i++, count++) {
         double high, low = 0;
         status = median_at(study, more, i, &high, error);
         if (status == FTH_OK)
@@ -182,18 +190,20 @@ static enum fth_status compare(const struct study *study, const struct fth_spect
     return status == FTH_OK ? fth_quantile_f64(differences, count, 0.5, difference, error) : status;
 }
 
-/* Hops of the first touch that take much longer, each as far from the next: where a page table
- * ends. Splits them from the others, which come first. */
-static size_t split_switches(double *values, size_t count, double usual, uint64_t *distance)
+/* Finds the hops of the first touch that take much longer than `typical` and are at equal
+ * distances: each begins a new page table. Moves them behind the other values and returns their
+ * number, with *distance in hops. Both are 0 where there are fewer than two, or fewer than three in
+ * four distances are equal. */
+static size_t split_switches(double *values, size_t count, double typical, uint64_t *distance)
 {
     size_t switches = 0, last = 0, same = 0, pairs = 0;
-    double *long_ones = calloc(count, sizeof *long_ones);
+    double *slow_hops = calloc(count, sizeof *slow_hops);
     *distance = 0;
-    if (!long_ones)
+    if (!slow_hops)
         return 0;
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (values[i] <= usual * (1 + switch_part)) {
+        if (values[i] <= typical * (1 + switch_fraction)) {
             values[kept++] = values[i];
             continue;
         }
@@ -204,28 +214,29 @@ static size_t split_switches(double *values, size_t count, double usual, uint64_
             pairs++;
         }
         last = i;
-        long_ones[switches++] = values[i];
+        slow_hops[switches++] = values[i];
     }
     for (size_t i = 0; i < switches; i++)
-        values[kept + i] = long_ones[i];
-    free(long_ones);
+        values[kept + i] = slow_hops[i];
+    free(slow_hops);
     if (pairs == 0 || same * 4 < pairs * 3)
         *distance = 0;
     return *distance ? switches : 0;
 }
 
-static enum fth_status note_first_touch(const struct study *study, struct fth_spectrum *spectrum,
-                                        struct fth_error *error)
+/* Evaluates P5 and P6. */
+static enum fth_status evaluate_first_touch(const struct study *study,
+                                            struct fth_spectrum *spectrum, struct fth_error *error)
 {
-    const size_t count = (size_t)study->counts[PART_TOUCH] - 1;
+    const size_t count = (size_t)study->counts[PHASE_FIRST_TOUCH] - 1;
     uint64_t distance = 0;
-    double usual;
-    enum fth_status status = gather(study, PART_TOUCH, error);
+    double typical;
+    enum fth_status status = gather(study, PHASE_FIRST_TOUCH, error);
     if (status == FTH_OK)
-        status = fth_quantile_f64(study->scratch, count, 0.5, &usual, error);
+        status = fth_quantile_f64(study->scratch, count, 0.5, &typical, error);
     if (status != FTH_OK)
         return status;
-    size_t switches = split_switches(study->scratch, count, usual, &distance);
+    size_t switches = split_switches(study->scratch, count, typical, &distance);
     spectrum->page_table_bytes = distance * (study->stride - SKEW);
     spectrum->patterns[FTH_PATTERN_SWITCH].presence = switches ? FTH_PRESENT : FTH_ABSENT;
     status = summarize(study, study->scratch, count - switches, cold_quantile(study),
@@ -241,15 +252,16 @@ static enum fth_presence presence_of(double difference)
     return difference > MIN_RISE ? FTH_PRESENT : FTH_ABSENT;
 }
 
-/* The cycles of hits of L1 in the third pattern. Few pages can still be in the first TLB; the lines
- * of more than these that take no longer than in the first pattern were hits, and paid nothing. */
+/* Finds the cycles of L1 hits in P3, where the L1 lost lines. At most a few pages can still be in
+ * the first TLB. If more lines than twice its entries take no longer than in P1, they were hits
+ * that needed no translation. */
 static enum fth_status find_hits(const struct study *study, struct fth_spectrum *spectrum,
                                  struct fth_error *error)
 {
     const double max = spectrum->patterns[FTH_PATTERN_HIT].cycles.value + MIN_RISE;
-    const size_t count = (size_t)study->counts[PART_AGAIN] - 1;
+    const size_t count = (size_t)study->counts[PHASE_AGAIN] - 1;
     size_t hits = 0;
-    enum fth_status status = gather(study, PART_AGAIN, error);
+    enum fth_status status = gather(study, PHASE_AGAIN, error);
     for (size_t i = 0; i < count; i++)
         if (study->scratch[i] <= max)
             study->scratch[hits++] = study->scratch[i];
@@ -264,16 +276,16 @@ static enum fth_status evaluate(const struct study *study, struct fth_spectrum *
 {
     enum fth_status status = FTH_OK;
     for (int i = FTH_PATTERN_HIT; i <= FTH_PATTERN_COLD && status == FTH_OK; i++) {
-        status = gather(study, parts[i], error);
+        status = gather(study, phase_of[i], error);
         if (status == FTH_OK)
-            status = summarize(study, study->scratch, (size_t)study->counts[parts[i]] - 1,
+            status = summarize(study, study->scratch, (size_t)study->counts[phase_of[i]] - 1,
                                i == FTH_PATTERN_COLD ? cold_quantile(study) : 0.5,
                                &spectrum->patterns[i].cycles, error);
     }
     if (status == FTH_OK && study->plan->path == FTH_PATH_CA)
         status = find_hits(study, spectrum, error);
     if (status == FTH_OK)
-        status = note_first_touch(study, spectrum, error);
+        status = evaluate_first_touch(study, spectrum, error);
     double one = 0, both = 0, any = 0;
     if (status == FTH_OK)
         status = compare(study, spectrum, FTH_PATTERN_HIT_MISS, FTH_PATTERN_HIT, &one, error);
@@ -282,15 +294,14 @@ static enum fth_status evaluate(const struct study *study, struct fth_spectrum *
             compare(study, spectrum, FTH_PATTERN_HIT_MISS_BOTH, FTH_PATTERN_HIT_MISS, &both, error);
     if (status == FTH_OK)
         status = compare(study, spectrum, FTH_PATTERN_HIT_MISS_BOTH, FTH_PATTERN_HIT, &any, error);
-    /* A page that no TLB has costs no less than one that the second has: where it costs nothing,
-     * the lines were slow because the cache had lost them, as an H200's L1 loses some at every
-     * step. */
+    /* A miss of both TLBs takes at least as long as a miss of the first one. Where it takes no
+     * time, the lines of P2 were slow because the cache had lost them. */
     one = fmin(one, any);
-    /* A few lines may be farther away than most. */
+    /* P1 has only few lines, which may be slower than most. Derive it from P2 instead. */
     if (study->plan->path == FTH_PATH_CG && one > 0)
         spectrum->patterns[FTH_PATTERN_HIT].cycles.value =
             spectrum->patterns[FTH_PATTERN_HIT_MISS].cycles.value - one;
-    const bool two = study->plan->last_entries > 0;
+    const bool two = study->plan->second_entries > 0;
     const double cold = spectrum->patterns[FTH_PATTERN_COLD].cycles.value;
     spectrum->patterns[FTH_PATTERN_HIT].presence = FTH_PRESENT;
     spectrum->patterns[FTH_PATTERN_HIT_MISS].presence = presence_of(one);
@@ -303,7 +314,8 @@ static enum fth_status evaluate(const struct study *study, struct fth_spectrum *
     return status;
 }
 
-/* The largest stride, a power of two, that there is memory for. */
+/* The largest power of two up to MAX_STRIDE, and at least one page, at which `count` pages fit into
+ * the memory; 0: there is none. */
 static uint64_t choose_stride(const struct fth_spectrum_plan *plan, uint64_t count)
 {
     uint64_t stride = MAX_STRIDE > plan->page_bytes ? MAX_STRIDE : plan->page_bytes;
@@ -317,19 +329,23 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
                                    struct fth_spectrum *spectrum, struct fth_error *error)
 {
     *spectrum = (struct fth_spectrum){0};
-    const uint64_t few = plan->first_entries / 2 < FEW ? plan->first_entries / 2 : FEW;
+    const uint64_t few =
+        plan->first_entries / 2 < MAX_FEW_PAGES ? plan->first_entries / 2 : MAX_FEW_PAGES;
     const uint64_t twice = 2 * plan->first_entries;
-    /* A quarter more than there are: one page too many for each set of eight, and more. */
-    uint64_t many = plan->last_entries + plan->last_entries / 4 + 2;
+    /* A quarter more than the entries: more than one page too many for each set of eight ways. */
+    uint64_t many = plan->second_entries + plan->second_entries / 4 + 2;
     many = many > twice ? many : twice;
-    const uint64_t held = plan->held_lines && plan->held_lines < many ? plan->held_lines : many;
-    struct study study = {.plan = plan, .many = many, .counts = {held, held, twice, OTHERS, few}};
+    const uint64_t cached =
+        plan->cached_lines && plan->cached_lines < many ? plan->cached_lines : many;
+    struct study study = {
+        .plan = plan, .many = many, .counts = {cached, cached, twice, NEAR_LINES, few}};
     const uint64_t stride = choose_stride(plan, many);
-    if (few < 2 || held < twice || stride < (uint64_t)2 * OTHER_LINE)
+    if (few < 2 || cached < twice || stride < (uint64_t)2 * OTHER_LINE)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the latency spectrum", NULL,
-                        few < 2        ? "the first TLB is not known"
-                        : held < twice ? "the cache holds fewer lines than the first TLB pages"
-                                       : "too little memory");
+                        few < 2 ? "the first TLB is unknown"
+                        : cached < twice
+                            ? "the cache holds fewer lines than twice the entries of the first TLB"
+                            : "too little device memory");
     study.stride = stride + SKEW;
     spectrum->stride_bytes = stride;
     struct fth_request requests[2 * REPEATS];
@@ -338,7 +354,7 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
     enum fth_status status = fth_ask(prober, requests, FTH_COUNT(requests), &study.answers, error);
     if (status != FTH_OK)
         return status;
-    study.scratch = calloc(many + OTHERS, sizeof *study.scratch);
+    study.scratch = calloc(many + NEAR_LINES, sizeof *study.scratch);
     if (study.scratch)
         status = evaluate(&study, spectrum, error);
     else

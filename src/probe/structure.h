@@ -1,5 +1,5 @@
-/* A cache taken apart: which lines share a set, sets and ways, which line is replaced, and what is
- * seen load by load. */
+/* Probes that find the structure of one cache: its index function, its sets and ways, its
+ * replacement policy, and the latency of each load when it overflows by one line. */
 #ifndef FTH_PROBE_STRUCTURE_H
 #define FTH_PROBE_STRUCTURE_H
 
@@ -7,114 +7,123 @@
 
 /* ---- mapping.c ---- */
 
-/* Which lines fall into the same set, by their number within an array that is aligned to its size.
- */
+/* An index function. It maps the index of a line within an array to a set. The array is aligned to
+ * its own size, so the low bits of a line's index are address bits. */
 enum fth_mapping_kind {
     FTH_MAPPING_MOD,    /* (line >> shift) % modulus */
-    FTH_MAPPING_LINEAR, /* bit i of the set: parity of the line under the i-th row of `hash` */
-    FTH_MAPPING_FOLD,   /* (groups of `shift` bits XORed, ^ offset) % modulus */
-    FTH_MAPPING_DEAL    /* table[line % modulus] */
+    FTH_MAPPING_LINEAR, /* bit i of the set: parity of (line & row i of `hash`) */
+    FTH_MAPPING_FOLD,   /* (XOR of all groups of `shift` bits of the line, ^ offset) % modulus */
+    FTH_MAPPING_ROUND_ROBIN /* table[line % modulus] */
 };
 struct fth_mapping {
     enum fth_mapping_kind kind;
     unsigned shift;
     uint64_t modulus, offset;
     struct fth_gf2 hash;
-    unsigned bits;   /* of the line's number that were looked at; those above are not known */
-    uint32_t *table; /* owned */
+    unsigned
+        bits; /* LINEAR: low bits of the line index that were tested; higher bits are unknown */
+    uint32_t *table; /* ROUND_ROBIN: [modulus] set of each line, owned */
 };
 void fth_mapping_fini(struct fth_mapping *mapping);
+/* Returns the set of a line, from 0 to fth_mapping_sets() - 1. */
 uint64_t fth_mapping_set(const struct fth_mapping *mapping, uint64_t line);
+/* Returns the number of sets. */
 uint64_t fth_mapping_sets(const struct fth_mapping *mapping);
 
-/* The lines [0, fits) fit; one more was loaded; these of them had to go, or some of these. */
+/* What one line evicts: the lines [0, fits) were resident, then `line` was loaded. */
 struct fth_eviction {
     uint64_t line;
-    uint32_t *victims;
+    uint32_t *victims; /* [count] lines of [0, fits) that were seen to be evicted, owned */
     size_t count;
 };
 struct fth_evictions {
-    uint64_t fits;
+    uint64_t fits; /* lines that fit in the cache */
     struct fth_eviction *items;
     size_t count, capacity;
-    bool whole;    /* all lines of a set go, one after the other, where one has to */
-    bool *ignored; /* [fits] lines that go for other reasons; NULL: none */
+    bool whole_sets; /* one line too many evicts all lines of its set, one after the other */
+    bool *ignored;   /* [fits] lines that miss even if nothing evicts them; NULL: none */
 };
 void fth_evictions_fini(struct fth_evictions *evictions);
 
-/* The finest mapping that explains the evictions, of those that a description can name and of
- * linear hashes. One set explains everything that does not contradict it. Fails with
- * FTH_INCONCLUSIVE where there is none. */
+/* Finds the mapping with the most sets that explains all evictions. The candidates are the index
+ * functions that a description can name, and all linear hashes. A single set is the last candidate.
+ * Fails with FTH_INCONCLUSIVE if no candidate explains the evictions. */
 FTH_MUST_USE enum fth_status fth_mapping_fit(const struct fth_evictions *evictions,
                                              struct fth_mapping *mapping, struct fth_error *error);
-/* Whether the mapping explains one more eviction beside these. */
+/* Whether the mapping explains `eviction` as well as all of `evictions`. */
 bool fth_mapping_explains(const struct fth_mapping *mapping, const struct fth_evictions *evictions,
                           const struct fth_eviction *eviction);
-/* How a description names the mapping: true. What it is in words, where there is no name: false. */
+/* Writes the name that a description uses for the mapping, and returns true. If descriptions have
+ * no name for it, writes a readable formula and returns false. `equal_sets`: all sets have the same
+ * number of ways. */
 bool fth_mapping_name(const struct fth_mapping *mapping, uint64_t line_bytes, bool equal_sets,
                       char *text, size_t size);
-/* How many lines from one to the next of a chain that stays in the set of `line`, `count` long and
- * within `limit` lines; the `skip`-eth that there is. 0: none. */
+/* Returns a stride, in lines, such that `count` lines from `line` on are all in the set of `line`
+ * and below `limit`. Several strides can satisfy this; the first `skip` of them are skipped.
+ * Returns 0 if there is none. */
 uint64_t fth_mapping_stride(const struct fth_mapping *mapping, uint64_t line, uint64_t count,
                             uint64_t limit, unsigned skip);
 
 /* ---- choice.c ---- */
 
-/* Which lines went, in sets of so many ways that overflow by one line. */
+/* Which lines a policy chose as victims: counts of replacements, summed over sets of `ways` ways
+ * that overflow by one line. */
 struct fth_choices {
-    uint64_t ways;
-    uint64_t *by_arrival; /* [ways] the one that came first, the second, … Owned. */
-    uint64_t *by_way;     /* [ways] as they were filled. Owned. */
-    uint64_t min_recent;  /* that was used longest ago */
-    uint64_t replaced;    /* all of them */
+    uint64_t ways;        /* 0: nothing was added yet */
+    uint64_t *by_arrival; /* [ways] by the victim's rank in order of arrival, 0: oldest. Owned. */
+    uint64_t *by_way;     /* [ways] by the victim's way, numbered in order of filling. Owned. */
+    uint64_t lru_victims; /* replacements whose victim was the least recently used line */
+    uint64_t replaced;    /* all replacements */
 };
 void fth_choices_fini(struct fth_choices *choices);
-/* Adds a set that was filled with its lines 0, 1, …, `ways` in turn and then walked over in this
- * order: the lines that missed, one after the other. Sets of other ways than the first are left
- * out. */
-FTH_MUST_USE enum fth_status fth_choices_follow(struct fth_choices *choices, uint64_t ways,
-                                                const uint32_t *missed, size_t count,
-                                                struct fth_error *error);
-/* What it takes to tell a replacement to one who knows the policy; the fewer, the likelier it is.
- */
+/* Adds the replacements of one set. The set was filled with its lines 0, 1, …, `ways` in this order
+ * and then walked again and again in the same order. `missed` lists the lines that missed after the
+ * fill, in time order. A set with other ways than the first one added is ignored. */
+FTH_MUST_USE enum fth_status fth_choices_add(struct fth_choices *choices, uint64_t ways,
+                                             const uint32_t *missed, size_t count,
+                                             struct fth_error *error);
+/* How well a policy explains the replacements: the bits needed to encode which line was the victim,
+ * given the policy. Fewer bits mean a more likely policy. */
 struct fth_choice_bits {
-    const char *name; /* of a policy, or "by arrival": some of those that came first, by chance */
-    double bits;
+    const char *name; /* a policy, or "by arrival": random, weighted by the rank in arrival order */
+    double bits;      /* per replacement */
 };
-enum { FTH_CHOICES = 6 };
-/* How many there are: FTH_CHOICES, or 0 where too little was seen. */
-size_t fth_choices_judge(const struct fth_choices *choices, struct fth_choice_bits *bits);
-/* None but one of so many that came first ever went. */
-uint64_t fth_choices_reach(const struct fth_choices *choices);
+enum { FTH_CHOICE_POLICIES = 6 };
+/* Fills `bits` for every candidate policy. Returns FTH_CHOICE_POLICIES, or 0 if there were too few
+ * replacements. */
+size_t fth_choices_compare(const struct fth_choices *choices, struct fth_choice_bits *bits);
+/* Returns the smallest n such that every victim was one of the n oldest lines by arrival. */
+uint64_t fth_choices_max_rank(const struct fth_choices *choices);
 
 /* ---- sets.c ---- */
 
-/* A cache, as far as it is known before it is dissected. */
+/* What is known about a cache before its structure is measured. */
 struct fth_cache_plan {
     enum fth_path path;
     int carveout_percent;
     uint64_t line_bytes;
     uint64_t fits_bytes;     /* the largest footprint without a miss */
-    double threshold_cycles; /* of a timed hop, between a hit and a miss */
-    bool alone;              /* all SMs share it: one walk at a time */
-    bool one_step;           /* beginning another step disturbs it: this is also found out */
+    double threshold_cycles; /* a timed hop above this is a miss */
+    bool alone;              /* all SMs share the cache, so only one walk may run at a time */
+    bool one_step;           /* starting another step of a request evicts lines, so a request must
+                                have one step only. If false, fth_probe_sets tests for it. */
 };
 struct fth_structure {
     struct fth_mapping mapping;
     uint64_t sets;
     uint64_t ways;            /* of every set; 0: they differ */
-    uint64_t *set_ways;       /* [sets] where they differ; NULL: they do not. Owned. */
-    char index[64];           /* as a description names it; "": it has no name for it */
-    char hash[256];           /* then, what it is */
-    struct fth_chain one_set; /* a chain of lines of one set, as many as it has ways; count 0: none
-                               */
-    bool whole;               /* where a line has to go, all of its set go in turn */
-    struct fth_choices choices; /* which lines went, where that was seen on the way */
-    double confidence;
+    uint64_t *set_ways;       /* [sets] if the ways differ; NULL otherwise. Owned. */
+    char index[64];           /* name of the index function in a description; "": has no name */
+    char hash[256];           /* the same name, or the formula of the function if it has no name */
+    struct fth_chain one_set; /* lines of one set, as many as it has ways; count 0: unknown */
+    bool whole_sets;          /* one line too many evicts all lines of its set */
+    struct fth_choices choices; /* victims, if the method observed them; otherwise ways is 0 */
+    double confidence;          /* fraction of verification tests passed, by Laplace's rule */
     size_t samples;
 };
 void fth_structure_fini(struct fth_structure *structure);
-/* Sets, ways and which lines share a set. Fails with FTH_INCONCLUSIVE where they cannot be told. */
+/* Finds sets, ways and the index function. Fails with FTH_INCONCLUSIVE if the samples do not
+ * support an answer; `structure` is then empty. */
 FTH_MUST_USE enum fth_status fth_probe_sets(const struct fth_prober *prober,
                                             const struct fth_cache_plan *plan,
                                             struct fth_structure *structure,
@@ -122,9 +131,9 @@ FTH_MUST_USE enum fth_status fth_probe_sets(const struct fth_prober *prober,
 
 /* ---- l2_sets.c ---- */
 
-/* Sets and ways of an L2 of `size_bytes`, and its line, from strides alone: for an L2 that is small
- * and takes sets in turn. Fills plan->line_bytes and plan->threshold_cycles. FTH_INCONCLUSIVE where
- * the strides show something else. */
+/* Finds line, sets and ways of an L2 of `size_bytes` from strided chains only. Assumes a small L2
+ * with the index function line % sets. Fills plan->line_bytes and plan->threshold_cycles. Fails
+ * with FTH_INCONCLUSIVE if the latencies contradict the assumption. */
 FTH_MUST_USE enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size_bytes,
                                                struct fth_cache_plan *plan,
                                                struct fth_structure *structure,
@@ -133,28 +142,30 @@ FTH_MUST_USE enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, 
 /* ---- policy.c ---- */
 
 enum { FTH_MAX_REPLAY = 16 };
-/* One load of a set that overflows by a line: which line, and the way that it went into. */
+/* One load of a set that overflows by one line. */
 struct fth_replay {
-    uint32_t line; /* the how-many-eth of the chain */
-    int way;       /* -1: it was there */
+    uint32_t line; /* index of the line in the chain */
+    int way;       /* way that the line was filled into; -1: the load hit, or the way is unknown */
 };
 struct fth_replacement {
-    const char *policy; /* "lru", "fifo", "lfu", "random", "weighted" */
-    double *way_shares; /* [ways] of all replacements; NULL: the policy chooses by other things */
+    const char *policy; /* "lru", "fifo", "lfu", "plru", "random", "weighted" */
+    double *way_shares; /* [ways] fraction of replacements per way; NULL: the policy does not choose
+                           by way. Owned. */
     uint64_t ways;
-    bool periodic; /* the sequence of hits and misses repeats itself with the chain */
-    struct fth_replay replay[FTH_MAX_REPLAY]; /* after the ways were filled in turn */
+    bool periodic; /* the hits and misses repeat after a whole number of passes */
+    struct fth_replay replay[FTH_MAX_REPLAY]; /* first loads after the ways were filled in order */
     size_t replay_count;
-    uint64_t replaced; /* how many replacements were seen */
+    uint64_t replaced; /* number of replacements seen */
     double confidence;
     size_t samples;
 };
 void fth_replacement_fini(struct fth_replacement *replacement);
-/* The chance that things which are chosen equally often were chosen so many times each, or more
- * unevenly: G-test. */
-double fth_evenness(const uint64_t *counts, size_t count, uint64_t total);
-/* Which line is replaced, in a set that `one_set` fills. FTH_INCONCLUSIVE where no known policy
- * does what is seen; `periodic` is told all the same. */
+/* Returns the p-value of a G-test for uniformity: the probability that `count` alternatives with
+ * equal probability produce counts at least as uneven as `counts`, whose sum is `total`. */
+double fth_uniform_p_value(const uint64_t *counts, size_t count, uint64_t total);
+/* Finds the replacement policy from one set. `one_set` is a chain with as many lines as the set has
+ * ways; its further elements must be in the same set. Fails with FTH_INCONCLUSIVE if no known
+ * policy explains the samples; `periodic` is filled even then. */
 FTH_MUST_USE enum fth_status fth_probe_policy(const struct fth_prober *prober,
                                               const struct fth_cache_plan *plan,
                                               const struct fth_chain *one_set,
@@ -163,21 +174,22 @@ FTH_MUST_USE enum fth_status fth_probe_policy(const struct fth_prober *prober,
 
 /* ---- series.c ---- */
 
-/* The cycles of timed hops that hit the cache, and that miss it: half of what fits, walked again,
- * and twice as much as fits. FTH_INCONCLUSIVE where they are not apart. */
+/* Measures the cycles of timed hops that hit and that miss the cache: a repeated walk over half of
+ * what fits, and over twice what fits. Fails with FTH_INCONCLUSIVE if the two are too close. */
 FTH_MUST_USE enum fth_status fth_probe_hit_and_miss(const struct fth_prober *prober,
                                                     const struct fth_cache_plan *plan,
                                                     double *hit_cycles, double *miss_cycles,
                                                     struct fth_error *error);
-/* What timing costs, without a load: two readings of the clock, and those with what a timed hop
- * does between them besides the load. */
+/* Measures the overhead of timing without a load. `clock_cycles`: two consecutive clock reads.
+ * `sink_cycles`: the same with everything that a timed hop executes between them except the load.
+ */
 FTH_MUST_USE enum fth_status fth_probe_timing(const struct fth_prober *prober,
                                               struct fth_figure *clock_cycles,
                                               struct fth_figure *sink_cycles,
                                               struct fth_error *error);
-/* A cache that overflows by one line, from the first load on. */
+/* The latency of every load of a cache that overflows by one line, from the first load on. */
 struct fth_overflow {
-    uint64_t lines;   /* a pass */
+    uint64_t lines;   /* per pass */
     uint32_t *cycles; /* [count], owned */
     size_t count;
 };

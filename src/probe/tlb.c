@@ -1,71 +1,99 @@
-/* TLBs: loads of one line a page, and what they pay for their pages (pages.c, rung.c).
+/* How many TLB levels are there, and what are the page size, the number of entries and the miss
+ * penalty of each? The probe times loads with one line per page, one by one (a fine-grained pointer
+ * chase: Mei and Chu 2017, Section 4). pages.c computes the excess of each load, that is, the cost
+ * of its translation. tlb_step.c finds out which loads missed.
  *
- *   how many    along a chain of ever more loads, what they pay rises in steps, one a level. The
- *               chain's stride is no multiple of any page, so that its pages fall into all sets of
- *               a TLB, whatever the page; where the first level has its page, chains of that stride
- *               are looked at, too, as more loads go into the same memory
- *   page        two loads in a row that fall into one page do not both pay: the page is the
- *               smallest stride, a power of two, at which neighbours do
- *   entries     at that stride, the most pages that can be walked over and over at no cost
- *   penalty     what those that miss pay more
+ *   level      With more and more loads, the excess rises in steps, one per level. The stride of
+ *              this "spread" chain is not a multiple of any page size, so that a TLB distributes
+ *              the pages over all its sets. Once the page size of the previous level is known, a
+ *              chain with that stride is examined, too: it has more loads in the same memory.
+ *   page       If two consecutive loads are in the same page, at most one of them misses. The page
+ *              size is the smallest power of two at which misses have missing neighbours.
+ *   entries    The largest number of pages that repeated passes access without a miss, at a stride
+ *              of one page (tlb_entries.c).
+ *   penalty    The excess of loads that miss this level minus that of loads that hit it.
  *
- * Strides are a line more than a power of two, so that the lines do not all fall into one set of
- * the L2. docs/methods.md has the assumptions. */
+ * The search in find_levels() works on candidates. A candidate is a step in the excess that begins
+ * between two numbers of loads:
+ *
+ *   1. find_candidate() makes the walk longer until some loads show a step above those known.
+ *   2. find_level() determines page size, entries and penalty of the candidate.
+ *   3. is_duplicate() compares it with the previous level. Some loads take more or fewer cycles
+ *      than most for a miss of the same TLB, which looks like another step with the same onset.
+ *      Such a candidate is not a level of its own. If more loads show its height than that of the
+ *      previous level, its height becomes the penalty of the previous level.
+ *   4. find_next_candidate() looks for the next higher step, on both chains.
+ *
+ * The other strides are 256 bytes larger than a power of two. Otherwise all lines would fall into
+ * the same set of the L2. docs/methods.md lists the assumptions. */
 #include "probe/tlb.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    SKEW = 256,
-    MAX_HOPS = 8192, /* and no more than lines that stay in L2: one in so many of it */
+    SKEW = 256, /* bytes that are added to strides that are powers of two */
+    /* Maximum loads of a chain: MAX_HOPS, and one in L2_PART of the 128-byte lines of the L2, so
+     * that all lines stay in the L2. */
+    MAX_HOPS = 8192,
     L2_PART = 16,
-    FIRST_COUNT = 4,
-    WANTED_LOADS = 128, /* of the chain that levels are looked for with */
-    PASSES = 5,
-    MANY_PASSES = 15, /* where other pages miss in each of them */
-    FEW_PASSES = 3,   /* over so many pages that few passes have as many loads */
+    FIRST_COUNT = 4, /* loads of the shortest walk; assumed to fit into every TLB */
+    WANTED_LOADS =
+        128,    /* minimum loads of the chain that is searched for levels, if memory allows */
+    PASSES = 5, /* timed passes of a walk */
+    NOISE_PASSES = 15, /* timed passes to measure the noise */
+    FEW_PASSES = 3,    /* timed passes over more than MANY_PAGES loads, which are enough samples */
     MANY_PAGES = 512,
-    WINDOWS = 5,
-    MIN_RISE = 3,    /* cycles that steps are apart, at least */
-    GROUP_PART = 6,  /* a group is so much less than what fits: some sets may overflow early */
-    NEAR_LOADS = 40, /* for each entry: pages 16 times as large, and 2.5 times as many */
+    WINDOWS = 5,  /* places of the chain at which groups of neighbours are tested */
+    MIN_RISE = 3, /* cycles: smallest penalty that the probe looks for */
+    /* Safety factor for groups of loads that all miss one level and all hit the next: the group has
+     * at least this factor more loads than the one level holds, and this factor fewer than the
+     * other, because some sets may overflow early. */
+    GROUP_FACTOR = 6,
+    /* Loads per entry of the previous level, on the chain with that level's page size as stride.
+     * They reach a next level with pages 16 times as large and 2.5 times as many entries. */
+    LOADS_PER_ENTRY = 40,
 };
-/* Of the loads, that pay where two fall into a page and most pages are missed. */
-static const double min_pay = 0.15;
-/* A step that is less than this part of another is a level of its own. */
-static const double lower_part = 0.8;
+/* Minimum fraction of loads that must miss for a stride to be taken as half a page or less.
+ * Heuristic. */
+static const double min_miss_fraction = 0.15;
+/* A step lower than this fraction of the expected step belongs to another level. Heuristic. */
+static const double lower_fraction = 0.8;
+/* Range of page sizes that the probe can find. */
 static const uint64_t largest_page = 64 << 20, min_page = 64 << 10;
-/* The golden section of 64 MiB: multiples of it fall evenly into any number of sets. */
+/* 64 MiB divided by the golden ratio: multiples of it are evenly distributed over any number of
+ * sets. */
 static const uint64_t spread_stride = 41473536;
 
-/* Where a level ends: so many pages are too many, and of twice as many loads so many pay for it. */
-struct edge {
-    uint64_t over;
-    size_t paying;
+/* Where a level begins to miss. */
+struct onset {
+    uint64_t pages; /* smallest number of pages with misses */
+    size_t misses;  /* loads that missed in a walk over twice as many pages */
 };
 
+/* State of the search over all levels. */
 struct study {
     const struct fth_prober *prober;
     uint64_t max_bytes, max_hops;
-    struct fth_page_spread spread;
-    struct fth_rung first; /* the first level's; value 0: not yet known */
-    uint64_t first_fits;   /* loads that fit into it, wherever they lie */
-    uint64_t first_page, first_entries;
-    size_t known;       /* levels */
-    bool steady;        /* the same pages miss them in every pass */
-    double first_extra; /* cycles of the first load of a walk */
-    struct edge edge;   /* of the level that was looked at last */
+    struct fth_page_noise noise;
+    struct fth_tlb_step first; /* of the first level; miss_excess 0: not known yet */
+    uint64_t first_max_loads;  /* upper bound for the loads whose pages the first level holds */
+    uint64_t first_page, first_entries; /* of the first level; 0: not known */
+    size_t level_count;                 /* levels found so far */
+    bool periodic;                      /* the same pages miss these levels in every pass */
+    double first_extra;                 /* cycles that the first load of a walk takes longer */
+    struct onset onset;                 /* of the level that was examined last; pages 0: unknown */
     size_t samples;
 };
 
-/* A level as it was first seen: between two numbers of loads. */
-struct sight {
+/* A possible level: the excess rises by `step` between `fits` and `onset` loads. */
+struct candidate {
     bool found;
-    uint64_t stride_bytes, fits, over;
-    struct fth_rung rung;
+    uint64_t stride_bytes, fits, onset;
+    struct fth_tlb_step step;
 };
 
+/* Opens a chain of at most `max` loads, within the limits of the study. */
 static enum fth_status open_pages(const struct study *study, uint64_t stride, uint64_t max,
                                   struct fth_pages *pages, struct fth_error *error)
 {
@@ -85,7 +113,7 @@ static void close_pages(struct study *study, struct fth_pages *pages)
     fth_pages_close(pages);
 }
 
-/* One walk, with what it missed of the level. */
+/* One walk over the first `count` loads; the caller finishes it. */
 static enum fth_status walk_once(struct fth_pages *pages, uint64_t count,
                                  struct fth_page_walk *walk, struct fth_error *error)
 {
@@ -94,15 +122,16 @@ static enum fth_status walk_once(struct fth_pages *pages, uint64_t count,
     return fth_pages_walk(pages, walk, 1, error);
 }
 
-/* Finds how many neighbours fit into the first level at this stride, wherever they begin: groups
- * may be half as large. Elsewhere the page of the samples is one more. */
-static enum fth_status settle(const struct study *study, struct fth_pages *pages, uint64_t max,
-                              struct fth_error *error)
+/* Chooses the groups for baselines: doubles the number of neighbouring loads as long as walks over
+ * them do not miss the first level, in each of several windows of the chain. Windows that do not
+ * begin at position 0 have one load fewer, because the page of the samples needs an entry, too. */
+static enum fth_status choose_groups(const struct study *study, struct fth_pages *pages,
+                                     uint64_t max, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    bool over = false;
-    for (uint64_t count = FIRST_COUNT;
-         status == FTH_OK && !over && count <= max && WINDOWS * (count + WINDOWS) < pages->max;
+    bool overflows = false;
+    for (uint64_t count = FIRST_COUNT; status == FTH_OK && !overflows && count <= max &&
+                                       WINDOWS * (count + WINDOWS) < pages->max_loads;
          count *= 2) {
         struct fth_page_walk walks[WINDOWS];
         for (size_t i = 0; i < FTH_COUNT(walks); i++)
@@ -113,133 +142,151 @@ static enum fth_status settle(const struct study *study, struct fth_pages *pages
         if (status != FTH_OK)
             break;
         for (size_t i = 0; i < FTH_COUNT(walks); i++) {
-            struct fth_page_misses misses = fth_rung_misses(&walks[i], &study->first);
-            over = over || fth_rung_over(&misses, walks[i].count, &study->first);
+            struct fth_page_misses misses = fth_tlb_step_count_misses(&walks[i], &study->first);
+            overflows = overflows || fth_tlb_step_overflows(&misses, walks[i].count, &study->first);
         }
-        if (!over)
-            fth_pages_fit(pages, count);
+        if (!overflows)
+            fth_pages_use_hit_groups(pages, count);
         fth_page_walks_fini(walks, FTH_COUNT(walks));
     }
     return status;
 }
 
-/* The same for an outer level: where it holds many more loads than the first, groups may be of so
- * many that all of them miss the first and none this one. */
-static enum fth_status settle_for(const struct study *study, const struct sight *sight,
-                                  struct fth_pages *pages, struct fth_error *error)
+/* Chooses the groups for walks that examine a candidate. Where its level holds many more loads than
+ * the first one, groups are so large that all their loads miss the first level and hit this one. */
+static enum fth_status choose_groups_for(const struct study *study,
+                                         const struct candidate *candidate, struct fth_pages *pages,
+                                         struct fth_error *error)
 {
-    const uint64_t group = sight->fits / GROUP_PART;
-    if (sight->rung.below == 0 || group < GROUP_PART * study->first_fits)
-        return settle(study, pages, pages->max, error);
-    fth_pages_pay(pages, group, sight->rung.below);
+    const uint64_t group = candidate->fits / GROUP_FACTOR;
+    if (candidate->step.hit_excess == 0 || group < GROUP_FACTOR * study->first_max_loads)
+        return choose_groups(study, pages, pages->max_loads, error);
+    fth_pages_use_miss_groups(pages, group, candidate->step.hit_excess);
     return FTH_OK;
 }
 
-/* ---- how many levels ---- */
+/* ---- candidates ---- */
 
-static enum fth_status learn_spread(struct study *study, struct fth_pages *pages, uint64_t count,
-                                    struct fth_error *error)
+static enum fth_status measure_noise(struct study *study, struct fth_pages *pages, uint64_t count,
+                                     struct fth_error *error)
 {
-    struct fth_page_walk walk = {.count = count, .passes = MANY_PASSES};
+    struct fth_page_walk walk = {.count = count, .passes = NOISE_PASSES};
     enum fth_status status = fth_pages_walk(pages, &walk, 1, error);
     if (status == FTH_OK)
-        status = fth_page_spread(&walk, &study->spread, error);
+        status = fth_page_noise(&walk, &study->noise, error);
     fth_page_walks_fini(&walk, 1);
     return status;
 }
 
-/* Makes the chain longer from `first` loads on until they pay more than `below`, and still do with
- * more of them. */
-static enum fth_status look(struct study *study, struct fth_pages *pages, uint64_t first,
-                            double below, struct sight *sight, struct fth_error *error)
+/* Finds the next step above `hit_excess`: makes the walk longer by half, from `first` loads on,
+ * until two consecutive walks show a step. candidate->found is false where none does.
+ * FTH_INCONCLUSIVE: even the first walk shows a step. */
+static enum fth_status find_candidate(struct study *study, struct fth_pages *pages, uint64_t first,
+                                      double hit_excess, struct candidate *candidate,
+                                      struct fth_error *error)
 {
     enum fth_status status =
-        study->first.value > 0 ? FTH_OK : learn_spread(study, pages, first, error);
-    uint64_t last = 0;
-    bool was = false;
-    *sight = (struct sight){.stride_bytes = pages->stride_bytes};
-    for (uint64_t count = first; status == FTH_OK && !sight->found && count <= pages->max;) {
+        study->first.miss_excess > 0 ? FTH_OK : measure_noise(study, pages, first, error);
+    uint64_t previous_count = 0;
+    bool found_before = false;
+    *candidate = (struct candidate){.stride_bytes = pages->stride_bytes};
+    for (uint64_t count = first;
+         status == FTH_OK && !candidate->found && count <= pages->max_loads;) {
         struct fth_page_walk walk;
-        struct fth_rung rung;
-        bool is = false;
+        struct fth_tlb_step step;
+        bool found = false;
         status = walk_once(pages, count, &walk, error);
         if (status != FTH_OK)
             break;
-        status = fth_rung_find(&walk, below, &study->spread, &rung, &is, error);
-        /* Where single loads do not tell, some cost a little more than most: no further level. */
-        is = is && (below == 0 || rung.single || rung.value - below >= below / 2);
+        status = fth_tlb_step_find(&walk, hit_excess, &study->noise, &step, &found, error);
+        /* Where only means show the step, it must be high: some lines always take a little longer
+         * than most, which is not a further level. */
+        found = found && (hit_excess == 0 || step.per_load ||
+                          step.miss_excess - hit_excess >= hit_excess / 2);
         fth_page_walks_fini(&walk, 1);
-        if (is && was) {
-            /* The lower of the two: with more loads a further level may already be missed. */
-            if (rung.value < sight->rung.value + fmax(3, 0.25 * (sight->rung.value - below)))
-                sight->rung = rung;
-            sight->found = true;
-        } else if (is) {
-            sight->rung = rung;
-            sight->fits = last;
-            sight->over = count;
-        } else if (below == 0) {
-            fth_pages_fit(pages, count);
-        } else if (study->known == 1 && count / GROUP_PART >= GROUP_PART * study->first_fits) {
-            fth_pages_pay(pages, count / GROUP_PART, below);
+        if (found && found_before) {
+            /* The second walk has more loads and is preferred, unless its step is clearly higher:
+             * then it may already miss a further level. */
+            if (step.miss_excess <
+                candidate->step.miss_excess +
+                    fmax(MIN_RISE, 0.25 * (candidate->step.miss_excess - hit_excess)))
+                candidate->step = step;
+            candidate->found = true;
+        } else if (found) {
+            candidate->step = step;
+            candidate->fits = previous_count;
+            candidate->onset = count;
+        } else if (hit_excess == 0) {
+            fth_pages_use_hit_groups(pages, count);
+        } else if (study->level_count == 1 &&
+                   count / GROUP_FACTOR >= GROUP_FACTOR * study->first_max_loads) {
+            fth_pages_use_miss_groups(pages, count / GROUP_FACTOR, hit_excess);
         }
-        /* The last count is as many as there are, and is tried again where they pay. */
-        if (count < pages->max)
-            count = FTH_MIN(count + (count + 1) / 2, pages->max);
-        else if (!is || was)
+        /* The longest walk is repeated if it is the first one with a step. */
+        if (count < pages->max_loads)
+            count = FTH_MIN(count + (count + 1) / 2, pages->max_loads);
+        else if (!found || found_before)
             count++;
-        was = is;
-        last = walk.count;
+        found_before = found;
+        previous_count = walk.count;
     }
-    if (status == FTH_OK && sight->found && sight->fits == 0)
+    if (status == FTH_OK && candidate->found && candidate->fits == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find TLBs", NULL,
-                        "even %llu loads pay for their pages", (unsigned long long)first);
-    return status == FTH_OK && sight->found
-               ? fth_rung_learn_rate(pages, sight->fits > 8 ? sight->fits / 2 : sight->fits,
-                                     &sight->rung, error)
+                        "even a walk over %llu pages misses a TLB", (unsigned long long)first);
+    return status == FTH_OK && candidate->found
+               ? fth_tlb_step_learn_rate(
+                     pages, candidate->fits > 8 ? candidate->fits / 2 : candidate->fits,
+                     &candidate->step, error)
                : status;
 }
 
 /* ---- page ---- */
 
-/* Whether most of those that pay have a neighbour that does, by passes. In none of the three: too
- * few pay. */
+/* Do the loads that miss have neighbours that miss, too? Each pass has one vote. A pass with too
+ * few misses does not vote. */
 struct votes {
-    unsigned yes, no;
-    unsigned few; /* few pay, and none of them has */
-    uint64_t loads;
+    unsigned yes;   /* many misses follow directly after another miss */
+    unsigned no;    /* many loads miss, but hardly any two in a row */
+    unsigned few;   /* few loads miss, and no two in a row */
+    uint64_t loads; /* of the walk */
 };
 
-static struct votes ask_neighbours(const struct fth_page_walk *walk, const struct fth_rung *rung)
+/* Where single loads do not distinguish hit and miss, the means are examined once, and the result
+ * counts for all passes. Position 0 is ignored: the samples keep its page in the TLB. */
+static struct votes count_votes(const struct fth_page_walk *walk, const struct fth_tlb_step *step)
 {
-    const double threshold = fth_rung_threshold(rung);
-    const unsigned passes = rung->single ? walk->passes : 1;
-    const double *values = rung->single ? walk->excess : walk->mean;
+    const double threshold = fth_tlb_step_threshold(step);
+    const unsigned passes = step->per_load ? walk->passes : 1;
+    const double *values = step->per_load ? walk->excess : walk->mean;
     struct votes votes = {.loads = walk->count};
     for (unsigned pass = 0; pass < passes; pass++, values += walk->count) {
-        double pay = 0, pairs = 0, loads = (double)walk->count - 1;
+        double missed = 0, pairs = 0, loads = (double)walk->count - 1;
         for (uint64_t i = 1; i < walk->count; i++) {
-            bool pays = values[i] > threshold;
-            pay += pays;
-            pairs += pays && i > 1 && values[i - 1] > threshold;
+            bool misses = values[i] > threshold;
+            missed += misses;
+            pairs += misses && i > 1 && values[i - 1] > threshold;
         }
-        if (pay < 0.02 * loads || pay < 4)
+        if (missed < 0.02 * loads || missed < 4)
             continue;
-        /* Where pages are missed at random neighbours miss as often as any. */
-        bool both = pairs / pay > pay / loads / 2;
-        if (both || pay > min_pay * loads)
-            *(both ? &votes.yes : &votes.no) += walk->passes / passes;
+        /* Neighbours in different pages miss independently of each other: the probability that the
+         * load before a miss also misses is then the miss rate. Half of that is the limit. */
+        bool neighbours_miss = pairs / missed > missed / loads / 2;
+        if (neighbours_miss || missed > min_miss_fraction * loads)
+            *(neighbours_miss ? &votes.yes : &votes.no) += walk->passes / passes;
         else if (pairs < 1)
             votes.few += walk->passes / passes;
     }
     return votes;
 }
 
-/* Where an outer level has fewer entries than an inner one, and larger pages, large strides miss
- * both at once. At smaller strides the inner one is seen by itself: `lower` is then its step. */
-static enum fth_status vote_on_stride(struct study *study, const struct sight *sight,
-                                      uint64_t stride, uint64_t loads, struct votes *votes,
-                                      struct fth_rung *lower, struct fth_error *error)
+/* Walks `loads` loads at a stride and counts the votes; `votes` is zero where memory is too short.
+ *
+ * Where an outer level has larger pages and fewer entries than an inner one, large strides miss
+ * both at once, and the candidate's step is the sum of two. At smaller strides only the inner level
+ * misses, and its step is lower: `lower` is then that step. Otherwise its miss_excess is 0. */
+static enum fth_status test_stride(struct study *study, const struct candidate *candidate,
+                                   uint64_t stride, uint64_t loads, struct votes *votes,
+                                   struct fth_tlb_step *lower, struct fth_error *error)
 {
     bool found = false;
     struct fth_pages pages;
@@ -248,21 +295,23 @@ static enum fth_status vote_on_stride(struct study *study, const struct sight *s
     struct fth_error fault = FTH_NO_ERROR;
     enum fth_status status = open_pages(study, stride + SKEW, loads, &pages, &fault);
     if (status == FTH_INCONCLUSIVE)
-        return FTH_OK; /* too few loads for this stride */
+        return FTH_OK; /* too little memory for this stride */
     if (status == FTH_OK)
-        status = settle_for(study, sight, &pages, &fault);
+        status = choose_groups_for(study, candidate, &pages, &fault);
     if (status == FTH_OK) {
-        walk = (struct fth_page_walk){.count = pages.max,
-                                      .passes = fth_page_passes(pages.max, PASSES)};
+        walk = (struct fth_page_walk){.count = pages.max_loads,
+                                      .passes = fth_page_passes(pages.max_loads, PASSES)};
         status = fth_pages_walk(&pages, &walk, 1, &fault);
     }
     if (status == FTH_OK) {
-        *votes = ask_neighbours(&walk, &sight->rung);
-        status = fth_rung_find(&walk, sight->rung.below, &study->spread, lower, &found, &fault);
+        *votes = count_votes(&walk, &candidate->step);
+        status = fth_tlb_step_find(&walk, candidate->step.hit_excess, &study->noise, lower, &found,
+                                   &fault);
     }
-    const double both = sight->rung.value - sight->rung.below;
-    if (!found || !lower->single || lower->value - lower->below > lower_part * both)
-        lower->value = 0;
+    const double height = candidate->step.miss_excess - candidate->step.hit_excess;
+    if (!found || !lower->per_load ||
+        lower->miss_excess - lower->hit_excess > lower_fraction * height)
+        lower->miss_excess = 0;
     if (status != FTH_OK)
         fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
     fth_page_walks_fini(&walk, 1);
@@ -270,35 +319,40 @@ static enum fth_status vote_on_stride(struct study *study, const struct sight *s
     return status;
 }
 
-/* From large strides to small ones. The votes of the page's own stride and of half of it count. */
-static enum fth_status find_page(struct study *study, struct sight *sight,
+/* Finds the page size: halves the stride until the votes turn from yes to no. The page is the last
+ * stride with yes. The confidence comes from the votes at that stride and at half of it, by
+ * Laplace's rule of succession. Where no page size is found, level->page_bytes stays 0 and `doubt`
+ * tells why. Replaces the step of the candidate where a lower one is found, and starts again. */
+static enum fth_status find_page(struct study *study, struct candidate *candidate,
                                  struct fth_tlb_level *level, struct fth_error *error)
 {
     struct votes last = {0};
-    uint64_t loads = (sight->over > MANY_PAGES ? 4 : 8) * sight->over;
+    uint64_t loads = (candidate->onset > MANY_PAGES ? 4 : 8) * candidate->onset;
     level->page_bytes = 0;
-    level->doubt = "no stride shows the page: there is too little memory for more loads";
+    level->doubt = "no stride reveals the page size: there is too little memory for more loads";
     for (uint64_t stride = largest_page; stride >= min_page / 2;) {
         struct votes votes;
-        struct fth_rung lower = {0};
-        enum fth_status status = vote_on_stride(study, sight, stride, loads, &votes, &lower, error);
+        struct fth_tlb_step lower = {0};
+        enum fth_status status =
+            test_stride(study, candidate, stride, loads, &votes, &lower, error);
         if (status != FTH_OK)
             return status;
-        if (lower.value > 0) {
-            lower.rate = sight->rung.rate;
-            sight->rung = lower;
+        if (lower.miss_excess > 0) {
+            lower.false_miss_rate = candidate->step.false_miss_rate;
+            candidate->step = lower;
             last = (struct votes){0};
             stride = largest_page;
             continue;
         }
         if (votes.yes > votes.no)
             last = votes;
-        if (votes.yes > votes.no || last.yes == 0) { /* or not enough loads yet */
+        /* Without any yes so far, larger strides had too few loads to vote. */
+        if (votes.yes > votes.no || last.yes == 0) {
             stride /= 2;
             continue;
         }
-        /* Half as many pages nearly fit: of as many loads few pay, where all did, and these lie
-         * apart. */
+        /* At half a page, the same loads need half as many pages. Where these nearly fit, only few
+         * loads miss, and no two in a row. Such votes count as no. */
         const unsigned no = votes.no ? votes.no : votes.few;
         if (no) {
             level->page_bytes = 2 * stride;
@@ -307,58 +361,62 @@ static enum fth_status find_page(struct study *study, struct sight *sight,
             level->doubt = NULL;
             return FTH_OK;
         }
-        /* Half as many pages fit, so more of them are asked about. */
+        /* Half as many pages fit and none misses: repeat with more loads. */
         if (votes.loads < loads || loads >= study->max_hops)
             return FTH_OK;
         loads *= 2;
     }
     if (last.yes)
-        level->doubt = "pages are smaller than any that is looked for";
+        level->doubt = "the pages are smaller than 64 KiB, the smallest size that is tested";
     return FTH_OK;
 }
 
-/* ---- the whole level ---- */
+/* ---- one level ---- */
 
-/* Whether a load's page falls into the set of the samples', which is page 0, where pages are dealt
- * to the sets one after the other. */
-static bool is_with_samples(const struct fth_pages *pages, uint64_t place, uint64_t page_bytes,
-                            uint64_t entries)
+/* Whether a load's page is in the same set as the page of the samples, page 0, in a TLB of
+ * `entries` sets with one way each, where consecutive pages go to consecutive sets. */
+static bool is_in_samples_set(const struct fth_pages *pages, uint64_t position, uint64_t page_bytes,
+                              uint64_t entries)
 {
-    return entries && (FTH_FRONT_ROOM + place * pages->stride_bytes) / page_bytes % entries == 0;
+    return entries &&
+           (FTH_HEADER_BYTES + position * pages->stride_bytes) / page_bytes % entries == 0;
 }
 
-/* The samples are written all the time, so that their page is always in use. Where it is alone in
- * its set of the first level, another page that falls there is never at hand, so that it seems to
- * cost nothing and to fit. Then of twice as many pages as fit all miss but it and the next such
- * one, and the entries are one less. */
-static bool is_crowded(const struct fth_tlb_search *search, const struct fth_page_walk *walk,
-                       const struct fth_tlb_level *level)
+/* Whether the entries of the first level are one too many, because it is direct-mapped (one way per
+ * set). Writing the samples then evicts every other page of their set. The loads of these pages
+ * miss even while their baseline is measured, so their excess is 0 and their pages seem to fit. In
+ * a walk over twice as many pages as fit, exactly these pages seem to hit. */
+static bool is_one_too_many(const struct fth_tlb_search *search, const struct fth_page_walk *walk,
+                            const struct fth_tlb_level *level)
 {
-    unsigned spared = 0;
-    if (level->entries < 2 || !level->steady)
+    unsigned hits = 0;
+    if (level->entries < 2 || !level->periodic)
         return false;
     for (uint64_t i = 1; i < walk->count; i++) {
-        const bool spare = is_with_samples(search->pages, i, level->page_bytes, level->entries - 1);
-        if (fth_rung_missed(walk, search->rung, i) == spare)
+        const bool seems_to_hit =
+            is_in_samples_set(search->pages, i, level->page_bytes, level->entries - 1);
+        if (fth_tlb_step_missed(walk, search->step, i) == seems_to_hit)
             return false;
-        spared += spare;
+        hits += seems_to_hit;
     }
-    return spared >= 2;
+    return hits >= 2;
 }
 
-/* Whether a place pays less than most do by what the first level costs: of an outer level, one
- * whose page is never at hand in the first seems to. */
-static bool is_spared(const struct study *study, const struct fth_tlb_search *search,
-                      const struct fth_page_walk *walk, uint64_t place, double usual)
+/* Whether the baseline of a load already contains a miss of a direct-mapped first level, as above.
+ * Its excess for a miss of an outer level is then lower than that of most loads, by the first
+ * level's penalty. */
+static bool has_miss_in_baseline(const struct study *study, const struct fth_tlb_search *search,
+                                 const struct fth_page_walk *walk, uint64_t position,
+                                 double typical)
 {
-    const double less = usual - walk->mean[place], first = study->first.value;
-    return usual > 0 && fabs(less - first) < fmin(MIN_RISE, first / 4) &&
-           is_with_samples(search->pages, place, study->first_page, study->first_entries);
+    const double less = typical - walk->mean[position], first = study->first.miss_excess;
+    return typical > 0 && fabs(less - first) < fmin(MIN_RISE, first / 4) &&
+           is_in_samples_set(search->pages, position, study->first_page, study->first_entries);
 }
 
-/* The median over the places that paid between the two; 0: all count. */
-static enum fth_status find_usual(const struct fth_page_walk *walk, double low, double high,
-                                  double *usual, struct fth_error *error)
+/* The median of the mean excesses between `low` and `high`; 0: there are none. */
+static enum fth_status find_typical_excess(const struct fth_page_walk *walk, double low,
+                                           double high, double *typical, struct fth_error *error)
 {
     double *means = calloc(walk->count, sizeof *means);
     size_t count = 0;
@@ -369,129 +427,141 @@ static enum fth_status find_usual(const struct fth_page_walk *walk, double low, 
         if (walk->mean[i] > low && walk->mean[i] < high)
             means[count++] = walk->mean[i];
     enum fth_status status = count ? fth_summary_f64(means, count, &summary, error) : FTH_OK;
-    *usual = summary.median;
+    *typical = summary.median;
     free(means);
     return status;
 }
 
-/* What those that miss pay beyond those that do not, from a walk over twice what fits. */
+/* Finds the penalty: the mean excess of the loads that miss minus that of hits, with a bootstrap
+ * interval, from a walk over `count` pages. Sets study->onset, and corrects the entries of a
+ * direct-mapped first level. */
 static enum fth_status find_penalty(struct study *study, struct fth_tlb_search *search,
                                     uint64_t count, struct fth_tlb_level *level,
                                     struct fth_error *error)
 {
-    const struct fth_rung *rung = search->rung;
+    const struct fth_tlb_step *step = search->step;
     const unsigned passes = fth_page_passes(count, PASSES);
     struct fth_page_walk walk = {.count = count, .passes = passes};
     enum fth_status status = fth_pages_walk(search->pages, &walk, 1, error);
-    double *paid = status == FTH_OK ? calloc(count * passes, sizeof *paid) : NULL;
-    if (status == FTH_OK && !paid)
+    double *penalties = status == FTH_OK ? calloc(count * passes, sizeof *penalties) : NULL;
+    if (status == FTH_OK && !penalties)
         status = fth_fail(error, FTH_NO_MEMORY, "find TLBs", NULL, "out of memory");
     size_t found = 0;
-    const double low = fth_rung_threshold(rung), high = 2 * rung->value - low;
-    const double *values = rung->single ? walk.excess : walk.mean;
-    double usual = 0;
-    if (status == FTH_OK && rung->below > 0)
-        status = find_usual(&walk, low, high, &usual, error);
-    for (uint64_t i = 0; paid && i < (rung->single ? passes : 1) * count; i++)
+    const double low = fth_tlb_step_threshold(step), high = 2 * step->miss_excess - low;
+    const double *values = step->per_load ? walk.excess : walk.mean;
+    double typical = 0;
+    if (status == FTH_OK && step->hit_excess > 0)
+        status = find_typical_excess(&walk, low, high, &typical, error);
+    for (uint64_t i = 0; penalties && i < (step->per_load ? passes : 1) * count; i++)
         if (i % count && values[i] > low && values[i] < high &&
-            !is_spared(study, search, &walk, i % count, usual))
-            paid[found++] = values[i] - rung->below;
-    struct fth_interval interval = {rung->value - rung->below, NAN, NAN};
+            !has_miss_in_baseline(study, search, &walk, i % count, typical))
+            penalties[found++] = values[i] - step->hit_excess;
+    struct fth_interval interval = {step->miss_excess - step->hit_excess, NAN, NAN};
     if (status == FTH_OK && found >= 2)
-        status =
-            fth_bootstrap_interval(paid, found, FTH_STATISTIC_MEAN, 0.9, 200, 1, &interval, error);
+        status = fth_bootstrap_interval(penalties, found, FTH_STATISTIC_MEAN, 0.9, 200, 1,
+                                        &interval, error);
     level->penalty_cycles = interval.estimate;
     level->penalty_low = interval.low;
     level->penalty_high = interval.high;
-    study->edge = (struct edge){search->over, found};
-    if (status == FTH_OK && rung->below == 0 && is_crowded(search, &walk, level))
+    study->onset = (struct onset){search->onset, found};
+    if (status == FTH_OK && step->hit_excess == 0 && is_one_too_many(search, &walk, level))
         level->entries--;
-    free(paid);
+    free(penalties);
     fth_page_walks_fini(&walk, 1);
     return status;
 }
 
-/* How many loads, a page of the outer level each, the inner one has room for; 0: it is not known.
- */
+/* How many loads the inner level holds at a stride of one page of the outer level; 0: unknown. */
 static uint64_t loads_held(const struct fth_tlb_level *inner, const struct fth_tlb_level *outer)
 {
-    const uint64_t a_page = inner->page_bytes / outer->page_bytes;
-    return inner->entries * (a_page ? a_page : 1);
+    const uint64_t loads_per_entry = inner->page_bytes / outer->page_bytes;
+    return inner->entries * (loads_per_entry ? loads_per_entry : 1);
 }
 
-static enum fth_status find_level(struct study *study, struct sight *sight,
-                                  const struct fth_rung *before, struct fth_tlb_level *level,
+/* Determines page size, entries and penalty of a candidate. `before` is the step of the previous
+ * level, which is level[-1], or NULL. A page size or number of entries that is not found is 0, with
+ * a reason in level->doubt; the penalty is then the height of the step. */
+static enum fth_status find_level(struct study *study, struct candidate *candidate,
+                                  const struct fth_tlb_step *before, struct fth_tlb_level *level,
                                   struct fth_error *error)
 {
-    study->edge = (struct edge){0};
-    *level = (struct fth_tlb_level){.penalty_cycles = sight->rung.value - sight->rung.below,
+    study->onset = (struct onset){0};
+    *level = (struct fth_tlb_level){.penalty_cycles =
+                                        candidate->step.miss_excess - candidate->step.hit_excess,
                                     .penalty_low = NAN,
                                     .penalty_high = NAN};
-    enum fth_status status = find_page(study, sight, level, error);
-    level->single = sight->rung.single;
+    enum fth_status status = find_page(study, candidate, level, error);
+    level->per_load = candidate->step.per_load;
     if (status != FTH_OK || level->page_bytes == 0)
         return status;
     const uint64_t stride = level->page_bytes + SKEW;
     struct fth_pages pages;
     struct fth_tlb_search search = {.pages = &pages,
-                                    .rung = &sight->rung,
-                                    .inner_steady = study->steady,
+                                    .step = &candidate->step,
+                                    .inner_periodic = study->periodic,
                                     .inner_loads = before ? loads_held(level - 1, level) : 0};
-    status = open_pages(study, stride, 8 * sight->over * sight->stride_bytes / level->page_bytes,
-                        &pages, error);
+    status = open_pages(study, stride,
+                        8 * candidate->onset * candidate->stride_bytes / level->page_bytes, &pages,
+                        error);
     if (status == FTH_OK)
-        status = settle_for(study, sight, &pages, error);
+        status = choose_groups_for(study, candidate, &pages, error);
     if (status == FTH_OK)
         status = fth_tlb_find_entries(&search, before, level, error);
-    if (status == FTH_OK && search.over)
-        status = find_penalty(study, &search, FTH_MIN(2 * search.over, pages.max), level, error);
+    if (status == FTH_OK && search.onset)
+        status =
+            find_penalty(study, &search, FTH_MIN(2 * search.onset, pages.max_loads), level, error);
     close_pages(study, &pages);
     return status;
 }
 
-/* The level after those found so far: on the chain that spreads pages over all sets, and on one of
- * the last page's stride. */
-static enum fth_status find_next(struct study *study, struct fth_pages *spread,
-                                 const struct sight *last, const struct fth_tlb_level *level,
-                                 struct sight *sight, struct fth_error *error)
+/* Finds a candidate for the level after `last`: on the chain that spreads pages over all sets, and
+ * on one whose stride is the page of that level. The lower step of the two is taken. */
+static enum fth_status find_next_candidate(struct study *study, struct fth_pages *spread,
+                                           const struct candidate *last,
+                                           const struct fth_tlb_level *level,
+                                           struct candidate *candidate, struct fth_error *error)
 {
-    const double below = last->rung.value;
-    enum fth_status status = look(study, spread, FIRST_COUNT, below, sight, error);
+    const double hit_excess = last->step.miss_excess;
+    enum fth_status status =
+        find_candidate(study, spread, FIRST_COUNT, hit_excess, candidate, error);
     if (status != FTH_OK || level->page_bytes == 0)
         return status;
-    /* One that the spread chain did not show has more pages than that has loads, or fewer than the
-     * last level, and pages not much larger. */
+    /* A level that the spread chain does not show has more entries than that chain has loads, or
+     * fewer entries than the last level and pages that are not much larger. In both cases the
+     * second chain must be as long as possible. Otherwise it is limited to save time. */
     uint64_t max = UINT64_MAX;
-    if (sight->found || 2 * level->page_bytes > spread->stride_bytes)
-        max = NEAR_LOADS * (level->entries ? level->entries : last->over);
-    struct sight near = {0};
+    if (candidate->found || 2 * level->page_bytes > spread->stride_bytes)
+        max = LOADS_PER_ENTRY * (level->entries ? level->entries : last->onset);
+    struct candidate near = {0};
     struct fth_pages pages;
     struct fth_error fault = FTH_NO_ERROR;
     status = open_pages(study, level->page_bytes + SKEW, max, &pages, &fault);
     if (status == FTH_OK)
-        status = settle_for(study, last, &pages, &fault);
+        status = choose_groups_for(study, last, &pages, &fault);
     if (status == FTH_OK)
-        status = look(study, &pages, FIRST_COUNT, below, &near, &fault);
+        status = find_candidate(study, &pages, FIRST_COUNT, hit_excess, &near, &fault);
     close_pages(study, &pages);
     if (status != FTH_OK && status != FTH_INCONCLUSIVE)
         return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
-    if (near.found && (!sight->found || near.rung.value < sight->rung.value + 3))
-        *sight = near;
+    if (near.found &&
+        (!candidate->found || near.step.miss_excess < candidate->step.miss_excess + MIN_RISE))
+        *candidate = near;
     return FTH_OK;
 }
 
-/* Whether what seems to be a level is the one before it once more: its edge is there too, or cannot
- * be found, and it costs less. Some loads pay more than most for a miss of the same TLB, or less.
- */
-static bool is_echo(const struct fth_tlb_level *level, const struct fth_tlb_level *before,
-                    bool same)
+/* Whether a candidate is the previous level again: its misses begin at the same number of pages
+ * (`same_onset`); or its page size is unknown, it is hidden, or it has as many entries, and its
+ * penalty is lower. Loads do not
+ * all take the same number of cycles for a miss of one TLB, which can look like two steps. */
+static bool is_duplicate(const struct fth_tlb_level *level, const struct fth_tlb_level *before,
+                         bool same_onset)
 {
-    return same ||
+    return same_onset ||
            ((level->hidden || level->page_bytes == 0 || level->entries == before->entries) &&
             level->penalty_cycles < before->penalty_cycles);
 }
 
-/* The level costs what it seemed to at first, and as much more. */
+/* Adds the penalty of a duplicate to that of its level. */
 static void add_penalty(struct fth_tlb_level *level, const struct fth_tlb_level *more)
 {
     level->penalty_low = level->penalty_cycles + more->penalty_low;
@@ -499,47 +569,52 @@ static void add_penalty(struct fth_tlb_level *level, const struct fth_tlb_level 
     level->penalty_cycles += more->penalty_cycles;
 }
 
+/* Finds one level after the other; see the steps at the top of this file. */
 static enum fth_status find_levels(struct study *study, struct fth_pages *spread,
                                    struct fth_tlbs *tlbs, struct fth_error *error)
 {
-    struct sight sight, last = {0};
-    struct edge edge = {0};
-    enum fth_status status = look(study, spread, FIRST_COUNT, 0, &sight, error);
-    study->first = sight.rung;
-    study->first_fits = sight.over;
+    struct candidate candidate, last = {0};
+    struct onset onset = {0};
+    enum fth_status status = find_candidate(study, spread, FIRST_COUNT, 0, &candidate, error);
+    study->first = candidate.step;
+    study->first_max_loads = candidate.onset;
     study->first_extra = spread->first_extra;
-    while (status == FTH_OK && sight.found && tlbs->count < FTH_MAX_TLBS) {
+    while (status == FTH_OK && candidate.found && tlbs->count < FTH_MAX_TLBS) {
         struct fth_tlb_level *level = &tlbs->levels[tlbs->count];
-        status = find_level(study, &sight, tlbs->count ? &last.rung : NULL, level, error);
+        status = find_level(study, &candidate, tlbs->count ? &last.step : NULL, level, error);
         if (status != FTH_OK)
             break;
-        const bool same = tlbs->count && level->page_bytes == level[-1].page_bytes &&
-                          study->edge.over && study->edge.over == edge.over;
-        if (tlbs->count && is_echo(level, level - 1, same)) {
-            /* What most pay counts. */
-            if (same && study->edge.paying > edge.paying) {
+        const bool same_onset = tlbs->count && level->page_bytes == level[-1].page_bytes &&
+                                study->onset.pages && study->onset.pages == onset.pages;
+        if (tlbs->count && is_duplicate(level, level - 1, same_onset)) {
+            /* The penalty of a level is the one that most of its misses have. */
+            if (same_onset && study->onset.misses > onset.misses) {
                 add_penalty(level - 1, level);
-                last.rung.value = last.rung.below + level[-1].penalty_cycles;
-                edge = study->edge;
+                last.step.miss_excess = last.step.hit_excess + level[-1].penalty_cycles;
+                onset = study->onset;
             }
-            struct sight louder = last;
-            louder.rung.value = sight.rung.value;
-            status = find_next(study, spread, &louder, level - 1, &sight, error);
-            sight.found = sight.found && sight.rung.value > louder.rung.value;
-            sight.rung.below = last.rung.value;
+            /* Look for a step above that of the duplicate. Its penalty counts from the
+             * previous level's miss excess. */
+            struct candidate higher = last;
+            higher.step.miss_excess = candidate.step.miss_excess;
+            status = find_next_candidate(study, spread, &higher, level - 1, &candidate, error);
+            candidate.found =
+                candidate.found && candidate.step.miss_excess > higher.step.miss_excess;
+            candidate.step.hit_excess = last.step.miss_excess;
             continue;
         }
-        edge = study->edge;
-        study->known = ++tlbs->count;
+        onset = study->onset;
+        study->level_count = ++tlbs->count;
         study->first_page = tlbs->levels[0].page_bytes;
         study->first_entries = tlbs->levels[0].entries;
-        /* Loads that all fell into few of its sets were too many early. */
-        if (study->first_fits < study->first_entries)
-            study->first_fits = study->first_entries;
-        study->steady = study->steady && level->steady;
-        last = sight;
-        last.rung.value = last.rung.below + level->penalty_cycles;
-        status = find_next(study, spread, &last, level, &sight, error);
+        /* The entries can exceed the loads at which misses were first seen, where those loads fell
+         * into few of the sets. */
+        if (study->first_max_loads < study->first_entries)
+            study->first_max_loads = study->first_entries;
+        study->periodic = study->periodic && level->periodic;
+        last = candidate;
+        last.step.miss_excess = last.step.hit_excess + level->penalty_cycles;
+        status = find_next_candidate(study, spread, &last, level, &candidate, error);
     }
     return status;
 }
@@ -549,14 +624,14 @@ enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t max_byt
 {
     *tlbs = (struct fth_tlbs){0};
     struct study study = {.prober = prober,
-                          .steady = true,
+                          .periodic = true,
                           .max_bytes = max_bytes,
                           .max_hops = FTH_MIN(l2_bytes / 128 / L2_PART, MAX_HOPS)};
     struct fth_pages spread;
     uint64_t stride = spread_stride;
     while (max_bytes / stride < WANTED_LOADS && stride > min_page)
         stride /= 2;
-    /* An odd number of lines, so that these fall into all sets of the L2. */
+    /* An odd number of 128-byte lines, so that the lines fall into all sets of the L2. */
     stride = stride / SKEW * SKEW + SKEW / 2;
     enum fth_status status = open_pages(&study, stride, UINT64_MAX, &spread, error);
     if (status == FTH_OK)

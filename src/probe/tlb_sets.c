@@ -1,10 +1,12 @@
-/* Sets, ways and policy of a TLB. With one page more at a time than fit, one set after the other
- * overflows, and all its pages begin to miss: how many is its number of ways and one (Mei and Chu,
- * 2017, Section 4.4 and Fig. 8). A larger set shows as a larger step. Of many pages, which a hash
- * may deal to the sets unevenly, some steps are taken, and their slope tells.
+/* How many sets and ways does a TLB level have? The probe walks over more and more pages than fit
+ * and counts those that miss: the miss curve. With LRU, one set after the other overflows, and then
+ * all its pages miss. Each step of the curve is therefore one set, and its height is the number of
+ * ways plus one (Mei and Chu 2017, Section 4.4 and Fig. 8). A larger set shows as a larger step. A
+ * TLB with many entries may distribute pages unevenly by a hash. There the curve is measured at
+ * some points only, and its slope is the number of ways plus one.
  *
- * Where other pages miss in each pass, so that it is not LRU, the pages that ever miss are counted:
- * a set that overflows loses each of its pages sooner or later, and no others are lost.
+ * Where different pages miss in each pass, the policy is not LRU. The curve then counts the pages
+ * that ever miss: a set that overflows evicts each of its pages sooner or later, other sets none.
  */
 #include "probe/tlb_sets.h"
 
@@ -12,80 +14,86 @@
 #include <stdlib.h>
 
 enum {
-    SKEW = 256,
+    SKEW = 256, /* bytes by which strides are larger than the page; see tlb.c */
+    /* Maximum loads of a chain, as in tlb.c. */
     L2_PART = 16,
     MAX_HOPS = 8192,
-    PASSES = 15, /* an inner level that is not LRU has a page now and then */
-    FEW_PASSES = 3,
-    MANY_PAGES = 512,
-    BATCH = 16,
-    UNSTEADY_STAIRS = 16, /* sets of a TLB that is not LRU, at most */
-    MAX_ROUNDS = 64,
-    WARM = 4,  /* passes for each page until all that fit are there, as in tlb_entries.c */
-    CLEAR = 6, /* standard deviations of a load by which a miss shows in it, as in rung.c */
-    MIN_SLOPES = 3,
-    FIRSTS = 8,
-    SHOWN = 6, /* passes of the series */
-    TURNS = 2,
-    LATER = 8 /* a part of all pages more */
+    PASSES = 15,      /* timed passes; an inner level that is not LRU sometimes holds a page */
+    FEW_PASSES = 3,   /* timed passes over more than MANY_PAGES pages, which are enough samples */
+    MANY_PAGES = 512, /* with more entries than this, the slope of the curve is evaluated */
+    BATCH = 16,       /* walks that are measured at a time */
+    MAX_RANDOM_SETS = 16, /* maximum sets of a TLB whose misses are not periodic */
+    MAX_ROUNDS = 64,      /* maximum walks to find all pages that ever miss */
+    WARM_PASSES = 4,      /* per page, until all pages that fit are resident, as in tlb_entries.c */
+    CLEAR = 6,         /* standard deviations by which a single miss must exceed a hit: CLEAR + 1 of
+                        * tlb_step.c */
+    MIN_SLOPES = 3,    /* minimum points for a slope */
+    STARTS = 8,        /* first pages that are tried for a hashed TLB */
+    SERIES_PASSES = 6, /* passes whose single loads are kept */
+    TURNS = 2,         /* attempts where the sets are not found */
+    EARLY_PART = 8     /* the first eighth of the curve does not count for the slope */
 };
-/* The logarithm of how sure it is that every page that can miss has done so. */
-static const double all_seen = 5;
-/* So far may the misses of a walk be from where the slope has them. */
+/* The constant c of the coupon collector's bound in count_ever_missed(): 0.7 % of the counts may be
+ * too low. */
+static const double collector_margin = 5;
+/* Maximum relative difference between the misses of a walk and those that the slope predicts.
+ * Heuristic. */
 static const double slope_tolerance = 0.1;
 
-/* ---- how it misses ---- */
+/* ---- kind of misses ---- */
 
-/* Whether single loads tell a miss, from a walk that costs nothing; and then, whether the same
- * pages miss in every pass over half as many again as fit. */
-static enum fth_status learn(struct fth_tlb_study *study, uint64_t few, struct fth_error *error)
+/* Sets step.per_load, from the noise of a walk over `few` pages, which fit into the first level;
+ * and then `periodic`: whether the same pages miss in every pass over half as many again as fit. */
+static enum fth_status classify_misses(struct fth_tlb_study *study, uint64_t few,
+                                       struct fth_error *error)
 {
     struct fth_page_walk walk = {.count = few, .passes = PASSES};
-    struct fth_page_spread spread = {0};
+    struct fth_page_noise noise = {0};
     enum fth_status status = fth_pages_walk(&study->pages, &walk, 1, error);
     if (status != FTH_OK)
         return status;
-    status = fth_page_spread(&walk, &spread, error);
+    status = fth_page_noise(&walk, &noise, error);
     fth_page_walks_fini(&walk, 1);
-    study->rung.single = study->rung.value - study->rung.below > CLEAR * spread.single;
-    study->steady = true;
-    if (status != FTH_OK || !study->rung.single)
+    study->step.per_load = study->step.miss_excess - study->step.hit_excess > CLEAR * noise.load;
+    study->periodic = true;
+    if (status != FTH_OK || !study->step.per_load)
         return status;
     const uint64_t entries = study->level->entries;
-    walk = (struct fth_page_walk){.count = FTH_MIN(entries + entries / 2 + 1, study->pages.max),
-                                  .passes = PASSES};
+    walk = (struct fth_page_walk){
+        .count = FTH_MIN(entries + entries / 2 + 1, study->pages.max_loads), .passes = PASSES};
     status = fth_pages_walk(&study->pages, &walk, 1, error);
     if (status != FTH_OK)
         return status;
-    const struct fth_page_misses misses = fth_rung_misses(&walk, &study->rung);
-    study->steady = misses.unsteady * 10 < misses.all;
+    const struct fth_page_misses misses = fth_tlb_step_count_misses(&walk, &study->step);
+    study->periodic = misses.inconsistent_loads * 10 < misses.missed_loads;
     fth_page_walks_fini(&walk, 1);
     return FTH_OK;
 }
 
-/* ---- stairs ---- */
+/* ---- miss curve ---- */
 
-static bool all_miss(const struct fth_tlb_stair *stair)
+static bool all_miss(const struct fth_tlb_miss_point *point)
 {
-    /* The page of the samples may never miss. */
-    return stair->missing + 1 >= stair->pages;
+    /* The page of the samples may be the only one that does not miss. */
+    return point->missed + 1 >= point->pages;
 }
 
-/* Whether the walks begin with the page of the samples, which stays in an inner level. */
-static bool is_one_kept(const struct fth_tlb_study *study)
+/* Whether the walks begin with the page of the samples, and an inner level holds that page. */
+static bool is_first_page_inner(const struct fth_tlb_study *study)
 {
     return study->inner_entries && study->first == 0;
 }
 
-/* Keeps the first passes of the first walk over more pages than fit, load by load: what is shown.
- * Where single loads do not tell a miss, means over the passes do. */
+/* Keeps the single loads of the first passes of a walk as sets->series, unless there is one
+ * already. Where a single load does not distinguish hit and miss, `missed` comes from the mean over
+ * the passes. */
 static enum fth_status keep_series(const struct fth_tlb_study *study,
                                    const struct fth_page_walk *walk, struct fth_tlb_sets *sets,
                                    struct fth_error *error)
 {
-    const size_t passes = walk->passes < SHOWN ? walk->passes : SHOWN;
+    const size_t passes = walk->passes < SERIES_PASSES ? walk->passes : SERIES_PASSES;
     const size_t count = passes * (size_t)walk->count;
-    const double threshold = fth_rung_threshold(&study->rung);
+    const double threshold = fth_tlb_step_threshold(&study->step);
     if (sets->series.cycles)
         return FTH_OK;
     sets->series.cycles = calloc(count, sizeof *sets->series.cycles);
@@ -96,88 +104,91 @@ static enum fth_status keep_series(const struct fth_tlb_study *study,
     sets->series.count = count;
     for (size_t i = 0; i < count; i++) {
         sets->series.cycles[i] = walk->cycles[i];
-        /* What is no number took so much longer that something else disturbed. */
-        sets->series.missed[i] = study->rung.single ? !(walk->excess[i] <= threshold)
-                                                    : walk->mean[i % walk->count] > threshold;
+        /* An outlier (NAN) counts as missed. */
+        sets->series.missed[i] = study->step.per_load ? !(walk->excess[i] <= threshold)
+                                                      : walk->mean[i % walk->count] > threshold;
     }
     return FTH_OK;
 }
 
-/* Walks over these numbers of pages, one after the other, until all miss. */
-static enum fth_status climb_to(struct fth_tlb_study *study, const uint64_t *counts, size_t count,
-                                struct fth_tlb_sets *sets, struct fth_error *error)
+/* Appends the points at these numbers of pages to the miss curve, up to the first one at which all
+ * pages miss. */
+static enum fth_status measure_points(struct fth_tlb_study *study, const uint64_t *counts,
+                                      size_t count, struct fth_tlb_sets *sets,
+                                      struct fth_error *error)
 {
     bool all = false;
     for (size_t from = 0; from < count && !all; from += BATCH) {
         struct fth_page_walk walks[BATCH];
-        const size_t some = (size_t)FTH_MIN(BATCH, count - from);
-        for (size_t i = 0; i < some; i++)
+        const size_t batch = (size_t)FTH_MIN(BATCH, count - from);
+        for (size_t i = 0; i < batch; i++)
             walks[i] = (struct fth_page_walk){.first = study->first,
                                               .count = counts[from + i],
                                               .passes = counts[from + i] > MANY_PAGES ? FEW_PASSES
                                                                                       : PASSES};
-        enum fth_status status = fth_pages_walk(&study->pages, walks, some, error);
+        enum fth_status status = fth_pages_walk(&study->pages, walks, batch, error);
         if (status != FTH_OK)
             return status;
-        for (size_t i = 0; i < some && !all && status == FTH_OK; i++) {
-            const struct fth_tlb_stair stair = {walks[i].count,
-                                                fth_rung_misses(&walks[i], &study->rung).steady};
-            if (stair.missing && stair.pages > study->level->entries)
+        for (size_t i = 0; i < batch && !all && status == FTH_OK; i++) {
+            const struct fth_tlb_miss_point point = {
+                walks[i].count, fth_tlb_step_count_misses(&walks[i], &study->step).missed_pages};
+            if (point.missed && point.pages > study->level->entries)
                 status = keep_series(study, &walks[i], sets, error);
-            sets->stairs[sets->stair_count++] = stair;
-            all = all_miss(&sets->stairs[sets->stair_count - 1]);
+            sets->miss_curve[sets->miss_curve_count++] = point;
+            all = all_miss(&sets->miss_curve[sets->miss_curve_count - 1]);
         }
-        fth_page_walks_fini(walks, some);
+        fth_page_walks_fini(walks, batch);
         if (status != FTH_OK)
             return status;
     }
     return FTH_OK;
 }
 
-/* Where a hash deals pages to the sets, it may do so evenly from some pages on and not from others,
- * as an H200's does across a border of 64 GiB: the first page from which as many as there are
- * entries miss least. */
+/* Chooses the first page of the walks for a hashed TLB: the one from which a walk over as many
+ * pages as there are entries misses least. Whether a hash distributes pages evenly can depend on
+ * the first page; that of an H200 does not where a walk crosses a multiple of 64 GiB. */
 static enum fth_status choose_first(struct fth_tlb_study *study, struct fth_error *error)
 {
     const uint64_t entries = study->level->entries, needed = entries + entries / 4;
     const struct fth_page_walk all = {.count = entries, .passes = FEW_PASSES};
-    struct fth_page_walk walks[FIRSTS];
+    struct fth_page_walk walks[STARTS];
     uint64_t fewest = UINT64_MAX;
-    if (study->pages.max < needed + FIRSTS)
+    if (study->pages.max_loads < needed + STARTS)
         return FTH_OK;
-    for (size_t i = 0; i < FIRSTS; i++) {
+    for (size_t i = 0; i < STARTS; i++) {
         walks[i] = all;
-        walks[i].first = (study->pages.max - needed) * i / (FIRSTS - 1);
+        walks[i].first = (study->pages.max_loads - needed) * i / (STARTS - 1);
     }
-    enum fth_status status = fth_pages_walk(&study->pages, walks, FIRSTS, error);
-    for (size_t i = 0; i < FIRSTS && status == FTH_OK; i++) {
-        const uint64_t missing = fth_rung_misses(&walks[i], &study->rung).steady;
-        if (missing < fewest)
+    enum fth_status status = fth_pages_walk(&study->pages, walks, STARTS, error);
+    for (size_t i = 0; i < STARTS && status == FTH_OK; i++) {
+        const uint64_t missed = fth_tlb_step_count_misses(&walks[i], &study->step).missed_pages;
+        if (missed < fewest)
             study->first = walks[i].first;
-        fewest = FTH_MIN(fewest, missing);
+        fewest = FTH_MIN(fewest, missed);
     }
     if (status == FTH_OK)
-        fth_page_walks_fini(walks, FIRSTS);
+        fth_page_walks_fini(walks, STARTS);
     return status;
 }
 
-/* One page more at a time where they are few, otherwise a growing number of them; all miss when
- * each set has one too many, with twice as many at the latest. */
-static enum fth_status climb(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
-                             struct fth_error *error)
+/* Measures the miss curve of a TLB whose misses are periodic: at every number of pages where there
+ * are few entries, otherwise at growing distances. It ends where all pages miss, at twice the
+ * entries at the latest, since each set then has at least one page too many. */
+static enum fth_status measure_periodic(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
+                                        struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
-    uint64_t counts[FTH_MAX_STAIRS] = {0};
+    uint64_t counts[FTH_MAX_MISS_POINTS] = {0};
     size_t count = 0;
-    for (uint64_t more = 0; count < FTH_MAX_STAIRS && more <= entries &&
-                            study->first + entries + more <= study->pages.max;
+    for (uint64_t more = 0; count < FTH_MAX_MISS_POINTS && more <= entries &&
+                            study->first + entries + more <= study->pages.max_loads;
          more += entries > MANY_PAGES && more >= 4 ? more / 4 : 1)
         counts[count++] = entries + more;
-    return climb_to(study, counts, count, sets, error);
+    return measure_points(study, counts, count, sets, error);
 }
 
-/* The loads that missed in some walks: each walk is `loads` long and begins where the last ended.
- */
+/* Indices of the loads that missed in several walks of `loads` loads each. Walk n has the indices
+ * from n * loads on. */
 struct misses {
     uint64_t *at;
     size_t count, capacity;
@@ -185,12 +196,12 @@ struct misses {
 };
 
 static enum fth_status add_misses(struct misses *misses, const struct fth_page_walk *walk,
-                                  uint64_t round, const struct fth_rung *rung,
+                                  uint64_t round, const struct fth_tlb_step *step,
                                   struct fth_error *error)
 {
     misses->loads = walk->passes * walk->count;
     for (uint64_t i = 0; i < misses->loads; i++) {
-        if (!(walk->excess[i] > fth_rung_threshold(rung)))
+        if (!(walk->excess[i] > fth_tlb_step_threshold(step)))
             continue;
         void *at = misses->at;
         if (!fth_grow(&at, misses->count, &misses->capacity, sizeof *misses->at))
@@ -201,7 +212,8 @@ static enum fth_status add_misses(struct misses *misses, const struct fth_page_w
     return FTH_OK;
 }
 
-/* How many of so many pages ever missed; each of these gets its number among them. */
+/* Returns how many of the pages ever missed. numbers[page] becomes the rank of the page among
+ * them. */
 static uint64_t number_missed(const struct misses *misses, uint64_t pages, uint64_t *numbers)
 {
     uint64_t ever = 0;
@@ -215,7 +227,8 @@ static uint64_t number_missed(const struct misses *misses, uint64_t pages, uint6
     return ever;
 }
 
-/* How far apart misses are, within one walk, counted in pages that ever miss. */
+/* Counts the distances between consecutive misses of a walk, in pages that ever miss
+ * (study->distances). */
 static enum fth_status keep_distances(struct fth_tlb_study *study, const struct misses *misses,
                                       uint64_t pages, const uint64_t *numbers, uint64_t ever,
                                       struct fth_error *error)
@@ -237,11 +250,13 @@ static enum fth_status keep_distances(struct fth_tlb_study *study, const struct 
     return FTH_OK;
 }
 
-/* How many of so many pages ever miss. Those that can are met at random, so that all are seen when
- * there were n (ln n + 5) misses of n of them, but for one in e^5. */
-static enum fth_status count_ever(struct fth_tlb_study *study, uint64_t pages,
-                                  struct fth_tlb_sets *sets, uint64_t *ever,
-                                  struct fth_error *error)
+/* Counts the pages that ever miss in walks over `pages` pages. Which page misses is random, so this
+ * is the coupon collector's problem: after n (ln n + c) misses of n pages, the probability that one
+ * of them has not been seen is about e^-c. Keeps series and distances of the walk over one page
+ * more than fit. */
+static enum fth_status count_ever_missed(struct fth_tlb_study *study, uint64_t pages,
+                                         struct fth_tlb_sets *sets, uint64_t *ever,
+                                         struct fth_error *error)
 {
     uint64_t *numbers = calloc(pages, sizeof *numbers);
     struct misses misses = {.count = 0};
@@ -253,17 +268,17 @@ static enum fth_status count_ever(struct fth_tlb_study *study, uint64_t pages,
     for (unsigned round = 0;
          round < MAX_ROUNDS && (double)misses.count < enough && status == FTH_OK; round++) {
         struct fth_page_walk walk = {.count = pages,
-                                     .warm = WARM * pages,
+                                     .warm_passes = WARM_PASSES * pages,
                                      .passes = fth_page_passes(pages, FTH_MAX_PAGE_PASSES)};
         status = fth_pages_walk(&study->pages, &walk, 1, error);
         if (status != FTH_OK)
             break;
-        status = add_misses(&misses, &walk, round, &study->rung, error);
+        status = add_misses(&misses, &walk, round, &study->step, error);
         if (status == FTH_OK && first)
             status = keep_series(study, &walk, sets, error);
         fth_page_walks_fini(&walk, 1);
         *ever = misses.count ? number_missed(&misses, pages, numbers) : 0;
-        enough = (double)*ever * (log(fmax((double)*ever, 1)) + all_seen);
+        enough = (double)*ever * (log(fmax((double)*ever, 1)) + collector_margin);
     }
     if (status == FTH_OK && first && *ever)
         status = keep_distances(study, &misses, pages, numbers, *ever, error);
@@ -272,204 +287,214 @@ static enum fth_status count_ever(struct fth_tlb_study *study, uint64_t pages,
     return status;
 }
 
-static enum fth_status climb_unsteadily(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
-                                        struct fth_error *error)
+/* Measures the miss curve of a TLB whose misses are not periodic, with one page more at a time. */
+static enum fth_status measure_random(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
+                                      struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
     enum fth_status status = FTH_OK;
-    sets->stairs[sets->stair_count++] = (struct fth_tlb_stair){entries, 0};
-    for (uint64_t i = 1; i <= UNSTEADY_STAIRS && status == FTH_OK; i++) {
-        struct fth_tlb_stair *stair = &sets->stairs[sets->stair_count++];
-        stair->pages = entries + i;
-        status = stair->pages <= study->pages.max
-                     ? count_ever(study, stair->pages, sets, &stair->missing, error)
+    sets->miss_curve[sets->miss_curve_count++] = (struct fth_tlb_miss_point){entries, 0};
+    for (uint64_t i = 1; i <= MAX_RANDOM_SETS && status == FTH_OK; i++) {
+        struct fth_tlb_miss_point *point = &sets->miss_curve[sets->miss_curve_count++];
+        point->pages = entries + i;
+        status = point->pages <= study->pages.max_loads
+                     ? count_ever_missed(study, point->pages, sets, &point->missed, error)
                      : FTH_OK;
-        if (all_miss(stair))
+        if (all_miss(point))
             break;
     }
     return status;
 }
 
-static void add_kind(struct fth_tlb_sets *sets, uint64_t ways)
+/* Adds one set with this number of ways, and keeps the sizes sorted. */
+static void add_set(struct fth_tlb_sets *sets, uint64_t ways)
 {
     size_t i = 0;
-    while (i < sets->kind_count && sets->kinds[i].ways > ways)
+    while (i < sets->set_size_count && sets->set_sizes[i].ways > ways)
         i++;
-    if (i < sets->kind_count && sets->kinds[i].ways == ways) {
-        sets->kinds[i].sets++;
+    if (i < sets->set_size_count && sets->set_sizes[i].ways == ways) {
+        sets->set_sizes[i].sets++;
         return;
     }
-    if (sets->kind_count == FTH_MAX_SET_KINDS) {
-        sets->doubt = "the sets have too many different sizes";
+    if (sets->set_size_count == FTH_MAX_SET_SIZES) {
+        sets->doubt = "the sets have more different sizes than fathom supports (4)";
         return;
     }
-    for (size_t j = sets->kind_count++; j > i; j--)
-        sets->kinds[j] = sets->kinds[j - 1];
-    sets->kinds[i].sets = 1;
-    sets->kinds[i].ways = ways;
+    for (size_t j = sets->set_size_count++; j > i; j--)
+        sets->set_sizes[j] = sets->set_sizes[j - 1];
+    sets->set_sizes[i].sets = 1;
+    sets->set_sizes[i].ways = ways;
 }
 
 static uint64_t count_ways(const struct fth_tlb_sets *sets)
 {
     uint64_t ways = 0;
-    for (size_t i = 0; i < sets->kind_count; i++)
-        ways += sets->kinds[i].sets * sets->kinds[i].ways;
+    for (size_t i = 0; i < sets->set_size_count; i++)
+        ways += sets->set_sizes[i].sets * sets->set_sizes[i].ways;
     return ways;
 }
 
-/* The same sets, one of those of a kind with a way more. */
+/* The same sets, but one of those with set_sizes[kind] has one way more. */
 static struct fth_tlb_sets with_one_more(const struct fth_tlb_sets *sets, size_t kind)
 {
     struct fth_tlb_sets more = *sets;
-    const uint64_t ways = more.kinds[kind].ways;
-    if (--more.kinds[kind].sets == 0) {
-        for (size_t i = kind + 1; i < more.kind_count; i++)
-            more.kinds[i - 1] = more.kinds[i];
-        more.kind_count--;
+    const uint64_t ways = more.set_sizes[kind].ways;
+    if (--more.set_sizes[kind].sets == 0) {
+        for (size_t i = kind + 1; i < more.set_size_count; i++)
+            more.set_sizes[i - 1] = more.set_sizes[i];
+        more.set_size_count--;
     }
-    add_kind(&more, ways + 1);
+    add_set(&more, ways + 1);
     return more;
 }
 
-/* A step is lower by one than the ways: the page of the samples is in that set, and is always there
- * when its load is timed. Of all sets it is the one with which they are most alike; where that may
- * be this or that one, it stays open. */
-static void add_kept_page(struct fth_tlb_sets *sets)
+/* Adds the way of the page of the samples. That page always hits when its load is timed, so the
+ * step of its set is lower by one, and the set seems to have one way less. It is unknown which set
+ * that is: the one is chosen whose correction leaves the fewest different sizes, if there is only
+ * one. */
+static void add_samples_way(struct fth_tlb_sets *sets)
 {
-    size_t fewest = FTH_MAX_SET_KINDS + 1, times = 0;
+    size_t fewest = FTH_MAX_SET_SIZES + 1, times = 0;
     struct fth_tlb_sets best = *sets;
-    for (size_t kind = 0; kind < sets->kind_count; kind++) {
+    for (size_t kind = 0; kind < sets->set_size_count; kind++) {
         const struct fth_tlb_sets more = with_one_more(sets, kind);
-        if (more.doubt || more.kind_count > fewest)
+        if (more.doubt || more.set_size_count > fewest)
             continue;
-        times = more.kind_count < fewest ? 1 : times + 1;
-        fewest = more.kind_count;
+        times = more.set_size_count < fewest ? 1 : times + 1;
+        fewest = more.set_size_count;
         best = more;
     }
     if (times == 1)
         *sets = best;
 }
 
-/* Each step that is more than a page is a set. */
+/* Derives the sets from the steps of the miss curve: each step above one page is a set. */
 static void count_steps(const struct fth_tlb_study *study, struct fth_tlb_sets *sets)
 {
-    const struct fth_tlb_stair *stairs = sets->stairs;
-    const size_t last = sets->stair_count;
+    const struct fth_tlb_miss_point *miss_curve = sets->miss_curve;
+    const size_t last = sets->miss_curve_count;
     for (size_t i = 1; i < last && !sets->doubt; i++) {
-        if (stairs[i].missing < stairs[i - 1].missing)
-            sets->doubt = "with more pages fewer miss: something disturbs, or the policy is random";
-        else if (stairs[i].missing > stairs[i - 1].missing + 1)
-            add_kind(sets, stairs[i].missing - stairs[i - 1].missing - 1);
+        if (miss_curve[i].missed < miss_curve[i - 1].missed)
+            sets->doubt = "fewer misses with more pages: the measurement is disturbed, or the "
+                          "policy is random";
+        else if (miss_curve[i].missed > miss_curve[i - 1].missed + 1)
+            add_set(sets, miss_curve[i].missed - miss_curve[i - 1].missed - 1);
     }
-    if (!sets->doubt && (last < 2 || !all_miss(&stairs[last - 1])))
-        sets->doubt =
-            !study->steady ? "it is not LRU, and has too many sets to tell them apart"
-            : last && stairs[last - 1].pages >= 2 * study->level->entries
-                ? "not all pages miss, however many there are: it, or a level before it, is not LRU"
-                : "there is too little memory for all sets to overflow";
-    /* An inner level that always has the page of the samples keeps it from this one. */
+    if (!sets->doubt && (last < 2 || !all_miss(&miss_curve[last - 1])))
+        sets->doubt = !study->periodic
+                          ? "the policy is not LRU, and there are too many sets to distinguish them"
+                      : last && miss_curve[last - 1].pages >= 2 * study->level->entries
+                          ? "some pages hit even with twice the entries: this level or one before "
+                            "it is not LRU"
+                          : "there is too little memory to overflow all sets";
+    /* All sets are accounted for, so an inner level holds the page of the samples, which is then
+     * not a page of this level. */
     if (study->inner_entries && count_ways(sets) == study->level->entries)
         for (size_t i = 0; i < last; i++)
-            sets->stairs[i].pages--;
-    if (!sets->doubt && sets->kind_count && count_ways(sets) + 1 == study->level->entries)
-        add_kept_page(sets);
+            sets->miss_curve[i].pages--;
+    if (!sets->doubt && sets->set_size_count && count_ways(sets) + 1 == study->level->entries)
+        add_samples_way(sets);
     if (!sets->doubt && count_ways(sets) != study->level->entries)
-        sets->doubt = "the ways of all sets are not as many as the entries: pages fall into them "
-                      "unevenly";
+        sets->doubt = "the ways of all sets do not add up to the entries: the pages are unevenly "
+                      "distributed";
     sets->confidence = study->level->entries_confidence;
 }
 
-/* Whether all pages miss as soon as there is one too many. */
+/* Whether all pages miss as soon as there is one more than fits. */
 static bool is_one_set(const struct fth_tlb_sets *sets)
 {
-    const struct fth_tlb_stair *last = &sets->stairs[sets->stair_count - 1];
-    return sets->stair_count > 1 && all_miss(last) && last[-1].missing == 0 &&
+    const struct fth_tlb_miss_point *last = &sets->miss_curve[sets->miss_curve_count - 1];
+    return sets->miss_curve_count > 1 && all_miss(last) && last[-1].missed == 0 &&
            last->pages == last[-1].pages + 1;
 }
 
-enum fth_status fth_tlb_slope(const struct fth_tlb_stair *stairs, size_t count, double *slope,
-                              struct fth_error *error)
+enum fth_status fth_tlb_slope(const struct fth_tlb_miss_point *miss_curve, size_t count,
+                              double *slope, struct fth_error *error)
 {
-    double slopes[FTH_MAX_STAIRS];
+    double slopes[FTH_MAX_MISS_POINTS];
     size_t used = 0;
     *slope = NAN;
-    const struct fth_tlb_stair *last = stairs + count - 1;
-    for (const struct fth_tlb_stair *to = stairs + 1; to <= last && !all_miss(to); to++)
-        if (LATER * (to[-1].pages - stairs->pages) >= last->pages - stairs->pages)
-            slopes[used++] = ((double)to->missing - (double)to[-1].missing) /
+    const struct fth_tlb_miss_point *last = miss_curve + count - 1;
+    for (const struct fth_tlb_miss_point *to = miss_curve + 1; to <= last && !all_miss(to); to++)
+        if (EARLY_PART * (to[-1].pages - miss_curve->pages) >= last->pages - miss_curve->pages)
+            slopes[used++] = ((double)to->missed - (double)to[-1].missed) /
                              ((double)to->pages - (double)to[-1].pages);
     return used < MIN_SLOPES ? FTH_OK : fth_quantile_f64(slopes, used, 0.5, slope, error);
 }
 
-/* Each page more makes all pages of a set miss, ways and one, and all sets are alike. How many
- * walks miss as much as that makes them is how sure it is. */
+/* Derives the sets from the slope of the miss curve, assuming sets of equal size: each further page
+ * adds ways + 1 misses. The confidence is the fraction of points that this predicts. */
 static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                       struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
     double slope;
-    enum fth_status status = fth_tlb_slope(sets->stairs, sets->stair_count, &slope, error);
+    enum fth_status status = fth_tlb_slope(sets->miss_curve, sets->miss_curve_count, &slope, error);
     if (status != FTH_OK)
         return status;
     const uint64_t ways = is_one_set(sets) ? entries
                           : slope >= 1.5   ? (uint64_t)(slope + 0.5) - 1
                                            : 0;
-    unsigned agree = 0, of = 0;
-    for (size_t i = sets->stair_count / 2; ways && i < sets->stair_count; i++, of++) {
-        const struct fth_tlb_stair *stair = &sets->stairs[i];
-        const uint64_t pages = stair->pages - (is_one_kept(study) ? 1 : 0);
+    unsigned agree = 0, compared = 0;
+    for (size_t i = sets->miss_curve_count / 2; ways && i < sets->miss_curve_count;
+         i++, compared++) {
+        const struct fth_tlb_miss_point *point = &sets->miss_curve[i];
+        const uint64_t pages = point->pages - (is_first_page_inner(study) ? 1 : 0);
         const uint64_t more = pages > entries ? pages - entries : 0;
-        const double foretold = (double)FTH_MIN(more * (ways + 1), pages);
-        agree += fabs((double)stair->missing - foretold) <= slope_tolerance * foretold;
+        const double predicted = (double)FTH_MIN(more * (ways + 1), pages);
+        agree += fabs((double)point->missed - predicted) <= slope_tolerance * predicted;
     }
     if (ways == 0)
-        sets->doubt = "too few sets overflow in the memory that there is";
+        sets->doubt = "too few sets overflow within the available memory";
     else if (entries % ways)
-        sets->doubt = "what each page more makes miss does not divide the entries";
-    else if (2 * agree < of)
-        sets->doubt = "pages fall into the sets unevenly";
+        sets->doubt = "the ways that the slope of the miss curve implies do not divide the entries";
+    else if (2 * agree < compared)
+        sets->doubt = "the pages are unevenly distributed over the sets";
     else {
-        sets->kind_count = 1;
-        sets->kinds[0].sets = entries / ways;
-        sets->kinds[0].ways = ways;
+        sets->set_size_count = 1;
+        sets->set_sizes[0].sets = entries / ways;
+        sets->set_sizes[0].ways = ways;
     }
-    for (size_t i = 0; is_one_kept(study) && i < sets->stair_count; i++)
-        sets->stairs[i].pages--;
+    for (size_t i = 0; is_first_page_inner(study) && i < sets->miss_curve_count; i++)
+        sets->miss_curve[i].pages--;
     sets->confidence = study->level->entries_confidence;
     if (ways != entries)
-        sets->confidence = fmin(sets->confidence, (agree + 1.0) / (of + 2.0));
+        sets->confidence = fmin(sets->confidence, (agree + 1.0) / (compared + 2.0));
     return FTH_OK;
 }
 
+/* Derives the sets from the miss curve, or sets sets->doubt. */
 static enum fth_status count_sets(const struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                   struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    if (study->steady && study->level->entries > MANY_PAGES)
+    if (study->periodic && study->level->entries > MANY_PAGES)
         status = count_by_slope(study, sets, error);
     else
         count_steps(study, sets);
     if (sets->doubt) {
-        sets->kind_count = 0;
+        sets->set_size_count = 0;
         sets->confidence = 0;
     }
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- one level ---- */
 
-/* All walks, with room for them. */
-static enum fth_status climb_anyhow(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
-                                    struct fth_error *error)
+/* Allocates and measures the miss curve. */
+static enum fth_status measure_curve(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
+                                     struct fth_error *error)
 {
-    sets->stairs = calloc(FTH_MAX_STAIRS, sizeof *sets->stairs);
-    if (!sets->stairs)
+    sets->miss_curve = calloc(FTH_MAX_MISS_POINTS, sizeof *sets->miss_curve);
+    if (!sets->miss_curve)
         return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
-    return study->steady ? climb(study, sets, error) : climb_unsteadily(study, sets, error);
+    return study->periodic ? measure_periodic(study, sets, error)
+                           : measure_random(study, sets, error);
 }
 
-/* From another page on, if there is one from which pages fall into the sets more evenly. */
-static enum fth_status climb_elsewhere(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
+/* Measures the curve again from another first page and derives the sets, if there is a first page
+ * from which the pages are more evenly distributed. */
+static enum fth_status retry_elsewhere(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                        struct fth_error *error)
 {
     enum fth_status status = choose_first(study, error);
@@ -477,21 +502,22 @@ static enum fth_status climb_elsewhere(struct fth_tlb_study *study, struct fth_t
         return status;
     fth_tlb_sets_fini(sets);
     *sets = (struct fth_tlb_sets){.samples = sets->samples};
-    status = climb_anyhow(study, sets, error);
+    status = measure_curve(study, sets, error);
     return status == FTH_OK ? count_sets(study, sets, error) : status;
 }
 
-/* The same once more: where a step is a set, it must be the same step. */
-static enum fth_status climb_again(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
-                                   struct fth_error *error)
+/* Measures the curve a second time. It must be the same, since each step stands for a set;
+ * otherwise sets->doubt is set. */
+static enum fth_status confirm_curve(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
+                                     struct fth_error *error)
 {
     struct fth_tlb_sets again = {0};
-    enum fth_status status = climb_anyhow(study, &again, error);
-    bool same = again.stair_count == sets->stair_count;
-    for (size_t i = 0; i < sets->stair_count && same; i++)
-        same = again.stairs[i].missing == sets->stairs[i].missing;
+    enum fth_status status = measure_curve(study, &again, error);
+    bool same = again.miss_curve_count == sets->miss_curve_count;
+    for (size_t i = 0; i < sets->miss_curve_count && same; i++)
+        same = again.miss_curve[i].missed == sets->miss_curve[i].missed;
     if (!same)
-        sets->doubt = "other pages miss when it is done again: something disturbs";
+        sets->doubt = "a second measurement shows other misses: the measurement is disturbed";
     fth_tlb_sets_fini(&again);
     return status;
 }
@@ -499,19 +525,19 @@ static enum fth_status climb_again(struct fth_tlb_study *study, struct fth_tlb_s
 static enum fth_status examine(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                struct fth_error *error)
 {
-    /* Walks over few pages first, so that what lines cost by themselves comes from few walks. */
+    /* Begin with few pages, so that all baselines can be measured in large groups. */
     const uint64_t entries = study->level->entries;
     const uint64_t few = study->inner_entries ? study->inner_entries : entries;
-    fth_pages_fit(&study->pages, FTH_MIN(few, entries) / 2);
-    enum fth_status status = learn(study, FTH_MIN(few, entries) / 2, error);
+    fth_pages_use_hit_groups(&study->pages, FTH_MIN(few, entries) / 2);
+    enum fth_status status = classify_misses(study, FTH_MIN(few, entries) / 2, error);
     if (status == FTH_OK)
-        status = climb_anyhow(study, sets, error);
+        status = measure_curve(study, sets, error);
     if (status == FTH_OK && entries <= MANY_PAGES)
-        status = climb_again(study, sets, error);
+        status = confirm_curve(study, sets, error);
     if (status == FTH_OK)
         status = count_sets(study, sets, error);
-    if (status == FTH_OK && sets->doubt && study->steady && entries > MANY_PAGES)
-        status = climb_elsewhere(study, sets, error);
+    if (status == FTH_OK && sets->doubt && study->periodic && entries > MANY_PAGES)
+        status = retry_elsewhere(study, sets, error);
     return status == FTH_OK ? fth_tlb_find_policy(study, sets, error) : status;
 }
 
@@ -519,18 +545,19 @@ static enum fth_status study_level(const struct fth_prober *prober,
                                    const struct fth_tlb_sets_plan *plan, struct fth_tlb_sets *sets,
                                    struct fth_error *error)
 {
-    const struct fth_tlb_level *level = &plan->tlbs->levels[plan->which];
+    const struct fth_tlb_level *level = &plan->tlbs->levels[plan->level_index];
     struct fth_tlb_study study = {.prober = prober, .plan = plan, .level = level};
-    for (size_t i = 0; i < plan->which; i++) {
-        study.rung.below += plan->tlbs->levels[i].penalty_cycles;
+    for (size_t i = 0; i < plan->level_index; i++) {
+        study.step.hit_excess += plan->tlbs->levels[i].penalty_cycles;
         study.inner_entries += plan->tlbs->levels[i].entries;
     }
-    study.rung.value = study.rung.below + level->penalty_cycles;
+    study.step.miss_excess = study.step.hit_excess + level->penalty_cycles;
     const uint64_t stride = level->page_bytes + SKEW;
     uint64_t max =
         FTH_MIN(FTH_MIN(plan->l2_bytes / 128 / L2_PART, MAX_HOPS), plan->max_bytes / stride - 1);
-    enum fth_status status = fth_pages_open(
-        prober, stride, FTH_MIN(max, 2 * level->entries + FTH_MAX_STAIRS), &study.pages, error);
+    enum fth_status status =
+        fth_pages_open(prober, stride, FTH_MIN(max, 2 * level->entries + FTH_MAX_MISS_POINTS),
+                       &study.pages, error);
     if (status == FTH_OK)
         status = examine(&study, sets, error);
     sets->samples += study.pages.samples;
@@ -544,13 +571,13 @@ enum fth_status fth_probe_tlb_sets(const struct fth_prober *prober,
                                    struct fth_error *error)
 {
     *sets = (struct fth_tlb_sets){0};
-    const struct fth_tlb_level *level = &plan->tlbs->levels[plan->which];
-    if (plan->which >= plan->tlbs->count || level->entries < 2 || level->page_bytes == 0)
+    const struct fth_tlb_level *level = &plan->tlbs->levels[plan->level_index];
+    if (plan->level_index >= plan->tlbs->count || level->entries < 2 || level->page_bytes == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find TLB sets", NULL,
-                        "page and entries of this level are not known");
+                        "the page size or the entries of this level are unknown");
     enum fth_status status = FTH_OK;
-    /* What lines cost by themselves decides over hits and misses where a TLB's penalty is small:
-     * where something stays in doubt, it is learned again. */
+    /* Where the penalty is small, errors of the baselines change hits into misses. Where the sets
+     * are not found, everything is measured again, with new baselines. */
     for (unsigned turn = 0; turn < TURNS && status == FTH_OK && (turn == 0 || sets->doubt);
          turn++) {
         const size_t samples = sets->samples;
@@ -568,7 +595,7 @@ void fth_tlb_sets_fini(struct fth_tlb_sets *sets)
     sets->series.cycles = NULL;
     sets->series.missed = NULL;
     sets->series.count = 0;
-    free(sets->stairs);
-    sets->stairs = NULL;
-    sets->stair_count = 0;
+    free(sets->miss_curve);
+    sets->miss_curve = NULL;
+    sets->miss_curve_count = 0;
 }

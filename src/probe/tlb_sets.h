@@ -1,5 +1,5 @@
-/* Between the two halves of taking a TLB apart: tlb_sets.c, how it overflows; tlb_policy.c, which
- * page goes. */
+/* Shared by the two files that find the structure of a TLB: tlb_sets.c (sets and ways) and
+ * tlb_policy.c (which page is evicted). */
 #ifndef FTH_PROBE_TLB_SETS_H
 #define FTH_PROBE_TLB_SETS_H
 
@@ -10,17 +10,18 @@ struct fth_tlb_study {
     const struct fth_tlb_sets_plan *plan;
     const struct fth_tlb_level *level;
     struct fth_pages pages;
-    struct fth_rung rung;
-    uint64_t inner_entries; /* of all levels before */
-    uint64_t first;         /* page of the walks */
-    bool steady;            /* the same pages miss in every pass */
-    /* Where they are not, of one page more than fit: how often a page missed so many pages of its
-     * set after the last that did, [members], from 1 on. Owned. */
+    struct fth_tlb_step step;
+    uint64_t inner_entries; /* sum over all levels before this one */
+    uint64_t first;         /* position at which the walks begin */
+    bool periodic;          /* the same pages miss in every pass */
+    /* Where they do not, the walks over one page more than fit show `members` pages that ever miss:
+     * the pages of the set that overflows. distances[d], d from 1 to members - 1, counts the misses
+     * that were d members after the previous miss; distances[0] counts longer distances. Owned. */
     uint64_t *distances;
     uint64_t members;
 };
 
-/* Which page a full set gives up, once its sets are known. */
+/* Finds the replacement policy, once the sets are known: sets->policy and its confidence. */
 FTH_MUST_USE enum fth_status fth_tlb_find_policy(const struct fth_tlb_study *study,
                                                  struct fth_tlb_sets *sets,
                                                  struct fth_error *error);
