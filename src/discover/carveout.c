@@ -1,16 +1,18 @@
-/* Shared memory as the driver tells it, checked, and what each of its sizes leaves of L1. */
+/* Checks the amount of shared memory that the driver reports, and measures the carve-outs and the
+ * size of L1 at each of them. */
 #include "discover/discover.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* A chain over all of shared memory, and one over a part of it, differ by less: the rest is what a
- * pass begins and ends with. */
-static const double same_cycles = 0.02;
-/* Slow loads now and then lengthen the one long pass; loads that leave the SM take far longer. */
-static const double disturbed_cycles = 0.25;
+/* Maximum relative difference between the cycles per load of a chain over all of shared memory and
+ * of a chain over a part of it. The overhead of a pass causes a small difference. Heuristic. */
+static const double max_difference = 0.02;
+/* Maximum relative difference that occasional slow loads can explain. Loads that leave the SM take
+ * far longer. Heuristic. */
+static const double max_disturbed_difference = 0.25;
 
-/* An attribute that is a list of numbers. */
+/* Writes an attribute that is a list of numbers. */
 static enum fth_status note_list(struct fth_discovery *discovery, const char *element,
                                  const char *name, const double *numbers, size_t count,
                                  enum fth_source source, size_t samples, const char *method,
@@ -32,7 +34,7 @@ static enum fth_status note_carveouts(struct fth_discovery *discovery,
 {
     if (found->count == 1)
         return fth_note_unknown(discovery->gpu, "shared", "carveout_bytes",
-                                "L1 is as large under every carve-out", error);
+                                "the size of L1 does not depend on the carve-out", error);
     double shared[FTH_MAX_CARVEOUTS], l1[FTH_MAX_CARVEOUTS];
     for (size_t i = 0; i < found->count; i++) {
         shared[i] = (double)found->items[i].shared_bytes;
@@ -41,8 +43,8 @@ static enum fth_status note_carveouts(struct fth_discovery *discovery,
     enum fth_status status =
         note_list(discovery, "shared", "carveout_bytes", shared, found->count, FTH_SOURCE_DERIVED,
                   found->samples,
-                  "the multiple of 4 KiB in the last hundredth of the largest after which L1 "
-                  "becomes smaller",
+                  "the multiple of 4 KiB between the last percentage that yields this size of L1 "
+                  "and the next",
                   error);
     if (status == FTH_OK)
         status = note_list(discovery, "l1", "carveout_size_bytes", l1, found->count,
@@ -78,36 +80,38 @@ static enum fth_status find_carveouts(struct fth_discovery *discovery, struct ft
                : fth_note_failure(discovery->gpu, "shared", "carveout_bytes", status, error);
 }
 
-/* What the driver says that a block can have, in the same words and with what came of it. */
+/* Checks the maximum shared memory per block that the driver reports, with a chain over all of it,
+ * and adds the result to the attribute as a note. */
 static enum fth_status check_shared(struct fth_discovery *discovery, struct fth_error *error)
 {
     static const char *const names[] = {"max_block_bytes", "size_bytes"};
-    const struct fth_attribute *told = NULL;
-    for (size_t i = 0; i < FTH_COUNT(names) && !told; i++)
-        told = fth_gpu_attribute(discovery->gpu, "shared", names[i]);
+    const struct fth_attribute *reported = NULL;
+    for (size_t i = 0; i < FTH_COUNT(names) && !reported; i++)
+        reported = fth_gpu_attribute(discovery->gpu, "shared", names[i]);
     const double expected = fth_gpu_number(discovery->gpu, "shared", "latency_cycles", NAN);
-    if (!told || !isfinite(expected))
+    if (!reported || !isfinite(expected))
         return FTH_OK;
     double cycles = NAN;
     size_t samples = 0;
     char note[128];
-    enum fth_status status = fth_probe_shared_bytes(&discovery->prober, (uint64_t)told->number,
+    enum fth_status status = fth_probe_shared_bytes(&discovery->prober, (uint64_t)reported->number,
                                                     &cycles, &samples, error);
     if (status == FTH_INCONCLUSIVE || status == FTH_UNSUPPORTED) {
         if (error)
             *error = FTH_NO_ERROR;
-        snprintf(note, sizeof note, "could not be checked: no block was given as much");
+        snprintf(note, sizeof note, "could not be checked: no block received this amount");
     } else if (status != FTH_OK) {
         return status;
-    } else if (fabs(cycles / expected - 1) <= same_cycles) {
+    } else if (fabs(cycles / expected - 1) <= max_difference) {
         snprintf(note, sizeof note, "checked by a chain over all of it");
-    } else if (cycles > expected && cycles / expected - 1 <= disturbed_cycles) {
-        snprintf(note, sizeof note, "checked by a chain over all of it, which something disturbed");
+    } else if (cycles > expected && cycles / expected - 1 <= max_disturbed_difference) {
+        snprintf(note, sizeof note, "checked by a chain over all of it (disturbed)");
     } else {
-        snprintf(note, sizeof note, "a chain over all of it took %.1f cycles a load", cycles);
-        fth_log_message(discovery->prober.log, FTH_LOG_WARNING, "shared.%s: %s", told->name, note);
+        snprintf(note, sizeof note, "a chain over all of it took %.1f cycles per load", cycles);
+        fth_log_message(discovery->prober.log, FTH_LOG_WARNING, "shared.%s: %s", reported->name,
+                        note);
     }
-    struct fth_attribute checked = *told;
+    struct fth_attribute checked = *reported;
     checked.note = note;
     return fth_gpu_set(discovery->gpu, fth_gpu_section(discovery->gpu, "shared"), &checked, error);
 }

@@ -1,10 +1,10 @@
-/* The order in which a GPU is found out: what the driver tells, then stage by stage what is
- * measured, each with what the ones before it found. */
+/* Runs a discovery: reads what the driver reports, then runs the stages. Each stage uses the
+ * results of earlier ones. */
 #include "discover/discover.h"
 
 #include <string.h>
 
-/* Latencies come first, since everything else tells hits from misses by them. */
+/* Latencies come first, because all other stages need them to distinguish hits from misses. */
 static fth_stage *const stages[] = {
     fth_discover_l2_latency, fth_discover_sm,     fth_discover_shared, fth_discover_carveouts,
     fth_discover_constants,  fth_discover_memory, fth_discover_l2,     fth_discover_tlbs,
@@ -22,7 +22,7 @@ bool fth_discovery_wants(const struct fth_discovery *discovery, const char *elem
     return false;
 }
 
-/* Refuses what is no element. */
+/* Rejects names that are not elements. */
 static enum fth_status check_only(const char *only, struct fth_error *error)
 {
     for (const char *at = only; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
@@ -35,8 +35,9 @@ static enum fth_status check_only(const char *only, struct fth_error *error)
                 continue;
         }
         const char *near = size < sizeof name ? fth_schema_suggest_element(name) : NULL;
-        return fth_fail(error, FTH_INVALID, "choose elements", only,
-                        near ? "there is no '%.*s' (did you mean '%s'?)" : "there is no '%.*s'",
+        return fth_fail(error, FTH_INVALID, "select elements", only,
+                        near ? "unknown element '%.*s' (did you mean '%s'?)"
+                             : "unknown element '%.*s'",
                         (int)(size < 40 ? size : 40), at, near);
     }
     return FTH_OK;
@@ -58,7 +59,7 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
         const struct fth_attribute *sms = fth_gpu_attribute(discovery->gpu, "device", "sms");
         discovery->prober.sms = sms && sms->number >= 1 ? (size_t)sms->number : 1;
         discovery->prober.thorough = options->thorough;
-        /* Every access of a stream is simulated one by one: only if that is asked for. */
+        /* Simulating every access of a stream takes long, so it must be requested. */
         const char *backend = fth_gpu_text(discovery->gpu, "device", "backend");
         discovery->simulated = backend && strcmp(backend, "simulated") == 0;
         if (discovery->simulated && !options->thorough)

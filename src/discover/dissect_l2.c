@@ -1,5 +1,5 @@
-/* A closer look at the L2 (probe/l2map.c): where lines have their homes, on which side each SM is,
- * whether memory sends more than was asked for, and whether lines leave in an order. */
+/* Further figures of the L2 for 'fathom dissect' (probe/l2map.c): the home partitions of lines, the
+ * near partition of each SM, prefetching, and whether evictions are repeatable. */
 #include "discover/discover.h"
 #include "probe/l2.h"
 
@@ -7,16 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Cohen's kappa from which on two times are alike ("almost perfect", Landis and Koch 1977), and up
- * to which they are not ("fair"). */
-static const double in_order = 0.8, at_random = 0.4;
-/* Of a first walk, more than which is prefetched: of 2047 loads some may be disturbed. */
-static const double prefetched = 0.05;
+/* Minimum Cohen's kappa for evictions to count as repeatable ("almost perfect" agreement, Landis
+ * and Koch 1977), and maximum for them to count as random ("fair" agreement). */
+static const double min_ordered_kappa = 0.8, max_random_kappa = 0.4;
+/* Fraction of the loads of a first walk that memory does not serve above which memory is considered
+ * to prefetch. A few of the 2047 loads may be disturbed. Heuristic. */
+static const double min_prefetched_fraction = 0.05;
 
-/* ---- where hits and misses are ---- */
+/* ---- thresholds ---- */
 
-/* Edges as in probe/l2.c: memory is what takes longer than its 5 % quantile; near is what is nearer
- * to the near latency than to the far one. */
+/* Sets the thresholds between latencies, in cycles of a timed load, as probe/l2.c does: a load
+ * comes from memory if it takes longer than the 5 % quantile of memory, less 2 cycles; it hits the
+ * near partition if it is closer to the near latency than to the far one. */
 static enum fth_status make_plan(struct fth_discovery *discovery, struct fth_l2_map_plan *plan,
                                  struct fth_error *error)
 {
@@ -31,16 +33,17 @@ static enum fth_status make_plan(struct fth_discovery *discovery, struct fth_l2_
     const double size = fth_gpu_number(gpu, "l2", "size_bytes", 0);
     const double line =
         fth_gpu_number(gpu, "l2", "line_bytes", fth_gpu_number(gpu, "l2", "sector_bytes", 128));
-    *plan = (struct fth_l2_map_plan){.size_bytes = (uint64_t)size,
-                                     .line_bytes = (uint64_t)line,
-                                     .memory_edge = overhead + near.low - 2,
-                                     .memory_middle = overhead + (near.value + far.value) / 2};
-    plan->near_edge =
-        isnan(far_l2) ? plan->memory_edge : overhead + (discovery->l2.value + far_l2) / 2;
-    return plan->size_bytes && plan->near_edge <= plan->memory_edge
+    *plan =
+        (struct fth_l2_map_plan){.size_bytes = (uint64_t)size,
+                                 .line_bytes = (uint64_t)line,
+                                 .memory_threshold = overhead + near.low - 2,
+                                 .far_memory_threshold = overhead + (near.value + far.value) / 2};
+    plan->near_threshold =
+        isnan(far_l2) ? plan->memory_threshold : overhead + (discovery->l2.value + far_l2) / 2;
+    return plan->size_bytes && plan->near_threshold <= plan->memory_threshold
                ? FTH_OK
                : fth_fail(error, FTH_INCONCLUSIVE, "map L2", NULL,
-                          size > 0 ? "what L2 and memory take is not apart"
+                          size > 0 ? "the latencies of L2 and memory overlap"
                                    : "its size is not known");
 }
 
@@ -50,7 +53,7 @@ static enum fth_status find_homes(struct fth_discovery *discovery,
                                   const struct fth_l2_map_plan *plan, struct fth_error *error)
 {
     static const char method[] =
-        "which address bits, up to 2 MiB, change the home of a line by themselves";
+        "which single address bits, within 2 MiB, change the home of a line";
     struct fth_home_mask found;
     enum fth_status status = fth_probe_home_mask(&discovery->prober, plan, &found, error);
     if (status != FTH_OK)
@@ -58,14 +61,15 @@ static enum fth_status find_homes(struct fth_discovery *discovery,
     char reason[200];
     if (found.mixed)
         snprintf(reason, sizeof reason,
-                 "no parity of address bits: the bits 0x%llx change it in some places, 0x%llx "
-                 "always",
+                 "not a parity of address bits: bits 0x%llx change the home in some places only, "
+                 "bits 0x%llx always",
                  (unsigned long long)found.mixed, (unsigned long long)found.mask);
     else if (found.unknown)
-        snprintf(reason, sizeof reason, "the homes of too few lines were seen for the bits 0x%llx",
+        snprintf(reason, sizeof reason,
+                 "the homes of too few lines were found to judge bits 0x%llx",
                  (unsigned long long)found.unknown);
     else
-        snprintf(reason, sizeof reason, "no address bit changes it");
+        snprintf(reason, sizeof reason, "no address bit changes the home");
     if (found.mixed || found.unknown || !found.mask)
         return fth_note_unknown(discovery->gpu, "l2", "home_mask", reason, error);
     const struct fth_note note = {.element = "l2",
@@ -76,11 +80,13 @@ static enum fth_status find_homes(struct fth_discovery *discovery,
                                   .confidence = NAN,
                                   .samples = found.samples,
                                   .method = method,
-                                  .note = "bits from 21 on are not known: pages of 2 MiB need not "
-                                          "be neighbours"};
+                                  .note = "bits from 21 on are not known: 2 MiB pages need not be "
+                                          "physically contiguous"};
     return fth_note_number(discovery->gpu, &note, error);
 }
 
+/* Writes the near partition of each SM: 0 for that of SM 0, 1 for the other. `numbers` is a buffer
+ * for `sms` values. */
 static enum fth_status note_sides(struct fth_gpu *gpu, const enum fth_relation *sides,
                                   double *numbers, size_t sms, size_t samples,
                                   struct fth_error *error)
@@ -92,12 +98,12 @@ static enum fth_status note_sides(struct fth_gpu *gpu, const enum fth_relation *
     }
     char reason[120];
     snprintf(reason, sizeof reason,
-             "%zu of %zu SMs see homes that are neither those of the first nor the opposite",
+             "%zu of %zu SMs see homes that neither match those of SM 0 nor are the opposite",
              doubtful, sms);
     if (doubtful)
         return fth_note_unknown(gpu, "l2", "partition_by_sm", reason, error);
     return fth_note_numbers(gpu, "l2", "partition_by_sm", numbers, sms, NAN, samples,
-                            "the homes of the same lines, as each SM sees them", error);
+                            "the homes of the same lines as seen from each SM", error);
 }
 
 static enum fth_status find_sides(struct fth_discovery *discovery,
@@ -109,7 +115,8 @@ static enum fth_status find_sides(struct fth_discovery *discovery,
     size_t samples = 0;
     enum fth_status status;
     if (!sides || !numbers) {
-        status = fth_fail(error, FTH_NO_MEMORY, "find the sides of the SMs", NULL, "out of memory");
+        status = fth_fail(error, FTH_NO_MEMORY, "find the near partition of each SM", NULL,
+                          "out of memory");
         goto out;
     }
     status = fth_probe_sm_sides(&discovery->prober, plan, sides, &samples, error);
@@ -123,7 +130,7 @@ out:
     return status;
 }
 
-/* ---- prefetching and order ---- */
+/* ---- prefetching and eviction order ---- */
 
 static enum fth_status find_prefetch(struct fth_discovery *discovery,
                                      const struct fth_l2_map_plan *plan, struct fth_error *error)
@@ -141,10 +148,11 @@ static enum fth_status find_prefetch(struct fth_discovery *discovery,
         .high = NAN,
         .confidence = NAN,
         .samples = samples,
-        .method = "loads of a first walk, a line at a time after a flush, that memory does not "
-                  "answer",
-        .note =
-            part > prefetched ? "memory sends more than is asked for" : "nothing is prefetched"};
+        .method =
+            "share of the loads of a first walk, one per line after a flush, that memory does "
+            "not serve",
+        .note = part > min_prefetched_fraction ? "memory delivers more than is requested"
+                                               : "nothing is prefetched"};
     return fth_note_number(discovery->gpu, &note, error);
 }
 
@@ -160,17 +168,17 @@ static enum fth_status find_order(struct fth_discovery *discovery,
     char method[160];
     if (isnan(agreement))
         snprintf(method, sizeof method,
-                 "at every footprint all of the lines left, or none, whenever it was done");
+                 "at every footprint, either all lines were evicted or none, in every repetition");
     else
         snprintf(
             method, sizeof method,
-            "whether the same lines leave when the same is done again: agreement beyond chance "
-            "%.2f, median of five footprints",
+            "whether a repetition evicts the same lines: agreement beyond chance %.2f, median of "
+            "five footprints",
             agreement);
-    if (agreement < in_order && agreement > at_random)
+    if (agreement < min_ordered_kappa && agreement > max_random_kappa)
         return fth_note_unknown(discovery->gpu, "l2", "periodic", method, error);
-    return fth_note_text(discovery->gpu, "l2", "periodic", agreement <= at_random ? "no" : "yes",
-                         method, error);
+    return fth_note_text(discovery->gpu, "l2", "periodic",
+                         agreement <= max_random_kappa ? "no" : "yes", method, error);
 }
 
 enum fth_status fth_dissect_l2_map(struct fth_discovery *discovery, struct fth_error *error)
@@ -179,10 +187,10 @@ enum fth_status fth_dissect_l2_map(struct fth_discovery *discovery, struct fth_e
     enum fth_status status = make_plan(discovery, &plan, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, "l2", "prefetched_part", status, error);
-    const bool two = fth_gpu_number(discovery->gpu, "l2", "partitions", 1) == 2;
-    if (two)
+    const bool two_partitions = fth_gpu_number(discovery->gpu, "l2", "partitions", 1) == 2;
+    if (two_partitions)
         status = find_homes(discovery, &plan, error);
-    if (status == FTH_OK && two)
+    if (status == FTH_OK && two_partitions)
         status = find_sides(discovery, &plan, error);
     if (status == FTH_OK)
         status = find_prefetch(discovery, &plan, error);

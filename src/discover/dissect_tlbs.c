@@ -1,6 +1,6 @@
-/* Taking apart the TLBs that were found: sets, ways and policy of each level, with the walks that
- * say so; and the spectrum of latencies (Mei and Chu 2017, Figures 8 and 14), through L2 and
- * through L1. */
+/* Further figures of the TLBs for 'fathom dissect': sets, ways and policy of each level, with the
+ * walks that they are derived from (Mei and Chu 2017, Fig. 8), and the latency of a load for each
+ * combination of cache hits and TLB hits (their Fig. 14), through L2 and through L1. */
 #include "discover/discover.h"
 #include "probe/tlb.h"
 
@@ -9,31 +9,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory that may be taken, as for finding the TLBs. */
-static const double memory_part = 0.7;
-/* Walks that are kept, at most: the first ones tell small sets, the last one that all miss. */
-enum { MAX_KEPT = 48, MAX_SETS = 256, MAX_PAGES = 6000 /* lines that any L2 holds */ };
+/* Fraction of device memory that the probes may allocate, as in tlbs.c. */
+static const double max_memory_fraction = 0.7;
+/* Maximum number of walks in the description. The first ones show the overflow of small sets, and
+ * the last one, which is always kept, shows that all pages miss. */
+enum { MAX_WALKS = 48 };
+/* Maximum length of set_ways, and of pages in the experiment for the spectrum: any L2 holds one
+ * line of each. */
+enum { MAX_SETS = 256, MAX_PAGES = 6000 };
 
 static const char *const names[FTH_MAX_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
 
 static const char sets_method[] =
-    "how many pages miss with each page more than fit: all of a set, one set after the other";
+    "number of pages that miss as pages are added one by one: all pages of each overflowing set";
 
-/* ---- what is known ---- */
+/* ---- reading the description ---- */
 
-static uint64_t whole(const struct fth_gpu *gpu, const char *element, const char *attribute)
+static uint64_t read_count(const struct fth_gpu *gpu, const char *element, const char *attribute)
 {
     return (uint64_t)fth_gpu_number(gpu, element, attribute, 0);
 }
 
-/* The levels as the description has them; those whose figures are not all known have no entries. */
-static void recall(const struct fth_gpu *gpu, struct fth_tlbs *tlbs)
+/* Reads the levels from the description. A level whose page size or number of entries is not known
+ * gets 0 entries. */
+static void read_levels(const struct fth_gpu *gpu, struct fth_tlbs *tlbs)
 {
     *tlbs = (struct fth_tlbs){.count = 0};
     for (size_t i = 0; i < FTH_MAX_TLBS && fth_gpu_attribute_count(gpu, names[i]); i++) {
         struct fth_tlb_level *level = &tlbs->levels[tlbs->count++];
         const struct fth_attribute *entries = fth_gpu_attribute(gpu, names[i], "entries");
-        level->page_bytes = whole(gpu, names[i], "page_bytes");
+        level->page_bytes = read_count(gpu, names[i], "page_bytes");
         level->entries = level->page_bytes && entries ? (uint64_t)entries->number : 0;
         level->entries_confidence = entries ? entries->confidence : 0;
         level->penalty_cycles = fth_gpu_number(gpu, names[i], "miss_penalty_cycles", 0);
@@ -48,42 +53,44 @@ static enum fth_status note_ways(struct fth_gpu *gpu, const char *name,
     double ways[MAX_SETS];
     size_t count = 0;
     uint64_t sets = 0;
-    for (size_t i = 0; i < found->kind_count; i++) {
-        for (uint64_t j = 0; j < found->kinds[i].sets && count < MAX_SETS; j++)
-            ways[count++] = (double)found->kinds[i].ways;
-        sets += found->kinds[i].sets;
+    for (size_t i = 0; i < found->set_size_count; i++) {
+        for (uint64_t j = 0; j < found->set_sizes[i].sets && count < MAX_SETS; j++)
+            ways[count++] = (double)found->set_sizes[i].ways;
+        sets += found->set_sizes[i].sets;
     }
-    enum fth_status status = fth_note_sure(gpu, name, "sets", (double)sets, found->confidence,
-                                           found->samples, sets_method, error);
+    enum fth_status status = fth_note_value(gpu, name, "sets", (double)sets, found->confidence,
+                                            found->samples, sets_method, error);
     if (status != FTH_OK)
         return status;
-    if (found->kind_count == 1)
-        return fth_note_sure(gpu, name, "ways", (double)found->kinds[0].ways, found->confidence,
-                             found->samples, sets_method, error);
+    if (found->set_size_count == 1)
+        return fth_note_value(gpu, name, "ways", (double)found->set_sizes[0].ways,
+                              found->confidence, found->samples, sets_method, error);
     return fth_note_numbers(gpu, name, "set_ways", ways, count, found->confidence, found->samples,
                             sets_method, error);
 }
 
-/* The walks themselves. */
-static enum fth_status note_stairs(struct fth_gpu *gpu, const char *name,
-                                   const struct fth_tlb_sets *found, struct fth_error *error)
+/* Writes the number of pages and of misses of each walk over more pages than fit. */
+static enum fth_status note_miss_curve(struct fth_gpu *gpu, const char *name,
+                                       const struct fth_tlb_sets *found, struct fth_error *error)
 {
-    double pages[MAX_KEPT], missed[MAX_KEPT];
+    double pages[MAX_WALKS], missed[MAX_WALKS];
     size_t count = 0;
-    if (found->stair_count == 0)
+    if (found->miss_curve_count == 0)
         return FTH_OK;
-    for (size_t i = 0; i < found->stair_count; i++) {
-        if (count == MAX_KEPT - 1 && i + 1 < found->stair_count)
+    for (size_t i = 0; i < found->miss_curve_count; i++) {
+        if (count == MAX_WALKS - 1 && i + 1 < found->miss_curve_count)
             continue;
-        pages[count] = (double)found->stairs[i].pages;
-        missed[count++] = (double)found->stairs[i].missing;
+        pages[count] = (double)found->miss_curve[i].pages;
+        missed[count++] = (double)found->miss_curve[i].missed;
     }
-    enum fth_status status = fth_note_numbers(gpu, name, "overflow_pages", pages, count, NAN,
-                                              found->samples, "walks over them", error);
+    enum fth_status status =
+        fth_note_numbers(gpu, name, "overflow_pages", pages, count, NAN, found->samples,
+                         "number of pages of each walk", error);
     return status == FTH_OK
                ? fth_note_numbers(gpu, name, "overflow_missed", missed, count, NAN, found->samples,
-                                  found->policy == FTH_TLB_UNSTEADY ? "missed in any pass"
-                                                                    : "missed in most passes",
+                                  found->policy == FTH_TLB_NOT_PERIODIC
+                                      ? "pages that missed in any pass"
+                                      : "pages that missed in most passes",
                                   error)
                : status;
 }
@@ -92,43 +99,44 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
                                    const struct fth_tlb_sets *found, struct fth_error *error)
 {
     static const char method[] =
-        "all pages that fit, the first one again, one page more: which one is gone";
-    static const char chance[] =
-        "how many pages after the last miss the next one is: any equally often (G-test)";
+        "load all pages that fit, the first one again, then one more; find which one was evicted";
+    static const char random_method[] =
+        "number of pages between consecutive misses: all values are equally frequent (G-test)";
     const bool random = found->policy == FTH_TLB_RANDOM;
-    const bool unsteady = random || found->policy == FTH_TLB_UNSTEADY;
+    const bool unsteady = random || found->policy == FTH_TLB_NOT_PERIODIC;
     if (found->policy == FTH_TLB_POLICY_UNKNOWN)
         return fth_note_unknown(
             gpu, name, "policy",
-            found->kind_count == 0 ? "its sets are not known"
-                                   : "which page goes was not seen: there is too little memory, or "
-                                     "the level before this one holds too many of its pages",
+            found->set_size_count == 0
+                ? "its sets are not known"
+                : "the evicted page could not be identified: there is too little memory, or the "
+                  "previous level holds too many of the pages",
             error);
     enum fth_status status =
         fth_note_text(gpu, name, "periodic", unsteady ? "no" : "yes",
-                      "whether the same pages miss in every pass over more than fit", error);
+                      "whether the same pages miss in every pass over more pages than fit", error);
     if (status != FTH_OK)
         return status;
     if (unsteady && !random)
         return fth_note_unknown(
             gpu, name, "policy",
-            "not LRU: other pages miss in each pass over more than fit; that each "
-            "goes equally often, as by chance, was not seen",
+            "not LRU: different pages miss in each pass over more pages than fit; that all are "
+            "evicted equally often, as with random replacement, was not confirmed",
             error);
     if (found->policy == FTH_TLB_OTHER)
         return fth_note_unknown(gpu, name, "policy",
-                                "the same pages miss in each pass over more than fit, but fewer "
-                                "of a set than with LRU or FIFO",
+                                "the same pages miss in each pass over more pages than fit, but "
+                                "fewer pages per set than with LRU or FIFO",
                                 error);
     struct fth_gpu_section *section;
     struct fth_attribute policy = fth_attribute_make("policy", FTH_TEXT);
-    policy.text = random                              ? "random"
-                  : found->policy == FTH_TLB_TREE     ? "plru"
-                  : found->policy == FTH_TLB_FIRST_IN ? "fifo"
-                                                      : "lru";
+    policy.text = random                          ? "random"
+                  : found->policy == FTH_TLB_PLRU ? "plru"
+                  : found->policy == FTH_TLB_FIFO ? "fifo"
+                                                  : "lru";
     policy.source = FTH_SOURCE_MEASURED;
     policy.confidence = found->policy_confidence;
-    policy.method = random ? chance : method;
+    policy.method = random ? random_method : method;
     status = fth_note_section(gpu, name, &section, error);
     return status == FTH_OK ? fth_gpu_set(gpu, section, &policy, error) : status;
 }
@@ -136,8 +144,8 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
 static enum fth_status note_sets(struct fth_gpu *gpu, const char *name,
                                  const struct fth_tlb_sets *found, struct fth_error *error)
 {
-    enum fth_status status = note_stairs(gpu, name, found, error);
-    if (status == FTH_OK && found->kind_count)
+    enum fth_status status = note_miss_curve(gpu, name, found, error);
+    if (status == FTH_OK && found->set_size_count)
         status = note_ways(gpu, name, found, error);
     else if (status == FTH_OK)
         status =
@@ -145,23 +153,23 @@ static enum fth_status note_sets(struct fth_gpu *gpu, const char *name,
     return status == FTH_OK ? note_policy(gpu, name, found, error) : status;
 }
 
-/* Why a level cannot be taken apart: what is not known of it. */
+/* Writes the reason why a level cannot be dissected. */
 static enum fth_status note_missing(struct fth_gpu *gpu, const char *name, struct fth_error *error)
 {
     const char *why = fth_gpu_unknown(gpu, name, "entries");
     char reason[300];
     if (fth_gpu_attribute_count(gpu, name) == 0 && !why)
-        snprintf(reason, sizeof reason, "no such level was found");
+        snprintf(reason, sizeof reason, "this level was not found");
     else
-        snprintf(reason, sizeof reason, "its entries are not known%s%s", why ? ": " : "",
+        snprintf(reason, sizeof reason, "its number of entries is not known%s%s", why ? ": " : "",
                  why ? why : "");
     enum fth_status status = fth_note_unknown(gpu, name, "sets", reason, error);
     return status == FTH_OK ? fth_note_unknown(gpu, name, "policy", reason, error) : status;
 }
 
-/* Tells who wants to know of the loads. */
-static void tell_series(const struct fth_dissect_options *options, const char *name,
-                        uint64_t page_bytes, const struct fth_tlb_sets *found)
+/* Passes the loads of the series to the callback, if the caller has set one. */
+static void report_series(const struct fth_dissect_options *options, const char *name,
+                          uint64_t page_bytes, const struct fth_tlb_sets *found)
 {
     const struct fth_series series = {.element = name,
                                       .stride_bytes = page_bytes,
@@ -176,36 +184,40 @@ static void tell_series(const struct fth_dissect_options *options, const char *n
 
 static enum fth_status find_sets(struct fth_discovery *discovery,
                                  const struct fth_dissect_options *options,
-                                 const struct fth_tlbs *tlbs, size_t which, struct fth_error *error)
+                                 const struct fth_tlbs *tlbs, size_t level_index,
+                                 struct fth_error *error)
 {
     struct fth_gpu *gpu = discovery->gpu;
     struct fth_tlb_sets found = {0};
     const struct fth_tlb_sets_plan plan = {
         .tlbs = tlbs,
-        .which = which,
-        .max_bytes = (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * memory_part),
+        .level_index = level_index,
+        .max_bytes =
+            (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * max_memory_fraction),
         .l2_bytes = (uint64_t)fth_gpu_number(gpu, "l2", "size_bytes", 1 << 20)};
     enum fth_status status = fth_probe_tlb_sets(&discovery->prober, &plan, &found, error);
     if (status == FTH_OK) {
-        tell_series(options, names[which], tlbs->levels[which].page_bytes, &found);
-        status = note_sets(gpu, names[which], &found, error);
+        report_series(options, names[level_index], tlbs->levels[level_index].page_bytes, &found);
+        status = note_sets(gpu, names[level_index], &found, error);
     } else {
-        status = fth_note_failure(gpu, names[which], "sets", status, error);
+        status = fth_note_failure(gpu, names[level_index], "sets", status, error);
     }
     fth_tlb_sets_fini(&found);
     return status;
 }
 
-/* ---- the spectrum ---- */
+/* ---- latencies with each TLB state (the spectrum) ---- */
 
-/* What a load takes in each pattern that there is, less what timing it costs. */
+/* Writes the latency of each pattern that was found, minus the timing overhead. */
 static enum fth_status note_patterns(struct fth_gpu *gpu, const char *element,
                                      const struct fth_spectrum *found, double overhead,
                                      struct fth_error *error)
 {
     static const char *const words[FTH_PATTERNS] = {"P1", "P2", "P3", "P4", "P5", "P6"};
-    static const char method[] = "one experiment: first touch of many pages, again, twice what the "
-                                 "first TLB holds, other lines of a few, the first ones again";
+    static const char method[] =
+        "one experiment: first access to many pages; again; twice the pages "
+        "of the first TLB; other lines of one page; the first lines of a "
+        "few pages";
     const char *present[FTH_PATTERNS];
     double cycles[FTH_PATTERNS];
     size_t count = 0;
@@ -222,7 +234,7 @@ static enum fth_status note_patterns(struct fth_gpu *gpu, const char *element,
                             : status;
 }
 
-/* No pattern of the TLBs on a hit: L1 is asked before any TLB. */
+/* Writes whether L1 is addressed virtually. It is if TLB misses do not slow down hits in L1. */
 static enum fth_status note_addressing(struct fth_gpu *gpu, const struct fth_spectrum *found,
                                        struct fth_error *error)
 {
@@ -235,19 +247,20 @@ static enum fth_status note_addressing(struct fth_gpu *gpu, const struct fth_spe
                                 round(10 * (found->patterns[FTH_PATTERN_HIT_MISS].cycles.value -
                                             found->patterns[FTH_PATTERN_HIT].cycles.value)) /
                                     10,
-                                found->samples, "the second pattern less the first", error);
+                                found->samples, "latency of P2 minus latency of P1", error);
     if (status != FTH_OK)
         return status;
     return fth_note_text(gpu, "l1", "addressing", virtual ? "virtual" : "physical",
-                         virtual ? "a hit takes as long whether a TLB has its page or none does"
-                                 : "a hit takes longer where the first TLB does not have its page",
+                         virtual ? "a hit takes the same time whether or not a TLB has its page"
+                                 : "a hit takes longer if the first TLB does not have its page",
                          error);
 }
 
 static enum fth_status note_page_table(struct fth_gpu *gpu, const struct fth_spectrum *found,
                                        struct fth_error *error)
 {
-    static const char method[] = "first touches that take a quarter longer, equally far apart";
+    static const char method[] =
+        "first accesses that take a quarter longer than others, at equal distances";
     if (found->patterns[FTH_PATTERN_SWITCH].presence != FTH_PRESENT || !found->page_table_bytes)
         return FTH_OK;
     const double more = found->patterns[FTH_PATTERN_SWITCH].cycles.value -
@@ -260,14 +273,14 @@ static enum fth_status note_page_table(struct fth_gpu *gpu, const struct fth_spe
                             : status;
 }
 
-/* Lines that L1 has for sure, however they fall into its sets. */
+/* Returns half of the lines of L1: they fit even if they are distributed unevenly over the sets. */
 static uint64_t half_of_l1(const struct fth_gpu *gpu)
 {
     const double line = fth_gpu_number(gpu, "l1", "line_bytes", 128);
     return (uint64_t)(fth_gpu_number(gpu, "l1", "size_bytes", 0) / line / 2);
 }
 
-/* Through the cache of that element. */
+/* Measures the spectrum through L1 (`path` FTH_PATH_CA) or L2 (FTH_PATH_CG). */
 static enum fth_status find_spectrum(struct fth_discovery *discovery, const struct fth_tlbs *tlbs,
                                      const char *element, enum fth_path path, bool two_homes,
                                      struct fth_error *error)
@@ -277,18 +290,20 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
     const bool two = tlbs->count > 1 && second->page_bytes;
     const uint64_t page =
         two && second->page_bytes > first->page_bytes ? second->page_bytes : first->page_bytes;
-    const uint64_t max = (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * memory_part);
-    /* Where it is not known how many pages the second one has, as many as there is memory for. */
-    const uint64_t all = FTH_MIN(max / page * 3 / 4, MAX_PAGES);
+    const uint64_t max =
+        (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * max_memory_fraction);
+    /* If the number of entries of the second TLB is not known, use as many pages as memory has. */
+    const uint64_t max_pages = FTH_MIN(max / page * 3 / 4, MAX_PAGES);
     const struct fth_spectrum_plan plan = {.path = path,
                                            .carveout_percent = path == FTH_PATH_CA ? 0 : -1,
                                            .page_bytes = page,
                                            .first_entries = first->entries,
-                                           .last_entries = !two              ? 0
-                                                           : second->entries ? second->entries
-                                                                             : all,
+                                           .second_entries = !two              ? 0
+                                                             : second->entries ? second->entries
+                                                                               : max_pages,
                                            .two_homes = two_homes,
-                                           .held_lines = path == FTH_PATH_CA ? half_of_l1(gpu) : 0,
+                                           .cached_lines =
+                                               path == FTH_PATH_CA ? half_of_l1(gpu) : 0,
                                            .max_bytes = max};
     struct fth_spectrum found;
     enum fth_status status = fth_probe_spectrum(&discovery->prober, &plan, &found, error);
@@ -297,7 +312,7 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
     if (path == FTH_PATH_CG && two && second->entries == 0 &&
         found.patterns[FTH_PATTERN_HIT_MISS_BOTH].presence != FTH_PRESENT)
         return fth_note_unknown(gpu, element, "spectrum_cycles",
-                                "memory does not show what the second TLB does not have", error);
+                                "even all available memory does not exceed the second TLB", error);
     status = note_patterns(gpu, element, &found, discovery->l2_overhead_cycles, error);
     if (status == FTH_OK && path == FTH_PATH_CA)
         status = note_addressing(gpu, &found, error);
@@ -306,7 +321,7 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- all levels ---- */
 
 enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
                                  const struct fth_dissect_options *options, struct fth_error *error)
@@ -315,7 +330,7 @@ enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
     struct fth_gpu *gpu = discovery->gpu;
     bool any = false;
     enum fth_status status = FTH_OK;
-    recall(gpu, &tlbs);
+    read_levels(gpu, &tlbs);
     for (size_t i = 0; i < FTH_MAX_TLBS && status == FTH_OK; i++) {
         if (!fth_discovery_wants(discovery, names[i]))
             continue;

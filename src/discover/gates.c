@@ -1,22 +1,23 @@
-/* What cannot be true is not told. Each gate is a relation that must hold between figures: what is
- * nearer takes less time, what is nearer holds less, caches that are one are so for all of their
- * names, and all cycles were counted under one clock. Where one does not hold, what was measured of
- * either side is measured again; where it still does not, the figure is taken out, and the reason
- * stands under "unknown". The samples stay in a recording. */
+/* Plausibility checks ("gates"). Each gate is a relation that must hold between figures: inner
+ * levels are faster and not larger than outer ones, sharing of storage is symmetric and transitive,
+ * and all latencies were measured at the same clock. If a gate fails, fathom repeats the
+ * measurements of both sides. If it fails again, the figure is removed and the reason is stated
+ * under "unknown". A recording keeps the samples in any case. */
 #include "discover/discover.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Returns NAN if the attribute is missing. */
 static double value_of(const struct fth_gpu *gpu, const char *element, const char *attribute)
 {
     const struct fth_attribute *found = fth_gpu_attribute(gpu, element, attribute);
     return found ? found->number : NAN;
 }
 
-/* Each is nearer than the next: a hit in it takes less time. */
-static const char *const nearness[][2] = {
+/* In each pair, a hit in the first element takes less time than in the second. */
+static const char *const latency_order[][2] = {
     {"l1", "l2"},
     {"texture", "l2"},
     {"readonly", "l2"},
@@ -25,17 +26,18 @@ static const char *const nearness[][2] = {
     {"shared", "l2"},
     {"l2", "memory"},
 };
-/* Each holds no more than the next. */
-static const char *const nesting[][2] = {{"constant_l1", "constant_l15"},
-                                         {"instruction_l0", "instruction_l1"},
-                                         {"instruction_l1", "instruction_l15"},
-                                         {"l1", "l2"},
-                                         {"l2", "memory"}};
-static const char *const names_of_one[] = {"l1", "texture", "readonly"};
-/* Clocks that differ by more are not one; latencies are told to a tenth. */
-static const double same_clock = 0.02, told_to = 0.05;
+/* In each pair, the first element is not larger than the second. */
+static const char *const size_order[][2] = {{"constant_l1", "constant_l15"},
+                                            {"instruction_l0", "instruction_l1"},
+                                            {"instruction_l1", "instruction_l15"},
+                                            {"l1", "l2"},
+                                            {"l2", "memory"}};
+static const char *const data_caches[] = {"l1", "texture", "readonly"};
+/* Maximum relative difference of two measurements of the same clock (heuristic), and the rounding
+ * error of latencies in cycles or ns, which are rounded to tenths. */
+static const double max_clock_difference = 0.02, rounding_error = 0.05;
 
-/* Who measures an element. What only a driver tells is not measured again. */
+/* The stage that measures each element again. */
 static const struct {
     const char *element;
     fth_stage *stage;
@@ -57,8 +59,8 @@ static const struct {
 
 enum { MAX_FAILURES = 40 };
 struct failure {
-    const char *element, *attribute; /* what is taken out */
-    const char *other;               /* measured again as well; NULL: nothing else */
+    const char *element, *attribute; /* the figure to remove */
+    const char *other;               /* an element to measure again as well; NULL: none */
     char reason[120];
 };
 struct failures {
@@ -67,8 +69,8 @@ struct failures {
 };
 
 FTH_PRINTF(5, 6)
-static void add(struct failures *failures, const char *element, const char *attribute,
-                const char *other, const char *reason, ...)
+static void add_failure(struct failures *failures, const char *element, const char *attribute,
+                        const char *other, const char *reason, ...)
 {
     if (failures->count == MAX_FAILURES)
         return;
@@ -82,25 +84,27 @@ static void add(struct failures *failures, const char *element, const char *attr
 
 static void check_pairs(const struct fth_gpu *gpu, struct failures *failures)
 {
-    for (size_t i = 0; i < FTH_COUNT(nearness); i++) {
-        const char *near = nearness[i][0], *far = nearness[i][1];
+    for (size_t i = 0; i < FTH_COUNT(latency_order); i++) {
+        const char *near = latency_order[i][0], *far = latency_order[i][1];
         const double cycles = value_of(gpu, near, "latency_cycles"),
                      behind = value_of(gpu, far, "latency_cycles");
         if (cycles >= behind)
-            add(failures, near, "latency_cycles", far,
-                "measured as %.4g cycles, and %s behind it as %.4g", cycles, far, behind);
+            add_failure(failures, near, "latency_cycles", far,
+                        "measured as %.4g cycles, but %s, which must be slower, as %.4g", cycles,
+                        far, behind);
     }
-    for (size_t i = 0; i < FTH_COUNT(nesting); i++) {
-        const char *inner = nesting[i][0], *outer = nesting[i][1];
+    for (size_t i = 0; i < FTH_COUNT(size_order); i++) {
+        const char *inner = size_order[i][0], *outer = size_order[i][1];
         const double bytes = value_of(gpu, inner, "size_bytes"),
                      behind = value_of(gpu, outer, "size_bytes");
         if (bytes > behind)
-            add(failures, inner, "size_bytes", outer,
-                "measured as %.0f bytes, and %s behind it has %.0f", bytes, outer, behind);
+            add_failure(failures, inner, "size_bytes", outer,
+                        "measured as %.0f bytes, but %s, which cannot be smaller, has %.0f", bytes,
+                        outer, behind);
     }
 }
 
-static bool are_one(const struct fth_gpu *gpu, const char *element, const char *other)
+static bool share_storage(const struct fth_gpu *gpu, const char *element, const char *other)
 {
     const struct fth_attribute *with = fth_gpu_attribute(gpu, element, "shared_with");
     for (size_t i = 0; with && i < with->count; i++)
@@ -109,46 +113,50 @@ static bool are_one(const struct fth_gpu *gpu, const char *element, const char *
     return false;
 }
 
-/* Either says so, and what is one with one of them is so with the other. */
+/* Sharing must be symmetric (a with b means b with a) and transitive (a with b and b with c mean a
+ * with c). */
 static void check_sharing(const struct fth_gpu *gpu, struct failures *failures)
 {
-    enum { NAMES = FTH_COUNT(names_of_one) };
+    enum { NAMES = FTH_COUNT(data_caches) };
     for (size_t i = 0; i < NAMES; i++) {
-        const char *a = names_of_one[i], *b = names_of_one[(i + 1) % NAMES],
-                   *c = names_of_one[(i + 2) % NAMES];
-        const bool together = are_one(gpu, a, b) && are_one(gpu, b, c);
-        if (are_one(gpu, a, b) != are_one(gpu, b, a) || (together && !are_one(gpu, a, c)))
+        const char *a = data_caches[i], *b = data_caches[(i + 1) % NAMES],
+                   *c = data_caches[(i + 2) % NAMES];
+        const bool together = share_storage(gpu, a, b) && share_storage(gpu, b, c);
+        if (share_storage(gpu, a, b) != share_storage(gpu, b, a) ||
+            (together && !share_storage(gpu, a, c)))
             for (size_t k = 0; k < NAMES; k++)
-                add(failures, names_of_one[k], "shared_with", NULL,
-                    "%s and %s, and not all that is one with either, seem to be one cache", a, b);
+                add_failure(failures, data_caches[k], "shared_with", NULL,
+                            "measurements of sharing contradict each other, at %s and %s", a, b);
     }
 }
 
-/* The clock that an element's latency was measured under, and to what part that can be told. */
-static double clock_of(const struct fth_gpu *gpu, const char *element, double *part)
+/* Returns the clock in MHz at which an element's latency was measured, from its cycles and its
+ * nanoseconds, and sets *tolerance to the relative rounding error. NAN if either is missing. */
+static double clock_of(const struct fth_gpu *gpu, const char *element, double *tolerance)
 {
     const double cycles = value_of(gpu, element, "latency_cycles"),
                  ns = value_of(gpu, element, "latency_ns");
-    *part = told_to / cycles + told_to / ns;
+    *tolerance = rounding_error / cycles + rounding_error / ns;
     return 1e3 * cycles / ns;
 }
 
-/* The clock of most latencies goes for all of them. */
+/* Compares the clock of every latency with the median of all. */
 static void check_clock(const struct fth_gpu *gpu, struct failures *failures)
 {
-    double clocks[FTH_COUNT(measured_by)], part, usual;
+    double clocks_mhz[FTH_COUNT(measured_by)], tolerance, median_mhz;
     size_t count = 0;
     for (size_t i = 0; i < FTH_COUNT(measured_by); i++) {
-        clocks[count] = clock_of(gpu, measured_by[i].element, &part);
-        count += isfinite(clocks[count]) ? 1 : 0;
+        clocks_mhz[count] = clock_of(gpu, measured_by[i].element, &tolerance);
+        count += isfinite(clocks_mhz[count]) ? 1 : 0;
     }
-    if (count == 0 || fth_quantile_f64(clocks, count, 0.5, &usual, NULL) != FTH_OK)
+    if (count == 0 || fth_quantile_f64(clocks_mhz, count, 0.5, &median_mhz, NULL) != FTH_OK)
         return;
     for (size_t i = 0; i < FTH_COUNT(measured_by); i++) {
-        const double clock = clock_of(gpu, measured_by[i].element, &part);
-        if (fabs(clock / usual - 1) > same_clock + part)
-            add(failures, measured_by[i].element, "latency_ns", NULL,
-                "measured at %.0f MHz, and most others at %.0f", clock, usual);
+        const double clock_mhz = clock_of(gpu, measured_by[i].element, &tolerance);
+        if (fabs(clock_mhz / median_mhz - 1) > max_clock_difference + tolerance)
+            add_failure(failures, measured_by[i].element, "latency_ns", NULL,
+                        "measured at %.0f MHz, but most other latencies at %.0f", clock_mhz,
+                        median_mhz);
     }
 }
 
@@ -160,7 +168,7 @@ static void check(const struct fth_gpu *gpu, struct failures *failures)
     check_clock(gpu, failures);
 }
 
-/* ---- what becomes of them ---- */
+/* ---- handling failures ---- */
 
 static fth_stage *stage_of(const char *element)
 {
@@ -170,7 +178,7 @@ static fth_stage *stage_of(const char *element)
     return NULL;
 }
 
-/* Runs the stages of all that failed, in their order and each once. */
+/* Runs the stages of all failed figures again, in their order, each once. */
 static enum fth_status measure_again(struct fth_discovery *discovery,
                                      const struct failures *failures, struct fth_error *error)
 {
@@ -195,7 +203,7 @@ enum fth_status fth_discover_gates(struct fth_discovery *discovery, struct fth_e
     enum fth_status status = FTH_OK;
     check(discovery->gpu, &failures);
     for (size_t i = 0; i < failures.count; i++)
-        fth_log_message(discovery->prober.log, FTH_LOG_WARNING, "%s.%s: %s; measured again",
+        fth_log_message(discovery->prober.log, FTH_LOG_WARNING, "%s.%s: %s; measuring again",
                         failures.items[i].element, failures.items[i].attribute,
                         failures.items[i].reason);
     if (failures.count) {
@@ -209,7 +217,7 @@ enum fth_status fth_discover_gates(struct fth_discovery *discovery, struct fth_e
         status = fth_note_unknown(discovery->gpu, failure->element, failure->attribute,
                                   failure->reason, error);
         if (status == FTH_OK && strcmp(failure->attribute, "latency_cycles") == 0)
-            fth_note_forget(discovery->gpu, failure->element, "latency_ns");
+            fth_note_remove(discovery->gpu, failure->element, "latency_ns");
     }
     return status;
 }

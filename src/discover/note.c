@@ -1,19 +1,20 @@
-/* Figures into attributes with their provenance. */
+/* Writes measured figures into a description, as attributes with their provenance. */
 #include "discover/discover.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* So near to each other are whole passes and single loads. */
-static const double agree_cycles = 1;
+/* Maximum difference in cycles between the latencies from whole passes and from single loads for
+ * which they are considered equal. One cycle is the resolution of a single load. */
+static const double max_difference_cycles = 1;
 
 const char fth_pass_method[] =
-    "whole passes over two chains of different length, warm; median over passes";
+    "whole passes over two chains of different lengths, warm caches; median over passes";
 
-/* What it does where passes differ. */
+/* The method of fth_probe_latency if passes over the same chain differ. */
 static const char disturbed_method[] =
-    "single loads, as whole passes were disturbed, less what reading the clock costs";
+    "single loads, because whole passes were disturbed; minus the cost of reading the clock";
 
 enum fth_status fth_note_section(struct fth_gpu *gpu, const char *element,
                                  struct fth_gpu_section **section, struct fth_error *error)
@@ -26,7 +27,7 @@ enum fth_status fth_note_section(struct fth_gpu *gpu, const char *element,
     return status;
 }
 
-/* What is known is not unknown any more. */
+/* Sets the attribute and removes its entry under "unknown". */
 static enum fth_status set_known(struct fth_gpu *gpu, struct fth_gpu_section *section,
                                  const struct fth_attribute *attribute, struct fth_error *error)
 {
@@ -41,7 +42,7 @@ static enum fth_status set_known(struct fth_gpu *gpu, struct fth_gpu_section *se
     return fth_gpu_set(gpu, section, attribute, error);
 }
 
-void fth_note_forget(struct fth_gpu *gpu, const char *element, const char *attribute)
+void fth_note_remove(struct fth_gpu *gpu, const char *element, const char *attribute)
 {
     struct fth_gpu_section *section = fth_gpu_section(gpu, element);
     for (size_t i = 0; section && i < section->count; i++)
@@ -76,12 +77,12 @@ enum fth_status fth_note_count(struct fth_gpu *gpu, const char *element, const c
                                double value, size_t samples, const char *method,
                                struct fth_error *error)
 {
-    return fth_note_sure(gpu, element, attribute, value, NAN, samples, method, error);
+    return fth_note_value(gpu, element, attribute, value, NAN, samples, method, error);
 }
 
-enum fth_status fth_note_sure(struct fth_gpu *gpu, const char *element, const char *attribute,
-                              double value, double confidence, size_t samples, const char *method,
-                              struct fth_error *error)
+enum fth_status fth_note_value(struct fth_gpu *gpu, const char *element, const char *attribute,
+                               double value, double confidence, size_t samples, const char *method,
+                               struct fth_error *error)
 {
     return fth_note_number(gpu,
                            &(struct fth_note){.element = element,
@@ -95,10 +96,10 @@ enum fth_status fth_note_sure(struct fth_gpu *gpu, const char *element, const ch
                            error);
 }
 
-/* A text or a list. */
-static enum fth_status note_words(struct fth_gpu *gpu, const char *element,
-                                  struct fth_attribute *attribute, const char *method,
-                                  struct fth_error *error)
+/* Sets an attribute whose value is a text or a list. */
+static enum fth_status note_text_or_list(struct fth_gpu *gpu, const char *element,
+                                         struct fth_attribute *attribute, const char *method,
+                                         struct fth_error *error)
 {
     struct fth_gpu_section *section;
     enum fth_status status = fth_note_section(gpu, element, &section, error);
@@ -110,49 +111,49 @@ static enum fth_status note_words(struct fth_gpu *gpu, const char *element,
 enum fth_status fth_note_text(struct fth_gpu *gpu, const char *element, const char *attribute,
                               const char *text, const char *method, struct fth_error *error)
 {
-    struct fth_attribute made = fth_attribute_make(attribute, FTH_TEXT);
-    made.text = text;
-    return note_words(gpu, element, &made, method, error);
+    struct fth_attribute new_attribute = fth_attribute_make(attribute, FTH_TEXT);
+    new_attribute.text = text;
+    return note_text_or_list(gpu, element, &new_attribute, method, error);
 }
 
 enum fth_status fth_note_numbers(struct fth_gpu *gpu, const char *element, const char *attribute,
                                  const double *numbers, size_t count, double confidence,
                                  size_t samples, const char *method, struct fth_error *error)
 {
-    struct fth_attribute made = fth_attribute_make(attribute, FTH_NUMBERS);
-    made.numbers = numbers;
-    made.count = count;
-    made.confidence = confidence;
-    made.samples = samples ? (double)samples : NAN;
-    return note_words(gpu, element, &made, method, error);
+    struct fth_attribute new_attribute = fth_attribute_make(attribute, FTH_NUMBERS);
+    new_attribute.numbers = numbers;
+    new_attribute.count = count;
+    new_attribute.confidence = confidence;
+    new_attribute.samples = samples ? (double)samples : NAN;
+    return note_text_or_list(gpu, element, &new_attribute, method, error);
 }
 
 enum fth_status fth_note_texts(struct fth_gpu *gpu, const char *element, const char *attribute,
                                const char *const *texts, size_t count, double confidence,
                                const char *method, struct fth_error *error)
 {
-    struct fth_attribute made = fth_attribute_make(attribute, FTH_TEXTS);
-    made.texts = texts;
-    made.count = count;
-    made.confidence = confidence;
-    return note_words(gpu, element, &made, method, error);
+    struct fth_attribute new_attribute = fth_attribute_make(attribute, FTH_TEXTS);
+    new_attribute.texts = texts;
+    new_attribute.count = count;
+    new_attribute.confidence = confidence;
+    return note_text_or_list(gpu, element, &new_attribute, method, error);
 }
 
 const char *fth_note_agreement(const struct fth_discovery *discovery, double latency_cycles,
                                double overhead_cycles, char note[FTH_NOTE_BYTES])
 {
-    const double more = overhead_cycles - discovery->l2_overhead_cycles;
-    if (!(fabs(more) > agree_cycles))
+    const double difference = overhead_cycles - discovery->l2_overhead_cycles;
+    if (!(fabs(difference) > max_difference_cycles))
         return NULL;
     snprintf(note, FTH_NOTE_BYTES,
-             "timed load by load %.1f: reading the clock costs %.1f cycles %s beside these loads "
-             "than beside those of L2",
-             latency_cycles + more, fabs(more), more > 0 ? "more" : "less");
+             "%.1f cycles if timed load by load; reading the clock costs %.1f cycles %s here than "
+             "for L2 loads",
+             latency_cycles + difference, fabs(difference), difference > 0 ? "more" : "less");
     return note;
 }
 
-/* A tenth of a cycle is what passes of a few hundred loads resolve. */
-static double tenths(double value)
+/* Passes of a few hundred loads resolve a tenth of a cycle. */
+static double round_to_tenth(double value)
 {
     return round(value * 10) / 10;
 }
@@ -163,9 +164,9 @@ enum fth_status fth_note_latency(struct fth_gpu *gpu, const char *element, const
 {
     struct fth_note note = {.element = element,
                             .attribute = attribute,
-                            .value = tenths(figure->value),
-                            .low = tenths(figure->low),
-                            .high = tenths(figure->high),
+                            .value = round_to_tenth(figure->value),
+                            .low = round_to_tenth(figure->low),
+                            .high = round_to_tenth(figure->high),
                             .confidence = figure->confidence > 0 ? figure->confidence : NAN,
                             .samples = figure->samples,
                             .method = figure->disturbed ? disturbed_method : method,
@@ -176,10 +177,10 @@ enum fth_status fth_note_latency(struct fth_gpu *gpu, const char *element, const
         return status;
     const double ns = 1e3 / figure->clock_mhz;
     note.attribute = "latency_ns";
-    note.value = tenths(figure->value * ns);
-    note.low = tenths(figure->low * ns);
-    note.high = tenths(figure->high * ns);
-    note.method = "cycles under the clock that the kernel observed";
+    note.value = round_to_tenth(figure->value * ns);
+    note.low = round_to_tenth(figure->low * ns);
+    note.high = round_to_tenth(figure->high * ns);
+    note.method = "latency in cycles / SM clock observed by the kernel";
     return fth_note_number(gpu, &note, error);
 }
 
@@ -188,9 +189,9 @@ enum fth_status fth_note_unknown(struct fth_gpu *gpu, const char *element, const
 {
     struct fth_gpu_section *section;
     enum fth_status status = fth_note_section(gpu, element, &section, error);
-    fth_note_forget(gpu, element, attribute);
+    fth_note_remove(gpu, element, attribute);
     if (status != FTH_OK || fth_gpu_unknown(gpu, element, attribute))
-        return status; /* the first reason stays */
+        return status; /* keep the first reason */
     return fth_gpu_set_unknown(gpu, section, attribute, reason, error);
 }
 
@@ -199,7 +200,7 @@ enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element, const
 {
     if (status != FTH_INCONCLUSIVE && status != FTH_UNSUPPORTED)
         return status;
-    char cause[sizeof error->cause] = "no certain answer";
+    char cause[sizeof error->cause] = "inconclusive";
     if (error) {
         memcpy(cause, error->cause, sizeof cause);
         *error = FTH_NO_ERROR;
@@ -210,21 +211,22 @@ enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element, const
 enum fth_status fth_note_instances(struct fth_discovery *discovery, const char *element,
                                    const struct fth_walker *walker, struct fth_error *error)
 {
-    static const char method[] = "which warps of a full block evict what the first one loaded";
+    static const char method[] =
+        "which warps of a full block evict lines that the first one loaded";
     struct fth_gpu *gpu = discovery->gpu;
     struct fth_instances found;
     struct fth_gpu_section *section;
     enum fth_status status = fth_probe_instances(&discovery->prober, walker, &found, error);
     if (status == FTH_OK)
-        status = fth_note_sure(gpu, element, "per_sm", found.count, found.confidence, found.samples,
-                               method, error);
+        status = fth_note_value(gpu, element, "per_sm", found.count, found.confidence,
+                                found.samples, method, error);
     else
         status = fth_note_failure(gpu, element, "per_sm", status, error);
     if (status == FTH_OK)
         status = fth_note_section(gpu, element, &section, error);
     if (status != FTH_OK)
         return status;
-    /* The plot itself, to a thousandth. */
+    /* The fraction for each warp, rounded to a thousandth. */
     for (size_t i = 0; i < FTH_MAX_WARPS; i++)
         found.disturbed[i] = round(1000 * found.disturbed[i]) / 1000;
     struct fth_attribute plot = fth_attribute_make("disturbed_by_warp", FTH_NUMBERS);

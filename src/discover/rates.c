@@ -1,17 +1,17 @@
-/* Bandwidth, level by level. It comes last: what is small enough to stay in a cache is known by
- * then. */
+/* Measures the bandwidth of each level. This is the last stage, because it needs the sizes of the
+ * caches to choose footprints. */
 #include "discover/discover.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* What must be known of a figure, beside its shape. */
-static const char *more_about(enum fth_bandwidth_target target)
+/* Returns what else the reader must know about a figure, as the end of its note. */
+static const char *extra_note(enum fth_bandwidth_target target)
 {
     switch (target) {
-    case FTH_BANDWIDTH_L1_WRITE: return "; L1 writes through, so L2 sets the pace";
-    case FTH_BANDWIDTH_L2_READ: return "; each line wanted by one SM only";
-    case FTH_BANDWIDTH_CONSTANT_READ: return "; what all lanes of a warp want counts once";
+    case FTH_BANDWIDTH_L1_WRITE: return "; L1 writes through, so L2 limits the rate";
+    case FTH_BANDWIDTH_L2_READ: return "; each line is read by one SM only";
+    case FTH_BANDWIDTH_CONSTANT_READ: return "; a word that all lanes of a warp read counts once";
     case FTH_BANDWIDTH_CLUSTER_READ:
     case FTH_BANDWIDTH_CLUSTER_WRITE: return ", in clusters of 2";
     default: return "";
@@ -24,11 +24,11 @@ static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandw
     const char *element = fth_bandwidth_element(target);
     const char *attribute = fth_bandwidth_attribute(target);
     struct fth_bandwidth found;
-    /* Where every access is simulated, streams are not longer than need be. */
+    /* Thorough streams would take too long on a simulated GPU. */
     enum fth_status status =
         fth_probe_bandwidth(&discovery->prober, discovery->gpu, target,
                             discovery->prober.thorough && !discovery->simulated, &found, error);
-    if (status == FTH_UNSUPPORTED) { /* the GPU has no such thing */
+    if (status == FTH_UNSUPPORTED) { /* the GPU has no such element */
         if (error)
             *error = FTH_NO_ERROR;
         return FTH_OK;
@@ -44,15 +44,16 @@ enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target tar
     const struct fth_stream_shape *shape = &found->shape;
     char note[160];
     if (shape->blocks_per_sm)
-        snprintf(note, sizeof note, "%u blocks of %u threads an SM, %u bytes at a time%s",
+        snprintf(note, sizeof note, "blocks per SM: %u, threads per block: %u, bytes per access: %u%s",
                  (unsigned)shape->blocks_per_sm, (unsigned)shape->threads,
-                 (unsigned)shape->vector_bytes, more_about(target));
+                 (unsigned)shape->vector_bytes, extra_note(target));
     else
         snprintf(note, sizeof note,
-                 "a block of %u threads for each piece, %u times %u bytes a thread%s",
+                 "threads per block: %u, accesses per thread: %u, bytes per access: %u, "
+                 "as many blocks as the arrays need%s",
                  (unsigned)shape->threads, (unsigned)shape->unroll, (unsigned)shape->vector_bytes,
-                 shape->hinted ? "; L2 is told to keep what is read, not what is written" : "");
-    /* Four digits are more than two runs agree in. */
+                 shape->hinted ? "; with hints to L2 to keep data read, not data written" : "");
+    /* Round to four digits. Two runs agree in fewer. */
     const double unit = pow(10, floor(log10(found->bytes_per_s)) - 3);
     const double best = round(found->bytes_per_s / unit) * unit;
     const double median = round(found->median_bytes_per_s / unit) * unit;
@@ -64,9 +65,9 @@ enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target tar
                                               .high = fmax(best, median),
                                               .confidence = NAN,
                                               .samples = found->samples,
-                                              .method = "all SMs at once, the best of several "
-                                                        "launch shapes and of its repeats, whose "
-                                                        "median is the other end of the interval",
+                                              .method = "all SMs at once; the best repeat of the "
+                                                        "best launch shape; the median of its "
+                                                        "repeats is the other end of the interval",
                                               .note = note},
                            error);
 }
@@ -78,7 +79,7 @@ enum fth_status fth_discover_rates(struct fth_discovery *discovery, struct fth_e
          i++) {
         enum fth_bandwidth_target target = (enum fth_bandwidth_target)i;
         const char *element = fth_bandwidth_element(target);
-        /* A cache that was not found has no bandwidth. */
+        /* Skip caches that were not found. */
         if (!fth_discovery_wants(discovery, element) ||
             !fth_gpu_attribute(discovery->gpu, element, "latency_cycles"))
             continue;

@@ -1,6 +1,6 @@
-/* The data caches of an SM: L1, texture and read-only. On many GPUs they are one: where loads of
- * one path evict what another has loaded, and the other way round, the structure is measured once
- * and belongs to both; only the latency is each path's own. */
+/* The data caches of an SM: L1, texture and read-only. On many GPUs they share storage: loads on
+ * each path evict lines that were loaded on the other. Then the structure is measured once and
+ * copied, and only the latency is measured on each path. */
 #include "discover/discover.h"
 
 #include <math.h>
@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A path is cached in the SM where its loads need at most this part of an L2's latency. */
-static const double cached_part = 0.9;
+/* A path is cached in the SM if the latency of its loads is at most this fraction of L2's.
+ * Heuristic. */
+static const double max_cached_fraction = 0.9;
 static const char fit_method[] = "the largest footprint without a miss in repeated walks";
 
 struct cache {
@@ -18,17 +19,17 @@ struct cache {
     bool present;
     struct fth_figure latency;
     double overhead_cycles;
-    char note[FTH_NOTE_BYTES]; /* of the latency */
-    struct fth_walker walker;  /* bytes 0: not measured */
-    const struct cache *same;  /* the one that it is, where that came first */
-    bool shares[3];            /* with the others, by place in the table */
-    double sure[3];            /* of that */
+    char note[FTH_NOTE_BYTES];   /* of the latency */
+    struct fth_walker walker;    /* bytes 0: the size is not known */
+    const struct cache *same_as; /* the earlier cache that it shares storage with, or NULL */
+    bool shares[3];              /* [index of the other cache] shares storage with it */
+    double share_confidence[3];
 };
 enum { CACHES = 3 };
 
 static struct fth_latency_plan latency_plan(enum fth_path path)
 {
-    /* Small enough for every cache, and long enough that a tenth of a cycle shows. */
+    /* Small enough for every cache, and long enough to resolve a tenth of a cycle. */
     return (struct fth_latency_plan){.path = path,
                                      .carveout_percent = 0,
                                      .stride_bytes = 16,
@@ -48,7 +49,7 @@ static enum fth_status find_latency(struct fth_discovery *discovery, struct cach
         return status;
     cache->latency.note =
         fth_note_agreement(discovery, cache->latency.value, cache->overhead_cycles, cache->note);
-    cache->present = cache->latency.value <= cached_part * discovery->l2.value;
+    cache->present = cache->latency.value <= max_cached_fraction * discovery->l2.value;
     cache->walker = (struct fth_walker){.path = cache->path,
                                         .threshold_cycles =
                                             sqrt((cache->latency.value + cache->overhead_cycles) *
@@ -71,8 +72,8 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
                                   .samples = capacity->samples,
                                   .method = fit_method,
                                   .note = capacity->resident_bytes < capacity->fits_bytes
-                                              ? "a walk back finds less than fits: the oldest "
-                                                "line is not always the one replaced"
+                                              ? "a reverse walk hits fewer lines than fit: the "
+                                                "policy does not always evict the oldest line"
                                               : NULL};
     enum fth_status status = fth_note_number(gpu, &size, error);
     if (status == FTH_OK)
@@ -81,24 +82,23 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
     if (status == FTH_OK && capacity->resident_bytes)
         status = fth_note_count(gpu, element, "resident_bytes", (double)capacity->resident_bytes,
                                 capacity->samples,
-                                "what a walk back finds after a walk over a quarter more; most of "
-                                "several",
+                                "bytes that a reverse walk hits after a walk over 1.25 times the "
+                                "size; maximum of several",
                                 error);
     if (status == FTH_OK && capacity->full_miss_bytes)
-        status =
-            fth_note_count(gpu, element, "full_miss_bytes", (double)capacity->full_miss_bytes,
-                           capacity->samples, "the smallest footprint that nothing hits", error);
+        status = fth_note_count(gpu, element, "full_miss_bytes", (double)capacity->full_miss_bytes,
+                                capacity->samples, "the smallest footprint without a hit", error);
     return status;
 }
 
-/* The size under the largest carve-out for shared memory, where it differs. */
+/* Measures the size under the largest carve-out, and writes it if it differs. */
 static enum fth_status find_default_size(struct fth_discovery *discovery, struct cache *cache,
                                          struct fth_capacity_plan plan, struct fth_error *error)
 {
     struct fth_capacity capacity;
     plan.carveout_percent = 100;
     plan.evidence = false;
-    plan.largest_bytes = 2 * cache->walker.bytes; /* it gets no more */
+    plan.largest_bytes = 2 * cache->walker.bytes; /* it cannot be larger than without carve-out */
     enum fth_status status = fth_probe_capacity(&discovery->prober, &plan, &capacity, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, cache->element, "default_size_bytes", status,
@@ -132,8 +132,9 @@ static enum fth_status find_line(struct fth_discovery *discovery, struct cache *
         fth_probe_line_bytes(&discovery->prober, &plan, cache->walker.stride_bytes, &line, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, cache->element, "line_bytes", status, error);
-    return fth_note_sure(discovery->gpu, cache->element, "line_bytes", (double)line.bytes,
-                         line.confidence, line.samples, "what a full cache evicts together", error);
+    return fth_note_value(discovery->gpu, cache->element, "line_bytes", (double)line.bytes,
+                          line.confidence, line.samples, "bytes that a full cache evicts together",
+                          error);
 }
 
 static enum fth_status find_structure(struct fth_discovery *discovery, struct cache *cache,
@@ -146,9 +147,9 @@ static enum fth_status find_structure(struct fth_discovery *discovery, struct ca
     struct fth_length fetch;
     enum fth_status status = fth_probe_fetch_bytes(&discovery->prober, &first, &fetch, error);
     if (status == FTH_OK)
-        status = fth_note_sure(gpu, cache->element, "sector_bytes", (double)fetch.bytes,
-                               fetch.confidence, fetch.samples,
-                               "distance between the misses of a first walk", error);
+        status = fth_note_value(gpu, cache->element, "sector_bytes", (double)fetch.bytes,
+                                fetch.confidence, fetch.samples,
+                                "distance between the misses of a first walk", error);
     else
         status = fth_note_failure(gpu, cache->element, "sector_bytes", status, error);
     cache->walker.stride_bytes = fetch.bytes ? fetch.bytes : 32;
@@ -182,20 +183,21 @@ static enum fth_status find_structure(struct fth_discovery *discovery, struct ca
 
 /* ---- sharing ---- */
 
-/* Whether each of the two evicts what the other has loaded. */
+/* Determines whether loads on each of the two paths evict lines that the other has loaded. */
 static enum fth_status find_sharing(struct fth_discovery *discovery, const struct cache *a,
                                     const struct cache *b, struct fth_sharing_found *found,
                                     struct fth_error *error)
 {
     struct fth_walker walkers[2] = {a->walker, b->walker};
-    /* The other has not been measured yet: it walks as if it were the same, and comes by as often
-     * as the first does, which counts where a cache keeps what was used most. */
+    /* The structure of b is not known yet, so it walks the same footprint with the same stride as
+     * a. With the same number of accesses per line, a policy that keeps frequently used lines
+     * treats both alike. */
     walkers[1].bytes = walkers[0].bytes;
     walkers[1].stride_bytes = walkers[0].stride_bytes;
     return fth_probe_sharing(&discovery->prober, &walkers[0], &walkers[1], found, error);
 }
 
-/* What was measured of another name of the same cache. */
+/* Copies the attributes of a cache to another one that shares its storage. */
 static enum fth_status copy_structure(struct fth_discovery *discovery, const struct cache *from,
                                       struct cache *to, struct fth_error *error)
 {
@@ -211,7 +213,7 @@ static enum fth_status copy_structure(struct fth_discovery *discovery, const str
             continue;
         struct fth_attribute copy = *attribute;
         char note[96];
-        snprintf(note, sizeof note, "one cache with %s, where it was measured", from->element);
+        snprintf(note, sizeof note, "shares storage with %s, where it was measured", from->element);
         copy.note = note;
         status = fth_gpu_set(discovery->gpu, section, &copy, error);
     }
@@ -225,18 +227,19 @@ static enum fth_status note_sharing(struct fth_discovery *discovery, const struc
 {
     const char *names[CACHES];
     size_t count = 0;
-    double sure = 1;
+    double share_confidence = 1;
     for (size_t i = 0; i < CACHES; i++)
         if (i != index && caches[index].shares[i]) {
             names[count++] = caches[i].element;
-            sure = fmin(sure, caches[index].sure[i]);
+            share_confidence = fmin(share_confidence, caches[index].share_confidence[i]);
         }
     if (count == 0) {
-        fth_note_forget(discovery->gpu, caches[index].element, "shared_with");
+        fth_note_remove(discovery->gpu, caches[index].element, "shared_with");
         return FTH_OK;
     }
-    return fth_note_texts(discovery->gpu, caches[index].element, "shared_with", names, count, sure,
-                          "loads of either evict what the other has loaded", error);
+    return fth_note_texts(discovery->gpu, caches[index].element, "shared_with", names, count,
+                          share_confidence, "loads on either path evict lines loaded on the other",
+                          error);
 }
 
 static enum fth_status find_cache(struct fth_discovery *discovery, struct cache *caches,
@@ -250,20 +253,22 @@ static enum fth_status find_cache(struct fth_discovery *discovery, struct cache 
             continue;
         status = find_sharing(discovery, &caches[i], cache, &found, error);
         cache->shares[i] = caches[i].shares[index] = found.sharing == FTH_SHARING_YES;
-        cache->sure[i] = caches[i].sure[index] = found.confidence;
+        cache->share_confidence[i] = caches[i].share_confidence[index] = found.confidence;
         if (status == FTH_OK && found.sharing == FTH_SHARING_UNKNOWN)
             status = fth_note_unknown(discovery->gpu, cache->element, "shared_with",
-                                      "only one of two evicts the other, or only a part", error);
-        if (found.sharing == FTH_SHARING_YES && !cache->same)
-            cache->same = &caches[i];
+                                      "only one path evicts lines of the other, or only some of "
+                                      "them",
+                                      error);
+        if (found.sharing == FTH_SHARING_YES && !cache->same_as)
+            cache->same_as = &caches[i];
     }
     if (status == FTH_OK)
         status = fth_note_latency(discovery->gpu, cache->element, "latency_cycles", &cache->latency,
                                   fth_pass_method, error);
     if (status != FTH_OK)
         return status;
-    if (cache->same)
-        return copy_structure(discovery, cache->same, cache, error);
+    if (cache->same_as)
+        return copy_structure(discovery, cache->same_as, cache, error);
     status = find_structure(discovery, cache, error);
     if (status == FTH_OK && cache->walker.bytes)
         status = fth_note_instances(discovery, cache->element, &cache->walker, error);
@@ -276,8 +281,7 @@ enum fth_status fth_discover_sm(struct fth_discovery *discovery, struct fth_erro
                                    {.element = "texture", .path = FTH_PATH_TEXTURE},
                                    {.element = "readonly", .path = FTH_PATH_READONLY}};
     enum fth_status status = FTH_OK;
-    /* Loads of the read-only path came with compute capability 3.5; before, they are plain loads.
-     */
+    /* The read-only path exists since compute capability 3.5. */
     const struct fth_attribute *capability =
         fth_gpu_attribute(discovery->gpu, "device", "compute_capability");
     bool has_readonly = !capability || !capability->text || strtod(capability->text, NULL) >= 3.5;
@@ -294,8 +298,8 @@ enum fth_status fth_discover_sm(struct fth_discovery *discovery, struct fth_erro
             status = find_cache(discovery, caches, i, error);
         else
             status = fth_note_unknown(discovery->gpu, cache->element, "size_bytes",
-                                      "global loads are not cached here: they take as long as "
-                                      "from L2",
+                                      "loads on this path are not cached in the SM: they take as "
+                                      "long as from L2",
                                       error);
     }
     for (size_t i = 0; i < CACHES && status == FTH_OK; i++)

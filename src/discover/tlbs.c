@@ -1,32 +1,32 @@
-/* The TLBs on the way to memory. */
+/* Measures the page size, the entries and the miss penalty of each TLB level. */
 #include "discover/discover.h"
 #include "probe/tlb.h"
 
 #include <math.h>
 
-/* Memory that may be taken to find out about TLBs. */
-static const double tlb_part = 0.7;
-/* Less than this is no answer: of ten repeats two do not agree. */
+/* Fraction of device memory that the probes may allocate. Heuristic. */
+static const double max_memory_fraction = 0.7;
+/* Minimum confidence of a figure. Below it, at least two of ten repeats disagree. */
 static const double min_confidence = 0.8;
-/* Of the intervals of penalties. */
-static const double interval_level = 0.9;
+/* Confidence level of the intervals of penalties. */
+static const double penalty_interval_level = 0.9;
 
-static const char disturbed[] =
-    "it came out differently when it was measured again: something disturbs";
+static const char disturbed_reason[] = "repeated measurements disagree: something disturbs them";
 
-/* A number that several repeats gave, or the reason why there is none. */
-static enum fth_status note_sure(struct fth_gpu *gpu, const struct fth_note *note,
-                                 const char *doubt, struct fth_error *error)
+/* Writes the number if it was found with sufficient confidence, otherwise the reason under
+ * "unknown". `doubt` is the reason if it was not found, or NULL. */
+static enum fth_status note_if_confident(struct fth_gpu *gpu, const struct fth_note *note,
+                                         const char *doubt, struct fth_error *error)
 {
     if (note->value <= 0)
         return fth_note_unknown(gpu, note->element, note->attribute, doubt ? doubt : "not found",
                                 error);
     if (note->confidence < min_confidence)
-        return fth_note_unknown(gpu, note->element, note->attribute, disturbed, error);
+        return fth_note_unknown(gpu, note->element, note->attribute, disturbed_reason, error);
     return fth_note_number(gpu, note, error);
 }
 
-static double tenths(double value)
+static double round_to_tenth(double value)
 {
     return round(10 * value) / 10;
 }
@@ -36,46 +36,46 @@ static enum fth_status note_level(struct fth_gpu *gpu, const char *name,
                                   struct fth_error *error)
 {
     const double page = (double)level->page_bytes, entries = (double)level->entries;
-    const double min = fmin(level->page_confidence, level->entries_confidence);
-    const struct fth_note sure[] = {
+    const double lower_confidence = fmin(level->page_confidence, level->entries_confidence);
+    const struct fth_note notes[] = {
         {.attribute = "page_bytes",
          .value = page,
          .confidence = level->page_confidence,
-         .method = "the least stride at which neighbours both pay"},
+         .method = "the smallest stride at which neighbouring loads both miss"},
         {.attribute = "entries",
          .value = entries,
-         .confidence = min,
-         .method = "the most pages that can be walked over at no cost"},
+         .confidence = lower_confidence,
+         .method = "the largest number of pages that can be walked without a miss"},
         {.attribute = "reach_bytes",
          .value = entries * page,
-         .confidence = min,
-         .method = "entries x page"},
+         .confidence = lower_confidence,
+         .method = "entries x page_bytes"},
     };
     enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(sure) && status == FTH_OK; i++) {
-        struct fth_note note = sure[i];
+    for (size_t i = 0; i < FTH_COUNT(notes) && status == FTH_OK; i++) {
+        struct fth_note note = notes[i];
         note.element = name;
         note.low = note.high = NAN;
         note.samples = samples;
-        status = note_sure(gpu, &note, level->doubt, error);
+        status = note_if_confident(gpu, &note, level->doubt, error);
     }
     const struct fth_note penalty = {
         .element = name,
         .attribute = "miss_penalty_cycles",
-        .value = tenths(level->penalty_cycles),
-        .low = tenths(level->penalty_low),
-        .high = tenths(level->penalty_high),
-        .confidence = isnan(level->penalty_low) ? NAN : interval_level,
+        .value = round_to_tenth(level->penalty_cycles),
+        .low = round_to_tenth(level->penalty_low),
+        .high = round_to_tenth(level->penalty_high),
+        .confidence = isnan(level->penalty_low) ? NAN : penalty_interval_level,
         .samples = samples,
-        .method = "what loads of one line a page take beyond the same lines with their pages at "
-                  "hand; mean and its interval"};
-    if (status == FTH_OK && level->page_bytes == 0) /* it may be no level at all */
+        .method = "extra cycles of loads, one line per page, compared with the same lines while "
+                  "their pages are in the TLB; mean and its interval"};
+    if (status == FTH_OK && level->page_bytes == 0) /* the level may not exist */
         return fth_note_unknown(gpu, name, penalty.attribute,
                                 level->doubt ? level->doubt : "not found", error);
     return status == FTH_OK ? fth_note_number(gpu, &penalty, error) : status;
 }
 
-/* What came out differently when it was measured again may do better the next time. */
+/* Whether all repeats agree. Otherwise it is worth measuring again. */
 static bool is_settled(const struct fth_tlbs *tlbs)
 {
     for (size_t i = 0; i < tlbs->count; i++) {
@@ -98,7 +98,7 @@ enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_er
     struct fth_tlbs tlbs = {.count = 0};
     struct fth_gpu *gpu = discovery->gpu;
     const uint64_t l2_bytes = l2 ? (uint64_t)l2->number : 1 << 20;
-    const uint64_t max_bytes = (uint64_t)(memory->number * tlb_part);
+    const uint64_t max_bytes = (uint64_t)(memory->number * max_memory_fraction);
     enum fth_status status = fth_probe_tlbs(&discovery->prober, max_bytes, l2_bytes, &tlbs, error);
     if (status == FTH_OK && !is_settled(&tlbs))
         status = fth_probe_tlbs(&discovery->prober, max_bytes, l2_bytes, &tlbs, error);

@@ -1,4 +1,4 @@
-/* Constants, code and shared memory. */
+/* Measures shared memory, instruction caches and constant caches. */
 #include "discover/discover.h"
 
 #include <math.h>
@@ -42,24 +42,25 @@ enum fth_status fth_discover_shared(struct fth_discovery *discovery, struct fth_
     if (status == FTH_OK)
         status = fth_note_text(gpu, "cluster_shared", "scope", "gpc", NULL, error);
     if (status == FTH_OK)
-        status = fth_note_latency(gpu, "cluster_shared", "latency_cycles", &cluster.near_cycles,
-                                  "chains in the shared memory of the other blocks of clusters of "
-                                  "2, 4 and 8; the lower plateau",
-                                  error);
+        status =
+            fth_note_latency(gpu, "cluster_shared", "latency_cycles", &cluster.near_cycles,
+                             "chains in shared memory of other blocks, in clusters of 2, 4 and "
+                             "8 blocks; lower plateau",
+                             error);
     if (status == FTH_OK && isfinite(cluster.far_cycles.value))
         status = fth_note_latency(gpu, "cluster_shared", "far_latency_cycles", &cluster.far_cycles,
-                                  "the same, the upper plateau", error);
+                                  "as latency_cycles; upper plateau", error);
     return status;
 }
 
-/* ---- code ---- */
+/* ---- instruction caches ---- */
 
 static const char *const code_names[] = {"instruction_l0", "instruction_l1", "instruction_l15"};
 enum { CODE_CACHES = sizeof code_names / sizeof code_names[0] };
 
-/* Plateaus are numbered from the inside; the last one is what lies behind the last cache. A GPU
- * with fewer caches has no L0: the one nearest to memory of two is L1.5 only where there are three.
- */
+/* Returns the element of a plateau of cycles per instruction, NULL if there is none. Plateaus are
+ * numbered from the innermost cache; the last one is code that no cache holds. A single cache is
+ * called L1, two are L0 and L1, three are L0, L1 and L1.5. */
 static const char *code_name(const struct fth_fetch_levels *levels, size_t index)
 {
     size_t caches = levels->count - 1;
@@ -71,7 +72,7 @@ static enum fth_status note_code(struct fth_discovery *discovery,
 {
     enum fth_status status = FTH_OK;
     char note[96];
-    snprintf(note, sizeof note, "an instruction is taken to have %.4g bytes",
+    snprintf(note, sizeof note, "assumes %.4g bytes per instruction",
              (double)levels->code.bytes / (double)levels->code.instructions);
     for (size_t i = 0; i < levels->count && status == FTH_OK; i++) {
         const struct fth_fetch_level *level = &levels->items[i];
@@ -89,17 +90,18 @@ static enum fth_status note_code(struct fth_discovery *discovery,
                                    .high = (double)level->misses_bytes,
                                    .confidence = level->confidence,
                                    .samples = levels->samples,
-                                   .method = "the longest straight-line code at this pace",
+                                   .method = "the longest straight-line code at this rate",
                                    .note = note},
                 error);
         if (status == FTH_OK)
-            status = fth_note_latency(discovery->gpu, name, "cycles_per_instruction",
-                                      &level->cycles, "straight-line code, a warp alone", error);
+            status =
+                fth_note_latency(discovery->gpu, name, "cycles_per_instruction", &level->cycles,
+                                 "straight-line code executed by one warp", error);
     }
     return status;
 }
 
-/* ---- constants ---- */
+/* ---- constant caches ---- */
 
 static enum fth_status note_constants(struct fth_discovery *discovery, const char *element,
                                       const struct fth_constant_cache *cache, const char *method,
@@ -112,15 +114,15 @@ static enum fth_status note_constants(struct fth_discovery *discovery, const cha
     if (status == FTH_OK)
         status = fth_note_text(gpu, element, "scope", "sm", NULL, error);
     if (status == FTH_OK && cache->line_bytes)
-        status = fth_note_sure(gpu, element, "line_bytes", (double)cache->line_bytes,
-                               cache->line_confidence, capacity->samples,
-                               "distance between the misses of a first walk", error);
+        status = fth_note_value(gpu, element, "line_bytes", (double)cache->line_bytes,
+                                cache->line_confidence, capacity->samples,
+                                "distance between the misses of a first walk", error);
     if (status != FTH_OK)
         return status;
     if (capacity->misses_bytes == 0)
         return fth_note_unknown(gpu, element, "size_bytes",
-                                "at least 64 KiB: one constant bank has no more, and code does "
-                                "not tell",
+                                "at least 64 KiB: a constant bank is not larger, and sharing with "
+                                "code was not found",
                                 error);
     return fth_note_number(gpu,
                            &(struct fth_note){.element = element,
@@ -135,14 +137,14 @@ static enum fth_status note_constants(struct fth_discovery *discovery, const cha
                            error);
 }
 
-/* How many of the innermost constant caches an SM has. */
+/* Counts the instances of the innermost constant cache per SM. */
 static enum fth_status count_constants(struct fth_discovery *discovery,
                                        const struct fth_constants *found, struct fth_error *error)
 {
     if (found->l1.capacity.misses_bytes == 0 || found->l1.line_bytes == 0)
         return FTH_OK;
     const double behind = found->has_l15 ? found->l15.cycles.value : discovery->l2.value;
-    /* Timing a hop costs about as much on either side. */
+    /* The timing overhead of hits and misses is about that of L2 loads. */
     const struct fth_walker walker = {
         .path = FTH_PATH_CONSTANT,
         .bytes = found->l1.capacity.fits_bytes,
@@ -188,13 +190,13 @@ enum fth_status fth_discover_constants(struct fth_discovery *discovery, struct f
             discovery, "constant_l15", &found.l15,
             found.l15_by_passes
                 ? fth_pass_method
-                : "single loads that take longer than from L1 and less than from L2, "
-                  "less what reading the clock costs",
+                : "single loads slower than L1 hits and faster than L2 hits; minus the cost of "
+                  "reading the clock",
             error);
     const char *with = found.with_code == FTH_SHARING_YES && found.code_level >= 0
                            ? code_name(&levels, (size_t)found.code_level)
                            : NULL;
-    static const char method[] = "constants leave as code of growing length runs";
+    static const char method[] = "constants are evicted as longer and longer code is executed";
     const char *const l15[] = {"constant_l15"};
     if (status == FTH_OK && with)
         status = fth_note_texts(discovery->gpu, "constant_l15", "shared_with", &with, 1,
