@@ -1,14 +1,15 @@
-/* Arithmetic: the latency of an operation from one chain of it, its throughput from as many warps
- * and chains as an SM has room for. */
+/* Latency and throughput of arithmetic operations. The latency comes from one warp that executes
+ * one chain of dependent operations. The throughput comes from a block with the maximum number of
+ * threads on each SM, which is repeated with more and more independent chains per thread. */
 #include "bench/bench.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    MIN_ROUNDS = 1,
+    MIN_ROUNDS = 1, /* an operation's cycles are the slope between these two numbers of rounds */
     MAX_ROUNDS = 5,
-    PASSES = 3,
+    PASSES = 3, /* samples per request; these numbers are heuristic */
     FIRST = FTH_ADD_F16,
     LAST = FTH_LG2_F32,
 };
@@ -16,7 +17,7 @@ enum {
 static const struct fth_column columns[] = {
     {"operation", "Operation", FTH_COLUMN_TEXT},
     {"latency_cycles", "Latency", FTH_COLUMN_NUMBER},
-    {"per_cycle_per_sm", "a cycle, SM", FTH_COLUMN_NUMBER},
+    {"per_cycle_per_sm", "/cycle/SM", FTH_COLUMN_NUMBER},
     {"per_s", "G/s, GPU", FTH_COLUMN_NUMBER},
     {"chains", "Chains", FTH_COLUMN_NUMBER},
     {"threads", "Threads", FTH_COLUMN_NUMBER},
@@ -24,8 +25,9 @@ static const struct fth_column columns[] = {
 };
 enum { OPERATION, LATENCY, PER_CYCLE, PER_S, CHAINS, THREADS, CLOCK, COLUMNS };
 
-/* What a rate may be above what can be: the clock is read a little late, or early. */
-static const double spare = 0.02;
+/* A measured rate can exceed the theoretical one by this fraction, because the clock is not read
+ * exactly at the start and end of the operations. Heuristic. */
+static const double tolerance = 0.02;
 
 static struct fth_operate_plan plan_for(const struct fth_bench_run *run,
                                         enum fth_operation operation)
@@ -37,14 +39,15 @@ static struct fth_operate_plan plan_for(const struct fth_bench_run *run,
         .carveout_percent = -1};
 }
 
-/* The most that are done in a cycle, over the numbers of chains. */
+/* Finds the maximum number of results per cycle and SM over the numbers of chains, and fills the
+ * cells that depend on it. */
 static enum fth_status find_throughput(const struct fth_bench_run *run,
                                        enum fth_operation operation, struct fth_cell *cells,
                                        struct fth_error *error)
 {
     struct fth_operate_plan plan = plan_for(run, operation);
-    const double max = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
-    plan.operate.threads = max < 1024 ? (uint32_t)max : 1024;
+    const double max_rate = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
+    plan.operate.threads = max_rate < 1024 ? (uint32_t)max_rate : 1024;
     plan.operate.sms = run->quick ? 1 : 0;
     plan.operate.passes = run->quick ? 1 : PASSES;
     enum fth_status status = FTH_OK;
@@ -68,17 +71,19 @@ static enum fth_status find_throughput(const struct fth_bench_run *run,
     return status;
 }
 
-/* An SM has four schedulers, each of which issues for 32 lanes a cycle; before Maxwell, for as many
- * as there are cores. */
+/* Refuses an impossible rate. An SM has four schedulers, each of which issues for 32 lanes per
+ * cycle. SMs before Maxwell can have more cores than these 128 lanes; the number of cores is then
+ * the limit. */
 static enum fth_status check_rate(const struct fth_bench_run *run, enum fth_operation operation,
                                   double per_cycle, struct fth_error *error)
 {
     const double lanes = fmax(128, fth_gpu_number(run->gpu, "device", "cores_per_sm", 0));
-    const double max = lanes * fth_operation_results(operation);
-    if (per_cycle <= max * (1 + spare))
+    const double max_rate = lanes * fth_operation_results(operation);
+    if (per_cycle <= max_rate * (1 + tolerance))
         return FTH_OK;
     return fth_fail(error, FTH_INCONCLUSIVE, "run bench", NULL,
-                    "%.0f a cycle and SM, of which at most %.0f can be", per_cycle, max);
+                    "measured %.0f per cycle and SM, but at most %.0f are possible", per_cycle,
+                    max_rate);
 }
 
 static enum fth_status measure(const struct fth_bench_run *run, enum fth_operation operation,
@@ -98,14 +103,14 @@ static enum fth_status measure(const struct fth_bench_run *run, enum fth_operati
     if (status == FTH_OK)
         status = check_rate(run, operation, cells[PER_CYCLE].number, error);
     if (status != FTH_OK)
-        return fth_bench_failure(run->bench, fth_operation_title(operation), status, error);
+        return fth_bench_keep_failure(run->bench, fth_operation_title(operation), status, error);
     cells[PER_CYCLE].number = round(100 * cells[PER_CYCLE].number) / 100;
     cells[PER_S].number = round(10 * cells[PER_S].number) / 10;
     cells[CLOCK].number = round(cells[CLOCK].number);
-    return fth_bench_row(run->bench, cells, error);
+    return fth_bench_add_row(run->bench, cells, error);
 }
 
-/* Against what the cores could do. */
+/* Adds the ratio of the measured rate of FMA to the number of cores. */
 static enum fth_status note_theory(const struct fth_bench_run *run, struct fth_error *error)
 {
     const double cores = fth_gpu_number(run->gpu, "device", "cores_per_sm", NAN);
@@ -115,9 +120,9 @@ static enum fth_status note_theory(const struct fth_bench_run *run, struct fth_e
         const struct fth_cell *cells = &series->table.cells[row * COLUMNS];
         if (cells[OPERATION].text != NULL &&
             strcmp(cells[OPERATION].text, fth_operation_title(FTH_FMA_F32)) == 0)
-            return fth_bench_figure(run->bench, "fma_f32_of_theory",
-                                    cells[PER_CYCLE].number / cores, "",
-                                    "fma fp32 a cycle and SM, over the SM's cores", error);
+            return fth_bench_add_figure(run->bench, "fma_f32_of_theory",
+                                        cells[PER_CYCLE].number / cores, "",
+                                        "fma fp32 per cycle and SM / cores per SM", error);
     }
     return FTH_OK;
 }
@@ -125,7 +130,7 @@ static enum fth_status note_theory(const struct fth_bench_run *run, struct fth_e
 enum fth_status fth_bench_arith(const struct fth_bench_run *run, struct fth_error *error)
 {
     enum fth_status status =
-        fth_bench_add(run->bench, "arith", "Arithmetic", columns, COLUMNS, error);
+        fth_bench_add_series(run->bench, "arith", "Arithmetic", columns, COLUMNS, error);
     for (int i = FIRST; i <= LAST && status == FTH_OK; i++) {
         status = fth_bench_progress(run, fth_operation_title((enum fth_operation)i),
                                     (double)(i - FIRST) / (LAST - FIRST + 1), error);

@@ -1,10 +1,13 @@
-/* Shared memory under bank conflicts: the latency of a load by the number of threads and how far
- * they are apart (Tables I and II of the RTX 2060 report), in words of 4 and of 8 bytes. */
+/* Shared memory with bank conflicts: the latency of a load by the number of threads and the stride
+ * between them, for words of 4 and 8 bytes (Tables I and II of Qiu, Jo and Goswami,
+ * "Microbenchmarking NVIDIA GPUs", measured on an RTX 2060). */
 #include "bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>
 
+/* Latencies are slopes between MIN_ROUNDS and MAX_ROUNDS rounds, the medians of PASSES samples. The
+ * strides, in words, are those of the paper's Table I. */
 enum { MIN_ROUNDS = 1, MAX_ROUNDS = 4, PASSES = 3, MAX_STRIDE = 32, WARP = 32 };
 
 static const struct fth_column columns[] = {
@@ -17,7 +20,7 @@ static const struct fth_column ways_columns[] = {
     {"latency_cycles", "Cycles", FTH_COLUMN_NUMBER},
 };
 
-/* NAN where shared memory has not so much room. */
+/* Measures the cycles of one load. *cycles is NAN if a block cannot have enough shared memory. */
 static enum fth_status latency(const struct fth_bench_run *run, unsigned word_bytes,
                                uint32_t threads, uint32_t stride, double *cycles,
                                struct fth_error *error)
@@ -48,14 +51,14 @@ static enum fth_status tabulate(const struct fth_bench_run *run, unsigned word_b
     char name[32], title[80];
     snprintf(name, sizeof name, "banks.%u", word_bytes);
     snprintf(title, sizeof title,
-             "Shared memory: cycles of a load of %u bytes, by threads and stride", word_bytes);
+             "Shared memory: cycles per load of %u bytes, by threads and stride", word_bytes);
     enum fth_status status =
-        fth_bench_add(run->bench, name, title, columns, FTH_COUNT(columns), error);
+        fth_bench_add_series(run->bench, name, title, columns, FTH_COUNT(columns), error);
     if (status == FTH_OK)
-        fth_bench_grid(run->bench, 0, 1, 2);
-    const double max = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
+        fth_bench_show_grid(run->bench, 0, 1, 2);
+    const double max_threads = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
     bool missing = false;
-    for (uint32_t threads = 1; threads <= max && status == FTH_OK; threads *= 2) {
+    for (uint32_t threads = 1; threads <= max_threads && status == FTH_OK; threads *= 2) {
         status = fth_bench_progress(run, "bank conflicts", from + log2(threads) / 33, error);
         for (uint32_t stride = 1; stride <= MAX_STRIDE && status == FTH_OK; stride *= 2) {
             double cycles;
@@ -64,40 +67,38 @@ static enum fth_status tabulate(const struct fth_bench_run *run, unsigned word_b
             const struct fth_cell cells[] = {
                 {.number = threads}, {.number = stride}, {.number = cycles}};
             if (status == FTH_OK)
-                status = fth_bench_row(run->bench, cells, error);
+                status = fth_bench_add_row(run->bench, cells, error);
         }
     }
     if (status == FTH_OK && missing)
-        status = fth_bench_missing(
-            run->bench, "cells without a figure: more shared memory than a block has", error);
+        status = fth_bench_add_missing(
+            run->bench, "empty cells: they need more shared memory than a block can have", error);
     return status;
 }
 
-/* What the banks are found to be: to the series, and into the description. */
+/* Adds the properties of the banks to the series and to the description. */
 static enum fth_status note_banks(const struct fth_bench_run *run, const struct fth_banks *banks,
                                   struct fth_error *error)
 {
-    static const char fitted[] = "the number of banks and the cost that one warp's latencies at "
-                                 "strides of 1 to 128 words fit";
+    static const char fit_method[] =
+        "best fit to the latencies of one warp at strides of 1 to 128 words";
     const struct {
         const char *name, *unit, *method;
         double value;
     } rows[] = {
-        {"banks", "", fitted, banks->banks},
-        {"bank_bytes", "B", "whether a warp's words of 8 bytes side by side conflict",
+        {"banks", "", fit_method, banks->banks},
+        {"bank_bytes", "B", "whether a warp's loads of adjacent 8-byte words conflict",
          banks->bank_bytes},
-        {"conflict_cycles", "cycles", fitted, round(100 * banks->conflict_cycles) / 100},
-        {"latency_cycles", "cycles",
-         "one warp's loads of words side by side, each of which waits "
-         "for the one before",
+        {"conflict_cycles", "cycles", fit_method, round(100 * banks->conflict_cycles) / 100},
+        {"latency_cycles", "cycles", "dependent loads of adjacent words by one warp",
          round(100 * banks->first_cycles) / 100},
     };
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++) {
         if (rows[i].value == 0) /* not found */
             continue;
-        status = fth_bench_figure(run->bench, rows[i].name, rows[i].value, rows[i].unit,
-                                  rows[i].method, error);
+        status = fth_bench_add_figure(run->bench, rows[i].name, rows[i].value, rows[i].unit,
+                                      rows[i].method, error);
         if (status == FTH_OK)
             status = fth_bench_describe(run, "shared", rows[i].name, rows[i].value, banks->samples,
                                         rows[i].method, error);
@@ -105,31 +106,33 @@ static enum fth_status note_banks(const struct fth_bench_run *run, const struct 
     return status;
 }
 
-/* By the number of lanes that meet in a bank: one warp, and what the banks are found to be. */
-static enum fth_status by_ways(const struct fth_bench_run *run, struct fth_error *error)
+/* The latency of one warp by the number of lanes that use the same bank, and the properties of the
+ * banks. */
+static enum fth_status tabulate_ways(const struct fth_bench_run *run, struct fth_error *error)
 {
     struct fth_banks banks;
     enum fth_status status =
-        fth_bench_add(run->bench, "banks.ways", "Shared memory: cycles of a load by conflict",
-                      ways_columns, FTH_COUNT(ways_columns), error);
+        fth_bench_add_series(run->bench, "banks.ways", "Shared memory: cycles per load by conflict",
+                             ways_columns, FTH_COUNT(ways_columns), error);
     if (status == FTH_OK)
         status = fth_probe_banks(&run->prober, &banks, error);
     if (status != FTH_OK)
-        return fth_bench_failure(run->bench, "banks", status, error);
-    const uint32_t words = banks.bank_bytes > 4 ? banks.bank_bytes / 4 : 1; /* of a bank's row */
+        return fth_bench_keep_failure(run->bench, "banks", status, error);
+    const uint32_t words =
+        banks.bank_bytes > 4 ? banks.bank_bytes / 4 : 1; /* 4-byte words per bank */
     for (uint32_t ways = 1; ways <= WARP && status == FTH_OK; ways *= 2) {
         double cycles;
         status = latency(run, 4, WARP, ways * banks.banks / WARP * words, &cycles, error);
         const struct fth_cell cells[] = {{.number = ways}, {.number = cycles}};
         if (status == FTH_OK)
-            status = fth_bench_row(run->bench, cells, error);
+            status = fth_bench_add_row(run->bench, cells, error);
     }
     return status == FTH_OK ? note_banks(run, &banks, error) : status;
 }
 
 enum fth_status fth_bench_banks(const struct fth_bench_run *run, struct fth_error *error)
 {
-    enum fth_status status = by_ways(run, error);
+    enum fth_status status = tabulate_ways(run, error);
     if (status == FTH_OK)
         status = tabulate(run, 4, 0.3, error);
     if (status == FTH_OK)

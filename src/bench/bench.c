@@ -1,4 +1,4 @@
-/* The benches there are, in the order in which they run, and what holds their results. */
+/* The list of benches, in the order in which they run, and the storage of their results. */
 #include "bench/bench.h"
 
 #include <stdio.h>
@@ -19,21 +19,21 @@ struct fth_bench {
 static const struct {
     const char *name, *summary;
     fth_bench_function *function;
-    double weight; /* of the time that all take */
+    double weight; /* approximate share of the total time, for the progress display */
 } benches[] = {
-    {"banks", "latency of shared memory by threads and stride, and what a conflict costs",
+    {"banks", "latency of shared memory by threads and stride, and the cost of a conflict",
      fth_bench_banks, 1},
-    {"shared", "throughput of shared memory by blocks, threads and words under way",
+    {"shared", "throughput of shared memory by blocks, threads and words in flight",
      fth_bench_shared, 4},
     {"scaling", "bandwidth of L1, L2 and memory by the number of blocks", fth_bench_scaling, 4},
-    {"latency", "latency by footprint, stride and path; shared memory in conflict against L2",
+    {"latency", "latency by footprint, stride and path; shared memory with conflicts against L2",
      fth_bench_latency, 4},
     {"arith", "latency and throughput of arithmetic, by type", fth_bench_arith, 3},
     {"atomics", "latency and throughput of atomic operations, contended and not", fth_bench_atomics,
      1},
     {"global", "throughput of memory by CTAs, their size and ILP", fth_bench_global, 2},
-    {"link", "copies from the host's memory and to it, and between GPUs", fth_bench_link, 1},
-    /* The last, as it takes all of the memory that there is. */
+    {"link", "copies between host memory and GPU, and between GPUs", fth_bench_link, 1},
+    /* This bench is last because it allocates nearly all memory. */
     {"stream", "STREAM's kernels, checked, by size and threads", fth_bench_stream, 3},
 };
 
@@ -50,7 +50,7 @@ const char *fth_bench_name(size_t index, const char **summary)
 
 static enum fth_status no_memory(struct fth_error *error)
 {
-    return fth_fail(error, FTH_NO_MEMORY, "keep results", NULL, "out of memory");
+    return fth_fail(error, FTH_NO_MEMORY, "store results", NULL, "out of memory");
 }
 
 static struct series *last(struct fth_bench *bench)
@@ -58,9 +58,9 @@ static struct series *last(struct fth_bench *bench)
     return &bench->series[bench->count - 1];
 }
 
-enum fth_status fth_bench_add(struct fth_bench *bench, const char *name, const char *title,
-                              const struct fth_column *columns, size_t column_count,
-                              struct fth_error *error)
+enum fth_status fth_bench_add_series(struct fth_bench *bench, const char *name, const char *title,
+                                     const struct fth_column *columns, size_t column_count,
+                                     struct fth_error *error)
 {
     void *items = bench->series;
     if (!fth_grow(&items, bench->count, &bench->capacity, sizeof *bench->series))
@@ -74,7 +74,7 @@ enum fth_status fth_bench_add(struct fth_bench *bench, const char *name, const c
     return series->public.name && series->public.title ? FTH_OK : no_memory(error);
 }
 
-void fth_bench_grid(struct fth_bench *bench, size_t down, size_t across, size_t value)
+void fth_bench_show_grid(struct fth_bench *bench, size_t down, size_t across, size_t value)
 {
     struct fth_bench_series *series = &last(bench)->public;
     series->grid = true;
@@ -83,12 +83,12 @@ void fth_bench_grid(struct fth_bench *bench, size_t down, size_t across, size_t 
     series->value = value;
 }
 
-void fth_bench_detail(struct fth_bench *bench)
+void fth_bench_hide_table(struct fth_bench *bench)
 {
     last(bench)->public.detail = true;
 }
 
-void fth_bench_plot(struct fth_bench *bench, size_t x, size_t y, size_t by)
+void fth_bench_show_plot(struct fth_bench *bench, size_t x, size_t y, size_t by)
 {
     struct fth_bench_series *series = &last(bench)->public;
     series->plot = true;
@@ -97,8 +97,8 @@ void fth_bench_plot(struct fth_bench *bench, size_t x, size_t y, size_t by)
     series->by = by;
 }
 
-enum fth_status fth_bench_row(struct fth_bench *bench, const struct fth_cell *cells,
-                              struct fth_error *error)
+enum fth_status fth_bench_add_row(struct fth_bench *bench, const struct fth_cell *cells,
+                                  struct fth_error *error)
 {
     struct series *series = last(bench);
     struct fth_table *table = &series->public.table;
@@ -118,8 +118,8 @@ enum fth_status fth_bench_row(struct fth_bench *bench, const struct fth_cell *ce
     return FTH_OK;
 }
 
-enum fth_status fth_bench_figure(struct fth_bench *bench, const char *key, double value,
-                                 const char *unit, const char *method, struct fth_error *error)
+enum fth_status fth_bench_add_figure(struct fth_bench *bench, const char *key, double value,
+                                     const char *unit, const char *method, struct fth_error *error)
 {
     struct series *series = last(bench);
     struct fth_bench_series *public = &series->public;
@@ -135,8 +135,8 @@ enum fth_status fth_bench_figure(struct fth_bench *bench, const char *key, doubl
     return figure->key && figure->unit && figure->method ? FTH_OK : no_memory(error);
 }
 
-enum fth_status fth_bench_missing(struct fth_bench *bench, const char *reason,
-                                  struct fth_error *error)
+enum fth_status fth_bench_add_missing(struct fth_bench *bench, const char *reason,
+                                      struct fth_error *error)
 {
     struct series *series = last(bench);
     void *items = (void *)series->public.missing;
@@ -148,8 +148,8 @@ enum fth_status fth_bench_missing(struct fth_bench *bench, const char *reason,
     return missing[series->public.missing_count++] ? FTH_OK : no_memory(error);
 }
 
-enum fth_status fth_bench_failure(struct fth_bench *bench, const char *what, enum fth_status status,
-                                  struct fth_error *error)
+enum fth_status fth_bench_keep_failure(struct fth_bench *bench, const char *what,
+                                       enum fth_status status, struct fth_error *error)
 {
     if (status != FTH_UNSUPPORTED && status != FTH_UNAVAILABLE && status != FTH_INCONCLUSIVE)
         return status;
@@ -157,7 +157,7 @@ enum fth_status fth_bench_failure(struct fth_bench *bench, const char *what, enu
     snprintf(reason, sizeof reason, "%s: %s", what, error ? error->cause : "not measured");
     if (error)
         *error = FTH_NO_ERROR;
-    return fth_bench_missing(bench, reason, error);
+    return fth_bench_add_missing(bench, reason, error);
 }
 
 size_t fth_bench_series_count(const struct fth_bench *bench)
@@ -207,12 +207,12 @@ enum fth_status fth_bench_check_rate(const struct fth_bench_run *run, double byt
     static const double tolerance = 1.02;
     return bytes_per_s > run->memory_limit * tolerance
                ? fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL,
-                          "%.4g GB/s were measured, and clock and bus allow %.4g",
+                          "measured %.4g GB/s, but memory clock and bus allow only %.4g",
                           bytes_per_s / 1e9, run->memory_limit / 1e9)
                : FTH_OK;
 }
 
-static bool is_wanted(const struct fth_bench_options *options, const char *name)
+static bool is_selected(const struct fth_bench_options *options, const char *name)
 {
     for (size_t i = 0; i < options->count; i++)
         if (strcmp(options->names[i], name) == 0 || strcmp(options->names[i], "all") == 0)
@@ -230,21 +230,22 @@ enum fth_status fth_bench_check_name(const char *name, struct fth_error *error)
             return FTH_OK;
     const char *near = fth_suggest(name, names, FTH_COUNT(names));
     return near ? fth_fail(error, FTH_INVALID, "choose bench", name,
-                           "there is no such; did you mean '%s'?", near)
+                           "no such bench; did you mean '%s'?", near)
                 : fth_fail(error, FTH_INVALID, "choose bench", name,
-                           "there is no such; 'fathom bench --help' names them");
+                           "no such bench; see 'fathom bench --help'");
 }
 
-/* Runs those that are wanted, each with its share of the progress. */
-static enum fth_status run_wanted(struct fth_bench_run *run,
-                                  const struct fth_bench_options *options, struct fth_error *error)
+/* Runs the selected benches, each with its share of the progress. */
+static enum fth_status run_selected(struct fth_bench_run *run,
+                                    const struct fth_bench_options *options,
+                                    struct fth_error *error)
 {
     double all = 0, done = 0;
     for (size_t i = 0; i < FTH_COUNT(benches); i++)
-        all += is_wanted(options, benches[i].name) ? benches[i].weight : 0;
+        all += is_selected(options, benches[i].name) ? benches[i].weight : 0;
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < FTH_COUNT(benches) && status == FTH_OK; i++) {
-        if (!is_wanted(options, benches[i].name))
+        if (!is_selected(options, benches[i].name))
             continue;
         run->from = done / all;
         done += benches[i].weight;
@@ -283,7 +284,7 @@ enum fth_status fth_bench_create(struct fth_device *device, const struct fth_ben
             .l2_bytes = (uint64_t)fth_gpu_number(bench->gpu, "l2", "size_bytes", 128 << 20),
             .quick = backend && strcmp(backend, "simulated") == 0 && !options->thorough,
         };
-        status = run_wanted(&run, options, error);
+        status = run_selected(&run, options, error);
     }
     if (status == FTH_OK || status == FTH_INTERRUPTED)
         *out = bench;

@@ -1,83 +1,91 @@
-/* bench/: throughput and latency as people tabulate them. Each bench plans experiments, has them
- * measured, and gives tables with every point, and what follows from them.
+/* bench/: throughput and latency tables in the layout that papers use. Each bench plans
+ * experiments, has the device run them, and produces tables with every measured point and the
+ * figures derived from them.
  *
- *   bench.c    the benches, and what holds their results
+ *   bench.c    the list of benches, and the storage of their results
  *   arith.c    arithmetic             banks.c    shared memory under bank conflicts
  *   atomics.c  atomic operations      global.c   memory by CTAs, their size and ILP
  *   stream.c   STREAM's kernels       stream_tables.c  their tables
- *   link.c     copies from and to the host
+ *   link.c     copies between host and GPU, and between GPUs
  *   shared.c   throughput of shared memory
  *   scaling.c  bandwidth of caches by the number of blocks
- *   latency.c  latency by footprint   describe.c what of it belongs into the GPU's description
+ *   latency.c  latency by footprint   describe.c results for the GPU's description
  */
 #ifndef FTH_BENCH_H
 #define FTH_BENCH_H
 
 #include "probe/probe.h"
 
-/* What a bench works with. */
+/* The state that a bench works with. */
 struct fth_bench_run {
     struct fth_prober prober;
-    const struct fth_gpu *gpu; /* what the driver tells, and what benches described before */
-    struct fth_gpu *described; /* the same, to be added to (describe.c) */
+    const struct fth_gpu *gpu; /* what the driver reports, and what earlier benches measured */
+    struct fth_gpu *described; /* the same document, for adding results (describe.c) */
     struct fth_bench *bench;
-    double memory_limit; /* bytes a second that memory's clock and bus allow; NAN: not known */
+    double memory_limit; /* theoretical bandwidth of memory in bytes per second; NAN: unknown */
     uint64_t l2_bytes;
-    bool quick;      /* a simulated GPU, where every operation is simulated one by one */
-    double from, to; /* of the progress */
+    bool quick;      /* measure less: the GPU is simulated, which is slow, and not --thorough */
+    double from, to; /* the part of the overall progress, 0 to 1, that this bench covers */
 };
 
-/* Tells how far the bench is, from 0 to 1, and whether it is to go on. */
+/* Reports the progress of this bench; `part` goes from 0 to 1. Fails with FTH_INTERRUPTED if the
+ * user has interrupted the run. */
 FTH_MUST_USE enum fth_status fth_bench_progress(const struct fth_bench_run *run, const char *what,
                                                 double part, struct fth_error *error);
 
-/* Whether so many bytes a second can come from memory: clocks are known to 2 %. Above that there is
- * a fault somewhere, which the error tells. */
+/* Fails with FTH_INCONCLUSIVE if a bandwidth is more than 2 %, the uncertainty of the clocks, above
+ * the theoretical bandwidth of memory. */
 FTH_MUST_USE enum fth_status fth_bench_check_rate(const struct fth_bench_run *run,
                                                   double bytes_per_s, struct fth_error *error);
 
 /* ---- results ---- */
 
-/* Adds a series; its name and texts are copied. `columns` must live as long as the bench. */
-FTH_MUST_USE enum fth_status fth_bench_add(struct fth_bench *bench, const char *name,
-                                           const char *title, const struct fth_column *columns,
-                                           size_t column_count, struct fth_error *error);
-/* Has the last series shown as a grid: rows by one column, columns by another. */
-void fth_bench_grid(struct fth_bench *bench, size_t down, size_t across, size_t value);
-/* Has the last series not shown as a table in text, where it would be too long. */
-void fth_bench_detail(struct fth_bench *bench);
-/* Has the last series drawn in text: one column against another, both by their logarithms, a curve
- * for each text of a third. */
-void fth_bench_plot(struct fth_bench *bench, size_t x, size_t y, size_t by);
-/* Adds a row to the last series; as many cells as it has columns. Texts are copied. */
-FTH_MUST_USE enum fth_status fth_bench_row(struct fth_bench *bench, const struct fth_cell *cells,
-                                           struct fth_error *error);
-/* Adds what follows from the last series: a number with its unit, and how it was got. */
-FTH_MUST_USE enum fth_status fth_bench_figure(struct fth_bench *bench, const char *key,
-                                              double value, const char *unit, const char *method,
-                                              struct fth_error *error);
-/* Why the last series, or a part of it, is missing. */
-FTH_MUST_USE enum fth_status fth_bench_missing(struct fth_bench *bench, const char *reason,
+/* Adds a series. Its name and title are copied. `columns` must live as long as the bench. */
+FTH_MUST_USE enum fth_status fth_bench_add_series(struct fth_bench *bench, const char *name,
+                                                  const char *title,
+                                                  const struct fth_column *columns,
+                                                  size_t column_count, struct fth_error *error);
+/* Shows the last series as a grid: the column `down` gives the rows, `across` the columns and
+ * `value` the cells. */
+void fth_bench_show_grid(struct fth_bench *bench, size_t down, size_t across, size_t value);
+/* Does not print the last series as a table in text output, because it would be too long. */
+void fth_bench_hide_table(struct fth_bench *bench);
+/* Draws the last series in text output: column `y` over column `x`, both on logarithmic axes, with
+ * one curve for each text in column `by`. */
+void fth_bench_show_plot(struct fth_bench *bench, size_t x, size_t y, size_t by);
+/* Adds a row to the last series. `cells` has one cell per column. Texts are copied. */
+FTH_MUST_USE enum fth_status fth_bench_add_row(struct fth_bench *bench,
+                                               const struct fth_cell *cells,
                                                struct fth_error *error);
-/* Where the answer was that this device cannot (or that it is not certain), the reason is kept and
- * all is well; other failures stay. */
-FTH_MUST_USE enum fth_status fth_bench_failure(struct fth_bench *bench, const char *what,
-                                               enum fth_status status, struct fth_error *error);
+/* Adds a figure derived from the last series, with its unit and method. */
+FTH_MUST_USE enum fth_status fth_bench_add_figure(struct fth_bench *bench, const char *key,
+                                                  double value, const char *unit,
+                                                  const char *method, struct fth_error *error);
+/* Adds the reason why the last series, or a part of it, is missing. */
+FTH_MUST_USE enum fth_status fth_bench_add_missing(struct fth_bench *bench, const char *reason,
+                                                   struct fth_error *error);
+/* If `status` is FTH_UNSUPPORTED, FTH_UNAVAILABLE or FTH_INCONCLUSIVE, adds "`what`: cause" as a
+ * reason to the last series, clears the error and returns FTH_OK. Otherwise returns `status`. */
+FTH_MUST_USE enum fth_status fth_bench_keep_failure(struct fth_bench *bench, const char *what,
+                                                    enum fth_status status,
+                                                    struct fth_error *error);
 
 /* ---- describe.c ---- */
 
-/* A number of the GPU's description that was measured. */
+/* Adds a measured number to the GPU's description. */
 FTH_MUST_USE enum fth_status fth_bench_describe(const struct fth_bench_run *run,
                                                 const char *element, const char *attribute,
                                                 double value, size_t samples, const char *method,
                                                 struct fth_error *error);
-/* Measures a bandwidth for the description, and adds it to the last series: as `key`, and as
- * `key`_of_theory against so many bytes a cycle and SM (NAN: not known). */
-FTH_MUST_USE enum fth_status fth_bench_rate(const struct fth_bench_run *run,
-                                            enum fth_bandwidth_target target, const char *key,
-                                            double bytes_per_cycle, struct fth_error *error);
-/* How much L1 keeps of global loads, to a power of two or one and a half times that, where shared
- * memory leaves it the most room; 0: nothing. */
+/* Measures a bandwidth. Adds it to the description and, as the figure `key`_tb_per_s, to the last
+ * series. The figure `key`_of_theory is its ratio to `bytes_per_cycle` per SM (NAN: unknown). */
+FTH_MUST_USE enum fth_status fth_bench_add_bandwidth(const struct fth_bench_run *run,
+                                                     enum fth_bandwidth_target target,
+                                                     const char *key, double bytes_per_cycle,
+                                                     struct fth_error *error);
+/* Estimates the capacity of the L1 for global loads, with the carve-out that gives the L1 the most
+ * space: the largest of 4, 8, 16, 32, 64, 128 and 192 KiB that fits. 0: global loads are not cached
+ * in the L1. */
 FTH_MUST_USE enum fth_status fth_bench_l1_bytes(const struct fth_bench_run *run, uint64_t *bytes,
                                                 struct fth_error *error);
 
@@ -90,31 +98,33 @@ extern const struct fth_stream_kernel {
     bool wide;
 } fth_stream_kernels[FTH_STREAM_KERNELS];
 
-/* One size of one kernel. */
+/* The result of one kernel for one array size. */
 struct fth_stream_point {
     uint64_t bytes;
-    double best, median, worst; /* bytes a second; NAN: not measured */
+    double best, median, worst; /* bytes per second; NAN: not measured */
     uint32_t blocks;
 };
-/* What was measured; the driver's copy is behind the kernels. */
+/* All measurements of the bench. In `points` and `reasons`, the driver's copy follows the kernels
+ * (index FTH_STREAM_DRIVER). */
 struct fth_stream_work {
     const struct fth_bench_run *run;
     uint64_t sizes[FTH_STREAM_SIZES];
     size_t size_count;
-    struct fth_stream_shape best[FTH_STREAM_KERNELS];
+    struct fth_stream_shape best[FTH_STREAM_KERNELS]; /* the fastest launch configuration */
     bool missing[FTH_STREAM_KERNELS], interrupted;
     struct fth_stream_point points[FTH_STREAM_SIZES][FTH_STREAM_KERNELS + 1];
-    struct fth_stream_point threads[11][FTH_STREAM_KERNELS]; /* 1, 2, … 1024 */
-    /* Why something is missing. */
+    struct fth_stream_point threads[11][FTH_STREAM_KERNELS]; /* 1, 2, … 1024 threads per block */
+    /* Why a kernel, or a part of its results, is missing; empty if nothing is missing. */
     char reasons[FTH_STREAM_KERNELS + 1][sizeof((struct fth_error *)0)->cause];
 };
-/* How often a size is measured. */
+/* Returns the number of timed launches for an array size. */
 uint32_t fth_stream_repeats(const struct fth_bench_run *run, uint64_t bytes);
-/* Adds the table of kernels, without a row. */
-FTH_MUST_USE enum fth_status fth_stream_add(struct fth_bench *bench, struct fth_error *error);
-/* All tables of it; `error` may be NULL. */
-FTH_MUST_USE enum fth_status fth_stream_note(const struct fth_stream_work *work,
-                                             struct fth_error *error);
+/* Adds the table of kernels, without rows. */
+FTH_MUST_USE enum fth_status fth_stream_add_series(struct fth_bench *bench,
+                                                   struct fth_error *error);
+/* Adds all tables. `error` can be NULL. */
+FTH_MUST_USE enum fth_status fth_stream_add_tables(const struct fth_stream_work *work,
+                                                   struct fth_error *error);
 
 /* ---- the benches ---- */
 

@@ -1,13 +1,14 @@
-/* The classic curve: the average latency of a load over footprints from 1 KiB to what memory there
- * is, in memory order with several strides and in random order, through L1 and past it.
+/* The average latency of a load by footprint, from 1 KiB to nearly all of the memory, in memory
+ * order with several strides and in random order, through the L1 and past it.
  *
- *   few hops    walked before, then timed: what fits into a cache comes from it
- *   many hops   all of the footprint is touched, and some hops of it are timed: the first in memory
- *               order (the longest ago), or some from all over it
- *   far more    than L2 holds: the same, without caches
+ *   few hops       The chain is walked, then timed: loads hit in every cache that is large enough.
+ *   many hops      The whole footprint is touched, then some hops are timed: in memory order the
+ *                  first ones, which were touched longest ago; in random order some from the whole
+ *                  footprint.
+ *   far beyond L2  The same hops are timed after a flush of the L2.
  *
- * And the RTX 2060 report's comparison: shared memory in conflict against L2 with the same threads
- * and strides. */
+ * A second table compares shared memory with bank conflicts against the L2, with the same threads
+ * and strides (Fig. 5 of Qiu, Jo and Goswami, "Microbenchmarking NVIDIA GPUs"). */
 #include "bench/bench.h"
 
 #include <math.h>
@@ -16,32 +17,32 @@
 
 enum {
     LINE = 128,
-    MAX_HOPS = 8192,
+    MAX_HOPS = 8192, /* timed per point; this and the numbers below are heuristic */
     QUICK_MAX_HOPS = 2048,
-    FEW_HOPS = 1024, /* so few are timed several times */
+    FEW_HOPS = 1024, /* up to this number of hops, FEW_PASSES passes are timed */
     FEW_PASSES = 3,
     WARM_PASSES = 2,
-    RANDOM = 0, /* as a stride */
-    PER_OCTAVE = 4,
-    QUICK_PER_OCTAVE = 2,
+    RANDOM = 0, /* as a stride: random order */
+    POINTS_PER_OCTAVE = 4,
+    QUICK_POINTS_PER_OCTAVE = 2,
     MAX_FOOTPRINTS = 200,
-    SHORT_HOPS = 64, /* a multiple of those that stand in a row */
+    OVERHEAD_HOPS = 64, /* a multiple of the loads that the kernel unrolls */
     OVERHEAD_PASSES = 15,
     WORD = 8
 };
-static const uint64_t first_bytes = 1024;
-/* So many times L2 is touched; beyond, L2 is flushed. */
-static const double touched_l2s = 4, quick_touched_l2s = 2;
-/* Of a simulated GPU, further than any L1 reaches. */
+static const uint64_t min_footprint_bytes = 1024;
+/* Footprints of up to this many times the L2 are touched; for larger ones the L2 is flushed. */
+static const double max_touched_l2s = 4, quick_max_touched_l2s = 2;
+/* The largest footprint of the curves through the L1 on a simulated GPU: larger than any L1. */
 static const double quick_l1_bytes = 1 << 20;
-/* What is left of memory for others. */
-static const double memory_part = 0.9;
+/* The fraction of the memory that is used; the rest is left for the driver and other programs. */
+static const double memory_fraction = 0.9;
 
 static const struct curve {
     const char *name;
     enum fth_path path;
     uint64_t stride_bytes;
-    bool drawn; /* the others only as points */
+    bool drawn; /* as a curve in text output; the others are only listed as points */
 } curves[] = {
     {"L1, stride 128", FTH_PATH_CA, 128, true},
     {"L1, random", FTH_PATH_CA, RANDOM, true},
@@ -56,7 +57,7 @@ enum { CURVES = sizeof curves / sizeof curves[0] };
 static const struct fth_column columns[] = {
     {"curve", "Curve", FTH_COLUMN_TEXT},
     {"path", "Path", FTH_COLUMN_TEXT},
-    {"stride_bytes", "Stride", FTH_COLUMN_BYTES}, /* none: random */
+    {"stride_bytes", "Stride", FTH_COLUMN_BYTES}, /* NAN: random order */
     {"footprint_bytes", "Footprint", FTH_COLUMN_BYTES},
     {"latency_cycles", "Cycles", FTH_COLUMN_NUMBER},
     {"latency_ns", "ns", FTH_COLUMN_NUMBER},
@@ -70,11 +71,12 @@ static const struct fth_column conflict_columns[] = {
 
 /* ---- one point ---- */
 
-/* About the golden section of the count, and without a common factor: hops all over it. */
+/* Returns a step that visits all elements in scattered order: about the golden section of the
+ * count, and coprime to it. */
 static uint64_t random_step(uint64_t count)
 {
     uint64_t step = (uint64_t)((double)count * 0.618) | 1;
-    while (count > 2 && fth_common_factor(step, count) != 1)
+    while (count > 2 && fth_gcd(step, count) != 1)
         step += 2;
     return count > 2 ? step % count : 1;
 }
@@ -84,7 +86,7 @@ static uint64_t max_hops(const struct fth_bench_run *run)
     return run->quick ? QUICK_MAX_HOPS : MAX_HOPS;
 }
 
-/* What is timed: all of the footprint, or so many hops of it. */
+/* Returns the chain to time: the whole footprint, or max_hops() hops of it. */
 static struct fth_chain chain_of(const struct fth_bench_run *run, const struct curve *curve,
                                  uint64_t footprint_bytes)
 {
@@ -93,7 +95,7 @@ static struct fth_chain chain_of(const struct fth_bench_run *run, const struct c
     struct fth_chain chain = {.stride_bytes = stride, .count = footprint_bytes / stride};
     if (chain.count > max) {
         chain.count = max;
-        /* An odd number of lines, lest they all fall into few sets. */
+        /* The stride is an odd number of lines; otherwise all elements would map to few sets. */
         if (curve->stride_bytes == RANDOM)
             chain.stride_bytes = (footprint_bytes / max / LINE - 1) / 2 * 2 * LINE + LINE;
     }
@@ -111,28 +113,30 @@ static struct fth_request make_request(const struct fth_bench_run *run, const st
     struct fth_request request = fth_request_make(0);
     if (footprint_bytes / stride <= max_hops(run)) {
         fth_request_add(&request, FTH_STEP_WALK, curve->path, chain, WARM_PASSES);
-    } else if ((double)footprint_bytes <= (run->quick ? quick_touched_l2s : touched_l2s) * l2) {
+    } else if ((double)footprint_bytes <=
+               (run->quick ? quick_max_touched_l2s : max_touched_l2s) * l2) {
         const struct fth_chain all = {.stride_bytes = LINE, .count = footprint_bytes / LINE};
         fth_request_add(&request, FTH_STEP_TOUCH, FTH_PATH_CG, all, 1);
     } else {
         request.cold = true;
     }
-    request.sm = 0; /* one as near to L2 as in the other points */
+    request.sm = 0; /* the same SM for all points, so that its distance to the L2 is the same */
     request.alone = !request.cold;
     fth_request_add(&request, FTH_STEP_TIME_PASS, curve->path, chain,
                     chain.count <= FEW_HOPS ? FEW_PASSES : 1);
     return request;
 }
 
-/* What a timed pass costs beyond its loads, from two chains in the innermost cache there is: as
- * much as twice the shorter takes longer than the other. */
+/* Measures the cycles that a timed pass takes in addition to its loads, with two chains that fit
+ * into the innermost cache. The longer chain has twice as many loads, so the overhead is twice the
+ * time of the shorter one minus the time of the longer one. */
 static enum fth_status find_overhead(const struct fth_bench_run *run, enum fth_path path,
                                      double *cycles, struct fth_error *error)
 {
     const struct curve curve = {NULL, path, LINE, false};
     struct fth_request requests[2];
     for (size_t i = 0; i < 2; i++) {
-        requests[i] = make_request(run, &curve, ((uint64_t)SHORT_HOPS << i) * LINE);
+        requests[i] = make_request(run, &curve, ((uint64_t)OVERHEAD_HOPS << i) * LINE);
         requests[i].steps[1].passes = OVERHEAD_PASSES;
     }
     struct fth_answers answers = {0};
@@ -150,23 +154,25 @@ static enum fth_status find_overhead(const struct fth_bench_run *run, enum fth_p
 
 /* ---- the curves ---- */
 
-/* From the largest to the smallest, so that memory is had once. */
+/* Chooses the footprints, from the largest to the smallest, so that memory is allocated only once.
+ * Returns their number. */
 static size_t choose_footprints(const struct fth_bench_run *run, uint64_t *footprints)
 {
-    const double memory = fth_gpu_number(run->gpu, "memory", "size_bytes", 1 << 30) * memory_part;
+    const double memory =
+        fth_gpu_number(run->gpu, "memory", "size_bytes", 1 << 30) * memory_fraction;
     const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", 1 << 20);
-    const int per_octave = run->quick ? QUICK_PER_OCTAVE : PER_OCTAVE;
+    const int per_octave = run->quick ? QUICK_POINTS_PER_OCTAVE : POINTS_PER_OCTAVE;
     size_t count = 0;
     const double power = exp2(floor(log2(memory)));
     if (memory > power * 1.1)
         footprints[count++] = (uint64_t)memory / LINE * LINE;
-    for (int i = (int)floor(log2(memory / (double)first_bytes)) * per_octave;
+    for (int i = (int)floor(log2(memory / (double)min_footprint_bytes)) * per_octave;
          i >= 0 && count < MAX_FOOTPRINTS; i--) {
-        const double bytes = (double)first_bytes * exp2((double)i / per_octave);
-        /* Far beyond L2 only TLBs are left to be seen. */
+        const double bytes = (double)min_footprint_bytes * exp2((double)i / per_octave);
+        /* Far beyond the L2 only the TLBs change the latency, so fewer points suffice. */
         if (bytes > 8 * l2 && i % per_octave)
             continue;
-        /* What is simulated line by line: some of the rest. */
+        /* On a simulated GPU large footprints are slow, so only some of them are measured. */
         if (run->quick &&
             ((bytes > quick_l1_bytes && i % per_octave) ||
              (bytes > 2 * l2 && count && (double)footprints[count - 1] < 256 * bytes)))
@@ -194,17 +200,18 @@ static enum fth_status note_point(const struct fth_bench_run *run, const struct 
         {.number = round(10 * cycles) / 10},
         {.number = round(1e4 * cycles / samples->clock_mhz) / 10},
         {.number = (double)chain->count}};
-    return fth_bench_row(run->bench, cells, error);
+    return fth_bench_add_row(run->bench, cells, error);
 }
 
-/* A curve, the larger footprints one by one. Where one has no answer, the others have. */
+/* Measures one curve. Footprints that are inconclusive are skipped; the reason of the first one is
+ * reported. */
 static enum fth_status trace_curve(const struct fth_bench_run *run, const struct curve *curve,
                                    const uint64_t *footprints, size_t count, double from, double to,
                                    struct fth_error *error)
 {
     double overhead = 0;
     enum fth_status status = find_overhead(run, curve->path, &overhead, error);
-    bool told = false;
+    bool reported = false;
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         if (curve->stride_bytes > footprints[i] / 2 ||
             (run->quick && curve->path == FTH_PATH_CA && (double)footprints[i] > quick_l1_bytes))
@@ -219,9 +226,9 @@ static enum fth_status trace_curve(const struct fth_bench_run *run, const struct
             status =
                 note_point(run, curve, footprints[i], &request.steps[request.step_count - 1].chain,
                            &answers.items[0], overhead, error);
-        else if (status == FTH_INCONCLUSIVE && !told) {
-            told = true;
-            status = fth_bench_failure(run->bench, curve->name, status, error);
+        else if (status == FTH_INCONCLUSIVE && !reported) {
+            reported = true;
+            status = fth_bench_keep_failure(run->bench, curve->name, status, error);
         } else if (status == FTH_INCONCLUSIVE) {
             status = FTH_OK;
             if (error)
@@ -236,32 +243,34 @@ static enum fth_status trace_curves(const struct fth_bench_run *run, bool drawn,
                                     const uint64_t *footprints, size_t count,
                                     struct fth_error *error)
 {
-    enum fth_status status = fth_bench_add(run->bench, drawn ? "latency" : "latency.strides",
-                                           drawn ? "Latency in cycles by footprint"
-                                                 : "Latency by footprint, other strides",
-                                           columns, FTH_COUNT(columns), error);
+    enum fth_status status = fth_bench_add_series(run->bench, drawn ? "latency" : "latency.strides",
+                                                  drawn ? "Latency in cycles by footprint"
+                                                        : "Latency by footprint, other strides",
+                                                  columns, FTH_COUNT(columns), error);
     if (status != FTH_OK)
         return status;
-    fth_bench_detail(run->bench);
+    fth_bench_hide_table(run->bench);
     if (drawn)
-        fth_bench_plot(run->bench, 3, 4, 0);
+        fth_bench_show_plot(run->bench, 3, 4, 0);
     const double part = 0.9 / CURVES;
     for (size_t i = 0; i < FTH_COUNT(curves) && status == FTH_OK; i++)
         if (curves[i].drawn == drawn && !(run->quick && !drawn))
             status = trace_curve(run, &curves[i], footprints, count, part * (double)i,
                                  part * (double)(i + 1), error);
     if (status == FTH_OK && run->quick)
-        status = fth_bench_missing(run->bench,
-                                   drawn ? "of a simulated GPU, through L1 to 1 MiB only, and some "
-                                           "footprints of the rest; --thorough has all"
-                                         : "of a simulated GPU with --thorough only",
-                                   error);
+        status =
+            fth_bench_add_missing(run->bench,
+                                  drawn ? "simulated GPU: through L1 only up to 1 MiB, and fewer "
+                                          "footprints otherwise; use --thorough for all"
+                                        : "simulated GPU: measured only with --thorough",
+                                  error);
     return status;
 }
 
-/* ---- shared memory in conflict against L2 ---- */
+/* ---- shared memory with bank conflicts against L2 ---- */
 
-/* NAN where the device cannot. */
+/* Measures the cycles of one load. *cycles is NAN if the device does not support the request or the
+ * result is inconclusive. */
 static enum fth_status load_cycles(const struct fth_bench_run *run, enum fth_operation operation,
                                    uint32_t threads, uint32_t stride, double *cycles,
                                    struct fth_error *error)
@@ -288,9 +297,9 @@ static enum fth_status compare_with_l2(const struct fth_bench_run *run, struct f
 {
     static const uint32_t all_threads[] = {32, 256, 1024};
     const double max = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
-    enum fth_status status = fth_bench_add(
+    enum fth_status status = fth_bench_add_series(
         run->bench, "latency.conflict",
-        "Shared memory in conflict against L2: cycles of a load of 8 bytes, by threads and stride",
+        "Shared memory with conflicts against L2: cycles per 8-byte load, by threads and stride",
         conflict_columns, FTH_COUNT(conflict_columns), error);
     bool missing = false;
     double slowest = 0, fastest = INFINITY;
@@ -311,16 +320,16 @@ static enum fth_status compare_with_l2(const struct fth_bench_run *run, struct f
             slowest = shared > slowest ? shared : slowest;
             fastest = l2 < fastest ? l2 : fastest;
             if (status == FTH_OK)
-                status = fth_bench_row(run->bench, cells, error);
+                status = fth_bench_add_row(run->bench, cells, error);
         }
     }
     if (status == FTH_OK && missing)
-        status = fth_bench_missing(
-            run->bench, "cells without a figure: more shared memory than a block has", error);
+        status = fth_bench_add_missing(
+            run->bench, "empty cells: they need more shared memory than a block can have", error);
     if (status == FTH_OK && slowest > 0 && isfinite(fastest))
-        status = fth_bench_figure(
+        status = fth_bench_add_figure(
             run->bench, "worst_shared_over_best_l2", round(100 * slowest / fastest) / 100, "",
-            "the slowest load of shared memory over the fastest of L2", error);
+            "slowest load from shared memory / fastest load from L2", error);
     return status;
 }
 

@@ -1,5 +1,6 @@
-/* The link to the host: copies by the driver from pinned and pageable memory and to it, one way and
- * both, and from GPU to GPU; and how long the smallest takes. */
+/* The link to the host: the bandwidth of copies by the driver from and to pinned and pageable host
+ * memory, in one direction and in both at the same time, and of copies between GPUs; and the
+ * latency of the smallest copy. */
 #include "bench/bench.h"
 
 #include <math.h>
@@ -47,9 +48,9 @@ static const struct fth_column size_columns[] = {
 
 struct point {
     char title[48];
-    double number; /* of the direction */
+    double number; /* index of the direction, which orders the columns of the grid */
     uint64_t bytes;
-    double best, median;
+    double best, median; /* GB/s */
 };
 
 struct work {
@@ -58,8 +59,9 @@ struct work {
     size_t point_count, direction_count;
 };
 
-/* What PCI Express passes one way: transfers a second and lane, less their coding (8b/10b,
- * 128b/130b from the third generation on; the sixth sends 236 of 256 bytes). NAN: not known. */
+/* Returns the theoretical bandwidth of the PCI Express link in one direction, in bytes per second:
+ * transfers per second and lane, less the encoding (8b/10b; 128b/130b from generation 3 on;
+ * generation 6 carries 236 payload bytes per 256). NAN: unknown. */
 static double link_limit(const struct fth_gpu *gpu)
 {
     static const double lane_bytes_per_s[MAX_GENERATION + 1] = {NAN,
@@ -76,9 +78,10 @@ static double link_limit(const struct fth_gpu *gpu)
                : NAN;
 }
 
-static enum fth_status ask(const struct fth_bench_run *run, const struct direction *direction,
-                           uint32_t peer, uint64_t bytes, uint32_t repeats,
-                           struct fth_durations *durations, struct fth_error *error)
+static enum fth_status time_transfer(const struct fth_bench_run *run,
+                                     const struct direction *direction, uint32_t peer,
+                                     uint64_t bytes, uint32_t repeats,
+                                     struct fth_durations *durations, struct fth_error *error)
 {
     struct fth_request request = fth_request_make(-1);
     request.family = FTH_FAMILY_TRANSFER;
@@ -90,7 +93,8 @@ static enum fth_status ask(const struct fth_bench_run *run, const struct directi
     return fth_probe_durations(&run->prober, &request, durations, error);
 }
 
-/* Copies of all sizes, as far as there is room; `large` is the last of them. */
+/* Measures copies of all sizes that fit into memory. `large` receives the durations of the largest
+ * one. */
 static enum fth_status measure_sizes(struct work *work, const struct direction *direction,
                                      uint32_t peer, const char *title, struct fth_durations *large,
                                      struct fth_error *error)
@@ -98,11 +102,11 @@ static enum fth_status measure_sizes(struct work *work, const struct direction *
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < FTH_COUNT(sizes) && status == FTH_OK; i++) {
         struct fth_durations found;
-        status = ask(work->run, direction, peer, sizes[i], REPEATS, &found, error);
+        status = time_transfer(work->run, direction, peer, sizes[i], REPEATS, &found, error);
         if (status == FTH_INCONCLUSIVE && i > 0) {
             char what[64];
             snprintf(what, sizeof what, "%s, %.4g MiB", title, (double)sizes[i] / (1 << 20));
-            return fth_bench_failure(work->run->bench, what, status, error);
+            return fth_bench_keep_failure(work->run->bench, what, status, error);
         }
         if (status != FTH_OK)
             break;
@@ -118,9 +122,9 @@ static enum fth_status measure_sizes(struct work *work, const struct direction *
     return status;
 }
 
-/* One direction, over all sizes. `gone` where the device cannot. */
+/* Measures one direction with all sizes. Sets *unavailable if the device cannot do it. */
 static enum fth_status measure(struct work *work, const struct direction *direction, uint32_t peer,
-                               bool *gone, struct fth_error *error)
+                               bool *unavailable, struct fth_error *error)
 {
     const struct fth_bench_run *run = work->run;
     const bool host = direction->kind <= FTH_TRANSFER_BOTH;
@@ -128,16 +132,17 @@ static enum fth_status measure(struct work *work, const struct direction *direct
     struct fth_durations small, large = {.best_ns = NAN};
     char title[48];
     snprintf(title, sizeof title, host ? "%s" : "%s %u", direction->title, (unsigned)peer + 1);
-    enum fth_status status = ask(run, direction, peer, SMALL_BYTES, SMALL_REPEATS, &small, error);
+    enum fth_status status =
+        time_transfer(run, direction, peer, SMALL_BYTES, SMALL_REPEATS, &small, error);
     if (status == FTH_OK)
         status = measure_sizes(work, direction, peer, title, &large, error);
-    *gone = status != FTH_OK;
-    if (status == FTH_UNSUPPORTED && peer > 0) { /* those before it were all that there are */
+    *unavailable = status != FTH_OK;
+    if (status == FTH_UNSUPPORTED && peer > 0) { /* there are no more GPUs */
         *error = FTH_NO_ERROR;
         return FTH_OK;
     }
     if (status != FTH_OK)
-        return fth_bench_failure(run->bench, title, status, error);
+        return fth_bench_keep_failure(run->bench, title, status, error);
     work->direction_count++;
     const struct point *last = &work->points[work->point_count - 1];
     const struct fth_cell cells[] = {
@@ -154,18 +159,18 @@ static enum fth_status measure(struct work *work, const struct direction *direct
                                 : "through the host",
          .number = NAN},
     };
-    return fth_bench_row(run->bench, cells, error);
+    return fth_bench_add_row(run->bench, cells, error);
 }
 
 static enum fth_status note_sizes(const struct work *work, struct fth_error *error)
 {
     if (!work->point_count)
         return FTH_OK;
-    enum fth_status status =
-        fth_bench_add(work->run->bench, "link.sizes", "Link: GB/s by the size of a copy (KiB)",
-                      size_columns, FTH_COUNT(size_columns), error);
+    enum fth_status status = fth_bench_add_series(work->run->bench, "link.sizes",
+                                                  "Link: GB/s by the size of a copy (KiB)",
+                                                  size_columns, FTH_COUNT(size_columns), error);
     if (status == FTH_OK)
-        fth_bench_grid(work->run->bench, 0, 1, 2);
+        fth_bench_show_grid(work->run->bench, 0, 1, 2);
     for (size_t i = 0; i < work->point_count && status == FTH_OK; i++) {
         const struct point *point = &work->points[i];
         const struct fth_cell cells[] = {
@@ -174,7 +179,7 @@ static enum fth_status note_sizes(const struct work *work, struct fth_error *err
             {.number = round(1000 * point->best) / 1000},
             {.number = round(1000 * point->median) / 1000},
         };
-        status = fth_bench_row(work->run->bench, cells, error);
+        status = fth_bench_add_row(work->run->bench, cells, error);
     }
     return status;
 }
@@ -184,28 +189,28 @@ enum fth_status fth_bench_link(const struct fth_bench_run *run, struct fth_error
     static const struct work none;
     struct work work = none;
     work.run = run;
-    bool gone = false;
-    enum fth_status status =
-        fth_bench_add(run->bench, "link", "Link: copies by the driver, and the latency of 4 bytes",
-                      columns, FTH_COUNT(columns), error);
+    bool unavailable = false;
+    enum fth_status status = fth_bench_add_series(
+        run->bench, "link", "Link: copies by the driver, and latency of 4 bytes", columns,
+        FTH_COUNT(columns), error);
     const size_t all = FTH_COUNT(directions) + 1;
     for (size_t i = 0; i < FTH_COUNT(directions) && status == FTH_OK; i++) {
         status = fth_bench_progress(run, directions[i].title, (double)i / (double)all, error);
         if (status == FTH_OK)
-            status = measure(&work, &directions[i], 0, &gone, error);
+            status = measure(&work, &directions[i], 0, &unavailable, error);
     }
-    gone = false;
-    for (uint32_t peer = 0; peer < MAX_PEERS && !gone && status == FTH_OK; peer++)
-        for (size_t i = 0; i < FTH_COUNT(peers) && !gone && status == FTH_OK; i++) {
+    unavailable = false;
+    for (uint32_t peer = 0; peer < MAX_PEERS && !unavailable && status == FTH_OK; peer++)
+        for (size_t i = 0; i < FTH_COUNT(peers) && !unavailable && status == FTH_OK; i++) {
             status = fth_bench_progress(run, peers[i].title, 1 - 1.0 / (double)all, error);
             if (status == FTH_OK)
-                status = measure(&work, &peers[i], peer, &gone, error);
+                status = measure(&work, &peers[i], peer, &unavailable, error);
         }
     const double limit = link_limit(run->gpu);
-    if (status == FTH_INTERRUPTED) /* what is complete is told */
+    if (status == FTH_INTERRUPTED) /* The complete points are still reported. */
         return note_sizes(&work, NULL) == FTH_NO_MEMORY ? FTH_NO_MEMORY : status;
     if (status == FTH_OK && !isnan(limit))
-        status = fth_bench_figure(run->bench, "pcie_gb_per_s", round(limit / 1e7) / 100, "GB/s",
-                                  "generation and lanes of PCI Express, one way", error);
+        status = fth_bench_add_figure(run->bench, "pcie_gb_per_s", round(limit / 1e7) / 100, "GB/s",
+                                      "PCI Express generation and lanes, one direction", error);
     return status == FTH_OK ? note_sizes(&work, error) : status;
 }

@@ -1,10 +1,10 @@
-/* The throughput of shared memory (Mei and Chu, Section 6.1): copies from one region of it to
- * another, over the size and number of blocks on an SM and the words that each thread has under way
- * (ILP). Their words are of 4 bytes; vectors of 16 bytes are tried, too, since a GPU may need them
- * to reach what its banks give.
+/* The throughput of shared memory (Mei and Chu, Section 6.1): copies from one region to another, by
+ * the size and number of blocks per SM and the number of words that each thread has in flight
+ * (ILP). The paper copies words of 4 bytes. Vectors of 16 bytes are measured as well, because some
+ * GPUs need them to reach the full throughput of the banks.
  *
- * Time is that of an SM, from the first block's begin to the last one's end, as the slope between
- * two numbers of rounds: what comes before and after drops out. */
+ * The time of an SM is from the start of its first block to the end of its last. Throughput is the
+ * slope between two numbers of rounds, so that the overhead at the start and end cancels out. */
 #include "bench/bench.h"
 
 #include <math.h>
@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum {
-    MIN_ROUNDS = 8, /* blocks of an SM begin some thousand cycles after each other */
+    MIN_ROUNDS = 8, /* long enough that the blocks overlap: they start up to some thousand cycles
+                       apart */
     MAX_ROUNDS = 136,
     QUICK_ROUNDS = 1,
     QUICK_MAX_ROUNDS = 3,
@@ -21,7 +22,7 @@ enum {
     MAX_WARPS = 64,
     WARP = 32
 };
-/* Clocks are known that well: nothing is above theory by more. */
+/* A throughput more than 1 % above theory, the uncertainty of the clock, is not trusted. */
 static const double tolerance = 1.01;
 
 static const uint32_t word_ilps[] = {1, 2, 4, 6, 8}, vector_ilps[] = {1, 2, 4};
@@ -51,7 +52,7 @@ static const struct fth_column summary_columns[] = {
     {"value", "Value", FTH_COLUMN_NUMBER},
 };
 
-/* One launch and what it gave. */
+/* One launch and its result. */
 struct point {
     unsigned word_bytes;
     uint32_t threads, blocks, ilp, warps;
@@ -64,25 +65,26 @@ struct sweep {
     double clock_mhz;
 };
 
-/* Of all that are measured: of a simulated GPU, where every copy is simulated, some. */
-static bool is_wanted(const struct fth_bench_run *run, uint32_t threads, uint32_t blocks,
-                      uint32_t ilp)
+/* Returns whether a launch is measured. On a simulated GPU only some are, because they are slow. */
+static bool is_selected(const struct fth_bench_run *run, uint32_t threads, uint32_t blocks,
+                        uint32_t ilp)
 {
     return !run->quick || ((blocks & (blocks - 1)) == 0 && ilp != 6 && threads != 64);
 }
 
-/* Those whose blocks are all there at a time. */
+/* Returns whether all blocks of a launch can be resident at the same time. */
 static bool fits(const struct fth_bench_run *run, const struct point *point)
 {
     const double threads = fth_gpu_number(run->gpu, "device", "max_threads_per_sm", 1024);
     const double block = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
-    const double room = fth_gpu_number(run->gpu, "shared", "size_bytes", 16384);
-    const double max = fth_gpu_number(run->gpu, "shared", "max_block_bytes", room);
-    /* What the driver sets aside for each block since Ampere. */
-    const double aside = room > 98304 ? 1024 : 0;
+    const double sm_bytes = fth_gpu_number(run->gpu, "shared", "size_bytes", 16384);
+    const double max = fth_gpu_number(run->gpu, "shared", "max_block_bytes", sm_bytes);
+    /* Since Ampere, 1 KiB of shared memory is reserved for each block. GPUs with more than 96 KiB
+     * of shared memory per SM are Ampere or later. */
+    const double reserved = sm_bytes > 98304 ? 1024 : 0;
     const double bytes = 2.0 * point->word_bytes * point->ilp * point->threads;
     return point->threads <= block && (double)point->threads * point->blocks <= threads &&
-           bytes <= max && (bytes + aside) * point->blocks <= room;
+           bytes <= max && (bytes + reserved) * point->blocks <= sm_bytes;
 }
 
 static enum fth_status measure(const struct fth_bench_run *run, enum fth_operation operation,
@@ -103,7 +105,7 @@ static enum fth_status measure(const struct fth_bench_run *run, enum fth_operati
     if (status != FTH_OK)
         return status;
     if (!(cycles.value > 0))
-        return fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL, "more copies took no longer");
+        return fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL, "more rounds took no more time");
     point->bytes_per_cycle =
         2.0 * point->word_bytes * point->threads * point->blocks / cycles.value;
     point->bytes_per_s = point->bytes_per_cycle * cycles.clock_mhz * 1e6;
@@ -121,10 +123,10 @@ static enum fth_status note_point(const struct fth_bench_run *run, const struct 
                                      {.number = point->warps},
                                      {.number = round(100 * point->bytes_per_cycle) / 100},
                                      {.number = round(point->bytes_per_s / 1e6) * 1e6}};
-    return fth_bench_row(run->bench, cells, error);
+    return fth_bench_add_row(run->bench, cells, error);
 }
 
-/* All launches of one kind. */
+/* Measures all launches of one kind. */
 static enum fth_status sweep_kind(const struct fth_bench_run *run, const struct kind *kind,
                                   struct sweep *sweep, double from, struct fth_error *error)
 {
@@ -137,12 +139,12 @@ static enum fth_status sweep_kind(const struct fth_bench_run *run, const struct 
                                   .blocks = i / (uint32_t)kind->ilp_count + 1,
                                   .ilp = kind->ilps[i % kind->ilp_count]};
             point.warps = threads / WARP * point.blocks;
-            if (!fits(run, &point) || !is_wanted(run, threads, point.blocks, point.ilp))
+            if (!fits(run, &point) || !is_selected(run, threads, point.blocks, point.ilp))
                 continue;
             status = measure(run, kind->operation, sweep, &point, error);
             if (status != FTH_OK)
-                return fth_bench_failure(run->bench, fth_operation_title(kind->operation), status,
-                                         error);
+                return fth_bench_keep_failure(run->bench, fth_operation_title(kind->operation),
+                                              status, error);
             status = note_point(run, &point, error);
             sweep->points[sweep->count++] = point;
         }
@@ -159,18 +161,19 @@ static const struct point *best_of(const struct sweep *sweep)
     return best;
 }
 
-/* The most at each number of warps and ILP (their Fig. 16; the most of a row is Fig. 15). */
+/* The maximum for each number of warps and ILP (Fig. 16 of the paper; the maximum of each row is
+ * its Fig. 15). */
 static enum fth_status tabulate_peaks(const struct fth_bench_run *run, const struct sweep *sweep,
                                       unsigned word_bytes, struct fth_error *error)
 {
     char name[32], title[80];
     snprintf(name, sizeof name, "shared.peak%u", word_bytes);
     snprintf(title, sizeof title,
-             "Shared memory: GB/s of an SM by active warps and ILP, words of %u bytes", word_bytes);
+             "Shared memory: GB/s per SM by active warps and ILP, words of %u bytes", word_bytes);
     enum fth_status status =
-        fth_bench_add(run->bench, name, title, peak_columns, FTH_COUNT(peak_columns), error);
+        fth_bench_add_series(run->bench, name, title, peak_columns, FTH_COUNT(peak_columns), error);
     if (status == FTH_OK)
-        fth_bench_grid(run->bench, 0, 1, 2);
+        fth_bench_show_grid(run->bench, 0, 1, 2);
     for (uint32_t warps = 1; warps <= MAX_WARPS; warps++)
         for (uint32_t ilp = 1; ilp <= FTH_MAX_CHAINS && status == FTH_OK; ilp++) {
             double max = 0;
@@ -182,13 +185,13 @@ static enum fth_status tabulate_peaks(const struct fth_bench_run *run, const str
             const struct fth_cell cells[] = {
                 {.number = warps}, {.number = ilp}, {.number = round(max / 1e7) / 100}};
             if (max > 0)
-                status = fth_bench_row(run->bench, cells, error);
+                status = fth_bench_add_row(run->bench, cells, error);
         }
     return status;
 }
 
-/* What a bank gives in a cycle; NAN: not known. One of Fermi's gives its 4 bytes in two cycles of
- * the core clock. */
+/* Returns the bytes that a bank delivers per cycle; NAN: unknown. On Fermi, a bank needs two core
+ * clock cycles for its 4 bytes. */
 static double bank_bytes(const struct fth_bench_run *run, const struct fth_banks *banks)
 {
     const char *capability = fth_gpu_text(run->gpu, "device", "compute_capability");
@@ -196,7 +199,7 @@ static double bank_bytes(const struct fth_bench_run *run, const struct fth_banks
     return banks->bank_bytes ? banks->bank_bytes / (fermi ? 2.0 : 1.0) : NAN;
 }
 
-/* Table 7: what the banks could give, and what was had. */
+/* Table 7 of the paper: the theoretical and the achieved throughput. */
 static enum fth_status summarize(const struct fth_bench_run *run, const struct sweep *sweep,
                                  const struct fth_banks *banks, struct fth_error *error)
 {
@@ -218,35 +221,35 @@ static enum fth_status summarize(const struct fth_bench_run *run, const struct s
                 {"  with CTA size", best ? (double)best->threads : NAN},
                 {"  CTAs per SM", best ? (double)best->blocks : NAN},
                 {"  ILP", best ? (double)best->ilp : NAN},
-                {"  words of (byte)", best ? (double)best->word_bytes : NAN}};
-    enum fth_status status = fth_bench_add(run->bench, "shared.theory",
-                                           "Theoretical and achieved throughput of shared memory",
-                                           summary_columns, FTH_COUNT(summary_columns), error);
+                {"  bytes per word", best ? (double)best->word_bytes : NAN}};
+    enum fth_status status = fth_bench_add_series(
+        run->bench, "shared.theory", "Theoretical and achieved throughput of shared memory",
+        summary_columns, FTH_COUNT(summary_columns), error);
     for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++) {
         const struct fth_cell cells[] = {{.text = rows[i].quantity, .number = NAN},
                                          {.number = rows[i].value}};
-        status = fth_bench_row(run->bench, cells, error);
+        status = fth_bench_add_row(run->bench, cells, error);
     }
     if (status == FTH_OK && part > tolerance)
-        return fth_bench_missing(
-            run->bench, "more than the banks can give was measured: do not trust it", error);
+        return fth_bench_add_missing(
+            run->bench, "not trustworthy: measured more than the banks can deliver", error);
     if (status == FTH_OK && isfinite(part))
-        status = fth_bench_figure(run->bench, "copy_of_theory", round(1000 * part) / 1000, "",
-                                  "the best copy, over banks x width x clock", error);
+        status = fth_bench_add_figure(run->bench, "copy_of_theory", round(1000 * part) / 1000, "",
+                                      "best copy / (banks x width x clock)", error);
     if (status == FTH_OK && best)
         status = fth_bench_describe(run, "shared", "copy_bytes_per_s",
                                     round(best->bytes_per_s / 1e8) * 1e8 * (double)run->prober.sms,
-                                    sweep->count, "the best copy of an SM, times the SMs", error);
-    /* Little's law: what must be under way is the latency times the throughput. */
+                                    sweep->count, "best copy per SM x number of SMs", error);
+    /* Little's law: the bytes in flight are the latency times the throughput. */
     if (status == FTH_OK && isfinite(bank))
-        status =
-            fth_bench_figure(run->bench, "warps_needed",
-                             round(banks->first_cycles * bank * banks->banks / (4 * WARP)), "warps",
-                             "with ILP 1, by Little's law: latency x W_SM / 128 B", error);
+        status = fth_bench_add_figure(run->bench, "warps_needed",
+                                      round(banks->first_cycles * bank * banks->banks / (4 * WARP)),
+                                      "warps",
+                                      "with ILP 1, by Little's law: latency x W_SM / 128 B", error);
     return status;
 }
 
-/* Reads and writes alone, in vectors of 16 bytes. */
+/* Measures reads and writes separately, in vectors of 16 bytes. */
 static enum fth_status note_rates(const struct fth_bench_run *run, const struct fth_banks *banks,
                                   struct fth_error *error)
 {
@@ -256,8 +259,8 @@ static enum fth_status note_rates(const struct fth_bench_run *run, const struct 
     } rates[] = {{FTH_BANDWIDTH_SHARED_READ, "read"}, {FTH_BANDWIDTH_SHARED_WRITE, "write"}};
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < FTH_COUNT(rates) && status == FTH_OK; i++)
-        status = fth_bench_rate(run, rates[i].target, rates[i].key,
-                                bank_bytes(run, banks) * banks->banks, error);
+        status = fth_bench_add_bandwidth(run, rates[i].target, rates[i].key,
+                                         bank_bytes(run, banks) * banks->banks, error);
     return status;
 }
 
@@ -269,21 +272,20 @@ enum fth_status fth_bench_shared(const struct fth_bench_run *run, struct fth_err
     if (!sweep.points)
         return fth_fail(error, FTH_NO_MEMORY, "measure", NULL, "out of memory");
     enum fth_status status =
-        fth_bench_add(run->bench, "shared.points", "Shared memory: copies of every shape",
-                      point_columns, FTH_COUNT(point_columns), error);
+        fth_bench_add_series(run->bench, "shared.points", "Shared memory: copies of every shape",
+                             point_columns, FTH_COUNT(point_columns), error);
     if (status == FTH_OK)
-        fth_bench_detail(run->bench);
+        fth_bench_hide_table(run->bench);
     for (size_t i = 0; i < FTH_COUNT(kinds) && status == FTH_OK; i++)
         status = sweep_kind(run, &kinds[i], &sweep, 0.45 * (double)i, error);
     if (status == FTH_OK && run->quick)
-        status = fth_bench_missing(
-            run->bench, "of a simulated GPU one SM, and not every shape; --thorough has all",
-            error);
+        status = fth_bench_add_missing(
+            run->bench, "simulated GPU: one SM, and fewer shapes; use --thorough for all", error);
     if (status == FTH_OK) {
         struct fth_error fault = FTH_NO_ERROR;
         status = fth_probe_banks(&run->prober, &banks, &fault);
         if (status != FTH_OK)
-            status = fth_bench_failure(run->bench, "banks", status, &fault);
+            status = fth_bench_keep_failure(run->bench, "banks", status, &fault);
     }
     if (status == FTH_OK)
         status = summarize(run, &sweep, &banks, error);

@@ -1,6 +1,6 @@
-/* STREAM (McCalpin): COPY, MUL, ADD and TRIAD in fp32 and fp64, and memory only read or only
- * written, by threads of a block and by size; what they leave is checked. The copy stands beside
- * the driver's own. */
+/* STREAM (McCalpin): the kernels COPY, MUL, ADD and TRIAD in fp32 and fp64, and kernels that only
+ * read or only write, by threads per block and by array size. The results in memory are checked.
+ * The copy is compared with the driver's copy. */
 #include "bench/bench.h"
 
 #include <math.h>
@@ -8,17 +8,18 @@
 #include <stdlib.h>
 
 enum {
-    REPEATS = 10,
-    MORE_REPEATS = 50,
-    SEARCH_REPEATS = 3,
-    TURN_REPEATS = 2, /* of the copy, then of the driver's, and again */
+    REPEATS = 10,         /* timed launches per size; these numbers are heuristic */
+    SMALL_REPEATS = 50,   /* for arrays smaller than `search_bytes` */
+    SEARCH_REPEATS = 3,   /* per launch configuration in the search for the best one */
+    REPEATS_PER_TURN = 2, /* when the copy and the driver's copy alternate */
     MAX_THREADS = 1024
 };
-/* Arrays: the smallest; those on which shapes are tried, where there is room; and the part of
- * memory that three of them may fill. */
+/* Array sizes: the smallest, and the one for which launch configurations are searched if memory is
+ * large enough. `memory_fraction` is the part of memory that three arrays can occupy. Heuristic. */
 static const uint64_t min_bytes = 1 << 20, search_bytes = UINT64_C(1) << 30;
-static const double memory_part = 0.9;
-/* Of a simulated GPU: as much as memory moves in that time, some twenty latencies. */
+static const double memory_fraction = 0.9;
+/* The array size on a simulated GPU: what memory can move in `quick_s` seconds, which are about
+ * twenty memory latencies, within these limits. */
 static const double quick_s = 10e-6;
 static const uint64_t min_quick_bytes = 4 << 20, max_quick_bytes = UINT64_C(32) << 20;
 
@@ -33,7 +34,7 @@ enum { COPY, KERNELS = FTH_STREAM_KERNELS, DRIVER = FTH_STREAM_DRIVER };
 
 /* ---- one measurement ---- */
 
-/* The bytes that the kernel counts for: each array once. */
+/* Computes the bandwidths. As in STREAM, each array counts once. */
 static struct fth_stream_point make_point(const struct fth_durations *durations, uint64_t bytes,
                                           unsigned arrays)
 {
@@ -52,9 +53,9 @@ static bool is_cold(const struct fth_stream_work *work)
     return work->run->quick;
 }
 
-/* The first that every GPU of this kind can run; of a simulated one with few threads, which has
- * less to simulate. */
-static const struct fth_stream_shape *usual_shape(const struct fth_stream_work *work)
+/* Returns the first launch configuration that this GPU can run and that uses no hints. For a
+ * simulated GPU, one with few threads, which is simulated faster. */
+static const struct fth_stream_shape *first_usable_shape(const struct fth_stream_work *work)
 {
     enum { FEW_THREADS = 512 };
     const bool quick = work->run->quick;
@@ -95,9 +96,10 @@ static enum fth_status measure(const struct fth_stream_work *work,
     return status;
 }
 
-/* What cannot be measured is missing, with its reason, and all is well; the rest stays. */
-static enum fth_status excuse(struct fth_stream_work *work, size_t kernel, enum fth_status status,
-                              struct fth_error *error)
+/* If a kernel cannot be measured, stores the reason, clears the error and returns FTH_OK. Returns
+ * other failures unchanged. */
+static enum fth_status keep_reason(struct fth_stream_work *work, size_t kernel,
+                                   enum fth_status status, struct fth_error *error)
 {
     if (status != FTH_UNSUPPORTED && status != FTH_UNAVAILABLE && status != FTH_INCONCLUSIVE)
         return status;
@@ -108,13 +110,13 @@ static enum fth_status excuse(struct fth_stream_work *work, size_t kernel, enum 
 
 /* ---- sizes ---- */
 
-/* What takes little time is repeated more often. */
+/* Short launches are repeated more often. */
 uint32_t fth_stream_repeats(const struct fth_bench_run *run, uint64_t bytes)
 {
-    return run->quick ? 1 : bytes < search_bytes ? MORE_REPEATS : REPEATS;
+    return run->quick ? 1 : bytes < search_bytes ? SMALL_REPEATS : REPEATS;
 }
 
-static uint64_t power_below(double value)
+static uint64_t largest_power_of_two(double value)
 {
     uint64_t power = 1;
     while ((double)(2 * power) <= value)
@@ -122,16 +124,16 @@ static uint64_t power_below(double value)
     return power;
 }
 
-static void find_sizes(struct fth_stream_work *work)
+static void choose_sizes(struct fth_stream_work *work)
 {
     const struct fth_gpu *gpu = work->run->gpu;
-    double max = fth_gpu_number(gpu, "memory", "size_bytes", 1 << 30) * memory_part / 3;
+    double max = fth_gpu_number(gpu, "memory", "size_bytes", 1 << 30) * memory_fraction / 3;
     uint64_t from = min_bytes;
     if (work->run->quick) {
         const double moved =
             isnan(work->run->memory_limit) ? 0 : work->run->memory_limit * quick_s / 2;
         max = fmin(max, fmin((double)max_quick_bytes, fmax(moved, (double)min_quick_bytes)));
-        from = power_below(fmax(max, (double)min_bytes));
+        from = largest_power_of_two(fmax(max, (double)min_bytes));
     }
     for (uint64_t bytes = from;
          (double)bytes <= fmax(max, (double)min_bytes) && work->size_count < FTH_STREAM_SIZES;
@@ -139,23 +141,24 @@ static void find_sizes(struct fth_stream_work *work)
         work->sizes[work->size_count++] = bytes;
 }
 
-/* The size on which shapes are tried. */
+/* Returns the array size for the search of launch configurations. */
 static uint64_t search_size(const struct fth_stream_work *work)
 {
     const uint64_t max = work->sizes[work->size_count - 1];
     return max < search_bytes ? max : search_bytes;
 }
 
-/* The largest arrays that there is room for; the rest of the sizes goes. Memory is then there for
- * all that comes. */
-static enum fth_status fit(struct fth_stream_work *work, struct fth_error *error)
+/* Removes sizes from the largest on until three arrays fit into memory. The memory is then
+ * allocated for all following measurements. */
+static enum fth_status drop_sizes_that_do_not_fit(struct fth_stream_work *work,
+                                                  struct fth_error *error)
 {
     static const struct fth_stream_kernel largest = {"TRIAD fp32", FTH_SWEEP_TRIAD, false};
     enum fth_status status = FTH_OK;
     while (work->size_count) {
         struct fth_stream_point point;
-        status = measure(work, &largest, usual_shape(work), work->sizes[work->size_count - 1], 1,
-                         &point, error);
+        status = measure(work, &largest, first_usable_shape(work),
+                         work->sizes[work->size_count - 1], 1, &point, error);
         if (status != FTH_INCONCLUSIVE || work->size_count == 1)
             return status;
         *error = FTH_NO_ERROR;
@@ -173,7 +176,7 @@ static enum fth_status try_shape(struct fth_stream_work *work, size_t kernel,
     struct fth_stream_point point;
     enum fth_status status = measure(work, &fth_stream_kernels[kernel], shape, search_size(work),
                                      SEARCH_REPEATS, &point, error);
-    if (status == FTH_UNSUPPORTED && shape->hinted) { /* an older GPU */
+    if (status == FTH_UNSUPPORTED && shape->hinted) { /* an older GPU without hints */
         *error = FTH_NO_ERROR;
         return FTH_OK;
     }
@@ -188,21 +191,21 @@ static enum fth_status find_shape(struct fth_stream_work *work, size_t kernel,
                                   struct fth_error *error)
 {
     double best = NAN;
-    const bool two = fth_sweep_arrays(fth_stream_kernels[kernel].kind) == 3;
+    const bool has_three_arrays = fth_sweep_arrays(fth_stream_kernels[kernel].kind) == 3;
     size_t count, usual;
     const struct fth_stream_shape *shapes = fth_sweep_shapes(&count, &usual);
     enum fth_status status = FTH_OK;
-    work->best[kernel] = *usual_shape(work);
+    work->best[kernel] = *first_usable_shape(work);
     if (work->run->quick)
         return FTH_OK;
     for (size_t i = 0; i < count && status == FTH_OK; i++)
-        if (shapes[i].threads <= max_threads(work) && !(two && shapes[i].unroll > 4))
+        if (shapes[i].threads <= max_threads(work) && !(has_three_arrays && shapes[i].unroll > 4))
             status = try_shape(work, kernel, &shapes[i], &best, error);
     work->missing[kernel] = isnan(best);
-    return excuse(work, kernel, status, error);
+    return keep_reason(work, kernel, status, error);
 }
 
-/* From one thread a block on, as many blocks as an SM holds. */
+/* Measures 1, 2, 4, … threads per block, with as many blocks as an SM can hold. */
 static enum fth_status try_threads(struct fth_stream_work *work, size_t kernel,
                                    struct fth_error *error)
 {
@@ -222,10 +225,10 @@ static enum fth_status try_threads(struct fth_stream_work *work, size_t kernel,
         status = measure(work, &fth_stream_kernels[kernel], &shape, bytes, SEARCH_REPEATS,
                          &work->threads[i][kernel], error);
     }
-    return excuse(work, kernel, status, error);
+    return keep_reason(work, kernel, status, error);
 }
 
-/* ---- all of it ---- */
+/* ---- all kernels and sizes ---- */
 
 static struct fth_request driver_request(const struct fth_stream_work *work, uint64_t bytes,
                                          uint32_t repeats)
@@ -247,7 +250,7 @@ static enum fth_status measure_driver(struct fth_stream_work *work, size_t size,
     enum fth_status status = fth_probe_durations(&work->run->prober, &request, &durations, error);
     if (status == FTH_OK)
         work->points[size][DRIVER] = make_point(&durations, bytes, 2);
-    return excuse(work, DRIVER, status, error);
+    return keep_reason(work, DRIVER, status, error);
 }
 
 static enum fth_status measure_kernel(struct fth_stream_work *work, size_t kernel, size_t size,
@@ -259,36 +262,38 @@ static enum fth_status measure_kernel(struct fth_stream_work *work, size_t kerne
     enum fth_status status =
         measure(work, &fth_stream_kernels[kernel], &work->best[kernel], bytes,
                 fth_stream_repeats(work->run, bytes), &work->points[size][kernel], error);
-    return excuse(work, kernel, status, error);
+    return keep_reason(work, kernel, status, error);
 }
 
-/* The copy and the driver's by turns, so that what changes meanwhile changes for both: on an H200
- * any launch takes 1.8 us more for some milliseconds, and less for the next. */
+/* Measures the copy and the driver's copy alternately, so that changes over time affect both: on an
+ * H200 every launch takes 1.8 us more for some milliseconds, then less for some milliseconds. */
 static enum fth_status measure_copies(struct fth_stream_work *work, size_t size,
                                       struct fth_error *error)
 {
     const uint64_t bytes = work->sizes[size];
-    const size_t turns = work->run->quick ? 1 : fth_stream_repeats(work->run, bytes) / TURN_REPEATS;
+    const size_t turns =
+        work->run->quick ? 1 : fth_stream_repeats(work->run, bytes) / REPEATS_PER_TURN;
     const struct fth_request requests[] = {
-        driver_request(work, bytes, TURN_REPEATS),
-        make_request(work, &fth_stream_kernels[COPY], &work->best[COPY], bytes, TURN_REPEATS)};
+        driver_request(work, bytes, REPEATS_PER_TURN),
+        make_request(work, &fth_stream_kernels[COPY], &work->best[COPY], bytes, REPEATS_PER_TURN)};
     struct fth_durations durations[2];
-    enum fth_status status = work->missing[COPY] ? FTH_UNSUPPORTED
-                                                 : fth_probe_in_turns(&work->run->prober, requests,
-                                                                      2, turns, durations, error);
+    enum fth_status status =
+        work->missing[COPY]
+            ? FTH_UNSUPPORTED
+            : fth_probe_interleaved(&work->run->prober, requests, 2, turns, durations, error);
     if (status == FTH_OK) {
         work->points[size][DRIVER] = make_point(&durations[0], bytes, 2);
         work->points[size][COPY] = make_point(&durations[1], bytes, 2);
         work->points[size][COPY].blocks = requests[1].sweep.blocks;
         return FTH_OK;
     }
-    /* One of them cannot be had: each for itself. */
+    /* One of the two cannot be measured, so measure them separately. */
     *error = FTH_NO_ERROR;
     status = measure_driver(work, size, error);
     return status == FTH_OK ? measure_kernel(work, COPY, size, error) : status;
 }
 
-/* Every kernel of a size, the largest sizes first. */
+/* Measures all kernels for each size, the largest size first. */
 static enum fth_status measure_sizes(struct fth_stream_work *work, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
@@ -304,17 +309,17 @@ static enum fth_status measure_sizes(struct fth_stream_work *work, struct fth_er
     return status;
 }
 
-/* Where not even the smallest arrays fit. */
+/* Reports that not even the smallest arrays fit into memory. */
 static enum fth_status give_up(struct fth_stream_work *work, enum fth_status status,
                                struct fth_error *error)
 {
     struct fth_error fault = *error;
     *error = FTH_NO_ERROR;
-    enum fth_status added = fth_stream_add(work->run->bench, error);
+    enum fth_status added = fth_stream_add_series(work->run->bench, error);
     if (added != FTH_OK)
         return added;
     *error = fault;
-    return fth_bench_failure(work->run->bench, "arrays of 1 MiB", status, error);
+    return fth_bench_keep_failure(work->run->bench, "arrays of 1 MiB", status, error);
 }
 
 static enum fth_status measure_kernels(struct fth_stream_work *work, struct fth_error *error)
@@ -331,8 +336,8 @@ static enum fth_status measure_kernels(struct fth_stream_work *work, struct fth_
     return status == FTH_OK ? measure_sizes(work, error) : status;
 }
 
-/* Until something is measured. */
-static void forget_points(struct fth_stream_work *work)
+/* Marks all points as not measured. */
+static void clear_points(struct fth_stream_work *work)
 {
     const struct fth_stream_point none = {0, NAN, NAN, NAN, 0};
     for (size_t i = 0; i < sizeof work->points / sizeof none; i++)
@@ -341,19 +346,19 @@ static void forget_points(struct fth_stream_work *work)
         (&work->threads[0][0])[i] = none;
 }
 
-/* What is complete is told also where the rest is not to come. */
+/* After an interruption, the complete measurements are still reported. */
 static enum fth_status measure_all(struct fth_stream_work *work, struct fth_error *error)
 {
-    forget_points(work);
-    find_sizes(work);
-    enum fth_status status = fit(work, error);
+    clear_points(work);
+    choose_sizes(work);
+    enum fth_status status = drop_sizes_that_do_not_fit(work, error);
     if (status != FTH_OK)
         return give_up(work, status, error);
     status = measure_kernels(work, error);
     work->interrupted = status == FTH_INTERRUPTED;
     if (status != FTH_OK && !work->interrupted)
         return status;
-    enum fth_status noted = fth_stream_note(work, work->interrupted ? NULL : error);
+    enum fth_status noted = fth_stream_add_tables(work, work->interrupted ? NULL : error);
     return work->interrupted ? status : noted;
 }
 

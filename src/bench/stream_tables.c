@@ -1,10 +1,11 @@
-/* The tables of STREAM. */
+/* The tables of the STREAM bench: kernels, comparison with the driver's copy, by array size, and by
+ * threads per block. */
 #include "bench/bench.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { KERNELS = FTH_STREAM_KERNELS, DRIVER = FTH_STREAM_DRIVER, L2_SIZES = 4 };
+enum { KERNELS = FTH_STREAM_KERNELS, DRIVER = FTH_STREAM_DRIVER, MIN_L2_MULTIPLE = 4 };
 
 static const struct fth_column columns[] = {
     {"kernel", "Kernel", FTH_COLUMN_TEXT},
@@ -45,15 +46,15 @@ static double rounded(double value, double parts)
     return round(value * parts) / parts;
 }
 
-static bool past_l2(const struct fth_stream_work *work, uint64_t bytes, unsigned arrays)
+static bool exceeds_l2(const struct fth_stream_work *work, uint64_t bytes, unsigned arrays)
 {
-    return work->run->quick || bytes * arrays >= L2_SIZES * work->run->l2_bytes;
+    return work->run->quick || bytes * arrays >= MIN_L2_MULTIPLE * work->run->l2_bytes;
 }
 
-enum fth_status fth_stream_add(struct fth_bench *bench, struct fth_error *error)
+enum fth_status fth_stream_add_series(struct fth_bench *bench, struct fth_error *error)
 {
-    return fth_bench_add(bench, "stream", "STREAM: bytes that kernels read and write in a second",
-                         columns, FTH_COUNT(columns), error);
+    return fth_bench_add_series(bench, "stream", "STREAM: bytes read and written per second",
+                                columns, FTH_COUNT(columns), error);
 }
 
 static enum fth_status note_kernel(const struct fth_stream_work *work, size_t kernel,
@@ -64,7 +65,7 @@ static enum fth_status note_kernel(const struct fth_stream_work *work, size_t ke
     const struct fth_stream_point *best = NULL;
     for (size_t i = 0; i < work->size_count; i++) {
         const struct fth_stream_point *point = &work->points[i][kernel];
-        if (past_l2(work, point->bytes, arrays) && !isnan(point->best) &&
+        if (exceeds_l2(work, point->bytes, arrays) && !isnan(point->best) &&
             (!best || point->best > best->best))
             best = point;
     }
@@ -73,14 +74,14 @@ static enum fth_status note_kernel(const struct fth_stream_work *work, size_t ke
         snprintf(reason, sizeof reason, "%s: %s", fth_stream_kernels[kernel].title,
                  work->reasons[kernel][0] ? work->reasons[kernel]
                  : work->interrupted      ? "interrupted"
-                                          : "memory has no room for arrays of four times L2");
-        return fth_bench_missing(work->run->bench, reason, error);
+                                          : "memory is too small for arrays of four times L2");
+        return fth_bench_add_missing(work->run->bench, reason, error);
     }
     struct fth_error fault = FTH_NO_ERROR;
     const enum fth_status possible = fth_bench_check_rate(work->run, best->best, &fault);
     if (possible != FTH_OK)
-        return fth_bench_failure(work->run->bench, fth_stream_kernels[kernel].title, possible,
-                                 &fault);
+        return fth_bench_keep_failure(work->run->bench, fth_stream_kernels[kernel].title, possible,
+                                      &fault);
     const struct fth_cell cells[] = {
         {.text = fth_stream_kernels[kernel].title, .number = NAN},
         {.number = rounded(best->best / 1e9, 10)},
@@ -94,35 +95,36 @@ static enum fth_status note_kernel(const struct fth_stream_work *work, size_t ke
         {.text = shape->hinted ? "yes" : "no", .number = NAN},
         {.number = fth_stream_repeats(work->run, best->bytes)},
     };
-    return fth_bench_row(work->run->bench, cells, error);
+    return fth_bench_add_row(work->run->bench, cells, error);
 }
 
 static enum fth_status note_kernels(const struct fth_stream_work *work, struct fth_error *error)
 {
     struct fth_bench *bench = work->run->bench;
-    enum fth_status status = fth_stream_add(bench, error);
+    enum fth_status status = fth_stream_add_series(bench, error);
     for (size_t i = 0; i < KERNELS && status == FTH_OK; i++)
         status = note_kernel(work, i, error);
     if (status == FTH_OK && !isnan(work->run->memory_limit))
-        status = fth_bench_figure(bench, "theoretical_gb_per_s",
-                                  rounded(work->run->memory_limit / 1e9, 10), "GB/s",
-                                  "memory clock x 2 x bus", error);
+        status = fth_bench_add_figure(bench, "theoretical_gb_per_s",
+                                      rounded(work->run->memory_limit / 1e9, 10), "GB/s",
+                                      "memory clock x 2 x bus width", error);
     char note[200];
     snprintf(note, sizeof note,
-             "simulated: arrays of %.4g MiB that are in no cache at the begin, of one shape; "
-             "--thorough has all sizes",
+             "simulated GPU: only arrays of %.4g MiB, not cached at the beginning, one launch "
+             "configuration; use --thorough for all",
              (double)work->sizes[0] / (1 << 20));
-    return status == FTH_OK && work->run->quick ? fth_bench_missing(bench, note, error) : status;
+    return status == FTH_OK && work->run->quick ? fth_bench_add_missing(bench, note, error)
+                                                : status;
 }
 
 static enum fth_status note_sizes(const struct fth_stream_work *work, struct fth_error *error)
 {
     struct fth_bench *bench = work->run->bench;
     enum fth_status status =
-        fth_bench_add(bench, "stream.sizes", "STREAM: GB/s by the size of an array (MiB)",
-                      size_columns, FTH_COUNT(size_columns), error);
+        fth_bench_add_series(bench, "stream.sizes", "STREAM: GB/s by the size of an array (MiB)",
+                             size_columns, FTH_COUNT(size_columns), error);
     if (status == FTH_OK)
-        fth_bench_grid(bench, 0, 1, 2);
+        fth_bench_show_grid(bench, 0, 1, 2);
     for (size_t i = 0; i < work->size_count; i++)
         for (size_t kernel = 0; kernel < KERNELS && status == FTH_OK; kernel++) {
             const struct fth_stream_point *point = &work->points[i][kernel];
@@ -134,7 +136,7 @@ static enum fth_status note_sizes(const struct fth_stream_work *work, struct fth
                 {.number = rounded(100 * (point->best - point->worst) / point->best, 100)},
             };
             if (!isnan(point->best))
-                status = fth_bench_row(bench, cells, error);
+                status = fth_bench_add_row(bench, cells, error);
         }
     return status;
 }
@@ -142,12 +144,12 @@ static enum fth_status note_sizes(const struct fth_stream_work *work, struct fth
 static enum fth_status note_threads(const struct fth_stream_work *work, struct fth_error *error)
 {
     struct fth_bench *bench = work->run->bench;
-    enum fth_status status = fth_bench_add(bench, "stream.threads",
-                                           "STREAM: GB/s by threads of a block, with as many "
-                                           "blocks as an SM holds",
-                                           thread_columns, FTH_COUNT(thread_columns), error);
+    enum fth_status status = fth_bench_add_series(bench, "stream.threads",
+                                                  "STREAM: GB/s by threads per block, with as many "
+                                                  "blocks as an SM holds",
+                                                  thread_columns, FTH_COUNT(thread_columns), error);
     if (status == FTH_OK)
-        fth_bench_grid(bench, 0, 1, 2);
+        fth_bench_show_grid(bench, 0, 1, 2);
     for (size_t i = 0; i < FTH_COUNT(work->threads); i++)
         for (size_t kernel = 0; kernel < KERNELS && status == FTH_OK; kernel++) {
             const struct fth_stream_point *point = &work->threads[i][kernel];
@@ -158,16 +160,16 @@ static enum fth_status note_threads(const struct fth_stream_work *work, struct f
                 {.number = point->blocks},
             };
             if (!isnan(point->best))
-                status = fth_bench_row(bench, cells, error);
+                status = fth_bench_add_row(bench, cells, error);
         }
     return status;
 }
 
-/* The copy against the driver's of the same size, measured in turns with it. */
+/* The copy against the driver's copy of the same size; the two were measured alternately. */
 static enum fth_status note_driver(const struct fth_stream_work *work, struct fth_error *error)
 {
     struct fth_bench *bench = work->run->bench;
-    enum fth_status status = fth_bench_add(
+    enum fth_status status = fth_bench_add_series(
         bench, "stream.driver", "STREAM: COPY fp32 against the driver's copy of the same size",
         driver_columns, FTH_COUNT(driver_columns), error);
     double largest = NAN, min = NAN;
@@ -184,28 +186,29 @@ static enum fth_status note_driver(const struct fth_stream_work *work, struct ft
         };
         if (isnan(ratio))
             continue;
-        if (past_l2(work, work->sizes[i], 2)) {
+        if (exceeds_l2(work, work->sizes[i], 2)) {
             largest = ratio;
             min = fmin(min, ratio);
         }
-        status = fth_bench_row(bench, cells, error);
+        status = fth_bench_add_row(bench, cells, error);
     }
     if (status == FTH_OK && !isnan(largest))
-        status = fth_bench_figure(bench, "copy_of_driver_copy", rounded(largest, 10000), "",
-                                  "best COPY fp32 over the driver's best copy from device to "
-                                  "device, of the largest size",
-                                  error);
+        status = fth_bench_add_figure(bench, "copy_of_driver_copy", rounded(largest, 10000), "",
+                                      "best COPY fp32 / driver's best copy from device to "
+                                      "device, of the largest size",
+                                      error);
     if (status == FTH_OK && !isnan(min))
-        status = fth_bench_figure(bench, "least_copy_of_driver_copy", rounded(min, 10000), "",
-                                  "the least of these over all sizes of which both arrays are at "
-                                  "least four times L2",
-                                  error);
+        status = fth_bench_add_figure(
+            bench, "least_copy_of_driver_copy", rounded(min, 10000), "",
+            "minimum of these ratios over all sizes whose two arrays together are at "
+            "least four times L2",
+            error);
     if (status == FTH_OK && work->reasons[DRIVER][0])
-        status = fth_bench_missing(bench, work->reasons[DRIVER], error);
+        status = fth_bench_add_missing(bench, work->reasons[DRIVER], error);
     return status;
 }
 
-enum fth_status fth_stream_note(const struct fth_stream_work *work, struct fth_error *error)
+enum fth_status fth_stream_add_tables(const struct fth_stream_work *work, struct fth_error *error)
 {
     enum fth_status status = note_kernels(work, error);
     if (status == FTH_OK)
