@@ -1,23 +1,33 @@
-/* Accesses as bytes. Warps of a kernel do the same thing side by side, so an access is told by how
- * it differs: from the one before it in its place, and from the last one of the same instruction in
- * its addresses. A record is
+/* Encodes the accesses of a frame as bytes, and decodes them.
  *
- *     tag 1   which of the following are there
- *     place   number - the one before, block (from the frame's first, or from the one before where
- *             the number is the same), warp           absent: the next warp, block or number
- *     instruction                                     absent: as before
- *     shape   mask, affine or not, the differences from lane to lane
- *                                                     absent: as the instruction's last
- *     delta   the first lane's address - the one that the instruction last had
- *                                                     absent: as far as the last time
+ * The warps of a kernel mostly execute the same instructions on neighbouring addresses. An access
+ * is therefore encoded as its difference from a prediction: the position (access number, block,
+ * warp) is predicted from the access before it in the frame, the addresses from the last access of
+ * the same instruction in the frame. A field that matches the prediction is omitted.
+ */
+/* clang-format off */
+/*     field        content                                            prediction if omitted
  *
- * in numbers of seven bits a byte. What repeats then, zstd takes out. */
+ *     tag          1 byte: which of the following fields are present
+ *     position     difference of the access number from the access    the next warp of the block;
+ *                  before; block (relative to the access before if    after the last warp, the next
+ *                  the number is the same, otherwise relative to      block; after the last block,
+ *                  first_block of the frame); warp                    first_block and the next number
+ *     instruction  number in the file                                 that of the access before
+ *     lanes        mask of active lanes; 1 byte: affine or not;       as the last access of the
+ *                  address differences from lane to lane              instruction
+ *     delta        first address minus that of the last access of     the same delta as the
+ *                  the instruction                                    instruction had before
+ */
+/* clang-format on */
+/* All numbers are variable-length integers; signed differences are zigzag-encoded. The container
+ * then compresses the frame with zstd, which removes the remaining repetition. */
 #include "trace/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG_PLACE = 1, TAG_INSTRUCTION = 2, TAG_SHAPE = 4, TAG_DELTA = 8 };
+enum { TAG_POSITION = 1, TAG_INSTRUCTION = 2, TAG_LANES = 4, TAG_DELTA = 8 };
 enum { LANES = 32 };
 
 /* ---- records in memory ---- */
@@ -106,7 +116,7 @@ size_t fth_records_bytes(const struct fth_records *records)
 
 /* ---- numbers ---- */
 
-static size_t write_number(unsigned char *to, uint64_t number)
+static size_t write_varint(unsigned char *to, uint64_t number)
 {
     size_t size = 0;
     for (; number > 0x7f; number >>= 7)
@@ -115,20 +125,20 @@ static size_t write_number(unsigned char *to, uint64_t number)
     return size;
 }
 
-void fth_put_number(uint64_t number, struct fth_buffer *out)
+void fth_put_varint(uint64_t number, struct fth_buffer *out)
 {
     unsigned char bytes[10];
-    fth_buffer_append(out, bytes, write_number(bytes, number));
+    fth_buffer_append(out, bytes, write_varint(bytes, number));
 }
 
 void fth_put_text(const char *text, struct fth_buffer *out)
 {
     size_t size = strlen(text);
-    fth_put_number(size, out);
+    fth_put_varint(size, out);
     fth_buffer_append(out, text, size);
 }
 
-uint64_t fth_get_number(struct fth_bytes *bytes)
+uint64_t fth_get_varint(struct fth_bytes *bytes)
 {
     uint64_t number = 0;
     for (unsigned shift = 0; shift < 64 && bytes->at < bytes->end; shift += 7) {
@@ -143,9 +153,9 @@ uint64_t fth_get_number(struct fth_bytes *bytes)
     return 0;
 }
 
-uint32_t fth_get_number32(struct fth_bytes *bytes)
+uint32_t fth_get_varint32(struct fth_bytes *bytes)
 {
-    uint64_t number = fth_get_number(bytes);
+    uint64_t number = fth_get_varint(bytes);
     if (number > UINT32_MAX)
         bytes->failed = true;
     return (uint32_t)number;
@@ -153,7 +163,7 @@ uint32_t fth_get_number32(struct fth_bytes *bytes)
 
 const char *fth_get_text(struct fth_bytes *bytes, struct fth_arena *arena)
 {
-    uint64_t size = fth_get_number(bytes);
+    uint64_t size = fth_get_varint(bytes);
     if (bytes->failed || size > (uint64_t)(bytes->end - bytes->at) || size > 65536) {
         bytes->failed = true;
         return NULL;
@@ -180,92 +190,96 @@ static uint64_t unzigzag(uint64_t number)
 
 /* ---- frames ---- */
 
-void fth_put_frame_head(const struct fth_frame *frame, struct fth_buffer *out)
+void fth_put_frame_header(const struct fth_frame *frame, struct fth_buffer *out)
 {
-    fth_put_number(frame->launch, out);
-    fth_put_number(frame->run, out);
-    fth_put_number(frame->first_block, out);
-    fth_put_number(frame->last_block - frame->first_block, out);
-    fth_put_number(frame->first_number, out);
-    fth_put_number(frame->last_number - frame->first_number, out);
-    fth_put_number(frame->count, out);
+    fth_put_varint(frame->launch, out);
+    fth_put_varint(frame->run, out);
+    fth_put_varint(frame->first_block, out);
+    fth_put_varint(frame->last_block - frame->first_block, out);
+    fth_put_varint(frame->first_number, out);
+    fth_put_varint(frame->last_number - frame->first_number, out);
+    fth_put_varint(frame->count, out);
 }
 
-void fth_get_frame_head(struct fth_bytes *bytes, struct fth_frame *frame)
+void fth_get_frame_header(struct fth_bytes *bytes, struct fth_frame *frame)
 {
-    frame->launch = fth_get_number(bytes);
-    frame->run = fth_get_number32(bytes);
-    frame->first_block = fth_get_number(bytes);
-    frame->last_block = frame->first_block + fth_get_number(bytes);
-    frame->first_number = fth_get_number(bytes);
-    frame->last_number = frame->first_number + fth_get_number(bytes);
-    frame->count = fth_get_number32(bytes);
+    frame->launch = fth_get_varint(bytes);
+    frame->run = fth_get_varint32(bytes);
+    frame->first_block = fth_get_varint(bytes);
+    frame->last_block = frame->first_block + fth_get_varint(bytes);
+    frame->first_number = fth_get_varint(bytes);
+    frame->last_number = frame->first_number + fth_get_varint(bytes);
+    frame->count = fth_get_varint32(bytes);
 }
 
-/* What an instruction did last, in this frame. */
-struct last {
-    uint64_t first, delta;
-    uint32_t mask, threads; /* the bits of the mask; only in decoding */
+/* The last access of an instruction in this frame, from which its next access is predicted. */
+struct last_access {
+    uint64_t first, delta; /* first address, and its difference from the one before it */
+    uint32_t mask;
+    uint32_t threads; /* number of bits of the mask; only set by the decoder */
     bool affine;
-    uint32_t breaks;           /* bit i: steps[i] is not steps[0]; only in decoding */
-    uint64_t steps[LANES - 1]; /* with `affine` only the first */
+    uint32_t breaks;           /* bit i: steps[i] differs from steps[0]; only set by the decoder */
+    uint64_t steps[LANES - 1]; /* affine: only the first is used */
 };
 
-struct place {
+struct position {
     uint64_t number, block;
     uint32_t warp;
 };
 
-/* Where the next access is when every warp of every block of the frame makes it. */
-static void pass_place(struct place *place, const struct fth_frame *frame, uint32_t warps)
+/* Predicts the position of the next access: every warp of every block of the frame makes the access
+ * with the current number before any warp makes the next one. */
+static void advance_position(struct position *position, const struct fth_frame *frame,
+                             uint32_t warps)
 {
-    if (++place->warp < warps)
+    if (++position->warp < warps)
         return;
-    place->warp = 0;
-    if (++place->block <= frame->last_block)
+    position->warp = 0;
+    if (++position->block <= frame->last_block)
         return;
-    place->block = frame->first_block;
-    place->number++;
+    position->block = frame->first_block;
+    position->number++;
 }
 
-/* Before the first record: such that it is expected to be the frame's first warp. */
-static struct place place_before(const struct fth_frame *frame, uint32_t warps)
+/* Returns the position before the first access. The position predicted from it is the first warp of
+ * the first block. */
+static struct position position_before(const struct fth_frame *frame, uint32_t warps)
 {
-    return (struct place){frame->first_number - 1, frame->last_block, warps - 1};
+    return (struct position){frame->first_number - 1, frame->last_block, warps - 1};
 }
 
-static size_t write_place(unsigned char *to, struct place before, struct place here,
-                          const struct fth_frame *frame)
+static size_t write_position(unsigned char *to, struct position before, struct position here,
+                             const struct fth_frame *frame)
 {
-    size_t size = write_number(to, here.number - before.number);
-    size += write_number(to + size, here.number == before.number ? here.block - before.block
+    size_t size = write_varint(to, here.number - before.number);
+    size += write_varint(to + size, here.number == before.number ? here.block - before.block
                                                                  : here.block - frame->first_block);
-    return size + write_number(to + size, here.warp);
+    return size + write_varint(to + size, here.warp);
 }
 
-static bool same_shape(const struct last *last, const struct fth_record *record,
+static bool same_lanes(const struct last_access *last_access, const struct fth_record *record,
                        const uint64_t *steps, unsigned count)
 {
-    if (last->mask != record->mask || last->affine != record->affine)
+    if (last_access->mask != record->mask || last_access->affine != record->affine)
         return false;
-    return record->affine ? last->steps[0] == record->step
-                          : memcmp(last->steps, steps, count * sizeof *steps) == 0;
+    return record->affine ? last_access->steps[0] == record->step
+                          : memcmp(last_access->steps, steps, count * sizeof *steps) == 0;
 }
 
-static size_t write_shape(unsigned char *to, struct last *last, const struct fth_record *record,
-                          const uint64_t *steps, unsigned count)
+static size_t write_lanes(unsigned char *to, struct last_access *last_access,
+                          const struct fth_record *record, const uint64_t *steps, unsigned count)
 {
-    last->mask = record->mask;
-    last->affine = record->affine;
-    size_t size = write_number(to, record->mask);
+    last_access->mask = record->mask;
+    last_access->affine = record->affine;
+    size_t size = write_varint(to, record->mask);
     to[size++] = record->affine;
     if (record->affine) {
-        last->steps[0] = record->step;
-        return size + write_number(to + size, zigzag(record->step));
+        last_access->steps[0] = record->step;
+        return size + write_varint(to + size, zigzag(record->step));
     }
     for (unsigned i = 0; i < count; i++) {
-        last->steps[i] = steps[i];
-        size += write_number(to + size, zigzag(steps[i]));
+        last_access->steps[i] = steps[i];
+        size += write_varint(to + size, zigzag(steps[i]));
     }
     return size;
 }
@@ -274,49 +288,50 @@ enum fth_status fth_frame_encode(const struct fth_records *records, const uint32
                                  const struct fth_frame *frame, uint32_t warps, const uint32_t *ids,
                                  size_t id_count, struct fth_buffer *out, struct fth_error *error)
 {
-    struct last *lasts = calloc(id_count, sizeof *lasts);
-    struct place before = place_before(frame, warps);
+    struct last_access *last_accesses = calloc(id_count, sizeof *last_accesses);
+    struct position before = position_before(frame, warps);
     uint32_t instruction = UINT32_MAX;
-    if (!lasts)
+    if (!last_accesses)
         return fth_fail(error, FTH_NO_MEMORY, "write trace", NULL, "out of memory");
-    fth_put_frame_head(frame, out);
+    fth_put_frame_header(frame, out);
     for (uint32_t i = 0; i < frame->count; i++) {
-        /* A tag, three, one, one, one and at most 31 numbers, and the byte of the shape. */
+        /* Worst case: the tag, the affine byte, and 10 bytes each for three numbers of the
+         * position, the instruction, the mask, the delta and 31 steps. */
         unsigned char bytes[2 + 10 * (LANES + 6)];
         const struct fth_record *record = &records->items[order[i]];
         const uint64_t *steps = record->affine ? &record->step : records->pool + record->step;
         unsigned count = (unsigned)__builtin_popcount(record->mask) - 1;
-        struct last *last = &lasts[record->instruction];
-        struct place here = {record->number, record->block, record->warp};
-        struct place expected = before;
-        pass_place(&expected, frame, warps);
+        struct last_access *last_access = &last_accesses[record->instruction];
+        struct position here = {record->number, record->block, record->warp};
+        struct position expected = before;
+        advance_position(&expected, frame, warps);
         size_t size = 1;
         bytes[0] = 0;
         if (here.number != expected.number || here.block != expected.block ||
             here.warp != expected.warp) {
-            bytes[0] |= TAG_PLACE;
-            size += write_place(bytes + size, before, here, frame);
+            bytes[0] |= TAG_POSITION;
+            size += write_position(bytes + size, before, here, frame);
         }
         if (record->instruction != instruction) {
             bytes[0] |= TAG_INSTRUCTION;
-            size += write_number(bytes + size, ids[record->instruction]);
+            size += write_varint(bytes + size, ids[record->instruction]);
         }
-        if (!same_shape(last, record, steps, count)) {
-            bytes[0] |= TAG_SHAPE;
-            size += write_shape(bytes + size, last, record, steps, count);
+        if (!same_lanes(last_access, record, steps, count)) {
+            bytes[0] |= TAG_LANES;
+            size += write_lanes(bytes + size, last_access, record, steps, count);
         }
-        uint64_t delta = record->first - last->first;
-        if (delta != last->delta) {
+        uint64_t delta = record->first - last_access->first;
+        if (delta != last_access->delta) {
             bytes[0] |= TAG_DELTA;
-            size += write_number(bytes + size, zigzag(delta));
+            size += write_varint(bytes + size, zigzag(delta));
         }
-        last->delta = delta;
-        last->first = record->first;
+        last_access->delta = delta;
+        last_access->first = record->first;
         instruction = record->instruction;
         before = here;
         fth_buffer_append(out, bytes, size);
     }
-    free(lasts);
+    free(last_accesses);
     return out->failed ? fth_fail(error, FTH_NO_MEMORY, "write trace", NULL, "out of memory")
                        : FTH_OK;
 }
@@ -326,16 +341,18 @@ enum fth_status fth_frame_encode(const struct fth_records *records, const uint32
 struct fth_frame_decoder {
     struct fth_bytes bytes;
     struct fth_frame frame;
-    struct place place; /* of the last access */
-    uint32_t warps, left, instruction;
+    struct position position; /* of the last decoded access */
+    uint32_t warps;           /* per block */
+    uint32_t left;            /* accesses that are not decoded yet */
+    uint32_t instruction;     /* of the last decoded access; UINT32_MAX: none yet */
     size_t instruction_count;
-    struct last lasts[];
+    struct last_access last_accesses[]; /* one per instruction */
 };
 
 enum fth_status fth_frame_decoder_create(size_t instructions, uint32_t warps,
                                          struct fth_frame_decoder **out, struct fth_error *error)
 {
-    *out = calloc(1, sizeof **out + instructions * sizeof(struct last));
+    *out = calloc(1, sizeof **out + instructions * sizeof(struct last_access));
     if (!*out)
         return fth_fail(error, FTH_NO_MEMORY, "read trace", NULL, "out of memory");
     (*out)->instruction_count = instructions;
@@ -348,117 +365,120 @@ enum fth_status fth_frame_decoder_begin(struct fth_frame_decoder *decoder, const
                                         struct fth_error *error)
 {
     decoder->bytes = (struct fth_bytes){data, (const unsigned char *)data + size, false};
-    fth_get_frame_head(&decoder->bytes, &decoder->frame);
+    fth_get_frame_header(&decoder->bytes, &decoder->frame);
     if (decoder->bytes.failed)
-        return fth_fail(error, FTH_INVALID, "read trace", NULL, "a frame without a head");
-    memset(decoder->lasts, 0, decoder->instruction_count * sizeof *decoder->lasts);
-    decoder->place = place_before(&decoder->frame, decoder->warps);
+        return fth_fail(error, FTH_INVALID, "read trace", NULL,
+                        "the file is damaged: a frame has no valid header");
+    memset(decoder->last_accesses, 0, decoder->instruction_count * sizeof *decoder->last_accesses);
+    decoder->position = position_before(&decoder->frame, decoder->warps);
     decoder->left = decoder->frame.count;
     decoder->instruction = UINT32_MAX;
     *frame = decoder->frame;
     return FTH_OK;
 }
 
-static bool read_place(struct fth_frame_decoder *decoder)
+static bool read_position(struct fth_frame_decoder *decoder)
 {
     const struct fth_frame *frame = &decoder->frame;
-    struct place *place = &decoder->place;
-    uint64_t step = fth_get_number(&decoder->bytes), block = fth_get_number(&decoder->bytes);
-    place->number += step;
-    place->block = (step == 0 ? place->block : frame->first_block) + block;
-    place->warp = fth_get_number32(&decoder->bytes);
-    return place->number >= frame->first_number && place->block >= frame->first_block &&
-           place->block <= frame->last_block && place->warp < decoder->warps;
+    struct position *position = &decoder->position;
+    uint64_t step = fth_get_varint(&decoder->bytes), block = fth_get_varint(&decoder->bytes);
+    position->number += step;
+    position->block = (step == 0 ? position->block : frame->first_block) + block;
+    position->warp = fth_get_varint32(&decoder->bytes);
+    return position->number >= frame->first_number && position->block >= frame->first_block &&
+           position->block <= frame->last_block && position->warp < decoder->warps;
 }
 
-static void read_shape(struct fth_bytes *bytes, struct last *last)
+static void read_lanes(struct fth_bytes *bytes, struct last_access *last_access)
 {
-    last->mask = fth_get_number32(bytes);
-    last->affine = fth_get_number(bytes) != 0;
-    const unsigned count = last->threads = (unsigned)__builtin_popcount(last->mask);
+    last_access->mask = fth_get_varint32(bytes);
+    last_access->affine = fth_get_varint(bytes) != 0;
+    const unsigned count = last_access->threads = (unsigned)__builtin_popcount(last_access->mask);
     if (count == 0)
         bytes->failed = true;
-    for (unsigned i = 0; i < (last->affine ? 1 : count - 1) && !bytes->failed; i++)
-        last->steps[i] = unzigzag(fth_get_number(bytes));
-    last->breaks = 0;
-    for (unsigned i = 1; i + 1 < count && !last->affine; i++)
-        last->breaks |= (uint32_t)(last->steps[i] != last->steps[0]) << i;
+    for (unsigned i = 0; i < (last_access->affine ? 1 : count - 1) && !bytes->failed; i++)
+        last_access->steps[i] = unzigzag(fth_get_varint(bytes));
+    last_access->breaks = 0;
+    for (unsigned i = 1; i + 1 < count && !last_access->affine; i++)
+        last_access->breaks |= (uint32_t)(last_access->steps[i] != last_access->steps[0]) << i;
 }
 
-void fth_trace_expand(const struct fth_trace_told *told, uint64_t addresses[32])
+void fth_trace_expand(const struct fth_compact_access *access, uint64_t addresses[32])
 {
-    uint64_t address = addresses[0] = told->first;
-    for (unsigned i = 1; i < told->threads; i++) {
-        address += told->steps[told->affine ? 0 : i - 1];
+    uint64_t address = addresses[0] = access->first;
+    for (unsigned i = 1; i < access->threads; i++) {
+        address += access->steps[access->affine ? 0 : i - 1];
         addresses[i] = address;
     }
 }
 
-/* What of a record is not as it was before; false where it cannot be. */
+/* Reads the fields that the tag announces. Returns false if they are invalid. */
 static bool read_changes(struct fth_frame_decoder *decoder, unsigned tag)
 {
     struct fth_bytes *bytes = &decoder->bytes;
-    if (tag & TAG_PLACE && !read_place(decoder))
+    if (tag & TAG_POSITION && !read_position(decoder))
         return false;
     if (tag & TAG_INSTRUCTION)
-        decoder->instruction = fth_get_number32(bytes);
+        decoder->instruction = fth_get_varint32(bytes);
     if (bytes->failed || decoder->instruction >= decoder->instruction_count)
         return false;
-    struct last *last = &decoder->lasts[decoder->instruction];
-    if (tag & TAG_SHAPE)
-        read_shape(bytes, last);
+    struct last_access *last_access = &decoder->last_accesses[decoder->instruction];
+    if (tag & TAG_LANES)
+        read_lanes(bytes, last_access);
     if (tag & TAG_DELTA)
-        last->delta = unzigzag(fth_get_number(bytes));
+        last_access->delta = unzigzag(fth_get_varint(bytes));
     return !bytes->failed;
 }
 
-/* False where it cannot be. */
-static FTH_INLINE bool decode(struct fth_frame_decoder *decoder, struct fth_trace_told *access)
+/* Decodes one access. Returns false if it is invalid. */
+static FTH_INLINE bool decode(struct fth_frame_decoder *decoder, struct fth_compact_access *access)
 {
     struct fth_bytes *bytes = &decoder->bytes;
-    struct place *place = &decoder->place;
+    struct position *position = &decoder->position;
     const unsigned tag = bytes->at < bytes->end ? *bytes->at++ : 0xff;
-    if (!(tag & TAG_PLACE))
-        pass_place(place, &decoder->frame, decoder->warps);
+    if (!(tag & TAG_POSITION))
+        advance_position(position, &decoder->frame, decoder->warps);
     if (bytes->failed || decoder->left == 0 || tag > 15 || (tag && !read_changes(decoder, tag)) ||
-        place->number > decoder->frame.last_number ||
+        position->number > decoder->frame.last_number ||
         decoder->instruction >= decoder->instruction_count)
         return false;
-    struct last *last = &decoder->lasts[decoder->instruction];
-    last->first += last->delta;
-    access->number = place->number;
-    access->block = place->block;
-    access->warp = place->warp;
+    struct last_access *last_access = &decoder->last_accesses[decoder->instruction];
+    last_access->first += last_access->delta;
+    access->number = position->number;
+    access->block = position->block;
+    access->warp = position->warp;
     access->instruction = decoder->instruction;
-    access->mask = last->mask;
-    access->threads = last->threads;
-    access->first = last->first;
-    access->steps = last->steps;
-    access->affine = last->affine;
-    access->breaks = last->breaks;
+    access->mask = last_access->mask;
+    access->threads = last_access->threads;
+    access->first = last_access->first;
+    access->steps = last_access->steps;
+    access->affine = last_access->affine;
+    access->breaks = last_access->breaks;
     decoder->left--;
-    return last->mask != 0;
+    return last_access->mask != 0;
 }
 
-size_t fth_frame_decoder_take(struct fth_frame_decoder *decoder, struct fth_trace_told *accesses,
-                              size_t max, enum fth_status *status, struct fth_error *error)
+size_t fth_frame_decoder_take(struct fth_frame_decoder *decoder,
+                              struct fth_compact_access *accesses, size_t max,
+                              enum fth_status *status, struct fth_error *error)
 {
     const struct fth_bytes *bytes = &decoder->bytes;
     size_t count = 0;
     *status = FTH_OK;
     while (count < max && !(decoder->left == 0 && bytes->at == bytes->end)) {
-        /* Another shape would be in place of the one that accesses before it point to. */
-        if (count && bytes->at < bytes->end && *bytes->at & TAG_SHAPE)
+        /* Accesses point to the steps of their instruction. New steps would overwrite those that
+         * the accesses decoded in this call may point to. */
+        if (count && bytes->at < bytes->end && *bytes->at & TAG_LANES)
             break;
         if (!decode(decoder, &accesses[count])) {
-            decoder->bytes.failed = true; /* told after those that are whole */
+            decoder->bytes.failed = true; /* reported once the valid accesses have been taken */
             break;
         }
         count++;
     }
     if (count == 0 && bytes->failed)
         *status = fth_fail(error, FTH_INVALID, "read trace", NULL,
-                           "a frame of launch %llu that no writer makes",
+                           "the file is damaged: a frame of launch %llu cannot be decoded",
                            (unsigned long long)decoder->frame.launch);
     return count;
 }

@@ -1,7 +1,10 @@
-/* The file around a trace: parts that are compressed and checksummed one by one, so that each can
- * be read alone and a fault is told with its place; and a tail that says where the index is.
+/* The container format of trace files: a sequence of parts and a tail with the offset of the index.
+ * Each part is compressed and has its own checksum. A reader can therefore read any part alone, and
+ * an error message can give the offset of the damaged part.
  *
- *     magic 8 | part | part | … | index part | offset of the index 8 | checksum 8 | magic 8 */
+ *     magic 8 | part | part | … | index part | offset of the index 8 | checksum 8 | magic 8
+ *
+ * The number after a field is its size in bytes. trace.h shows the layout of a part. */
 #include "trace/trace.h"
 
 #include <errno.h>
@@ -11,12 +14,13 @@
 #include <unistd.h>
 #include <zstd.h>
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo). */
 static const char end_magic[8] = {'f', 't', 'h', 't', 'r', 'e', 'n', 'd'}; /* FTH_TRACE_END */
+/* The offset basis of 64-bit FNV-1a (Fowler, Noll, Vo). */
 #define CHECKSUM_START UINT64_C(0xcbf29ce484222325)
 
-/* Three gets within a few percent of the size that nine gets, at a third of the time. */
-enum { LEVEL = 3 };
+/* Compression level of zstd. With level 3, files are a few percent larger than with level 9, but
+ * compression takes a third of the time. */
+enum { COMPRESSION_LEVEL = 3 };
 
 uint64_t fth_trace_checksum(uint64_t before, const void *data, size_t size)
 {
@@ -42,9 +46,10 @@ static uint64_t get_fixed(const void *data, size_t bytes)
 
 uint64_t fth_part_checksum(uint64_t offset, const void *data, size_t size)
 {
-    unsigned char place[8];
-    set_fixed(offset, sizeof place, place);
-    return fth_trace_checksum(fth_trace_checksum(CHECKSUM_START, place, sizeof place), data, size);
+    unsigned char position[8];
+    set_fixed(offset, sizeof position, position);
+    return fth_trace_checksum(fth_trace_checksum(CHECKSUM_START, position, sizeof position), data,
+                              size);
 }
 
 /* ---- writing ---- */
@@ -52,8 +57,8 @@ uint64_t fth_part_checksum(uint64_t offset, const void *data, size_t size)
 struct fth_container_writer {
     struct fth_atomic_file *file;
     ZSTD_CCtx *zstd;
-    uint64_t at;
-    struct fth_buffer part;
+    uint64_t at;            /* offset of the next part */
+    struct fth_buffer part; /* the part being written; kept to reuse its memory */
 };
 
 enum fth_status fth_container_create(const char *path, struct fth_container_writer **out,
@@ -86,17 +91,18 @@ enum fth_status fth_container_put(struct fth_container_writer *writer, enum fth_
     size_t bound = ZSTD_compressBound(content->size);
     part->size = 0;
     if (content->failed || content->size > FTH_PART_MAX_BYTES ||
-        !fth_buffer_reserve(part, FTH_PART_HEAD_BYTES + bound + FTH_PART_CHECKSUM_BYTES))
+        !fth_buffer_reserve(part, FTH_PART_HEADER_BYTES + bound + FTH_PART_CHECKSUM_BYTES))
         return fth_fail(error, FTH_NO_MEMORY, "write trace", NULL, "out of memory");
-    size_t stored = ZSTD_compressCCtx(writer->zstd, part->data + FTH_PART_HEAD_BYTES, bound,
-                                      content->data ? content->data : "", content->size, LEVEL);
+    size_t stored =
+        ZSTD_compressCCtx(writer->zstd, part->data + FTH_PART_HEADER_BYTES, bound,
+                          content->data ? content->data : "", content->size, COMPRESSION_LEVEL);
     if (ZSTD_isError(stored))
         return fth_fail(error, FTH_INVALID, "write trace", NULL, "zstd: %s",
                         ZSTD_getErrorName(stored));
     set_fixed(type, 4, part->data);
     set_fixed(content->size, 4, part->data + 4);
     set_fixed(stored, 4, part->data + 8);
-    size_t covered = FTH_PART_HEAD_BYTES + stored;
+    size_t covered = FTH_PART_HEADER_BYTES + stored;
     set_fixed(fth_part_checksum(writer->at, part->data, covered), 8, part->data + covered);
     part->size = covered + FTH_PART_CHECKSUM_BYTES;
     if (offset)
@@ -136,10 +142,12 @@ void fth_container_abort(struct fth_container_writer *writer)
 struct fth_container {
     int fd; /* -1: in memory */
     const unsigned char *memory;
-    uint64_t bytes, index;
+    uint64_t bytes;
+    uint64_t index; /* offset of the index part; 0: the tail is missing */
     char *path;
 };
 
+/* Reads `size` bytes at `offset`. FTH_UNAVAILABLE, without a message: the file has fewer bytes. */
 static enum fth_status get_bytes(const struct fth_container *container, uint64_t offset, void *data,
                                  size_t size, struct fth_error *error)
 {
@@ -157,21 +165,24 @@ static enum fth_status get_bytes(const struct fth_container *container, uint64_t
         if (got < 0)
             return fth_fail(error, FTH_IO, "read trace", container->path, "%s", strerror(errno));
         if (got == 0)
-            return fth_fail(error, FTH_IO, "read trace", container->path, "it has become shorter");
+            return fth_fail(error, FTH_IO, "read trace", container->path,
+                            "the file became shorter while it was being read");
         done += (size_t)got;
     }
     return FTH_OK;
 }
 
+/* Checks the magic at the start and reads the tail. A missing or invalid tail is no error: the file
+ * is then treated as truncated. */
 static enum fth_status find_index(struct fth_container *container, struct fth_error *error)
 {
     const size_t magic = sizeof FTH_TRACE_MAGIC - 1;
-    char head[8], tail[FTH_TRACE_TAIL_BYTES];
-    enum fth_status status = get_bytes(container, 0, head, magic, error);
+    char header[8], tail[FTH_TRACE_TAIL_BYTES];
+    enum fth_status status = get_bytes(container, 0, header, magic, error);
     if (status == FTH_UNAVAILABLE ||
-        (status == FTH_OK && memcmp(head, FTH_TRACE_MAGIC, magic) != 0))
+        (status == FTH_OK && memcmp(header, FTH_TRACE_MAGIC, magic) != 0))
         return fth_fail(error, FTH_INVALID, "read trace", container->path,
-                        "it does not begin as a trace does");
+                        "not a trace: the file does not begin with \"" FTH_TRACE_MAGIC "\"");
     if (status != FTH_OK || container->bytes < magic + sizeof tail)
         return status;
     uint64_t at = container->bytes - sizeof tail;
@@ -182,6 +193,7 @@ static enum fth_status find_index(struct fth_container *container, struct fth_er
     return status;
 }
 
+/* On failure the container is closed. */
 static enum fth_status finish_open(struct fth_container *container, struct fth_container **out,
                                    struct fth_error *error)
 {
@@ -260,37 +272,38 @@ static enum fth_status damaged(const struct fth_container *container, uint64_t o
                     "the part at byte %llu is damaged: %s", (unsigned long long)offset, how);
 }
 
-/* Checks and decompresses a part that is in memory as it is in the file. */
+/* Verifies the checksum of a part and decompresses it. `part` are its `size` bytes as stored. */
 static enum fth_status unpack(const struct fth_container *container, uint64_t offset,
                               const unsigned char *part, size_t size, struct fth_buffer *content,
                               struct fth_error *error)
 {
     size_t covered = size - FTH_PART_CHECKSUM_BYTES;
     if (get_fixed(part + covered, 8) != fth_part_checksum(offset, part, covered))
-        return damaged(container, offset, "its checksum is wrong", error);
+        return damaged(container, offset, "wrong checksum", error);
     size_t bytes = (size_t)get_fixed(part + 4, 4), stored = (size_t)get_fixed(part + 8, 4);
     content->size = 0;
     if (!fth_buffer_reserve(content, bytes + 1))
         return fth_fail(error, FTH_NO_MEMORY, "read trace", container->path, "out of memory");
-    size_t got = ZSTD_decompress(content->data, bytes, part + FTH_PART_HEAD_BYTES, stored);
+    size_t got = ZSTD_decompress(content->data, bytes, part + FTH_PART_HEADER_BYTES, stored);
     if (ZSTD_isError(got) || got != bytes)
-        return damaged(container, offset, "it does not decompress", error);
+        return damaged(container, offset, "it cannot be decompressed", error);
     content->size = bytes;
     return FTH_OK;
 }
 
-/* The head of a part; FTH_UNAVAILABLE where the file ends in it. */
-static enum fth_status get_head(const struct fth_container *container, uint64_t offset,
-                                uint32_t *type, uint64_t *bytes, uint64_t *size,
-                                struct fth_error *error)
+/* Reads the header of a part: its type, the size of its content, and its size in the file.
+ * FTH_UNAVAILABLE: the file ends within the part. */
+static enum fth_status get_header(const struct fth_container *container, uint64_t offset,
+                                  uint32_t *type, uint64_t *bytes, uint64_t *size,
+                                  struct fth_error *error)
 {
-    unsigned char head[FTH_PART_HEAD_BYTES];
-    enum fth_status status = get_bytes(container, offset, head, sizeof head, error);
+    unsigned char header[FTH_PART_HEADER_BYTES];
+    enum fth_status status = get_bytes(container, offset, header, sizeof header, error);
     if (status != FTH_OK)
         return status;
-    *type = (uint32_t)get_fixed(head, 4);
-    *bytes = get_fixed(head + 4, 4);
-    *size = sizeof head + get_fixed(head + 8, 4) + FTH_PART_CHECKSUM_BYTES;
+    *type = (uint32_t)get_fixed(header, 4);
+    *bytes = get_fixed(header + 4, 4);
+    *size = sizeof header + get_fixed(header + 8, 4) + FTH_PART_CHECKSUM_BYTES;
     return container->bytes - offset < *size ? FTH_UNAVAILABLE : FTH_OK;
 }
 
@@ -298,7 +311,7 @@ enum fth_status fth_container_skip(const struct fth_container *container, uint64
                                    uint32_t *type, uint64_t *next, struct fth_error *error)
 {
     uint64_t bytes, size;
-    enum fth_status status = get_head(container, offset, type, &bytes, &size, error);
+    enum fth_status status = get_header(container, offset, type, &bytes, &size, error);
     if (status == FTH_OK)
         *next = offset + size;
     return status;
@@ -309,11 +322,11 @@ enum fth_status fth_container_get(const struct fth_container *container, uint64_
                                   struct fth_error *error)
 {
     uint64_t bytes, size;
-    enum fth_status status = get_head(container, offset, type, &bytes, &size, error);
+    enum fth_status status = get_header(container, offset, type, &bytes, &size, error);
     if (status != FTH_OK)
         return status;
     if (bytes > FTH_PART_MAX_BYTES)
-        return damaged(container, offset, "it is too large", error);
+        return damaged(container, offset, "it is larger than 256 MiB", error);
     unsigned char *part = malloc(size);
     if (!part)
         return fth_fail(error, FTH_NO_MEMORY, "read trace", container->path, "out of memory");

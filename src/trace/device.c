@@ -1,7 +1,8 @@
-/* A device as what executes launches: a GPU through its driver, which compiles the very PTX file,
- * or a simulated one. Every launch is waited for before the next, so that what fails is known by
- * its place, and timed. The simulator knows the time of loads, not that of arithmetic: what it says
- * of any kernel would be no time. */
+/* The executor for devices: a GPU, whose driver compiles the PTX file, or a simulated GPU. Each
+ * launch is waited for before the next one starts, so that an error can be attributed to its
+ * launch. Launches on a GPU are timed. Launches on a simulated GPU are not: the simulator models
+ * the time of loads but not that of arithmetic, so its times would be meaningless for arbitrary
+ * kernels. */
 #include "device/machine.h"
 #include "trace/launch.h"
 
@@ -9,35 +10,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A launch that takes longer counts as hung: many times what the longest workload takes, and no one
- * would wait much longer at a screen. */
-#define LIMIT_S 600.0
-/* PTX that nvcc makes of the largest sources has some megabytes. */
+/* Seconds after which a launch is considered hung. Heuristic: many times the duration of the
+ * longest workload in examples/, and about as long as a user would wait. */
+#define MAX_LAUNCH_S 600.0
+/* Maximum size of a PTX file. The PTX of very large sources has some megabytes. */
 #define MAX_PTX_BYTES ((size_t)256 << 20)
 
 struct device {
     const struct fth_machine_ops *ops;
     void *machine;
     struct fth_machine_module *module;
-    uint64_t *memory; /* what was allocated */
+    uint64_t *allocations; /* addresses, to be freed at the end */
     size_t count, capacity;
-    bool timed;     /* what the marks say is the time of a kernel */
-    double seconds; /* of the last launch */
+    bool timed;     /* the device's timestamps are meaningful: it is a GPU */
+    double seconds; /* duration of the last launch; NAN: not measured */
 };
 
 static enum fth_status device_alloc(void *context, uint64_t bytes, uint64_t *address,
                                     struct fth_error *error)
 {
     struct device *device = context;
-    void *memory = device->memory;
+    void *allocations = device->allocations;
     *address = 0;
-    if (!fth_grow(&memory, device->count, &device->capacity, sizeof *device->memory))
+    if (!fth_grow(&allocations, device->count, &device->capacity, sizeof *device->allocations))
         return fth_fail(error, FTH_NO_MEMORY, "allocate memory", NULL, "out of memory");
-    device->memory = memory;
+    device->allocations = allocations;
     enum fth_status status = device->ops->alloc(device->machine, bytes, address, error);
     if (status != FTH_OK)
         return status;
-    device->memory[device->count++] = *address;
+    device->allocations[device->count++] = *address;
     return device->ops->fill(device->machine, *address, 0, bytes, error);
 }
 
@@ -66,7 +67,7 @@ static enum fth_status launch_timed(struct device *device, const struct fth_mach
     if (status == FTH_OK && device->timed)
         status = device->ops->mark(device->machine, true, error);
     if (status == FTH_OK)
-        status = device->ops->wait(device->machine, LIMIT_S, error);
+        status = device->ops->wait(device->machine, MAX_LAUNCH_S, error);
     if (status == FTH_OK && device->timed)
         status = device->ops->marked_ns(device->machine, &ns, error);
     device->seconds = ns / 1e9;
@@ -79,7 +80,7 @@ static enum fth_status device_run(void *context, const struct fth_launch_step *s
                                   struct fth_launch_totals *totals, struct fth_error *error)
 {
     (void)options;
-    (void)totals; /* a device does not count them */
+    (void)totals; /* devices do not count instructions */
     struct device *device = context;
     const struct fth_machine_launch launch = {.module = device->module,
                                               .kernel = step->kernel->name,
@@ -108,12 +109,12 @@ static void device_close(void *context)
 {
     struct device *device = context;
     for (size_t i = 0; i < device->count; i++)
-        device->ops->free(device->machine, device->memory[i]);
+        device->ops->free(device->machine, device->allocations[i]);
     if (device->module)
         device->ops->unload(device->machine, device->module);
     if (device->machine)
         device->ops->close(device->machine);
-    free(device->memory);
+    free(device->allocations);
     free(device);
 }
 
@@ -134,7 +135,7 @@ enum fth_status fth_device_executor_open(const char *id, const char *ptx_path,
 {
     if (strcmp(ptx_path, "-") == 0)
         return fth_fail(error, FTH_UNSUPPORTED, "load module", ptx_path,
-                        "a device needs the PTX in a file: standard input is read once");
+                        "a device cannot read the PTX from standard input; save it to a file");
     struct device *device = calloc(1, sizeof *device);
     if (!device)
         return fth_fail(error, FTH_NO_MEMORY, "load module", ptx_path, "out of memory");

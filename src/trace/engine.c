@@ -1,4 +1,4 @@
-/* The PTX engine as what executes launches: no GPU needed, and an observer can look on. */
+/* The executor for the PTX engine. It needs no GPU and can notify an observer of each access. */
 #include "trace/launch.h"
 
 #include <stdlib.h>
@@ -16,13 +16,15 @@ static enum fth_status engine_alloc(void *context, uint64_t bytes, uint64_t *add
     return fth_ptx_alloc(engine->machine, bytes, address, error);
 }
 
+/* Returns the host memory for an address of a kernel; NULL and an error if it is not allocated. */
 static void *host(const struct engine *engine, uint64_t address, uint64_t bytes,
                   struct fth_error *error)
 {
     void *memory = fth_ptx_host(engine->machine, address, bytes);
     if (!memory)
-        fth_fail(error, FTH_INVALID, "copy memory", NULL, "%llu bytes at 0x%llx are not allocated",
-                 (unsigned long long)bytes, (unsigned long long)address);
+        fth_fail(error, FTH_INVALID, "copy memory", NULL,
+                 "the %llu bytes at 0x%llx are not allocated", (unsigned long long)bytes,
+                 (unsigned long long)address);
     return memory;
 }
 

@@ -1,5 +1,5 @@
-/* Running launches: memory with its first contents, one kernel after the other, and a look at what
- * the buffers hold then. What executes is behind struct fth_executor. */
+/* Runs a launch on an executor: allocates and fills the buffers, runs one kernel after the other,
+ * and reads the buffers back. */
 #include "trace/launch.h"
 
 #include <math.h>
@@ -11,8 +11,9 @@ static uint64_t buffer_bytes(const struct fth_launch_buffer *buffer)
     return buffer->count * buffer->element->bytes;
 }
 
-static enum fth_status first_contents(struct fth_launch *launch, size_t index, void **out,
-                                      struct fth_error *error)
+/* Returns the initial contents of a buffer; the caller frees *out. */
+static enum fth_status initial_contents(struct fth_launch *launch, size_t index, void **out,
+                                        struct fth_error *error)
 {
     const struct fth_launch_buffer *buffer = &launch->buffers[index];
     void *data = calloc(1, buffer_bytes(buffer));
@@ -25,8 +26,9 @@ static enum fth_status first_contents(struct fth_launch *launch, size_t index, v
     return status;
 }
 
-/* Allocates a buffer and puts its first contents there. */
-static enum fth_status place(struct fth_launch *launch, size_t index, struct fth_error *error)
+/* Allocates a buffer on the executor and writes its initial contents. */
+static enum fth_status allocate_and_fill(struct fth_launch *launch, size_t index,
+                                         struct fth_error *error)
 {
     const struct fth_executor *executor = &launch->executor;
     struct fth_launch_buffer *buffer = &launch->buffers[index];
@@ -37,13 +39,14 @@ static enum fth_status place(struct fth_launch *launch, size_t index, struct fth
         fth_error_context(error, "buffer '%s'", buffer->name);
     if (status != FTH_OK || buffer->fill == FTH_FILL_ZERO)
         return status;
-    status = first_contents(launch, index, &data, error);
+    status = initial_contents(launch, index, &data, error);
     if (status == FTH_OK)
         status = executor->write(executor->context, buffer->address, data, bytes, error);
     free(data);
     return status;
 }
 
+/* Builds the parameter block of the kernel and runs it. */
 static enum fth_status run_step(struct fth_launch *launch, const struct fth_launch_step *step,
                                 const struct fth_run_options *options,
                                 struct fth_launch_totals *totals, struct fth_error *error)
@@ -81,18 +84,18 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
                                   const struct fth_run_options *options,
                                   struct fth_launch_totals *totals, struct fth_error *error)
 {
-    static const struct fth_run_options plain = {0};
+    static const struct fth_run_options defaults = {0};
     struct fth_launch_totals counted = {0, 0};
     enum fth_status status = FTH_OK;
     close_executor(launch);
     launch->executor = *executor;
     for (size_t i = 0; i < launch->buffer_count && status == FTH_OK; i++)
-        status = place(launch, i, error);
+        status = allocate_and_fill(launch, i, error);
     for (size_t i = 0; i < launch->step_count && status == FTH_OK; i++) {
-        status =
-            fth_log_interrupted(options ? options->log : NULL)
-                ? fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted")
-                : run_step(launch, &launch->steps[i], options ? options : &plain, &counted, error);
+        status = fth_log_interrupted(options ? options->log : NULL)
+                     ? fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted")
+                     : run_step(launch, &launch->steps[i], options ? options : &defaults, &counted,
+                                error);
         launch->steps[i].seconds =
             status == FTH_OK && executor->seconds ? executor->seconds(executor->context) : NAN;
         if (status != FTH_OK && launch->step_count > 1)
@@ -121,13 +124,14 @@ double fth_launch_seconds(const struct fth_launch *launch, size_t step)
     return launch->executor.close && step < launch->step_count ? launch->steps[step].seconds : NAN;
 }
 
-/* ---- looking ---- */
+/* ---- reading buffers ---- */
 
 size_t fth_launch_buffer_count(const struct fth_launch *launch)
 {
     return launch->buffer_count;
 }
 
+/* Reads the first `count` elements of a buffer from the executor; the caller frees *out. */
 static enum fth_status fetch(const struct fth_launch *launch,
                              const struct fth_launch_buffer *buffer, uint64_t count, void **out,
                              struct fth_error *error)
@@ -136,7 +140,8 @@ static enum fth_status fetch(const struct fth_launch *launch,
     uint64_t bytes = count * buffer->element->bytes;
     *out = NULL;
     if (!executor->read)
-        return fth_fail(error, FTH_UNAVAILABLE, "read buffer", buffer->name, "nothing was run");
+        return fth_fail(error, FTH_UNAVAILABLE, "read buffer", buffer->name,
+                        "the launch has not been run yet");
     void *data = malloc(bytes);
     enum fth_status status =
         data ? executor->read(executor->context, buffer->address, data, bytes, error)
@@ -169,7 +174,7 @@ enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index, u
     struct fth_buffer out = {0};
     for (uint64_t i = 0; i < shown; i++) {
         fth_buffer_text(&out, i ? " " : "");
-        fth_element_show(buffer->element, (uint8_t *)data + i * buffer->element->bytes, &out);
+        fth_scalar_format(buffer->element, (uint8_t *)data + i * buffer->element->bytes, &out);
     }
     size_t size;
     status = fth_buffer_take(&out, values, &size, error);
@@ -178,9 +183,9 @@ enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index, u
     return status;
 }
 
-/* A buffer by its name, and what it is. */
-static enum fth_status find(const struct fth_launch *launch, const char *name, size_t *index,
-                            struct fth_launch_view *view, struct fth_error *error)
+/* Finds a buffer by its name and describes it in *view. */
+static enum fth_status find_buffer(const struct fth_launch *launch, const char *name, size_t *index,
+                                   struct fth_launch_view *view, struct fth_error *error)
 {
     for (*index = 0; *index < launch->buffer_count; (*index)++) {
         const struct fth_launch_buffer *buffer = &launch->buffers[*index];
@@ -188,7 +193,7 @@ static enum fth_status find(const struct fth_launch *launch, const char *name, s
         if (buffer->name && strcmp(buffer->name, name) == 0)
             return FTH_OK;
     }
-    return fth_fail(error, FTH_NOT_FOUND, "find buffer", name, "there is none of that name");
+    return fth_fail(error, FTH_NOT_FOUND, "find buffer", name, "there is no buffer of this name");
 }
 
 enum fth_status fth_launch_values(const struct fth_launch *launch, const char *name,
@@ -197,7 +202,7 @@ enum fth_status fth_launch_values(const struct fth_launch *launch, const char *n
 {
     size_t index;
     *values = NULL;
-    enum fth_status status = find(launch, name, &index, view, error);
+    enum fth_status status = find_buffer(launch, name, &index, view, error);
     if (status == FTH_OK)
         status = fetch(launch, &launch->buffers[index], view->count, values, error);
     return status;
@@ -209,9 +214,9 @@ enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *n
 {
     size_t index;
     *values = NULL;
-    enum fth_status status = find(launch, name, &index, view, error);
+    enum fth_status status = find_buffer(launch, name, &index, view, error);
     if (status == FTH_OK)
-        status = first_contents(launch, index, values, error);
+        status = initial_contents(launch, index, values, error);
     return status;
 }
 

@@ -1,5 +1,6 @@
-/* Arithmetic on sizes and indices, "N*N", "ceil(N/32)", "(i % N) / N": read once, into a row of
- * operations on a stack, and then evaluated for every element of a buffer. */
+/* Arithmetic expressions on sizes and indices, such as "N*N", "ceil(N/32)" and "(i % N) / N". A
+ * recursive-descent parser translates the text once into postfix operations. A stack machine then
+ * evaluates them, for example once per element of a buffer. */
 #include "trace/launch.h"
 
 #include <ctype.h>
@@ -29,32 +30,33 @@ enum operation {
 static const struct {
     const char *name;
     enum operation operation;
-    unsigned operands;
+    unsigned operand_count;
 } functions[] = {
     {"floor", OP_FLOOR, 1}, {"ceil", OP_CEIL, 1}, {"sqrt", OP_SQRT, 1}, {"sin", OP_SIN, 1},
     {"cos", OP_COS, 1},     {"exp", OP_EXP, 1},   {"min", OP_MIN, 2},   {"max", OP_MAX, 2},
 };
 
-/* Every operation puts one value on the stack and takes at most two, so that the stack is never
- * deeper than the row is long. */
+/* Limits of an expression: the number of operations, and the depth of nested parentheses, function
+ * calls and signs. Heuristic. Each operation pushes one value, so a stack of MAX_OPERATIONS values
+ * always suffices. */
 enum { MAX_OPERATIONS = 64, MAX_DEPTH = 32 };
 
-struct operation_row {
+struct postfix_item {
     enum operation operation;
-    double number;
-    size_t variable;
+    double number;   /* OP_NUMBER */
+    size_t variable; /* OP_VARIABLE: index in the scope */
 };
 
 struct fth_expression {
-    struct operation_row rows[MAX_OPERATIONS];
+    struct postfix_item items[MAX_OPERATIONS];
     size_t count;
 };
 
 struct parser {
-    const char *text, *at;
+    const char *text, *at; /* the whole text, and the next character */
     const struct fth_scope *scope;
     struct fth_expression *out;
-    unsigned depth;
+    unsigned depth; /* of nesting */
     struct fth_error *error;
 };
 
@@ -65,11 +67,11 @@ static bool refuse(struct parser *parser, const char *cause)
     return false;
 }
 
-static bool put(struct parser *parser, enum operation operation, double number, size_t variable)
+static bool emit(struct parser *parser, enum operation operation, double number, size_t variable)
 {
     if (parser->out->count == MAX_OPERATIONS)
-        return refuse(parser, "too long");
-    parser->out->rows[parser->out->count++] = (struct operation_row){operation, number, variable};
+        return refuse(parser, "too many operations");
+    parser->out->items[parser->out->count++] = (struct postfix_item){operation, number, variable};
     return true;
 }
 
@@ -79,7 +81,7 @@ static void skip_blanks(struct parser *parser)
         parser->at++;
 }
 
-/* Whether the next character is this one; takes it then. */
+/* Skips blanks, and the next character if it is `character`. Returns whether it was. */
 static bool take(struct parser *parser, char character)
 {
     skip_blanks(parser);
@@ -100,17 +102,17 @@ size_t fth_scope_find(const struct fth_scope *scope, const char *name, size_t si
     return FTH_MAX_VARIABLES;
 }
 
-static bool parse_call(struct parser *parser, enum operation operation, unsigned operands)
+static bool parse_call(struct parser *parser, enum operation operation, unsigned operand_count)
 {
     if (!take(parser, '('))
-        return refuse(parser, "'(' expected");
-    for (unsigned i = 0; i < operands; i++) {
+        return refuse(parser, "expected '('");
+    for (unsigned i = 0; i < operand_count; i++) {
         if (i > 0 && !take(parser, ','))
-            return refuse(parser, "',' expected");
+            return refuse(parser, "expected ','");
         if (!parse_sum(parser))
             return false;
     }
-    return take(parser, ')') ? put(parser, operation, 0, 0) : refuse(parser, "')' expected");
+    return take(parser, ')') ? emit(parser, operation, 0, 0) : refuse(parser, "expected ')'");
 }
 
 static bool parse_name(struct parser *parser)
@@ -122,14 +124,14 @@ static bool parse_name(struct parser *parser)
     size_t variable = fth_scope_find(parser->scope, name, size);
     if (variable < FTH_MAX_VARIABLES) {
         parser->at += size;
-        return put(parser, OP_VARIABLE, 0, variable);
+        return emit(parser, OP_VARIABLE, 0, variable);
     }
     for (size_t i = 0; i < FTH_COUNT(functions); i++)
         if (strlen(functions[i].name) == size && strncmp(functions[i].name, name, size) == 0) {
             parser->at += size;
-            return parse_call(parser, functions[i].operation, functions[i].operands);
+            return parse_call(parser, functions[i].operation, functions[i].operand_count);
         }
-    return refuse(parser, "no such size or function");
+    return refuse(parser, "unknown size or function");
 }
 
 static bool parse_factor(struct parser *parser)
@@ -137,25 +139,25 @@ static bool parse_factor(struct parser *parser)
     skip_blanks(parser);
     if (parser->depth == MAX_DEPTH)
         return refuse(parser, "nested too deeply");
-    bool fine;
+    bool ok;
     parser->depth++;
     if (take(parser, '(')) {
-        fine = parse_sum(parser) && (take(parser, ')') || refuse(parser, "')' expected"));
+        ok = parse_sum(parser) && (take(parser, ')') || refuse(parser, "expected ')'"));
     } else if (take(parser, '-')) {
-        fine = parse_factor(parser) && put(parser, OP_NEGATE, 0, 0);
+        ok = parse_factor(parser) && emit(parser, OP_NEGATE, 0, 0);
     } else if (isdigit((unsigned char)*parser->at) || *parser->at == '.') {
         char *end;
         double number = strtod(parser->at, &end);
-        fine = end != parser->at ? put(parser, OP_NUMBER, number, 0)
-                                 : refuse(parser, "a number expected");
+        ok = end != parser->at ? emit(parser, OP_NUMBER, number, 0)
+                               : refuse(parser, "expected a number");
         parser->at = end;
     } else if (isalpha((unsigned char)*parser->at) || *parser->at == '_') {
-        fine = parse_name(parser);
+        ok = parse_name(parser);
     } else {
-        fine = refuse(parser, "a number or a name expected");
+        ok = refuse(parser, "expected a number or a name");
     }
     parser->depth--;
-    return fine;
+    return ok;
 }
 
 static bool parse_product(struct parser *parser)
@@ -169,7 +171,7 @@ static bool parse_product(struct parser *parser)
                                                        : OP_NUMBER;
         if (operation == OP_NUMBER)
             return true;
-        if (!parse_factor(parser) || !put(parser, operation, 0, 0))
+        if (!parse_factor(parser) || !emit(parser, operation, 0, 0))
             return false;
     }
 }
@@ -184,7 +186,7 @@ static bool parse_sum(struct parser *parser)
                                                        : OP_NUMBER;
         if (operation == OP_NUMBER)
             return true;
-        if (!parse_product(parser) || !put(parser, operation, 0, 0))
+        if (!parse_product(parser) || !emit(parser, operation, 0, 0))
             return false;
     }
 }
@@ -200,7 +202,7 @@ enum fth_status fth_expression_create(const char *text, const struct fth_scope *
         skip_blanks(&parser);
         if (*parser.at == '\0')
             return FTH_OK;
-        refuse(&parser, "no operator");
+        refuse(&parser, "expected an operator");
     }
     fth_expression_destroy(*out);
     *out = NULL;
@@ -233,7 +235,7 @@ static double apply(enum operation operation, double a, double b)
     }
 }
 
-static bool takes_two(enum operation operation)
+static bool is_binary(enum operation operation)
 {
     return (operation >= OP_ADD && operation <= OP_REMAINDER) || operation == OP_MIN ||
            operation == OP_MAX;
@@ -244,14 +246,14 @@ double fth_expression_value(const struct fth_expression *expression, const struc
     double stack[MAX_OPERATIONS] = {NAN};
     size_t depth = 0;
     for (size_t i = 0; i < expression->count; i++) {
-        const struct operation_row *row = &expression->rows[i];
-        if (row->operation == OP_NUMBER) {
-            stack[depth++] = row->number;
-        } else if (row->operation == OP_VARIABLE) {
-            stack[depth++] = scope->variables[row->variable].value;
+        const struct postfix_item *item = &expression->items[i];
+        if (item->operation == OP_NUMBER) {
+            stack[depth++] = item->number;
+        } else if (item->operation == OP_VARIABLE) {
+            stack[depth++] = scope->variables[item->variable].value;
         } else {
-            double b = stack[--depth], a = takes_two(row->operation) ? stack[--depth] : 0;
-            stack[depth++] = apply(row->operation, a, b);
+            double b = stack[--depth], a = is_binary(item->operation) ? stack[--depth] : 0;
+            stack[depth++] = apply(item->operation, a, b);
         }
     }
     return stack[0];

@@ -1,19 +1,22 @@
-/* Traces as text, in the tuples of the paper: a line an access of a thread
+/* Imports traces in text form, which use the tuples of the RDGC paper (docs/traces.md). A line is
+ * an access of a thread, if it has five fields, or else of a warp:
  *
  *     AN BID TID S ADD
- *
- * or of a warp
- *
  *     AN BID WID S NT ADD ADD …
  *
- * told apart by their length. Blanks, commas and braces separate; numbers are decimal, or with 0x.
- * S is R, W or A (atomic), or 0 for a read and 1 for a write; ":3" behind it names an instruction.
- * NT may have the lanes behind it, "2/0x5"; otherwise they are the first ones. Lines with # are
- * comments, but for those that fathom's own dump has:
+ * Blanks, commas, braces and parentheses separate the fields. Numbers are decimal, or hexadecimal
+ * with 0x. S is R or 0 (read), W or 1 (write), or A (atomic); a suffix ":3" refers to
+ * instruction 3. NT may be followed by a mask of the active lanes, as in "2/0x5"; otherwise the
+ * first NT lanes are active. Lines that start with # are comments, except these, which `fathom
+ * trace --dump` writes:
  *
- *     # kernel NAME                              a launch begins
- *     # grid X Y Z      # block X Y Z            otherwise as large as the largest BID and TID
- *     # instruction 3 bytes 4 line 57 source 12  of the accesses with ":3"; 4 bytes otherwise */
+ *     # kernel NAME                              starts a launch
+ *     # grid X Y Z                               default: just large enough for the largest BID
+ *     # block X Y Z                              default: just large enough for the largest TID
+ *     # instruction 3 bytes 4 line 57 source 12  describes the accesses with ":3"; accesses
+ *                                                without such a suffix have 4 bytes per lane
+ *
+ * All accesses of a launch are kept in memory until its last line has been read. */
 #include "trace/trace.h"
 
 #include <errno.h>
@@ -27,12 +30,13 @@ struct fth_lines {
     struct fth_zreader *reader;
     struct fth_buffer line;
     char chunk[1 << 16];
-    size_t at, size, number;
+    size_t at, size; /* next byte and number of bytes in the chunk */
+    size_t number;   /* of the last line */
     bool end;
 };
 
-/* Longer lines than any trace has: 32 addresses take less than a thousand characters. */
-#define LONGEST_LINE ((size_t)1 << 16)
+/* Maximum length of a line. A tuple with 32 addresses has less than a thousand characters. */
+#define MAX_LINE_BYTES ((size_t)1 << 16)
 
 enum fth_status fth_lines_open(const char *path, struct fth_lines **out, struct fth_error *error)
 {
@@ -67,16 +71,16 @@ enum fth_status fth_lines_next(struct fth_lines *lines, char **line, struct fth_
         lines->at += size + (feed ? 1 : 0);
         if (lines->line.failed)
             return fth_fail(error, FTH_NO_MEMORY, "read trace", NULL, "out of memory");
-        if (lines->line.size > LONGEST_LINE)
-            return fth_fail(error, FTH_INVALID, "read trace", NULL, "line %zu is too long",
-                            lines->number + 1);
+        if (lines->line.size > MAX_LINE_BYTES)
+            return fth_fail(error, FTH_INVALID, "read trace", NULL,
+                            "line %zu is longer than 65536 characters", lines->number + 1);
         if (feed || (lines->end && lines->line.size > 0))
             break;
         if (lines->end)
             return FTH_OK;
     }
     lines->number++;
-    fth_buffer_text(&lines->line, ""); /* an empty line has bytes, too */
+    fth_buffer_text(&lines->line, ""); /* allocates memory also for an empty line */
     *line = lines->line.data;
     return *line ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, "read trace", NULL, "out of memory");
 }
@@ -95,7 +99,7 @@ void fth_lines_close(struct fth_lines *lines)
     free(lines);
 }
 
-const char *fth_text_behind(const char *text, const char *beginning)
+const char *fth_text_after(const char *text, const char *beginning)
 {
     size_t size = strlen(beginning);
     return strncmp(text, beginning, size) == 0 ? text + size : NULL;
@@ -115,14 +119,16 @@ bool fth_text_numbers(const char *text, int base, uint64_t max, size_t count, ui
     return true;
 }
 
-/* ---- a launch, until it is complete ---- */
+/* ---- collecting the accesses of a launch ---- */
 
-/* One thread's share of an access. */
+/* The access of one thread. */
 struct tuple {
     uint64_t number, block, address;
     uint32_t warp, lane, instruction;
 };
 
+/* Maximum number of an instruction in '# instruction', plus one. It limits the size of the array
+ * `declared`. */
 enum { MAX_INSTRUCTIONS = 1 << 16 };
 
 struct import {
@@ -133,10 +139,10 @@ struct import {
     size_t count, capacity;
     char kernel[256];
     uint32_t grid[3], block[3];
-    bool begun; /* something of a launch was there */
-    /* Instructions as the text has them, by their number there, and the writer's for a kind. */
-    struct fth_trace_instruction *given;
-    size_t given_count, given_capacity;
+    bool has_content; /* the current launch has a kernel, a shape or an access */
+    /* Instructions from '# instruction' lines, by their number in the text. */
+    struct fth_trace_instruction *declared;
+    size_t declared_count, declared_capacity;
     struct fth_error *error;
 };
 
@@ -166,8 +172,8 @@ static bool same_access(const struct tuple *a, const struct tuple *b)
            a->instruction == b->instruction;
 }
 
-/* The shape of the launch, where the text did not say it. */
-static void guess_shape(struct import *import)
+/* If the text states no grid or block, chooses the smallest one that contains all accesses. */
+static void infer_shape(struct import *import)
 {
     uint64_t blocks = 1, threads = 1;
     for (size_t i = 0; i < import->count; i++) {
@@ -182,6 +188,7 @@ static void guess_shape(struct import *import)
         memcpy(import->block, (uint32_t[3]){(uint32_t)threads, 1, 1}, sizeof import->block);
 }
 
+/* Combines the accesses of threads into those of warps and adds them to the writer. */
 static enum fth_status write_accesses(struct import *import)
 {
     struct fth_records records = {0};
@@ -198,12 +205,13 @@ static enum fth_status write_accesses(struct import *import)
         for (end = i; end < import->count && same_access(first, &import->tuples[end]); end++) {
             uint32_t lane = 1u << import->tuples[end].lane;
             if (record.mask & lane)
-                break; /* the thread again: an access of its own */
+                break; /* a second access of the same thread is an access of its own */
             record.mask |= lane;
             addresses[count++] = import->tuples[end].address;
         }
         if (record.warp >= warps) {
-            status = refuse(import, "a warp that the block does not have");
+            status = refuse(
+                import, "the launch that ends here has a warp outside its block; check '# block'");
             break;
         }
         fth_records_clear(&records);
@@ -216,11 +224,13 @@ static enum fth_status write_accesses(struct import *import)
     return status;
 }
 
+/* Writes the collected launch, if there is one, and prepares for the next. The requests to other
+ * memory spaces are unknown and stay 0; the shared memory per block is marked as unknown. */
 static enum fth_status end_launch(struct import *import)
 {
-    if (!import->begun)
+    if (!import->has_content)
         return FTH_OK;
-    guess_shape(import);
+    infer_shape(import);
     if (import->count)
         qsort(import->tuples, import->count, sizeof *import->tuples, by_access);
     enum fth_status status =
@@ -232,7 +242,7 @@ static enum fth_status end_launch(struct import *import)
         status = fth_trace_writer_end(
             import->writer, &(struct fth_trace_launch){.shared_bytes = UINT64_MAX}, import->error);
     import->count = 0;
-    import->begun = false;
+    import->has_content = false;
     import->kernel[0] = '\0';
     memset(import->grid, 0, sizeof import->grid);
     memset(import->block, 0, sizeof import->block);
@@ -241,7 +251,7 @@ static enum fth_status end_launch(struct import *import)
 
 /* ---- tuples ---- */
 
-/* The next word, up to blanks, commas and braces; NULL at the end. Ends it with a NUL. */
+/* Returns the next field, terminated by a NUL, and advances *at; NULL at the end of the line. */
 static char *next_word(char **at)
 {
     static const char separators[] = " \t\r,{}()";
@@ -254,7 +264,8 @@ static char *next_word(char **at)
     return word;
 }
 
-static bool whole(const char *text, uint64_t *number)
+/* Accepts a decimal, octal (0) or hexadecimal (0x) number that is the whole text. */
+static bool parse_integer(const char *text, uint64_t *number)
 {
     char *end;
     errno = 0;
@@ -262,28 +273,29 @@ static bool whole(const char *text, uint64_t *number)
     return end != text && !*end && !errno && *text != '-';
 }
 
+/* Parses the field S and returns the writer's number of the instruction. */
 static enum fth_status find_instruction(struct import *import, const char *word, uint32_t *number)
 {
-    struct fth_trace_instruction facts = {.bytes = 4};
-    uint64_t given;
+    struct fth_trace_instruction instruction = {.bytes = 4};
+    uint64_t index;
     switch (word[0]) {
     case 'R':
-    case '0': facts.kind = FTH_TRACE_READ; break;
+    case '0': instruction.kind = FTH_TRACE_READ; break;
     case 'W':
-    case '1': facts.kind = FTH_TRACE_WRITE; break;
-    case 'A': facts.kind = FTH_TRACE_ATOMIC; break;
+    case '1': instruction.kind = FTH_TRACE_WRITE; break;
+    case 'A': instruction.kind = FTH_TRACE_ATOMIC; break;
     default: return refuse(import, "S must be R, W, A, 0 or 1");
     }
     if (word[1] == ':') {
-        if (!whole(word + 2, &given) || given >= import->given_count)
-            return refuse(import, "no such instruction was told of");
-        enum fth_trace_access_kind kind = facts.kind;
-        facts = import->given[given];
-        facts.kind = kind;
+        if (!parse_integer(word + 2, &index) || index >= import->declared_count)
+            return refuse(import, "no '# instruction' line describes this instruction");
+        enum fth_trace_access_kind kind = instruction.kind;
+        instruction = import->declared[index];
+        instruction.kind = kind;
     } else if (word[1]) {
         return refuse(import, "S must be R, W, A, 0 or 1");
     }
-    size_t found = fth_trace_writer_instruction(import->writer, &facts);
+    size_t found = fth_trace_writer_instruction(import->writer, &instruction);
     if (found == SIZE_MAX)
         return fth_fail(import->error, FTH_NO_MEMORY, "read trace", import->path, "out of memory");
     *number = (uint32_t)found;
@@ -295,11 +307,11 @@ static enum fth_status add_tuple(struct import *import, const struct tuple *tupl
     if (!fth_grow((void **)&import->tuples, import->count, &import->capacity, sizeof *tuple))
         return fth_fail(import->error, FTH_NO_MEMORY, "read trace", import->path, "out of memory");
     import->tuples[import->count++] = *tuple;
-    import->begun = true;
+    import->has_content = true;
     return FTH_OK;
 }
 
-/* NT and the addresses. */
+/* Reads NT and the addresses of a tuple of a warp; words[0] is NT. */
 static enum fth_status read_warp(struct import *import, struct tuple tuple, char **words,
                                  size_t count)
 {
@@ -307,15 +319,15 @@ static enum fth_status read_warp(struct import *import, struct tuple tuple, char
     char *slash = strchr(words[0], '/');
     if (slash)
         *slash = '\0';
-    if (!whole(words[0], &threads) || threads < 1 || threads > 32 || count != threads + 1)
-        return refuse(import, "NT and the number of addresses are not the same");
-    if (slash && (!whole(slash + 1, &mask) || mask > UINT32_MAX ||
+    if (!parse_integer(words[0], &threads) || threads < 1 || threads > 32 || count != threads + 1)
+        return refuse(import, "NT must be from 1 to 32 and equal to the number of addresses");
+    if (slash && (!parse_integer(slash + 1, &mask) || mask > UINT32_MAX ||
                   (uint64_t)__builtin_popcountll(mask) != threads))
-        return refuse(import, "the lanes are not as many as NT");
+        return refuse(import, "the mask after NT must have NT bits set");
     for (size_t i = 1; i < count; i++, mask &= mask - 1) {
         tuple.lane = (uint32_t)__builtin_ctzll(mask);
-        if (!whole(words[i], &tuple.address))
-            return refuse(import, "no address");
+        if (!parse_integer(words[i], &tuple.address))
+            return refuse(import, "invalid address");
         enum fth_status status = add_tuple(import, &tuple);
         if (status != FTH_OK)
             return status;
@@ -325,20 +337,21 @@ static enum fth_status read_warp(struct import *import, struct tuple tuple, char
 
 static enum fth_status read_tuple(struct import *import, char *line)
 {
-    enum { MAX_WORDS = 40 };
+    enum { MAX_WORDS = 40 }; /* more than the 5 + 32 fields of the longest valid tuple */
     char *words[MAX_WORDS];
     size_t count = 0;
-    uint64_t who;
+    uint64_t who; /* TID or WID */
     struct tuple tuple = {0};
     for (char *word; count < MAX_WORDS && (word = next_word(&line));)
         words[count++] = word;
     if (count == 0)
         return FTH_OK;
-    if (count < 5 || !whole(words[0], &tuple.number) || !whole(words[1], &tuple.block) ||
-        !whole(words[2], &who))
-        return refuse(import, "neither AN BID TID S ADD nor AN BID WID S NT ADD...");
+    if (count < 5 || !parse_integer(words[0], &tuple.number) ||
+        !parse_integer(words[1], &tuple.block) || !parse_integer(words[2], &who))
+        return refuse(import, "expected AN BID TID S ADD or AN BID WID S NT ADD...");
     if (tuple.block > UINT32_MAX || who >= (count == 5 ? 1024 : 32))
-        return refuse(import, "a block or thread that no GPU has");
+        return refuse(
+            import, "BID, TID or WID is out of range: a block has up to 1024 threads or 32 warps");
     enum fth_status status = find_instruction(import, words[3], &tuple.instruction);
     if (status != FTH_OK)
         return status;
@@ -348,49 +361,51 @@ static enum fth_status read_tuple(struct import *import, char *line)
     }
     tuple.warp = (uint32_t)(who / 32);
     tuple.lane = (uint32_t)(who % 32);
-    return whole(words[4], &tuple.address) ? add_tuple(import, &tuple)
-                                           : refuse(import, "no address");
+    return parse_integer(words[4], &tuple.address) ? add_tuple(import, &tuple)
+                                                   : refuse(import, "invalid address");
 }
 
-/* ---- comments that say something ---- */
+/* ---- comments with information about the launch ---- */
 
 static enum fth_status read_shape(struct import *import, const char *text, uint32_t shape[3])
 {
     uint64_t threads = 1, numbers[3];
     if (!fth_text_numbers(text, 10, 0x7fffffff, 3, numbers) || !numbers[0] || !numbers[1] ||
         !numbers[2])
-        return refuse(import, "three numbers expected");
+        return refuse(import, "expected three positive integers");
     for (int i = 0; i < 3; i++) {
         shape[i] = (uint32_t)numbers[i];
         threads *= shape[i] <= 1024 ? shape[i] : 1025;
     }
-    import->begun = true;
-    return shape == import->block && threads > 1024 ? refuse(import, "a block that no GPU takes")
-                                                    : FTH_OK;
+    import->has_content = true;
+    return shape == import->block && threads > 1024
+               ? refuse(import, "a block has at most 1024 threads")
+               : FTH_OK;
 }
 
 static enum fth_status read_instruction(struct import *import, const char *text)
 {
     static const char *const names[] = {"bytes ", "line ", "source "};
-    uint64_t facts[3], number;
-    bool fine = fth_text_numbers(text, 10, MAX_INSTRUCTIONS - 1, 1, &number);
-    for (size_t i = 0; i < FTH_COUNT(names) && fine; i++) {
+    uint64_t values[3], number;
+    bool ok = fth_text_numbers(text, 10, MAX_INSTRUCTIONS - 1, 1, &number);
+    for (size_t i = 0; i < FTH_COUNT(names) && ok; i++) {
         const char *at = strstr(text, names[i]);
-        fine = at && fth_text_numbers(at + strlen(names[i]), 10, UINT32_MAX, 1, &facts[i]);
+        ok = at && fth_text_numbers(at + strlen(names[i]), 10, UINT32_MAX, 1, &values[i]);
     }
-    if (!fine || facts[0] < 1 || facts[0] > 64)
-        return refuse(import, "not such as 'instruction 3 bytes 4 line 57 source 12'");
-    while (import->given_count <= number) {
-        if (!fth_grow((void **)&import->given, import->given_count, &import->given_capacity,
-                      sizeof *import->given))
+    if (!ok || values[0] < 1 || values[0] > 64)
+        return refuse(import,
+                      "expected 'instruction N bytes N line N source N', with 1 to 64 bytes");
+    while (import->declared_count <= number) {
+        if (!fth_grow((void **)&import->declared, import->declared_count,
+                      &import->declared_capacity, sizeof *import->declared))
             return fth_fail(import->error, FTH_NO_MEMORY, "read trace", import->path,
                             "out of memory");
-        import->given[import->given_count++] = (struct fth_trace_instruction){.bytes = 4};
+        import->declared[import->declared_count++] = (struct fth_trace_instruction){.bytes = 4};
     }
-    import->given[number] = (struct fth_trace_instruction){.bytes = (uint32_t)facts[0],
-                                                           .line = (uint32_t)facts[1],
-                                                           .source_line = (uint32_t)facts[2],
-                                                           .index = (uint32_t)number};
+    import->declared[number] = (struct fth_trace_instruction){.bytes = (uint32_t)values[0],
+                                                              .line = (uint32_t)values[1],
+                                                              .source_line = (uint32_t)values[2],
+                                                              .index = (uint32_t)number};
     return FTH_OK;
 }
 
@@ -398,19 +413,19 @@ static enum fth_status read_comment(struct import *import, char *text)
 {
     text += strspn(text, "# \t");
     text[strcspn(text, "\r")] = '\0';
-    const char *behind;
-    if ((behind = fth_text_behind(text, "kernel "))) {
+    const char *rest;
+    if ((rest = fth_text_after(text, "kernel "))) {
         enum fth_status status = end_launch(import);
-        snprintf(import->kernel, sizeof import->kernel, "%s", behind);
-        import->begun = true;
+        snprintf(import->kernel, sizeof import->kernel, "%s", rest);
+        import->has_content = true;
         return status;
     }
-    if ((behind = fth_text_behind(text, "grid ")))
-        return read_shape(import, behind, import->grid);
-    if ((behind = fth_text_behind(text, "block ")))
-        return read_shape(import, behind, import->block);
-    if ((behind = fth_text_behind(text, "instruction ")))
-        return read_instruction(import, behind);
+    if ((rest = fth_text_after(text, "grid ")))
+        return read_shape(import, rest, import->grid);
+    if ((rest = fth_text_after(text, "block ")))
+        return read_shape(import, rest, import->block);
+    if ((rest = fth_text_after(text, "instruction ")))
+        return read_instruction(import, rest);
     return FTH_OK;
 }
 
@@ -431,11 +446,11 @@ static enum fth_status import_text(const char *from, struct fth_trace_writer *wr
         status = end_launch(&import);
     fth_lines_close(import.lines);
     free(import.tuples);
-    free(import.given);
+    free(import.declared);
     return status;
 }
 
-/* ---- which kind it is ---- */
+/* ---- file formats ---- */
 
 enum fth_trace_kind fth_trace_recognise(const char *path)
 {
@@ -470,7 +485,7 @@ enum fth_status fth_trace_import(const char *from, const char *path, struct fth_
     enum fth_trace_kind kind = fth_trace_recognise(from);
     if (kind != FTH_TRACE_TEXT && kind != FTH_TRACE_TRACEG)
         return fth_fail(error, FTH_INVALID, "read trace", from,
-                        "it begins neither as tuples do nor as a .traceg");
+                        "unknown format: the first line is neither a tuple nor a .traceg header");
     status = fth_trace_writer_create(path, &writer, error);
     if (status != FTH_OK)
         return status;

@@ -1,34 +1,48 @@
-/* What the files about launches share: element types, expressions, what executes, and the launch
- * itself.
- *
- *   number.c    element types, numbers as text             expression.c   "N*N/32", "(i % 7) / 7"
- *   launch.c    launches and their arguments               launch_file.c  the same from JSON
- *   fill.c      what buffers hold at first                 execute.c      running them, in order
- *   engine.c    the PTX engine as what executes            verify.c       what they must hold then
- *   device.c    a GPU, or a simulated one, as that
+/* Launches: kernels of a PTX file with their buffers, arguments and expected results
+ * (docs/launch-files.md), and the executors that run them.
  */
+/* clang-format off */
+/*
+ *   scalar.c       number types (f32, s32, ...) and their values as text
+ *   expression.c   arithmetic such as "N*N/32" and "(i % 7) / 7"
+ *   launch.c       launches, buffers and arguments as given on the command line
+ *   launch_file.c  the same from a launch file
+ *   fill.c         initial contents of buffers
+ *   execute.c      runs the launches in order
+ *   engine.c       executor: the PTX engine
+ *   device.c       executor: a GPU or a simulated GPU
+ *   verify.c       compares buffers with their expected contents
+ */
+/* clang-format on */
 #ifndef FTH_TRACE_LAUNCH_H
 #define FTH_TRACE_LAUNCH_H
 
 #include "ptx/ptx.h"
 
-/* ---- number.c ---- */
+/* ---- scalar.c ---- */
 
-struct fth_element {
+/* A number type of buffers and arguments. The alias is the second name of the same type, such as
+ * i32 for s32. */
+struct fth_scalar_type {
     const char *name, *alias;
     unsigned bytes;
     bool is_signed, is_float;
 };
 
-/* By name or alias, of which `size` characters count; NULL where there is none. */
-const struct fth_element *fth_element_find(const char *name, size_t size);
-/* A whole text as a number of the type; false where it is none or does not fit. */
-bool fth_element_parse(const struct fth_element *element, const char *text, uint64_t *bits);
-/* The number as one of the type. False where it is not whole, or out of range, and the type asks
- * for that. */
-bool fth_element_from_double(const struct fth_element *element, double value, uint64_t *bits);
-double fth_element_to_double(const struct fth_element *element, const void *bytes);
-void fth_element_show(const struct fth_element *element, const void *bytes, struct fth_buffer *out);
+/* Finds a type by the first `size` characters of `name`, which may be its name or its alias. NULL:
+ * there is no such type. */
+const struct fth_scalar_type *fth_scalar_type_find(const char *name, size_t size);
+/* Converts a text to a number of the type, as bits. Returns false if the text is not a number or
+ * the number does not fit. */
+bool fth_scalar_parse(const struct fth_scalar_type *element, const char *text, uint64_t *bits);
+/* Converts a double to a number of the type, as bits. Returns false if the type is an integer type
+ * and the value is not an integer or is out of range. */
+bool fth_scalar_from_double(const struct fth_scalar_type *element, double value, uint64_t *bits);
+/* Converts the number of the type that is stored at `bytes`. */
+double fth_scalar_to_double(const struct fth_scalar_type *element, const void *bytes);
+/* Appends the number that is stored at `bytes` as text. */
+void fth_scalar_format(const struct fth_scalar_type *element, const void *bytes,
+                       struct fth_buffer *out);
 
 /* ---- expression.c ---- */
 
@@ -36,51 +50,62 @@ struct fth_variable {
     const char *name;
     double value;
 };
+/* Maximum number of variables: the index `i`, the sizes and the loop variables. Heuristic: launch
+ * files have a handful of them. */
 enum { FTH_MAX_VARIABLES = 64 };
+/* The names that an expression may use. */
 struct fth_scope {
     struct fth_variable variables[FTH_MAX_VARIABLES];
     size_t count;
 };
 
-/* The index of the variable, or FTH_MAX_VARIABLES. */
+/* Returns the index of the variable whose name is the first `size` characters of `name`, or
+ * FTH_MAX_VARIABLES if there is none. */
 size_t fth_scope_find(const struct fth_scope *scope, const char *name, size_t size);
 
 struct fth_expression;
 
-/* + - * / %, parentheses, numbers, variables of the scope, and floor, ceil, sqrt, sin, cos, exp,
- * min and max. On failure the cause says where. */
+/* Parses an expression of + - * / %, parentheses, numbers, variables of the scope, and the
+ * functions floor, ceil, sqrt, sin, cos, exp, min and max. On failure, the cause contains the text
+ * at which parsing stopped. */
 FTH_MUST_USE enum fth_status fth_expression_create(const char *text, const struct fth_scope *scope,
                                                    struct fth_expression **expression,
                                                    struct fth_error *error);
 void fth_expression_destroy(struct fth_expression *expression);
-/* With the values that the scope has now; it must hold the variables that it had then. */
+/* Evaluates the expression with the current values of the variables. `scope` must have the same
+ * variables at the same indices as when the expression was created. */
 double fth_expression_value(const struct fth_expression *expression, const struct fth_scope *scope);
 
-/* ---- what executes launches ---- */
+/* ---- executors ---- */
 
 struct fth_launch_step;
 
-/* Memory and kernels of one PTX module: the engine's, or a GPU's. Addresses are what kernels are
- * given; memory is zeroed. */
+/* Something that runs the kernels of one PTX module: the PTX engine or a GPU. Addresses are those
+ * that kernels use. */
 struct fth_executor {
     void *context;
+    /* Allocates memory and sets it to zero. close frees it. */
     enum fth_status (*alloc)(void *context, uint64_t bytes, uint64_t *address,
                              struct fth_error *error);
     enum fth_status (*write)(void *context, uint64_t address, const void *data, uint64_t bytes,
                              struct fth_error *error);
     enum fth_status (*read)(void *context, uint64_t address, void *data, uint64_t bytes,
                             struct fth_error *error);
+    /* Runs one kernel to its end. `arguments` is the kernel's parameter block. Instruction counts
+     * are added to *totals where the executor counts instructions. */
     enum fth_status (*run)(void *context, const struct fth_launch_step *step, const void *arguments,
                            size_t argument_bytes, const struct fth_run_options *options,
                            struct fth_launch_totals *totals, struct fth_error *error);
     void (*close)(void *context);
-    /* How long the last run took; NULL: it is not timed. */
+    /* Returns the duration of the last run, NAN if it was not timed. NULL: the executor never
+     * measures time. */
     double (*seconds)(void *context);
 };
 
 /* ---- engine.c ---- */
 
-/* The PTX engine. Borrows the module; `observer` may be NULL, and sees all that is run. */
+/* Opens the PTX engine as an executor. The module and the observer are borrowed. The observer is
+ * notified of all kernels that run; it may be NULL. */
 FTH_MUST_USE enum fth_status fth_engine_open(const struct fth_ptx_module *module,
                                              const struct fth_ptx_observer *observer,
                                              struct fth_executor *executor,
@@ -88,7 +113,8 @@ FTH_MUST_USE enum fth_status fth_engine_open(const struct fth_ptx_module *module
 
 /* ---- device.c ---- */
 
-/* A device that can launch, by its name; it compiles the PTX file itself. */
+/* Opens a device as an executor. `id` is a device name such as "cuda:0". The device compiles the
+ * PTX file itself. */
 FTH_MUST_USE enum fth_status fth_device_executor_open(const char *id, const char *ptx_path,
                                                       const struct fth_log *log,
                                                       struct fth_executor *executor,
@@ -96,60 +122,61 @@ FTH_MUST_USE enum fth_status fth_device_executor_open(const char *id, const char
 
 /* ---- launch.c ---- */
 
-/* What a buffer holds at first. */
+/* The initial contents of a buffer. */
 enum fth_fill {
     FTH_FILL_ZERO,
-    FTH_FILL_RANDOM, /* from low to high; integers with `whole_range`: any */
-    FTH_FILL_IOTA,
-    FTH_FILL_SAME, /* `bits` everywhere */
+    FTH_FILL_RANDOM,   /* from low to high; integers with `whole_range`: any value */
+    FTH_FILL_IOTA,     /* 0, 1, 2, ... */
+    FTH_FILL_CONSTANT, /* `bits` in every element */
     FTH_FILL_FILE,
     FTH_FILL_EXPRESSION
 };
 
 struct fth_launch_buffer {
-    const char *name; /* NULL: given on the command line, as argument `number` */
-    size_t number;
-    const struct fth_element *element;
+    const char *name; /* NULL: given on the command line */
+    size_t number;    /* without a name: which argument it is, from 1 */
+    const struct fth_scalar_type *element;
     uint64_t count;
     enum fth_fill fill;
     bool whole_range;
     double low, high;
     uint64_t bits;
-    const char *path;
-    struct fth_expression *expression; /* of i, in the launch's scope */
-    uint64_t address;                  /* while there is an executor */
+    const char *path;                  /* FTH_FILL_FILE */
+    struct fth_expression *expression; /* FTH_FILL_EXPRESSION: uses `i` and the launch's sizes */
+    uint64_t address;                  /* valid while the launch has an executor */
 };
 
 struct fth_launch_argument {
-    const struct fth_element *element; /* NULL: a buffer */
-    size_t buffer;
-    uint64_t offset; /* into the buffer, in elements */
-    uint64_t bits;
+    const struct fth_scalar_type *element; /* type of a number; NULL: the address of a buffer */
+    size_t buffer;                         /* index of the buffer */
+    uint64_t offset;                       /* added to the address of the buffer, in elements */
+    uint64_t bits;                         /* the number */
 };
 
+/* One launch of a kernel. */
 struct fth_launch_step {
     const struct fth_ptx_kernel *kernel;
     uint32_t grid[3], block[3];
-    size_t shared_bytes;
+    size_t shared_bytes; /* dynamic shared memory per block */
     const struct fth_launch_argument *arguments;
     size_t argument_count;
-    double seconds; /* that it took when it was run; NAN: not known */
+    double seconds; /* duration in the last run; NAN: unknown */
 };
 
-/* What a buffer must hold in the end. */
+/* The expected contents of a buffer after the last launch; see verify.c. */
 struct fth_expectation {
     size_t buffer;
-    const char *path; /* the values in a file; NULL: sum and moment */
+    const char *path; /* file with the expected values; NULL: sum and moment are compared */
     double sum, moment;
-    double relative, absolute;
+    double relative, absolute; /* tolerances */
 };
 
 struct fth_launch {
     struct fth_arena arena;
-    char *path;
-    const char *ptx_path; /* of the module, for an executor that compiles it itself */
+    char *path;           /* of the launch file, or of the PTX file without one */
+    const char *ptx_path; /* for an executor that compiles the PTX itself */
     struct fth_ptx_module *module;
-    struct fth_scope scope; /* the sizes, and `i` for contents */
+    struct fth_scope scope; /* variable 0 is `i`, the index of a buffer element; then the sizes */
     uint64_t seed;
     struct fth_launch_buffer *buffers;
     size_t buffer_count, buffer_capacity;
@@ -157,42 +184,44 @@ struct fth_launch {
     size_t step_count, step_capacity;
     struct fth_expectation *expectations;
     size_t expectation_count, expectation_capacity;
-    struct fth_launch_argument *given; /* from the command line, of the only step */
-    size_t given_count, given_capacity;
-    struct fth_executor executor; /* without `close`: not run yet */
+    struct fth_launch_argument *arguments; /* from fth_launch_argument; those of the only step */
+    size_t argument_count, argument_capacity;
+    struct fth_executor executor; /* all zero until the launch is run */
 };
 
-/* An empty one. */
+/* Creates a launch without buffers and steps. */
 FTH_MUST_USE enum fth_status fth_launch_new(const char *path, uint64_t seed,
                                             struct fth_launch **launch, struct fth_error *error);
-/* A kernel by its name, or with NULL the only one; NULL, and an error that names those there are.
- */
-const struct fth_ptx_kernel *fth_launch_find(const struct fth_launch *launch, const char *name,
-                                             struct fth_error *error);
-/* Whether the arguments are what the kernel takes. */
+/* Finds a kernel of the module by its name; with NULL, the only kernel. Returns NULL, and an error
+ * that lists the kernels of the module, if there is no such kernel. */
+const struct fth_ptx_kernel *fth_launch_find_kernel(const struct fth_launch *launch,
+                                                    const char *name, struct fth_error *error);
+/* Checks the number and the sizes of the arguments against the parameters of the kernel. */
 FTH_MUST_USE enum fth_status fth_step_check(const struct fth_launch_step *step,
                                             struct fth_error *error);
-/* Room for one more in an array that doubles. */
+/* fth_grow with an error message. */
 FTH_MUST_USE enum fth_status fth_launch_grow(void **items, size_t count, size_t *capacity,
                                              size_t size, struct fth_error *error);
 
-/* The number that a text with sizes in it stands for. */
+/* Evaluates an expression that may use the sizes of the launch. */
 FTH_MUST_USE enum fth_status fth_launch_evaluate(const struct fth_launch *launch, const char *text,
                                                  double *value, struct fth_error *error);
-/* "f32[N*N]=random", behind "ptr:" or not. `name`, which lives as long as the launch, is NULL on
- * the command line. */
+/* Adds the buffer that `text` describes, such as "f32[N*N]=random" or "ptr:f32[1024]". `name` must
+ * live as long as the launch; it is NULL for a buffer from the command line. */
 FTH_MUST_USE enum fth_status fth_launch_add_buffer(struct fth_launch *launch, const char *name,
                                                    const char *text, struct fth_error *error);
-/* "BUFFER", "BUFFER+OFFSET" or "i32:N". */
+/* Parses an argument of a launch file: "BUFFER", "BUFFER+OFFSET" or a number such as "i32:N". */
 FTH_MUST_USE enum fth_status fth_launch_parse_argument(struct fth_launch *launch, const char *text,
                                                        struct fth_launch_argument *argument,
                                                        struct fth_error *error);
-/* A path that is relative to the launch file's folder; NULL without memory. */
-const char *fth_launch_beside(struct fth_launch *launch, const char *path);
+/* Resolves a path relative to the folder of the launch file. The launch owns the result. NULL:
+ * memory is exhausted. */
+const char *fth_launch_resolve_path(struct fth_launch *launch, const char *path);
 
 /* ---- launch_file.c ---- */
 
-/* fth_launch_read of a text; `path` is where it stands, for messages and the files it names. */
+/* Like fth_launch_read, for a launch file that is in memory. `path` is used in messages and to
+ * resolve relative paths. */
 FTH_MUST_USE enum fth_status fth_launch_read_text(const char *path, const char *text, size_t size,
                                                   const char *const *sizes, size_t size_count,
                                                   struct fth_launch **launch,
@@ -200,7 +229,8 @@ FTH_MUST_USE enum fth_status fth_launch_read_text(const char *path, const char *
 
 /* ---- execute.c ---- */
 
-/* Runs everything from the start on an executor, which belongs to the launch from then on. */
+/* Fills the buffers and runs all steps on an executor. The launch takes ownership of the executor,
+ * also on failure, and keeps it open so that the buffers can be read. */
 FTH_MUST_USE enum fth_status fth_launch_run_on(struct fth_launch *launch,
                                                const struct fth_executor *executor,
                                                const struct fth_run_options *options,
@@ -209,18 +239,19 @@ FTH_MUST_USE enum fth_status fth_launch_run_on(struct fth_launch *launch,
 
 /* ---- verify.c ---- */
 
-/* Σ v[i], Σ v[i] (i + 1) / count, Σ |v[i]|. */
-void fth_values_digest(const struct fth_element *element, const void *values, uint64_t count,
+/* Computes sum = Σ v[i], moment = Σ v[i] (i + 1) / count and magnitude = Σ |v[i]|. */
+void fth_values_digest(const struct fth_scalar_type *element, const void *values, uint64_t count,
                        double *sum, double *moment, double *magnitude);
 
 /* ---- fill.c ---- */
 
-/* The first contents, `element->bytes` × `count` of them. */
+/* Writes the initial contents of a buffer to `data`, which has element->bytes × count bytes and is
+ * zeroed. */
 FTH_MUST_USE enum fth_status fth_launch_fill(struct fth_launch *launch, size_t buffer, void *data,
                                              struct fth_error *error);
-/* How many elements a file holds. */
+/* Returns in *count the number of complete elements in a file. */
 FTH_MUST_USE enum fth_status fth_launch_count_file(const char *path,
-                                                   const struct fth_element *element,
+                                                   const struct fth_scalar_type *element,
                                                    uint64_t *count, struct fth_error *error);
 
 #endif

@@ -1,23 +1,28 @@
-/* Launch files (docs/launch-files.md): JSON with sizes, buffers, launches in their order, and what
- * the buffers must hold in the end. Loops are unrolled here, so that what runs is a plain list. */
+/* Reads launch files (docs/launch-files.md): JSON documents with sizes, buffers, launches and the
+ * expected contents of buffers. Loops over launches are unrolled while they are read, so that the
+ * result is a plain list of launches. */
 #include "trace/launch.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-#define LARGEST_BYTES ((size_t)16 * 1024 * 1024)
+/* Maximum size of a launch file. Heuristic: the examples have a few kilobytes. */
+#define MAX_LAUNCH_FILE_BYTES ((size_t)16 * 1024 * 1024)
 
-enum { MAX_STEPS = 1 << 16, MAX_LOOPS = 8 };
+/* Maximum number of launches and of loop iterations, and maximum nesting of loops. Heuristic: they
+ * limit the memory and time that a small file with large loops can cost. */
+enum { MAX_STEPS = 1 << 16, MAX_LOOP_DEPTH = 8 };
 
 static const char operation[] = "read launch file";
 
 struct reader {
     struct fth_launch *launch;
     const json_t *root;
-    struct fth_json_path path;
-    unsigned loops;
-    size_t rounds; /* of all loops together: they may hold no launch */
+    struct fth_json_path path; /* the value being read, for messages */
+    unsigned loop_depth;
+    size_t
+        iterations; /* of all loops together; also limited because a loop may contain no launch */
     struct fth_error *error;
 };
 
@@ -25,16 +30,16 @@ struct reader {
     fth_json_refuse((reader)->error, operation, (reader)->launch->path, &(reader)->path,           \
                     __VA_ARGS__)
 
-/* What went wrong further down is told with the place in the file. */
-static enum fth_status within(struct reader *reader, enum fth_status status)
+/* Puts the file and the current position in it in front of the cause of an error. */
+static enum fth_status add_context(struct reader *reader, enum fth_status status)
 {
     if (status != FTH_OK)
         fth_error_context(reader->error, "%s: %s", reader->launch->path,
-                          fth_json_place(&reader->path));
+                          fth_json_path_text(&reader->path));
     return status;
 }
 
-/* Every key must be one of those; a slip gets the nearest. */
+/* Rejects a key that is not one of `keys` and suggests the most similar key. */
 static enum fth_status check_keys(struct reader *reader, const json_t *object,
                                   const char *const *keys, size_t count)
 {
@@ -54,7 +59,7 @@ static enum fth_status check_keys(struct reader *reader, const json_t *object,
     return FTH_OK;
 }
 
-/* A number, or a text that is an expression. */
+/* Reads a number, or a string that contains an expression. */
 static enum fth_status read_number(struct reader *reader, const json_t *value, double *number)
 {
     if (json_is_number(value)) {
@@ -63,10 +68,11 @@ static enum fth_status read_number(struct reader *reader, const json_t *value, d
     }
     if (!json_is_string(value))
         return refuse(reader, "expected a number or an expression such as \"N/32\"");
-    return within(reader, fth_launch_evaluate(reader->launch, json_string_value(value), number,
-                                              reader->error));
+    return add_context(reader, fth_launch_evaluate(reader->launch, json_string_value(value), number,
+                                                   reader->error));
 }
 
+/* Reads the number object[key]; `absent` is the value if there is no such key. */
 static enum fth_status read_member(struct reader *reader, const json_t *object, const char *key,
                                    double absent, double *number)
 {
@@ -80,19 +86,20 @@ static enum fth_status read_member(struct reader *reader, const json_t *object, 
     return status;
 }
 
-static enum fth_status read_whole(struct reader *reader, const json_t *value, double min,
-                                  double max, double *number)
+/* Reads an integer from `min` to `max`. */
+static enum fth_status read_integer(struct reader *reader, const json_t *value, double min,
+                                    double max, double *number)
 {
     enum fth_status status = read_number(reader, value, number);
     if (status == FTH_OK && (*number != floor(*number) || !(*number >= min) || !(*number <= max)))
-        status = refuse(reader, "%.9g is no whole number from %.9g to %.9g", *number, min, max);
+        status = refuse(reader, "%.9g is not an integer from %.9g to %.9g", *number, min, max);
     return status;
 }
 
 /* ---- sizes ---- */
 
-/* The value of "NAME=VALUE" among those from the command line, or NULL. */
-static const char *setting(const char *const *sizes, size_t count, const char *name)
+/* Returns VALUE of the last "NAME=VALUE" on the command line whose NAME is `name`, or NULL. */
+static const char *find_setting(const char *const *sizes, size_t count, const char *name)
 {
     size_t length = strlen(name);
     for (size_t i = count; i-- > 0;)
@@ -105,7 +112,7 @@ static enum fth_status add_variable(struct reader *reader, const char *name, dou
 {
     struct fth_scope *scope = &reader->launch->scope;
     if (scope->count == FTH_MAX_VARIABLES)
-        return refuse(reader, "too many sizes");
+        return refuse(reader, "too many sizes and loop variables");
     char *copy = fth_arena_text(&reader->launch->arena, name);
     if (!copy)
         return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->launch->path,
@@ -123,7 +130,8 @@ static bool is_name(const char *name)
     return *name == '\0';
 }
 
-/* Each may use those before it, so that "--set N=64" moves what depends on N as well. */
+/* Reads the sizes. A size may depend on those before it, and "--set N=64" also changes the sizes
+ * that depend on N. */
 static enum fth_status read_sizes(struct reader *reader, const char *const *sizes, size_t count)
 {
     const json_t *object = json_object_get(reader->root, "sizes");
@@ -134,14 +142,14 @@ static enum fth_status read_sizes(struct reader *reader, const char *const *size
     if (object && !json_is_object(object))
         return refuse(reader, "expected an object");
     json_object_foreach ((json_t *)object, key, value) {
-        const char *given = setting(sizes, count, key);
+        const char *given = find_setting(sizes, count, key);
         double number = 0;
         if (!is_name(key) ||
             fth_scope_find(&reader->launch->scope, key, strlen(key)) != FTH_MAX_VARIABLES)
-            return refuse(reader, "'%s' is no name for a size", key);
+            return refuse(reader, "'%s' cannot be the name of a size; use a new identifier", key);
         size_t inner = fth_json_path_key(&reader->path, key);
-        status = given ? within(reader,
-                                fth_launch_evaluate(reader->launch, given, &number, reader->error))
+        status = given ? add_context(reader, fth_launch_evaluate(reader->launch, given, &number,
+                                                                 reader->error))
                        : read_number(reader, value, &number);
         fth_json_path_back(&reader->path, inner);
         if (status == FTH_OK)
@@ -153,10 +161,11 @@ static enum fth_status read_sizes(struct reader *reader, const char *const *size
     for (size_t i = 0; i < count; i++) {
         size_t length = strcspn(sizes[i], "=");
         size_t found = fth_scope_find(&reader->launch->scope, sizes[i], length);
-        /* The first of the scope is the index `i`. */
+        /* Variable 0 is the index `i`, which is not a size. */
         if (sizes[i][length] != '=' || found == 0 || found == FTH_MAX_VARIABLES)
             return fth_fail(reader->error, FTH_INVALID, "set size", sizes[i],
-                            "'%s' has no such size", reader->launch->path);
+                            "expected NAME=VALUE with the name of a size in '%s'",
+                            reader->launch->path);
     }
     return FTH_OK;
 }
@@ -173,10 +182,12 @@ static enum fth_status read_buffers(struct reader *reader)
         return refuse(reader, "expected an object");
     json_object_foreach ((json_t *)object, key, value) {
         size_t inner = fth_json_path_key(&reader->path, key);
-        if (!is_name(key) || fth_element_find(key, strlen(key)))
-            return refuse(reader, "'%s' is no name for a buffer", key);
+        if (!is_name(key) || fth_scalar_type_find(key, strlen(key)))
+            return refuse(
+                reader, "'%s' cannot be the name of a buffer; use an identifier that is not a type",
+                key);
         if (!json_is_string(value))
-            return refuse(reader, "expected a text such as \"f32[N*N]=random\"");
+            return refuse(reader, "expected a string such as \"f32[N*N]=random\"");
         char *name = fth_arena_text(&reader->launch->arena, key);
         if (!name)
             return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->launch->path,
@@ -184,7 +195,7 @@ static enum fth_status read_buffers(struct reader *reader)
         enum fth_status status =
             fth_launch_add_buffer(reader->launch, name, json_string_value(value), reader->error);
         if (status != FTH_OK)
-            return within(reader, status);
+            return add_context(reader, status);
         fth_json_path_back(&reader->path, inner);
     }
     fth_json_path_back(&reader->path, back);
@@ -193,7 +204,7 @@ static enum fth_status read_buffers(struct reader *reader)
 
 /* ---- launches ---- */
 
-/* A number, or up to three of them. */
+/* Reads a grid or a block: one number, or an array of one to three numbers. */
 static enum fth_status read_shape(struct reader *reader, const json_t *object, const char *key,
                                   double max, uint32_t shape[3])
 {
@@ -202,13 +213,13 @@ static enum fth_status read_shape(struct reader *reader, const json_t *object, c
     if (json_is_array(value))
         count = json_array_size(value);
     if (!value || count < 1 || count > 3)
-        return refuse(reader, "one to three numbers expected");
+        return refuse(reader, "expected one to three numbers");
     for (size_t i = 0; i < 3; i++) {
         double number = 1;
         enum fth_status status = FTH_OK;
         if (i < count)
-            status = read_whole(reader, json_is_array(value) ? json_array_get(value, i) : value, 1,
-                                max, &number);
+            status = read_integer(reader, json_is_array(value) ? json_array_get(value, i) : value,
+                                  1, max, &number);
         if (status != FTH_OK)
             return status;
         shape[i] = (uint32_t)number;
@@ -223,7 +234,7 @@ static enum fth_status read_arguments(struct reader *reader, const json_t *objec
     const json_t *list = json_object_get(object, "args");
     size_t back = fth_json_path_key(&reader->path, "args");
     if (list && !json_is_array(list))
-        return refuse(reader, "expected a list");
+        return refuse(reader, "expected an array");
     size_t count = json_array_size(list);
     struct fth_launch_argument *arguments =
         fth_arena_array(&reader->launch->arena, count ? count : 1, sizeof *arguments);
@@ -234,11 +245,11 @@ static enum fth_status read_arguments(struct reader *reader, const json_t *objec
         const json_t *value = json_array_get(list, i);
         size_t inner = fth_json_path_index(&reader->path, i);
         if (!json_is_string(value))
-            return refuse(reader, "expected a buffer, or a number such as \"i32:N\"");
+            return refuse(reader, "expected a string: a buffer, or a number such as \"i32:N\"");
         enum fth_status status = fth_launch_parse_argument(reader->launch, json_string_value(value),
                                                            &arguments[i], reader->error);
         if (status != FTH_OK)
-            return within(reader, status);
+            return add_context(reader, status);
         fth_json_path_back(&reader->path, inner);
     }
     step->arguments = arguments;
@@ -258,24 +269,25 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
         return status;
     const json_t *kernel = json_object_get(object, "kernel");
     if (kernel && !json_is_string(kernel))
-        return refuse(reader, "the kernel's name must be a text");
-    step.kernel = fth_launch_find(launch, kernel ? json_string_value(kernel) : NULL, reader->error);
+        return refuse(reader, "\"kernel\" must be a string");
+    step.kernel =
+        fth_launch_find_kernel(launch, kernel ? json_string_value(kernel) : NULL, reader->error);
     if (!step.kernel)
-        return within(reader, FTH_NOT_FOUND);
+        return add_context(reader, FTH_NOT_FOUND);
     status = read_shape(reader, object, "grid", 0x7fffffff, step.grid);
     if (status == FTH_OK)
         status = read_shape(reader, object, "block", 1024, step.block);
     if (status == FTH_OK)
         status = read_member(reader, object, "shared", 0, &shared);
     if (status == FTH_OK && (!(shared >= 0) || shared > 1 << 30))
-        return refuse(reader, "%.9g bytes of shared memory", shared);
+        return refuse(reader, "\"shared\" is %.9g, which is not from 0 to 2^30 bytes", shared);
     step.shared_bytes = (size_t)shared;
     if (status == FTH_OK)
         status = read_arguments(reader, object, &step);
     if (status == FTH_OK)
-        status = within(reader, fth_step_check(&step, reader->error));
+        status = add_context(reader, fth_step_check(&step, reader->error));
     if (status == FTH_OK && launch->step_count == MAX_STEPS)
-        return refuse(reader, "more than %d launches", MAX_STEPS);
+        return refuse(reader, "the file has more than %d launches", MAX_STEPS);
     if (status == FTH_OK)
         status = fth_launch_grow((void **)&launch->steps, launch->step_count,
                                  &launch->step_capacity, sizeof step, reader->error);
@@ -286,7 +298,8 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
 
 static enum fth_status read_steps(struct reader *reader, const json_t *object);
 
-/* {"for": "t", "from": 0, "to": "T", "launches": […]}: `to` is not reached. */
+/* Reads {"for": "t", "from": 0, "to": "T", "launches": […]} once for each value of the variable
+ * from `from` to `to`, excluding `to`. */
 static enum fth_status read_loop(struct reader *reader, const json_t *object)
 {
     static const char *const keys[] = {"for", "from", "to", "launches"};
@@ -298,27 +311,28 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
     if (!json_is_string(name) || !is_name(json_string_value(name)) ||
         fth_scope_find(&reader->launch->scope, json_string_value(name), json_string_length(name)) !=
             FTH_MAX_VARIABLES)
-        return refuse(reader, "\"for\" takes a new name");
-    if (reader->loops == MAX_LOOPS)
-        return refuse(reader, "loops are nested too deeply");
+        return refuse(reader, "\"for\" must be a new identifier, the name of the loop variable");
+    if (reader->loop_depth == MAX_LOOP_DEPTH)
+        return refuse(reader, "more than 8 nested loops");
     status = read_member(reader, object, "from", 0, &from);
     if (status == FTH_OK)
         status = read_member(reader, object, "to", NAN, &to);
     if (status != FTH_OK)
         return status;
     if (isnan(to) || !(to - from <= MAX_STEPS))
-        return refuse(reader, "\"to\" is missing, or too far");
+        return refuse(reader, "\"to\" is missing, or the loop has more than 65536 iterations");
     status = add_variable(reader, json_string_value(name), from);
     struct fth_scope *scope = &reader->launch->scope;
     size_t variable = scope->count - 1;
-    reader->loops++;
+    reader->loop_depth++;
     for (double t = from; t < to && status == FTH_OK; t++) {
         scope->variables[variable].value = t;
-        status = ++reader->rounds > MAX_STEPS
-                     ? refuse(reader, "loops of more than %d rounds", MAX_STEPS)
-                     : read_steps(reader, object);
+        status =
+            ++reader->iterations > MAX_STEPS
+                ? refuse(reader, "the loops of the file have more than %d iterations", MAX_STEPS)
+                : read_steps(reader, object);
     }
-    reader->loops--;
+    reader->loop_depth--;
     if (status == FTH_OK)
         scope->count = variable;
     return status;
@@ -329,7 +343,7 @@ static enum fth_status read_steps(struct reader *reader, const json_t *object)
     const json_t *list = json_object_get(object, "launches");
     size_t back = fth_json_path_key(&reader->path, "launches");
     if (!json_is_array(list) || json_array_size(list) == 0)
-        return refuse(reader, "a list of launches expected");
+        return refuse(reader, "expected a non-empty array of launches");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *each = json_array_get(list, i);
         size_t inner = fth_json_path_index(&reader->path, i);
@@ -343,36 +357,37 @@ static enum fth_status read_steps(struct reader *reader, const json_t *object)
     return FTH_OK;
 }
 
-/* ---- what must come out ---- */
+/* ---- expected results ---- */
 
-/* Whether an expectation is for the sizes of this run. */
-static enum fth_status has_sizes(struct reader *reader, const json_t *object, bool *same)
+/* Sets *matches to whether the "sizes" of an expectation are those of this run. */
+static enum fth_status matches_sizes(struct reader *reader, const json_t *object, bool *matches)
 {
     const json_t *sizes = json_object_get(object, "sizes");
     const char *key;
     json_t *value;
-    *same = true;
+    *matches = true;
     json_object_foreach ((json_t *)sizes, key, value) {
         const struct fth_scope *scope = &reader->launch->scope;
         size_t variable = fth_scope_find(scope, key, strlen(key));
         double number = 0;
         if (variable == FTH_MAX_VARIABLES)
-            return refuse(reader, "there is no size '%s'", key);
+            return refuse(reader, "unknown size '%s'", key);
         enum fth_status status = read_number(reader, value, &number);
         if (status != FTH_OK)
             return status;
-        *same = *same && scope->variables[variable].value == number;
+        *matches = *matches && scope->variables[variable].value == number;
     }
     return FTH_OK;
 }
 
+/* Adds the expectation, unless it is for other sizes than those of this run. */
 static enum fth_status read_expectation(struct reader *reader, const json_t *object)
 {
     static const char *const keys[] = {"buffer",   "file",     "sum",  "moment",
                                        "relative", "absolute", "sizes"};
     struct fth_launch *launch = reader->launch;
     struct fth_expectation expected = {0};
-    bool same = false;
+    bool matches = false;
     enum fth_status status = check_keys(reader, object, keys, FTH_COUNT(keys));
     if (status != FTH_OK)
         return status;
@@ -382,15 +397,15 @@ static enum fth_status read_expectation(struct reader *reader, const json_t *obj
             break;
     if (expected.buffer == launch->buffer_count)
         return refuse(reader, "\"buffer\" must name one of the buffers");
-    status = has_sizes(reader, object, &same);
-    if (status != FTH_OK || !same)
+    status = matches_sizes(reader, object, &matches);
+    if (status != FTH_OK || !matches)
         return status;
     const char *file = json_string_value(json_object_get(object, "file"));
-    expected.path = file ? fth_launch_beside(launch, file) : NULL;
+    expected.path = file ? fth_launch_resolve_path(launch, file) : NULL;
     if (file && !expected.path)
         return fth_fail(reader->error, FTH_NO_MEMORY, operation, launch->path, "out of memory");
     if (!file && (!json_object_get(object, "sum") || !json_object_get(object, "moment")))
-        return refuse(reader, "either \"file\", or \"sum\" and \"moment\" are needed");
+        return refuse(reader, "expected \"file\", or both \"sum\" and \"moment\"");
     status = read_member(reader, object, "sum", 0, &expected.sum);
     if (status == FTH_OK)
         status = read_member(reader, object, "moment", 0, &expected.moment);
@@ -411,7 +426,7 @@ static enum fth_status read_expectations(struct reader *reader)
     const json_t *list = json_object_get(reader->root, "expect");
     size_t back = fth_json_path_key(&reader->path, "expect");
     if (list && !json_is_array(list))
-        return refuse(reader, "expected a list");
+        return refuse(reader, "expected an array");
     for (size_t i = 0; i < json_array_size(list); i++) {
         size_t inner = fth_json_path_index(&reader->path, i);
         enum fth_status status = read_expectation(reader, json_array_get(list, i));
@@ -429,8 +444,8 @@ static enum fth_status read_module(struct reader *reader)
 {
     const json_t *ptx = json_object_get(reader->root, "ptx");
     if (!json_is_string(ptx))
-        return refuse(reader, "\"ptx\" must name a file");
-    const char *path = fth_launch_beside(reader->launch, json_string_value(ptx));
+        return refuse(reader, "\"ptx\" must be the path of a PTX file");
+    const char *path = fth_launch_resolve_path(reader->launch, json_string_value(ptx));
     if (!path)
         return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->launch->path,
                         "out of memory");
@@ -452,7 +467,7 @@ static enum fth_status read_document(struct reader *reader, const char *const *s
     double seed = 1;
     status = read_member(reader, reader->root, "seed", 1, &seed);
     if (status == FTH_OK && (!(seed >= 0) || seed > FTH_JSON_MAX_NUMBER))
-        return refuse(reader, "\"seed\" must be a whole number");
+        return refuse(reader, "\"seed\" must be an integer from 0 to 2^53");
     reader->launch->seed = (uint64_t)seed;
     if (status == FTH_OK)
         status = read_module(reader);
@@ -493,7 +508,7 @@ enum fth_status fth_launch_read(const char *path, const char *const *sizes, size
 {
     struct fth_buffer content = {0};
     *out = NULL;
-    enum fth_status status = fth_file_read(path, LARGEST_BYTES, &content, error);
+    enum fth_status status = fth_file_read(path, MAX_LAUNCH_FILE_BYTES, &content, error);
     if (status == FTH_OK)
         status =
             fth_launch_read_text(path, content.data, content.size, sizes, size_count, out, error);

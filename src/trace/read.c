@@ -1,5 +1,7 @@
-/* Reading a trace: the index, or where the file is cut off a walk over its parts; and cursors,
- * which merge the sorted runs of a launch into one order. */
+/* Reads traces. Opening a trace reads the index; if the file is truncated and has no index, it
+ * reads all parts up to the first incomplete one. A cursor then merges the sorted runs of a launch
+ * and returns its accesses by number, block and warp. It holds one frame of each run in memory and
+ * selects the next access with a heap of the runs. */
 #include "trace/trace.h"
 
 #include <stdio.h>
@@ -13,9 +15,9 @@ struct fth_trace {
     size_t launch_count, launch_capacity;
     struct fth_trace_instruction *instructions;
     size_t instruction_count, instruction_capacity;
-    struct fth_frame *frames; /* by launch, then run, then as they are sorted */
+    struct fth_frame *frames; /* in the order of the file: by launch, run, and sort key */
     size_t frame_count, frame_capacity;
-    char truncated[160];
+    char truncated[160]; /* message for a truncated file; empty otherwise */
 };
 
 static enum fth_status refuse(const struct fth_trace *trace, const char *cause,
@@ -30,7 +32,7 @@ static enum fth_status no_memory(struct fth_error *error)
     return fth_fail(error, FTH_NO_MEMORY, "read trace", NULL, "out of memory");
 }
 
-/* ---- heads ---- */
+/* ---- metadata: launches, instructions, frame headers ---- */
 
 static enum fth_status get_launch(struct fth_trace *trace, struct fth_bytes *bytes,
                                   struct fth_error *error)
@@ -39,13 +41,13 @@ static enum fth_status get_launch(struct fth_trace *trace, struct fth_bytes *byt
                                       .shared_bytes = UINT64_MAX};
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++)
-        launch.grid[i] = fth_get_number32(bytes);
+        launch.grid[i] = fth_get_varint32(bytes);
     for (int i = 0; i < 3; i++) {
-        launch.block[i] = fth_get_number32(bytes);
+        launch.block[i] = fth_get_varint32(bytes);
         threads *= launch.block[i] <= 1024 ? launch.block[i] : 0;
     }
     if (bytes->failed || threads == 0 || threads > 1024)
-        return refuse(trace, "a launch without a head, or with a block that no GPU takes", error);
+        return refuse(trace, "the file is damaged: a launch has no valid header", error);
     if (!fth_grow((void **)&trace->launches, trace->launch_count, &trace->launch_capacity,
                   sizeof launch))
         return no_memory(error);
@@ -57,38 +59,41 @@ static enum fth_status get_totals(struct fth_trace *trace, struct fth_bytes *byt
                                   struct fth_error *error)
 {
     if (trace->launch_count == 0)
-        return refuse(trace, "a launch ends that did not begin", error);
+        return refuse(trace, "the file is damaged: a launch ends that did not begin", error);
     struct fth_trace_launch *launch = &trace->launches[trace->launch_count - 1];
-    launch->longest = fth_get_number(bytes);
-    launch->accesses = fth_get_number(bytes);
-    launch->shared = fth_get_number(bytes);
-    launch->local = fth_get_number(bytes);
-    launch->constant = fth_get_number(bytes);
-    launch->texture = fth_get_number(bytes);
-    return bytes->failed ? refuse(trace, "the end of a launch is incomplete", error) : FTH_OK;
+    launch->longest = fth_get_varint(bytes);
+    launch->accesses = fth_get_varint(bytes);
+    launch->shared = fth_get_varint(bytes);
+    launch->local = fth_get_varint(bytes);
+    launch->constant = fth_get_varint(bytes);
+    launch->texture = fth_get_varint(bytes);
+    return bytes->failed
+               ? refuse(trace, "the file is damaged: the totals of a launch are incomplete", error)
+               : FTH_OK;
 }
 
-/* The end of a launch, and of the index, may hold more: the shared memory of blocks, + 1. */
+/* Reads the shared memory per block, which is stored plus one so that 0 means "unknown". The field
+ * was added to the format later; it is absent in older files. */
 static void get_shared(struct fth_trace_launch *launch, struct fth_bytes *bytes)
 {
     if (launch && !bytes->failed && bytes->at < bytes->end)
-        launch->shared_bytes = fth_get_number(bytes) - 1;
+        launch->shared_bytes = fth_get_varint(bytes) - 1;
 }
 
 static enum fth_status get_instruction(struct fth_trace *trace, struct fth_bytes *bytes,
                                        struct fth_error *error)
 {
-    struct fth_trace_instruction instruction = {.line = fth_get_number32(bytes)};
-    instruction.source_file = fth_get_number32(bytes);
-    instruction.source_line = fth_get_number32(bytes);
-    instruction.index = fth_get_number32(bytes);
-    uint32_t kind = fth_get_number32(bytes);
+    struct fth_trace_instruction instruction = {.line = fth_get_varint32(bytes)};
+    instruction.source_file = fth_get_varint32(bytes);
+    instruction.source_line = fth_get_varint32(bytes);
+    instruction.index = fth_get_varint32(bytes);
+    uint32_t kind = fth_get_varint32(bytes);
     instruction.kind = (enum fth_trace_access_kind)kind;
-    instruction.bytes = fth_get_number32(bytes);
-    instruction.cache_op = fth_get_number32(bytes);
+    instruction.bytes = fth_get_varint32(bytes);
+    instruction.cache_op = fth_get_varint32(bytes);
     if (bytes->failed || kind > FTH_TRACE_ATOMIC || instruction.bytes == 0 ||
         instruction.bytes > 64)
-        return refuse(trace, "an instruction that no writer makes", error);
+        return refuse(trace, "the file is damaged: an instruction is not valid", error);
     if (!fth_grow((void **)&trace->instructions, trace->instruction_count,
                   &trace->instruction_capacity, sizeof instruction))
         return no_memory(error);
@@ -101,7 +106,7 @@ static enum fth_status add_frame(struct fth_trace *trace, const struct fth_frame
 {
     if (frame->launch >= trace->launch_count || frame->count == 0 ||
         frame->last_block < frame->first_block || frame->last_number < frame->first_number)
-        return refuse(trace, "a frame that belongs nowhere", error);
+        return refuse(trace, "the file is damaged: a frame header is not valid", error);
     if (!fth_grow((void **)&trace->frames, trace->frame_count, &trace->frame_capacity,
                   sizeof *frame))
         return no_memory(error);
@@ -109,7 +114,8 @@ static enum fth_status add_frame(struct fth_trace *trace, const struct fth_frame
     return FTH_OK;
 }
 
-/* None where nothing was read: to a buffer without memory nothing can be added, not even 0. */
+/* An empty buffer may have no memory. Adding 0 to its NULL pointer would be undefined, so another
+ * empty range is returned instead. */
 static struct fth_bytes bytes_of(const struct fth_buffer *content)
 {
     static const unsigned char none[1];
@@ -125,36 +131,37 @@ static enum fth_status read_index(struct fth_trace *trace, struct fth_error *err
     enum fth_status status = fth_container_get(
         trace->container, fth_container_index(trace->container), &type, &content, &next, error);
     if (status == FTH_UNAVAILABLE || (status == FTH_OK && type != FTH_PART_INDEX))
-        status = refuse(trace, "the index is not where it should be", error);
+        status = refuse(trace, "the file is damaged: the index is not at its offset", error);
     struct fth_bytes bytes = bytes_of(&content);
-    uint64_t count = status == FTH_OK ? fth_get_number(&bytes) : 0, offset = 0;
+    uint64_t count = status == FTH_OK ? fth_get_varint(&bytes) : 0, offset = 0;
     for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
         status = get_launch(trace, &bytes, error);
         if (status == FTH_OK)
             status = get_totals(trace, &bytes, error);
     }
-    count = status == FTH_OK ? fth_get_number(&bytes) : 0;
+    count = status == FTH_OK ? fth_get_varint(&bytes) : 0;
     for (uint64_t i = 0; i < count && status == FTH_OK; i++)
         status = get_instruction(trace, &bytes, error);
-    count = status == FTH_OK ? fth_get_number(&bytes) : 0;
+    count = status == FTH_OK ? fth_get_varint(&bytes) : 0;
     for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
         struct fth_frame frame;
-        fth_get_frame_head(&bytes, &frame);
-        offset += fth_get_number(&bytes);
+        fth_get_frame_header(&bytes, &frame);
+        offset += fth_get_varint(&bytes);
         frame.offset = offset;
-        status = bytes.failed ? refuse(trace, "the index is incomplete", error)
+        status = bytes.failed ? refuse(trace, "the file is damaged: the index is incomplete", error)
                               : add_frame(trace, &frame, error);
     }
     for (size_t i = 0; i < trace->launch_count && status == FTH_OK; i++)
         get_shared(&trace->launches[i], &bytes);
     if (status == FTH_OK && (bytes.failed || bytes.at != bytes.end))
-        status = refuse(trace, "the index is malformed", error);
+        status = refuse(trace, "the file is damaged: the index is malformed", error);
     fth_buffer_fini(&content);
     return status;
 }
 
-/* What the index repeats must be whole, too, and nothing may lie between the parts: a flipped bit
- * is noticed wherever it is. Frames are checked when they are read. */
+/* Verifies the checksums of the parts that the index repeats, and checks that the parts follow each
+ * other without a gap, so that a flipped bit is detected anywhere in the file. Frames are only
+ * compared with the index; their checksums are verified when they are read. */
 static enum fth_status check_parts(const struct fth_trace *trace, struct fth_error *error)
 {
     struct fth_buffer content = {0};
@@ -169,27 +176,28 @@ static enum fth_status check_parts(const struct fth_trace *trace, struct fth_err
             status = fth_container_get(trace->container, at, &type, &content, &next, error);
         else if (status == FTH_OK &&
                  (frames == trace->frame_count || trace->frames[frames++].offset != at))
-            status = refuse(trace, "the index does not know a frame that is there", error);
+            status = refuse(trace, "the file is damaged: a frame is missing in the index", error);
         at = next;
     }
     if (status == FTH_UNAVAILABLE ||
         (status == FTH_OK && (at != index || frames != trace->frame_count)))
-        status = refuse(trace, "the parts do not lead to the index", error);
+        status = refuse(trace, "the file is damaged: the parts do not end at the index", error);
     fth_buffer_fini(&content);
     return status;
 }
 
-/* ---- what is cut off ---- */
+/* ---- truncated files ---- */
 
-static enum fth_status take_part(struct fth_trace *trace, uint32_t type, uint64_t offset,
-                                 const struct fth_buffer *content, struct fth_error *error)
+/* Adds the content of one part to the trace, in place of the index. */
+static enum fth_status add_part(struct fth_trace *trace, uint32_t type, uint64_t offset,
+                                const struct fth_buffer *content, struct fth_error *error)
 {
     struct fth_bytes bytes = bytes_of(content);
     struct fth_frame frame;
     enum fth_status status = FTH_OK;
     switch (type) {
     case FTH_PART_LAUNCH: return get_launch(trace, &bytes, error);
-    case FTH_PART_END:
+    case FTH_PART_LAUNCH_END:
         status = get_totals(trace, &bytes, error);
         if (status == FTH_OK)
             get_shared(&trace->launches[trace->launch_count - 1], &bytes);
@@ -199,17 +207,19 @@ static enum fth_status take_part(struct fth_trace *trace, uint32_t type, uint64_
             status = get_instruction(trace, &bytes, error);
         return status;
     case FTH_PART_FRAME:
-        fth_get_frame_head(&bytes, &frame);
+        fth_get_frame_header(&bytes, &frame);
         frame.offset = offset;
         if (bytes.failed)
-            return refuse(trace, "a frame without a head", error);
+            return refuse(trace, "the file is damaged: a frame has no valid header", error);
         return add_frame(trace, &frame, error);
-    case FTH_PART_INDEX: return FTH_OK; /* the same again */
-    default: return refuse(trace, "a part of no known kind", error);
+    case FTH_PART_INDEX: return FTH_OK; /* it only repeats the other parts */
+    default:
+        return refuse(trace, "the file is damaged, or of a newer version: unknown type of part",
+                      error);
     }
 }
 
-/* Counts for launches whose end is not there. */
+/* Computes, from the frame headers, the totals of launches whose end is missing. */
 static void count_frames(struct fth_trace *trace)
 {
     for (size_t l = 0; l < trace->launch_count; l++) {
@@ -227,6 +237,7 @@ static void count_frames(struct fth_trace *trace)
     }
 }
 
+/* Reads the parts one after the other until the file ends, and notes how much of it is complete. */
 static enum fth_status walk_parts(struct fth_trace *trace, struct fth_error *error)
 {
     struct fth_buffer content = {0};
@@ -236,7 +247,7 @@ static enum fth_status walk_parts(struct fth_trace *trace, struct fth_error *err
     for (;; at = next) {
         status = fth_container_get(trace->container, at, &type, &content, &next, error);
         if (status == FTH_OK)
-            status = take_part(trace, type, at, &content, error);
+            status = add_part(trace, type, at, &content, error);
         if (status != FTH_OK || type == FTH_PART_INDEX)
             break;
     }
@@ -244,15 +255,16 @@ static enum fth_status walk_parts(struct fth_trace *trace, struct fth_error *err
     if (status != FTH_UNAVAILABLE && status != FTH_OK)
         return status;
     snprintf(trace->truncated, sizeof trace->truncated,
-             "the trace is cut off: %llu of its %llu bytes are whole parts, with %zu frames",
+             "the trace is truncated: %llu of its %llu bytes are complete parts, with %zu frames",
              (unsigned long long)(status == FTH_OK ? next : at),
              (unsigned long long)fth_container_bytes(trace->container), trace->frame_count);
     count_frames(trace);
     return FTH_OK;
 }
 
-static enum fth_status read_heads(struct fth_container *container, struct fth_trace **out,
-                                  struct fth_error *error)
+/* Takes ownership of the container, also on failure. */
+static enum fth_status open_container(struct fth_container *container, struct fth_trace **out,
+                                      struct fth_error *error)
 {
     struct fth_trace *trace = calloc(1, sizeof *trace);
     if (!trace) {
@@ -276,7 +288,7 @@ enum fth_status fth_trace_open(const char *path, struct fth_trace **out, struct 
     struct fth_container *container;
     *out = NULL;
     enum fth_status status = fth_container_open(path, &container, error);
-    return status == FTH_OK ? read_heads(container, out, error) : status;
+    return status == FTH_OK ? open_container(container, out, error) : status;
 }
 
 enum fth_status fth_trace_open_memory(const void *data, size_t size, struct fth_trace **out,
@@ -285,7 +297,7 @@ enum fth_status fth_trace_open_memory(const void *data, size_t size, struct fth_
     struct fth_container *container;
     *out = NULL;
     enum fth_status status = fth_container_open_memory(data, size, &container, error);
-    return status == FTH_OK ? read_heads(container, out, error) : status;
+    return status == FTH_OK ? open_container(container, out, error) : status;
 }
 
 void fth_trace_close(struct fth_trace *trace)
@@ -333,36 +345,43 @@ const struct fth_trace_instruction *fth_trace_instruction_at(const struct fth_tr
 
 /* ---- cursors ---- */
 
-enum { AHEAD = 32 };
+/* Accesses of a run that are decoded at a time. Chosen by experiment: decoding them one by one is
+ * slower. */
+enum { DECODE_BATCH = 32 };
 
-/* One run: where it is, and the accesses that are next. */
+/* A sorted run that is being merged. */
 struct run {
-    size_t frame, last_frame; /* in trace->frames */
+    size_t frame, last_frame; /* current and last frame, as indices in trace->frames */
     struct fth_frame_decoder *decoder;
     struct fth_buffer content;
     size_t next, count;
-    struct fth_trace_told accesses[AHEAD]; /* from accesses[next] on, those to come */
+    struct fth_compact_access
+        accesses[DECODE_BATCH]; /* accesses[next] to accesses[count - 1] follow */
 };
 
 struct fth_trace_cursor {
     const struct fth_trace *trace;
-    uint64_t first, last;
+    uint64_t first, last; /* the blocks whose accesses are returned */
     struct run *runs;
     size_t run_count, run_capacity;
-    size_t *heap; /* of runs, the earliest access on top */
+    size_t *heap; /* indices of runs; the run with the earliest next access is on top */
     size_t heap_count;
-    const struct fth_trace_told *second; /* the access that is earliest after the one on top */
-    size_t given;                   /* of the run on top: handed out, and passed with the next */
-    struct fth_trace_access access; /* the one handed out, where it is written out */
+    /* The earliest next access of the runs other than the top one; NULL: there is no other run. */
+    const struct fth_compact_access *second;
+    /* Accesses of the top run that the last call returned; the next call skips them. */
+    size_t returned;
+    struct fth_trace_access access; /* the expanded access that fth_trace_next returns */
 };
 
-static const struct fth_trace_told *access_of(const struct fth_trace_cursor *cursor, size_t place)
+/* Returns the next access of the run at a position of the heap. */
+static const struct fth_compact_access *access_of(const struct fth_trace_cursor *cursor,
+                                                  size_t place)
 {
     const struct run *run = &cursor->runs[cursor->heap[place]];
     return &run->accesses[run->next];
 }
 
-static bool earlier(const struct fth_trace_told *a, const struct fth_trace_told *b)
+static bool earlier(const struct fth_compact_access *a, const struct fth_compact_access *b)
 {
     if (a->number != b->number)
         return a->number < b->number;
@@ -388,18 +407,19 @@ static void sift_down(struct fth_trace_cursor *cursor, size_t at)
     }
 }
 
-/* The top has changed: puts the heap in order. */
-static void settle(struct fth_trace_cursor *cursor)
+/* Restores the heap order and `second` after the top has changed. */
+static void restore_heap(struct fth_trace_cursor *cursor)
 {
     sift_down(cursor, 0);
     cursor->second = NULL;
     for (size_t child = 1; child <= 2 && child < cursor->heap_count; child++) {
-        const struct fth_trace_told *access = access_of(cursor, child);
+        const struct fth_compact_access *access = access_of(cursor, child);
         if (!cursor->second || earlier(access, cursor->second))
             cursor->second = access;
     }
 }
 
+/* Reads the current frame of a run and compares its header with the index. */
 static enum fth_status begin_frame(const struct fth_trace_cursor *cursor, struct run *run,
                                    struct fth_error *error)
 {
@@ -410,23 +430,26 @@ static enum fth_status begin_frame(const struct fth_trace_cursor *cursor, struct
     enum fth_status status = fth_container_get(cursor->trace->container, expected->offset, &type,
                                                &run->content, &next, error);
     if (status == FTH_UNAVAILABLE || (status == FTH_OK && type != FTH_PART_FRAME))
-        return refuse(cursor->trace, "a frame is not where the index says", error);
+        return refuse(cursor->trace, "the file is damaged: a frame is not at its offset", error);
     if (status == FTH_OK)
         status = fth_frame_decoder_begin(run->decoder, run->content.data, run->content.size, &frame,
                                          error);
     if (status == FTH_OK && (frame.launch != expected->launch || frame.run != expected->run ||
                              frame.count != expected->count))
-        status = refuse(cursor->trace, "a frame is not the one that the index says", error);
+        status =
+            refuse(cursor->trace, "the file is damaged: a frame differs from the index", error);
     return status;
 }
 
-/* Whether its block is asked for. */
-static bool is_wanted(const struct fth_trace_cursor *cursor, const struct fth_trace_told *access)
+/* Returns whether the access is in the requested blocks. */
+static bool is_wanted(const struct fth_trace_cursor *cursor,
+                      const struct fth_compact_access *access)
 {
     return access->block >= cursor->first && access->block <= cursor->last;
 }
 
-/* The next access of a run in the blocks asked for; false at its end or on failure. */
+/* Moves a run to its next access in the requested blocks. Returns false at the end of the run, and
+ * on failure with *status set. */
 static bool run_next(const struct fth_trace_cursor *cursor, struct run *run,
                      enum fth_status *status, struct fth_error *error)
 {
@@ -434,8 +457,9 @@ static bool run_next(const struct fth_trace_cursor *cursor, struct run *run,
         for (run->next++; run->next < run->count; run->next++)
             if (is_wanted(cursor, &run->accesses[run->next]))
                 return true;
-        run->count = fth_frame_decoder_take(run->decoder, run->accesses, AHEAD, status, error);
-        run->next = SIZE_MAX; /* before the first */
+        run->count =
+            fth_frame_decoder_take(run->decoder, run->accesses, DECODE_BATCH, status, error);
+        run->next = SIZE_MAX; /* the increment above makes it 0 */
         if (run->count)
             continue;
         if (*status != FTH_OK || run->frame == run->last_frame)
@@ -447,8 +471,8 @@ static bool run_next(const struct fth_trace_cursor *cursor, struct run *run,
     }
 }
 
-/* Whether the frames from `from` to `to` hold a block that is asked for. */
-static bool meets(const struct fth_trace_cursor *cursor, size_t from, size_t to)
+/* Returns whether a frame from `from` to `to` may contain an access of the requested blocks. */
+static bool holds_wanted_block(const struct fth_trace_cursor *cursor, size_t from, size_t to)
 {
     for (size_t i = from; i <= to; i++) {
         const struct fth_frame *frame = &cursor->trace->frames[i];
@@ -458,7 +482,7 @@ static bool meets(const struct fth_trace_cursor *cursor, size_t from, size_t to)
     return false;
 }
 
-/* The runs of the launch that hold blocks that are asked for. */
+/* Finds the runs of the launch that may contain accesses of the requested blocks. */
 static enum fth_status find_runs(struct fth_trace_cursor *cursor, size_t launch,
                                  struct fth_error *error)
 {
@@ -470,7 +494,7 @@ static enum fth_status find_runs(struct fth_trace_cursor *cursor, size_t launch,
         for (end = i; end + 1 < trace->frame_count && trace->frames[end + 1].run == frame->run &&
                       trace->frames[end + 1].launch == frame->launch;)
             end++;
-        if (frame->launch != launch || !meets(cursor, i, end))
+        if (frame->launch != launch || !holds_wanted_block(cursor, i, end))
             continue;
         if (!fth_grow((void **)&cursor->runs, cursor->run_count, &cursor->run_capacity,
                       sizeof *cursor->runs))
@@ -492,7 +516,7 @@ enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t laun
     *out = NULL;
     if (launch >= trace->launch_count)
         return fth_fail(error, FTH_NOT_FOUND, "read trace", fth_container_path(trace->container),
-                        "it has %zu launches", trace->launch_count);
+                        "no such launch; the trace has %zu launches", trace->launch_count);
     struct fth_trace_cursor *cursor = calloc(1, sizeof *cursor);
     if (!cursor)
         return no_memory(error);
@@ -510,7 +534,7 @@ enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t laun
     }
     for (size_t i = cursor->heap_count; i-- > 0;)
         sift_down(cursor, i);
-    settle(cursor);
+    restore_heap(cursor);
     if (status == FTH_OK)
         *out = cursor;
     else
@@ -518,61 +542,61 @@ enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t laun
     return status;
 }
 
-/* Passes what was handed out. */
-static enum fth_status pass(struct fth_trace_cursor *cursor, struct fth_error *error)
+/* Skips the accesses that the last call returned. */
+static enum fth_status skip_returned(struct fth_trace_cursor *cursor, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     struct run *top = &cursor->runs[cursor->heap[0]];
-    top->next += cursor->given - 1;
+    top->next += cursor->returned - 1;
     if (!run_next(cursor, top, &status, error)) {
         cursor->heap[0] = cursor->heap[--cursor->heap_count];
-        settle(cursor);
+        restore_heap(cursor);
     } else if (cursor->second && earlier(cursor->second, &top->accesses[top->next])) {
-        settle(cursor);
+        restore_heap(cursor);
     }
     return status;
 }
 
-enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor, size_t max,
-                                    const struct fth_trace_told **accesses, size_t *count,
-                                    struct fth_error *error)
+enum fth_status fth_trace_next_compact(struct fth_trace_cursor *cursor, size_t max,
+                                       const struct fth_compact_access **accesses, size_t *count,
+                                       struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    if (cursor->given && cursor->heap_count)
-        status = pass(cursor, error);
+    if (cursor->returned && cursor->heap_count)
+        status = skip_returned(cursor, error);
     *accesses = NULL;
-    *count = cursor->given = 0;
+    *count = cursor->returned = 0;
     if (status != FTH_OK || !cursor->heap_count)
         return status;
     const struct run *top = &cursor->runs[cursor->heap[0]];
-    const struct fth_trace_told *access = *accesses = &top->accesses[top->next];
+    const struct fth_compact_access *access = *accesses = &top->accesses[top->next];
     const size_t ready = top->count - top->next;
     do {
         access++;
-        cursor->given++;
-    } while (cursor->given < ready && cursor->given < max && is_wanted(cursor, access) &&
+        cursor->returned++;
+    } while (cursor->returned < ready && cursor->returned < max && is_wanted(cursor, access) &&
              !(cursor->second && earlier(cursor->second, access)));
-    *count = cursor->given;
+    *count = cursor->returned;
     return status;
 }
 
 enum fth_status fth_trace_next(struct fth_trace_cursor *cursor,
                                const struct fth_trace_access **access, struct fth_error *error)
 {
-    const struct fth_trace_told *told;
+    const struct fth_compact_access *compact;
     size_t count;
-    const enum fth_status status = fth_trace_next_told(cursor, 1, &told, &count, error);
+    const enum fth_status status = fth_trace_next_compact(cursor, 1, &compact, &count, error);
     *access = NULL;
-    if (!told)
+    if (!compact)
         return status;
     struct fth_trace_access *out = &cursor->access;
-    out->number = told->number;
-    out->block = told->block;
-    out->warp = told->warp;
-    out->instruction = told->instruction;
-    out->mask = told->mask;
-    out->threads = told->threads;
-    fth_trace_expand(told, out->addresses);
+    out->number = compact->number;
+    out->block = compact->block;
+    out->warp = compact->warp;
+    out->instruction = compact->instruction;
+    out->mask = compact->mask;
+    out->threads = compact->threads;
+    fth_trace_expand(compact, out->addresses);
     *access = out;
     return status;
 }

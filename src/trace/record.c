@@ -1,7 +1,9 @@
-/* The observer that turns a launch on the PTX engine into a trace. Each host thread collects what
- * its block does, without asking anybody; when the block has ended, its accesses go to the writer,
- * in the order of blocks where that does not make too much wait, so that the same launch gives the
- * same file on any number of threads. */
+/* Traces a launch: an observer of the PTX engine that passes the accesses of all blocks to a trace
+ * writer. Each host thread collects the accesses of its current block (or cluster of blocks)
+ * without locking. When the block has ended, its accesses are written. Blocks are written in the
+ * order of their index, so that the same launch gives the same file with any number of host
+ * threads. A block that ends early waits in memory for the blocks before it, within the limits
+ * below. */
 #include "trace/launch.h"
 #include "trace/trace.h"
 
@@ -9,52 +11,59 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CLUSTER = 16, MAX_WARPS = 32, KNOWN = 256 };
+/* MAX_CLUSTER_BLOCKS is the largest cluster of the PTX engine; MAX_WARPS are the warps of the
+ * largest block. INSTRUCTION_CACHE_SLOTS is a heuristic: most kernels have fewer memory
+ * instructions. */
+enum { MAX_CLUSTER_BLOCKS = 16, MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256 };
 
-/* What may wait for an earlier block, and the accesses after which a block does not wait for its
- * own end. */
-#define MAX_HELD_BYTES ((size_t)128 << 20)
+/* Limits of the memory for records. Heuristic. When the pending clusters exceed MAX_PENDING_BYTES,
+ * or a running block has MAX_BLOCK_ACCESSES accesses, records are written at once; the order of the
+ * file then depends on the timing of the host threads. */
+#define MAX_PENDING_BYTES ((size_t)128 << 20)
 #define MAX_BLOCK_ACCESSES ((size_t)1 << 20)
 
 /* A block that is running. */
 struct block {
     uint64_t index;
-    uint64_t numbers[MAX_WARPS]; /* accesses so far, of each warp */
+    uint64_t next_numbers[MAX_WARPS]; /* per warp: the number of its next access */
     struct fth_records records;
 };
 
-/* What a host thread holds. */
+/* The state of one host thread. */
 struct worker {
     struct worker *next;
-    struct block blocks[MAX_CLUSTER];
+    struct block
+        blocks[MAX_CLUSTER_BLOCKS]; /* the running block, or the blocks of the running cluster */
     size_t block_count;
+    /* Direct-mapped cache of the writer's instruction numbers, to avoid taking the lock. */
     struct {
         struct fth_trace_instruction facts;
-        size_t number; /* SIZE_MAX: none yet */
-    } known[KNOWN];
-    uint64_t shared, local, constant, texture;
+        size_t number; /* SIZE_MAX: the slot is empty */
+    } instruction_cache[INSTRUCTION_CACHE_SLOTS];
+    uint64_t shared, local, constant, texture; /* requests of warps to other memory spaces */
 };
 
-/* A cluster that has ended while an earlier one has not. */
-struct held {
-    struct held *next;
+/* A cluster (or a block without a cluster) that has ended before an earlier one. */
+struct pending {
+    struct pending *next;
     uint64_t index;
     struct fth_records records;
 };
 
 struct recorder {
     struct fth_trace_writer *writer;
-    pthread_key_t key;
-    pthread_mutex_t lock; /* of everything below, and of the writer */
+    pthread_key_t key;    /* the worker of the current host thread */
+    pthread_mutex_t lock; /* protects the following fields and the writer */
     struct worker *workers;
-    struct held *held; /* by index */
-    size_t held_bytes;
-    uint64_t next; /* the cluster whose turn it is */
+    struct pending *pending; /* sorted by index */
+    size_t pending_bytes;
+    uint64_t next; /* index of the next cluster to write */
     const struct fth_log *log;
     enum fth_status status;
     struct fth_error error;
 };
 
+/* Records the first failure; FTH_OK stands for exhausted memory. Always returns false. */
 static bool fail(struct recorder *recorder, enum fth_status status)
 {
     if (recorder->status == FTH_OK)
@@ -64,7 +73,9 @@ static bool fail(struct recorder *recorder, enum fth_status status)
     return false;
 }
 
-static struct worker *this_worker(struct recorder *recorder)
+/* Returns the worker of the calling host thread and creates it at the first call. NULL: memory is
+ * exhausted. */
+static struct worker *current_worker(struct recorder *recorder)
 {
     struct worker *worker = pthread_getspecific(recorder->key);
     if (worker)
@@ -74,8 +85,8 @@ static struct worker *this_worker(struct recorder *recorder)
         free(worker);
         return NULL;
     }
-    for (size_t i = 0; i < KNOWN; i++)
-        worker->known[i].number = SIZE_MAX;
+    for (size_t i = 0; i < INSTRUCTION_CACHE_SLOTS; i++)
+        worker->instruction_cache[i].number = SIZE_MAX;
     pthread_mutex_lock(&recorder->lock);
     worker->next = recorder->workers;
     recorder->workers = worker;
@@ -83,16 +94,17 @@ static struct worker *this_worker(struct recorder *recorder)
     return worker;
 }
 
+/* Returns the running block with this index and adds it if it is new. NULL: too many blocks. */
 static struct block *find_block(struct worker *worker, uint64_t index)
 {
     for (size_t i = 0; i < worker->block_count; i++)
         if (worker->blocks[i].index == index)
             return &worker->blocks[i];
-    if (worker->block_count == MAX_CLUSTER)
+    if (worker->block_count == MAX_CLUSTER_BLOCKS)
         return NULL;
     struct block *block = &worker->blocks[worker->block_count++];
     block->index = index;
-    memset(block->numbers, 0, sizeof block->numbers);
+    memset(block->next_numbers, 0, sizeof block->next_numbers);
     return block;
 }
 
@@ -104,7 +116,7 @@ static bool same_instruction(const struct fth_trace_instruction *a,
            a->source_file == b->source_file;
 }
 
-/* The writer's number of an instruction; each worker remembers those it has met. */
+/* Returns the writer's number of an instruction; SIZE_MAX: memory is exhausted. */
 static size_t instruction_of(struct recorder *recorder, struct worker *worker,
                              const struct fth_ptx_access *access)
 {
@@ -118,18 +130,19 @@ static size_t instruction_of(struct recorder *recorder, struct worker *worker,
                                                    : FTH_TRACE_ATOMIC,
         .bytes = access->bytes,
         .cache_op = (uint32_t)access->cache_op};
-    size_t slot = (access->line * 7u + access->instruction) % KNOWN;
-    if (worker->known[slot].number != SIZE_MAX &&
-        same_instruction(&worker->known[slot].facts, &facts))
-        return worker->known[slot].number;
+    size_t slot = (access->line * 7u + access->instruction) % INSTRUCTION_CACHE_SLOTS;
+    if (worker->instruction_cache[slot].number != SIZE_MAX &&
+        same_instruction(&worker->instruction_cache[slot].facts, &facts))
+        return worker->instruction_cache[slot].number;
     pthread_mutex_lock(&recorder->lock);
     size_t number = fth_trace_writer_instruction(recorder->writer, &facts);
     pthread_mutex_unlock(&recorder->lock);
-    worker->known[slot].facts = facts;
-    worker->known[slot].number = number;
+    worker->instruction_cache[slot].facts = facts;
+    worker->instruction_cache[slot].number = number;
     return number;
 }
 
+/* Passes records to the writer and clears them. The caller holds the lock. */
 static bool write_records(struct recorder *recorder, struct fth_records *records)
 {
     if (recorder->status != FTH_OK)
@@ -139,8 +152,9 @@ static bool write_records(struct recorder *recorder, struct fth_records *records
     return status == FTH_OK || fail(recorder, status);
 }
 
-/* Counts what is not traced. */
-static bool count_other(struct worker *worker, enum fth_ptx_space space)
+/* Counts accesses to memory spaces other than global, which are not traced. Returns false for an
+ * access to global memory. */
+static bool count_untraced(struct worker *worker, enum fth_ptx_space space)
 {
     switch (space) {
     case FTH_SPACE_SHARED: worker->shared++; return true;
@@ -152,11 +166,11 @@ static bool count_other(struct worker *worker, enum fth_ptx_space space)
     }
 }
 
-static bool see_access(void *user, const struct fth_ptx_access *access)
+static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct recorder *recorder = user;
-    struct worker *worker = this_worker(recorder);
-    if (worker && count_other(worker, access->space))
+    struct worker *worker = current_worker(recorder);
+    if (worker && count_untraced(worker, access->space))
         return true;
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
     size_t instruction = block ? instruction_of(recorder, worker, access) : SIZE_MAX;
@@ -164,97 +178,100 @@ static bool see_access(void *user, const struct fth_ptx_access *access)
     size_t count = 0;
     for (uint32_t left = access->mask; left; left &= left - 1)
         addresses[count++] = access->addresses[__builtin_ctz(left)];
-    bool fine = instruction != SIZE_MAX;
-    if (fine) {
-        const struct fth_record record = {.number = block->numbers[access->who.warp]++,
+    bool ok = instruction != SIZE_MAX;
+    if (ok) {
+        const struct fth_record record = {.number = block->next_numbers[access->who.warp]++,
                                           .block = access->who.block,
                                           .instruction = (uint32_t)instruction,
                                           .warp = access->who.warp,
                                           .mask = access->mask};
-        fine = fth_records_add(&block->records, &record, addresses);
+        ok = fth_records_add(&block->records, &record, addresses);
     }
-    if (fine && block->records.count < MAX_BLOCK_ACCESSES)
+    if (ok && block->records.count < MAX_BLOCK_ACCESSES)
         return true;
     pthread_mutex_lock(&recorder->lock);
-    fine = fine ? write_records(recorder, &block->records) : fail(recorder, FTH_OK);
+    ok = ok ? write_records(recorder, &block->records) : fail(recorder, FTH_OK);
     pthread_mutex_unlock(&recorder->lock);
-    return fine;
+    return ok;
 }
 
-/* Writes those whose turn has come, and frees them. */
-static bool release_held(struct recorder *recorder)
+/* Writes and frees the pending clusters that directly follow those already written. */
+static bool write_pending(struct recorder *recorder)
 {
-    bool fine = true;
-    while (recorder->held && recorder->held->index == recorder->next) {
-        struct held *first = recorder->held;
-        recorder->held = first->next;
+    bool ok = true;
+    while (recorder->pending && recorder->pending->index == recorder->next) {
+        struct pending *first = recorder->pending;
+        recorder->pending = first->next;
         recorder->next++;
-        recorder->held_bytes -= fth_records_bytes(&first->records);
-        fine = write_records(recorder, &first->records) && fine;
+        recorder->pending_bytes -= fth_records_bytes(&first->records);
+        ok = write_records(recorder, &first->records) && ok;
         fth_records_fini(&first->records);
         free(first);
     }
-    return fine;
+    return ok;
 }
 
-/* Keeps the place of a cluster that came early; with its accesses, unless too much is held. */
-static bool hold(struct recorder *recorder, struct worker *worker, uint64_t index)
+/* Adds a cluster that has ended early to the pending ones. If too many bytes are pending already,
+ * its accesses are written at once and only its index is kept. */
+static bool defer_cluster(struct recorder *recorder, struct worker *worker, uint64_t index)
 {
-    struct held *held = calloc(1, sizeof *held);
-    struct held **at = &recorder->held;
-    bool fine = held != NULL;
-    bool write = recorder->held_bytes > MAX_HELD_BYTES;
-    if (!held)
+    struct pending *pending = calloc(1, sizeof *pending);
+    struct pending **at = &recorder->pending;
+    bool ok = pending != NULL;
+    bool write = recorder->pending_bytes > MAX_PENDING_BYTES;
+    if (!pending)
         return fail(recorder, FTH_OK);
-    held->index = index;
-    for (size_t i = 0; i < worker->block_count && fine; i++) {
+    pending->index = index;
+    for (size_t i = 0; i < worker->block_count && ok; i++) {
         struct fth_records *records = &worker->blocks[i].records;
-        fine = write ? write_records(recorder, records)
-                     : fth_records_append(&held->records, records) || fail(recorder, FTH_OK);
+        ok = write ? write_records(recorder, records)
+                   : fth_records_append(&pending->records, records) || fail(recorder, FTH_OK);
         fth_records_clear(records);
     }
-    recorder->held_bytes += fth_records_bytes(&held->records);
+    recorder->pending_bytes += fth_records_bytes(&pending->records);
     while (*at && (*at)->index < index)
         at = &(*at)->next;
-    held->next = *at;
-    *at = held;
-    return fine;
+    pending->next = *at;
+    *at = pending;
+    return ok;
 }
 
-static bool see_done(void *user, uint64_t index)
+static bool on_done(void *user, uint64_t index)
 {
     struct recorder *recorder = user;
-    struct worker *worker = this_worker(recorder);
-    bool fine = worker != NULL;
+    struct worker *worker = current_worker(recorder);
+    bool ok = worker != NULL;
     pthread_mutex_lock(&recorder->lock);
     if (fth_log_interrupted(recorder->log)) {
         fth_fail(&recorder->error, FTH_INTERRUPTED, "run launches", NULL, "interrupted");
-        fine = fail(recorder, FTH_INTERRUPTED);
+        ok = fail(recorder, FTH_INTERRUPTED);
     } else if (!worker) {
         fail(recorder, FTH_OK);
     } else if (index != recorder->next) {
-        fine = hold(recorder, worker, index);
+        ok = defer_cluster(recorder, worker, index);
     } else {
-        for (size_t i = 0; i < worker->block_count && fine; i++)
-            fine = write_records(recorder, &worker->blocks[i].records);
+        for (size_t i = 0; i < worker->block_count && ok; i++)
+            ok = write_records(recorder, &worker->blocks[i].records);
         recorder->next++;
-        fine = release_held(recorder) && fine;
+        ok = write_pending(recorder) && ok;
     }
     pthread_mutex_unlock(&recorder->lock);
     if (worker)
         worker->block_count = 0;
-    return fine;
+    return ok;
 }
 
 /* ---- launches ---- */
 
-/* The engine, with a launch of the trace around each step. */
+/* The executor that traces: the PTX engine, which it wraps so that each step becomes a launch of
+ * the trace. */
 struct tracing {
     struct fth_executor engine;
     struct recorder recorder;
     struct fth_ptx_observer observer;
 };
 
+/* Frees all workers and pending clusters; adds the counts of the workers to *totals. */
 static void free_workers(struct recorder *recorder, struct fth_trace_launch *totals)
 {
     while (recorder->workers) {
@@ -264,15 +281,15 @@ static void free_workers(struct recorder *recorder, struct fth_trace_launch *tot
         totals->local += worker->local;
         totals->constant += worker->constant;
         totals->texture += worker->texture;
-        for (size_t i = 0; i < MAX_CLUSTER; i++)
+        for (size_t i = 0; i < MAX_CLUSTER_BLOCKS; i++)
             fth_records_fini(&worker->blocks[i].records);
         free(worker);
     }
-    while (recorder->held) {
-        struct held *held = recorder->held;
-        recorder->held = held->next;
-        fth_records_fini(&held->records);
-        free(held);
+    while (recorder->pending) {
+        struct pending *pending = recorder->pending;
+        recorder->pending = pending->next;
+        fth_records_fini(&pending->records);
+        free(pending);
     }
 }
 
@@ -285,23 +302,24 @@ static enum fth_status traced_run(void *context, const struct fth_launch_step *s
     struct recorder *recorder = &tracing->recorder;
     struct fth_trace_launch counted = {.shared_bytes =
                                            step->kernel->shared_bytes + step->shared_bytes};
-    struct fth_error engines = FTH_NO_ERROR;
+    struct fth_error engine_error = FTH_NO_ERROR;
     recorder->next = 0;
-    recorder->held_bytes = 0;
+    recorder->pending_bytes = 0;
     recorder->log = options->log;
     enum fth_status status = fth_trace_writer_begin(recorder->writer, step->kernel->name,
                                                     step->grid, step->block, error);
     if (status == FTH_OK)
         status = tracing->engine.run(tracing->engine.context, step, arguments, argument_bytes,
-                                     options, totals, &engines);
-    /* What the calling thread remembers would be taken for its own by the next launch. */
+                                     options, totals, &engine_error);
+    /* The worker of the calling thread is freed below; the next launch must not find it. */
     pthread_setspecific(recorder->key, NULL);
     free_workers(recorder, &counted);
-    /* Where writing failed the engine only knows that it was told to stop. */
+    /* If writing failed, the engine only reports that the observer stopped it; the recorder has the
+     * cause. */
     if (recorder->status != FTH_OK)
         status = recorder->status;
     if (error && error->status == FTH_OK && status != FTH_OK)
-        *error = recorder->status != FTH_OK ? recorder->error : engines;
+        *error = recorder->status != FTH_OK ? recorder->error : engine_error;
     return status == FTH_OK ? fth_trace_writer_end(recorder->writer, &counted, error) : status;
 }
 
@@ -347,7 +365,7 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
     pthread_mutex_init(&tracing->recorder.lock, NULL);
     tracing->recorder.writer = writer;
     tracing->observer = (struct fth_ptx_observer){
-        .user = &tracing->recorder, .parallel = true, .access = see_access, .done = see_done};
+        .user = &tracing->recorder, .parallel = true, .access = on_access, .done = on_done};
     enum fth_status status =
         fth_engine_open(launch->module, &tracing->observer, &tracing->engine, error);
     if (status != FTH_OK) {

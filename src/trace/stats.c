@@ -1,26 +1,31 @@
-/* What accesses come to: requests, sectors, lines and footprints, by kernel and by instruction.
+/* Computes statistics of a trace: requests, sectors, lines and footprints per kernel and per
+ * instruction.
  *
- * A sector is 32 bytes, a line 128, as on every NVIDIA GPU since Maxwell. A request of a warp
- * touches each sector once, however many of its threads want something of it: the sectors of a
- * request are what l1tex__t_sectors_pipe_lsu_mem_global_op_{ld,st} counts. */
+ * A sector has 32 bytes and a line 128, as on every NVIDIA GPU since Maxwell. A request of a warp
+ * counts each sector once, even if several threads access it. This is the number that the hardware
+ * counters l1tex__t_sectors_pipe_lsu_mem_global_op_{ld,st} report. */
 #include "trace/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* Binary logarithms of the sizes of a sector, a line and a page of the footprint table; the number
+ * of access kinds (read, write, atomic). */
 enum { SECTOR_BITS = 5, LINE_BITS = 7, PAGE_BITS = 11, KINDS = 3 };
 
-/* The sectors that were touched, by kind: pages of 64 sectors in an open hash table. */
+/* 64 consecutive sectors. Bit i of sectors[kind] is set if such an access touched sector i. */
 struct page {
-    uint64_t number; /* + 1; 0: free */
+    uint64_t number; /* index of the page plus 1; 0: the slot is free */
     uint64_t sectors[KINDS];
 };
 
+/* The set of sectors that were accessed: a hash table of pages with linear probing. */
 struct footprint {
     struct page *pages;
-    size_t count, capacity; /* a power of two */
+    size_t count, capacity; /* the capacity is a power of two */
 };
 
+/* Returns the slot of a page, or the free slot where it belongs. */
 static struct page *find_page(struct footprint *footprint, uint64_t number)
 {
     size_t mask = footprint->capacity - 1;
@@ -30,7 +35,7 @@ static struct page *find_page(struct footprint *footprint, uint64_t number)
     return &footprint->pages[at];
 }
 
-static bool enlarge(struct footprint *footprint)
+static bool grow_footprint(struct footprint *footprint)
 {
     struct footprint larger = {.capacity = footprint->capacity ? 2 * footprint->capacity : 256,
                                .count = footprint->count};
@@ -45,9 +50,11 @@ static bool enlarge(struct footprint *footprint)
     return true;
 }
 
-static bool touch(struct footprint *footprint, uint64_t sector, enum fth_trace_access_kind kind)
+/* Adds a sector to the footprint. Returns false if memory is exhausted. */
+static bool mark_sector(struct footprint *footprint, uint64_t sector,
+                        enum fth_trace_access_kind kind)
 {
-    if (2 * footprint->count >= footprint->capacity && !enlarge(footprint))
+    if (2 * footprint->count >= footprint->capacity && !grow_footprint(footprint))
         return false;
     uint64_t number = sector >> (PAGE_BITS - SECTOR_BITS);
     struct page *page = find_page(footprint, number);
@@ -61,14 +68,16 @@ static bool touch(struct footprint *footprint, uint64_t sector, enum fth_trace_a
 
 /* ---- rows ---- */
 
+/* A row of the result and the footprint from which its last fields are computed. */
 struct row {
     struct fth_trace_row row;
     struct footprint footprint;
 };
 
 struct kernel {
-    struct row all;
-    struct row *instructions; /* as many as the trace has; those without requests are not shown */
+    struct row total;
+    struct row
+        *instructions; /* one per instruction of the trace; only those with requests are shown */
 };
 
 struct fth_trace_stats {
@@ -79,10 +88,11 @@ struct fth_trace_stats {
     size_t shown_count;
 };
 
-/* The distinct values of sectors or lines that a request touches: the bits of an address that a
- * lane's first and last byte have. Sorted insertion: mostly each is the one before, or the next. */
-static size_t distinct(const struct fth_trace_access *access, uint32_t bytes, unsigned shift,
-                       uint64_t *out)
+/* Writes the distinct sectors or lines that a request touches to `out`, sorted, and returns their
+ * number. `bytes` is the access size per lane; `shift` is SECTOR_BITS or LINE_BITS. Insertion is
+ * fast here because the unit of a lane is usually that of the lane before it, or the next one. */
+static size_t distinct_units(const struct fth_trace_access *access, uint32_t bytes, unsigned shift,
+                             uint64_t *out)
 {
     size_t count = 0;
     for (uint32_t i = 0; i < access->threads; i++) {
@@ -109,7 +119,7 @@ static bool count_access(struct row *row, enum fth_trace_access_kind kind, uint3
     row->row.sectors[kind] += sector_count;
     row->row.lines[kind] += lines;
     for (size_t i = 0; i < sector_count; i++)
-        if (!touch(&row->footprint, sectors[i], kind))
+        if (!mark_sector(&row->footprint, sectors[i], kind))
             return false;
     return true;
 }
@@ -117,28 +127,29 @@ static bool count_access(struct row *row, enum fth_trace_access_kind kind, uint3
 static bool add_access(struct kernel *kernel, const struct fth_trace *trace,
                        const struct fth_trace_access *access)
 {
-    /* 32 lanes of at most 64 bytes, anywhere: three sectors each. */
+    /* Each of 32 lanes accesses at most 64 bytes: up to three sectors or two lines if unaligned. */
     uint64_t sectors[32 * 3], lines[32 * 2];
     const struct fth_trace_instruction *instruction =
         fth_trace_instruction_at(trace, access->instruction);
-    size_t sector_count = distinct(access, instruction->bytes, SECTOR_BITS, sectors);
-    size_t line_count = distinct(access, instruction->bytes, LINE_BITS, lines);
-    return count_access(&kernel->all, instruction->kind, access->threads, sectors, sector_count,
+    size_t sector_count = distinct_units(access, instruction->bytes, SECTOR_BITS, sectors);
+    size_t line_count = distinct_units(access, instruction->bytes, LINE_BITS, lines);
+    return count_access(&kernel->total, instruction->kind, access->threads, sectors, sector_count,
                         line_count) &&
            count_access(&kernel->instructions[access->instruction], instruction->kind,
                         access->threads, sectors, sector_count, line_count);
 }
 
+/* Finds the statistics of a kernel and adds them if they are missing. NULL: memory is exhausted. */
 static struct kernel *find_kernel(struct fth_trace_stats *stats, const char *name)
 {
     for (size_t i = 0; i < stats->kernel_count; i++)
-        if (strcmp(stats->kernels[i].all.row.kernel, name) == 0)
+        if (strcmp(stats->kernels[i].total.row.kernel, name) == 0)
             return &stats->kernels[i];
     if (!fth_grow((void **)&stats->kernels, stats->kernel_count, &stats->kernel_capacity,
                   sizeof *stats->kernels))
         return NULL;
     struct kernel *kernel = &stats->kernels[stats->kernel_count];
-    *kernel = (struct kernel){.all = {.row = {.kernel = name}}};
+    *kernel = (struct kernel){.total = {.row = {.kernel = name}}};
     kernel->instructions = calloc(stats->instruction_count + 1, sizeof *kernel->instructions);
     if (!kernel->instructions)
         return NULL;
@@ -146,6 +157,7 @@ static struct kernel *find_kernel(struct fth_trace_stats *stats, const char *nam
     return kernel;
 }
 
+/* Computes the footprint sizes of a row and frees its footprint table. */
 static void sum_footprint(struct row *row)
 {
     for (size_t i = 0; i < row->footprint.capacity; i++) {
@@ -176,9 +188,9 @@ static enum fth_status count_launch(struct fth_trace_stats *stats, const struct 
     const struct fth_trace_access *access;
     if (!kernel)
         return no_memory(error);
-    kernel->all.row.launches++;
-    if (launch->longest > kernel->all.row.longest)
-        kernel->all.row.longest = launch->longest;
+    kernel->total.row.launches++;
+    if (launch->longest > kernel->total.row.longest)
+        kernel->total.row.longest = launch->longest;
     enum fth_status status = fth_trace_cursor_open(trace, index, 0, UINT64_MAX, &cursor, error);
     while (status == FTH_OK) {
         status = fth_trace_next(cursor, &access, error);
@@ -191,6 +203,7 @@ static enum fth_status count_launch(struct fth_trace_stats *stats, const struct 
     return status;
 }
 
+/* Builds the list of rows: each kernel, followed by its instructions. */
 static enum fth_status finish(struct fth_trace_stats *stats, const struct fth_trace *trace,
                               struct fth_error *error)
 {
@@ -199,15 +212,15 @@ static enum fth_status finish(struct fth_trace_stats *stats, const struct fth_tr
         return no_memory(error);
     for (size_t k = 0; k < stats->kernel_count; k++) {
         struct kernel *kernel = &stats->kernels[k];
-        sum_footprint(&kernel->all);
-        stats->shown[stats->shown_count++] = &kernel->all.row;
+        sum_footprint(&kernel->total);
+        stats->shown[stats->shown_count++] = &kernel->total.row;
         for (size_t i = 0; i < stats->instruction_count; i++) {
             struct row *row = &kernel->instructions[i];
             if (row->footprint.count == 0)
                 continue;
-            row->row.kernel = kernel->all.row.kernel;
+            row->row.kernel = kernel->total.row.kernel;
             row->row.instruction = fth_trace_instruction_at(trace, i);
-            row->row.launches = kernel->all.row.launches;
+            row->row.launches = kernel->total.row.launches;
             sum_footprint(row);
             stats->shown[stats->shown_count++] = &row->row;
         }
@@ -252,7 +265,7 @@ void fth_trace_stats_destroy(struct fth_trace_stats *stats)
         return;
     for (size_t k = 0; k < stats->kernel_count; k++) {
         struct kernel *kernel = &stats->kernels[k];
-        free(kernel->all.footprint.pages);
+        free(kernel->total.footprint.pages);
         for (size_t i = 0; i < stats->instruction_count; i++)
             free(kernel->instructions[i].footprint.pages);
         free(kernel->instructions);

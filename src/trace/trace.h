@@ -1,14 +1,24 @@
-/* trace/: kernels with what they are launched on (launch.h), and the accesses they make.
+/* trace/ runs kernels (launch.h) and stores their accesses to global memory in trace files
+ * (docs/traces.md). This header declares the trace files; launch.h declares the launches.
+ */
+/* clang-format off */
+/*
+ *   container.c  the file format: compressed parts with checksums
+ *   codec.c      encodes accesses into frames and decodes them
+ *   write.c      the trace writer: sorts accesses into runs and writes the index
+ *   read.c       the trace reader: cursors that merge the runs
+ *   record.c     the observer of the PTX engine that writes a trace
+ *   stats.c      requests, sectors and footprints of a trace
+ *   import.c     reads traces in text form
+ *   traceg.c     reads the traces of Accel-Sim (.traceg)
  *
- *   container.c  a file of checksummed, compressed parts     codec.c    accesses as bytes
- *   write.c      sorted runs of accesses, and the index      read.c     cursors that merge the runs
- *   record.c     the PTX engine's observer that writes       stats.c    requests, sectors,
- * footprints import.c     text tuples                                 traceg.c   Accel-Sim's traces
- *
- * A trace is an external sort by (access number, block, warp): runs of some hundred thousand
- * accesses are sorted in memory and written in frames of some thousand; whoever reads in order
- * merges the runs, holding one frame of each, and who needs some blocks only opens the runs these
- * are in. */
+ * A trace file is the result of the first half of an external merge sort. The sort key is (access
+ * number, block, warp). The writer collects about 260,000 accesses, sorts them in memory, and
+ * writes them as one sorted run, split into frames of at most 8,192 accesses. A reader merges the
+ * runs and needs one frame of each run in memory. A reader that needs only some blocks opens only
+ * the runs that contain accesses of these blocks.
+ */
+/* clang-format on */
 #ifndef FTH_TRACE_H
 #define FTH_TRACE_H
 
@@ -16,61 +26,76 @@
 
 /* ---- container.c ---- */
 
-/* A part of the file:
+/* The types of the parts of a trace file. Each part has the layout
  *
- *     type 4 | bytes 4 | stored bytes 4 | zstd frame | checksum 8      all little-endian
+ *     type 4 | bytes 4 | stored bytes 4 | zstd frame | checksum 8
  *
- * The checksum is FNV-1a over what stands before it, from a start that depends on where the part
- * is: a bit that flipped and a part that moved are both noticed. */
+ * The number after a field is its size in bytes; integers are little-endian. The field "bytes" is
+ * the size of the content, "stored bytes" that of the zstd frame. The checksum is FNV-1a over the
+ * part's offset in the file and all its bytes before the checksum. It therefore detects both a
+ * flipped bit and a part that was moved. */
 enum fth_part {
-    FTH_PART_LAUNCH = 0x48434e4c, /* "LNCH": a launch begins */
-    FTH_PART_INSTRUCTIONS = 0x54534e49,
-    FTH_PART_FRAME = 0x4d415246,
-    FTH_PART_END = 0x444e454c,  /* "LEND": the launch is complete */
-    FTH_PART_INDEX = 0x58444e49 /* of everything before; behind it only where it is */
+    FTH_PART_LAUNCH = 0x48434e4c,       /* "LNCH": header of a launch */
+    FTH_PART_INSTRUCTIONS = 0x54534e49, /* "INST": instructions that later frames refer to */
+    FTH_PART_FRAME = 0x4d415246,        /* "FRAM": some accesses of one run */
+    FTH_PART_LAUNCH_END = 0x444e454c,   /* "LEND": totals of a launch that is complete */
+    FTH_PART_INDEX = 0x58444e49         /* "INDX": repeats all headers; the last part */
 };
 
+/* The first and the last eight bytes of a trace file. */
 #define FTH_TRACE_MAGIC "fthtrac1"
 #define FTH_TRACE_END "fthtrend"
-enum { FTH_TRACE_TAIL_BYTES = 24, FTH_PART_HEAD_BYTES = 12, FTH_PART_CHECKSUM_BYTES = 8 };
-/* The most that a part may hold before it is compressed. */
+enum { FTH_TRACE_TAIL_BYTES = 24, FTH_PART_HEADER_BYTES = 12, FTH_PART_CHECKSUM_BYTES = 8 };
+/* Maximum size of the content of a part before compression, in bytes. Readers reject larger parts,
+ * so that a damaged size cannot exhaust the memory. Frames are much smaller. */
 #define FTH_PART_MAX_BYTES ((uint32_t)1 << 28)
 
+/* Continues an FNV-1a checksum whose value is `before`. */
 uint64_t fth_trace_checksum(uint64_t before, const void *data, size_t size);
-/* The checksum of a part that begins at `offset`. */
+/* Returns the checksum of a part that begins at `offset` in the file; `data` are the bytes of the
+ * part before the checksum. */
 uint64_t fth_part_checksum(uint64_t offset, const void *data, size_t size);
 
 struct fth_container_writer;
+/* Starts a trace file. The file appears under its name only after fth_container_commit. */
 FTH_MUST_USE enum fth_status fth_container_create(const char *path,
                                                   struct fth_container_writer **writer,
                                                   struct fth_error *error);
-/* *offset: where the part begins. */
+/* Compresses `content` and appends it as a part. *offset is set to the offset of the part in the
+ * file; `offset` may be NULL. */
 FTH_MUST_USE enum fth_status fth_container_put(struct fth_container_writer *writer,
                                                enum fth_part type, const struct fth_buffer *content,
                                                uint64_t *offset, struct fth_error *error);
-/* Writes the tail, which says where the index is, and puts the file in its place. Frees. */
+/* Writes the tail, which contains the offset `index` of the index part, gives the file its final
+ * name, and frees the writer. */
 FTH_MUST_USE enum fth_status fth_container_commit(struct fth_container_writer *writer,
                                                   uint64_t index, struct fth_error *error);
+/* Discards the file and frees the writer; takes NULL. */
 void fth_container_abort(struct fth_container_writer *writer);
 
 struct fth_container;
+/* Opens a trace file for reading. A missing tail is no error; see fth_container_index. */
 FTH_MUST_USE enum fth_status fth_container_open(const char *path, struct fth_container **container,
                                                 struct fth_error *error);
-/* The same of bytes in memory, which must outlive it. */
+/* Opens a trace file that is in memory. `data` must outlive the container. */
 FTH_MUST_USE enum fth_status fth_container_open_memory(const void *data, size_t size,
                                                        struct fth_container **container,
                                                        struct fth_error *error);
 void fth_container_close(struct fth_container *container);
+/* Returns the size of the file in bytes. */
 uint64_t fth_container_bytes(const struct fth_container *container);
+/* Returns the path of the file; NULL for a file in memory. */
 const char *fth_container_path(const struct fth_container *container);
-/* Where the index is; 0 where the tail is not there. */
+/* Returns the offset of the index part; 0: the file has no valid tail, so it is truncated. */
 uint64_t fth_container_index(const struct fth_container *container);
-/* What kind of part is there, unchecked, and where the next one begins. */
+/* Reads only the header of the part at `offset`: its type and the offset of the next part. The
+ * checksum is not verified. FTH_UNAVAILABLE: the file ends within the part. */
 FTH_MUST_USE enum fth_status fth_container_skip(const struct fth_container *container,
                                                 uint64_t offset, uint32_t *type, uint64_t *next,
                                                 struct fth_error *error);
-/* The part at an offset, and where the next one begins. FTH_UNAVAILABLE: the file ends in it. May
- * be called by several threads, each with its own content. */
+/* Reads, verifies and decompresses the part at `offset`, and sets *next to the offset of the next
+ * part. FTH_UNAVAILABLE: the file ends within the part. Several threads may call this function at
+ * the same time, each with its own `content`. */
 FTH_MUST_USE enum fth_status fth_container_get(const struct fth_container *container,
                                                uint64_t offset, uint32_t *type,
                                                struct fth_buffer *content, uint64_t *next,
@@ -78,15 +103,20 @@ FTH_MUST_USE enum fth_status fth_container_get(const struct fth_container *conta
 
 /* ---- codec.c ---- */
 
-/* An access as it is kept in memory. With `affine`, the lanes that take part are `step` apart;
- * otherwise `step` is where the differences from lane to lane begin in a pool. */
+/* One access of a warp, as a writer keeps it in memory. */
 struct fth_record {
-    uint64_t number, block, first;
-    uint64_t step;
-    uint32_t instruction, warp, mask;
-    bool affine;
+    uint64_t number;      /* index of the access among those of its warp, from 0 (AN) */
+    uint64_t block;       /* linear index of the block (BID) */
+    uint64_t first;       /* address of the first active lane */
+    uint64_t step;        /* affine: bytes from one active lane to the next; otherwise: index of the
+                             first of these differences in the pool */
+    uint32_t instruction; /* from fth_trace_writer_instruction */
+    uint32_t warp;        /* index of the warp in the block (WID) */
+    uint32_t mask;        /* active lanes */
+    bool affine;          /* the active lanes are equally far apart */
 };
 
+/* A list of accesses. The pool stores the address differences of accesses that are not affine. */
 struct fth_records {
     struct fth_record *items;
     size_t count, capacity;
@@ -94,137 +124,169 @@ struct fth_records {
     size_t pool_count, pool_capacity;
 };
 
-/* `addresses` has one for each bit of the mask. False without memory. */
+/* Adds an access. `addresses` has one address per bit of record->mask, in the order of lanes;
+ * `first`, `step` and `affine` are computed from them. Returns false if memory is exhausted. */
 bool fth_records_add(struct fth_records *records, const struct fth_record *record,
                      const uint64_t *addresses);
+/* Appends copies of all records of `more`. Returns false if memory is exhausted. */
 bool fth_records_append(struct fth_records *records, const struct fth_records *more);
+/* Removes all records but keeps the memory. */
 void fth_records_clear(struct fth_records *records);
 void fth_records_fini(struct fth_records *records);
+/* Returns the number of bytes that the records and the pool use. */
 size_t fth_records_bytes(const struct fth_records *records);
 
-/* What a frame says of itself, in its first bytes and in the index. */
+/* The header of a frame, which is stored at the start of the frame and again in the index. */
 struct fth_frame {
-    uint64_t first_block, last_block, first_number, last_number;
-    uint32_t count;
-    uint32_t run; /* frames of one run follow each other in order */
-    uint64_t launch;
-    uint64_t offset; /* of the part; not in the frame itself */
+    uint64_t first_block, last_block;   /* smallest and largest block index of its accesses */
+    uint64_t first_number, last_number; /* smallest and largest access number */
+    uint32_t count;                     /* accesses in the frame */
+    uint32_t run;    /* index of the sorted run; the frames of a run are consecutive and in order */
+    uint64_t launch; /* index of the launch */
+    uint64_t offset; /* offset of the part in the file; not stored in the frame itself */
 };
 
-void fth_put_number(uint64_t number, struct fth_buffer *out);
+/* Appends a variable-length integer: seven bits per byte, the lowest first; the top bit of a byte
+ * is set if another byte follows. */
+void fth_put_varint(uint64_t number, struct fth_buffer *out);
+/* Appends the length as a variable-length integer and then the characters. */
 void fth_put_text(const char *text, struct fth_buffer *out);
 
-/* Reads what the two put; `failed` once something was not there. */
+/* A position in encoded bytes. `failed` is set, and stays set, when a value is incomplete or out of
+ * range. Numbers that are returned once it is set are meaningless. */
 struct fth_bytes {
     const unsigned char *at, *end;
     bool failed;
 };
-uint64_t fth_get_number(struct fth_bytes *bytes);
-uint32_t fth_get_number32(struct fth_bytes *bytes);
-/* Into the arena; NULL, and failed, where it is not there or not text. */
+uint64_t fth_get_varint(struct fth_bytes *bytes);
+uint32_t fth_get_varint32(struct fth_bytes *bytes);
+/* Copies the text into the arena. Returns NULL and sets `failed` if the text is incomplete or
+ * longer than 65,536 bytes, or if memory is exhausted. */
 const char *fth_get_text(struct fth_bytes *bytes, struct fth_arena *arena);
 
-void fth_put_frame_head(const struct fth_frame *frame, struct fth_buffer *out);
-void fth_get_frame_head(struct fth_bytes *bytes, struct fth_frame *frame);
+void fth_put_frame_header(const struct fth_frame *frame, struct fth_buffer *out);
+void fth_get_frame_header(struct fth_bytes *bytes, struct fth_frame *frame);
 
-/* Encodes records[order[0]], … as a frame. `ids` maps their instructions to the file's. */
+/* Encodes records[order[0]], … records[order[frame->count - 1]] as a frame. `warps` is the number
+ * of warps per block. ids[i] is the number in the file of the instruction that the records call i;
+ * `id_count` is the length of `ids`. */
 FTH_MUST_USE enum fth_status fth_frame_encode(const struct fth_records *records,
                                               const uint32_t *order, const struct fth_frame *frame,
                                               uint32_t warps, const uint32_t *ids, size_t id_count,
                                               struct fth_buffer *out, struct fth_error *error);
 
-/* An access whose addresses are not written out: the first, and from lane to lane steps[0], with
- * `affine`, or steps[0], steps[1], …, which live until the next one is asked for. Bit i of
- * `breaks`: steps[i] is not steps[0]. */
-struct fth_trace_told {
+/* An access of a warp in compact form: the first address and the differences between the addresses
+ * of consecutive active lanes, instead of up to 32 addresses. The fields number to threads are
+ * those of struct fth_trace_access. */
+struct fth_compact_access {
     uint64_t number, block;
     uint32_t warp, instruction, mask, threads;
-    uint64_t first;
+    uint64_t first; /* address of the first active lane */
+    /* Address differences from each active lane to the next. If `affine` is set, all are equal and
+     * only steps[0] is valid. The array is valid until the next accesses are read. */
     const uint64_t *steps;
-    uint32_t breaks;
+    uint32_t breaks; /* bit i is set if steps[i] differs from steps[0] */
     bool affine;
 };
-/* Writes the addresses out. */
-void fth_trace_expand(const struct fth_trace_told *told, uint64_t addresses[32]);
+/* Computes the addresses of all active lanes. */
+void fth_trace_expand(const struct fth_compact_access *access, uint64_t addresses[32]);
 
 struct fth_frame_decoder;
+/* `instructions` is the number of instructions in the file; `warps` is the number of warps per
+ * block. */
 FTH_MUST_USE enum fth_status fth_frame_decoder_create(size_t instructions, uint32_t warps,
                                                       struct fth_frame_decoder **decoder,
                                                       struct fth_error *error);
-/* Begins with a frame, whose bytes must live as long as it is read. */
+/* Starts decoding a frame and returns its header. `data` must stay valid until the last access of
+ * the frame has been taken. */
 FTH_MUST_USE enum fth_status fth_frame_decoder_begin(struct fth_frame_decoder *decoder,
                                                      const void *data, size_t size,
                                                      struct fth_frame *frame,
                                                      struct fth_error *error);
-/* Up to `most` accesses, which live until the next are taken; none at the end of the frame, or
- * where it is malformed (*status says which). */
-size_t fth_frame_decoder_take(struct fth_frame_decoder *decoder, struct fth_trace_told *accesses,
-                              size_t max, enum fth_status *status, struct fth_error *error);
+/* Decodes up to `max` accesses and returns their number. They are valid until the next call. The
+ * function returns 0 at the end of the frame, with *status FTH_OK, and when the frame is malformed,
+ * with another status. */
+size_t fth_frame_decoder_take(struct fth_frame_decoder *decoder,
+                              struct fth_compact_access *accesses, size_t max,
+                              enum fth_status *status, struct fth_error *error);
 void fth_frame_decoder_destroy(struct fth_frame_decoder *decoder);
 
 /* ---- read.c ---- */
 
-/* As fth_trace_next, for whom the addresses need not be written out: the next accesses, up to
- * `most`; none at the end. */
-FTH_MUST_USE enum fth_status fth_trace_next_told(struct fth_trace_cursor *cursor, size_t max,
-                                                 const struct fth_trace_told **accesses,
-                                                 size_t *count, struct fth_error *error);
+/* Returns the next accesses of a cursor in compact form, at least one and at most `max`. *count is
+ * 0 and *accesses NULL at the end. The accesses are valid until the next call. */
+FTH_MUST_USE enum fth_status fth_trace_next_compact(struct fth_trace_cursor *cursor, size_t max,
+                                                    const struct fth_compact_access **accesses,
+                                                    size_t *count, struct fth_error *error);
 
 /* ---- write.c ---- */
 
 struct fth_trace_writer;
 
+/* Starts a trace file, which appears under its name only after fth_trace_writer_commit. For each
+ * launch, call begin, then instruction and add as often as needed, then end. */
 FTH_MUST_USE enum fth_status fth_trace_writer_create(const char *path,
                                                      struct fth_trace_writer **writer,
                                                      struct fth_error *error);
+/* Starts a launch. */
 FTH_MUST_USE enum fth_status fth_trace_writer_begin(struct fth_trace_writer *writer,
                                                     const char *kernel, const uint32_t grid[3],
                                                     const uint32_t block[3],
                                                     struct fth_error *error);
-/* The number of an instruction for records; the same one gets the same. SIZE_MAX without memory. */
+/* Returns the number to put into fth_record.instruction; equal instructions get the same number.
+ * SIZE_MAX: memory is exhausted. */
 size_t fth_trace_writer_instruction(struct fth_trace_writer *writer,
                                     const struct fth_trace_instruction *instruction);
-/* Takes copies of the records, in any order. */
+/* Adds copies of the records to the current launch. They may be in any order. */
 FTH_MUST_USE enum fth_status fth_trace_writer_add(struct fth_trace_writer *writer,
                                                   const struct fth_records *records,
                                                   struct fth_error *error);
-/* The launch is complete; of `totals` the requests to other memories count. */
+/* Completes the current launch. Only the request counts of the other memory spaces and shared_bytes
+ * are taken from `totals`; the writer knows the rest. */
 FTH_MUST_USE enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
                                                   const struct fth_trace_launch *totals,
                                                   struct fth_error *error);
+/* Writes the index, gives the file its final name, and frees the writer, also on failure. */
 FTH_MUST_USE enum fth_status fth_trace_writer_commit(struct fth_trace_writer *writer,
                                                      struct fth_error *error);
+/* Discards the file and frees the writer; takes NULL. */
 void fth_trace_writer_abort(struct fth_trace_writer *writer);
 
+/* Encode the header of a launch (kernel, grid, block), its totals, and one instruction. */
 void fth_put_launch(const struct fth_trace_launch *launch, struct fth_buffer *out);
 void fth_put_totals(const struct fth_trace_launch *launch, struct fth_buffer *out);
 void fth_put_instruction(const struct fth_trace_instruction *instruction, struct fth_buffer *out);
 
 /* ---- read.c ---- */
 
-/* A trace in memory, which must outlive it: for tests and fuzzing. */
+/* Opens a trace that is in memory, for tests and fuzzing. `data` must outlive the trace. */
 FTH_MUST_USE enum fth_status fth_trace_open_memory(const void *data, size_t size,
                                                    struct fth_trace **trace,
                                                    struct fth_error *error);
 
 /* ---- traceg.c ---- */
 
+/* Reads a .traceg file and writes its kernel as one launch. The caller commits the writer. */
 FTH_MUST_USE enum fth_status fth_traceg_import(const char *from, struct fth_trace_writer *writer,
                                                struct fth_error *error);
 
-/* ---- lines of a text file, compressed or not; import.c ---- */
+/* ---- import.c ---- */
 
+/* Reads a text file line by line; decompresses it if it is compressed with zstd. */
 struct fth_lines;
 FTH_MUST_USE enum fth_status fth_lines_open(const char *path, struct fth_lines **lines,
                                             struct fth_error *error);
-/* *line is NULL at the end. */
+/* Sets *line to the next line, without its newline, or to NULL at the end of the file. The caller
+ * may modify the line. It is valid until the next call. */
 FTH_MUST_USE enum fth_status fth_lines_next(struct fth_lines *lines, char **line,
                                             struct fth_error *error);
+/* Returns the number of the line that was read last, from 1; 0 before the first. */
 size_t fth_lines_number(const struct fth_lines *lines);
 void fth_lines_close(struct fth_lines *lines);
-/* What stands behind a beginning, or NULL where the text does not begin so. */
-const char *fth_text_behind(const char *text, const char *beginning);
-/* `count` whole numbers up to `most`, with blanks, commas or parentheses between. */
+/* Returns what follows the prefix `beginning` in `text`, or NULL if the text has another prefix. */
+const char *fth_text_after(const char *text, const char *beginning);
+/* Reads `count` non-negative integers of at most `max` each, which may be preceded by blanks,
+ * commas and opening parentheses. Returns false if there are fewer. */
 bool fth_text_numbers(const char *text, int base, uint64_t max, size_t count, uint64_t *numbers);
 
 #endif

@@ -1,12 +1,15 @@
-/* The traces that Accel-Sim's tracer takes of real GPUs with NVBit (Khairy et al., "Accel-Sim",
- * ISCA 2020): a head of lines with a dash, then block after block, in it warp after warp, an
- * instruction a line,
+/* Imports .traceg files: traces of real GPUs that Accel-Sim's tracer records with NVBit (Khairy et
+ * al., "Accel-Sim", ISCA 2020). A file describes one kernel. It starts with header lines, each with
+ * a leading dash. The thread blocks follow one after the other; each lists its warps, and each warp
+ * its instructions, one per line:
  *
- *     PC mask destinations [R…] opcode sources [R…] width [how addresses]
+ *     PC mask destination-count [R…] opcode source-count [R…] width [encoding addresses]
  *
- * where the addresses are a list (0), a first one and a stride (1), or a first one and differences
- * (2). Before version 3 a line begins with block and warp; with -enable lineinfo, the source line
- * comes before the PC. Only accesses to global memory are kept; others are counted. */
+ * The encoding is 0 for a list of addresses, 1 for a first address and a stride, and 2 for a first
+ * address and differences. The fields in the last brackets exist only if the width is not 0. Before
+ * version 3 of the format, four more numbers (block and warp) come first. With "-enable lineinfo",
+ * the source line comes before the PC. Accesses to global memory are stored in the trace; those to
+ * other memory spaces are only counted. */
 #include "trace/trace.h"
 
 #include <stdio.h>
@@ -19,17 +22,19 @@ struct traceg {
     struct fth_trace_writer *writer;
     char kernel[256];
     uint32_t grid[3], block[3];
-    uint64_t version, lineinfo, shared_base, local_base;
-    bool begun;
-    uint64_t block_index;
-    uint32_t warp;
-    uint64_t numbers[32];
+    uint64_t version, lineinfo;       /* of the header lines */
+    uint64_t shared_base, local_base; /* generic addresses of the windows; 0: unknown */
+    bool launch_begun;
+    uint64_t block_index;      /* of the current block, linear */
+    uint32_t warp;             /* current warp */
+    uint64_t next_numbers[32]; /* per warp: the number of its next access */
     struct fth_records records;
     struct fth_trace_launch totals;
     struct fth_error *error;
 };
 
-/* The windows that shared and local memory have in generic addresses. */
+/* Size in bytes of the windows of shared and local memory in the generic address space. This is an
+ * assumption, because the file states only their base addresses. */
 #define WINDOW_BYTES (1u << 24)
 
 static enum fth_status refuse(struct traceg *traceg, const char *cause)
@@ -38,69 +43,70 @@ static enum fth_status refuse(struct traceg *traceg, const char *cause)
                     fth_lines_number(traceg->lines), cause);
 }
 
-/* Three numbers in parentheses, where the line is about them. */
+/* If the line starts with `what`, reads the three numbers that follow. */
 static void read_shape(const char *line, const char *what, uint32_t shape[3])
 {
-    const char *text = fth_text_behind(line, what);
+    const char *text = fth_text_after(line, what);
     uint64_t numbers[3];
     if (text && fth_text_numbers(text, 10, 0x7fffffff, 3, numbers))
         for (int i = 0; i < 3; i++)
             shape[i] = (uint32_t)numbers[i];
 }
 
-static void read_fact(const char *line, const char *what, int base, uint64_t *number)
+/* If the line starts with `what`, reads the number that follows; 0 if it is not valid. */
+static void read_value(const char *line, const char *what, int base, uint64_t *number)
 {
-    const char *text = fth_text_behind(line, what);
+    const char *text = fth_text_after(line, what);
     if (text && !fth_text_numbers(text, base, UINT64_MAX, 1, number))
         *number = 0;
 }
 
-static void read_head(struct traceg *traceg, const char *line)
+static void read_header_line(struct traceg *traceg, const char *line)
 {
-    const char *name = fth_text_behind(line, "-kernel name = ");
+    const char *name = fth_text_after(line, "-kernel name = ");
     if (name)
         snprintf(traceg->kernel, sizeof traceg->kernel, "%s", name);
     read_shape(line, "-grid dim = ", traceg->grid);
     read_shape(line, "-block dim = ", traceg->block);
-    read_fact(line, "-accelsim tracer version = ", 10, &traceg->version);
-    read_fact(line, "-enable lineinfo = ", 10, &traceg->lineinfo);
-    read_fact(line, "-shmem base_addr = ", 16, &traceg->shared_base);
-    read_fact(line, "-local mem base_addr = ", 16, &traceg->local_base);
+    read_value(line, "-accelsim tracer version = ", 10, &traceg->version);
+    read_value(line, "-enable lineinfo = ", 10, &traceg->lineinfo);
+    read_value(line, "-shmem base_addr = ", 16, &traceg->shared_base);
+    read_value(line, "-local mem base_addr = ", 16, &traceg->local_base);
 }
 
-static enum fth_status begin(struct traceg *traceg)
+static enum fth_status begin_launch(struct traceg *traceg)
 {
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++)
         threads *= traceg->block[i] <= 1024 ? traceg->block[i] : 0;
     if (threads == 0 || threads > 1024 || !traceg->grid[0] || !traceg->grid[1] || !traceg->grid[2])
-        return refuse(traceg, "the head has no grid and block before the first thread block");
-    traceg->begun = true;
+        return refuse(traceg, "the header has no valid '-grid dim' and '-block dim'");
+    traceg->launch_begun = true;
     return fth_trace_writer_begin(traceg->writer, traceg->kernel[0] ? traceg->kernel : "kernel",
                                   traceg->grid, traceg->block, traceg->error);
 }
 
 static enum fth_status begin_block(struct traceg *traceg, const char *line)
 {
-    const char *text = fth_text_behind(line, "thread block = ");
+    const char *text = fth_text_after(line, "thread block = ");
     uint64_t at[3];
     if (!text || !fth_text_numbers(text, 10, 0x7fffffff, 3, at))
-        return refuse(traceg, "not such as 'thread block = 0,0,0'");
-    enum fth_status status = traceg->begun ? FTH_OK : begin(traceg);
+        return refuse(traceg, "expected 'thread block = X,Y,Z'");
+    enum fth_status status = traceg->launch_begun ? FTH_OK : begin_launch(traceg);
     traceg->block_index = (at[2] * traceg->grid[1] + at[1]) * traceg->grid[0] + at[0];
-    memset(traceg->numbers, 0, sizeof traceg->numbers);
+    memset(traceg->next_numbers, 0, sizeof traceg->next_numbers);
     return status;
 }
 
 /* ---- instructions ---- */
 
-enum target { NOT_MEMORY, GLOBAL, GENERIC, SHARED, LOCAL, CONSTANT, TEXTURE };
+enum space { NOT_MEMORY, GLOBAL, GENERIC, SHARED, LOCAL, CONSTANT, TEXTURE };
 
-static enum target target_of(const char *opcode, enum fth_trace_access_kind *kind)
+static enum space space_of(const char *opcode, enum fth_trace_access_kind *kind)
 {
     static const struct {
         const char *name;
-        enum target target;
+        enum space space;
         enum fth_trace_access_kind kind;
     } opcodes[] = {
         {"LDG", GLOBAL, FTH_TRACE_READ},     {"STG", GLOBAL, FTH_TRACE_WRITE},
@@ -117,12 +123,13 @@ static enum target target_of(const char *opcode, enum fth_trace_access_kind *kin
     for (size_t i = 0; i < FTH_COUNT(opcodes); i++)
         if (strlen(opcodes[i].name) == size && strncmp(opcodes[i].name, opcode, size) == 0) {
             *kind = opcodes[i].kind;
-            return opcodes[i].target;
+            return opcodes[i].space;
         }
     return NOT_MEMORY;
 }
 
-/* The width is in the opcode ("LDG.E.64", "LDG.E.U8"); what NVBit says of it can be wrong. */
+/* Returns the access size per lane in bytes. It is taken from the opcode ("LDG.E.64", "LDG.E.U8"),
+ * because the width that NVBit reports can be wrong. */
 static uint32_t width_of(const char *opcode)
 {
     for (const char *dot = strchr(opcode, '.'); dot; dot = strchr(dot + 1, '.')) {
@@ -135,7 +142,7 @@ static uint32_t width_of(const char *opcode)
     return 4;
 }
 
-/* Words of a line. */
+/* Returns the next word of a line, terminated by a NUL; NULL at the end. */
 static char *next_word(char **at)
 {
     char *word = *at + strspn(*at, " \t\r");
@@ -156,7 +163,7 @@ static bool read_number(char **at, int base, unsigned long long *value)
     return end != word && !*end;
 }
 
-/* A count, and as many registers, which nobody asks for. */
+/* Skips a count and that many register names. */
 static bool skip_registers(char **at)
 {
     unsigned long long count;
@@ -168,25 +175,26 @@ static bool skip_registers(char **at)
     return true;
 }
 
+/* Reads the encoding and the addresses of `count` lanes. */
 static bool read_addresses(char **at, size_t count, uint64_t addresses[32])
 {
-    unsigned long long how, first, value;
-    if (!read_number(at, 10, &how) || how > 2 || !read_number(at, 16, &first))
+    unsigned long long encoding, first, value;
+    if (!read_number(at, 10, &encoding) || encoding > 2 || !read_number(at, 16, &first))
         return false;
     addresses[0] = first;
-    char *word = how == 1 ? next_word(at) : NULL;
-    if (how == 1 && !word)
+    char *word = encoding == 1 ? next_word(at) : NULL;
+    if (encoding == 1 && !word)
         return false;
     long long stride = word ? strtoll(word, NULL, 10) : 0;
     for (size_t i = 1; i < count; i++) {
-        if (how == 0) {
+        if (encoding == 0) {
             if (!read_number(at, 16, &value))
                 return false;
             addresses[i] = value;
             continue;
         }
-        word = how == 2 ? next_word(at) : NULL;
-        if (how == 2 && !word)
+        word = encoding == 2 ? next_word(at) : NULL;
+        if (encoding == 2 && !word)
             return false;
         addresses[i] = addresses[i - 1] + (uint64_t)(word ? strtoll(word, NULL, 10) : stride);
     }
@@ -198,11 +206,11 @@ static bool in_window(uint64_t address, uint64_t base)
     return base && address - base < WINDOW_BYTES;
 }
 
-static enum fth_status keep(struct traceg *traceg, const struct fth_trace_instruction *facts,
-                            uint32_t mask, const uint64_t *addresses)
+static enum fth_status add_access(struct traceg *traceg, const struct fth_trace_instruction *facts,
+                                  uint32_t mask, const uint64_t *addresses)
 {
     size_t instruction = fth_trace_writer_instruction(traceg->writer, facts);
-    const struct fth_record record = {.number = traceg->numbers[traceg->warp]++,
+    const struct fth_record record = {.number = traceg->next_numbers[traceg->warp]++,
                                       .block = traceg->block_index,
                                       .instruction = (uint32_t)instruction,
                                       .warp = traceg->warp,
@@ -217,32 +225,32 @@ static enum fth_status read_instruction(struct traceg *traceg, char *line)
     unsigned long long pc, mask, width, source = 0, skipped;
     for (int i = 0; i < 4 && traceg->version < 3; i++)
         if (!read_number(&line, 10, &skipped))
-            return refuse(traceg, "no block and warp");
+            return refuse(traceg, "expected block and warp at the start of an instruction");
     if (traceg->lineinfo && !read_number(&line, 10, &source))
-        return refuse(traceg, "no source line");
+        return refuse(traceg, "expected a source line number at the start of an instruction");
     char *opcode = NULL;
     if (!read_number(&line, 16, &pc) || !read_number(&line, 16, &mask) || mask > UINT32_MAX ||
         !skip_registers(&line) || !(opcode = next_word(&line)) || !skip_registers(&line) ||
         !read_number(&line, 10, &width))
-        return refuse(traceg, "no instruction as Accel-Sim's tracer writes it");
+        return refuse(traceg, "expected an instruction as Accel-Sim's tracer writes it");
     struct fth_trace_instruction facts = {.line = (uint32_t)pc, .source_line = (uint32_t)source};
     uint64_t addresses[32] = {0};
-    enum target target = width ? target_of(opcode, &facts.kind) : NOT_MEMORY;
-    if (target == NOT_MEMORY || mask == 0)
+    enum space space = width ? space_of(opcode, &facts.kind) : NOT_MEMORY;
+    if (space == NOT_MEMORY || mask == 0)
         return FTH_OK;
     if (!read_addresses(&line, (size_t)__builtin_popcountll(mask), addresses))
-        return refuse(traceg, "not as many addresses as threads");
-    if (target == GENERIC)
-        target = in_window(addresses[0], traceg->shared_base)  ? SHARED
-                 : in_window(addresses[0], traceg->local_base) ? LOCAL
-                                                               : GLOBAL;
+        return refuse(traceg, "expected one address per active thread");
+    if (space == GENERIC)
+        space = in_window(addresses[0], traceg->shared_base)  ? SHARED
+                : in_window(addresses[0], traceg->local_base) ? LOCAL
+                                                              : GLOBAL;
     facts.bytes = width_of(opcode);
-    switch (target) {
+    switch (space) {
     case SHARED: traceg->totals.shared++; return FTH_OK;
     case LOCAL: traceg->totals.local++; return FTH_OK;
     case CONSTANT: traceg->totals.constant++; return FTH_OK;
     case TEXTURE: traceg->totals.texture++; return FTH_OK;
-    default: return keep(traceg, &facts, (uint32_t)mask, addresses);
+    default: return add_access(traceg, &facts, (uint32_t)mask, addresses);
     }
 }
 
@@ -250,7 +258,7 @@ static enum fth_status read_line(struct traceg *traceg, char *line)
 {
     line += strspn(line, " \t\r");
     if (line[0] == '-') {
-        read_head(traceg, line);
+        read_header_line(traceg, line);
         return FTH_OK;
     }
     if (strncmp(line, "#END_TB", 7) == 0) {
@@ -264,16 +272,17 @@ static enum fth_status read_line(struct traceg *traceg, char *line)
     if (strncmp(line, "thread block", 12) == 0)
         return begin_block(traceg, line);
     uint32_t warps = (traceg->block[0] * traceg->block[1] * traceg->block[2] + 31) / 32;
-    const char *warp = fth_text_behind(line, "warp = ");
+    const char *warp = fth_text_after(line, "warp = ");
     uint64_t number;
     if (warp) {
         if (!fth_text_numbers(warp, 10, 31, 1, &number) || number >= warps)
-            return refuse(traceg, "a warp that the block does not have");
+            return refuse(traceg, "the warp index is outside the block");
         traceg->warp = (uint32_t)number;
         return FTH_OK;
     }
-    return traceg->begun ? read_instruction(traceg, line)
-                         : refuse(traceg, "an instruction outside of a thread block");
+    return traceg->launch_begun
+               ? read_instruction(traceg, line)
+               : refuse(traceg, "an instruction before the first 'thread block' line");
 }
 
 enum fth_status fth_traceg_import(const char *from, struct fth_trace_writer *writer,
@@ -289,8 +298,8 @@ enum fth_status fth_traceg_import(const char *from, struct fth_trace_writer *wri
             break;
         status = read_line(&traceg, line);
     }
-    if (status == FTH_OK && !traceg.begun)
-        status = refuse(&traceg, "there is no thread block in it");
+    if (status == FTH_OK && !traceg.launch_begun)
+        status = refuse(&traceg, "the file ends without a 'thread block' line");
     if (status == FTH_OK)
         status = fth_trace_writer_add(writer, &traceg.records, error);
     if (status == FTH_OK)

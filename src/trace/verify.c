@@ -1,13 +1,14 @@
-/* Whether the buffers hold what they must. Against a file, element by element:
+/* Compares the contents of buffers with the expectations of a launch file. Expected values in a
+ * file are compared element by element:
  *
  *     |got - want| <= relative * |want| + absolute
  *
- * and without one by two numbers that a launch file can carry, the sum of the values and their
- * moment, which a permutation changes:
+ * Without a file, two numbers are compared: the sum of the values, and their moment, which also
+ * changes when values change places:
  *
  *     sum = Σ v[i]      moment = Σ v[i] (i + 1) / count
  *
- * within relative * Σ |v[i]| + absolute. */
+ * Each may differ from the expected number by at most relative * Σ |v[i]| + absolute. */
 #include "trace/launch.h"
 
 #include <math.h>
@@ -15,32 +16,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Neumaier's sum: 16 M values of one sign lose nothing that a tolerance of 1e-12 would see. */
+/* Neumaier's compensated sum: for 16 million values of the same sign, its error is below a relative
+ * tolerance of 1e-12. */
 struct sum {
-    double total, lost;
+    double total, compensation;
 };
 
 static void add(struct sum *sum, double value)
 {
     double next = sum->total + value;
-    sum->lost +=
+    sum->compensation +=
         fabs(sum->total) >= fabs(value) ? sum->total - next + value : value - next + sum->total;
     sum->total = next;
 }
 
-void fth_values_digest(const struct fth_element *element, const void *values, uint64_t count,
+void fth_values_digest(const struct fth_scalar_type *element, const void *values, uint64_t count,
                        double *sum, double *moment, double *magnitude)
 {
     struct sum plain = {0, 0}, weighted = {0, 0}, absolute = {0, 0};
     for (uint64_t i = 0; i < count; i++) {
-        double value = fth_element_to_double(element, (const uint8_t *)values + i * element->bytes);
+        double value = fth_scalar_to_double(element, (const uint8_t *)values + i * element->bytes);
         add(&plain, value);
         add(&weighted, value * ((double)(i + 1) / (double)count));
         add(&absolute, fabs(value));
     }
-    *sum = plain.total + plain.lost;
-    *moment = weighted.total + weighted.lost;
-    *magnitude = absolute.total + absolute.lost;
+    *sum = plain.total + plain.compensation;
+    *moment = weighted.total + weighted.compensation;
+    *magnitude = absolute.total + absolute.compensation;
 }
 
 static void check_digest(const struct fth_launch_buffer *buffer, const void *values,
@@ -48,29 +50,29 @@ static void check_digest(const struct fth_launch_buffer *buffer, const void *val
 {
     double sum, moment, magnitude;
     fth_values_digest(buffer->element, values, buffer->count, &sum, &moment, &magnitude);
-    double within = expected->relative * magnitude + expected->absolute;
-    bool same_sum = fabs(sum - expected->sum) <= within;
-    bool same_moment = fabs(moment - expected->moment) <= within;
+    double tolerance = expected->relative * magnitude + expected->absolute;
+    bool same_sum = fabs(sum - expected->sum) <= tolerance;
+    bool same_moment = fabs(moment - expected->moment) <= tolerance;
     verdict->matches = same_sum && same_moment;
     if (verdict->matches)
         snprintf(verdict->text, sizeof verdict->text, "sum %.12g, moment %.12g, as expected", sum,
                  moment);
     else
         snprintf(verdict->text, sizeof verdict->text,
-                 "sum %.17g, expected %.17g; moment %.17g, expected %.17g; within %.3g", sum,
-                 expected->sum, moment, expected->moment, within);
+                 "sum %.17g, expected %.17g; moment %.17g, expected %.17g; tolerance %.3g", sum,
+                 expected->sum, moment, expected->moment, tolerance);
 }
 
 static void check_elements(const struct fth_launch_buffer *buffer, const uint8_t *values,
                            const uint8_t *wanted, const struct fth_expectation *expected,
                            struct fth_verdict *verdict)
 {
-    const struct fth_element *element = buffer->element;
+    const struct fth_scalar_type *element = buffer->element;
     uint64_t wrong = 0, first = 0;
     for (uint64_t i = 0; i < buffer->count; i++) {
         size_t at = i * element->bytes;
-        double got = fth_element_to_double(element, values + at);
-        double want = fth_element_to_double(element, wanted + at);
+        double got = fth_scalar_to_double(element, values + at);
+        double want = fth_scalar_to_double(element, wanted + at);
         bool same = memcmp(values + at, wanted + at, element->bytes) == 0 ||
                     fabs(got - want) <= expected->relative * fabs(want) + expected->absolute;
         if (!same && wrong++ == 0)
@@ -85,13 +87,13 @@ static void check_elements(const struct fth_launch_buffer *buffer, const uint8_t
                  "%llu of %llu values differ, first [%llu]: %.9g, expected %.9g",
                  (unsigned long long)wrong, (unsigned long long)buffer->count,
                  (unsigned long long)first,
-                 fth_element_to_double(element, values + first * element->bytes),
-                 fth_element_to_double(element, wanted + first * element->bytes));
+                 fth_scalar_to_double(element, values + first * element->bytes),
+                 fth_scalar_to_double(element, wanted + first * element->bytes));
 }
 
-static enum fth_status check(const struct fth_launch *launch,
-                             const struct fth_expectation *expected, struct fth_verdict *verdict,
-                             struct fth_error *error)
+static enum fth_status verify_buffer(const struct fth_launch *launch,
+                                     const struct fth_expectation *expected,
+                                     struct fth_verdict *verdict, struct fth_error *error)
 {
     const struct fth_launch_buffer *buffer = &launch->buffers[expected->buffer];
     struct fth_launch_view view;
@@ -104,7 +106,7 @@ static enum fth_status check(const struct fth_launch *launch,
         status = fth_file_read(expected->path, (size_t)1 << 36, &wanted, error);
         if (status == FTH_OK && wanted.size != bytes)
             status = fth_fail(error, FTH_INVALID, "read", expected->path,
-                              "it holds %zu bytes, and the buffer '%s' has %zu", wanted.size,
+                              "the file has %zu bytes, but the buffer '%s' has %zu", wanted.size,
                               buffer->name, bytes);
         if (status == FTH_OK)
             check_elements(buffer, values, (const uint8_t *)wanted.data, expected, verdict);
@@ -127,6 +129,6 @@ enum fth_status fth_launch_verify(const struct fth_launch *launch, size_t index,
     *verdict = (struct fth_verdict){.matches = false};
     if (index >= launch->expectation_count)
         return fth_fail(error, FTH_NOT_FOUND, "verify", launch->path,
-                        "there is nothing to compare with at these sizes");
-    return check(launch, &launch->expectations[index], verdict, error);
+                        "the launch file has no expected results for these sizes");
+    return verify_buffer(launch, &launch->expectations[index], verdict, error);
 }

@@ -1,18 +1,21 @@
-/* Writing a trace: accesses come in any order, are collected into runs, and each run is sorted by
- * number, block and warp and written in frames. So a launch of any length is traced in the memory
- * of a run. */
+/* Writes traces. Accesses arrive in any order. The writer collects about RUN_ACCESSES of them,
+ * sorts them by number, block and warp, and writes them as one sorted run of several frames. The
+ * memory that it needs therefore does not grow with the number of accesses, except for a few bytes
+ * per frame. */
 #include "trace/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A run is large, so that few have to be merged, and a frame small, since a reader holds one of
- * each: 10^9 accesses are 4,000 runs, and 4,000 frames some hundred megabytes at most. */
-enum { RUN_ACCESSES = 1 << 18, FRAME_ACCESSES = 1 << 13, RUN_POOL = 1 << 22 };
+/* Accesses per run, accesses per frame, and pool entries (address differences of irregular
+ * accesses) at which a run is written early. Runs are large so that a reader has few runs to merge.
+ * Frames are small because a reader holds one frame per run: 10^9 accesses make 4,000 runs, and
+ * 4,000 frames take at most some hundred megabytes. */
+enum { RUN_ACCESSES = 1 << 18, FRAME_ACCESSES = 1 << 13, RUN_POOL_ENTRIES = 1 << 22 };
 
 struct launch {
-    struct fth_trace_launch head;
-    uint32_t warps; /* of a block */
+    struct fth_trace_launch header;
+    uint32_t warps; /* per block */
 };
 
 struct fth_trace_writer {
@@ -23,18 +26,19 @@ struct fth_trace_writer {
     struct fth_frame *frames;
     size_t frame_count, frame_capacity;
     uint32_t run_count;
-    /* Instructions by the numbers that callers have, and in the order of the file. */
+    /* Instructions by the numbers that fth_trace_writer_instruction returns. They get a second
+     * number, their index in the file, when the first frame that uses them is written. */
     struct fth_trace_instruction *instructions;
     size_t instruction_count, instruction_capacity;
-    uint32_t *ids; /* UINT32_MAX: not in the file yet */
+    uint32_t *ids; /* index in the file; UINT32_MAX: not written yet */
     size_t id_capacity;
-    uint32_t written; /* instructions in the file */
-    uint32_t *in_file;
-    size_t in_file_capacity;
-    struct fth_records run;
-    uint32_t *order, *other; /* of sorting, RUN size */
+    uint32_t written_count;         /* instructions in the file */
+    uint32_t *written_instructions; /* by index in the file: the number in `instructions` */
+    size_t written_capacity;
+    struct fth_records run;          /* the accesses of the current run */
+    uint32_t *order, *scratch_order; /* the sorted order of the run, and memory for sorting */
     size_t order_capacity;
-    struct fth_buffer scratch;
+    struct fth_buffer scratch; /* content of the part being written */
 };
 
 static enum fth_status no_memory(struct fth_error *error)
@@ -67,10 +71,10 @@ void fth_trace_writer_abort(struct fth_trace_writer *writer)
     free(writer->frames);
     free(writer->instructions);
     free(writer->ids);
-    free(writer->in_file);
+    free(writer->written_instructions);
     fth_records_fini(&writer->run);
     free(writer->order);
-    free(writer->other);
+    free(writer->scratch_order);
     fth_buffer_fini(&writer->scratch);
     free(writer);
 }
@@ -81,9 +85,9 @@ void fth_put_launch(const struct fth_trace_launch *launch, struct fth_buffer *ou
 {
     fth_put_text(launch->kernel, out);
     for (int i = 0; i < 3; i++)
-        fth_put_number(launch->grid[i], out);
+        fth_put_varint(launch->grid[i], out);
     for (int i = 0; i < 3; i++)
-        fth_put_number(launch->block[i], out);
+        fth_put_varint(launch->block[i], out);
 }
 
 void fth_put_totals(const struct fth_trace_launch *launch, struct fth_buffer *out)
@@ -91,7 +95,7 @@ void fth_put_totals(const struct fth_trace_launch *launch, struct fth_buffer *ou
     const uint64_t totals[] = {launch->longest, launch->accesses, launch->shared,
                                launch->local,   launch->constant, launch->texture};
     for (size_t i = 0; i < FTH_COUNT(totals); i++)
-        fth_put_number(totals[i], out);
+        fth_put_varint(totals[i], out);
 }
 
 void fth_put_instruction(const struct fth_trace_instruction *instruction, struct fth_buffer *out)
@@ -102,9 +106,10 @@ void fth_put_instruction(const struct fth_trace_instruction *instruction, struct
         instruction->cache_op,
     };
     for (size_t i = 0; i < FTH_COUNT(facts); i++)
-        fth_put_number(facts[i], out);
+        fth_put_varint(facts[i], out);
 }
 
+/* Writes the scratch buffer as a part. */
 static enum fth_status put(struct fth_trace_writer *writer, enum fth_part type, uint64_t *offset,
                            struct fth_error *error)
 {
@@ -116,27 +121,27 @@ enum fth_status fth_trace_writer_begin(struct fth_trace_writer *writer, const ch
                                        struct fth_error *error)
 {
     struct launch launch = {.warps = 1};
-    launch.head.kernel = fth_arena_text(&writer->arena, kernel);
-    if (!launch.head.kernel || !fth_grow((void **)&writer->launches, writer->launch_count,
-                                         &writer->launch_capacity, sizeof launch))
+    launch.header.kernel = fth_arena_text(&writer->arena, kernel);
+    if (!launch.header.kernel || !fth_grow((void **)&writer->launches, writer->launch_count,
+                                           &writer->launch_capacity, sizeof launch))
         return no_memory(error);
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {
-        launch.head.grid[i] = grid[i] ? grid[i] : 1;
-        launch.head.block[i] = block[i] ? block[i] : 1;
-        threads *= launch.head.block[i];
+        launch.header.grid[i] = grid[i] ? grid[i] : 1;
+        launch.header.block[i] = block[i] ? block[i] : 1;
+        threads *= launch.header.block[i];
     }
     launch.warps = (uint32_t)((threads + 31) / 32);
     writer->launches[writer->launch_count++] = launch;
     writer->scratch.size = 0;
-    fth_put_launch(&launch.head, &writer->scratch);
+    fth_put_launch(&launch.header, &writer->scratch);
     return put(writer, FTH_PART_LAUNCH, NULL, error);
 }
 
 size_t fth_trace_writer_instruction(struct fth_trace_writer *writer,
                                     const struct fth_trace_instruction *instruction)
 {
-    /* The newest first: kernels are launched one after the other. */
+    /* Search from the end: the instructions of the current kernel were added last. */
     for (size_t i = writer->instruction_count; i-- > 0;) {
         const struct fth_trace_instruction *other = &writer->instructions[i];
         if (other->line == instruction->line && other->index == instruction->index &&
@@ -164,7 +169,8 @@ static uint64_t key_of(const struct fth_record *record, enum key key)
     return key == KEY_NUMBER ? record->number : key == KEY_BLOCK ? record->block : record->warp;
 }
 
-/* One pass of a sort by counting, stable; `counts` has a place for each value. */
+/* Sorts by one key with a stable counting sort. The key has `values` possible values from `low` on;
+ * `counts` has space for values + 1 counters. `from` is the order before, `to` the order after. */
 static void count_pass(const struct fth_records *run, enum key key, uint64_t low, uint32_t *counts,
                        size_t values, const uint32_t *from, uint32_t *to)
 {
@@ -177,7 +183,7 @@ static void count_pass(const struct fth_records *run, enum key key, uint64_t low
         to[counts[key_of(&run->items[from[i]], key) - low]++] = from[i];
 }
 
-/* Where the values lie too far apart for counting: by merging, stable as well. */
+/* Sorts by one key with a stable merge sort, for keys with too many possible values to count. */
 static void merge_pass(const struct fth_records *run, enum key key, uint32_t *from, uint32_t *to)
 {
     size_t count = run->count;
@@ -196,18 +202,21 @@ static void merge_pass(const struct fth_records *run, enum key key, uint32_t *fr
     memcpy(to, from, count * sizeof *to);
 }
 
-/* Leaves the order of the run in writer->order. */
+/* Sorts the run by number, block and warp, the least significant key first (radix sort), and leaves
+ * the order in writer->order. */
 static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_error *error)
 {
     static const enum key keys[] = {KEY_WARP, KEY_BLOCK, KEY_NUMBER};
     const struct fth_records *run = &writer->run;
+    /* Maximum range of a key for the counting sort. Heuristic: keeps the counters in proportion to
+     * the number of accesses. */
     size_t max_values = 4 * run->count + 1024;
     if (run->count > writer->order_capacity) {
         free(writer->order);
-        free(writer->other);
+        free(writer->scratch_order);
         writer->order = calloc(run->count, sizeof *writer->order);
-        writer->other = calloc(run->count, sizeof *writer->other);
-        writer->order_capacity = writer->order && writer->other ? run->count : 0;
+        writer->scratch_order = calloc(run->count, sizeof *writer->scratch_order);
+        writer->order_capacity = writer->order && writer->scratch_order ? run->count : 0;
     }
     uint32_t *counts = malloc((max_values + 1) * sizeof *counts);
     if (!counts || !writer->order_capacity) {
@@ -227,11 +236,11 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
             continue;
         if (high - low < max_values)
             count_pass(run, keys[k], low, counts, (size_t)(high - low) + 1, writer->order,
-                       writer->other);
+                       writer->scratch_order);
         else
-            merge_pass(run, keys[k], writer->order, writer->other);
-        uint32_t *sorted = writer->other;
-        writer->other = writer->order;
+            merge_pass(run, keys[k], writer->order, writer->scratch_order);
+        uint32_t *sorted = writer->scratch_order;
+        writer->scratch_order = writer->order;
         writer->order = sorted;
     }
     free(counts);
@@ -240,24 +249,26 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
 
 /* ---- runs ---- */
 
-/* Gives the instructions of a frame their numbers in the file, and writes those that are new. */
+/* Assigns file indices to the instructions of a frame that have none yet, and writes these
+ * instructions. */
 static enum fth_status number_instructions(struct fth_trace_writer *writer, const uint32_t *order,
                                            size_t count, struct fth_error *error)
 {
-    uint32_t before = writer->written;
+    uint32_t before = writer->written_count;
     writer->scratch.size = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t instruction = writer->run.items[order[i]].instruction;
         if (writer->ids[instruction] != UINT32_MAX)
             continue;
-        if (!fth_grow((void **)&writer->in_file, writer->written, &writer->in_file_capacity,
-                      sizeof *writer->in_file))
+        if (!fth_grow((void **)&writer->written_instructions, writer->written_count,
+                      &writer->written_capacity, sizeof *writer->written_instructions))
             return no_memory(error);
-        writer->in_file[writer->written] = instruction;
-        writer->ids[instruction] = writer->written++;
+        writer->written_instructions[writer->written_count] = instruction;
+        writer->ids[instruction] = writer->written_count++;
         fth_put_instruction(&writer->instructions[instruction], &writer->scratch);
     }
-    return writer->written == before ? FTH_OK : put(writer, FTH_PART_INSTRUCTIONS, NULL, error);
+    return writer->written_count == before ? FTH_OK
+                                           : put(writer, FTH_PART_INSTRUCTIONS, NULL, error);
 }
 
 static enum fth_status write_frame(struct fth_trace_writer *writer, const uint32_t *order,
@@ -276,9 +287,9 @@ static enum fth_status write_frame(struct fth_trace_writer *writer, const uint32
         frame.first_block = block < frame.first_block ? block : frame.first_block;
         frame.last_block = block > frame.last_block ? block : frame.last_block;
     }
-    if (frame.last_number >= launch->head.longest)
-        launch->head.longest = frame.last_number + 1;
-    launch->head.accesses += count;
+    if (frame.last_number >= launch->header.longest)
+        launch->header.longest = frame.last_number + 1;
+    launch->header.accesses += count;
     enum fth_status status = number_instructions(writer, order, count, error);
     writer->scratch.size = 0;
     if (status == FTH_OK)
@@ -294,6 +305,7 @@ static enum fth_status write_frame(struct fth_trace_writer *writer, const uint32
     return status;
 }
 
+/* Sorts and writes the current run, if it is not empty, and starts a new one. */
 static enum fth_status flush_run(struct fth_trace_writer *writer, struct fth_error *error)
 {
     size_t count = writer->run.count;
@@ -320,7 +332,7 @@ enum fth_status fth_trace_writer_add(struct fth_trace_writer *writer,
     }
     if (!fth_records_append(&writer->run, records))
         return no_memory(error);
-    return writer->run.count >= RUN_ACCESSES || writer->run.pool_count >= RUN_POOL
+    return writer->run.count >= RUN_ACCESSES || writer->run.pool_count >= RUN_POOL_ENTRIES
                ? flush_run(writer, error)
                : FTH_OK;
 }
@@ -329,7 +341,7 @@ enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
                                      const struct fth_trace_launch *totals, struct fth_error *error)
 {
     enum fth_status status = flush_run(writer, error);
-    struct fth_trace_launch *launch = &writer->launches[writer->launch_count - 1].head;
+    struct fth_trace_launch *launch = &writer->launches[writer->launch_count - 1].header;
     launch->shared = totals->shared;
     launch->local = totals->local;
     launch->constant = totals->constant;
@@ -337,8 +349,8 @@ enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
     launch->shared_bytes = totals->shared_bytes;
     writer->scratch.size = 0;
     fth_put_totals(launch, &writer->scratch);
-    fth_put_number(launch->shared_bytes + 1, &writer->scratch);
-    return status == FTH_OK ? put(writer, FTH_PART_END, NULL, error) : status;
+    fth_put_varint(launch->shared_bytes + 1, &writer->scratch);
+    return status == FTH_OK ? put(writer, FTH_PART_LAUNCH_END, NULL, error) : status;
 }
 
 enum fth_status fth_trace_writer_commit(struct fth_trace_writer *writer, struct fth_error *error)
@@ -346,22 +358,22 @@ enum fth_status fth_trace_writer_commit(struct fth_trace_writer *writer, struct 
     struct fth_buffer *out = &writer->scratch;
     uint64_t index, before = 0;
     out->size = 0;
-    fth_put_number(writer->launch_count, out);
+    fth_put_varint(writer->launch_count, out);
     for (size_t i = 0; i < writer->launch_count; i++) {
-        fth_put_launch(&writer->launches[i].head, out);
-        fth_put_totals(&writer->launches[i].head, out);
+        fth_put_launch(&writer->launches[i].header, out);
+        fth_put_totals(&writer->launches[i].header, out);
     }
-    fth_put_number(writer->written, out);
-    for (uint32_t i = 0; i < writer->written; i++)
-        fth_put_instruction(&writer->instructions[writer->in_file[i]], out);
-    fth_put_number(writer->frame_count, out);
+    fth_put_varint(writer->written_count, out);
+    for (uint32_t i = 0; i < writer->written_count; i++)
+        fth_put_instruction(&writer->instructions[writer->written_instructions[i]], out);
+    fth_put_varint(writer->frame_count, out);
     for (size_t i = 0; i < writer->frame_count; i++) {
-        fth_put_frame_head(&writer->frames[i], out);
-        fth_put_number(writer->frames[i].offset - before, out);
+        fth_put_frame_header(&writer->frames[i], out);
+        fth_put_varint(writer->frames[i].offset - before, out);
         before = writer->frames[i].offset;
     }
     for (size_t i = 0; i < writer->launch_count; i++)
-        fth_put_number(writer->launches[i].head.shared_bytes + 1, out);
+        fth_put_varint(writer->launches[i].header.shared_bytes + 1, out);
     enum fth_status status = put(writer, FTH_PART_INDEX, &index, error);
     if (status == FTH_OK) {
         status = fth_container_commit(writer->file, index, error);

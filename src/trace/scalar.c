@@ -1,4 +1,5 @@
-/* The types that buffers and arguments have, and their numbers as text, bits and doubles. */
+/* The number types of buffers and arguments, and conversions of their values between text, bits and
+ * double. */
 #include "trace/launch.h"
 
 #include <ctype.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct fth_element elements[] = {
+static const struct fth_scalar_type types[] = {
     {"u8", "b8", 1, false, false},   {"s8", "i8", 1, true, false},
     {"u16", "b16", 2, false, false}, {"s16", "i16", 2, true, false},
     {"u32", "b32", 4, false, false}, {"s32", "i32", 4, true, false},
@@ -16,15 +17,16 @@ static const struct fth_element elements[] = {
     {"f32", "f32", 4, true, true},   {"f64", "f64", 8, true, true},
 };
 
-const struct fth_element *fth_element_find(const char *name, size_t size)
+const struct fth_scalar_type *fth_scalar_type_find(const char *name, size_t size)
 {
-    for (size_t i = 0; i < FTH_COUNT(elements); i++)
-        if (strlen(elements[i].name) == size && (strncmp(elements[i].name, name, size) == 0 ||
-                                                 strncmp(elements[i].alias, name, size) == 0))
-            return &elements[i];
+    for (size_t i = 0; i < FTH_COUNT(types); i++)
+        if (strlen(types[i].name) == size &&
+            (strncmp(types[i].name, name, size) == 0 || strncmp(types[i].alias, name, size) == 0))
+            return &types[i];
     return NULL;
 }
 
+/* Returns the bits of a value as float (4 bytes) or double (8 bytes). */
 static uint64_t float_to_bits(double value, unsigned bytes)
 {
     float single = (float)value;
@@ -35,7 +37,7 @@ static uint64_t float_to_bits(double value, unsigned bytes)
     return bytes == 4 ? word : bits;
 }
 
-bool fth_element_parse(const struct fth_element *element, const char *text, uint64_t *bits)
+bool fth_scalar_parse(const struct fth_scalar_type *element, const char *text, uint64_t *bits)
 {
     char *end;
     errno = 0;
@@ -56,13 +58,14 @@ bool fth_element_parse(const struct fth_element *element, const char *text, uint
     return fits;
 }
 
-bool fth_element_from_double(const struct fth_element *element, double value, uint64_t *bits)
+bool fth_scalar_from_double(const struct fth_scalar_type *element, double value, uint64_t *bits)
 {
     if (element->is_float) {
         *bits = float_to_bits(value, element->bytes);
         return true;
     }
-    /* Both signed and unsigned are taken, as on the command line: -1 only by signed types. */
+    /* As in fth_scalar_parse, a signed type also accepts the upper half of the unsigned range, so
+     * that 0xffffffff is valid for s32. Negative values need a signed type. */
     double max = ldexp(1, (int)(8 * element->bytes)), min = element->is_signed ? -max / 2 : 0;
     if (value != floor(value) || value < min || value >= max)
         return false;
@@ -71,7 +74,7 @@ bool fth_element_from_double(const struct fth_element *element, double value, ui
     return true;
 }
 
-double fth_element_to_double(const struct fth_element *element, const void *bytes)
+double fth_scalar_to_double(const struct fth_scalar_type *element, const void *bytes)
 {
     uint64_t bits = 0;
     memcpy(&bits, bytes, element->bytes);
@@ -89,15 +92,16 @@ double fth_element_to_double(const struct fth_element *element, const void *byte
     return element->is_signed ? (double)((int64_t)(bits << shift) >> shift) : (double)bits;
 }
 
-void fth_element_show(const struct fth_element *element, const void *bytes, struct fth_buffer *out)
+void fth_scalar_format(const struct fth_scalar_type *element, const void *bytes,
+                       struct fth_buffer *out)
 {
     uint64_t bits = 0;
     memcpy(&bits, bytes, element->bytes);
     char text[40];
     if (element->is_float && element->bytes == 4) {
-        snprintf(text, sizeof text, "%.9g", fth_element_to_double(element, bytes));
+        snprintf(text, sizeof text, "%.9g", fth_scalar_to_double(element, bytes));
     } else if (element->is_float) {
-        fth_number_format(fth_element_to_double(element, bytes), text, sizeof text);
+        fth_number_format(fth_scalar_to_double(element, bytes), text, sizeof text);
     } else if (element->is_signed) {
         unsigned shift = 64 - 8 * element->bytes;
         snprintf(text, sizeof text, "%lld", (long long)((int64_t)(bits << shift) >> shift));
