@@ -1,13 +1,20 @@
-/* Accesses of warps as what a cache sees: a request for each line, with the sectors and the runs of
- * bytes that are wanted of it. */
+/* Coalescing: converts each access of a warp into the requests that a cache receives. There is one
+ * request per line that the access touches. It lists the sectors that the lanes need and the byte
+ * ranges ("runs") within the line.
+ *
+ * The lanes of most accesses follow a simple pattern, which the trace stores as a first address and
+ * the steps from lane to lane. Three fast paths use that form directly; only the remaining accesses
+ * are expanded to 32 addresses and sorted. */
 #include "model/model.h"
 #include "ptx/ptx.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* With at most this from lane to lane no address of the lower half wraps around. */
-#define MAX_STEP ((uint64_t)1 << 40)
+/* Largest step from lane to lane, in bytes, that the fast paths accept. Together with a first
+ * address in the lower half of the address space it guarantees that no lane's address wraps around.
+ */
+#define MAX_LANE_STEP ((uint64_t)1 << 40)
 
 void fth_requests_clear(struct fth_requests *requests)
 {
@@ -38,7 +45,7 @@ void fth_requests_fini(struct fth_requests *requests)
     *requests = (struct fth_requests){0};
 }
 
-struct fth_cache_run fth_first_sectors(const struct fth_shape *shape, uint64_t *sectors)
+struct fth_cache_run fth_take_sector_run(const struct fth_shape *shape, uint64_t *sectors)
 {
     const unsigned first = (unsigned)__builtin_ctzll(*sectors);
     const uint64_t rest = ~(*sectors >> first);
@@ -58,15 +65,16 @@ bool fth_requests_grow(struct fth_requests *requests)
     return !requests->failed;
 }
 
-/* More bytes for the last request, which are one run with the last where they touch it. */
-static void extend(struct fth_requests *requests, uint64_t from, uint64_t to)
+/* Adds the bytes [from, to) of the line to the last request. They are merged into its last run if
+ * they touch or overlap it; otherwise they become a new run. */
+static void extend_last(struct fth_requests *requests, uint64_t from, uint64_t to)
 {
     struct fth_request *request = &requests->items[requests->count - 1];
-    struct fth_cache_run *before = &requests->runs[requests->run_count - 1];
-    const uint64_t end = (uint64_t)before->from + before->bytes;
-    if (from >= before->from && from <= end) {
+    struct fth_cache_run *last_run = &requests->runs[requests->run_count - 1];
+    const uint64_t end = (uint64_t)last_run->from + last_run->bytes;
+    if (from >= last_run->from && from <= end) {
         if (to > end)
-            before->bytes = (uint32_t)(to - before->from);
+            last_run->bytes = (uint32_t)(to - last_run->from);
         return;
     }
     request->run_count++;
@@ -74,10 +82,11 @@ static void extend(struct fth_requests *requests, uint64_t from, uint64_t to)
         (struct fth_cache_run){(uint32_t)from, (uint32_t)(to - from)};
 }
 
-/* Bytes of one line. */
+/* Adds bytes that lie within one line: to the last request if that request is for the same line and
+ * has at least index `from`, otherwise as a new request with the other fields of `template`. */
 static inline void add_piece(struct fth_requests *requests, size_t from,
                              const struct fth_shape *shape, uint64_t line, uint64_t start,
-                             uint64_t bytes, const struct fth_request *like)
+                             uint64_t bytes, const struct fth_request *template)
 {
     const uint64_t sectors = fth_sectors_of(shape->sector_shift, start, start + bytes);
     if (!fth_requests_reserve(requests))
@@ -85,10 +94,10 @@ static inline void add_piece(struct fth_requests *requests, size_t from,
     struct fth_request *request = &requests->items[requests->count];
     if (requests->count > from && request[-1].line == line) {
         request[-1].sectors |= sectors;
-        extend(requests, start, start + bytes);
+        extend_last(requests, start, start + bytes);
         return;
     }
-    *request = *like;
+    *request = *template;
     request->line = line;
     request->sectors = sectors;
     request->run = (uint32_t)requests->run_count;
@@ -99,22 +108,22 @@ static inline void add_piece(struct fth_requests *requests, size_t from,
 }
 
 void fth_requests_add(struct fth_requests *requests, size_t from, const struct fth_shape *shape,
-                      uint64_t address, uint64_t bytes, const struct fth_request *like)
+                      uint64_t address, uint64_t bytes, const struct fth_request *template)
 {
     uint64_t start = address & (shape->line_bytes - 1), line = address - start;
     while (bytes > shape->line_bytes - start) {
         const uint64_t here = shape->line_bytes - start;
-        add_piece(requests, from, shape, line, start, here, like);
+        add_piece(requests, from, shape, line, start, here, template);
         line += shape->line_bytes;
         start = 0;
         bytes -= here;
     }
     if (bytes)
-        add_piece(requests, from, shape, line, start, bytes, like);
+        add_piece(requests, from, shape, line, start, bytes, template);
 }
 
-/* By insertion: mostly there is nothing to be done. */
-static void sort(uint64_t *addresses, uint32_t count)
+/* Insertion sort, because the addresses are usually almost sorted. */
+static void sort_addresses(uint64_t *addresses, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
         const uint64_t address = addresses[i];
@@ -125,48 +134,49 @@ static void sort(uint64_t *addresses, uint32_t count)
     }
 }
 
-/* The end of what begins there, which no address lies past. */
+/* Returns address + bytes, limited to UINT64_MAX instead of wrapping around. */
 static uint64_t end_of(uint64_t address, uint64_t bytes)
 {
     return address > UINT64_MAX - bytes ? UINT64_MAX : address + bytes;
 }
 
-/* Lanes in the order of addresses, in as few pieces as they come to. */
+/* The general case: expands the addresses of the lanes, sorts them if needed, and adds each maximal
+ * range of contiguous bytes. */
 static void add_lanes(struct fth_requests *requests, const struct fth_shape *shape,
-                      const struct fth_trace_told *access, uint64_t bytes,
-                      const struct fth_request *like)
+                      const struct fth_compact_access *access, uint64_t bytes,
+                      const struct fth_request *template)
 {
     const size_t from = requests->count;
-    uint64_t addresses[32], falls = 0;
+    uint64_t addresses[32], unsorted = 0;
     fth_trace_expand(access, addresses);
     for (uint32_t i = 1; i < access->threads; i++)
-        falls |= addresses[i] < addresses[i - 1];
-    if (falls)
-        sort(addresses, access->threads);
+        unsorted |= addresses[i] < addresses[i - 1];
+    if (unsorted)
+        sort_addresses(addresses, access->threads);
     uint64_t start = addresses[0], end = end_of(start, bytes);
     for (uint32_t i = 1; i < access->threads; i++) {
         if (addresses[i] <= end) {
             end = end_of(addresses[i], bytes);
             continue;
         }
-        fth_requests_add(requests, from, shape, start, end - start, like);
+        fth_requests_add(requests, from, shape, start, end - start, template);
         start = addresses[i];
         end = end_of(start, bytes);
     }
-    fth_requests_add(requests, from, shape, start, end - start, like);
+    fth_requests_add(requests, from, shape, start, end - start, template);
 }
 
-/* Lanes that lie side by side but for a few breaks, each behind the one before: as many pieces as
- * there are breaks, and one. False, and nothing done, where they are not so. */
-static bool add_rows(struct fth_requests *requests, const struct fth_shape *shape,
-                     const struct fth_trace_told *access, uint64_t bytes,
-                     const struct fth_request *like)
+/* Fast path for lanes whose addresses ascend and are contiguous except for a few gaps: adds one
+ * range per contiguous segment. Returns false and adds nothing if the access has another form. */
+static bool add_segments(struct fth_requests *requests, const struct fth_shape *shape,
+                         const struct fth_compact_access *access, uint64_t bytes,
+                         const struct fth_request *template)
 {
     if (access->affine || access->steps[0] != bytes || access->first > UINT64_MAX / 2)
         return false;
     for (uint32_t left = access->breaks; left; left &= left - 1) {
         const uint64_t step = access->steps[__builtin_ctz(left)];
-        if (step <= bytes || step > MAX_STEP)
+        if (step <= bytes || step > MAX_LANE_STEP)
             return false;
     }
     const size_t from = requests->count;
@@ -175,21 +185,22 @@ static bool add_rows(struct fth_requests *requests, const struct fth_shape *shap
     for (uint32_t left = access->breaks; left; left &= left - 1) {
         const uint32_t last = (uint32_t)__builtin_ctz(left);
         const uint64_t size = (last + 1 - lane) * bytes;
-        fth_requests_add(requests, from, shape, start, size, like);
+        fth_requests_add(requests, from, shape, start, size, template);
         start += size - bytes + access->steps[last];
         lane = last + 1;
     }
-    fth_requests_add(requests, from, shape, start, (access->threads - lane) * bytes, like);
+    fth_requests_add(requests, from, shape, start, (access->threads - lane) * bytes, template);
     return true;
 }
 
-/* Lanes that are whole lines apart, none of them over the end of its own. */
-static void add_apart(struct fth_requests *requests, const struct fth_shape *shape,
-                      const struct fth_trace_told *access, uint64_t bytes,
-                      const struct fth_request *like)
+/* Fast path for lanes whose distance is a multiple of the line size and whose data does not cross
+ * the end of a line: every lane has a request of its own. */
+static void add_strided(struct fth_requests *requests, const struct fth_shape *shape,
+                        const struct fth_compact_access *access, uint64_t bytes,
+                        const struct fth_request *template)
 {
     const uint64_t start = access->first & (shape->line_bytes - 1);
-    struct fth_request request = *like;
+    struct fth_request request = *template;
     request.line = access->first - start;
     request.sectors = fth_sectors_of(shape->sector_shift, start, start + bytes);
     request.run_count = 1;
@@ -203,28 +214,29 @@ static void add_apart(struct fth_requests *requests, const struct fth_shape *sha
 }
 
 void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
-                  const struct fth_trace_told *access,
+                  const struct fth_compact_access *access,
                   const struct fth_trace_instruction *instruction)
 {
-    const struct fth_request like = {.warp = access->warp,
-                                     .instruction = access->instruction,
-                                     .kind = (uint8_t)instruction->kind,
-                                     .flags = instruction->cache_op == FTH_CACHE_CG ||
-                                                      instruction->cache_op == FTH_CACHE_CV ||
-                                                      instruction->cache_op == FTH_CACHE_VOLATILE
-                                                  ? FTH_REQUEST_PAST_L1
-                                                  : 0};
+    const struct fth_request template = {
+        .warp = access->warp,
+        .instruction = access->instruction,
+        .kind = (uint8_t)instruction->kind,
+        .flags = instruction->cache_op == FTH_CACHE_CG || instruction->cache_op == FTH_CACHE_CV ||
+                         instruction->cache_op == FTH_CACHE_VOLATILE
+                     ? FTH_REQUEST_BYPASS_L1
+                     : 0};
     const uint64_t bytes = instruction->bytes;
     const uint64_t step = access->threads > 1 ? access->steps[0] : 0;
     const uint64_t last = access->first + (access->threads - 1) * step;
-    /* Mostly the lanes lie side by side, or all at one place: one run. */
+    /* The most common cases: contiguous lanes, or all lanes at the same address. Both are one
+     * range. */
     if (access->affine && (step == 0 || (step == bytes && last >= access->first)))
         fth_requests_add(requests, requests->count, shape, access->first,
-                         end_of(last, bytes) - access->first, &like);
-    else if (access->affine && step && (step & (shape->line_bytes - 1)) == 0 && step <= MAX_STEP &&
-             access->first <= UINT64_MAX / 2 &&
+                         end_of(last, bytes) - access->first, &template);
+    else if (access->affine && step && (step & (shape->line_bytes - 1)) == 0 &&
+             step <= MAX_LANE_STEP && access->first <= UINT64_MAX / 2 &&
              (access->first & (shape->line_bytes - 1)) + bytes <= shape->line_bytes)
-        add_apart(requests, shape, access, bytes, &like);
-    else if (!add_rows(requests, shape, access, bytes, &like))
-        add_lanes(requests, shape, access, bytes, &like);
+        add_strided(requests, shape, access, bytes, &template);
+    else if (!add_segments(requests, shape, access, bytes, &template))
+        add_lanes(requests, shape, access, bytes, &template);
 }

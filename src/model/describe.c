@@ -1,10 +1,13 @@
-/* Parameters from a GPU description. What it does not know stays at its default, and is said to. */
+/* Takes the parameters of the model from a GPU description. A parameter whose attribute is missing
+ * from the description keeps its default value and is reported as a default. */
 #include "model/model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Sets a parameter from an attribute of the description, which is a number or a text; does nothing
+ * if the description does not have it. */
 static void take(struct fth_model_params *params, size_t key, const struct fth_gpu *gpu,
                  const char *section, const char *name)
 {
@@ -36,7 +39,9 @@ static void take_level(struct fth_model_params *params, enum fth_model_level lev
     const double line = fth_gpu_number(gpu, element, "line_bytes", (double)NAN);
     for (size_t i = 0; i < FTH_COUNT(attributes); i++)
         take(params, fth_model_key(level, attributes[i].key), gpu, element, attributes[i].name);
-    /* An older GPU whose sectors nobody tells of has none. */
+    /* Descriptions of older GPUs have a line size but no sector size. The default sector size is
+     * kept if it fits into the line; otherwise the line is one sector. Without fill_bytes, a fill
+     * is one sector. */
     if (!isnan(line) && isnan(fth_gpu_number(gpu, element, "sector_bytes", (double)NAN))) {
         double sector = params->values[fth_model_key(level, FTH_KEY_SECTOR)].number;
         if (sector > line)
@@ -44,7 +49,8 @@ static void take_level(struct fth_model_params *params, enum fth_model_level lev
         if (!has_fill)
             fth_model_put(params, fth_model_key(level, FTH_KEY_FILL), 0, FTH_MODEL_DEFAULT);
     }
-    /* The sets stay where the size changes with the carve-out. */
+    /* Sets take precedence over ways, because the number of sets stays the same when the carve-out
+     * changes the size of the L1. */
     const double sets = fth_gpu_number(gpu, element, "sets", (double)NAN);
     const double ways = fth_gpu_number(gpu, element, "ways", (double)NAN);
     if (!isnan(sets) || !isnan(ways)) {
@@ -57,12 +63,16 @@ static void take_level(struct fth_model_params *params, enum fth_model_level lev
             fth_model_put(params, fth_model_key(level, FTH_KEY_SIZE), sets * ways * line,
                           FTH_MODEL_DESCRIPTION);
     }
-    /* "weighted" chooses by ways that one knows; what is nearest is chance. */
+    /* The policy "weighted" needs a weight for each way, which the model does not have. The closest
+     * policy that it implements is random replacement. */
     if (strcmp(params->values[fth_model_key(level, FTH_KEY_POLICY)].text, "weighted") == 0)
         fth_model_put_text(params, fth_model_key(level, FTH_KEY_POLICY), "random",
                            FTH_MODEL_DEFAULT);
 }
 
+/* Copies the table of carve-outs: how many bytes the L1 has with each carve-out. If the description
+ * does not list these L1 sizes, they are the unified storage minus the carve-out. The first
+ * carve-out that leaves nothing ends the table. */
 static void take_carveouts(struct fth_model_params *params, const struct fth_gpu *gpu)
 {
     const struct fth_attribute *carveouts = fth_gpu_attribute(gpu, "shared", "carveout_bytes");
@@ -71,7 +81,7 @@ static void take_carveouts(struct fth_model_params *params, const struct fth_gpu
     params->unified_bytes = (uint64_t)unified;
     if (!carveouts || (sizes && sizes->count != carveouts->count))
         return;
-    for (size_t i = 0; i < carveouts->count && i < FTH_MODEL_CARVEOUTS; i++) {
+    for (size_t i = 0; i < carveouts->count && i < FTH_MODEL_MAX_CARVEOUTS; i++) {
         double left = unified - carveouts->numbers[i];
         if (sizes)
             left = sizes->numbers[i];
@@ -83,7 +93,9 @@ static void take_carveouts(struct fth_model_params *params, const struct fth_gpu
     }
 }
 
-/* Before Volta an L1 does not keep what is written (CUDA C Programming Guide; the paper, 3.1). */
+/* Before Volta (compute capability 7.0), writes bypass the L1 and evict the line they hit (CUDA C
+ * Programming Guide; Section 3.1 of the paper). A GPU without an L1, or whose L1 does not cache
+ * global memory, bypasses it for reads and writes. */
 static void take_writes(struct fth_model_params *params, const struct fth_gpu *gpu)
 {
     const char *capability = fth_gpu_text(gpu, "device", "compute_capability");
@@ -108,7 +120,7 @@ void fth_model_describe(struct fth_model_params *params, const struct fth_gpu *g
     take_carveouts(params, gpu);
     take_writes(params, gpu);
     take(params, FTH_KEY_SMS, gpu, "device", "sms");
-    /* An SM with two L1s counts as two, as the paper has it (Table 5). */
+    /* An SM with several L1s is modelled as several SMs, as in Table 5 of the paper. */
     const double per_sm = fth_gpu_number(gpu, "l1", "per_sm", 1);
     if (per_sm > 1)
         fth_model_put(params, FTH_KEY_SMS, per_sm * params->values[FTH_KEY_SMS].number,

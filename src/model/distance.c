@@ -1,52 +1,62 @@
-/* Exact stack distances: of each number in a stream, how many others came since it did (Mattson et
- * al., 1970; counted with a tree over time as Bennett and Kruskal do, 1975).
+/* Exact stack distances: for each number in a stream, how many different numbers occurred since its
+ * previous occurrence (Mattson et al., 1970). They are counted with a tree over time, as Bennett
+ * and Kruskal do (1975).
  *
- * Time is a line of bits of which those are set at which a number came last; the distance is how
- * many are set behind it. A tree over the bits, sixteen branches a node, has for each branch how
- * many are set in those before it:
+ * Time is an array of bits, one per access since the last compaction. A bit is set if its access is
+ * the last occurrence of its number so far. The distance of an access is the number of set bits
+ * after the previous occurrence. A tree with 16 children per node stores prefix sums: for each
+ * child, how many bits are set in the children to its left within the same node.
  *
- *     level 0   a node is 16 words     0  61  120  150 …     of 64 bits
- *     level 1   ... 16 such nodes      0  700  1320 …
+ *     lowest level   one node covers 16 words of 64 bits    0  61  120  150 ...
+ *     middle level   one node covers 16 lowest nodes        0  700  1320 ...
+ *     upper levels   the same, with 32-bit counts
  *
- * So what is set up to a time is one number from each level, and the rest is behind it. When a bit
- * is cleared, every branch behind it in its nodes has one less, which is one subtraction for all
- * sixteen without a branch in the program. Setting one at the end of time changes nothing: a branch
- * gets its number when time reaches it. When time is used up, the bits that are set move together,
- * or into twice as many. */
+ * The number of set bits up to a time is the sum of one prefix per level, plus a population count
+ * within the word. Clearing a bit decrements the prefixes of all children to its right, in one node
+ * per level; this is a vector subtraction over 16 elements without branches. Setting a bit at the
+ * current end of time changes no prefix, because the prefix of a child is computed when time enters
+ * it. When the bit array is full, the set bits are compacted to its beginning, and the array
+ * doubles if at least half of them are set. */
 #include "model/model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { FANOUT_BITS = 4, FANOUT = 1 << FANOUT_BITS, LEAF_BITS = 6 + FANOUT_BITS };
-/* Two levels of small counts and at most five of large ones: 2^(10 + 4 + 20) bits. */
-enum { LARGE_LEVELS = 5, AHEAD = 48, NEAR = 16, LATER = 16 };
+enum { FANOUT_BITS = 4, FANOUT = 1 << FANOUT_BITS, LOWEST_BITS = 6 + FANOUT_BITS };
+/* LARGE_LEVELS: with two levels of 16-bit counts and five of 32-bit counts the tree can cover
+ * 2^(10 + 4 + 20) bits, more than `span` can hold.
+ * TABLE_AHEAD, TREE_AHEAD: how many accesses ahead the hash table and the tree are prefetched.
+ * PENDING: how many distances wait for the prefetch of their profile entry. All three are
+ * heuristic. */
+enum { LARGE_LEVELS = 5, TABLE_AHEAD = 48, TREE_AHEAD = 16, PENDING = 16 };
 
-struct place {
+struct entry {
     uint64_t number;
-    uint32_t time; /* + 1; 0: free */
+    uint32_t time; /* of the last occurrence, plus 1; 0: the entry is free */
 };
 
+/* Nodes of the tree: for each child, the number of bits set in the children before it. */
 struct small {
-    uint16_t before[FANOUT];
+    uint16_t prefix[FANOUT];
 };
 
 struct large {
-    uint32_t before[FANOUT];
+    uint32_t prefix[FANOUT];
 };
 
 struct fth_distances {
-    struct place *table;
-    size_t capacity, used; /* a power of two */
-    unsigned shift;        /* of the hash */
+    struct entry *table;
+    size_t capacity; /* of the hash table, a power of two */
+    size_t used;     /* different numbers so far, which is also the number of set bits */
+    unsigned shift;  /* of the hash: 64 - log2(capacity) */
     uint64_t *bits;
-    struct small *leaves, *twigs; /* [span >> 10], [span >> 14] */
-    struct large *branches[LARGE_LEVELS];
-    int levels;         /* of branches: until one node is enough */
-    uint32_t span, now; /* bits */
-    uint64_t *profile;
+    struct small *lowest, *middle; /* lowest and middle level: [span >> 10], [span >> 14] */
+    struct large *upper[LARGE_LEVELS];
+    int levels;         /* upper levels in use, until one node covers everything */
+    uint32_t span, now; /* size of the bit array; the next time, which is the next bit */
+    uint64_t *profile;  /* number of accesses by distance */
     size_t profile_count, profile_capacity;
-    uint64_t fresh;
+    uint64_t fresh; /* first occurrences */
 };
 
 static size_t hash(const struct fth_distances *distances, uint64_t number)
@@ -54,102 +64,105 @@ static size_t hash(const struct fth_distances *distances, uint64_t number)
     return (size_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> distances->shift);
 }
 
-static bool make_time(struct fth_distances *distances, uint32_t span)
+static bool allocate_time(struct fth_distances *distances, uint32_t span)
 {
     distances->span = span;
     distances->bits = calloc(span / 64 + 1, sizeof *distances->bits);
-    distances->leaves = calloc((span >> LEAF_BITS) + 1, sizeof *distances->leaves);
-    distances->twigs = calloc((span >> (LEAF_BITS + FANOUT_BITS)) + 1, sizeof *distances->twigs);
-    bool made = distances->bits && distances->leaves && distances->twigs;
-    size_t nodes = span >> (LEAF_BITS + FANOUT_BITS);
+    distances->lowest = calloc((span >> LOWEST_BITS) + 1, sizeof *distances->lowest);
+    distances->middle =
+        calloc((span >> (LOWEST_BITS + FANOUT_BITS)) + 1, sizeof *distances->middle);
+    bool made = distances->bits && distances->lowest && distances->middle;
+    size_t nodes = span >> (LOWEST_BITS + FANOUT_BITS);
     distances->levels = 0;
     for (int level = 0; level < LARGE_LEVELS; level++) {
         distances->levels += nodes > 1;
         nodes >>= FANOUT_BITS;
-        distances->branches[level] = calloc(nodes + 1, sizeof *distances->branches[level]);
-        made = made && distances->branches[level];
+        distances->upper[level] = calloc(nodes + 1, sizeof *distances->upper[level]);
+        made = made && distances->upper[level];
     }
     return made;
 }
 
-static void free_time(struct fth_distances *distances)
+static void release_time(struct fth_distances *distances)
 {
     free(distances->bits);
-    free(distances->leaves);
-    free(distances->twigs);
+    free(distances->lowest);
+    free(distances->middle);
     for (int level = 0; level < LARGE_LEVELS; level++)
-        free(distances->branches[level]);
+        free(distances->upper[level]);
 }
 
-/* Time reaches another word, of which the one before has `carry`, and perhaps other nodes. */
-static void reach(struct fth_distances *distances)
+/* Computes the prefixes of the word that `now` enters, and of the nodes that begin with this word.
+ * `carry` is the number of bits set in the subtree before it. */
+static void enter_word(struct fth_distances *distances)
 {
     size_t at = distances->now / 64;
     uint32_t carry = at ? (uint32_t)__builtin_popcountll(distances->bits[at - 1]) : 0;
     for (int level = -2; level < distances->levels; level++) {
-        const size_t branch = at % FANOUT, node = at / FANOUT;
+        const size_t child = at % FANOUT, node = at / FANOUT;
         if (level < 0) {
-            struct small *nodes = level == -2 ? distances->leaves : distances->twigs;
-            if (branch) {
-                nodes[node].before[branch] = (uint16_t)(nodes[node].before[branch - 1] + carry);
+            struct small *nodes = level == -2 ? distances->lowest : distances->middle;
+            if (child) {
+                nodes[node].prefix[child] = (uint16_t)(nodes[node].prefix[child - 1] + carry);
                 return;
             }
-            carry += node ? nodes[node - 1].before[FANOUT - 1] : 0;
+            carry += node ? nodes[node - 1].prefix[FANOUT - 1] : 0;
         } else {
-            struct large *nodes = distances->branches[level];
-            if (branch) {
-                nodes[node].before[branch] = nodes[node].before[branch - 1] + carry;
+            struct large *nodes = distances->upper[level];
+            if (child) {
+                nodes[node].prefix[child] = nodes[node].prefix[child - 1] + carry;
                 return;
             }
-            carry += node ? nodes[node - 1].before[FANOUT - 1] : 0;
+            carry += node ? nodes[node - 1].prefix[FANOUT - 1] : 0;
         }
         at = node;
     }
 }
 
-static void set(struct fth_distances *distances, uint32_t time)
+static void set_bit(struct fth_distances *distances, uint32_t time)
 {
     if (time % 64 == 0)
-        reach(distances);
+        enter_word(distances);
     distances->bits[time / 64] |= UINT64_C(1) << (time % 64);
 }
 
-/* What comes behind the branch has one less, which a machine does for many at once. */
-static inline void lessen_small(struct small *node, uint32_t branch)
+/* Decrements the prefixes to the right of a child. Written so that compilers vectorise it. */
+static inline void decrement_small(struct small *node, uint32_t child)
 {
     for (uint32_t i = 0; i < FANOUT; i++)
-        node->before[i] = (uint16_t)(node->before[i] - (i > branch));
+        node->prefix[i] = (uint16_t)(node->prefix[i] - (i > child));
 }
 
-static inline void lessen_large(struct large *node, uint32_t branch)
+static inline void decrement_large(struct large *node, uint32_t child)
 {
     for (uint32_t i = 0; i < FANOUT; i++)
-        node->before[i] -= i > branch;
+        node->prefix[i] -= i > child;
 }
 
-/* How many bits are set up to `time`; this one is cleared, where that is wanted. */
+/* Returns the number of bits set up to and including `time`. With `clear`, clears that bit
+ * afterwards. */
 static inline uint32_t count_older(struct fth_distances *distances, uint32_t time, bool clear)
 {
     uint64_t *word = &distances->bits[time / 64];
     uint32_t older = (uint32_t)__builtin_popcountll(*word << (63 - time % 64));
     uint32_t at = time / 64;
-    struct small *leaf = &distances->leaves[at / FANOUT];
-    older += leaf->before[at % FANOUT];
+    struct small *lowest_node = &distances->lowest[at / FANOUT];
+    older += lowest_node->prefix[at % FANOUT];
     if (clear) {
         *word &= ~(UINT64_C(1) << (time % 64));
-        lessen_small(leaf, at % FANOUT);
+        decrement_small(lowest_node, at % FANOUT);
     }
     at /= FANOUT;
-    struct small *twig = &distances->twigs[at / FANOUT];
-    older += twig->before[at % FANOUT];
+    struct small *middle_node = &distances->middle[at / FANOUT];
+    older += middle_node->prefix[at % FANOUT];
     if (clear)
-        lessen_small(twig, at % FANOUT);
+        decrement_small(middle_node, at % FANOUT);
     for (int level = 0; level < distances->levels; level++) {
         at /= FANOUT;
-        struct large *branch = &distances->branches[level][at / FANOUT];
-        older += branch->before[at % FANOUT];
+        struct large *child = &distances->upper[level][at / FANOUT];
+        older += child->prefix[at % FANOUT];
         if (clear)
-            lessen_large(branch, at % FANOUT);
+            decrement_large(child, at % FANOUT);
     }
     return older;
 }
@@ -163,7 +176,7 @@ enum fth_status fth_distances_create(struct fth_distances **out, struct fth_erro
         distances->shift = 64 - 12;
         distances->table = calloc(distances->capacity, sizeof *distances->table);
     }
-    if (!distances || !distances->table || !make_time(distances, 1 << 12)) {
+    if (!distances || !distances->table || !allocate_time(distances, 1 << 12)) {
         fth_distances_destroy(distances);
         return fth_fail(error, FTH_NO_MEMORY, "count distances", NULL, "out of memory");
     }
@@ -175,40 +188,40 @@ void fth_distances_destroy(struct fth_distances *distances)
 {
     if (!distances)
         return;
-    free_time(distances);
+    release_time(distances);
     free(distances->table);
     free(distances->profile);
     free(distances);
 }
 
-/* Twice the table. */
+/* Doubles the hash table. Returns false without memory, or with too many different numbers. */
 static bool grow_table(struct fth_distances *distances)
 {
-    struct place *before = distances->table;
+    struct entry *prefix = distances->table;
     const size_t count = distances->capacity;
-    struct place *table = calloc(2 * count, sizeof *table);
+    struct entry *table = calloc(2 * count, sizeof *table);
     if (!table || distances->used >= UINT32_MAX / 4) {
         free(table);
         return false;
     }
-    fth_memory_large(table, 2 * count * sizeof *table);
+    fth_memory_use_large_pages(table, 2 * count * sizeof *table);
     distances->table = table;
     distances->capacity = 2 * count;
     distances->shift--;
     for (size_t i = 0; i < count; i++) {
-        if (!before[i].time)
+        if (!prefix[i].time)
             continue;
-        size_t at = hash(distances, before[i].number);
+        size_t at = hash(distances, prefix[i].number);
         while (table[at].time)
             at = (at + 1) & (distances->capacity - 1);
-        table[at] = before[i];
+        table[at] = prefix[i];
     }
-    free(before);
+    free(prefix);
     return true;
 }
 
-/* The first `used` bits are set, and with them every branch before the end is full. */
-static void fill_time(struct fth_distances *distances)
+/* Fills the new arrays after a compaction: the first `used` bits are set, and no other bit is. */
+static void rebuild_time(struct fth_distances *distances)
 {
     memset(distances->bits, 0xff, distances->used / 64 * sizeof *distances->bits);
     distances->now = (uint32_t)distances->used;
@@ -216,16 +229,17 @@ static void fill_time(struct fth_distances *distances)
         distances->bits[distances->now / 64] = (UINT64_C(1) << (distances->now % 64)) - 1;
     const uint32_t end = distances->now;
     for (uint32_t i = 0; i <= end >> 6; i++)
-        distances->leaves[i / FANOUT].before[i % FANOUT] = (uint16_t)(i % FANOUT << 6);
-    for (uint32_t i = 0; i <= end >> LEAF_BITS; i++)
-        distances->twigs[i / FANOUT].before[i % FANOUT] = (uint16_t)(i % FANOUT << LEAF_BITS);
-    unsigned width = LEAF_BITS + FANOUT_BITS; /* of a branch, in bits of its number */
+        distances->lowest[i / FANOUT].prefix[i % FANOUT] = (uint16_t)(i % FANOUT << 6);
+    for (uint32_t i = 0; i <= end >> LOWEST_BITS; i++)
+        distances->middle[i / FANOUT].prefix[i % FANOUT] = (uint16_t)(i % FANOUT << LOWEST_BITS);
+    unsigned width = LOWEST_BITS + FANOUT_BITS; /* log2 of the bits that one child covers */
     for (int level = 0; level < distances->levels; level++, width += FANOUT_BITS)
         for (uint32_t i = 0; i <= end >> width; i++)
-            distances->branches[level][i / FANOUT].before[i % FANOUT] = i % FANOUT << width;
+            distances->upper[level][i / FANOUT].prefix[i % FANOUT] = i % FANOUT << width;
 }
 
-/* Moves the bits that are set together, and makes sure that at least as many are free. */
+/* Moves the set bits to the beginning of time. Doubles the array if at least half of it is in use.
+ */
 static bool compact(struct fth_distances *distances)
 {
     struct fth_distances old = *distances;
@@ -235,23 +249,23 @@ static bool compact(struct fth_distances *distances)
             return false;
         span *= 2;
     }
-    if (!make_time(distances, span)) {
-        free_time(distances);
+    if (!allocate_time(distances, span)) {
+        release_time(distances);
         memcpy(distances, &old, sizeof old);
         return false;
     }
     for (size_t i = 0; i < distances->capacity; i++) {
-        struct place *place = &distances->table[i];
-        if (place->time)
-            place->time = count_older(&old, place->time - 1, false);
+        struct entry *entry = &distances->table[i];
+        if (entry->time)
+            entry->time = count_older(&old, entry->time - 1, false);
     }
-    fill_time(distances);
-    free_time(&old);
+    rebuild_time(distances);
+    release_time(&old);
     return true;
 }
 
-/* Makes room for a distance in the profile. */
-static bool reserve(struct fth_distances *distances, uint64_t distance)
+/* Enlarges the profile so that it has an entry for `distance`. */
+static bool grow_profile(struct fth_distances *distances, uint64_t distance)
 {
     size_t capacity = distances->profile_capacity ? distances->profile_capacity : 1024;
     while (capacity <= distance)
@@ -259,8 +273,8 @@ static bool reserve(struct fth_distances *distances, uint64_t distance)
     uint64_t *profile = realloc(distances->profile, capacity * sizeof *profile);
     if (!profile)
         return false;
-    fth_memory_large(profile + distances->profile_capacity,
-                     (capacity - distances->profile_capacity) * sizeof *profile);
+    fth_memory_use_large_pages(profile + distances->profile_capacity,
+                               (capacity - distances->profile_capacity) * sizeof *profile);
     memset(profile + distances->profile_capacity, 0,
            (capacity - distances->profile_capacity) * sizeof *profile);
     distances->profile = profile;
@@ -268,49 +282,50 @@ static bool reserve(struct fth_distances *distances, uint64_t distance)
     return true;
 }
 
-/* Distances that are to be counted, in the order in which they were met: their places in the
- * profile are under way. */
-struct later {
-    uint64_t distances[LATER];
+/* A ring of distances that are not counted in the profile yet. Their profile entries were
+ * prefetched, and are incremented PENDING accesses later. */
+struct pending {
+    uint64_t distances[PENDING];
     size_t count;
 };
 
-static inline bool note(struct fth_distances *distances, struct later *later, uint64_t distance)
+static inline bool add_to_profile(struct fth_distances *distances, struct pending *pending,
+                                  uint64_t distance)
 {
-    if (distance >= distances->profile_capacity && !reserve(distances, distance))
+    if (distance >= distances->profile_capacity && !grow_profile(distances, distance))
         return false;
     if (distance >= distances->profile_count)
         distances->profile_count = (size_t)distance + 1;
     __builtin_prefetch(&distances->profile[distance], 1);
-    uint64_t *place = &later->distances[later->count++ % LATER];
-    if (later->count > LATER)
-        distances->profile[*place]++;
-    *place = distance;
+    uint64_t *entry = &pending->distances[pending->count++ % PENDING];
+    if (pending->count > PENDING)
+        distances->profile[*entry]++;
+    *entry = distance;
     return true;
 }
 
-static void note_rest(struct fth_distances *distances, const struct later *later)
+static void flush_pending(struct fth_distances *distances, const struct pending *pending)
 {
-    for (size_t i = 0; i < later->count && i < LATER; i++)
-        distances->profile[later->distances[i]]++;
+    for (size_t i = 0; i < pending->count && i < PENDING; i++)
+        distances->profile[pending->distances[i]]++;
 }
 
-/* What the next ones will need is fetched ahead: the place in the table first, and once that is
- * there, where its time is. (A function that does nothing else is left out by GCC 12, which takes
- * it for one without effect.) */
-#define FETCH(distances, numbers, left)                                                            \
+/* Prefetches what the following accesses need: first the entry of the hash table and, when that has
+ * arrived, the bits and the node that the entry refers to. (This is a macro because GCC 12 removes
+ * calls of a function that only prefetches, taking it for one without effect.) */
+#define PREFETCH(distances, numbers, left)                                                         \
     do {                                                                                           \
-        if ((left) > AHEAD)                                                                        \
-            __builtin_prefetch(&(distances)->table[hash(distances, (numbers)[AHEAD])], 1);         \
-        if ((left) > NEAR) {                                                                       \
-            const uint32_t time = (distances)->table[hash(distances, (numbers)[NEAR])].time;       \
+        if ((left) > TABLE_AHEAD)                                                                  \
+            __builtin_prefetch(&(distances)->table[hash(distances, (numbers)[TABLE_AHEAD])], 1);   \
+        if ((left) > TREE_AHEAD) {                                                                 \
+            const uint32_t time = (distances)->table[hash(distances, (numbers)[TREE_AHEAD])].time; \
             const uint32_t word = (time ? time - 1 : 0) / 64;                                      \
             __builtin_prefetch(&(distances)->bits[word], 1);                                       \
-            __builtin_prefetch(&(distances)->leaves[word / FANOUT], 1);                            \
+            __builtin_prefetch(&(distances)->lowest[word / FANOUT], 1);                            \
         }                                                                                          \
     } while (0)
 
-static inline struct place *find(const struct fth_distances *distances, uint64_t number)
+static inline struct entry *find(const struct fth_distances *distances, uint64_t number)
 {
     size_t at = hash(distances, number);
     while (distances->table[at].time && distances->table[at].number != number)
@@ -321,36 +336,36 @@ static inline struct place *find(const struct fth_distances *distances, uint64_t
 bool fth_distances_add(struct fth_distances *distances, const uint64_t *numbers, size_t count,
                        uint64_t *out)
 {
-    struct later later = {.count = 0};
+    struct pending pending = {.count = 0};
     bool made = true;
     for (size_t i = 0; i < count && made; i++) {
-        FETCH(distances, numbers + i, count - i);
+        PREFETCH(distances, numbers + i, count - i);
         if ((distances->used >= distances->capacity / 4 * 3 && !grow_table(distances)) ||
             (distances->now == distances->span && !compact(distances))) {
             made = false;
             break;
         }
-        struct place *place = find(distances, numbers[i]);
+        struct entry *entry = find(distances, numbers[i]);
         uint64_t distance = UINT64_MAX;
-        if (!place->time) {
-            place->number = numbers[i];
+        if (!entry->time) {
+            entry->number = numbers[i];
             distances->used++;
             distances->fresh++;
         } else {
-            /* The newest still is. */
-            distance = place->time == distances->now
+            /* A repetition of the latest number: its bit stays the last one. */
+            distance = entry->time == distances->now
                            ? 0
-                           : distances->used - count_older(distances, place->time - 1, true);
-            made = note(distances, &later, distance);
+                           : distances->used - count_older(distances, entry->time - 1, true);
+            made = add_to_profile(distances, &pending, distance);
         }
         if (out)
             out[i] = distance;
         if (distance == 0)
             continue;
-        set(distances, distances->now);
-        place->time = ++distances->now;
+        set_bit(distances, distances->now);
+        entry->time = ++distances->now;
     }
-    note_rest(distances, &later);
+    flush_pending(distances, &pending);
     return made;
 }
 

@@ -1,21 +1,27 @@
-/* The L2: its sides, and memory behind them.
+/* The L2: its sides, and the memory behind them.
  *
- * With two sides a line is at home in one of them, by the parity of address bits, and an SM looks
- * in the side that it is near, which also keeps copies of what is at home in the other
- * (docs/results/h200.md). What the near side misses is looked for at home, and comes from memory
- * where it is not there either. Writes and atomics are done at home and drop the copies. */
+ * A side is what GPU descriptions call an L2 partition (`l2.partitions` in a description is the
+ * parameter `l2.sides`). The parameter `l2.partitions` is that of the paper: each side is divided
+ * into these, and cache_level.c models one side.
+ *
+ * With two sides, the home of a line is selected by the parity of address bits. An SM sends its
+ * reads to the side that it is near; this side also keeps copies of lines whose home is the other
+ * side (docs/results/h200.md). A miss there is looked up in the home side, and memory is read if
+ * the home misses as well. Writes and atomics are executed in the home side and invalidate the
+ * copies. */
 #include "model/model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct beyond {
+/* What happened behind the near side, in sectors. */
+struct traffic {
     uint64_t far_hits, dram_reads, dram_writes;
 };
 
 struct side {
     struct fth_l2 *l2;
-    struct fth_tier *level;
+    struct fth_cache_level *level;
     struct fth_requests requests;
     uint64_t number;
 };
@@ -24,15 +30,17 @@ struct fth_l2 {
     struct side *sides;
     uint64_t side_count, home_mask;
     struct fth_shape shape;
-    struct fth_model_counts *counts; /* by instruction */
-    struct beyond *beyond;           /* by instruction, and one more for what is nobody's */
+    struct fth_model_counts *counts; /* [instructions + 1] */
+    /* [instructions + 1]; the last one counts evictions, which belong to no instruction */
+    struct traffic *traffic;
     size_t instructions;
-    uint32_t asked;        /* requests since the last flush, or since it forgot */
-    uint32_t asked_before; /* ... of these, up to the last flush while it records */
+    /* Requests since the last flush or, while recording, since fth_l2_discard_recorded; and how
+     * many of these came before the last flush, while recording. */
+    uint32_t request_count, recorded_requests;
     bool recording;
-    size_t *ends; /* [rounds][sides] while it records: requests up to the end of each round */
-    size_t rounds, ends_capacity;
-    struct fth_l2_counts shown;
+    size_t *round_ends; /* [rounds][sides] while recording: requests up to the end of the round */
+    size_t rounds, round_ends_capacity;
+    struct fth_l2_counts result_buffer; /* what fth_l2_counts returned last */
 };
 
 enum fth_status fth_l2_create(const struct fth_setting *setting, size_t instructions,
@@ -49,15 +57,15 @@ enum fth_status fth_l2_create(const struct fth_setting *setting, size_t instruct
     l2->instructions = instructions;
     l2->sides = calloc((size_t)setting->sides, sizeof *l2->sides);
     l2->counts = calloc(instructions + 1, sizeof *l2->counts);
-    l2->beyond = calloc(instructions + 1, sizeof *l2->beyond);
-    if (!l2->sides || !l2->counts || !l2->beyond) {
+    l2->traffic = calloc(instructions + 1, sizeof *l2->traffic);
+    if (!l2->sides || !l2->counts || !l2->traffic) {
         fth_l2_destroy(l2);
         return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
     }
     for (uint64_t i = 0; status == FTH_OK && i < l2->side_count; i++) {
         l2->sides[i].l2 = l2;
         l2->sides[i].number = i;
-        status = fth_tier_create(&setting->l2, &l2->sides[i].level, error);
+        status = fth_cache_level_create(&setting->l2, &l2->sides[i].level, error);
     }
     if (status == FTH_OK)
         *out = l2;
@@ -71,44 +79,47 @@ void fth_l2_destroy(struct fth_l2 *l2)
     if (!l2)
         return;
     for (uint64_t i = 0; l2->sides && i < l2->side_count; i++) {
-        fth_tier_destroy(l2->sides[i].level);
+        fth_cache_level_destroy(l2->sides[i].level);
         fth_requests_fini(&l2->sides[i].requests);
     }
-    free(l2->ends);
+    free(l2->round_ends);
     free(l2->sides);
     free(l2->counts);
-    free(l2->beyond);
+    free(l2->traffic);
     free(l2);
 }
 
 void fth_l2_clear(struct fth_l2 *l2)
 {
     for (uint64_t i = 0; i < l2->side_count; i++)
-        fth_tier_clear(l2->sides[i].level);
+        fth_cache_level_clear(l2->sides[i].level);
 }
 
 void fth_l2_reset_counts(struct fth_l2 *l2)
 {
     memset(l2->counts, 0, (l2->instructions + 1) * sizeof *l2->counts);
-    memset(l2->beyond, 0, (l2->instructions + 1) * sizeof *l2->beyond);
+    memset(l2->traffic, 0, (l2->instructions + 1) * sizeof *l2->traffic);
     for (uint64_t i = 0; i < l2->side_count; i++)
-        fth_tier_reset_totals(l2->sides[i].level);
+        fth_cache_level_reset_totals(l2->sides[i].level);
 }
 
 const struct fth_l2_counts *fth_l2_counts(const struct fth_l2 *l2, size_t instruction)
 {
-    struct fth_l2_counts *shown = &((struct fth_l2 *)l2)->shown;
-    *shown = (struct fth_l2_counts){l2->counts[instruction], l2->beyond[instruction].far_hits,
-                                    l2->beyond[instruction].dram_reads,
-                                    l2->beyond[instruction].dram_writes};
-    return shown;
+    struct fth_l2_counts *result_buffer = &((struct fth_l2 *)l2)->result_buffer;
+    *result_buffer = (struct fth_l2_counts){
+        l2->counts[instruction], l2->traffic[instruction].far_hits,
+        l2->traffic[instruction].dram_reads, l2->traffic[instruction].dram_writes};
+    return result_buffer;
 }
 
-const struct fth_tier_totals *fth_l2_totals(const struct fth_l2 *l2, uint64_t side)
+const struct fth_cache_level_totals *fth_l2_totals(const struct fth_l2 *l2, uint64_t side)
 {
-    return side < l2->side_count ? fth_tier_totals(l2->sides[side].level) : NULL;
+    return side < l2->side_count ? fth_cache_level_totals(l2->sides[side].level) : NULL;
 }
 
+/* Returns the home side of a line. With more than two sides: the number of set bits modulo the
+ * sides.
+ */
 static uint64_t home_of(const struct fth_l2 *l2, uint64_t line)
 {
     const uint64_t ones = (uint64_t)__builtin_popcountll(line & l2->home_mask);
@@ -120,60 +131,66 @@ static uint64_t count_bits(uint64_t mask)
     return (uint64_t)__builtin_popcountll(mask);
 }
 
-/* ---- beneath ---- */
+/* ---- what a side sends on ---- */
 
 static void on_evicted(void *context, uint64_t address, uint64_t dirty)
 {
     struct side *side = context;
     (void)address;
-    side->l2->beyond[side->l2->instructions].dram_writes += count_bits(dirty);
+    side->l2->traffic[side->l2->instructions].dram_writes += count_bits(dirty);
 }
 
-static void read_beyond(struct side *side, const struct fth_turn *turn, uint64_t missing)
+/* Reads what a side misses: from the home side, if that is another one, and the rest from memory.
+ * `missing` are the sectors that the request needs; request->missing also includes the other
+ * sectors of their fills. */
+static void read_next_level(struct side *side, const struct fth_port_access *access,
+                            uint64_t missing)
 {
     struct fth_l2 *l2 = side->l2;
-    struct beyond *beyond = &l2->beyond[turn->request->instruction];
-    const uint64_t home = home_of(l2, turn->request->line);
-    uint64_t wanted = turn->request->missing;
+    struct traffic *traffic = &l2->traffic[access->request->instruction];
+    const uint64_t home = home_of(l2, access->request->line);
+    uint64_t wanted = access->request->missing;
     if (home != side->number && l2->shape.bypass != FTH_BYPASS_ALL) {
         struct side *other = &l2->sides[home];
-        wanted = fth_tier_read(other->level, turn, wanted,
-                               &(struct fth_beneath){.context = other, .evicted = on_evicted});
-        if (turn->request->kind == FTH_TRACE_READ)
-            beyond->far_hits += count_bits(missing & ~wanted);
+        wanted =
+            fth_cache_level_read(other->level, access, wanted,
+                                 &(struct fth_next_level){.context = other, .evicted = on_evicted});
+        if (access->request->kind == FTH_TRACE_READ)
+            traffic->far_hits += count_bits(missing & ~wanted);
     }
-    beyond->dram_reads += count_bits(wanted);
+    traffic->dram_reads += count_bits(wanted);
 }
 
-static void on_miss(void *context, const struct fth_turn *turn, uint64_t missing)
+static void on_miss(void *context, const struct fth_port_access *access, uint64_t missing)
 {
     struct side *side = context;
     struct fth_l2 *l2 = side->l2;
-    if (turn->request->kind != FTH_TRACE_WRITE)
-        read_beyond(side, turn, missing);
+    if (access->request->kind != FTH_TRACE_WRITE)
+        read_next_level(side, access, missing);
     else if (l2->shape.write != FTH_WRITE_BACK)
-        l2->beyond[turn->request->instruction].dram_writes += count_bits(missing);
+        l2->traffic[access->request->instruction].dram_writes += count_bits(missing);
 }
 
-/* The other sides lose their copies. */
-static void on_changed(void *context, const struct fth_turn *turn)
+/* After a write or an atomic: invalidates the copies of the line in the other sides. */
+static void on_changed(void *context, const struct fth_port_access *access)
 {
     const struct side *side = context;
     const struct fth_l2 *l2 = side->l2;
     for (uint64_t i = 0; i < l2->side_count; i++)
         if (i != side->number)
-            fth_tier_drop(l2->sides[i].level, turn);
+            fth_cache_level_drop(l2->sides[i].level, access);
 }
 
 /* ---- requests ---- */
 
-/* What is changed is changed at home; what is read, near. */
+/* Reads go to the near side `side`; writes and atomics go to the home side. */
 static struct fth_requests *requests_of(const struct fth_l2 *l2, const struct fth_request *request,
                                         uint64_t line, uint8_t side)
 {
     return &l2->sides[request->kind == FTH_TRACE_READ ? side : home_of(l2, line)].requests;
 }
 
+/* Adds a range of bytes, split into lines of the L2. Reads are extended to whole sectors. */
 static bool add_bytes(struct fth_l2 *l2, const struct fth_request *request, uint64_t address,
                       uint64_t bytes, uint8_t side)
 {
@@ -187,11 +204,11 @@ static bool add_bytes(struct fth_l2 *l2, const struct fth_request *request, uint
             end = ((end - 1) >> l2->shape.sector_shift << l2->shape.sector_shift) +
                   l2->shape.sector_bytes;
         }
-        /* Only with what is of the same request of an L1. */
+        /* Only pieces of the same L1 request are merged into one request of the L2. */
         struct fth_requests *requests = requests_of(l2, request, line, side);
-        const bool goes_on =
+        const bool continues =
             requests->count && requests->items[requests->count - 1].warp == request->warp;
-        fth_requests_add(requests, requests->count - goes_on, &l2->shape, start, end - start,
+        fth_requests_add(requests, requests->count - continues, &l2->shape, start, end - start,
                          request);
         if (requests->failed)
             return false;
@@ -201,8 +218,8 @@ static bool add_bytes(struct fth_l2 *l2, const struct fth_request *request, uint
     return true;
 }
 
-/* The same line, and one request. Of a read all of the sectors is wanted, and no runs are needed.
- */
+/* The case of L1 and L2 with the same line and sector size: one request of the L1 is one request of
+ * the L2. Reads need whole sectors, and therefore no runs. */
 static bool add_line(struct fth_l2 *l2, const struct fth_request *request,
                      const struct fth_cache_run *runs, uint64_t sectors, uint8_t side)
 {
@@ -220,7 +237,7 @@ static bool add_line(struct fth_l2 *l2, const struct fth_request *request,
                              .run_count = (uint32_t)(requests->run_count - first),
                              .instruction = request->instruction,
                              .kind = request->kind,
-                             .warp = l2->asked++};
+                             .warp = l2->request_count++};
     return true;
 }
 
@@ -231,41 +248,41 @@ bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_
         return add_line(l2, request, runs, sectors, side);
     const bool read = request->kind == FTH_TRACE_READ;
     bool added = true;
-    struct fth_request like = *request;
-    like.flags = 0;
-    like.missing = 0;
-    like.warp = l2->asked++;
+    struct fth_request template = *request;
+    template.flags = 0;
+    template.missing = 0;
+    template.warp = l2->request_count++;
     for (uint64_t left = read ? sectors : 0; left && added;) {
-        const struct fth_cache_run run = fth_first_sectors(l1, &left);
-        added = add_bytes(l2, &like, request->line + run.from, run.bytes, side);
+        const struct fth_cache_run run = fth_take_sector_run(l1, &left);
+        added = add_bytes(l2, &template, request->line + run.from, run.bytes, side);
     }
     for (uint32_t i = 0; i < request->run_count && !read && added; i++)
-        added = add_bytes(l2, &like, request->line + runs[request->run + i].from,
+        added = add_bytes(l2, &template, request->line + runs[request->run + i].from,
                           runs[request->run + i].bytes, side);
     return added;
 }
 
-/* Requests of another L2's side, or its own. */
+/* Processes `count` requests from `first` on. `from` is the list of this side or of another L2. */
 static bool run_side(struct side *side, struct fth_requests *from, size_t first, size_t count)
 {
-    const struct fth_beneath beneath = {side, on_miss, on_evicted, on_changed};
-    return !count || fth_tier_run(side->level, from->items + first, count, from->runs,
-                                  side->l2->counts, &beneath);
+    const struct fth_next_level next_level = {side, on_miss, on_evicted, on_changed};
+    return !count || fth_cache_level_run(side->level, from->items + first, count, from->runs,
+                                         side->l2->counts, &next_level);
 }
 
 bool fth_l2_flush(struct fth_l2 *l2)
 {
     if (l2->recording) {
-        if (!fth_grow((void **)&l2->ends, l2->rounds, &l2->ends_capacity,
-                      (size_t)l2->side_count * sizeof *l2->ends))
+        if (!fth_grow((void **)&l2->round_ends, l2->rounds, &l2->round_ends_capacity,
+                      (size_t)l2->side_count * sizeof *l2->round_ends))
             return false;
         for (uint64_t i = 0; i < l2->side_count; i++)
-            l2->ends[l2->rounds * l2->side_count + i] = l2->sides[i].requests.count;
+            l2->round_ends[l2->rounds * l2->side_count + i] = l2->sides[i].requests.count;
         l2->rounds++;
-        l2->asked_before = l2->asked;
+        l2->recorded_requests = l2->request_count;
         return true;
     }
-    l2->asked = 0;
+    l2->request_count = 0;
     for (uint64_t i = 0; i < l2->side_count; i++) {
         struct side *side = &l2->sides[i];
         if (!run_side(side, &side->requests, 0, side->requests.count))
@@ -275,9 +292,9 @@ bool fth_l2_flush(struct fth_l2 *l2)
     return true;
 }
 
-/* ---- one stream for several ---- */
+/* ---- one stream of requests for several L2s ---- */
 
-void fth_l2_record(struct fth_l2 *l2, bool on)
+void fth_l2_set_recording(struct fth_l2 *l2, bool on)
 {
     l2->recording = on;
 }
@@ -287,24 +304,24 @@ bool fth_l2_replay(struct fth_l2 *l2, struct fth_l2 *from)
     const size_t sides = (size_t)l2->side_count;
     for (size_t round = 0; round < from->rounds; round++)
         for (size_t i = 0; i < sides; i++) {
-            const size_t first = round ? from->ends[(round - 1) * sides + i] : 0;
-            const size_t end = from->ends[round * sides + i];
+            const size_t first = round ? from->round_ends[(round - 1) * sides + i] : 0;
+            const size_t end = from->round_ends[round * sides + i];
             if (!run_side(&l2->sides[i], &from->sides[i].requests, first, end - first))
                 return false;
         }
     return true;
 }
 
-/* What came behind the last round stays, in front. */
-void fth_l2_forget(struct fth_l2 *l2)
+/* Keeps the requests that came after the last round, and moves them to the front. */
+void fth_l2_discard_recorded(struct fth_l2 *l2)
 {
     for (uint64_t i = 0; i < l2->side_count && l2->rounds; i++) {
         struct fth_requests *requests = &l2->sides[i].requests;
-        fth_requests_drop(requests, l2->ends[(l2->rounds - 1) * l2->side_count + i]);
+        fth_requests_drop(requests, l2->round_ends[(l2->rounds - 1) * l2->side_count + i]);
         for (size_t k = 0; k < requests->count; k++)
-            requests->items[k].warp -= l2->asked_before;
+            requests->items[k].warp -= l2->recorded_requests;
     }
-    l2->asked -= l2->asked_before;
-    l2->asked_before = 0;
+    l2->request_count -= l2->recorded_requests;
+    l2->recorded_requests = 0;
     l2->rounds = 0;
 }

@@ -1,8 +1,11 @@
-/* The parameters of the model: Table 2 of the paper, what modern GPUs have besides, and for each a
- * name, a default and the attribute of a GPU description that goes before the default.
+/* The parameters of the model: those of Table 2 of the paper, and those that newer GPUs need. Each
+ * has a name, a default value, and usually an attribute of GPU descriptions that replaces the
+ * default.
  *
- * Where the paper gives a default (Section 4.4.2: L1s of one bank with two ports, 32 MSHRs and
- * eight merges; four sets of 32 for the L2; latency A2, Section 5.1) it is taken. */
+ * Defaults are those of the paper where it gives one: L1s with one bank, two ports, 32 MSHRs and
+ * eight merges per MSHR, and four sets of 32 MSHRs for the L2 (Section 4.4.2); latency model A2
+ * (Section 5.1). The other defaults are assumptions, which a GPU description replaces as far as
+ * it has the attributes. */
 #include "model/model.h"
 
 #include <ctype.h>
@@ -12,14 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* COUNT: whole number; BYTES: size such as 32K; WORD: one of the words in `unit`; TEXT: checked
+ * elsewhere; REAL: number, or empty for unknown. */
 enum kind { COUNT, BYTES, WORD, TEXT, REAL };
 
 struct row {
     const char *name, *unit, *what;
     enum kind kind;
-    double low, high; /* of numbers */
-    const char *from; /* attribute, as "element.attribute"; of a level, of its element */
-    const char *otherwise[FTH_MODEL_LEVELS];
+    double min, max; /* allowed range of numbers */
+    /* Attribute of the description: "element.attribute" or, for a parameter of a level, the
+     * attribute of the element "l1" or "l2". NULL: none. */
+    const char *from;
+    const char *otherwise[FTH_MODEL_LEVELS]; /* default value, per level */
+    const char *l1_what;                     /* replaces `what` for the L1; NULL: it does not */
 };
 
 #define WORDS_POLICY "lru, fifo, lfu, plru, random"
@@ -29,15 +37,16 @@ struct row {
 static const struct row level_rows[FTH_LEVEL_KEYS] = {
     [FTH_KEY_SIZE] = {"size_bytes",
                       "bytes",
-                      "capacity; of the L1 beside the carve-out that the launch gets",
+                      "capacity, all sides together",
                       BYTES,
                       4,
                       1ull << 40,
                       "size_bytes",
-                      {"128K", "4M"}},
+                      {"128K", "4M"},
+                      "capacity; unless set, a launch gets what its carve-out leaves"},
     [FTH_KEY_SETS] = {"sets",
                       "",
-                      "sets of a bank; 0: as many as the ways leave",
+                      "sets per bank; 0: derived from the capacity and the ways",
                       COUNT,
                       0,
                       1 << 26,
@@ -45,17 +54,23 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
                       {"4", "0"}},
     [FTH_KEY_WAYS] = {"ways",
                       "",
-                      "associativity; 0: what the sets leave",
+                      "associativity; 0: derived from the capacity and the sets",
                       COUNT,
                       0,
                       1 << 26,
                       "ways",
                       {"0", "16"}},
-    [FTH_KEY_LINE] =
-        {"line_bytes", "bytes", "block size", BYTES, 4, 4096, "line_bytes", {"128", "128"}},
+    [FTH_KEY_LINE] = {"line_bytes",
+                      "bytes",
+                      "line size (block size)",
+                      BYTES,
+                      4,
+                      4096,
+                      "line_bytes",
+                      {"128", "128"}},
     [FTH_KEY_SECTOR] = {"sector_bytes",
                         "bytes",
-                        "what is valid or not; 0: the line",
+                        "sector size, the unit that is valid or missing; 0: the line",
                         BYTES,
                         0,
                         4096,
@@ -63,7 +78,7 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
                         {"32", "32"}},
     [FTH_KEY_FILL] = {"fill_bytes",
                       "bytes",
-                      "what a miss brings in at least; 0: a sector",
+                      "minimum size that a miss fetches; 0: a sector",
                       BYTES,
                       0,
                       4096,
@@ -71,7 +86,7 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
                       {"0", "64"}},
     [FTH_KEY_PARTITIONS] = {"partitions",
                             "",
-                            "parts with an equal share of the addresses",
+                            "partitions (per side of the L2), over which addresses are interleaved",
                             COUNT,
                             1,
                             1024,
@@ -79,37 +94,44 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
                             {"1", "1"}},
     [FTH_KEY_PARTITION_BYTES] = {"partition_bytes",
                                  "bytes",
-                                 "neighbouring bytes that are in one partition; 0: a line",
+                                 "contiguous bytes per partition (interleaving); 0: a line",
                                  BYTES,
                                  0,
                                  1 << 30,
                                  NULL,
                                  {"0", "0"}},
-    [FTH_KEY_BANKS] = {"banks", "", "banks of a partition", COUNT, 1, 1024, NULL, {"1", "1"}},
-    [FTH_KEY_BANK_BYTES] = {"bank_bytes",
-                            "bytes",
-                            "neighbouring bytes of a partition that are in one bank; 0: a line",
-                            BYTES,
-                            0,
-                            1 << 30,
-                            NULL,
-                            {"0", "0"}},
-    [FTH_KEY_PORTS] =
-        {"ports", "", "lines that a bank takes in a step", COUNT, 1, 1024, NULL, {"2", "2"}},
+    [FTH_KEY_BANKS] = {"banks", "", "banks per partition", COUNT, 1, 1024, NULL, {"1", "1"}},
+    [FTH_KEY_BANK_BYTES] =
+        {"bank_bytes",
+         "bytes",
+         "contiguous bytes per bank within a partition (interleaving); 0: a line",
+         BYTES,
+         0,
+         1 << 30,
+         NULL,
+         {"0", "0"}},
+    [FTH_KEY_PORTS] = {"ports",
+                       "",
+                       "requests (one line each) that a bank accepts per step",
+                       COUNT,
+                       1,
+                       1024,
+                       NULL,
+                       {"2", "2"}},
     [FTH_KEY_INDEX] = {"index",
                        "mod, shift:N, prime, xor, bits:[...]",
-                       "the set of a line (MOD, SMODn, PRI, XOR)",
+                       "index function: the set of a line (MOD, SMODn, PRI, XOR)",
                        TEXT,
                        0,
                        0,
                        "index",
                        {"xor", "prime"}},
     [FTH_KEY_POLICY] =
-        {"policy", WORDS_POLICY, "what is replaced", WORD, 0, 0, "policy", {"lru", "lru"}},
+        {"policy", WORDS_POLICY, "replacement policy", WORD, 0, 0, "policy", {"lru", "lru"}},
     [FTH_KEY_BYPASS] = {"bypass",
                         WORDS_BYPASS,
-                        "off: reads and writes are cached; won: writes pass, and drop what they "
-                        "hit; rwon: all pass",
+                        "off: reads and writes are cached; won: writes bypass the cache and evict "
+                        "the line they hit; rwon: reads and writes bypass it",
                         WORD,
                         0,
                         0,
@@ -117,7 +139,7 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
                         {"off", "off"}},
     [FTH_KEY_MERGED] = {"merged",
                         WORDS_MERGED,
-                        "what a sector counts as that is already on its way",
+                        "how a sector that is already in flight is counted",
                         WORD,
                         0,
                         0,
@@ -125,34 +147,34 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
                         {"hit", "hit"}},
     [FTH_KEY_MSHR_SETS] = {"mshr_sets",
                            "",
-                           "sets of miss status holding registers",
+                           "sets of MSHRs (miss status holding registers)",
                            COUNT,
                            1,
                            4096,
                            NULL,
                            {"1", "4"}},
     [FTH_KEY_MSHR_SIZE] =
-        {"mshr_size", "", "registers of a set; 0: no limit", COUNT, 0, 1 << 20, NULL, {"32", "32"}},
+        {"mshr_size", "", "MSHRs per set; 0: no limit", COUNT, 0, 1 << 20, NULL, {"32", "32"}},
     [FTH_KEY_MSHR_MERGES] = {"mshr_merges",
                              "",
-                             "requests that can join one; 0: no limit",
+                             "requests that can merge with one MSHR; 0: no limit",
                              COUNT,
                              0,
                              1 << 20,
                              NULL,
                              {"8", "8"}},
-    [FTH_KEY_LATENCY] =
-        {"latency",
-         "STEPS, a1..a4, K1,K2",
-         "steps that a miss takes: fixed, or K1 + K2 x busy registers x SMs / banks of the L2",
-         TEXT,
-         0,
-         0,
-         NULL,
-         {"a2", "a2"}},
+    [FTH_KEY_LATENCY] = {"latency",
+                         "STEPS, a1..a4, K1,K2",
+                         "steps of a miss: fixed, or K1 + K2 x busy MSHRs (in the L1: x active SMs "
+                         "/ parallelism of the L2)",
+                         TEXT,
+                         0,
+                         0,
+                         NULL,
+                         {"a2", "a2"}},
     [FTH_KEY_LATENCY_CYCLES] = {"latency_cycles",
                                 "cycles",
-                                "of a hit, for the average access",
+                                "latency of a hit, for the average access time",
                                 REAL,
                                 0,
                                 1e9,
@@ -161,10 +183,17 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
 };
 
 static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
-    [0] = {"gpu.sms", "", "P: streaming multiprocessors", COUNT, 1, 65536, "device.sms", {"16"}},
+    [0] = {"gpu.sms",
+           "",
+           "P: number of SMs (streaming multiprocessors)",
+           COUNT,
+           1,
+           65536,
+           "device.sms",
+           {"16"}},
     [FTH_KEY_SCHEDULERS - FTH_KEY_SMS] = {"gpu.schedulers",
                                           "",
-                                          "warp schedulers of an SM",
+                                          "warp schedulers per SM",
                                           COUNT,
                                           1,
                                           64,
@@ -172,7 +201,7 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                           {"4"}},
     [FTH_KEY_MAX_WARPS - FTH_KEY_SMS] = {"gpu.max_warps",
                                          "",
-                                         "MAXCW: warps of an SM at a time",
+                                         "MAXCW: maximum number of resident warps per SM",
                                          COUNT,
                                          1,
                                          65536,
@@ -180,27 +209,28 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                          {"64"}},
     [FTH_KEY_MAX_BLOCKS - FTH_KEY_SMS] = {"gpu.max_blocks",
                                           "",
-                                          "MAXCB: blocks of an SM at a time",
+                                          "MAXCB: maximum number of resident blocks per SM",
                                           COUNT,
                                           1,
                                           65536,
                                           "device.max_blocks_per_sm",
                                           {"32"}},
-    [FTH_KEY_MAPPING - FTH_KEY_SMS] =
-        {"gpu.mapping",
-         "rr, bpart1, bpart2, rand, shuffle, LIST, @FILE",
-         "blocks to SMs: one each, four, eight, by chance, by chance but as many each, or in turn "
-         "to the SMs of a list",
-         TEXT,
-         0,
-         0,
-         NULL,
-         {"rr"}},
+    [FTH_KEY_MAPPING -
+        FTH_KEY_SMS] = {"gpu.mapping",
+                        "rr, bpart1, bpart2, rand, shuffle, LIST, @FILE",
+                        "assignment of blocks to SMs: round robin by 1, 4 or 8 blocks (rr, bpart1, "
+                        "bpart2), random, "
+                        "random but evenly (shuffle), or cyclically to the SMs of a list",
+                        TEXT,
+                        0,
+                        0,
+                        NULL,
+                        {"rr"}},
     [FTH_KEY_SEED - FTH_KEY_SMS] =
-        {"gpu.seed", "", "of everything random", COUNT, 0, 9007199254740992.0, NULL, {"1"}},
+        {"gpu.seed", "", "seed of all random choices", COUNT, 0, 9007199254740992.0, NULL, {"1"}},
     [FTH_KEY_REGISTERS - FTH_KEY_SMS] = {"gpu.registers",
                                          "",
-                                         "32-bit registers of an SM",
+                                         "32-bit registers per SM",
                                          COUNT,
                                          0,
                                          1 << 30,
@@ -208,7 +238,7 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                          {"65536"}},
     [FTH_KEY_SHARED - FTH_KEY_SMS] = {"gpu.shared_bytes",
                                       "bytes",
-                                      "shared memory of an SM; 0: does not limit",
+                                      "shared memory per SM; 0: no limit",
                                       BYTES,
                                       0,
                                       1 << 30,
@@ -216,7 +246,7 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                       {"0"}},
     [FTH_KEY_RESERVED - FTH_KEY_SMS] = {"gpu.reserved_bytes",
                                         "bytes",
-                                        "shared memory that the driver takes for each block",
+                                        "shared memory that the driver reserves per block",
                                         BYTES,
                                         0,
                                         1 << 30,
@@ -224,7 +254,7 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                         {"0"}},
     [FTH_KEY_KERNEL_REGISTERS - FTH_KEY_SMS] = {"kernel.registers",
                                                 "",
-                                                "registers of a thread; 0: not known, and no limit",
+                                                "registers per thread; 0: unknown, no limit",
                                                 COUNT,
                                                 0,
                                                 1024,
@@ -233,56 +263,60 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
     [FTH_KEY_KERNEL_SHARED -
         FTH_KEY_SMS] = {"kernel.shared_bytes",
                         "bytes",
-                        "shared memory of a block, where the trace does not say",
+                        "shared memory per block, for traces that do not record it",
                         BYTES,
                         0,
                         1 << 30,
                         NULL,
                         {"0"}},
-    [FTH_KEY_SIDES - FTH_KEY_SMS] = {"l2.sides",
-                                     "",
-                                     "halves of the L2 that each keep copies for the SMs near them",
-                                     COUNT,
-                                     1,
-                                     8,
-                                     "l2.partitions",
-                                     {"1"}},
+    [FTH_KEY_SIDES - FTH_KEY_SMS] =
+        {"l2.sides",
+         "",
+         "sides of the L2 (its near and far partitions); each keeps copies for the SMs near it",
+         COUNT,
+         1,
+         8,
+         "l2.partitions",
+         {"1"}},
     [FTH_KEY_HOME_MASK - FTH_KEY_SMS] =
         {"l2.home_mask",
          "",
-         "address bits whose parity is the side where a line is at home",
+         "address bits whose parity selects the home side of a line",
          COUNT,
          0,
          9007199254740992.0,
          "l2.home_mask",
-         {"733184"}},
+         {"733184"}}, /* 0xB3000, as on the H100 (docs/results/h200.md) */
     [FTH_KEY_SIDE_OF_SM - FTH_KEY_SMS] = {"l2.side_of_sm",
                                           "alternate, LIST, @FILE",
-                                          "the side that each SM is near",
+                                          "side that each SM is near",
                                           TEXT,
                                           0,
                                           0,
                                           NULL,
                                           {"alternate"}},
-    [FTH_KEY_JOINS - FTH_KEY_SMS] = {"l2.joins",
-                                     "none, LIST, @FILE",
-                                     "SMs of one number send a sector once that they read together",
-                                     TEXT,
-                                     0,
-                                     0,
-                                     NULL,
-                                     {"none"}},
-    [FTH_KEY_JOIN_ROUNDS - FTH_KEY_SMS] = {"l2.join_rounds",
-                                           "",
-                                           "how many rounds of all SMs are together",
-                                           COUNT,
-                                           1,
-                                           1 << 20,
-                                           NULL,
-                                           {"1"}},
+    [FTH_KEY_JOINS - FTH_KEY_SMS] =
+        {"l2.joins",
+         "none, LIST, @FILE",
+         "group of each SM; SMs of a group that read the same sector together send one request",
+         TEXT,
+         0,
+         0,
+         NULL,
+         {"none"}},
+    [FTH_KEY_JOIN_ROUNDS -
+        FTH_KEY_SMS] = {"l2.join_rounds",
+                        "",
+                        "rounds over all SMs within which reads count as together (l2.joins)",
+                        COUNT,
+                        1,
+                        1 << 20,
+                        NULL,
+                        {"1"}},
     [FTH_KEY_COLD - FTH_KEY_SMS] = {"l2.cold",
                                     "0, 1",
-                                    "1: empty when a launch begins, as profilers make it",
+                                    "1: the L2 is empty at the start of each launch, as under a "
+                                    "profiler; 0: it keeps its lines",
                                     COUNT,
                                     0,
                                     1,
@@ -290,7 +324,7 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                     {"1"}},
     [FTH_KEY_FAR_CYCLES - FTH_KEY_SMS] = {"l2.far_latency_cycles",
                                           "cycles",
-                                          "of a hit in the other side",
+                                          "latency of a hit in the far side of the L2",
                                           REAL,
                                           0,
                                           1e9,
@@ -298,7 +332,7 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                           {""}},
     [FTH_KEY_MEMORY_CYCLES - FTH_KEY_SMS] = {"memory.latency_cycles",
                                              "cycles",
-                                             "of what no cache has",
+                                             "latency of an access that misses in all caches",
                                              REAL,
                                              0,
                                              1e9,
@@ -330,7 +364,10 @@ bool fth_model_parameter(size_t index, struct fth_model_parameter *parameter)
         return false;
     const struct row *row = row_at(index);
     *parameter = (struct fth_model_parameter){
-        .unit = row->unit, .what = row->what, .otherwise = default_of(index), .from = row->from};
+        .unit = row->unit,
+        .what = index < FTH_LEVEL_KEYS && row->l1_what ? row->l1_what : row->what,
+        .otherwise = default_of(index),
+        .from = row->from};
     name_of(index, parameter->name);
     return true;
 }
@@ -354,16 +391,17 @@ void fth_model_put(struct fth_model_params *params, size_t key, double number,
     params->values[key].number = number;
 }
 
-uint64_t fth_model_whole(const struct fth_model_params *params, size_t key)
+uint64_t fth_model_integer(const struct fth_model_params *params, size_t key)
 {
     return (uint64_t)params->values[key].number;
 }
 
-static bool among(const char *words, const char *text)
+/* Returns whether a text is one of the words in a list such as "lru, fifo, lfu". */
+static bool is_one_of(const char *words, const char *text)
 {
     size_t size = strlen(text);
     if (size == 0)
-        return false; /* which is found everywhere, also past the end */
+        return false; /* strstr finds it everywhere, even at the end of the list */
     for (const char *at = words; (at = strstr(at, text)) != NULL; at++)
         if ((at == words || at[-1] == ' ') && (at[size] == ',' || at[size] == '\0'))
             return true;
@@ -389,6 +427,7 @@ static bool parse_number(const struct row *row, const char *text, double *number
            isfinite(*number);
 }
 
+/* Sets one parameter from text, after checking it. A REAL that is empty becomes NAN: unknown. */
 static enum fth_status set_key(struct fth_model_params *params, size_t key, const char *text,
                                enum fth_model_source source, struct fth_error *error)
 {
@@ -396,11 +435,11 @@ static enum fth_status set_key(struct fth_model_params *params, size_t key, cons
     char name[40], cause[200];
     name_of(key, name);
     if (strlen(text) >= sizeof params->values[key].text)
-        return refuse(name, "the value is too long; @FILE takes a list from a file", error);
+        return refuse(name, "the value is too long; use @FILE to read a list from a file", error);
     if (row->kind == WORD || row->kind == TEXT) {
         unsigned bits[64];
-        snprintf(cause, sizeof cause, "'%.60s' is none of %s", text, row->unit);
-        if ((row->kind == WORD && !among(row->unit, text)) ||
+        snprintf(cause, sizeof cause, "'%.60s' is not one of: %s", text, row->unit);
+        if ((row->kind == WORD && !is_one_of(row->unit, text)) ||
             (key % FTH_LEVEL_KEYS == FTH_KEY_INDEX && key < FTH_KEY_SMS &&
              fth_index_parse(text, bits) < 0))
             return refuse(name, cause, error);
@@ -413,13 +452,13 @@ static enum fth_status set_key(struct fth_model_params *params, size_t key, cons
         return FTH_OK;
     }
     if (!parse_number(row, text, &number)) {
-        snprintf(cause, sizeof cause, "'%.60s' is no %s", text,
+        snprintf(cause, sizeof cause, "'%.60s' is not a %s", text,
                  row->kind == BYTES ? "size, such as 32K" : "whole number");
         return refuse(name, cause, error);
     }
-    if (number < row->low || number > row->high) {
-        snprintf(cause, sizeof cause, "%.60s is not between %.0f and %.0f", text, row->low,
-                 row->high);
+    if (number < row->min || number > row->max) {
+        snprintf(cause, sizeof cause, "%.60s is not between %.0f and %.0f", text, row->min,
+                 row->max);
         return refuse(name, cause, error);
     }
     fth_model_put(params, key, number, source);
@@ -471,7 +510,7 @@ enum fth_status fth_model_set(struct fth_model_params *params, const char *name,
         if (strcmp(names[key], name) != 0)
             continue;
         enum fth_status status = set_key(params, key, value, FTH_MODEL_SET, error);
-        /* Sets and ways follow from each other. */
+        /* Whichever of sets and ways is set last determines the other one, which becomes 0. */
         size_t what = key % FTH_LEVEL_KEYS;
         if (status == FTH_OK && key < FTH_KEY_SMS && params->values[key].number > 0 &&
             (what == FTH_KEY_SETS || what == FTH_KEY_WAYS))
@@ -480,9 +519,9 @@ enum fth_status fth_model_set(struct fth_model_params *params, const char *name,
     }
     const char *nearest = fth_suggest(name, list, FTH_MODEL_KEYS);
     return nearest ? fth_fail(error, FTH_NOT_FOUND, "set parameter", name,
-                              "there is none of that name; did you mean %s?", nearest)
+                              "no such parameter; did you mean %s?", nearest)
                    : fth_fail(error, FTH_NOT_FOUND, "set parameter", name,
-                              "there is none of that name; 'fathom model --parameters' lists them");
+                              "no such parameter; 'fathom model --parameters' lists them");
 }
 
 const char *fth_model_value(const struct fth_model_params *params, size_t index,

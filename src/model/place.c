@@ -1,5 +1,7 @@
-/* Which SM gets a block, and when: the mapping policies of Table 2, and SMs in turn from a list. An
- * SM works on CB blocks at a time and then on the next CB (Algorithms 2 and 3): a *wave*. */
+/* Which SM executes a block, and in which wave. The mapping policies are those of Table 2 of the
+ * paper, an even random one, and a list of SMs that is repeated. An SM executes CB blocks at the
+ * same time, and when all of them are finished the next CB (Algorithms 2 and 3). The blocks that
+ * all SMs execute in such a round are a *wave*. */
 #include "model/model.h"
 
 #include <ctype.h>
@@ -7,14 +9,14 @@
 #include <string.h>
 
 struct fth_placement {
-    uint64_t blocks, sms, at_once;
-    uint64_t group;   /* neighbouring blocks that go to one SM; 0: a table */
-    uint32_t *table;  /* SM of each place of the turn, or of each block where it is random */
-    uint32_t *before; /* how many of these went to the same SM before */
-    uint32_t *share;  /* [sms] how many in the whole table */
+    uint64_t blocks, sms, blocks_at_once;
+    uint64_t group;    /* consecutive blocks that go to one SM; 0: `table` is used */
+    uint32_t *table;   /* [table_size] SM of block i modulo table_size */
+    uint32_t *earlier; /* [table_size] earlier entries of the table with the same SM */
+    uint32_t *share;   /* [sms] entries of the table with this SM */
     size_t table_size;
-    uint64_t max, min; /* of `share`, where it is not 0 */
-    uint64_t *ranges;  /* [waves][2] the first and the last block; NULL: the table comes again */
+    uint64_t max_share, min_share; /* of the SMs that occur in the table */
+    uint64_t *ranges; /* [waves][2] first and last block, for random mappings; otherwise NULL */
 };
 
 static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
@@ -48,7 +50,7 @@ enum fth_status fth_number_list(const char *what, const char *text, uint64_t max
         unsigned long long number = strtoull(text, &end, 10);
         if (end == text || *text == '-' || number >= max)
             status = fth_fail(error, FTH_INVALID, "read list", what,
-                              "'%.20s' is no number below %llu", text, (unsigned long long)max);
+                              "'%.20s' is not a number below %llu", text, (unsigned long long)max);
         else if (!fth_grow((void **)numbers, *count, &capacity, sizeof **numbers))
             status = no_memory(error);
         else
@@ -61,25 +63,27 @@ enum fth_status fth_number_list(const char *what, const char *text, uint64_t max
     return status;
 }
 
-static enum fth_status count_table(struct fth_placement *placement, struct fth_error *error)
+/* Computes `earlier`, `share`, `max_share` and `min_share` from the table. */
+static enum fth_status count_shares(struct fth_placement *placement, struct fth_error *error)
 {
-    placement->before = calloc(placement->table_size + 1, sizeof *placement->before);
+    placement->earlier = calloc(placement->table_size + 1, sizeof *placement->earlier);
     placement->share = calloc(placement->sms, sizeof *placement->share);
-    if (!placement->before || !placement->share)
+    if (!placement->earlier || !placement->share)
         return no_memory(error);
     for (size_t i = 0; i < placement->table_size; i++)
-        placement->before[i] = placement->share[placement->table[i]]++;
-    placement->min = UINT64_MAX;
+        placement->earlier[i] = placement->share[placement->table[i]]++;
+    placement->min_share = UINT64_MAX;
     for (uint64_t sm = 0; sm < placement->sms; sm++) {
         const uint64_t share = placement->share[sm];
-        placement->max = share > placement->max ? share : placement->max;
-        if (share && share < placement->min)
-            placement->min = share;
+        placement->max_share = share > placement->max_share ? share : placement->max_share;
+        if (share && share < placement->min_share)
+            placement->min_share = share;
     }
     return FTH_OK;
 }
 
-/* Blocks by chance: those of a wave lie near each other, and all others need not be read for it. */
+/* For random mappings: finds the first and the last block of each wave. The blocks of a wave have
+ * similar numbers, so only a part of the trace needs to be read for it. */
 static enum fth_status find_ranges(struct fth_placement *placement, struct fth_error *error)
 {
     const uint64_t waves = fth_placement_waves(placement);
@@ -95,20 +99,22 @@ static enum fth_status find_ranges(struct fth_placement *placement, struct fth_e
         range[0] = range[0] < block ? range[0] : block;
         range[1] = block;
     }
-    /* Where several waves are read at a time, the first and the last of these say how far. */
+    /* When several waves are read together, the caller takes the end of the last one as the end of
+     * all. It must therefore not be less than the end of an earlier wave. */
     for (uint64_t i = 1; i < waves; i++)
         if (placement->ranges[2 * i + 1] < placement->ranges[2 * i - 1])
             placement->ranges[2 * i + 1] = placement->ranges[2 * i - 1];
     return FTH_OK;
 }
 
-/* Each block by itself, or dealt out evenly in an order by chance. */
-static enum fth_status draw(struct fth_placement *placement, uint64_t seed, bool even,
-                            struct fth_error *error)
+/* Fills the table with random SMs: an independent choice for each block or, with `even`, a random
+ * permutation of an even distribution. */
+static enum fth_status assign_randomly(struct fth_placement *placement, uint64_t seed, bool even,
+                                       struct fth_error *error)
 {
     struct fth_rng rng;
     if (placement->blocks > (UINT64_C(1) << 28))
-        return refuse("gpu.mapping", "rand and shuffle are for grids of at most 2^28 blocks",
+        return refuse("gpu.mapping", "rand and shuffle support grids of at most 2^28 blocks",
                       error);
     fth_rng_init(&rng, seed);
     placement->table_size = (size_t)placement->blocks;
@@ -127,7 +133,7 @@ static enum fth_status draw(struct fth_placement *placement, uint64_t seed, bool
     return FTH_OK;
 }
 
-bool fth_placement_drawn(const char *mapping)
+bool fth_placement_is_random(const char *mapping)
 {
     return strcmp(mapping, "rand") == 0 || strcmp(mapping, "shuffle") == 0;
 }
@@ -146,21 +152,21 @@ enum fth_status fth_placement_create(const struct fth_model_params *params,
     if (!placement)
         return no_memory(error);
     *placement = (struct fth_placement){
-        .blocks = setting->blocks, .sms = setting->sms, .at_once = setting->blocks_at_once};
+        .blocks = setting->blocks, .sms = setting->sms, .blocks_at_once = setting->blocks_at_once};
     for (size_t i = 0; i < FTH_COUNT(groups); i++)
         if (strcmp(mapping, groups[i].name) == 0)
             placement->group = groups[i].group;
-    const bool drawn = fth_placement_drawn(mapping);
+    const bool is_random = fth_placement_is_random(mapping);
     enum fth_status status = FTH_OK;
-    if (drawn)
-        status = draw(placement, fth_model_whole(params, FTH_KEY_SEED),
-                      strcmp(mapping, "shuffle") == 0, error);
+    if (is_random)
+        status = assign_randomly(placement, fth_model_integer(params, FTH_KEY_SEED),
+                                 strcmp(mapping, "shuffle") == 0, error);
     else if (!placement->group)
         status = fth_number_list("gpu.mapping", mapping, setting->sms, &placement->table,
                                  &placement->table_size, error);
     if (status == FTH_OK && !placement->group)
-        status = count_table(placement, error);
-    if (status == FTH_OK && drawn)
+        status = count_shares(placement, error);
+    if (status == FTH_OK && is_random)
         status = find_ranges(placement, error);
     if (status == FTH_OK)
         *out = placement;
@@ -174,7 +180,7 @@ void fth_placement_destroy(struct fth_placement *placement)
     if (!placement)
         return;
     free(placement->table);
-    free(placement->before);
+    free(placement->earlier);
     free(placement->share);
     free(placement->ranges);
     free(placement);
@@ -182,44 +188,49 @@ void fth_placement_destroy(struct fth_placement *placement)
 
 uint32_t fth_placement_sm(const struct fth_placement *placement, uint64_t block, uint64_t *wave)
 {
-    uint64_t sm, turn;
+    uint64_t sm, position; /* of the block among those of its SM */
     if (placement->group) {
         const uint64_t group = placement->group;
         sm = block / group % placement->sms;
-        turn = block / group / placement->sms * group + block % group;
+        position = block / group / placement->sms * group + block % group;
     } else {
         const uint64_t at = block % placement->table_size;
         sm = placement->table[at];
-        turn = block / placement->table_size * placement->share[sm] + placement->before[at];
+        position = block / placement->table_size * placement->share[sm] + placement->earlier[at];
     }
-    *wave = turn / placement->at_once;
+    *wave = position / placement->blocks_at_once;
     return (uint32_t)sm;
 }
 
 uint64_t fth_placement_waves(const struct fth_placement *placement)
 {
     const uint64_t group = placement->group;
-    const uint64_t max =
+    /* The most blocks that one SM executes, rounded up to whole groups or whole tables. */
+    const uint64_t max_blocks =
         group ? (placement->blocks + group * placement->sms - 1) / (group * placement->sms) * group
-              : ((placement->blocks - 1) / placement->table_size + 1) * placement->max;
-    return (max + placement->at_once - 1) / placement->at_once;
+              : ((placement->blocks - 1) / placement->table_size + 1) * placement->max_share;
+    return (max_blocks + placement->blocks_at_once - 1) / placement->blocks_at_once;
 }
 
 void fth_placement_range(const struct fth_placement *placement, uint64_t wave, uint64_t *first,
                          uint64_t *last)
 {
-    const uint64_t low = wave * placement->at_once, high = low + placement->at_once - 1;
+    const uint64_t low = wave * placement->blocks_at_once,
+                   high = low + placement->blocks_at_once - 1;
     if (placement->ranges) {
         *first = placement->ranges[2 * wave];
         *last = placement->ranges[2 * wave + 1];
     } else if (placement->group) {
-        const uint64_t turn = placement->group * placement->sms;
-        *first = low / placement->group * turn;
-        *last = (high / placement->group + 1) * turn - 1;
+        const uint64_t cycle =
+            placement->group * placement->sms; /* blocks until the first SM again */
+        *first = low / placement->group * cycle;
+        *last = (high / placement->group + 1) * cycle - 1;
     } else {
-        const uint64_t rounds = low / placement->max;
-        *first = (rounds ? rounds - 1 : 0) * placement->table_size;
-        *last = (high / placement->min + 1) * placement->table_size - 1;
+        /* No SM reaches position `low` before table number low / max_share, and all SMs have passed
+         * position `high` after table number high / min_share. */
+        const uint64_t tables = low / placement->max_share;
+        *first = (tables ? tables - 1 : 0) * placement->table_size;
+        *last = (high / placement->min_share + 1) * placement->table_size - 1;
     }
     if (*last >= placement->blocks)
         *last = placement->blocks - 1;

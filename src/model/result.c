@@ -1,4 +1,4 @@
-/* What the model found, as rows, and the metrics of a row. */
+/* The results of the model as rows of counts, and the metrics that are computed from a row. */
 #include "model/model.h"
 
 #include <math.h>
@@ -14,7 +14,9 @@ void fth_counts_add(struct fth_model_counts *to, const struct fth_model_counts *
     }
 }
 
-/* The last entry counts misses, wherever the ways end. */
+/* Adds `count` entries to a profile, which is enlarged if needed. The last entry of each profile
+ * counts the misses, so it is added to the last entry even if the profiles have different lengths
+ * (caches with different numbers of ways). Returns false without memory. */
 bool fth_profile_add(struct fth_model_profile *to, const uint64_t *from, size_t count)
 {
     if (count == 0)
@@ -101,6 +103,8 @@ double fth_model_hit_ratio(const struct fth_model_counts *counts, bool reads_onl
     return sectors ? (double)hits / (double)sectors : (double)NAN;
 }
 
+/* The total latency of some sectors. 0 sectors need no latency, so an unknown one (NAN) does no
+ * harm. */
 static double cycles(const struct fth_model_params *params, size_t key, uint64_t sectors)
 {
     return sectors ? params->values[key].number * (double)sectors : 0;
@@ -113,7 +117,8 @@ double fth_model_access_cycles(const struct fth_model_row *row,
     const uint64_t l2 = row->l2.hits[FTH_TRACE_READ], far = row->far_hits;
     const uint64_t asked = row->l2.sectors[FTH_TRACE_READ];
     const uint64_t memory = asked > l2 + far ? asked - l2 - far : 0;
-    /* An L1 that fetches more than it was asked for asks for more than it missed. */
+    /* An L1 whose fills are larger than a sector requests more sectors from the L2 than it missed.
+     * The latencies of all requested sectors are scaled to the number that was missed. */
     const double scale = asked ? (double)(all - l1) / (double)asked : 0;
     if (!all)
         return (double)NAN;

@@ -1,16 +1,21 @@
-/* A trace through the caches: Algorithms 1 and 2 of the paper, for all SMs side by side.
+/* Runs a trace through the caches: Algorithms 1 and 2 of the paper, for all SMs at the same time.
  *
- * Wave by wave, several waves read at a time, the accesses come by number, block and warp. Those
- * that the schedulers of an SM issue together (Algorithm 2, lines 8 to 11) are a group. Groups are
- * collected into batches; the L1s take a batch first, each its own groups and independently of the
- * others, then the L2 takes what they miss in the order of the trace, what one group of every SM
- * sends at a time. */
+ * The waves of a launch are processed one after the other. Within a wave, accesses are sorted by
+ * access number, block and warp. The accesses that the schedulers of an SM issue together
+ * (Algorithm 2, lines 8 to 11) form a group. Groups are collected into batches. Each L1 first
+ * processes its groups of a batch, independently of the other L1s. Then the L2 processes the
+ * forwarded requests in the order of the trace, in rounds of one group per active SM. */
 #include "model/run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_REQUESTS = 1 << 17, WINDOW_ACCESSES = 1 << 19 };
+enum {
+    /* Requests that complete a batch, and accesses that are read into one window. Both bound the
+     * memory of a run; chosen by experiment. */
+    BATCH_REQUESTS = 1 << 17,
+    WINDOW_ACCESSES = 1 << 19
+};
 
 static enum fth_status no_memory(struct fth_error *error)
 {
@@ -19,22 +24,23 @@ static enum fth_status no_memory(struct fth_error *error)
 
 /* ---- batches ---- */
 
-bool fth_work_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm, size_t part)
+bool fth_work_run_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm,
+                     size_t thread)
 {
-    const struct fth_beneath beneath = {0}; /* what is missed stays in the requests */
+    const struct fth_next_level next_level = {0}; /* request->missing keeps the forwarded sectors */
     for (uint32_t g = work->first_group[sm]; g != UINT32_MAX; g = batch->groups[g].next) {
-        struct fth_group *group = &batch->groups[g];
-        if (!fth_tier_run(work->l1[sm], batch->requests.items + group->first, group->count,
-                          batch->requests.runs, work->l1_counts[part], &beneath))
+        struct fth_issue_group *group = &batch->groups[g];
+        if (!fth_cache_level_run(work->l1[sm], batch->requests.items + group->first, group->count,
+                                 batch->requests.runs, work->l1_counts[thread], &next_level))
             return false;
-        group->sends = fth_tier_sends(work->l1[sm]);
+        group->forwards = fth_cache_level_forwards(work->l1[sm]);
     }
     return true;
 }
 
-/* Exact distances of what is read: of each L1 its own, and of what reaches the L2. */
-static bool note_distances(struct fth_model_work *work, struct fth_distances *distances,
-                           const struct fth_request *request, uint64_t sectors)
+/* Adds the sectors of a read to a stream of exact stack distances. */
+static bool add_distances(struct fth_model_work *work, struct fth_distances *distances,
+                          const struct fth_request *request, uint64_t sectors)
 {
     uint64_t numbers[64];
     size_t count = 0;
@@ -44,30 +50,34 @@ static bool note_distances(struct fth_model_work *work, struct fth_distances *di
     return fth_distances_add(distances, numbers, count, NULL);
 }
 
-static bool run_curves(struct fth_model_work *work, const struct fth_batch *batch,
-                       const struct fth_group *group)
+/* For the curves: each L1 has a stream with the reads of its SM; the L2 has one with the reads that
+ * it receives. */
+static bool add_curve_distances(struct fth_model_work *work, const struct fth_batch *batch,
+                                const struct fth_issue_group *group)
 {
     for (uint32_t i = 0; i < group->count; i++) {
         const struct fth_request *request = &batch->requests.items[group->first + i];
         if (request->kind != FTH_TRACE_READ)
             continue;
-        if (!note_distances(work, work->l1_distances[group->sm], request, request->sectors) ||
-            !note_distances(work, work->l2_distances, request, request->missing))
+        if (!add_distances(work, work->l1_distances[group->sm], request, request->sectors) ||
+            !add_distances(work, work->l2_distances, request, request->missing))
             return false;
     }
     return true;
 }
 
-/* What of a request goes on to the L2. The request stays as the L1 left it, as others may follow;
- * but curves are of what was sent. */
-static bool send(struct fth_model_work *work, const struct fth_batch *batch,
-                 struct fth_request *request, uint32_t sm)
+/* Sends the forwarded sectors of a request to the L2, unless they are joined with another read. The
+ * request is not changed, because the L2s of other models may still need it. Only for curves, which
+ * are not available with several models, it keeps the sectors that were sent. */
+static bool forward_request(struct fth_model_work *work, const struct fth_batch *batch,
+                            struct fth_request *request, uint32_t sm)
 {
     uint64_t sent = request->missing;
     if (!sent)
         return true;
     if (work->join && request->kind == FTH_TRACE_READ &&
-        !fth_join_read(work->join, work->joins[sm % work->join_count], request->line, &sent))
+        !fth_join_read(work->join, work->join_group_of_sm[sm % work->join_group_count],
+                       request->line, &sent))
         return false;
     if (work->l2_distances)
         request->missing = sent;
@@ -75,110 +85,113 @@ static bool send(struct fth_model_work *work, const struct fth_batch *batch,
                                work->side_of_sm[sm]);
 }
 
-bool fth_work_round(struct fth_model_work *work)
+bool fth_work_flush_l2(struct fth_model_work *work)
 {
-    work->waiting = 0;
-    if (work->join && ++work->rounds >= fth_model_whole(work->params, FTH_KEY_JOIN_ROUNDS)) {
-        work->rounds = 0;
+    work->groups_since_flush = 0;
+    if (work->join &&
+        ++work->rounds_since_join_clear >= fth_model_integer(work->params, FTH_KEY_JOIN_ROUNDS)) {
+        work->rounds_since_join_clear = 0;
         fth_join_clear(work->join);
     }
     return fth_l2_flush(work->l2);
 }
 
-bool fth_work_bypassed_round(struct fth_model_work *work)
+bool fth_work_flush_bypassed(struct fth_model_work *work)
 {
-    work->bypassed_waiting = 0;
+    work->bypassed_groups_since_flush = 0;
     return !work->bypassed || fth_l2_flush(work->bypassed);
 }
 
-bool fth_work_l2(struct fth_model_work *work, const struct fth_batch *batch)
+bool fth_work_run_l2(struct fth_model_work *work, const struct fth_batch *batch)
 {
     for (size_t g = 0; g < batch->group_count; g++) {
-        const struct fth_group *group = &batch->groups[g];
-        for (uint32_t i = 0; i < group->count && group->sends; i++)
-            if (!send(work, batch, &batch->requests.items[group->first + i], group->sm))
+        const struct fth_issue_group *group = &batch->groups[g];
+        for (uint32_t i = 0; i < group->count && group->forwards; i++)
+            if (!forward_request(work, batch, &batch->requests.items[group->first + i], group->sm))
                 return false;
-        if (work->l2_distances && !run_curves(work, batch, group))
+        if (work->l2_distances && !add_curve_distances(work, batch, group))
             return false;
-        if (++work->waiting >= work->active && !fth_work_round(work))
+        if (++work->groups_since_flush >= work->active_sms && !fth_work_flush_l2(work))
             return false;
     }
     return true;
 }
 
-bool fth_work_bypassed(struct fth_model_work *work, const struct fth_batch *batch)
+bool fth_work_run_bypassed(struct fth_model_work *work, const struct fth_batch *batch)
 {
     for (size_t g = 0; g < batch->group_count && work->bypassed; g++) {
-        const struct fth_group *group = &batch->groups[g];
+        const struct fth_issue_group *group = &batch->groups[g];
         for (uint32_t i = 0; i < group->count; i++) {
             const struct fth_request *request = &batch->requests.items[group->first + i];
             if (!fth_l2_add(work->bypassed, &work->setting.l1, request, batch->requests.runs,
                             request->sectors, work->side_of_sm[group->sm]))
                 return false;
         }
-        if (++work->bypassed_waiting >= work->active && !fth_work_bypassed_round(work))
+        if (++work->bypassed_groups_since_flush >= work->active_sms &&
+            !fth_work_flush_bypassed(work))
             return false;
     }
     return true;
 }
 
-enum fth_status fth_work_sort(struct fth_model_work *work, struct fth_batch *batch,
-                              struct fth_error *error)
+enum fth_status fth_work_group_by_sm(struct fth_model_work *work, struct fth_batch *batch,
+                                     struct fth_error *error)
 {
     for (uint64_t sm = 0; sm < work->setting.sms; sm++)
         work->first_group[sm] = UINT32_MAX;
     for (size_t g = batch->group_count; g-- > 0;) {
-        struct fth_group *group = &batch->groups[g];
+        struct fth_issue_group *group = &batch->groups[g];
         group->next = work->first_group[group->sm];
         work->first_group[group->sm] = (uint32_t)g;
-        enum fth_status status = fth_work_sm(work, group->sm, error);
+        enum fth_status status = fth_work_prepare_l1(work, group->sm, error);
         if (status != FTH_OK)
             return status;
     }
     return FTH_OK;
 }
 
-bool fth_work_l1s(struct fth_model_work *work, struct fth_batch *batch)
+bool fth_work_run_l1s(struct fth_model_work *work, struct fth_batch *batch)
 {
-    bool made = true;
-    for (uint64_t sm = 0; sm < work->setting.sms && made; sm++)
-        made = fth_work_l1(work, batch, (uint32_t)sm, 0);
-    return made;
+    bool ok = true;
+    for (uint64_t sm = 0; sm < work->setting.sms && ok; sm++)
+        ok = fth_work_run_l1(work, batch, (uint32_t)sm, 0);
+    return ok;
 }
 
 static enum fth_status run_l1s(struct fth_model_work *work, struct fth_batch *batch,
                                struct fth_error *error)
 {
-    const enum fth_status status = fth_work_sort(work, batch, error);
+    const enum fth_status status = fth_work_group_by_sm(work, batch, error);
     if (status != FTH_OK)
         return status;
-    return !batch->requests.failed &&
-                   (work->crew ? fth_crew_l1s(work->crew, batch) : fth_work_l1s(work, batch))
+    return !batch->requests.failed && (work->workers ? fth_workers_run_l1s(work->workers, batch)
+                                                     : fth_work_run_l1s(work, batch))
                ? FTH_OK
                : no_memory(error);
 }
 
-enum fth_status fth_work_below(struct fth_model_work *work, struct fth_batch *batch,
-                               struct fth_error *error)
+enum fth_status fth_work_finish_batch(struct fth_model_work *work, struct fth_batch *batch,
+                                      struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    if (work->many)
-        status = fth_many_batch(work->many, batch, error);
-    else if (!fth_work_l2(work, batch) || !fth_work_bypassed(work, batch))
+    if (work->multi)
+        status = fth_multi_run_batch(work->multi, batch, error);
+    else if (!fth_work_run_l2(work, batch) || !fth_work_run_bypassed(work, batch))
         status = no_memory(error);
     fth_requests_clear(&batch->requests);
     batch->group_count = 0;
     return status;
 }
 
-/* Takes a batch through the caches, and empties it. */
+/* Runs a batch through the caches and leaves it empty. With workers, the L2 processes the batch
+ * later. */
 static enum fth_status run_batch(struct fth_model_work *work, struct fth_batch *batch,
                                  struct fth_error *error)
 {
-    enum fth_status status = work->many ? FTH_OK : run_l1s(work, batch, error);
+    enum fth_status status = work->multi ? FTH_OK : run_l1s(work, batch, error);
     if (status == FTH_OK)
-        status = work->crew ? fth_crew_hand(work->crew, batch, error)
-                            : fth_work_below(work, batch, error);
+        status = work->workers ? fth_workers_submit(work->workers, batch, error)
+                               : fth_work_finish_batch(work, batch, error);
     if (status != FTH_OK)
         return status;
     fth_log_progress(work->options.log, "model caches",
@@ -190,14 +203,16 @@ static enum fth_status run_batch(struct fth_model_work *work, struct fth_batch *
 
 /* ---- waves ---- */
 
-/* The accesses that come in the order of the trace, wave `base` and up to `count` of those behind
- * it. The first wave is processed as it comes, the others wait. */
+/* `count` waves from `first_wave` on that are read from the trace together. Each wave has its own
+ * batch. The batch of the first wave is processed whenever it is full, those of the other waves
+ * after the whole window is read. */
 struct window {
-    uint64_t base, count;
+    uint64_t first_wave, count;
 };
 
+/* Appends an empty group for the access. Before that, processes the batch if it is full. */
 static enum fth_status begin_group(struct fth_model_work *work, struct fth_batch *batch,
-                                   const struct fth_trace_told *access, uint32_t sm,
+                                   const struct fth_compact_access *access, uint32_t sm,
                                    struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
@@ -208,36 +223,37 @@ static enum fth_status begin_group(struct fth_model_work *work, struct fth_batch
     if (!fth_grow((void **)&batch->groups, batch->group_count, &batch->group_capacity,
                   sizeof *batch->groups))
         return no_memory(error);
-    batch->groups[batch->group_count++] =
-        (struct fth_group){.sm = sm,
-                           .first = batch->requests.count,
-                           .number = access->number,
-                           .block = access->block,
-                           .first_warp = access->warp - access->warp % work->setting.schedulers};
+    batch->groups[batch->group_count++] = (struct fth_issue_group){
+        .sm = sm,
+        .first = batch->requests.count,
+        .number = access->number,
+        .block = access->block,
+        .first_warp = access->warp - access->warp % work->setting.schedulers};
     return FTH_OK;
 }
 
 static bool same_group(const struct fth_model_work *work, const struct fth_batch *batch,
-                       const struct fth_trace_told *access)
+                       const struct fth_compact_access *access)
 {
     if (batch->group_count == 0)
         return false;
-    const struct fth_group *group = &batch->groups[batch->group_count - 1];
+    const struct fth_issue_group *group = &batch->groups[batch->group_count - 1];
     return group->block == access->block && group->number == access->number &&
            access->warp - group->first_warp < work->setting.schedulers;
 }
 
-/* Accesses of one block. */
-static enum fth_status take_accesses(struct fth_model_work *work, struct fth_batch *batch,
-                                     const struct fth_trace_told *accesses, size_t count,
-                                     uint32_t sm, struct fth_error *error)
+/* Coalesces accesses of one block and appends the requests to a batch. */
+static enum fth_status add_accesses(struct fth_model_work *work, struct fth_batch *batch,
+                                    const struct fth_compact_access *accesses, size_t count,
+                                    uint32_t sm, struct fth_error *error)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct fth_trace_told *access = &accesses[i];
+        const struct fth_compact_access *access = &accesses[i];
         if (access->warp >= work->setting.warps_per_block || access->threads == 0)
             return fth_fail(error, FTH_INVALID, "model caches", NULL,
-                            "warp %u of block %llu is not in a block of %llu warps", access->warp,
-                            (unsigned long long)access->block,
+                            "the trace has an invalid access: warp %u of block %llu, where blocks "
+                            "have %llu warps",
+                            access->warp, (unsigned long long)access->block,
                             (unsigned long long)work->setting.warps_per_block);
         if (!same_group(work, batch, access)) {
             const enum fth_status status = begin_group(work, batch, access, sm, error);
@@ -246,7 +262,7 @@ static enum fth_status take_accesses(struct fth_model_work *work, struct fth_bat
         }
         const struct fth_trace_instruction *instruction =
             fth_trace_instruction_at(work->trace, access->instruction);
-        struct fth_group *group = &batch->groups[batch->group_count - 1];
+        struct fth_issue_group *group = &batch->groups[batch->group_count - 1];
         fth_coalesce(&batch->requests, &work->setting.l1, access, instruction);
         group->count = (uint32_t)(batch->requests.count - group->first);
         work->warps[(size_t)access->instruction * 3 + (size_t)instruction->kind]++;
@@ -255,28 +271,29 @@ static enum fth_status take_accesses(struct fth_model_work *work, struct fth_bat
     return FTH_OK;
 }
 
+/* Reads a window and runs it through the caches. */
 static enum fth_status run_window(struct fth_model_work *work, size_t launch,
                                   const struct window *window, struct fth_error *error)
 {
     uint64_t first, last, ignored, wave;
     struct fth_trace_cursor *cursor = NULL;
-    const struct fth_trace_told *accesses = NULL;
+    const struct fth_compact_access *accesses = NULL;
     size_t count = 0;
-    fth_placement_range(work->placement, window->base, &first, &ignored);
-    fth_placement_range(work->placement, window->base + window->count - 1, &ignored, &last);
+    fth_placement_range(work->placement, window->first_wave, &first, &ignored);
+    fth_placement_range(work->placement, window->first_wave + window->count - 1, &ignored, &last);
     enum fth_status status =
         fth_trace_cursor_open(work->trace, launch, first, last, &cursor, error);
     while (status == FTH_OK) {
-        status = fth_trace_next_told(cursor, SIZE_MAX, &accesses, &count, error);
+        status = fth_trace_next_compact(cursor, SIZE_MAX, &accesses, &count, error);
         if (count == 0)
             break;
         for (size_t i = 0, end; i < count && status == FTH_OK; i = end) {
             for (end = i + 1; end < count && accesses[end].block == accesses[i].block;)
                 end++;
             const uint32_t sm = fth_placement_sm(work->placement, accesses[i].block, &wave);
-            if (wave >= window->base && wave - window->base < window->count)
-                status = take_accesses(work, &work->batches[wave - window->base], accesses + i,
-                                       end - i, sm, error);
+            if (wave >= window->first_wave && wave - window->first_wave < window->count)
+                status = add_accesses(work, &work->batches[wave - window->first_wave], accesses + i,
+                                      end - i, sm, error);
         }
     }
     fth_trace_cursor_close(cursor);
@@ -285,22 +302,23 @@ static enum fth_status run_window(struct fth_model_work *work, size_t launch,
     return status;
 }
 
-/* The waves that have accesses, where most have none: a grid of 2^32 blocks is soon written. */
+/* Lists the waves that have accesses, unsorted and with repetitions. Used for grids in which most
+ * waves have none: a short trace can declare a grid of 2^32 blocks. */
 static enum fth_status find_waves(struct fth_model_work *work, size_t launch, uint64_t **waves,
                                   size_t *count, struct fth_error *error)
 {
     struct fth_trace_cursor *cursor = NULL;
-    const struct fth_trace_told *access = NULL;
+    const struct fth_compact_access *access = NULL;
     size_t capacity = 0, ignored = 0;
     enum fth_status status =
         fth_trace_cursor_open(work->trace, launch, 0, UINT64_MAX, &cursor, error);
     while (status == FTH_OK) {
-        status = fth_trace_next_told(cursor, 1, &access, &ignored, error);
+        status = fth_trace_next_compact(cursor, 1, &access, &ignored, error);
         if (!access)
             break;
         if (access->block >= work->setting.blocks) {
             status = fth_fail(error, FTH_INVALID, "model caches", NULL,
-                              "there is an access of block %llu in a grid of %llu",
+                              "the trace has an access of block %llu, but the grid has %llu blocks",
                               (unsigned long long)access->block,
                               (unsigned long long)work->setting.blocks);
             break;
@@ -330,32 +348,40 @@ static enum fth_status run_waves(struct fth_model_work *work, size_t launch,
     const uint64_t waves = fth_placement_waves(work->placement);
     const uint64_t accesses = fth_trace_launch_at(work->trace, launch)->accesses;
     enum fth_status status = FTH_OK;
-    uint64_t *some = NULL;
+    uint64_t *found_waves = NULL;
     size_t count = 0;
+    /* Read all waves, unless there are many and most of them have no accesses. Heuristic. */
     if (waves <= 64 || waves / 16 <= accesses) {
-        /* As many waves at a time as there is room for: a run of the trace holds several. */
-        const uint64_t fit = WINDOW_ACCESSES / (accesses / waves + 1);
-        const uint64_t each = fit < 1 ? 1 : fit < FTH_WINDOW ? fit : FTH_WINDOW;
-        for (uint64_t wave = 0; wave < waves && status == FTH_OK; wave += each) {
+        /* Read as many waves together as fit, because one run of the trace can contain accesses of
+         * several waves. */
+        const uint64_t waves_that_fit = WINDOW_ACCESSES / (accesses / waves + 1);
+        const uint64_t window_waves = waves_that_fit < 1 ? 1
+                                      : waves_that_fit < FTH_MAX_WINDOW_WAVES
+                                          ? waves_that_fit
+                                          : FTH_MAX_WINDOW_WAVES;
+        for (uint64_t wave = 0; wave < waves && status == FTH_OK; wave += window_waves) {
             const uint64_t left = waves - wave;
-            status =
-                run_window(work, launch, &(struct window){wave, left < each ? left : each}, error);
+            status = run_window(work, launch,
+                                &(struct window){wave, left < window_waves ? left : window_waves},
+                                error);
         }
     } else {
-        status = find_waves(work, launch, &some, &count, error);
-        if (some)
-            qsort(some, count, sizeof *some, compare);
-        for (size_t i = 0; some && i < count && status == FTH_OK; i++)
-            if (i == 0 || some[i] != some[i - 1])
-                status = run_window(work, launch, &(struct window){some[i], 1}, error);
-        free(some);
+        status = find_waves(work, launch, &found_waves, &count, error);
+        if (found_waves)
+            qsort(found_waves, count, sizeof *found_waves, compare);
+        for (size_t i = 0; found_waves && i < count && status == FTH_OK; i++)
+            if (i == 0 || found_waves[i] != found_waves[i - 1])
+                status = run_window(work, launch, &(struct window){found_waves[i], 1}, error);
+        free(found_waves);
     }
-    /* Also on failure: what is under way uses what the launch has. */
-    const enum fth_status taken = work->crew ? fth_crew_wait(work->crew, error) : FTH_OK;
+    /* Wait even after a failure: queued batches use the state of the launch. */
+    const enum fth_status worker_status =
+        work->workers ? fth_workers_wait(work->workers, error) : FTH_OK;
     if (status == FTH_OK)
-        status = taken;
-    if (status == FTH_OK && !(work->many ? fth_many_rounds(work->many)
-                                         : fth_work_round(work) && fth_work_bypassed_round(work)))
+        status = worker_status;
+    if (status == FTH_OK &&
+        !(work->multi ? fth_multi_run_flush(work->multi)
+                      : fth_work_flush_l2(work) && fth_work_flush_bypassed(work)))
         status = no_memory(error);
     return status;
 }
@@ -363,20 +389,21 @@ static enum fth_status run_waves(struct fth_model_work *work, size_t launch,
 static enum fth_status run_launch(struct fth_model_work *work, size_t launch,
                                   struct fth_error *error)
 {
-    enum fth_status status = work->many ? fth_many_begin(work->many, launch, error)
-                                        : fth_work_begin(work, launch, error);
+    enum fth_status status = work->multi ? fth_multi_run_begin(work->multi, launch, error)
+                                         : fth_work_begin(work, launch, error);
     if (status == FTH_OK)
         status = run_waves(work, launch, error);
     if (status == FTH_OK)
-        status = work->many ? fth_many_end(work->many, launch, error)
-                            : fth_work_end(work, launch, error);
+        status = work->multi ? fth_multi_run_end(work->multi, launch, error)
+                             : fth_work_end(work, launch, error);
     if (status != FTH_OK && status != FTH_INTERRUPTED)
         fth_error_context(error, "launch %zu, %s", launch + 1,
                           fth_trace_launch_at(work->trace, launch)->kernel);
     return status;
 }
 
-static bool wanted(const struct fth_model_work *work, size_t launch)
+/* Whether the options select the launch. */
+static bool is_selected(const struct fth_model_work *work, size_t launch)
 {
     return !work->options.kernel ||
            strcmp(work->options.kernel, fth_trace_launch_at(work->trace, launch)->kernel) == 0;
@@ -396,7 +423,7 @@ enum fth_status fth_work_create(const struct fth_trace *trace,
     if (options)
         work->options = *options;
     for (size_t i = 0; i < fth_trace_launch_count(trace); i++)
-        work->total += wanted(work, i) ? fth_trace_launch_at(trace, i)->accesses : 0;
+        work->total += is_selected(work, i) ? fth_trace_launch_at(trace, i)->accesses : 0;
     const enum fth_status status = fth_work_init(work, error);
     if (status == FTH_OK)
         *out = work;
@@ -409,7 +436,7 @@ enum fth_status fth_work_run(struct fth_model_work *work, struct fth_error *erro
 {
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < fth_trace_launch_count(work->trace) && status == FTH_OK; i++)
-        if (wanted(work, i))
+        if (is_selected(work, i))
             status = run_launch(work, i, error);
     return status;
 }

@@ -1,6 +1,7 @@
-/* What the parameters come to for a launch: the geometry of the caches, the L1 beside the carve-out
- * that the driver picks, and how many blocks an SM has at a time (Algorithm 3, and the shared
- * memory and registers that the paper leaves out). */
+/* Derives what a launch needs from the parameters: the geometry of the caches, the size of the L1
+ * that the driver's carve-out leaves, and the number of resident blocks per SM. The latter is
+ * Algorithm 3 of the paper, plus the limits by shared memory and registers, which the paper leaves
+ * out. */
 #include "model/model.h"
 
 #include <math.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Smallest carve-out in bytes that the driver of an H200 chose (see choose_carveout). */
 enum { MIN_CARVEOUT = 32 << 10 };
 
 static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
@@ -25,22 +27,24 @@ static const char *text_of(const struct fth_model_params *params, size_t key)
     return params->values[key].text;
 }
 
-/* "2", "a2", "4,0.5": K1 and K2. */
-static bool parse_latency(const char *text, double *fixed, double *per_busy)
+/* Parses a latency such as "2" (fixed), "a2" or "4,0.5" into K1 (`latency_fixed`) and K2
+ * (`latency_per_busy`), in steps. */
+static bool parse_latency(const char *text, double *latency_fixed, double *latency_per_busy)
 {
     char *end;
-    *per_busy = 0;
+    *latency_per_busy = 0;
     if ((text[0] == 'a' || text[0] == 'A') && text[1] >= '1' && text[1] <= '4' && !text[2]) {
-        *fixed = (double)(1 << (text[1] - '1'));
-        *per_busy = *fixed / 8; /* (1, 0.125) to (8, 1), Section 5.1 */
+        *latency_fixed = (double)(1 << (text[1] - '1'));
+        *latency_per_busy = *latency_fixed / 8; /* A1 = (1, 0.125) to A4 = (8, 1), Section 5.1 */
         return true;
     }
-    *fixed = strtod(text, &end);
+    *latency_fixed = strtod(text, &end);
     if (end == text)
         return false;
     if (*end == ',')
-        *per_busy = strtod(end + 1, &end);
-    return !*end && *fixed >= 1 && *fixed <= 1e6 && *per_busy >= 0 && *per_busy <= 1e6;
+        *latency_per_busy = strtod(end + 1, &end);
+    return !*end && *latency_fixed >= 1 && *latency_fixed <= 1e6 && *latency_per_busy >= 0 &&
+           *latency_per_busy <= 1e6;
 }
 
 static enum fth_status set_sizes(const struct fth_model_params *params, enum fth_model_level level,
@@ -49,23 +53,26 @@ static enum fth_status set_sizes(const struct fth_model_params *params, enum fth
     const size_t base = fth_model_key(level, FTH_KEY_SIZE);
     const char *lines = level == FTH_MODEL_L1 ? "l1.line_bytes" : "l2.line_bytes";
     const char *sectors = level == FTH_MODEL_L1 ? "l1.sector_bytes" : "l2.sector_bytes";
-    shape->line_bytes = fth_model_whole(params, base + FTH_KEY_LINE);
-    shape->sector_bytes = fth_model_whole(params, base + FTH_KEY_SECTOR);
-    shape->fill_bytes = fth_model_whole(params, base + FTH_KEY_FILL);
+    shape->line_bytes = fth_model_integer(params, base + FTH_KEY_LINE);
+    shape->sector_bytes = fth_model_integer(params, base + FTH_KEY_SECTOR);
+    shape->fill_bytes = fth_model_integer(params, base + FTH_KEY_FILL);
     if (!shape->sector_bytes)
         shape->sector_bytes = shape->line_bytes;
     if (!power_of_two(shape->line_bytes) || shape->line_bytes < 4)
-        return refuse(lines, "a line has a power of two of bytes, 4 at least", error);
+        return refuse(lines, "the line size must be a power of two, at least 4 bytes", error);
     if (!power_of_two(shape->sector_bytes) || shape->sector_bytes > shape->line_bytes ||
         shape->line_bytes / shape->sector_bytes > 64)
-        return refuse(sectors, "sectors divide a line, into at most 64", error);
+        return refuse(
+            sectors,
+            "the sector size must be a power of two that divides the line into at most 64 sectors",
+            error);
     if (shape->fill_bytes < shape->sector_bytes)
         shape->fill_bytes = shape->sector_bytes;
     if (shape->fill_bytes > shape->line_bytes)
         shape->fill_bytes = shape->line_bytes;
     if (!power_of_two(shape->fill_bytes))
         return refuse(level == FTH_MODEL_L1 ? "l1.fill_bytes" : "l2.fill_bytes",
-                      "a fill has a power of two of bytes", error);
+                      "the fill size must be a power of two", error);
     while ((UINT64_C(1) << shape->line_shift) < shape->line_bytes)
         shape->line_shift++;
     while ((UINT64_C(1) << shape->sector_shift) < shape->sector_bytes)
@@ -79,11 +86,11 @@ static enum fth_status set_geometry(const struct fth_model_params *params,
 {
     const size_t base = fth_model_key(level, FTH_KEY_SIZE);
     const bool first = level == FTH_MODEL_L1;
-    shape->partitions = fth_model_whole(params, base + FTH_KEY_PARTITIONS);
-    shape->banks = fth_model_whole(params, base + FTH_KEY_BANKS);
-    shape->ports = fth_model_whole(params, base + FTH_KEY_PORTS);
-    shape->partition_bytes = fth_model_whole(params, base + FTH_KEY_PARTITION_BYTES);
-    shape->bank_bytes = fth_model_whole(params, base + FTH_KEY_BANK_BYTES);
+    shape->partitions = fth_model_integer(params, base + FTH_KEY_PARTITIONS);
+    shape->banks = fth_model_integer(params, base + FTH_KEY_BANKS);
+    shape->ports = fth_model_integer(params, base + FTH_KEY_PORTS);
+    shape->partition_bytes = fth_model_integer(params, base + FTH_KEY_PARTITION_BYTES);
+    shape->bank_bytes = fth_model_integer(params, base + FTH_KEY_BANK_BYTES);
     if (!shape->partition_bytes)
         shape->partition_bytes = shape->line_bytes;
     if (!shape->bank_bytes)
@@ -91,23 +98,26 @@ static enum fth_status set_geometry(const struct fth_model_params *params,
     if (shape->partition_bytes % shape->line_bytes || shape->bank_bytes % shape->line_bytes)
         return refuse(first ? "l1.partition_bytes, l1.bank_bytes"
                             : "l2.partition_bytes, l2.bank_bytes",
-                      "addresses are dealt out in whole lines", error);
+                      "must be multiples of the line size", error);
     if (shape->partitions * shape->banks > 4096)
-        return refuse(first ? "l1.banks" : "l2.banks", "more than 4096 in all", error);
+        return refuse(first ? "l1.banks" : "l2.banks", "partitions x banks must be at most 4096",
+                      error);
     shape->lines = size_bytes / shape->line_bytes / (shape->partitions * shape->banks);
-    const uint64_t sets = fth_model_whole(params, base + FTH_KEY_SETS);
-    const uint64_t ways = fth_model_whole(params, base + FTH_KEY_WAYS);
+    const uint64_t sets = fth_model_integer(params, base + FTH_KEY_SETS);
+    const uint64_t ways = fth_model_integer(params, base + FTH_KEY_WAYS);
     if (shape->lines == 0 || shape->lines > (UINT64_C(1) << 26))
-        return refuse(first ? "l1.size_bytes" : "l2.size_bytes",
-                      "a bank holds from 1 to 2^26 lines, and this is none or more", error);
+        return refuse(first ? "l1.size_bytes" : "l2.size_bytes", "a bank must hold 1 to 2^26 lines",
+                      error);
     if (!sets && !ways)
-        return refuse(first ? "l1.ways" : "l2.ways", "ways and sets are both 0", error);
+        return refuse(first ? "l1.ways" : "l2.ways", "ways and sets are both 0; set one of them",
+                      error);
     shape->sets = sets ? sets : shape->lines / ways;
     if (sets > shape->lines || ways > shape->lines)
-        return refuse(first ? "l1.ways" : "l2.ways", "more than there are lines", error);
+        return refuse(first ? "l1.ways" : "l2.ways",
+                      "there are more ways or sets than lines in a bank", error);
     if (!sets && shape->lines % ways)
         return refuse(first ? "l1.ways" : "l2.ways",
-                      "the lines of a bank are no multiple of the ways", error);
+                      "the number of lines in a bank is not a multiple of the ways", error);
     shape->ways = (shape->lines + shape->sets - 1) / shape->sets;
     return FTH_OK;
 }
@@ -117,12 +127,13 @@ static enum fth_status set_level(const struct fth_model_params *params, enum fth
                                  struct fth_error *error)
 {
     const size_t base = fth_model_key(level, FTH_KEY_SIZE);
-    *shape = (struct fth_shape){.index = text_of(params, base + FTH_KEY_INDEX),
-                                .policy = text_of(params, base + FTH_KEY_POLICY),
-                                .mshr_sets = fth_model_whole(params, base + FTH_KEY_MSHR_SETS),
-                                .mshr_size = fth_model_whole(params, base + FTH_KEY_MSHR_SIZE),
-                                .mshr_merges = fth_model_whole(params, base + FTH_KEY_MSHR_MERGES),
-                                .seed = fth_model_whole(params, FTH_KEY_SEED)};
+    *shape =
+        (struct fth_shape){.index = text_of(params, base + FTH_KEY_INDEX),
+                           .policy = text_of(params, base + FTH_KEY_POLICY),
+                           .mshr_sets = fth_model_integer(params, base + FTH_KEY_MSHR_SETS),
+                           .mshr_size = fth_model_integer(params, base + FTH_KEY_MSHR_SIZE),
+                           .mshr_merges = fth_model_integer(params, base + FTH_KEY_MSHR_MERGES),
+                           .seed = fth_model_integer(params, FTH_KEY_SEED)};
     const char *bypass = text_of(params, base + FTH_KEY_BYPASS);
     shape->bypass = strcmp(bypass, "rwon") == 0  ? FTH_BYPASS_ALL
                     : strcmp(bypass, "won") == 0 ? FTH_BYPASS_WRITES
@@ -131,49 +142,53 @@ static enum fth_status set_level(const struct fth_model_params *params, enum fth
                    : level == FTH_MODEL_L1         ? FTH_WRITE_THROUGH
                                                    : FTH_WRITE_BACK;
     shape->merged_hits = strcmp(text_of(params, base + FTH_KEY_MERGED), "hit") == 0;
-    if (!parse_latency(text_of(params, base + FTH_KEY_LATENCY), &shape->fixed, &shape->per_busy))
+    if (!parse_latency(text_of(params, base + FTH_KEY_LATENCY), &shape->latency_fixed,
+                       &shape->latency_per_busy))
         return refuse(level == FTH_MODEL_L1 ? "l1.latency" : "l2.latency",
-                      "neither steps, from 1 on, nor a1 to a4, nor K1,K2", error);
+                      "must be a number of steps (at least 1), a1 to a4, or K1,K2", error);
     enum fth_status status = set_sizes(params, level, shape, error);
     if (status == FTH_OK)
         status = set_geometry(params, level, size_bytes, shape, error);
     return status;
 }
 
-/* How many blocks an SM can have by warps, blocks and registers. */
+/* Returns how many blocks fit on an SM, limited by its warps, blocks and registers. */
 static uint64_t blocks_by_threads(const struct fth_model_params *params, uint64_t warps)
 {
-    uint64_t blocks = fth_model_whole(params, FTH_KEY_MAX_WARPS) / warps;
-    const uint64_t max = fth_model_whole(params, FTH_KEY_MAX_BLOCKS);
-    const uint64_t registers = fth_model_whole(params, FTH_KEY_KERNEL_REGISTERS);
-    blocks = blocks < max ? blocks : max;
+    uint64_t blocks = fth_model_integer(params, FTH_KEY_MAX_WARPS) / warps;
+    const uint64_t max_blocks = fth_model_integer(params, FTH_KEY_MAX_BLOCKS);
+    const uint64_t registers = fth_model_integer(params, FTH_KEY_KERNEL_REGISTERS);
+    blocks = blocks < max_blocks ? blocks : max_blocks;
     if (registers) {
-        /* A warp's are given in units of 256 (CUDA's occupancy calculator). */
-        const uint64_t of_warp = (registers * 32 + 255) / 256 * 256;
-        const uint64_t fit = fth_model_whole(params, FTH_KEY_REGISTERS) / of_warp / warps;
+        /* Registers are allocated per warp in units of 256 (CUDA occupancy calculator). */
+        const uint64_t warp_registers = (registers * 32 + 255) / 256 * 256;
+        const uint64_t fit = fth_model_integer(params, FTH_KEY_REGISTERS) / warp_registers / warps;
         blocks = blocks < fit ? blocks : fit;
     }
     return blocks;
 }
 
-/* The carve-out that the driver gives where nobody asks for one, as an H200's shows under ncu
- * (tests/ model/h200-counters.csv): room for twice as many blocks as an SM can have, for 32 at
- * most, and 32 KiB at least. Seen with blocks of 16 and 256 threads and 0 to 4 KiB of their own;
- * why twice is not known.
- */
-static void share(const struct fth_model_params *params, uint64_t of_block, uint64_t *blocks,
-                  uint64_t *l1_bytes)
+/* Limits the blocks per SM by shared memory, and finds the size of the L1 that the carve-out
+ * leaves.
+ *
+ * The rule for the carve-out is the one that the driver of an H200 applies when the program does
+ * not request one, as observed with ncu (tests/model/h200-counters.csv): enough shared memory for
+ * twice the number of resident blocks, but for at most 32 blocks, and at least 32 KiB. It was
+ * observed with blocks of 16 and 256 threads and 0 to 4 KiB of shared memory per block. Why the
+ * driver doubles the number is not known. */
+static void choose_carveout(const struct fth_model_params *params, uint64_t block_bytes,
+                            uint64_t *blocks, uint64_t *l1_bytes)
 {
     const size_t size = fth_model_key(FTH_MODEL_L1, FTH_KEY_SIZE);
-    const uint64_t whole = fth_model_whole(params, FTH_KEY_SHARED);
-    *l1_bytes = fth_model_whole(params, size);
-    if (whole && of_block && *blocks > whole / of_block)
-        *blocks = whole / of_block;
-    uint64_t wanted = (*blocks < 16 ? 2 * *blocks : 32) * of_block;
+    const uint64_t sm_shared_bytes = fth_model_integer(params, FTH_KEY_SHARED);
+    *l1_bytes = fth_model_integer(params, size);
+    if (sm_shared_bytes && block_bytes && *blocks > sm_shared_bytes / block_bytes)
+        *blocks = sm_shared_bytes / block_bytes;
+    uint64_t wanted = (*blocks < 16 ? 2 * *blocks : 32) * block_bytes;
     if (wanted < MIN_CARVEOUT)
         wanted = MIN_CARVEOUT;
-    if (whole && wanted > whole)
-        wanted = whole;
+    if (sm_shared_bytes && wanted > sm_shared_bytes)
+        wanted = sm_shared_bytes;
     if (params->values[size].source == FTH_MODEL_SET)
         return;
     for (size_t i = 0; i < params->carveout_count; i++)
@@ -188,47 +203,51 @@ enum fth_status fth_model_setting(const struct fth_model_params *params,
                                   struct fth_setting *setting, struct fth_error *error)
 {
     const uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
-    *setting = (struct fth_setting){.sms = fth_model_whole(params, FTH_KEY_SMS),
-                                    .schedulers = fth_model_whole(params, FTH_KEY_SCHEDULERS),
+    *setting = (struct fth_setting){.sms = fth_model_integer(params, FTH_KEY_SMS),
+                                    .schedulers = fth_model_integer(params, FTH_KEY_SCHEDULERS),
                                     .warps_per_block = (threads + 31) / 32,
-                                    .sides = fth_model_whole(params, FTH_KEY_SIDES),
-                                    .home_mask = fth_model_whole(params, FTH_KEY_HOME_MASK),
-                                    .cold = fth_model_whole(params, FTH_KEY_COLD) != 0};
+                                    .sides = fth_model_integer(params, FTH_KEY_SIDES),
+                                    .home_mask = fth_model_integer(params, FTH_KEY_HOME_MASK),
+                                    .cold = fth_model_integer(params, FTH_KEY_COLD) != 0};
     setting->blocks = launch->grid[0];
     for (int i = 1; i < 3; i++) {
         if (launch->grid[i] && setting->blocks > UINT64_MAX / launch->grid[i])
-            return refuse(launch->kernel, "the grid has more blocks than can be counted", error);
+            return refuse(launch->kernel, "the number of blocks in the grid exceeds 64 bits",
+                          error);
         setting->blocks *= launch->grid[i];
     }
     if (setting->blocks == 0 || setting->warps_per_block == 0)
-        return refuse(launch->kernel, "a grid without blocks, or blocks without threads", error);
-    const uint64_t known = launch->shared_bytes != UINT64_MAX
-                               ? launch->shared_bytes
-                               : fth_model_whole(params, FTH_KEY_KERNEL_SHARED);
+        return refuse(launch->kernel, "the grid has no blocks, or its blocks have no threads",
+                      error);
+    const uint64_t kernel_shared_bytes = launch->shared_bytes != UINT64_MAX
+                                             ? launch->shared_bytes
+                                             : fth_model_integer(params, FTH_KEY_KERNEL_SHARED);
     uint64_t blocks = blocks_by_threads(params, setting->warps_per_block);
-    share(params, known + fth_model_whole(params, FTH_KEY_RESERVED), &blocks, &setting->l1_bytes);
+    choose_carveout(params, kernel_shared_bytes + fth_model_integer(params, FTH_KEY_RESERVED),
+                    &blocks, &setting->l1_bytes);
     if (blocks == 0)
         return refuse(
             launch->kernel,
-            "not one block fits an SM: too many warps (gpu.max_warps), registers or shared memory",
+            "no block fits on an SM: too many warps (gpu.max_warps), registers or shared memory",
             error);
     setting->blocks_at_once = blocks;
     enum fth_status status =
         set_level(params, FTH_MODEL_L1, setting->l1_bytes, &setting->l1, error);
-    const uint64_t l2_bytes = fth_model_whole(params, fth_model_key(FTH_MODEL_L2, FTH_KEY_SIZE));
+    const uint64_t l2_bytes = fth_model_integer(params, fth_model_key(FTH_MODEL_L2, FTH_KEY_SIZE));
     if (status == FTH_OK)
         status = set_level(params, FTH_MODEL_L2, l2_bytes / setting->sides, &setting->l2, error);
     if (status != FTH_OK)
         return status;
-    /* Section 4.4.1: L1: K1 + K2 x busy x SMs that are active / parallelism of the L2. Of the L2,
-     * the same with its own. */
+    /* Section 4.4.1. The latency of the L1 is K1 + K2 x busy MSHRs x active SMs / parallelism of
+     * the L2. That of the L2 is K1 + K2 x busy MSHRs, with its own constants. */
     const uint64_t active = setting->blocks < setting->sms ? setting->blocks : setting->sms;
     const double parallel =
         (double)(setting->sides * setting->l2.partitions * setting->l2.banks * setting->l2.ports);
-    setting->l1.per_busy *= (double)active / parallel;
+    setting->l1.latency_per_busy *= (double)active / parallel;
     if (setting->l1.lines * setting->l1.partitions * setting->l1.banks * active >
         (UINT64_C(1) << 28))
-        return refuse("gpu.sms", "with L1s of that size, more lines than can be kept (2^28)",
+        return refuse("gpu.sms",
+                      "all L1s together have more than 2^28 lines; use fewer SMs or smaller L1s",
                       error);
     return FTH_OK;
 }

@@ -1,30 +1,36 @@
-/* One bank, and requests in the order of the warps: then its queue is what failed, and behind it
- * the requests that have not come to a port yet. Most attempts are reads of lines of which all is
- * here, or nothing, and nothing is under way. These hit, miss, or fail while all registers are
- * taken, and are done here; the others are left to attempt.c. What has failed so fails again until
- * a register is free, or until its line is used by another request. */
-#include "model/tier.h"
+/* Fast path of cache_level.c for a cache with one bank and requests in ascending order of warps.
+ * The results are the same.
+ *
+ * In this case the queue consists of the requests that failed, followed by the requests that have
+ * not reached a port yet. Most attempts are simple reads: no sector of the line is in flight, and
+ * either all requested sectors are in the cache or the whole line is absent. A simple read hits,
+ * misses, or fails if all MSHRs are in use. This file processes simple reads itself and calls
+ * attempt.c for all other requests. A simple read that has failed fails again until an MSHR is free
+ * or until another request accesses its line. */
+#include "model/cache_level.h"
 
-/* Of what waits: its line is neither here nor under way. */
-#define KNOWN (UINT32_C(1) << 31)
+/* Flag in the list of waiting requests: the line is known to be neither in the cache nor in flight.
+ */
+#define ABSENT (UINT32_C(1) << 31)
 
 struct work {
-    struct fth_tier *level;
+    struct fth_cache_level *level;
     struct fth_unit *unit;
     struct fth_request *requests;
     const struct fth_cache_run *runs;
     struct fth_model_counts *counts; /* by instruction */
-    uint64_t *profile;
-    size_t last; /* of the profile */
-    bool plain;  /* nobody watches, and not all pass */
+    uint64_t *profile;               /* of reads */
+    size_t last;    /* index of the last entry of the profile, which counts misses */
+    bool fast_path; /* there is no observer, and the cache is not bypassed */
 };
 
-/* Reads of one instruction that are not counted yet. */
+/* Counts of consecutive reads of one instruction that are not yet in `counts`. */
 struct tally {
     uint32_t instruction;
     uint64_t requests, sectors, hits;
 };
 
+/* Adds the tally to the counts of its instruction and resets it. */
 static void count_reads(const struct work *work, struct tally *tally)
 {
     struct fth_model_counts *counts = &work->counts[tally->instruction];
@@ -34,7 +40,7 @@ static void count_reads(const struct work *work, struct tally *tally)
     tally->requests = tally->sectors = tally->hits = 0;
 }
 
-/* A read at this distance, of which all sectors hit or none. */
+/* Counts a read of which either all sectors hit or none. */
 static FTH_INLINE void count_read(const struct work *work, const struct fth_request *request,
                                   uint32_t distance, bool hits, struct tally *tally)
 {
@@ -48,64 +54,68 @@ static FTH_INLINE void count_read(const struct work *work, const struct fth_requ
     tally->hits += hits ? sectors : 0;
 }
 
-/* A read, by a cache that may have it, of a line of which nothing is under way. */
-static FTH_INLINE bool is_plain(const struct work *work, const struct fth_request *request)
+/* Whether the request is a read that does not bypass the cache, with no sector of its line in
+ * flight. */
+static FTH_INLINE bool is_simple_read(const struct work *work, const struct fth_request *request)
 {
     return request->kind == FTH_TRACE_READ && !request->flags &&
            !fth_mshr_pending(work->unit->mshr, request->line);
 }
 
-/* Whether it is a plain read of what is here. */
+/* Whether the request is a simple read that hits with all its sectors. */
 static FTH_INLINE bool is_hit(const struct work *work, size_t at)
 {
     const struct fth_cache *cache = work->unit->cache;
     const struct fth_request *request = &work->requests[at];
-    const struct fth_cache_spot *spot = &work->level->spots[at];
-    return spot->slot != FTH_NO_SLOT && cache->lines[spot->slot].number == spot->line &&
-           !(request->sectors & ~cache->lines[spot->slot].valid) && is_plain(work, request);
+    const struct fth_cache_location *location = &work->level->locations[at];
+    return location->slot != FTH_NO_SLOT && cache->lines[location->slot].number == location->line &&
+           !(request->sectors & ~cache->lines[location->slot].valid) &&
+           is_simple_read(work, request);
 }
 
 static FTH_INLINE void hit(const struct work *work, size_t at, struct tally *tally)
 {
-    const struct fth_cache_spot *spot = &work->level->spots[at];
-    const uint32_t distance = fth_slot_use(work->unit->cache, spot->set, spot->slot);
+    const struct fth_cache_location *location = &work->level->locations[at];
+    const uint32_t distance = fth_slot_use(work->unit->cache, location->set, location->slot);
     count_read(work, &work->requests[at], distance, true, tally);
 }
 
-/* Whether it is a plain read of a line that is not here. */
+/* Whether the request is a simple read of a line that is not in the cache. */
 static FTH_INLINE bool is_absent(const struct work *work, size_t at)
 {
-    struct fth_cache_spot *spot = &work->level->spots[at];
-    if (!is_plain(work, &work->requests[at]))
+    struct fth_cache_location *location = &work->level->locations[at];
+    if (!is_simple_read(work, &work->requests[at]))
         return false;
-    fth_cache_look_again(work->unit->cache, spot);
-    return spot->slot == FTH_NO_SLOT;
+    fth_cache_locate_again(work->unit->cache, location);
+    return location->slot == FTH_NO_SLOT;
 }
 
-/* A plain read of a line that is not here, with a register free. */
-static FTH_INLINE void miss(const struct work *work, struct fth_turn *turn, struct tally *tally)
+/* Processes a simple read of an absent line; an MSHR must be free. */
+static FTH_INLINE void miss(const struct work *work, struct fth_port_access *access,
+                            struct tally *tally)
 {
-    struct fth_tier *level = work->level;
-    struct fth_request *request = turn->request;
+    struct fth_cache_level *level = work->level;
+    struct fth_request *request = access->request;
     struct fth_cache_result result;
-    request->missing = fth_cache_bring(work->unit->cache, turn->spot,
-                                       fth_shape_fills(&level->shape, request->sectors), &result);
-    fth_tier_tell_evicted(turn->beneath, &result);
+    request->missing = fth_cache_fill(work->unit->cache, access->location,
+                                      fth_shape_fills(&level->shape, request->sectors), &result);
+    fth_cache_level_report_eviction(access->next_level, &result);
     count_read(work, request, UINT32_MAX, false, tally);
-    level->sends = true;
-    fth_tier_await(level, work->unit->mshr, turn, request->sectors);
+    level->forwards = true;
+    fth_cache_level_add_miss(level, work->unit->mshr, access, request->sectors);
 }
 
-/* As many as are done at once from `next` on; the first that is not. What hits leaves the others
- * where they are, so they are looked at together. `used`: ports that were taken of the step that is
- * not over. */
-static size_t run_plain(const struct work *shared, size_t next, size_t end, size_t *used,
-                        struct tally *tallied, struct fth_turn *turn)
+/* Processes simple reads from index `next` on until one is not simple or finds no free MSHR, and
+ * returns its index. Hits do not move lines to other slots, so a series of them is checked before
+ * the first is counted. *used_ports gets the number of ports taken in the unfinished step. */
+static size_t run_simple_reads(const struct work *shared, size_t next, size_t end,
+                               size_t *used_ports, struct tally *saved_tally,
+                               struct fth_port_access *access)
 {
-    const struct work copy = *shared, *work = &copy; /* which nothing aliases */
-    struct fth_tier *level = work->level;
+    const struct work copy = *shared, *work = &copy; /* a local copy, which no store can alias */
+    struct fth_cache_level *level = work->level;
     const size_t ports = (size_t)level->shape.ports;
-    struct tally tally = *tallied;
+    struct tally tally = *saved_tally;
     size_t port = 0;
     for (;;) {
         const size_t first = next;
@@ -117,9 +127,9 @@ static size_t run_plain(const struct work *shared, size_t next, size_t end, size
         if (next == first) {
             if (next == end || !is_absent(work, next) || fth_mshr_full(work->unit->mshr))
                 break;
-            turn->spot = &level->spots[next];
-            turn->request = &work->requests[next++];
-            miss(work, turn, &tally);
+            access->location = &level->locations[next];
+            access->request = &work->requests[next++];
+            miss(work, access, &tally);
         }
         port += next - first;
         if (port >= ports) {
@@ -128,53 +138,56 @@ static size_t run_plain(const struct work *shared, size_t next, size_t end, size
             port %= ports;
         }
     }
-    *tallied = tally;
-    *used = port;
+    *saved_tally = tally;
+    *used_ports = port;
     return next;
 }
 
-/* One of those that wait has come to a port; true where it is done. */
-static FTH_INLINE bool serve(const struct work *work, uint32_t *waiting, struct tally *tally,
-                             struct fth_turn *turn)
+/* Tries a waiting request at a port; true: it is done. Marks it ABSENT if its line is. */
+static FTH_INLINE bool try_request(const struct work *work, uint32_t *waiting, struct tally *tally,
+                                   struct fth_port_access *access)
 {
-    struct fth_tier *level = work->level;
-    const uint32_t at = *waiting & ~KNOWN;
+    struct fth_cache_level *level = work->level;
+    const uint32_t at = *waiting & ~ABSENT;
     fth_mshr_step(work->unit->mshr, level->step);
-    if (work->plain && !(*waiting & KNOWN)) {
+    if (work->fast_path && !(*waiting & ABSENT)) {
         if (is_hit(work, at)) {
             hit(work, at, tally);
             return true;
         }
         if (is_absent(work, at))
-            *waiting |= KNOWN;
+            *waiting |= ABSENT;
     }
-    if (*waiting & KNOWN && fth_mshr_full(work->unit->mshr)) {
+    if (*waiting & ABSENT && fth_mshr_full(work->unit->mshr)) {
         level->totals.fails++;
         return false;
     }
-    turn->spot = &level->spots[at];
-    turn->request = &work->requests[at];
-    if (*waiting & KNOWN) {
+    access->location = &level->locations[at];
+    access->request = &work->requests[at];
+    if (*waiting & ABSENT) {
         *waiting = at;
-        miss(work, turn, tally);
+        miss(work, access, tally);
         return true;
     }
-    turn->runs = work->runs ? work->runs + turn->request->run : NULL;
-    turn->counts = &work->counts[turn->request->instruction];
-    return fth_tier_attempt(level, turn) != FTH_RESULT_FAIL;
+    access->runs = work->runs ? work->runs + access->request->run : NULL;
+    access->counts = &work->counts[access->request->instruction];
+    return fth_cache_level_attempt(level, access) != FTH_ATTEMPT_FAIL;
 }
 
-/* The line of a request was used: what waits for the same is looked at again. */
-static FTH_INLINE void forget(const struct work *work, uint32_t *waiting, size_t count, uint32_t at)
+/* Clears the ABSENT mark of the waiting requests that have the line of request `at`, which was just
+ * processed. */
+static FTH_INLINE void clear_absent(const struct work *work, uint32_t *waiting, size_t count,
+                                    uint32_t at)
 {
     for (size_t i = 0; i < count; i++)
-        if (work->requests[waiting[i] & ~KNOWN].line == work->requests[at].line)
-            waiting[i] &= ~KNOWN;
+        if (work->requests[waiting[i] & ~ABSENT].line == work->requests[at].line)
+            waiting[i] &= ~ABSENT;
 }
 
-bool fth_tier_run_single(struct fth_tier *level, struct fth_request *requests, size_t count,
-                         const struct fth_cache_run *runs, struct fth_model_counts *counts,
-                         const struct fth_beneath *beneath)
+bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_request *requests,
+                                size_t count, const struct fth_cache_run *runs,
+                                struct fth_model_counts *counts,
+                                const struct fth_next_level *next_level)
 {
     const struct work work = {.level = level,
                               .unit = &level->units[0],
@@ -183,36 +196,37 @@ bool fth_tier_run_single(struct fth_tier *level, struct fth_request *requests, s
                               .counts = counts,
                               .profile = level->totals.profile[0],
                               .last = level->totals.profile_size - 1,
-                              .plain = !level->seen && level->shape.bypass != FTH_BYPASS_ALL};
-    struct fth_turn turn = {.unit = 0, .beneath = beneath};
+                              .fast_path =
+                                  !level->observer && level->shape.bypass != FTH_BYPASS_ALL};
+    struct fth_port_access access = {.unit = 0, .next_level = next_level};
     struct tally tally = {0};
-    uint32_t *waiting = level->turn;
-    size_t next = 0, waits = 0, used = 0;
-    while ((waits || next < count) && !level->failed) {
-        if (!waits && work.plain)
-            next = run_plain(&work, next, count, &used, &tally, &turn);
-        size_t left = 0, port = used + waits;
-        for (size_t i = 0; i < waits; i++) {
-            if (!serve(&work, &waiting[i], &tally, &turn)) {
+    uint32_t *waiting = level->scheduled;
+    size_t next = 0, waiting_count = 0, used_ports = 0;
+    while ((waiting_count || next < count) && !level->failed) {
+        if (!waiting_count && work.fast_path)
+            next = run_simple_reads(&work, next, count, &used_ports, &tally, &access);
+        size_t left = 0, port = used_ports + waiting_count;
+        for (size_t i = 0; i < waiting_count; i++) {
+            if (!try_request(&work, &waiting[i], &tally, &access)) {
                 waiting[left++] = waiting[i];
                 continue;
             }
-            forget(&work, waiting, left, waiting[i]);
-            forget(&work, waiting + i + 1, waits - i - 1, waiting[i]);
+            clear_absent(&work, waiting, left, waiting[i]);
+            clear_absent(&work, waiting + i + 1, waiting_count - i - 1, waiting[i]);
         }
         for (; port < level->shape.ports && next < count; port++) {
             waiting[left] = (uint32_t)next++;
-            if (!serve(&work, &waiting[left], &tally, &turn))
+            if (!try_request(&work, &waiting[left], &tally, &access))
                 left++;
             else
-                forget(&work, waiting, left, waiting[left]);
+                clear_absent(&work, waiting, left, waiting[left]);
         }
         if (port)
-            fth_tier_end_step(level);
+            fth_cache_level_end_step(level);
         if (port && port == left)
-            fth_tier_skip(level, port, fth_mshr_next(work.unit->mshr));
-        used = 0;
-        waits = left;
+            fth_cache_level_skip_steps(level, port, fth_mshr_next(work.unit->mshr));
+        used_ports = 0;
+        waiting_count = left;
     }
     count_reads(&work, &tally);
     return !level->failed;

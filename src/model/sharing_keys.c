@@ -1,5 +1,7 @@
-/* What models have in common, as numbers to compare: those that get the same requests can share the
- * reading of a trace, those with the same L1s besides what comes out of these (many.c). */
+/* Hash keys that tell multi_run.c and the exploration which models can share work. Models whose L1s
+ * receive the same requests share the reading of the trace. Models that also have the same L1s
+ * share the simulation of the L1s. Keys are compared instead of parameters; they are 64-bit hashes,
+ * and a collision is assumed not to occur. */
 #include "model/model.h"
 
 #include <string.h>
@@ -25,7 +27,7 @@ static uint64_t mix_real(uint64_t state, double real)
     return mix(state, bits);
 }
 
-/* Which request goes to which SM when, and what a request is. */
+/* Key of the requests that each SM issues, and of their order. */
 static uint64_t find_stream(const struct fth_model_params *params,
                             const struct fth_setting *setting)
 {
@@ -36,10 +38,11 @@ static uint64_t find_stream(const struct fth_model_params *params,
     uint64_t state = mix_text(1, mapping);
     for (size_t i = 0; i < FTH_COUNT(numbers); i++)
         state = mix(state, numbers[i]);
-    return fth_placement_drawn(mapping) ? mix(state, fth_model_whole(params, FTH_KEY_SEED)) : state;
+    return fth_placement_is_random(mapping) ? mix(state, fth_model_integer(params, FTH_KEY_SEED))
+                                            : state;
 }
 
-/* All of a cache but its ways. */
+/* Mixes in everything that determines the behaviour of a cache, except the ways. */
 static uint64_t mix_shape(uint64_t state, const struct fth_shape *shape)
 {
     const uint64_t numbers[] = {
@@ -52,52 +55,53 @@ static uint64_t mix_shape(uint64_t state, const struct fth_shape *shape)
     state = mix_text(mix_text(state, shape->index), shape->policy);
     if (strcmp(shape->policy, "random") == 0)
         state = mix(state, shape->seed);
-    /* What passes is not waited for. */
+    /* A bypassed cache has no misses in flight, so the latency does not matter. */
     return shape->bypass == FTH_BYPASS_ALL
                ? state
-               : mix_real(mix_real(state, shape->fixed), shape->per_busy);
+               : mix_real(mix_real(state, shape->latency_fixed), shape->latency_per_busy);
 }
 
-void fth_likeness_find(const struct fth_model_params *params, const struct fth_setting *setting,
-                       struct fth_likeness *likeness)
+void fth_sharing_keys_compute(const struct fth_model_params *params,
+                              const struct fth_setting *setting, struct fth_sharing_keys *keys)
 {
     const struct fth_shape *l2 = &setting->l2;
     const uint64_t active = setting->blocks < setting->sms ? setting->blocks : setting->sms;
-    likeness->stream = find_stream(params, setting);
-    const uint64_t l1 = mix_shape(likeness->stream, &setting->l1);
-    likeness->l1 = mix(mix(l1, setting->l1.ways), setting->l1.lines);
-    likeness->ladder = fth_ladder_allows(&setting->l1) ? l1 : 0;
+    keys->stream = find_stream(params, setting);
+    const uint64_t l1 = mix_shape(keys->stream, &setting->l1);
+    keys->l1 = mix(mix(l1, setting->l1.ways), setting->l1.lines);
+    keys->l1_except_ways = fth_lru_stack_supports(&setting->l1) ? l1 : 0;
     uint64_t state = mix(mix(2, l2->line_shift), l2->sector_shift);
     state = mix(mix(state, setting->sides), setting->home_mask);
-    likeness->past = mix_text(state, params->values[FTH_KEY_SIDE_OF_SM].text);
-    likeness->below = mix_text(likeness->past, params->values[FTH_KEY_JOINS].text);
-    likeness->below = mix(likeness->below, fth_model_whole(params, FTH_KEY_JOIN_ROUNDS));
-    likeness->room_lines = active * setting->l1.lines * setting->l1.partitions * setting->l1.banks +
-                           setting->sides * l2->lines * l2->partitions * l2->banks;
+    keys->bypassed_l2_input = mix_text(state, params->values[FTH_KEY_SIDE_OF_SM].text);
+    keys->l2_input = mix_text(keys->bypassed_l2_input, params->values[FTH_KEY_JOINS].text);
+    keys->l2_input = mix(keys->l2_input, fth_model_integer(params, FTH_KEY_JOIN_ROUNDS));
+    keys->cache_lines = active * setting->l1.lines * setting->l1.partitions * setting->l1.banks +
+                        setting->sides * l2->lines * l2->partitions * l2->banks;
 }
 
-enum fth_status fth_model_likeness(const struct fth_trace *trace, const char *kernel,
-                                   const struct fth_model_params *params,
-                                   struct fth_likeness *likeness, struct fth_error *error)
+enum fth_status fth_model_sharing_keys(const struct fth_trace *trace, const char *kernel,
+                                       const struct fth_model_params *params,
+                                       struct fth_sharing_keys *keys, struct fth_error *error)
 {
-    *likeness = (struct fth_likeness){0};
+    *keys = (struct fth_sharing_keys){0};
     for (size_t i = 0; i < fth_trace_launch_count(trace); i++) {
         const struct fth_trace_launch *launch = fth_trace_launch_at(trace, i);
         struct fth_setting setting;
-        struct fth_likeness own;
+        struct fth_sharing_keys own;
         if (kernel && strcmp(kernel, launch->kernel) != 0)
             continue;
         const enum fth_status status = fth_model_setting(params, launch, &setting, error);
         if (status != FTH_OK)
             return status;
-        fth_likeness_find(params, &setting, &own);
-        likeness->stream = mix(likeness->stream, own.stream);
-        likeness->l1 = mix(likeness->l1, own.l1);
-        likeness->ladder = mix(likeness->ladder, own.ladder ? own.ladder : own.l1);
-        likeness->below = mix(likeness->below, own.below);
-        likeness->past = mix(likeness->past, own.past);
-        if (likeness->room_lines < own.room_lines)
-            likeness->room_lines = own.room_lines;
+        fth_sharing_keys_compute(params, &setting, &own);
+        keys->stream = mix(keys->stream, own.stream);
+        keys->l1 = mix(keys->l1, own.l1);
+        keys->l1_except_ways =
+            mix(keys->l1_except_ways, own.l1_except_ways ? own.l1_except_ways : own.l1);
+        keys->l2_input = mix(keys->l2_input, own.l2_input);
+        keys->bypassed_l2_input = mix(keys->bypassed_l2_input, own.bypassed_l2_input);
+        if (keys->cache_lines < own.cache_lines)
+            keys->cache_lines = own.cache_lines;
     }
     return FTH_OK;
 }

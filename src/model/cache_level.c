@@ -1,0 +1,383 @@
+/* Simulates one cache in steps (Section 4.4 of the paper).
+ *
+ * The requests that warps issue together wait in one queue per bank. In each step a bank processes
+ * the first requests of its queue, one per port. Over all banks, requests of lower warps go first.
+ * A hit, or a request that merges with a miss in flight, is done. A miss needs a free MSHR. Without
+ * one it fails (the paper's reservation fail) and is tried again in the next step. All requests are
+ * done before the next group is accepted.
+ *
+ * A miss allocates its line in the cache at once, not when the data arrives. Hardware does this
+ * with the tag, and so does Table 3: D has distance 2 there, behind F and H, whose data has not
+ * arrived yet. Therefore hits do not depend on the latency, except through the order in which
+ * failed requests are tried again. */
+#include "model/cache_level.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+/* ---- creation ---- */
+
+/* If the number of lines is no multiple of the number of sets, the first sets get one more way. */
+static enum fth_status create_cache(const struct fth_shape *shape, uint64_t seed,
+                                    struct fth_cache **cache, struct fth_error *error)
+{
+    struct fth_cache_config config = {.line_bytes = shape->line_bytes,
+                                      .sector_bytes = shape->sector_bytes,
+                                      .sets = shape->sets,
+                                      .ways = shape->ways,
+                                      .index = shape->index,
+                                      .policy = shape->policy,
+                                      .write = shape->write,
+                                      .seed = seed,
+                                      .distances = strcmp(shape->policy, "lru") == 0};
+    const uint64_t extra = shape->lines % shape->sets;
+    if (extra == 0)
+        return fth_cache_create(&config, cache, error);
+    uint64_t *set_ways = calloc(shape->sets, sizeof *set_ways);
+    if (!set_ways)
+        return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+    for (uint64_t set = 0; set < shape->sets; set++)
+        set_ways[set] = shape->lines / shape->sets + (set < extra);
+    config.ways = 0;
+    config.set_ways = set_ways;
+    enum fth_status status = fth_cache_create(&config, cache, error);
+    free(set_ways);
+    return status;
+}
+
+/* Index of the MSHR set that a unit uses. Neighbouring partitions share a set: with 4 sets for 7
+ * partitions (Section 4.4.2), each set serves two partitions and the last one serves one. */
+static size_t mshr_set_index(const struct fth_shape *shape, size_t unit)
+{
+    const size_t partition = unit / (size_t)shape->banks;
+    const size_t each = (size_t)((shape->partitions + shape->mshr_sets - 1) / shape->mshr_sets);
+    return partition / each;
+}
+
+static enum fth_status create_units(struct fth_cache_level *level, struct fth_error *error)
+{
+    const struct fth_shape *shape = &level->shape;
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < level->mshr_count && status == FTH_OK; i++)
+        status = fth_mshr_create(shape->mshr_size, &level->mshrs[i], error);
+    for (size_t i = 0; i < level->unit_count && status == FTH_OK; i++) {
+        struct fth_unit *unit = &level->units[i];
+        unit->head = unit->tail = NONE;
+        unit->mshr = level->mshrs[mshr_set_index(shape, i)];
+        status = create_cache(shape, shape->seed + i, &unit->cache, error);
+    }
+    return status;
+}
+
+static struct fth_interleaving make_interleaving(uint64_t count, uint64_t bytes)
+{
+    return (struct fth_interleaving){.count = count,
+                                     .bytes = bytes,
+                                     .powers_of_two =
+                                         (count & (count - 1)) == 0 && (bytes & (bytes - 1)) == 0,
+                                     .count_shift = (unsigned)__builtin_ctzll(count),
+                                     .bytes_shift = (unsigned)__builtin_ctzll(bytes)};
+}
+
+enum fth_status fth_cache_level_create(const struct fth_shape *shape, struct fth_cache_level **out,
+                                       struct fth_error *error)
+{
+    struct fth_cache_level *level = calloc(1, sizeof *level);
+    *out = NULL;
+    if (!level)
+        return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+    level->shape = *shape;
+    level->unit_count = (size_t)(shape->partitions * shape->banks);
+    level->mshr_count =
+        (size_t)(shape->mshr_sets < shape->partitions ? shape->mshr_sets : shape->partitions);
+    level->partitions = make_interleaving(shape->partitions, shape->partition_bytes);
+    level->banks = make_interleaving(shape->banks, shape->bank_bytes);
+    level->units = calloc(level->unit_count, sizeof *level->units);
+    level->mshrs = calloc(level->mshr_count, sizeof *level->mshrs);
+    level->totals.profile_size = (size_t)shape->ways + 1;
+    for (int i = 0; i < 2; i++)
+        level->totals.profile[i] =
+            calloc(level->totals.profile_size, sizeof *level->totals.profile[i]);
+    enum fth_status status =
+        level->units && level->mshrs && level->totals.profile[0] && level->totals.profile[1]
+            ? create_units(level, error)
+            : fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+    if (status == FTH_OK)
+        *out = level;
+    else
+        fth_cache_level_destroy(level);
+    return status;
+}
+
+void fth_cache_level_destroy(struct fth_cache_level *level)
+{
+    if (!level)
+        return;
+    for (size_t i = 0; level->units && i < level->unit_count; i++)
+        fth_cache_destroy(level->units[i].cache);
+    for (size_t i = 0; level->mshrs && i < level->mshr_count; i++)
+        fth_mshr_destroy(level->mshrs[i]);
+    for (int i = 0; i < 2; i++)
+        free(level->totals.profile[i]);
+    free(level->units);
+    free(level->mshrs);
+    free(level->next);
+    free(level->scheduled);
+    free(level->locations);
+    free(level);
+}
+
+void fth_cache_level_clear(struct fth_cache_level *level)
+{
+    for (size_t i = 0; i < level->unit_count; i++)
+        fth_cache_reset(level->units[i].cache);
+    for (size_t i = 0; i < level->mshr_count; i++)
+        fth_mshr_clear(level->mshrs[i]);
+    level->step = 0;
+}
+
+void fth_cache_level_set_latency(struct fth_cache_level *level, const struct fth_shape *shape)
+{
+    level->shape.latency_fixed = shape->latency_fixed;
+    level->shape.latency_per_busy = shape->latency_per_busy;
+}
+
+const struct fth_cache_level_totals *fth_cache_level_totals(const struct fth_cache_level *level)
+{
+    return &level->totals;
+}
+
+void fth_cache_level_reset_totals(struct fth_cache_level *level)
+{
+    level->totals.steps = level->totals.fails = 0;
+    for (int i = 0; i < 2; i++)
+        memset(level->totals.profile[i], 0,
+               level->totals.profile_size * sizeof *level->totals.profile[i]);
+}
+
+void fth_cache_level_set_observer(struct fth_cache_level *level,
+                                  void (*observer)(void *, const struct fth_attempt *),
+                                  void *context)
+{
+    level->observer = observer;
+    level->observer_context = context;
+}
+
+/* ---- address mapping ---- */
+
+/* Sets *which to the part that the address belongs to. Returns the address within that part, where
+ * the pieces of the part are contiguous. */
+static uint64_t split_address(const struct fth_interleaving *interleaving, uint64_t address,
+                              uint64_t *which)
+{
+    if (interleaving->powers_of_two) {
+        const uint64_t piece = address >> interleaving->bytes_shift;
+        *which = piece & (interleaving->count - 1);
+        return piece >> interleaving->count_shift << interleaving->bytes_shift |
+               (address & (interleaving->bytes - 1));
+    }
+    const uint64_t piece = address / interleaving->bytes;
+    *which = piece % interleaving->count;
+    return piece / interleaving->count * interleaving->bytes + address % interleaving->bytes;
+}
+
+/* Returns the unit of an address. Addresses are interleaved over the partitions, and within a
+ * partition over its banks (Figure 1 b). *local gets the address within the unit. */
+static size_t find_unit(const struct fth_cache_level *level, uint64_t address, uint64_t *local)
+{
+    uint64_t partition, bank;
+    if (level->unit_count == 1) {
+        *local = address;
+        return 0;
+    }
+    address = split_address(&level->partitions, address, &partition);
+    *local = split_address(&level->banks, address, &bank);
+    return (size_t)(partition * level->banks.count + bank);
+}
+
+/* ---- steps ---- */
+
+static bool resize(void **items, size_t count, size_t size)
+{
+    void *grown = realloc(*items, count * size);
+    if (!grown)
+        return false;
+    *items = grown;
+    return true;
+}
+
+static bool reserve(struct fth_cache_level *level, size_t count)
+{
+    const size_t each = (size_t)(level->unit_count * level->shape.ports);
+    const size_t wanted = count > each ? count : each;
+    if (wanted <= level->capacity)
+        return true;
+    if (!resize((void **)&level->next, wanted, sizeof *level->next) ||
+        !resize((void **)&level->scheduled, wanted, sizeof *level->scheduled) ||
+        !resize((void **)&level->locations, wanted, sizeof *level->locations))
+        return false;
+    level->capacity = wanted;
+    return true;
+}
+
+/* Finds the set and slot of every request before the first of them changes the cache. Without
+ * writes between the lookups, the host CPU can execute several lookups at the same time. */
+static void locate_lines(struct fth_cache_level *level, const struct fth_request *requests,
+                         size_t count)
+{
+    const struct fth_cache *cache = level->units[0].cache;
+    struct fth_cache_location *locations = level->locations;
+    for (size_t i = 0; i < count && level->unit_count > 1; i++) {
+        uint64_t local;
+        const size_t unit = find_unit(level, requests[i].line, &local);
+        locations[i] = fth_cache_locate(level->units[unit].cache, local);
+    }
+    for (size_t done = 0; done < count && level->unit_count == 1; done += FTH_LOCATE_MAX) {
+        const size_t here = count - done < FTH_LOCATE_MAX ? count - done : FTH_LOCATE_MAX;
+        uint64_t lines[FTH_LOCATE_MAX];
+        for (size_t i = 0; i < here; i++)
+            lines[i] = requests[done + i].line >> cache->line_shift;
+        fth_cache_locate_all(cache, lines, here, locations + done);
+    }
+}
+
+static void enqueue(struct fth_cache_level *level, const struct fth_request *requests, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t local;
+        struct fth_unit *unit = &level->units[find_unit(level, requests[i].line, &local)];
+        level->next[i] = NONE;
+        if (unit->head == NONE)
+            unit->head = (uint32_t)i;
+        else
+            level->next[unit->tail] = (uint32_t)i;
+        unit->tail = (uint32_t)i;
+    }
+}
+
+/* Selects the requests that reach a port in this step and returns their number. They are sorted by
+ * warp, and within a warp by bank. In Table 3, A and C of {A, B, C, D} get the two registers; in
+ * the next step, B and D go before the requests of the second warp. Insertion sort is fast here
+ * because the requests are mostly in order. */
+static size_t schedule_step(struct fth_cache_level *level, const struct fth_request *requests)
+{
+    size_t count = 0;
+    for (size_t u = 0; u < level->unit_count; u++) {
+        uint32_t at = level->units[u].head;
+        for (uint64_t port = 0; port < level->shape.ports && at != NONE; port++) {
+            size_t place = count++;
+            for (; place && requests[level->scheduled[place - 1]].warp > requests[at].warp; place--)
+                level->scheduled[place] = level->scheduled[place - 1];
+            level->scheduled[place] = at;
+            at = level->next[at];
+        }
+    }
+    return count;
+}
+
+static void dequeue(struct fth_cache_level *level, struct fth_unit *unit, uint32_t request)
+{
+    uint32_t before = NONE;
+    uint32_t *link = &unit->head;
+    while (*link != request) {
+        before = *link;
+        link = &level->next[*link];
+    }
+    *link = level->next[request];
+    if (unit->tail == request)
+        unit->tail = before;
+}
+
+/* The next step in which an MSHR becomes free or a line arrives; UINT64_MAX: none. */
+static uint64_t next_change(const struct fth_cache_level *level)
+{
+    uint64_t next = UINT64_MAX;
+    for (size_t i = 0; i < level->mshr_count; i++) {
+        fth_mshr_step(level->mshrs[i], level->step - 1);
+        const uint64_t change = fth_mshr_next(level->mshrs[i]);
+        next = change < next ? change : next;
+    }
+    return next;
+}
+
+static bool in_order(const struct fth_request *requests, size_t count)
+{
+    bool descends = false;
+    for (size_t i = 1; i < count; i++)
+        descends |= requests[i].warp < requests[i - 1].warp;
+    return !descends;
+}
+
+bool fth_cache_level_run(struct fth_cache_level *level, struct fth_request *requests, size_t count,
+                         const struct fth_cache_run *runs, struct fth_model_counts *counts,
+                         const struct fth_next_level *next_level)
+{
+    if (!reserve(level, count))
+        return false;
+    level->forwards = false;
+    locate_lines(level, requests, count);
+    if (level->unit_count == 1 && in_order(requests, count))
+        return fth_cache_level_run_single(level, requests, count, runs, counts, next_level);
+    enqueue(level, requests, count);
+    for (size_t left = count; left && !level->failed;) {
+        const size_t tried = schedule_step(level, requests);
+        size_t done = 0;
+        for (size_t i = 0; i < tried; i++) {
+            const uint32_t at = level->scheduled[i];
+            uint64_t local;
+            struct fth_request *request = &requests[at];
+            const size_t unit = find_unit(level, request->line, &local);
+            struct fth_port_access access = {.unit = unit,
+                                             .location = &level->locations[at],
+                                             .request = request,
+                                             .runs = runs ? runs + request->run : NULL,
+                                             .counts = &counts[request->instruction],
+                                             .next_level = next_level};
+            if (fth_cache_level_attempt(level, &access) == FTH_ATTEMPT_FAIL)
+                continue;
+            dequeue(level, &level->units[unit], at);
+            done++;
+        }
+        left -= done;
+        fth_cache_level_end_step(level);
+        if (!done)
+            fth_cache_level_skip_steps(level, tried, next_change(level));
+    }
+    return !level->failed;
+}
+
+bool fth_cache_level_forwards(const struct fth_cache_level *level)
+{
+    return level->forwards;
+}
+
+/* ---- access without ports and MSHRs ---- */
+
+/* The location of the line of `access` in this cache. */
+static struct fth_cache_location locate_line(const struct fth_cache_level *level,
+                                             const struct fth_port_access *access)
+{
+    struct fth_cache_location location = *access->location;
+    location.slot = fth_lookup_find(level->units[access->unit].cache, location.set, location.line);
+    return location;
+}
+
+uint64_t fth_cache_level_read(struct fth_cache_level *level, const struct fth_port_access *access,
+                              uint64_t sectors, const struct fth_next_level *next_level)
+{
+    struct fth_cache *cache = level->units[access->unit].cache;
+    struct fth_cache_location location = locate_line(level, access);
+    struct fth_cache_result result;
+    const uint64_t missing = fth_cache_missing(cache, &location, sectors, NULL, 0);
+    fth_cache_fill(cache, &location, missing, &result);
+    fth_cache_level_report_eviction(next_level, &result);
+    return missing;
+}
+
+void fth_cache_level_drop(struct fth_cache_level *level, const struct fth_port_access *access)
+{
+    struct fth_cache_location location = locate_line(level, access);
+    fth_cache_drop(level->units[access->unit].cache, &location);
+}

@@ -1,0 +1,94 @@
+/* Internals of a simulated cache, shared by cache_level.c (its steps), attempt.c (one attempt of
+ * one request) and single.c (fast path for one bank). */
+#ifndef FTH_MODEL_CACHE_LEVEL_H
+#define FTH_MODEL_CACHE_LEVEL_H
+
+#include "model/model.h"
+
+/* One bank of one partition: a set-associative array with a queue of requests. */
+struct fth_unit {
+    struct fth_cache *cache;
+    struct fth_mshr *mshr; /* the MSHR set of its partition; borrowed */
+    uint32_t head, tail;   /* first and last request in the queue; UINT32_MAX: it is empty */
+};
+
+/* Addresses are distributed over `count` parts in pieces of `bytes`. */
+struct fth_interleaving {
+    uint64_t count, bytes;
+    bool powers_of_two;                /* count and bytes are powers of two */
+    unsigned count_shift, bytes_shift; /* their logarithms; valid if powers_of_two */
+};
+
+struct fth_cache_level {
+    struct fth_shape shape;
+    struct fth_interleaving partitions, banks; /* banks: within a partition */
+    struct fth_unit *units;                    /* partitions x banks */
+    size_t unit_count;
+    struct fth_mshr **mshrs;
+    size_t mshr_count;
+    uint64_t step;
+    struct fth_cache_level_totals totals;
+    uint32_t *next;      /* next request in the same queue */
+    uint32_t *scheduled; /* requests that reach a port in a step; single.c: those that failed */
+    /* Set and slot of each request. Valid before the first step; recheck the slot afterwards. */
+    struct fth_cache_location *locations;
+    size_t capacity; /* requests in the three arrays above */
+    void (*observer)(void *, const struct fth_attempt *);
+    void *observer_context;
+    bool forwards; /* a request of the last run was forwarded to the next level */
+    bool failed;   /* out of memory */
+};
+
+/* Processes one request at a port in the current step, and counts it. */
+enum fth_attempt_outcome fth_cache_level_attempt(struct fth_cache_level *level,
+                                                 struct fth_port_access *access);
+/* Report to the next level that a dirty line was evicted, or that a request is forwarded. */
+static inline void fth_cache_level_report_eviction(const struct fth_next_level *next_level,
+                                                   const struct fth_cache_result *result)
+{
+    if (result->evicted && result->evicted_dirty && next_level && next_level->evicted)
+        next_level->evicted(next_level->context, result->evicted_line, result->evicted_dirty);
+}
+static inline void fth_cache_level_report_miss(const struct fth_port_access *access,
+                                               uint64_t missing)
+{
+    if (access->next_level && access->next_level->miss)
+        access->next_level->miss(access->next_level->context, access, missing);
+}
+/* Allocates an MSHR for the missing sectors of a read, and reports the miss. */
+static inline void fth_cache_level_add_miss(struct fth_cache_level *level, struct fth_mshr *mshr,
+                                            const struct fth_port_access *access, uint64_t missing)
+{
+    if (!fth_mshr_add(mshr, access->request->line, access->request->missing,
+                      fth_shape_latency(&level->shape, fth_mshr_busy(mshr))))
+        level->failed = true;
+    fth_cache_level_report_miss(access, missing);
+}
+static inline void fth_cache_level_end_step(struct fth_cache_level *level)
+{
+    level->step++;
+    level->totals.steps++;
+}
+/* To be called after a step in which all `tried` requests failed. They fail in every step until
+ * step `next`, in which a register becomes free or a line arrives. Counts these steps and fails
+ * without executing them. With an observer every step is executed. */
+static inline void fth_cache_level_skip_steps(struct fth_cache_level *level, size_t tried,
+                                              uint64_t next)
+{
+    if (next == UINT64_MAX || next <= level->step || level->observer)
+        return;
+    level->totals.fails += (next - level->step) * tried;
+    level->totals.steps += next - level->step;
+    level->step = next;
+}
+
+/* ---- single.c ---- */
+
+/* fth_cache_level_run() for caches with one bank and requests in ascending order of warps. The
+ * locations must be set. */
+bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_request *requests,
+                                size_t count, const struct fth_cache_run *runs,
+                                struct fth_model_counts *counts,
+                                const struct fth_next_level *next_level);
+
+#endif
