@@ -1,16 +1,18 @@
-/* explore/: many models of one or several traces, on all cores of one machine or of many
- * (docs/explore.md).
+/* explore/: runs the cache model for many parameter values, over one or several traces, on all
+ * cores of one machine or of many (docs/explore.md).
  *
- *   plan.c    what is explored: studies, and their points in an order that stays
- *   spec.c    ... from a file, or a preset         subject.c traces, and what they are known by
- *   shard.c   the part of a process among many     line.c    a point as a line of JSON, and back
- *   ledger.c  the file of finished points          run.c     workers
- *   merge.c   parts into a whole                   bundle.c  jobs that are run together
+ *   plan.c    studies, and the numbering of their points
+ *   spec.c    studies from a file or a preset      input.c   the traces, and their checksums
+ *   shard.c   the share of one process             line.c    a point as a line of JSON, and back
+ *   output.c  the file of finished points          run.c     the threads that run the models
+ *   merge.c   joins the files of all shards        bundle.c  jobs that are run together
  *
- * A *point* is one run of the model: a trace, perhaps one of its kernels, and a value for each
- * parameter that varies. Points that come to the same run (the baseline belongs to several studies)
- * are a *job* and computed once; the jobs are dealt out to the shards in turn. Jobs that share the
- * reading of a trace are a *bundle*, which a worker runs in one pass. */
+ * A *study* is a grid: a list of traces and, for each parameter that varies, a list of values. A
+ * *point* is one combination of these: a trace, possibly limited to one kernel, and one value for
+ * each varied parameter. Points with the same trace and the same values of all parameters are one
+ * *job*, which is computed once; for example, the baseline belongs to several studies. Jobs are
+ * distributed to the *shards* (processes) round robin. Jobs that can share one pass over a trace
+ * are a *bundle*, which one thread runs in one pass. */
 #ifndef FTH_EXPLORE_H
 #define FTH_EXPLORE_H
 
@@ -21,177 +23,199 @@ extern const size_t fth_embedded_preset_count;
 
 /* ---- plan.c ---- */
 
+/* A parameter that does not vary, and its value. */
 struct fth_explore_setting {
     const char *name, *value;
 };
 
-/* Names that take values together, one of `values` at a time; a value has as many parts as there
- * are names, or one for all of them. */
+/* Parameters that vary together, and the values that they take one after the other. With several
+ * names, a value is a text of one part per name, separated by '+', or a single part for all names.
+ */
 struct fth_axis {
     const char **names, **values;
     size_t name_count, value_count;
 };
 
-struct fth_subject {
-    const char *name; /* without the folder */
-    char *path;       /* of the trace */
-    bool temporary;
+/* A trace of the exploration. */
+struct fth_input {
+    const char *name; /* file name without the folder */
+    char *path;       /* of the trace file */
+    bool temporary;   /* the trace file is deleted by fth_input_close */
     struct fth_trace *trace;
-    uint64_t accesses, content; /* a checksum of these */
-    uint64_t *lines;            /* [launches] of 128 bytes that warps ask for: what models take */
+    uint64_t accesses; /* number of accesses of warps */
+    uint64_t content;  /* checksum of all accesses and launches */
+    uint64_t *lines;   /* [launches] estimated number of 128-byte lines that warps request */
 };
 
 struct fth_study {
     const char *name;
-    const char *kernel; /* of each source; NULL: all of them */
-    bool l1_off;
-    size_t *sources;
-    const char **kernels; /* of each, where it is not NULL */
-    size_t source_count;
+    const char *kernel;   /* not used; see `kernels` */
+    bool l1_off;          /* also count the L2 as if the L1 were off */
+    size_t *inputs;       /* [input_count] indices of the exploration's inputs */
+    const char **kernels; /* [input_count] the only kernel to model; NULL: all */
+    size_t input_count;
     struct fth_explore_setting *settings;
     size_t setting_count;
     struct fth_axis *axes;
     size_t axis_count;
-    size_t first, points; /* points */
+    size_t first, points; /* number of its first point, and how many it has */
 };
 
 struct fth_exploration {
     struct fth_arena arena;
-    struct fth_model_params *base;
-    struct fth_subject *sources;
-    size_t source_count, source_capacity;
+    struct fth_model_params *base; /* parameters before any setting */
+    struct fth_input *inputs;
+    size_t input_count, input_capacity;
     struct fth_study *studies;
     size_t study_count, study_capacity;
-    struct fth_explore_setting *settings; /* that hold for all studies */
+    struct fth_explore_setting *settings; /* of all studies */
     size_t setting_count, setting_capacity;
 
-    /* Once it is complete. */
+    /* Set by fth_plan_complete. */
     size_t points;
-    size_t *job_of; /* [points] */
-    size_t *head;   /* [jobs] the first point */
+    size_t *job_of;      /* [points] job that computes the point */
+    size_t *first_point; /* [jobs] lowest point of the job */
     size_t jobs;
-    char *header; /* of the file, without shard and checksum */
-    uint64_t identity;
+    char *header;      /* first line of the output, up to the number of points */
+    uint64_t identity; /* checksum of `header`: equal for the same exploration */
 };
 
-/* A point, by its number. */
+/* A point, decoded from its number. */
 struct fth_point {
     size_t number;
     const struct fth_study *study;
-    const struct fth_subject *source;
+    const struct fth_input *input;
     const char *kernel;
-    size_t values[16]; /* of each axis */
+    size_t values[16]; /* index of the value of each axis */
 };
 
+/* Limits of an exploration. Heuristic; the second one is also the limit for shards. */
 enum { FTH_MAX_AXES = 16, FTH_MAX_POINTS = 1 << 22 };
 
-/* Adds an empty study, to be filled in; NULL without memory. */
+/* Adds an empty study. Returns NULL without memory. The pointer is valid until the next call. */
 struct fth_study *fth_study_add(struct fth_exploration *exploration, const char *name);
+/* Adds an axis: `names` and each of `values` have their parts separated by '+'. FTH_INVALID or
+ * FTH_NOT_FOUND if a name or a value is wrong. */
 FTH_MUST_USE enum fth_status fth_study_vary(struct fth_exploration *exploration,
                                             struct fth_study *study, const char *names,
                                             const char *const *values, size_t count,
                                             struct fth_error *error);
+/* Adds a setting of one study. */
 FTH_MUST_USE enum fth_status fth_study_set(struct fth_exploration *exploration,
                                            struct fth_study *study, const char *name,
                                            const char *value, struct fth_error *error);
-FTH_MUST_USE enum fth_status fth_study_source(struct fth_exploration *exploration,
-                                              struct fth_study *study, size_t source,
-                                              const char *kernel, struct fth_error *error);
-/* Counts the points and finds the jobs; nothing is added afterwards. */
+/* Adds an input by its index. `kernel` NULL: all kernels. FTH_NOT_FOUND if the trace does not
+ * launch the kernel. */
+FTH_MUST_USE enum fth_status fth_study_input(struct fth_exploration *exploration,
+                                             struct fth_study *study, size_t input,
+                                             const char *kernel, struct fth_error *error);
+/* Numbers the points and finds the jobs. Nothing may be added afterwards. Further calls do nothing.
+ */
 FTH_MUST_USE enum fth_status fth_plan_complete(struct fth_exploration *exploration,
                                                struct fth_error *error);
 void fth_point_at(const struct fth_exploration *exploration, size_t number,
                   struct fth_point *point);
-/* The parameters of a point, to be destroyed by the caller. */
+/* Returns the parameters of a point; the caller destroys them. Values of axes override
+ * settings of the exploration, and these override settings of the study. */
 FTH_MUST_USE enum fth_status fth_point_params(const struct fth_exploration *exploration,
                                               const struct fth_point *point,
                                               struct fth_model_params **params,
                                               struct fth_error *error);
-/* Part `part` of a text that '+' parts; the only one where there is no '+'. */
-void fth_part_of(const char *text, size_t part, char *out, size_t size);
+/* Copies part `part` of a text that is divided by '+'. A text without '+' is its own part for every
+ * `part`. */
+void fth_value_part(const char *text, size_t part, char *out, size_t size);
 
-/* ---- subject.c ---- */
+/* ---- input.c ---- */
 
-/* The number of the source that this file is, which is opened at its first use. */
-FTH_MUST_USE enum fth_status fth_subject_open(struct fth_exploration *exploration, const char *path,
-                                              const char *const *sizes, size_t size_count,
-                                              const struct fth_log *log, size_t *number,
-                                              struct fth_error *error);
-void fth_subject_close(struct fth_subject *source);
+/* Returns in *number the index of the input with this file name, which is opened on first use.
+ * `sizes` are definitions for launch files, such as "N=256". */
+FTH_MUST_USE enum fth_status fth_input_open(struct fth_exploration *exploration, const char *path,
+                                            const char *const *sizes, size_t size_count,
+                                            const struct fth_log *log, size_t *number,
+                                            struct fth_error *error);
+void fth_input_close(struct fth_input *input);
 
 /* ---- line.c ---- */
 
+/* Continues the checksum `start` over some bytes. A checksum begins with FTH_LINE_START. */
 uint64_t fth_line_checksum(const void *data, size_t size, uint64_t start);
 #define FTH_LINE_START UINT64_C(0xcbf29ce484222325)
 
-/* A line as text, without its end, sealed with a checksum. */
-void fth_line_seal(struct fth_buffer *line, size_t from);
-bool fth_line_sealed(const char *line, size_t size);
-/* The line of a point. */
+/* Ends the line that begins at `from`, except for its line break: appends the checksum of its text
+ * and closes the JSON object. fth_line_verify returns whether the checksum of a line is right. */
+void fth_line_add_checksum(struct fth_buffer *line, size_t from);
+bool fth_line_verify(const char *line, size_t size);
+/* Appends the line of a point, with checksum. */
 void fth_line_write(struct fth_buffer *out, const struct fth_point *point,
                     const struct fth_model_result *result, const struct fth_model_params *params);
-/* The first line of a file. */
+/* Appends the first line of a file, with checksum. `header` is what fth_line_describe wrote. */
 void fth_line_header(struct fth_buffer *out, const char *header, uint64_t identity, size_t shard,
                      size_t shards);
-/* What the exploration is, as the members of an object. */
+/* Appends the description of the exploration: the beginning of a JSON object, without the closing
+ * brace.
+ */
 void fth_line_describe(struct fth_buffer *out, const struct fth_exploration *exploration);
-/* The number of the point of a sealed line; SIZE_MAX: it has none. */
+/* Returns the number of the point in a verified line; SIZE_MAX: it is not the line of a point. */
 size_t fth_line_point(const char *line, size_t size);
 
-/* ---- ledger.c ---- */
+/* ---- output.c ---- */
 
-/* A file of points as it was read. */
+/* A file of points that was read. */
 struct fth_points {
     struct fth_buffer text;
-    size_t header_size, description_size; /* of the first line; without name and shard */
-    size_t header_points;                 /* of the exploration */
+    size_t header_size;      /* of the first line */
+    size_t description_size; /* of the part of the first line that `identity` covers */
+    size_t header_points;    /* points of the whole exploration */
     uint64_t identity;
-    size_t shard, shards; /* 1 of 1: the whole */
-    size_t *at, *size;    /* [header_points] where the line of each is; size 0: not there */
-    size_t found, damaged;
-    size_t good_bytes; /* all up to there are whole lines */
+    size_t shard, shards; /* 1 of 1: the whole exploration */
+    size_t *at, *size; /* [header_points] offset and size of each point's line; size 0: missing */
+    size_t found, damaged; /* points found; lines cut off or with a wrong checksum */
+    size_t good_bytes;     /* size of the text up to its last line break */
 };
 
 FTH_MUST_USE enum fth_status fth_points_read(const char *path, struct fth_points *points,
                                              struct fth_error *error);
-/* The same of a text that was read already, which it takes over; `path` is for its errors. */
+/* The same for a text in memory, of which it takes ownership. `path` is used in errors. */
 FTH_MUST_USE enum fth_status fth_points_parse(const char *path, struct fth_buffer *text,
                                               struct fth_points *points, struct fth_error *error);
 void fth_points_fini(struct fth_points *points);
-/* fth_merge, of parts that were read; at least one. */
+/* fth_merge for parts that were already read; `count` is at least 1. */
 FTH_MUST_USE enum fth_status fth_points_join(struct fth_points *parts, const char *const *paths,
                                              size_t count, bool partial, const struct fth_log *log,
                                              char **text, size_t *size, struct fth_error *error);
 
-struct fth_ledger;
+/* The file that a shard writes its finished points to. */
+struct fth_output;
 
-/* Opens the file of a shard, or makes it; what is in it already is kept. A NULL path keeps all in
- * memory. */
-FTH_MUST_USE enum fth_status fth_ledger_open(const struct fth_exploration *exploration,
+/* Opens or creates the file of a shard. Points that it contains already are kept. With a NULL path
+ * the points are only kept in memory. FTH_INVALID if the file is that of another exploration or
+ * shard, FTH_IO if another process has locked it. */
+FTH_MUST_USE enum fth_status fth_output_open(const struct fth_exploration *exploration,
                                              const char *path, size_t shard, size_t shards,
-                                             const struct fth_log *log, struct fth_ledger **store,
+                                             const struct fth_log *log, struct fth_output **output,
                                              struct fth_error *error);
-bool fth_ledger_has(const struct fth_ledger *store, size_t point);
-size_t fth_ledger_count(const struct fth_ledger *store);
-/* Takes the text of a line (without its end), and has it on disk when it returns. */
-FTH_MUST_USE enum fth_status fth_ledger_add(struct fth_ledger *store, size_t point, char *line,
+bool fth_output_has(const struct fth_output *output, size_t point);
+size_t fth_output_count(const struct fth_output *output);
+/* Adds the line of a point (malloced, without its line break), and takes ownership of it. The line
+ * is on disk when the function returns. */
+FTH_MUST_USE enum fth_status fth_output_add(struct fth_output *output, size_t point, char *line,
                                             size_t size, struct fth_error *error);
-/* Puts the points in order, in the file as well. */
-FTH_MUST_USE enum fth_status fth_ledger_finish(struct fth_ledger *store, struct fth_error *error);
-/* All of it as text, in order: header and points. */
-void fth_ledger_text(const struct fth_ledger *store, struct fth_buffer *out);
-void fth_ledger_close(struct fth_ledger *store);
+/* Rewrites the file with its points in order, if they are not. */
+FTH_MUST_USE enum fth_status fth_output_finish(struct fth_output *output, struct fth_error *error);
+/* Appends the header and all points, in order. */
+void fth_output_text(const struct fth_output *output, struct fth_buffer *out);
+void fth_output_close(struct fth_output *output);
 
 /* ---- bundle.c ---- */
 
-/* Jobs that get the same requests, from `first` on. */
+/* Jobs that share one pass over a trace: `count` of the sorted jobs from index `first` on. */
 struct fth_bundle {
     size_t first, count;
-    uint64_t work; /* lines that are asked for, times jobs */
+    uint64_t work; /* requested lines times jobs */
 };
 
-/* Puts the jobs in the order of their bundles, which are given with the largest first, to be freed
- * by the caller. */
+/* Groups jobs into bundles: sorts `jobs` so that each bundle is contiguous, and returns the bundles
+ * with the largest first. The caller frees them, also after a failure. */
 FTH_MUST_USE enum fth_status fth_explore_bundles(const struct fth_exploration *exploration,
                                                  size_t *jobs, size_t count, unsigned threads,
                                                  struct fth_bundle **bundles, size_t *bundle_count,
@@ -199,9 +223,9 @@ FTH_MUST_USE enum fth_status fth_explore_bundles(const struct fth_exploration *e
 
 /* ---- run.c ---- */
 
-/* The jobs of a shard that are not complete, to be freed by the caller. */
+/* Returns the jobs of a shard that have points missing in the output. The caller frees them. */
 FTH_MUST_USE enum fth_status fth_explore_jobs(const struct fth_exploration *exploration,
-                                              const struct fth_ledger *store, size_t shard,
+                                              const struct fth_output *output, size_t shard,
                                               size_t shards, size_t **jobs, size_t *count,
                                               struct fth_error *error);
 

@@ -1,5 +1,5 @@
-/* A point as a line of JSON. Each line ends with a checksum of what stands before it, so that one
- * that was cut off or altered is not taken for a result. */
+/* Converts points and the header of an exploration to lines of JSON. Each line ends with a
+ * checksum, so that a line that was cut off or changed is not mistaken for a result. */
 #include "explore/explore.h"
 
 #include <math.h>
@@ -16,25 +16,25 @@ uint64_t fth_line_checksum(const void *data, size_t size, uint64_t start)
     return start;
 }
 
-#define SEAL ",\"check\":\""
-enum { SEAL_BYTES = sizeof SEAL - 1 + 16 + 2 }; /* with "} behind it */
+#define CHECKSUM_KEY ",\"check\":\""
+enum { CHECKSUM_BYTES = sizeof CHECKSUM_KEY - 1 + 16 + 2 }; /* with the 16 digits and \"} */
 
-void fth_line_seal(struct fth_buffer *line, size_t from)
+void fth_line_add_checksum(struct fth_buffer *line, size_t from)
 {
     if (!line->failed)
-        fth_buffer_format(line, SEAL "%016llx\"}",
+        fth_buffer_format(line, CHECKSUM_KEY "%016llx\"}",
                           (unsigned long long)fth_line_checksum(line->data + from,
                                                                 line->size - from, FTH_LINE_START));
 }
 
-bool fth_line_sealed(const char *line, size_t size)
+bool fth_line_verify(const char *line, size_t size)
 {
-    char seal[SEAL_BYTES + 1];
-    if (size <= SEAL_BYTES)
+    char expected[CHECKSUM_BYTES + 1];
+    if (size <= CHECKSUM_BYTES)
         return false;
-    snprintf(seal, sizeof seal, SEAL "%016llx\"}",
-             (unsigned long long)fth_line_checksum(line, size - SEAL_BYTES, FTH_LINE_START));
-    return memcmp(line + size - SEAL_BYTES, seal, SEAL_BYTES) == 0;
+    snprintf(expected, sizeof expected, CHECKSUM_KEY "%016llx\"}",
+             (unsigned long long)fth_line_checksum(line, size - CHECKSUM_BYTES, FTH_LINE_START));
+    return memcmp(line + size - CHECKSUM_BYTES, expected, CHECKSUM_BYTES) == 0;
 }
 
 size_t fth_line_point(const char *line, size_t size)
@@ -53,18 +53,18 @@ static void put_setting(struct fth_json_writer *json, const char *name, const ch
     fth_json_text(json, value);
 }
 
-static void put_sources(struct fth_json_writer *json, const struct fth_exploration *exploration)
+static void put_inputs(struct fth_json_writer *json, const struct fth_exploration *exploration)
 {
     fth_json_key(json, "traces");
     fth_json_begin(json, '[', true);
-    for (size_t i = 0; i < exploration->source_count; i++) {
+    for (size_t i = 0; i < exploration->input_count; i++) {
         char content[24];
         fth_json_begin(json, '{', true);
-        put_setting(json, "name", exploration->sources[i].name);
+        put_setting(json, "name", exploration->inputs[i].name);
         fth_json_key(json, "accesses");
-        fth_json_number(json, (double)exploration->sources[i].accesses);
+        fth_json_number(json, (double)exploration->inputs[i].accesses);
         snprintf(content, sizeof content, "%016llx",
-                 (unsigned long long)exploration->sources[i].content);
+                 (unsigned long long)exploration->inputs[i].content);
         put_setting(json, "content", content);
         fth_json_end(json, '}');
     }
@@ -119,9 +119,9 @@ static void put_study(struct fth_json_writer *json, const struct fth_exploration
     fth_json_bool(json, study->l1_off);
     fth_json_key(json, "traces");
     fth_json_begin(json, '[', true);
-    for (size_t i = 0; i < study->source_count; i++) {
+    for (size_t i = 0; i < study->input_count; i++) {
         fth_json_begin(json, '{', true);
-        put_setting(json, "name", exploration->sources[study->sources[i]].name);
+        put_setting(json, "name", exploration->inputs[study->inputs[i]].name);
         if (study->kernels[i])
             put_setting(json, "kernel", study->kernels[i]);
         fth_json_end(json, '}');
@@ -142,7 +142,7 @@ void fth_line_describe(struct fth_buffer *out, const struct fth_exploration *exp
     fth_json_begin(&json, '{', true);
     put_setting(&json, "schema", "fathom-explore/1");
     put_setting(&json, "fathom", fth_version());
-    put_sources(&json, exploration);
+    put_inputs(&json, exploration);
     put_base(&json, exploration);
     put_settings(&json, exploration->settings, exploration->setting_count);
     fth_json_key(&json, "studies");
@@ -163,17 +163,18 @@ void fth_line_header(struct fth_buffer *out, const char *header, uint64_t identi
     fth_buffer_format(out, ",\"exploration\":\"%016llx\"", (unsigned long long)identity);
     if (shards > 1)
         fth_buffer_format(out, ",\"shard\":\"%zu/%zu\"", shard, shards);
-    fth_line_seal(out, from);
+    fth_line_add_checksum(out, from);
 }
 
 /* ---- points ---- */
 
-static void put_three(struct fth_json_writer *json, const char *key, const uint64_t three[3])
+/* A count for reads, writes and atomics. */
+static void put_triple(struct fth_json_writer *json, const char *key, const uint64_t triple[3])
 {
     fth_json_key(json, key);
     fth_json_begin(json, '[', true);
     for (int i = 0; i < 3; i++)
-        fth_json_number(json, (double)three[i]);
+        fth_json_number(json, (double)triple[i]);
     fth_json_end(json, ']');
 }
 
@@ -182,10 +183,10 @@ static void put_counts(struct fth_json_writer *json, const char *key,
 {
     fth_json_key(json, key);
     fth_json_begin(json, '{', true);
-    put_three(json, "requests", counts->requests);
-    put_three(json, "sectors", counts->sectors);
-    put_three(json, "hits", counts->hits);
-    put_three(json, "merges", counts->merges);
+    put_triple(json, "requests", counts->requests);
+    put_triple(json, "sectors", counts->sectors);
+    put_triple(json, "hits", counts->hits);
+    put_triple(json, "merges", counts->merges);
     fth_json_end(json, '}');
 }
 
@@ -195,13 +196,14 @@ static void put_count(struct fth_json_writer *json, const char *key, uint64_t nu
     fth_json_number(json, (double)number);
 }
 
-/* Long ones are of large fully associative caches, and would be most of the file. */
-enum { LONGEST_PROFILE = 65 };
+/* Longest profile that is written: 64 ways and the misses. Longer ones belong to large fully
+ * associative caches, and would take up most of the file. */
+enum { MAX_PROFILE_COUNT = 65 };
 
 static void put_profile(struct fth_json_writer *json, const char *key,
                         const struct fth_model_profile *profile)
 {
-    if (profile->count == 0 || profile->count > LONGEST_PROFILE)
+    if (profile->count == 0 || profile->count > MAX_PROFILE_COUNT)
         return;
     fth_json_key(json, key);
     fth_json_begin(json, '[', true);
@@ -219,7 +221,7 @@ static void put_row(struct fth_json_writer *json, const struct fth_study *study,
     put_count(json, "launches", row->launches);
     put_count(json, "l1_bytes", row->l1_bytes);
     put_count(json, "blocks_per_sm", row->blocks_at_once);
-    put_three(json, "warps", row->warps);
+    put_triple(json, "warps", row->warps);
     put_counts(json, "l1", &row->l1);
     put_count(json, "l1_steps", row->l1_steps);
     put_count(json, "l1_fails", row->l1_fails);
@@ -249,16 +251,16 @@ void fth_line_write(struct fth_buffer *out, const struct fth_point *point,
     const struct fth_model_row *row;
     struct fth_json_writer json = {.out = out};
     fth_json_begin(&json, '{', true);
-    put_count(&json, "point", point->number); /* in front, where it is soon found */
+    put_count(&json, "point", point->number); /* first, where fth_line_point expects it */
     put_setting(&json, "study", point->study->name);
-    put_setting(&json, "trace", point->source->name);
+    put_setting(&json, "trace", point->input->name);
     fth_json_key(&json, "values");
     fth_json_begin(&json, '{', true);
     for (size_t a = 0; a < point->study->axis_count; a++) {
         const struct fth_axis *axis = &point->study->axes[a];
         for (size_t i = 0; i < axis->name_count; i++) {
             char text[128];
-            fth_part_of(axis->values[point->values[a]], i, text, sizeof text);
+            fth_value_part(axis->values[point->values[a]], i, text, sizeof text);
             put_setting(&json, axis->names[i], text);
         }
     }
@@ -269,5 +271,5 @@ void fth_line_write(struct fth_buffer *out, const struct fth_point *point,
         if (row->launch == SIZE_MAX && !row->instruction)
             put_row(&json, point->study, row, params);
     fth_json_end(&json, ']');
-    fth_line_seal(out, from);
+    fth_line_add_checksum(out, from);
 }

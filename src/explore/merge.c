@@ -1,5 +1,6 @@
-/* Parts into a whole: the points of all of them in their order, under the header of the whole, byte
- * by byte what one process would have written. */
+/* Merges the files of several shards into one. The result has the header of the whole exploration
+ * and all points in order. It is identical, byte for byte, to the file that one process would
+ * write. */
 #include "explore/explore.h"
 
 #include <stdlib.h>
@@ -10,42 +11,42 @@ static const char operation[] = "merge";
 struct merging {
     struct fth_points *parts;
     size_t count;
-    size_t *of; /* [points] which part has it; SIZE_MAX: none */
+    size_t *part_of; /* [points] index of the part that has the point; SIZE_MAX: none */
 };
 
-static enum fth_status check_alike(const struct merging *merging, const char *const *paths,
-                                   struct fth_error *error)
+static enum fth_status check_same_exploration(const struct merging *merging,
+                                              const char *const *paths, struct fth_error *error)
 {
     const struct fth_points *first = &merging->parts[0];
     for (size_t i = 1; i < merging->count; i++) {
         const struct fth_points *part = &merging->parts[i];
         if (part->identity != first->identity || part->header_points != first->header_points)
-            return fth_fail(error, FTH_INVALID, operation, paths[i],
-                            "it is part of another exploration (%016llx) than %s (%016llx): other "
-                            "traces, parameters or values, or another fathom",
-                            (unsigned long long)part->identity, paths[0],
-                            (unsigned long long)first->identity);
+            return fth_fail(
+                error, FTH_INVALID, operation, paths[i],
+                "part of another exploration (%016llx) than %s (%016llx): traces, parameters, "
+                "values or the version of fathom differ",
+                (unsigned long long)part->identity, paths[0], (unsigned long long)first->identity);
     }
     return FTH_OK;
 }
 
-/* Which part has each point. One that several have must be the same in all of them. */
+/* Finds the part that has each point. A point in several parts must be identical in all of them. */
 static enum fth_status find_points(struct merging *merging, const char *const *paths,
                                    struct fth_error *error)
 {
     const size_t points = merging->parts[0].header_points;
-    merging->of = calloc(points + 1, sizeof *merging->of);
-    if (!merging->of)
+    merging->part_of = calloc(points + 1, sizeof *merging->part_of);
+    if (!merging->part_of)
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
     for (size_t p = 0; p < points; p++) {
-        merging->of[p] = SIZE_MAX;
+        merging->part_of[p] = SIZE_MAX;
         for (size_t i = 0; i < merging->count; i++) {
             const struct fth_points *part = &merging->parts[i];
-            const size_t other = merging->of[p];
+            const size_t other = merging->part_of[p];
             if (!part->size[p])
                 continue;
             if (other == SIZE_MAX) {
-                merging->of[p] = i;
+                merging->part_of[p] = i;
                 continue;
             }
             const struct fth_points *before = &merging->parts[other];
@@ -53,13 +54,14 @@ static enum fth_status find_points(struct merging *merging, const char *const *p
                 memcmp(before->text.data + before->at[p], part->text.data + part->at[p],
                        part->size[p]) != 0)
                 return fth_fail(error, FTH_INVALID, operation, paths[i],
-                                "point %zu is another there than in %s", p, paths[other]);
+                                "point %zu differs from the one in %s", p, paths[other]);
         }
     }
     return FTH_OK;
 }
 
-/* Shards of which no part is here. */
+/* Appends the shards of which no file was given, at most eight by number. Appends nothing if the
+ * parts come from different divisions into shards. */
 static void list_missing_shards(const struct merging *merging, struct fth_buffer *list)
 {
     const size_t shards = merging->parts[0].shards;
@@ -83,7 +85,7 @@ static enum fth_status check_complete(const struct merging *merging, struct fth_
     const size_t points = merging->parts[0].header_points;
     size_t missing = 0, first = 0;
     for (size_t p = points; p-- > 0;)
-        if (merging->of[p] == SIZE_MAX) {
+        if (merging->part_of[p] == SIZE_MAX) {
             missing++;
             first = p;
         }
@@ -93,18 +95,20 @@ static enum fth_status check_complete(const struct merging *merging, struct fth_
     list_missing_shards(merging, &list);
     enum fth_status status =
         list.size
-            ? fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
-                       "%zu of %zu points are missing, %zu the first: no part here is of shard %s",
-                       missing, points, first, list.data)
-            : fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
-                       "%zu of %zu points are missing, %zu the first: a shard is not finished; the "
-                       "same command goes on with it",
-                       missing, points, first);
+            ? fth_fail(
+                  error, FTH_INCONCLUSIVE, operation, NULL,
+                  "%zu of %zu points are missing, the first is %zu: no file of shard %s was given",
+                  missing, points, first, list.data)
+            : fth_fail(
+                  error, FTH_INCONCLUSIVE, operation, NULL,
+                  "%zu of %zu points are missing, the first is %zu: a shard is not finished; run "
+                  "its command again to continue",
+                  missing, points, first);
     fth_buffer_fini(&list);
     return status;
 }
 
-/* The header without the shard. */
+/* Appends the header of the whole exploration: that of a part, without the shard. */
 static void put_header(const struct fth_points *part, struct fth_buffer *out)
 {
     struct fth_buffer header = {0};
@@ -122,11 +126,11 @@ static void warn(const struct merging *merging, const char *const *paths, const 
     for (size_t i = 0; i < merging->count; i++) {
         const struct fth_points *part = &merging->parts[i];
         if (part->damaged)
-            fth_log_message(log, FTH_LOG_WARNING, "%s: %zu line%s cut off or damaged, and left out",
+            fth_log_message(log, FTH_LOG_WARNING, "%s: %zu line%s cut off or damaged, and ignored",
                             paths[i], part->damaged, part->damaged == 1 ? " is" : "s are");
         for (size_t k = 0; k < i; k++)
             if (merging->parts[k].shard == part->shard && merging->parts[k].shards == part->shards)
-                fth_log_message(log, FTH_LOG_WARNING, "%s and %s are both of shard %zu of %zu",
+                fth_log_message(log, FTH_LOG_WARNING, "%s and %s both belong to shard %zu of %zu",
                                 paths[k], paths[i], part->shard, part->shards);
     }
 }
@@ -137,7 +141,7 @@ enum fth_status fth_points_join(struct fth_points *parts, const char *const *pat
 {
     struct merging merging = {.parts = parts, .count = count};
     struct fth_buffer out = {0};
-    enum fth_status status = check_alike(&merging, paths, error);
+    enum fth_status status = check_same_exploration(&merging, paths, error);
     if (status == FTH_OK) {
         warn(&merging, paths, log);
         status = find_points(&merging, paths, error);
@@ -147,15 +151,15 @@ enum fth_status fth_points_join(struct fth_points *parts, const char *const *pat
     if (status == FTH_OK) {
         put_header(&merging.parts[0], &out);
         for (size_t p = 0; p < merging.parts[0].header_points; p++) {
-            if (merging.of[p] == SIZE_MAX)
+            if (merging.part_of[p] == SIZE_MAX)
                 continue;
-            const struct fth_points *part = &merging.parts[merging.of[p]];
+            const struct fth_points *part = &merging.parts[merging.part_of[p]];
             fth_buffer_append(&out, part->text.data + part->at[p], part->size[p] + 1);
         }
         status = fth_buffer_take(&out, text, size, error);
     }
     fth_buffer_fini(&out);
-    free(merging.of);
+    free(merging.part_of);
     return status;
 }
 
@@ -175,7 +179,7 @@ enum fth_status fth_merge(const char *const *paths, size_t count, bool partial,
         read += status == FTH_OK;
     }
     if (status == FTH_OK && count == 0)
-        status = fth_fail(error, FTH_INVALID, operation, NULL, "there are no parts");
+        status = fth_fail(error, FTH_INVALID, operation, NULL, "no files to merge");
     if (status == FTH_OK)
         status = fth_points_join(parts, paths, count, partial, log, text, size, error);
     for (size_t i = 0; i < read; i++)

@@ -1,6 +1,7 @@
-/* What is explored: studies, each a grid over its sources and axes. Points are numbered study by
- * study, then source by source, then with the last axis running fastest, so that a point has the
- * same number in every process that was told the same. */
+/* The plan of an exploration: studies, each a grid of its inputs (traces) and axes (parameters that
+ * vary). Points are numbered study by study, within a study input by input, and within an input
+ * with the last axis varying fastest. A point therefore has the same number in every process that
+ * runs the same exploration. */
 #include "explore/explore.h"
 
 #include <stdlib.h>
@@ -26,15 +27,15 @@ void fth_explore_destroy(struct fth_exploration *exploration)
 {
     if (!exploration)
         return;
-    for (size_t i = 0; i < exploration->source_count; i++)
-        fth_subject_close(&exploration->sources[i]);
+    for (size_t i = 0; i < exploration->input_count; i++)
+        fth_input_close(&exploration->inputs[i]);
     fth_model_params_destroy(exploration->base);
     fth_arena_fini(&exploration->arena);
-    free(exploration->sources);
+    free(exploration->inputs);
     free(exploration->studies);
     free(exploration->settings);
     free(exploration->job_of);
-    free(exploration->head);
+    free(exploration->first_point);
     free(exploration->header);
     free(exploration);
 }
@@ -52,9 +53,9 @@ struct fth_study *fth_study_add(struct fth_exploration *exploration, const char 
     return study;
 }
 
-/* The array, with room for one more, in the arena. */
-static void *lengthen(struct fth_exploration *exploration, const void *items, size_t count,
-                      size_t size)
+/* Returns a copy of an array with one more element, in the arena. NULL without memory. */
+static void *copy_longer(struct fth_exploration *exploration, const void *items, size_t count,
+                         size_t size)
 {
     char *longer = fth_arena_array(&exploration->arena, count + 1, size);
     if (longer && count)
@@ -62,28 +63,28 @@ static void *lengthen(struct fth_exploration *exploration, const void *items, si
     return longer;
 }
 
-enum fth_status fth_study_source(struct fth_exploration *exploration, struct fth_study *study,
-                                 size_t source, const char *kernel, struct fth_error *error)
+enum fth_status fth_study_input(struct fth_exploration *exploration, struct fth_study *study,
+                                size_t input, const char *kernel, struct fth_error *error)
 {
-    size_t *sources =
-        lengthen(exploration, study->sources, study->source_count, sizeof *study->sources);
+    size_t *inputs =
+        copy_longer(exploration, study->inputs, study->input_count, sizeof *study->inputs);
     const char **kernels =
-        lengthen(exploration, study->kernels, study->source_count, sizeof *study->kernels);
+        copy_longer(exploration, study->kernels, study->input_count, sizeof *study->kernels);
     const char *name = kernel ? fth_arena_text(&exploration->arena, kernel) : NULL;
-    if (!sources || !kernels || (kernel && !name))
+    if (!inputs || !kernels || (kernel && !name))
         return no_memory(error);
-    sources[study->source_count] = source;
-    kernels[study->source_count++] = name;
-    study->sources = sources;
+    inputs[study->input_count] = input;
+    kernels[study->input_count++] = name;
+    study->inputs = inputs;
     study->kernels = kernels;
     if (!kernel)
         return FTH_OK;
-    const struct fth_subject *from = &exploration->sources[source];
+    const struct fth_input *from = &exploration->inputs[input];
     for (size_t i = 0; i < fth_trace_launch_count(from->trace); i++)
         if (strcmp(fth_trace_launch_at(from->trace, i)->kernel, kernel) == 0)
             return FTH_OK;
-    return fth_fail(error, FTH_NOT_FOUND, operation, from->name, "it does not launch kernel '%s'",
-                    kernel);
+    return fth_fail(error, FTH_NOT_FOUND, operation, from->name,
+                    "the trace does not launch a kernel '%s'", kernel);
 }
 
 /* ---- parameters ---- */
@@ -111,7 +112,7 @@ enum fth_status fth_study_set(struct fth_exploration *exploration, struct fth_st
                               const char *name, const char *value, struct fth_error *error)
 {
     struct fth_explore_setting *settings =
-        lengthen(exploration, study->settings, study->setting_count, sizeof *settings);
+        copy_longer(exploration, study->settings, study->setting_count, sizeof *settings);
     if (!settings)
         return no_memory(error);
     settings[study->setting_count].name = fth_arena_text(&exploration->arena, name);
@@ -122,7 +123,7 @@ enum fth_status fth_study_set(struct fth_exploration *exploration, struct fth_st
                : no_memory(error);
 }
 
-void fth_part_of(const char *text, size_t part, char *out, size_t size)
+void fth_value_part(const char *text, size_t part, char *out, size_t size)
 {
     const bool whole = !strchr(text, '+');
     for (size_t i = 0; i < part && !whole; i++) {
@@ -140,22 +141,22 @@ static size_t count_parts(const char *text)
     return count;
 }
 
-/* Sets the names of an axis to one of its values. */
+/* Sets the parameters of an axis to its value with index `value`. */
 static enum fth_status apply_value(struct fth_model_params *params, const struct fth_axis *axis,
                                    size_t value, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < axis->name_count && status == FTH_OK; i++) {
         char text[128];
-        fth_part_of(axis->values[value], i, text, sizeof text);
+        fth_value_part(axis->values[value], i, text, sizeof text);
         status = fth_model_set(params, axis->names[i], text, error);
     }
     return status;
 }
 
-/* Every value by itself, so that a slip is told before anything runs. */
-static enum fth_status try_values(const struct fth_exploration *exploration,
-                                  const struct fth_axis *axis, struct fth_error *error)
+/* Checks each value of an axis, so that mistakes are reported before any model runs. */
+static enum fth_status check_values(const struct fth_exploration *exploration,
+                                    const struct fth_axis *axis, struct fth_error *error)
 {
     struct fth_model_params *trial = NULL;
     enum fth_status status = fth_model_params_copy(exploration->base, &trial, error);
@@ -167,7 +168,7 @@ static enum fth_status try_values(const struct fth_exploration *exploration,
         for (size_t other = 0; other < v && status == FTH_OK; other++)
             if (strcmp(axis->values[v], axis->values[other]) == 0)
                 status = fth_fail(error, FTH_INVALID, operation, axis->names[0],
-                                  "%s is there twice", axis->values[v]);
+                                  "the value %s is listed twice", axis->values[v]);
         if (status == FTH_OK)
             status = apply_value(trial, axis, v, error);
     }
@@ -183,15 +184,16 @@ enum fth_status fth_study_vary(struct fth_exploration *exploration, struct fth_s
     axis.names = fth_arena_array(&exploration->arena, axis.name_count, sizeof *axis.names);
     axis.values = fth_arena_array(&exploration->arena, count + 1, sizeof *axis.values);
     struct fth_axis *axes =
-        lengthen(exploration, study->axes, study->axis_count, sizeof *study->axes);
+        copy_longer(exploration, study->axes, study->axis_count, sizeof *study->axes);
     if (!axis.names || !axis.values || !axes)
         return no_memory(error);
     if (study->axis_count == FTH_MAX_AXES)
-        return fth_fail(error, FTH_INVALID, operation, names, "more than %d parameters vary",
+        return fth_fail(error, FTH_INVALID, operation, names,
+                        "more than %d axes; vary fewer parameters, or some together (A+B)",
                         FTH_MAX_AXES);
     for (size_t i = 0; i < axis.name_count; i++) {
         char name[128];
-        fth_part_of(names, i, name, sizeof name);
+        fth_value_part(names, i, name, sizeof name);
         axis.names[i] = fth_arena_text(&exploration->arena, name);
         if (!axis.names[i])
             return no_memory(error);
@@ -204,13 +206,15 @@ enum fth_status fth_study_vary(struct fth_exploration *exploration, struct fth_s
     axes[study->axis_count++] = axis;
     study->axes = axes;
     if (count == 0)
-        return fth_fail(error, FTH_INVALID, operation, names, "it varies over nothing");
-    return try_values(exploration, &axis, error);
+        return fth_fail(error, FTH_INVALID, operation, names, "it has no values");
+    return check_values(exploration, &axis, error);
 }
 
-/* ---- the command line's own study ---- */
+/* ---- the study of the command line ---- */
 
-static struct fth_study *own_study(struct fth_exploration *exploration)
+/* The study for --vary and traces on the command line: the one without a name, which is added on
+ * first use. NULL without memory. */
+static struct fth_study *command_line_study(struct fth_exploration *exploration)
 {
     for (size_t i = 0; i < exploration->study_count; i++)
         if (!*exploration->studies[i].name)
@@ -218,18 +222,19 @@ static struct fth_study *own_study(struct fth_exploration *exploration)
     return fth_study_add(exploration, "");
 }
 
-/* "name=v1,v2"; with ';' between values that have commas themselves. */
+/* Parses "NAME=V1,V2". If the text contains ';', it separates the values, which may then contain
+ * commas. */
 enum fth_status fth_explore_vary(struct fth_exploration *exploration, const char *text,
                                  struct fth_error *error)
 {
-    struct fth_study *study = own_study(exploration);
+    struct fth_study *study = command_line_study(exploration);
     const char *equals = strchr(text, '=');
     char names[256];
     if (!study)
         return no_memory(error);
     if (!equals || equals == text || (size_t)(equals - text) >= sizeof names)
         return fth_fail(error, FTH_INVALID, operation, text,
-                        "what varies is NAME=VALUE,VALUE..., such as l1.size_bytes=8K,16K");
+                        "expected NAME=VALUE,VALUE..., such as l1.size_bytes=8K,16K");
     snprintf(names, sizeof names, "%.*s", (int)(equals - text), text);
     const char *separator = strchr(equals, ';') ? ";" : ",";
     const char **values = NULL;
@@ -256,18 +261,18 @@ enum fth_status fth_explore_trace(struct fth_exploration *exploration, const cha
                                   const char *const *sizes, size_t size_count,
                                   const struct fth_log *log, struct fth_error *error)
 {
-    struct fth_study *study = own_study(exploration);
+    struct fth_study *study = command_line_study(exploration);
     size_t number;
     if (!study)
         return no_memory(error);
     enum fth_status status =
-        fth_subject_open(exploration, path, sizes, size_count, log, &number, error);
-    return status == FTH_OK ? fth_study_source(exploration, study, number, NULL, error) : status;
+        fth_input_open(exploration, path, sizes, size_count, log, &number, error);
+    return status == FTH_OK ? fth_study_input(exploration, study, number, NULL, error) : status;
 }
 
 void fth_explore_scope(struct fth_exploration *exploration, bool l1_off)
 {
-    struct fth_study *study = own_study(exploration);
+    struct fth_study *study = command_line_study(exploration);
     if (study)
         study->l1_off = l1_off;
 }
@@ -285,7 +290,7 @@ void fth_point_at(const struct fth_exploration *exploration, size_t number, stru
         point->values[i] = rest % study->axes[i].value_count;
         rest /= study->axes[i].value_count;
     }
-    point->source = &exploration->sources[study->sources[rest]];
+    point->input = &exploration->inputs[study->inputs[rest]];
     point->kernel = study->kernels[rest];
 }
 
@@ -309,7 +314,7 @@ enum fth_status fth_point_params(const struct fth_exploration *exploration,
     return status;
 }
 
-/* A checksum of all that a run of the model depends on. */
+/* Computes a checksum of everything that the result of a point depends on. */
 static enum fth_status point_key(const struct fth_exploration *exploration, size_t number,
                                  uint64_t *key, struct fth_error *error)
 {
@@ -319,9 +324,9 @@ static enum fth_status point_key(const struct fth_exploration *exploration, size
     enum fth_status status = fth_point_params(exploration, &point, &params, error);
     if (status != FTH_OK)
         return status;
-    const uint64_t head[2] = {(uint64_t)(point.source - exploration->sources),
-                              (uint64_t)point.study->l1_off};
-    *key = fth_line_checksum(head, sizeof head, FTH_LINE_START);
+    const uint64_t first_point[2] = {(uint64_t)(point.input - exploration->inputs),
+                                     (uint64_t)point.study->l1_off};
+    *key = fth_line_checksum(first_point, sizeof first_point, FTH_LINE_START);
     if (point.kernel)
         *key = fth_line_checksum(point.kernel, strlen(point.kernel) + 1, *key);
     const char *value;
@@ -331,6 +336,7 @@ static enum fth_status point_key(const struct fth_exploration *exploration, size
     return FTH_OK;
 }
 
+/* A point and its checksum, for sorting. */
 struct keyed {
     uint64_t key;
     size_t point;
@@ -344,15 +350,16 @@ static int compare_keys(const void *a, const void *b)
     return x->point < y->point ? -1 : x->point > y->point;
 }
 
-/* Points of the same key are one job; jobs are numbered by their first points. */
+/* Makes points with the same checksum one job. Jobs are numbered in the order of their first
+ * points. */
 static enum fth_status find_jobs(struct fth_exploration *exploration, struct fth_error *error)
 {
     const size_t points = exploration->points;
     struct keyed *keyed = calloc(points, sizeof *keyed);
     enum fth_status status = FTH_OK;
     exploration->job_of = calloc(points, sizeof *exploration->job_of);
-    exploration->head = calloc(points, sizeof *exploration->head);
-    if (!keyed || !exploration->job_of || !exploration->head) {
+    exploration->first_point = calloc(points, sizeof *exploration->first_point);
+    if (!keyed || !exploration->job_of || !exploration->first_point) {
         free(keyed);
         return no_memory(error);
     }
@@ -366,11 +373,12 @@ static enum fth_status find_jobs(struct fth_exploration *exploration, struct fth
             exploration->job_of[keyed[i].point] = i && keyed[i].key == keyed[i - 1].key
                                                       ? exploration->job_of[keyed[i - 1].point]
                                                       : keyed[i].point;
-        /* So far named by their first points, which come in order. */
+        /* So far job_of holds the first point of each job. Replace it by the number of the job; the
+         * first point of a job comes before its others. */
         for (size_t i = 0; i < points; i++) {
             const size_t first = exploration->job_of[i];
             if (first == i)
-                exploration->head[exploration->jobs] = i;
+                exploration->first_point[exploration->jobs] = i;
             exploration->job_of[i] = first == i ? exploration->jobs++ : exploration->job_of[first];
         }
     }
@@ -386,16 +394,17 @@ enum fth_status fth_plan_complete(struct fth_exploration *exploration, struct ft
     for (size_t i = 0; i < exploration->study_count; i++) {
         struct fth_study *study = &exploration->studies[i];
         study->first = exploration->points;
-        study->points = study->source_count;
+        study->points = study->input_count;
         for (size_t a = 0; a < study->axis_count && study->points <= FTH_MAX_POINTS; a++)
             study->points *= study->axes[a].value_count;
         if (study->points > FTH_MAX_POINTS - exploration->points)
-            return fth_fail(error, FTH_INVALID, operation, NULL, "more than %d points",
-                            FTH_MAX_POINTS);
+            return fth_fail(error, FTH_INVALID, operation, NULL,
+                            "more than %d points; vary fewer parameters or values", FTH_MAX_POINTS);
         exploration->points += study->points;
     }
     if (exploration->points == 0)
-        return fth_fail(error, FTH_INVALID, operation, NULL, "there is nothing to explore");
+        return fth_fail(error, FTH_INVALID, operation, NULL,
+                        "nothing to explore: there is no trace");
     enum fth_status status = find_jobs(exploration, error);
     if (status != FTH_OK)
         return status;

@@ -1,6 +1,6 @@
-/* The part of a process among many, as the launcher that started it says in its environment: Open
- * MPI's mpirun, those that speak PMI or PMIx (MPICH, Intel MPI, Cray, srun --mpi), Slurm's srun,
- * and Slurm's job arrays. Nothing of MPI is linked or called. */
+/* Finds which shard of an exploration this process is, from the environment variables that its
+ * launcher sets: Open MPI's mpirun, launchers with PMI or PMIx (MPICH, Intel MPI, Cray, srun
+ * --mpi), Slurm's srun, and Slurm's job arrays. fathom does not link against MPI. */
 #include "explore/explore.h"
 
 #include <errno.h>
@@ -10,15 +10,18 @@
 static const struct {
     const char *who, *rank, *size, *only_with;
 } launchers[] = {
+    /* the first whose variables are set is used */
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL},
     {"PMI", "PMI_RANK", "PMI_SIZE", NULL},
-    /* PMIx gives no size by itself; srun does. */
+    /* PMIx does not set the number of processes; srun does. */
     {"PMIx", "PMIX_RANK", "SLURM_NTASKS", NULL},
-    /* Within a batch script, but outside srun, SLURM_PROCID is 0 as well. */
+    /* SLURM_PROCID is also set, to 0, in a batch script outside srun. */
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"},
 };
 
-static bool number_of(const char *name, uint64_t *number)
+/* Reads a whole number from an environment variable. Returns false if it is unset or not a number.
+ */
+static bool read_variable(const char *name, uint64_t *number)
 {
     const char *text = getenv(name);
     char *end;
@@ -29,18 +32,20 @@ static bool number_of(const char *name, uint64_t *number)
     return !*end && !errno;
 }
 
-/* An array of jobs: IDs from SLURM_ARRAY_TASK_MIN on, SLURM_ARRAY_TASK_STEP apart. */
-static enum fth_status take_array(struct fth_shard *shard, struct fth_error *error)
+/* Divides the work further among the tasks of a Slurm job array. Their IDs begin at
+ * SLURM_ARRAY_TASK_MIN and increase by SLURM_ARRAY_TASK_STEP. */
+static enum fth_status apply_array(struct fth_shard *shard, struct fth_error *error)
 {
     uint64_t id, count, first = 0, step = 1;
-    if (!number_of("SLURM_ARRAY_TASK_ID", &id) || !number_of("SLURM_ARRAY_TASK_COUNT", &count))
+    if (!read_variable("SLURM_ARRAY_TASK_ID", &id) ||
+        !read_variable("SLURM_ARRAY_TASK_COUNT", &count))
         return FTH_OK;
-    number_of("SLURM_ARRAY_TASK_MIN", &first);
-    if (!number_of("SLURM_ARRAY_TASK_STEP", &step) || step == 0)
+    read_variable("SLURM_ARRAY_TASK_MIN", &first);
+    if (!read_variable("SLURM_ARRAY_TASK_STEP", &step) || step == 0)
         step = 1;
     if (id < first || (id - first) % step || (id - first) / step >= count)
         return fth_fail(error, FTH_INVALID, "find shard", "SLURM_ARRAY_TASK_ID",
-                        "the %llu IDs are not evenly apart; --shard I/N can say which part this is",
+                        "the %llu IDs of the array are not evenly spaced; pass --shard I/N instead",
                         (unsigned long long)count);
     const uint64_t at = (id - first) / step;
     shard->number = (size_t)at * shard->count + shard->number;
@@ -54,23 +59,23 @@ enum fth_status fth_shard_find(struct fth_shard *shard, struct fth_error *error)
     *shard = (struct fth_shard){.number = 1, .count = 1};
     for (size_t i = 0; i < FTH_COUNT(launchers) && !shard->who; i++) {
         uint64_t rank, size;
-        if (!number_of(launchers[i].rank, &rank) ||
+        if (!read_variable(launchers[i].rank, &rank) ||
             (launchers[i].only_with && !getenv(launchers[i].only_with)))
             continue;
-        if (!number_of(launchers[i].size, &size)) {
+        if (!read_variable(launchers[i].size, &size)) {
             if (getenv("SLURM_NTASKS") || i + 1 < FTH_COUNT(launchers))
                 return fth_fail(error, FTH_INVALID, "find shard", launchers[i].rank,
-                                "it is set, but not %s; --shard I/N can say which part this is",
+                                "it is set, but %s is not; pass --shard I/N instead",
                                 launchers[i].size);
             continue;
         }
         if (rank >= size || size > FTH_MAX_POINTS)
             return fth_fail(error, FTH_INVALID, "find shard", launchers[i].rank,
-                            "there is no rank %llu among %llu", (unsigned long long)rank,
+                            "rank %llu is not valid for %llu processes", (unsigned long long)rank,
                             (unsigned long long)size);
         *shard = (struct fth_shard){(size_t)rank + 1, (size_t)size, launchers[i].who};
     }
-    enum fth_status status = take_array(shard, error);
+    enum fth_status status = apply_array(shard, error);
     if (shard->count == 1)
         shard->who = NULL;
     return status;
@@ -85,7 +90,7 @@ enum fth_status fth_shard_parse(const char *text, struct fth_shard *shard, struc
     if (*end || errno || number < 1 || number > count || count > FTH_MAX_POINTS ||
         strchr(text, '-'))
         return fth_fail(error, FTH_INVALID, "find shard", text,
-                        "a shard is I/N, such as 1/4, with I from 1 to N");
+                        "expected I/N, such as 1/4, with I from 1 to N");
     *shard = (struct fth_shard){(size_t)number, (size_t)count, NULL};
     return FTH_OK;
 }

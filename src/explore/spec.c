@@ -1,4 +1,4 @@
-/* What is explored, from a file:
+/* Reads studies from a JSON file or a built-in preset:
  *
  *     {"schema": "fathom-exploration/1",
  *      "set": {"gpu.sms": "8"},
@@ -6,9 +6,9 @@
  *                   "set": {"l1.ways": "4"}, "vary": {"l1.size_bytes": ["8K", "16K"]},
  *                   "l1_off": true}]}
  *
- * A trace is a file, beside the spec where its path is not absolute, and perhaps the kernel that is
- * meant. Names that take their values together are joined with '+', and so are the values, unless
- * one is for all of them. */
+ * An entry of "traces" is a path, relative to the folder of the file, optionally followed by a
+ * blank and the name of the only kernel to model. Parameters that vary together are separated by
+ * '+', and so are their values; a value without '+' is used for all of them. */
 #include "explore/explore.h"
 
 #include <stdlib.h>
@@ -16,7 +16,8 @@
 
 static const char operation[] = "read exploration";
 
-struct reading {
+/* What the functions of this file share. `name` is used in errors; `folder` is where traces are. */
+struct reader {
     struct fth_exploration *exploration;
     const char *name, *folder;
     const char *const *sizes;
@@ -25,13 +26,13 @@ struct reading {
     struct fth_error *error;
 };
 
-static enum fth_status refuse(const struct reading *reading, const char *where, const char *cause)
+static enum fth_status refuse(const struct reader *reader, const char *where, const char *cause)
 {
-    return fth_fail(reading->error, FTH_INVALID, operation, reading->name, "%s: %s", where, cause);
+    return fth_fail(reader->error, FTH_INVALID, operation, reader->name, "%s: %s", where, cause);
 }
 
-/* A value as text, whether it is written as one or as a number. */
-static bool text_of(const json_t *value, char *text, size_t size)
+/* Converts a JSON string or number to text. Returns false for other values. */
+static bool value_text(const json_t *value, char *text, size_t size)
 {
     if (json_is_string(value))
         snprintf(text, size, "%s", json_string_value(value));
@@ -40,118 +41,120 @@ static bool text_of(const json_t *value, char *text, size_t size)
     return json_is_string(value) || json_is_number(value);
 }
 
-static enum fth_status read_settings(const struct reading *reading, json_t *settings,
+static enum fth_status read_settings(const struct reader *reader, json_t *settings,
                                      struct fth_study *study)
 {
     const char *name;
     json_t *value;
     enum fth_status status = FTH_OK;
     if (settings && !json_is_object(settings))
-        return refuse(reading, "set", "is no object");
+        return refuse(reader, "set", "must be an object");
     json_object_foreach (settings, name, value) {
         char text[128];
-        if (!text_of(value, text, sizeof text))
-            return refuse(reading, name, "is neither a text nor a number");
-        status = fth_study_set(reading->exploration, study, name, text, reading->error);
+        if (!value_text(value, text, sizeof text))
+            return refuse(reader, name, "must be a string or a number");
+        status = fth_study_set(reader->exploration, study, name, text, reader->error);
         if (status != FTH_OK)
             break;
     }
     return status;
 }
 
-static enum fth_status read_axes(const struct reading *reading, json_t *vary,
-                                 struct fth_study *study)
+static enum fth_status read_axes(const struct reader *reader, json_t *vary, struct fth_study *study)
 {
     const char *names;
     json_t *list, *value;
     enum fth_status status = FTH_OK;
     if (vary && !json_is_object(vary))
-        return refuse(reading, "vary", "is no object");
+        return refuse(reader, "vary", "must be an object");
     json_object_foreach (vary, names, list) {
         char texts[64][128];
         const char *values[64];
         size_t i;
         if (!json_is_array(list) || json_array_size(list) > 64)
-            return refuse(reading, names, "is no list of at most 64 values");
+            return refuse(reader, names, "must be a list of at most 64 values");
         json_array_foreach (list, i, value) {
             values[i] = texts[i];
-            if (!text_of(value, texts[i], sizeof texts[i]))
-                return refuse(reading, names, "has a value that is neither a text nor a number");
+            if (!value_text(value, texts[i], sizeof texts[i]))
+                return refuse(reader, names, "its values must be strings or numbers");
         }
-        status = fth_study_vary(reading->exploration, study, names, values, json_array_size(list),
-                                reading->error);
+        status = fth_study_vary(reader->exploration, study, names, values, json_array_size(list),
+                                reader->error);
         if (status != FTH_OK)
             break;
     }
     return status;
 }
 
-/* "2mm.json" or "atax.json rows". */
-static enum fth_status read_trace(const struct reading *reading, const char *text,
+/* Opens a trace and adds it to a study; `text` is "2mm.json" or, with a kernel, "atax.json rows".
+ */
+static enum fth_status read_trace(const struct reader *reader, const char *text,
                                   struct fth_study *study)
 {
     const char *blank = strrchr(text, ' ');
     const int size = blank ? (int)(blank - text) : (int)strlen(text);
     char path[4096];
     size_t number;
-    snprintf(path, sizeof path, "%s%s%.*s", *text == '/' ? "" : reading->folder,
+    snprintf(path, sizeof path, "%s%s%.*s", *text == '/' ? "" : reader->folder,
              *text == '/' ? "" : "/", size, text);
     enum fth_status status =
-        fth_subject_open(reading->exploration, path, reading->sizes, reading->size_count,
-                         reading->log, &number, reading->error);
-    return status == FTH_OK ? fth_study_source(reading->exploration, study, number,
-                                               blank ? blank + 1 : NULL, reading->error)
+        fth_input_open(reader->exploration, path, reader->sizes, reader->size_count, reader->log,
+                       &number, reader->error);
+    return status == FTH_OK ? fth_study_input(reader->exploration, study, number,
+                                              blank ? blank + 1 : NULL, reader->error)
                             : status;
 }
 
-static enum fth_status read_study(const struct reading *reading, json_t *object, json_t *common)
+static enum fth_status read_study(const struct reader *reader, json_t *object, json_t *common)
 {
     static const char *const known[] = {"name", "about", "traces", "set", "vary", "l1_off"};
     const char *name = json_string_value(json_object_get(object, "name")), *key;
     json_t *traces = json_object_get(object, "traces"), *trace;
     size_t i;
     if (!json_is_object(object) || !name || !*name || !json_is_array(traces))
-        return refuse(reading, "studies", "a study has a name and a list of traces");
+        return refuse(reader, "studies",
+                      "each study must be an object with a name and a list of traces");
     json_object_foreach (object, key, trace) {
         bool found = false;
         for (i = 0; i < FTH_COUNT(known); i++)
             found = found || strcmp(key, known[i]) == 0;
         if (!found)
-            return refuse(reading, key, "a study has name, about, traces, set, vary, l1_off");
+            return refuse(reader, key,
+                          "unknown key; a study has name, about, traces, set, vary, l1_off");
     }
-    struct fth_study *study = fth_study_add(reading->exploration, name);
+    struct fth_study *study = fth_study_add(reader->exploration, name);
     if (!study)
-        return fth_fail(reading->error, FTH_NO_MEMORY, operation, reading->name, "out of memory");
+        return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->name, "out of memory");
     study->l1_off = json_is_true(json_object_get(object, "l1_off"));
-    enum fth_status status = read_settings(reading, common, study);
+    enum fth_status status = read_settings(reader, common, study);
     if (status == FTH_OK)
-        status = read_settings(reading, json_object_get(object, "set"), study);
+        status = read_settings(reader, json_object_get(object, "set"), study);
     if (status == FTH_OK)
-        status = read_axes(reading, json_object_get(object, "vary"), study);
+        status = read_axes(reader, json_object_get(object, "vary"), study);
     json_array_foreach (traces, i, trace) {
         if (status == FTH_OK)
-            status = json_is_string(trace) ? read_trace(reading, json_string_value(trace), study)
-                                           : refuse(reading, name, "a trace is a text");
+            status = json_is_string(trace) ? read_trace(reader, json_string_value(trace), study)
+                                           : refuse(reader, name, "traces must be strings");
     }
     return status;
 }
 
-static enum fth_status read_text(const struct reading *reading, const char *text, size_t size)
+static enum fth_status read_text(const struct reader *reader, const char *text, size_t size)
 {
     json_t *root = NULL, *study;
     size_t i;
-    enum fth_status status = fth_json_parse(reading->name, text, size, &root, reading->error);
+    enum fth_status status = fth_json_parse(reader->name, text, size, &root, reader->error);
     if (status != FTH_OK)
         return status;
     const char *schema = json_string_value(json_object_get(root, "schema"));
     json_t *studies = json_object_get(root, "studies");
     if (!schema || strcmp(schema, "fathom-exploration/1") != 0)
-        status = refuse(reading, "schema", "it is not fathom-exploration/1");
+        status = refuse(reader, "schema", "must be fathom-exploration/1");
     else if (!json_is_array(studies) || json_array_size(studies) == 0)
-        status = refuse(reading, "studies", "there are none");
+        status = refuse(reader, "studies", "must be a list with at least one study");
     json_array_foreach (studies, i, study) {
         if (status == FTH_OK)
-            status = read_study(reading, study, json_object_get(root, "set"));
+            status = read_study(reader, study, json_object_get(root, "set"));
     }
     json_decref(root);
     return status;
@@ -165,10 +168,10 @@ enum fth_status fth_explore_read(struct fth_exploration *exploration, const char
     char folder[4096];
     const char *slash = strrchr(path, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    const struct reading reading = {exploration, path, folder, sizes, size_count, log, error};
+    const struct reader reader = {exploration, path, folder, sizes, size_count, log, error};
     enum fth_status status = fth_file_read(path, 1 << 24, &content, error);
     if (status == FTH_OK)
-        status = read_text(&reading, content.data ? content.data : "", content.size);
+        status = read_text(&reader, content.data ? content.data : "", content.size);
     fth_buffer_fini(&content);
     return status;
 }
@@ -177,11 +180,11 @@ enum fth_status fth_explore_preset(struct fth_exploration *exploration, const ch
                                    const char *folder, const char *const *sizes, size_t size_count,
                                    const struct fth_log *log, struct fth_error *error)
 {
-    const struct reading reading = {exploration, name, folder, sizes, size_count, log, error};
+    const struct reader reader = {exploration, name, folder, sizes, size_count, log, error};
     for (size_t i = 0; i < fth_embedded_preset_count; i++)
         if (strcmp(fth_embedded_presets[i].name, name) == 0)
-            return read_text(&reading, fth_embedded_presets[i].data, fth_embedded_presets[i].size);
-    return fth_fail(error, FTH_NOT_FOUND, operation, name, "there is no such preset; there is %s",
+            return read_text(&reader, fth_embedded_presets[i].data, fth_embedded_presets[i].size);
+    return fth_fail(error, FTH_NOT_FOUND, operation, name, "no such preset; available: %s",
                     fth_embedded_preset_count ? fth_embedded_presets[0].name : "none");
 }
 

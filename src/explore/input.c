@@ -1,6 +1,7 @@
-/* The traces of an exploration. What is no trace yet (a launch file, another tool's trace) becomes
- * one, in a file that goes with the exploration. Each is known by a checksum over all its accesses,
- * so that parts from several machines are joined only where they looked at the same. */
+/* The traces of an exploration. Launch files and traces of other tools are first converted to a
+ * temporary trace file, which is deleted with the exploration. A checksum over all accesses
+ * identifies each trace, so that results from several machines are merged only if they used the
+ * same traces. */
 #include "explore/explore.h"
 
 #include <stdlib.h>
@@ -26,12 +27,14 @@ static enum fth_status make_temporary(char *path, size_t size, struct fth_error 
     snprintf(path, size, "%s/fathom-explore-XXXXXX", folder && *folder ? folder : "/tmp");
     const int fd = mkstemp(path);
     if (fd < 0)
-        return fth_fail(error, FTH_IO, operation, path,
-                        "the trace cannot be kept there meanwhile; TMPDIR can name another folder");
+        return fth_fail(
+            error, FTH_IO, operation, path,
+            "cannot create a temporary file for the trace; set TMPDIR to another folder");
     close(fd);
     return FTH_OK;
 }
 
+/* Converts a launch file or a trace of another tool to a trace file. */
 static enum fth_status make_trace(const char *from, const char *to, const char *const *sizes,
                                   size_t size_count, const struct fth_log *log,
                                   struct fth_error *error)
@@ -63,6 +66,7 @@ static uint64_t mix_access(uint64_t state, const struct fth_trace_access *access
     return state;
 }
 
+/* Estimates how many 128-byte lines an access touches: changes of the line from lane to lane. */
 static uint64_t count_lines(const struct fth_trace_access *access)
 {
     uint64_t lines = 1;
@@ -71,77 +75,76 @@ static uint64_t count_lines(const struct fth_trace_access *access)
     return lines;
 }
 
-/* What the trace is known by. */
-static enum fth_status sum_up(struct fth_subject *source, struct fth_error *error)
+/* Reads the whole trace: counts accesses and lines, and computes the checksum. */
+static enum fth_status scan_trace(struct fth_input *input, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     uint64_t state = FTH_LINE_START;
-    source->lines = calloc(fth_trace_launch_count(source->trace) + 1, sizeof *source->lines);
-    if (!source->lines)
+    input->lines = calloc(fth_trace_launch_count(input->trace) + 1, sizeof *input->lines);
+    if (!input->lines)
         return no_memory(error);
-    for (size_t i = 0; i < fth_trace_launch_count(source->trace) && status == FTH_OK; i++) {
-        const struct fth_trace_launch *launch = fth_trace_launch_at(source->trace, i);
+    for (size_t i = 0; i < fth_trace_launch_count(input->trace) && status == FTH_OK; i++) {
+        const struct fth_trace_launch *launch = fth_trace_launch_at(input->trace, i);
         struct fth_trace_cursor *cursor = NULL;
         const struct fth_trace_access *access = NULL;
-        source->accesses += launch->accesses;
+        input->accesses += launch->accesses;
         for (int k = 0; k < 3; k++)
             state = mix(state, (uint64_t)launch->grid[k] << 32 | launch->block[k]);
         state = mix(state, launch->shared_bytes);
         state = mix(state, fth_line_checksum(launch->kernel, strlen(launch->kernel), state));
-        status = fth_trace_cursor_open(source->trace, i, 0, UINT64_MAX, &cursor, error);
+        status = fth_trace_cursor_open(input->trace, i, 0, UINT64_MAX, &cursor, error);
         while (status == FTH_OK) {
             status = fth_trace_next(cursor, &access, error);
             if (status != FTH_OK || !access)
                 break;
             state = mix_access(state, access);
-            source->lines[i] += count_lines(access);
+            input->lines[i] += count_lines(access);
         }
         fth_trace_cursor_close(cursor);
     }
-    source->content = state;
+    input->content = state;
     return status;
 }
 
-enum fth_status fth_subject_open(struct fth_exploration *exploration, const char *path,
-                                 const char *const *sizes, size_t size_count,
-                                 const struct fth_log *log, size_t *number, struct fth_error *error)
+enum fth_status fth_input_open(struct fth_exploration *exploration, const char *path,
+                               const char *const *sizes, size_t size_count,
+                               const struct fth_log *log, size_t *number, struct fth_error *error)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    for (*number = 0; *number < exploration->source_count; ++*number)
-        if (strcmp(exploration->sources[*number].name, name) == 0)
+    for (*number = 0; *number < exploration->input_count; ++*number)
+        if (strcmp(exploration->inputs[*number].name, name) == 0)
             return FTH_OK;
-    if (!fth_grow((void **)&exploration->sources, exploration->source_count,
-                  &exploration->source_capacity, sizeof *exploration->sources))
+    if (!fth_grow((void **)&exploration->inputs, exploration->input_count,
+                  &exploration->input_capacity, sizeof *exploration->inputs))
         return no_memory(error);
-    struct fth_subject *source = &exploration->sources[exploration->source_count++];
-    *source = (struct fth_subject){.name = fth_arena_text(&exploration->arena, name)};
+    struct fth_input *input = &exploration->inputs[exploration->input_count++];
+    *input = (struct fth_input){.name = fth_arena_text(&exploration->arena, name)};
     char temporary[512] = "";
-    enum fth_status status = source->name ? FTH_OK : no_memory(error);
-    source->temporary = ends_with(path, ".json") || fth_trace_recognise(path) != FTH_TRACE_OWN;
-    if (status == FTH_OK && source->temporary)
+    enum fth_status status = input->name ? FTH_OK : no_memory(error);
+    input->temporary = ends_with(path, ".json") || fth_trace_recognise(path) != FTH_TRACE_OWN;
+    if (status == FTH_OK && input->temporary)
         status = make_temporary(temporary, sizeof temporary, error);
     if (status == FTH_OK) {
-        source->path = strdup(source->temporary ? temporary : path);
-        if (!source->path)
+        input->path = strdup(input->temporary ? temporary : path);
+        if (!input->path)
             status = no_memory(error);
     }
-    if (status == FTH_OK && source->temporary)
+    if (status == FTH_OK && input->temporary)
         status = make_trace(path, temporary, sizes, size_count, log, error);
     if (status == FTH_OK)
-        status = fth_trace_open(source->path, &source->trace, error);
-    if (status == FTH_OK && fth_trace_truncated(source->trace))
-        status =
-            fth_fail(error, FTH_INVALID, operation, path,
-                     "the trace is not complete; 'fathom model' takes such, exploring does not");
-    return status == FTH_OK ? sum_up(source, error) : status;
+        status = fth_trace_open(input->path, &input->trace, error);
+    if (status == FTH_OK && fth_trace_truncated(input->trace))
+        status = fth_fail(error, FTH_INVALID, operation, path,
+                          "the trace is incomplete; only 'fathom model' accepts incomplete traces");
+    return status == FTH_OK ? scan_trace(input, error) : status;
 }
 
-void fth_subject_close(struct fth_subject *source)
+void fth_input_close(struct fth_input *input)
 {
-    fth_trace_close(source->trace);
-    if (source->temporary && source->path)
-        unlink(source->path);
-    free(source->path);
-    free(source->lines);
+    fth_trace_close(input->trace);
+    if (input->temporary && input->path)
+        unlink(input->path);
+    free(input->path);
+    free(input->lines);
 }
