@@ -1,4 +1,5 @@
-/* A store as one JSON document, fathom-fingerprints/1, and back (docs/fingerprints.md). */
+/* Exports a store as one JSON document, fathom-fingerprints/1, and imports such documents
+ * (docs/fingerprints.md). */
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -8,10 +9,10 @@ static const char export_operation[] = "export fingerprints",
                   import_operation[] = "import fingerprints";
 static const char schema[] = "fathom-fingerprints/1";
 
-/* Of a document; a store of a thousand GPUs has 20 MB. */
-static const size_t max_bytes = (size_t)256 << 20;
+/* Largest document that is imported. A store with a thousand GPUs takes about 20 MB. */
+static const size_t max_document_bytes = (size_t)256 << 20;
 
-/* ---- out ---- */
+/* ---- export ---- */
 
 static void write_text(struct fth_json_writer *writer, const char *key, const char *text)
 {
@@ -68,89 +69,91 @@ enum fth_status fth_store_export(struct fth_store *store, char **text, size_t *s
     return status;
 }
 
-/* ---- in ---- */
+/* ---- import ---- */
 
-/* Where in which document we are. */
-struct place {
+/* The current position in the document, for errors. */
+struct location {
     const char *document;
     struct fth_json_path path;
     struct fth_error *error;
 };
 
-static enum fth_status refuse(const struct place *place, const char *key, const char *cause)
+static enum fth_status refuse(const struct location *location, const char *key, const char *cause)
 {
-    return fth_fail(place->error, FTH_INVALID, import_operation, place->document, "%s%s%s: %s",
-                    place->path.text, *key ? "." : "", key, cause);
+    return fth_fail(location->error, FTH_INVALID, import_operation, location->document,
+                    "%s%s%s: %s", location->path.text, *key ? "." : "", key, cause);
 }
 
-/* A text that may be missing, unless `needed`. */
-static enum fth_status read_text(const struct place *place, const json_t *object, const char *key,
-                                 bool needed, struct fth_runs *runs, const char **text)
+/* Reads a string, which may be missing unless `needed`. *text gets a copy in the arena, or NULL. */
+static enum fth_status read_text(const struct location *location, const json_t *object,
+                                 const char *key, bool needed, struct fth_runs *runs,
+                                 const char **text)
 {
     const json_t *value = json_object_get(object, key);
     *text = NULL;
     if (!value)
-        return needed ? refuse(place, key, "it is missing") : FTH_OK;
+        return needed ? refuse(location, key, "is missing") : FTH_OK;
     const char *found = json_string_value(value);
     if (!found || strlen(found) != json_string_length(value) || strlen(found) > 256)
-        return refuse(place, key, "it is no text of at most 256 bytes");
+        return refuse(location, key, "must be a string of at most 256 bytes");
     *text = fth_arena_text(&runs->arena, found);
     return *text ? FTH_OK
-                 : fth_fail(place->error, FTH_NO_MEMORY, import_operation, place->document,
+                 : fth_fail(location->error, FTH_NO_MEMORY, import_operation, location->document,
                             "out of memory");
 }
 
-/* A whole number from 0 on. */
-static enum fth_status read_whole(const struct place *place, const json_t *object, const char *key,
-                                  int64_t max, int64_t *number)
+/* Reads a whole number from 0 to `max`. */
+static enum fth_status read_whole(const struct location *location, const json_t *object,
+                                  const char *key, int64_t max, int64_t *number)
 {
     const json_t *value = json_object_get(object, key);
     if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > max)
-        return refuse(place, key, "it is no whole number, or too large");
+        return refuse(location, key, "must be a whole number in the valid range");
     *number = json_integer_value(value);
     return FTH_OK;
 }
 
-/* The keys that export writes are 32 digits; others are taken as they are, where they are plain. */
-static enum fth_status check_key(const struct place *place, const char *key)
+/* Keys that fathom makes have 32 hexadecimal digits. Other keys are accepted if they have a plain
+ * form. */
+static enum fth_status check_key(const struct location *location, const char *key)
 {
     const size_t digits = strspn(key, "0123456789abcdefghijklmnopqrstuvwxyz-");
     return digits == strlen(key) && digits >= 8 && digits <= 64
                ? FTH_OK
-               : refuse(place, "key", "it is not 8 to 64 digits, small letters and dashes");
+               : refuse(location, "key", "must be 8 to 64 digits, lower-case letters and dashes");
 }
 
-static enum fth_status read_run(const struct place *place, const json_t *object,
+static enum fth_status read_run(const struct location *location, const json_t *object,
                                 struct fth_runs *runs)
 {
     struct fth_run *run = fth_runs_add(runs);
     int64_t version = 0;
     if (!run)
-        return fth_fail(place->error, FTH_NO_MEMORY, import_operation, place->document,
+        return fth_fail(location->error, FTH_NO_MEMORY, import_operation, location->document,
                         "out of memory");
     if (!json_is_object(object))
-        return refuse(place, "", "it is no object");
-    enum fth_status status = read_text(place, object, "name", true, runs, &run->name);
+        return refuse(location, "", "must be an object");
+    enum fth_status status = read_text(location, object, "name", true, runs, &run->name);
     if (status == FTH_OK && fth_store_check_name(run->name, NULL) != FTH_OK)
-        status = refuse(place, "name", "it is no name: 1 to 64 bytes of printable text");
+        status = refuse(location, "name", "must be 1 to 64 bytes of printable text");
     if (status == FTH_OK)
-        status = read_text(place, object, "key", true, runs, &run->key);
+        status = read_text(location, object, "key", true, runs, &run->key);
     if (status == FTH_OK && run->key)
-        status = check_key(place, run->key);
+        status = check_key(location, run->key);
     if (status == FTH_OK)
-        status = read_text(place, object, "device", false, runs, &run->device);
+        status = read_text(location, object, "device", false, runs, &run->device);
     if (status == FTH_OK)
-        status = read_text(place, object, "uuid", false, runs, &run->uuid);
+        status = read_text(location, object, "uuid", false, runs, &run->uuid);
     if (status == FTH_OK)
-        status = read_text(place, object, "driver", false, runs, &run->driver);
+        status = read_text(location, object, "driver", false, runs, &run->driver);
     if (status == FTH_OK) /* the year 9999 */
-        status = read_whole(place, object, "time", INT64_C(253402300799), &run->time);
+        status = read_whole(location, object, "time", INT64_C(253402300799), &run->time);
     if (status == FTH_OK)
-        status = read_whole(place, object, "version", 1000000, &version);
+        status = read_whole(location, object, "version", 1000000, &version);
     run->version = (unsigned)version;
     if (status == FTH_OK)
         status = fth_features_read(json_object_get(object, "features"), import_operation,
-                                   place->document, runs, run, place->error);
+                                   location->document, runs, run, location->error);
     return status;
 }
 
@@ -158,22 +161,22 @@ enum fth_status fth_exchange_read(const char *name, const char *text, size_t siz
                                   struct fth_runs *runs, struct fth_error *error)
 {
     json_t *root = NULL;
-    struct place place = {.document = name, .error = error};
+    struct location location = {.document = name, .error = error};
     enum fth_status status = fth_json_parse(name, text, size, &root, error);
     if (status != FTH_OK)
         return status;
     const char *found = json_string_value(json_object_get(root, "schema"));
     const json_t *list = json_object_get(root, "runs");
-    fth_json_path_key(&place.path, "runs");
+    fth_json_path_key(&location.path, "runs");
     if (!found || strcmp(found, schema) != 0)
-        status = fth_fail(error, FTH_INVALID, import_operation, name,
-                          "schema: this is no document of '%s'", schema);
+        status =
+            fth_fail(error, FTH_INVALID, import_operation, name, "schema: must be '%s'", schema);
     else if (!json_is_array(list))
-        status = refuse(&place, "", "it is no list");
+        status = refuse(&location, "", "must be a list");
     for (size_t i = 0; i < json_array_size(list) && status == FTH_OK; i++) {
-        const size_t before = fth_json_path_index(&place.path, i);
-        status = read_run(&place, json_array_get(list, i), runs);
-        fth_json_path_back(&place.path, before);
+        const size_t before = fth_json_path_index(&location.path, i);
+        status = read_run(&location, json_array_get(list, i), runs);
+        fth_json_path_back(&location.path, before);
     }
     json_decref(root);
     return status;
@@ -186,7 +189,7 @@ enum fth_status fth_store_import(struct fth_store *store, const char *path, size
     struct fth_runs runs = {.items = NULL};
     size_t count = 0;
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    enum fth_status status = fth_file_read(path, max_bytes, &content, error);
+    enum fth_status status = fth_file_read(path, max_document_bytes, &content, error);
     if (status == FTH_OK)
         status =
             fth_exchange_read(name, content.data ? content.data : "", content.size, &runs, error);

@@ -1,4 +1,5 @@
-/* Runs of the GPU at hand. */
+/* Measures a fingerprint: several runs of the same measurements (probe/fingerprint.c) on one GPU.
+ */
 #include "store/store.h"
 
 #include <math.h>
@@ -7,8 +8,8 @@
 
 static const char operation[] = "measure fingerprint";
 
-/* What the driver tells of it, in the arena; NULL: nothing. */
-static const char *fact(struct fth_runs *runs, const struct fth_gpu *gpu, const char *name)
+/* Returns a copy of what the driver reports about the device, in the arena. NULL: not reported. */
+static const char *device_text(struct fth_runs *runs, const struct fth_gpu *gpu, const char *name)
 {
     const char *text = fth_gpu_text(gpu, "device", name);
     return text ? fth_arena_text(&runs->arena, text) : NULL;
@@ -17,9 +18,9 @@ static const char *fact(struct fth_runs *runs, const struct fth_gpu *gpu, const 
 static enum fth_status measure(const struct fth_prober *prober, const struct fth_gpu *gpu,
                                size_t count, struct fth_runs *runs, struct fth_error *error)
 {
-    const struct fth_run common = {.device = fact(runs, gpu, "name"),
-                                   .uuid = fact(runs, gpu, "uuid"),
-                                   .driver = fact(runs, gpu, "driver"),
+    const struct fth_run common = {.device = device_text(runs, gpu, "name"),
+                                   .uuid = device_text(runs, gpu, "uuid"),
+                                   .driver = device_text(runs, gpu, "driver"),
                                    .time = (int64_t)time(NULL),
                                    .version = FTH_FEATURES_VERSION,
                                    .count = fth_feature_count(prober)};

@@ -1,10 +1,11 @@
-/* Which of the enrolled GPUs is it?
+/* Identifies a GPU: which of the enrolled GPUs has produced a fingerprint?
  *
- * The one with the nearest centroid (stats/nearest.c), in units that the enrolled runs teach: what
- * scatters from run to run counts little. How near is near is learned from them, too. Each enrolled
- * run is taken out, and its distance from the others of its GPU taken: twice what nine of ten of
- * these stay below is the limit. A GPU beyond it is none of those that are known, and that is said.
- */
+ * The method is nearest centroid (stats/nearest.c). Features are measured in units of their
+ * standard deviation over the enrolled runs of a GPU, so features with much noise count little. The
+ * largest distance that counts as a match is also derived from the enrolled runs: each run is left
+ * out, and its distance from the centroid of the other runs of its GPU is computed. The limit is
+ * twice the 90 % quantile of these distances. A fingerprint beyond the limit is reported as
+ * unknown. */
 #include "store/store.h"
 
 #include <math.h>
@@ -14,134 +15,138 @@
 
 static const char operation[] = "identify";
 
+/* The limit is limit_factor times this quantile of the leave-one-out distances. Heuristic. */
 static const double limit_quantile = 0.9, limit_factor = 2;
-/* In units of a standard deviation, where hardly anything scatters. */
+/* Lower bound of the limit in standard deviations, for runs that hardly differ. Heuristic. */
 static const double min_limit = 1;
-/* Two GPUs within the limit are told apart where one is nearer by this: see the margin of stats.h.
- */
+/* Smallest margin between the two nearest GPUs within the limit: the difference of their distances
+ * divided by the sum (as in stats.h). 0.1 means that one is nearer by about a fifth. Heuristic. */
 static const double min_margin = 0.1;
 
-/* ---- the runs that a row of features can be compared with ---- */
+/* ---- the runs that a fingerprint can be compared with ---- */
 
-struct circle {
+/* Runs with comparable features, as examples for the classifier: a row per run, a class per GPU. */
+struct sample_set {
     size_t features, rows, classes;
     double *examples; /* [rows][features] */
-    size_t *labels;   /* of each row */
-    size_t *run;      /* of each row: its index */
-    size_t *first;    /* of each class: the index of its first run */
-    double *weights;  /* of each feature */
-    double *distance; /* of each class, from what was compared last; INFINITY: nothing in common */
+    size_t *labels;   /* [rows] class */
+    size_t *run;      /* [rows] index in the list of runs */
+    size_t *first;    /* [classes] index of the first run of the GPU */
+    double *weights;  /* [features] */
+    double *distance; /* [classes] result of the last comparison; INFINITY: no common feature */
     struct fth_arena arena;
 };
 
-static bool allocate(struct circle *circle, size_t runs)
+static bool allocate(struct sample_set *sample_set, size_t runs)
 {
-    struct fth_arena *arena = &circle->arena;
-    circle->examples = fth_arena_array(arena, runs, circle->features * sizeof(double));
-    circle->labels = fth_arena_array(arena, runs, sizeof(size_t));
-    circle->run = fth_arena_array(arena, runs, sizeof(size_t));
-    circle->first = fth_arena_array(arena, runs, sizeof(size_t));
-    circle->distance = fth_arena_array(arena, runs, sizeof(double));
-    circle->weights = fth_arena_array(arena, circle->features, sizeof(double));
-    return circle->examples && circle->labels && circle->run && circle->first && circle->distance &&
-           circle->weights;
+    struct fth_arena *arena = &sample_set->arena;
+    sample_set->examples = fth_arena_array(arena, runs, sample_set->features * sizeof(double));
+    sample_set->labels = fth_arena_array(arena, runs, sizeof(size_t));
+    sample_set->run = fth_arena_array(arena, runs, sizeof(size_t));
+    sample_set->first = fth_arena_array(arena, runs, sizeof(size_t));
+    sample_set->distance = fth_arena_array(arena, runs, sizeof(double));
+    sample_set->weights = fth_arena_array(arena, sample_set->features, sizeof(double));
+    return sample_set->examples && sample_set->labels && sample_set->run && sample_set->first &&
+           sample_set->distance && sample_set->weights;
 }
 
-/* Which features a run has: those of an older version are taken for what they are of the present
- * one. */
-static unsigned meaning(const struct fth_run *run, size_t *count)
+/* Returns the version of a run's features, and their number in *count. Features of an older version
+ * that can be converted count as those of the current version. */
+static unsigned feature_layout(const struct fth_run *run, size_t *count)
 {
     const size_t upgraded = fth_features_upgrade(run->version, run->features, run->count, NULL);
     *count = upgraded ? upgraded : run->count;
     return upgraded ? FTH_FEATURES_VERSION : run->version;
 }
 
-/* Those with features of the same meaning: of the same version, and as many. */
-static enum fth_status gather(const struct fth_runs *runs, unsigned version, size_t features,
-                              struct circle *circle, struct fth_error *error)
+/* Collects the runs whose features have this version and number, and are therefore comparable. */
+static enum fth_status collect_runs(const struct fth_runs *runs, unsigned version, size_t features,
+                                    struct sample_set *sample_set, struct fth_error *error)
 {
-    *circle = (struct circle){.features = features};
-    if (!allocate(circle, runs->count))
+    *sample_set = (struct sample_set){.features = features};
+    if (!allocate(sample_set, runs->count))
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
     for (size_t first = 0; first < runs->count; first = fth_runs_end(runs, first)) {
-        const size_t before = circle->rows;
+        const size_t before = sample_set->rows;
         for (size_t i = first; i < fth_runs_end(runs, first); i++) {
             const struct fth_run *run = &runs->items[i];
-            double *row = &circle->examples[circle->rows * features];
+            double *row = &sample_set->examples[sample_set->rows * features];
             size_t count;
-            if (meaning(run, &count) != version || count != features)
+            if (feature_layout(run, &count) != version || count != features)
                 continue;
             if (!fth_features_upgrade(run->version, run->features, run->count, row))
                 memcpy(row, run->features, features * sizeof *row);
-            circle->run[circle->rows] = i;
-            circle->labels[circle->rows++] = circle->classes;
+            sample_set->run[sample_set->rows] = i;
+            sample_set->labels[sample_set->rows++] = sample_set->classes;
         }
-        if (circle->rows > before)
-            circle->first[circle->classes++] = first;
+        if (sample_set->rows > before)
+            sample_set->first[sample_set->classes++] = first;
     }
     for (size_t i = 0; i < features; i++)
-        circle->weights[i] = fth_feature_weight(i, features);
+        sample_set->weights[i] = fth_feature_weight(i, features);
     return FTH_OK;
 }
 
-/* Distances of a row of features from all classes, of which the first `rows` rows are examples. */
-static enum fth_status compare(struct circle *circle, size_t rows, const double *features,
+/* Computes the distances of a feature vector from all classes. The first `rows` rows are the
+ * examples. */
+static enum fth_status compare(struct sample_set *sample_set, size_t rows, const double *features,
                                struct fth_error *error)
 {
     struct fth_nearest *nearest = NULL;
-    for (size_t i = 0; i < circle->classes; i++)
-        circle->distance[i] = INFINITY;
+    for (size_t i = 0; i < sample_set->classes; i++)
+        sample_set->distance[i] = INFINITY;
     if (rows == 0)
         return FTH_OK;
     enum fth_status status =
-        fth_nearest_fit(circle->examples, circle->labels, rows, circle->features, circle->weights,
-                        circle->classes, &nearest, error);
-    for (size_t i = 0; i < circle->classes && status == FTH_OK; i++)
-        circle->distance[i] = fth_nearest_distance(nearest, i, features, NULL);
+        fth_nearest_fit(sample_set->examples, sample_set->labels, rows, sample_set->features,
+                        sample_set->weights, sample_set->classes, &nearest, error);
+    for (size_t i = 0; i < sample_set->classes && status == FTH_OK; i++)
+        sample_set->distance[i] = fth_nearest_distance(nearest, i, features, NULL);
     fth_nearest_destroy(nearest);
     return status;
 }
 
 /* Exchanges two rows. */
-static void exchange(struct circle *circle, size_t a, size_t b)
+static void swap_rows(struct sample_set *sample_set, size_t a, size_t b)
 {
-    for (size_t i = 0; i < circle->features; i++) {
-        double *x = &circle->examples[a * circle->features + i];
-        double *y = &circle->examples[b * circle->features + i];
+    for (size_t i = 0; i < sample_set->features; i++) {
+        double *x = &sample_set->examples[a * sample_set->features + i];
+        double *y = &sample_set->examples[b * sample_set->features + i];
         const double kept = *x;
         *x = *y;
         *y = kept;
     }
-    const size_t label = circle->labels[a];
-    circle->labels[a] = circle->labels[b];
-    circle->labels[b] = label;
+    const size_t label = sample_set->labels[a];
+    sample_set->labels[a] = sample_set->labels[b];
+    sample_set->labels[b] = label;
 }
 
-/* The same for a row of the circle, which is left out of it. */
-static enum fth_status compare_without(struct circle *circle, size_t row, struct fth_error *error)
+/* Computes the distances of one row from all classes, with this row left out of the examples. */
+static enum fth_status compare_without(struct sample_set *sample_set, size_t row,
+                                       struct fth_error *error)
 {
-    const size_t last = circle->rows - 1;
-    exchange(circle, row, last);
+    const size_t last = sample_set->rows - 1;
+    swap_rows(sample_set, row, last);
     enum fth_status status =
-        compare(circle, last, circle->examples + last * circle->features, error);
-    exchange(circle, row, last);
+        compare(sample_set, last, sample_set->examples + last * sample_set->features, error);
+    swap_rows(sample_set, row, last);
     return status;
 }
 
 /* ---- deciding ---- */
 
-/* The nearest class and the next, with their distances; the number of classes and INFINITY where
- * there is none. */
+/* The nearest and the second nearest class, with their distances. If there is none: the number of
+ * classes, and INFINITY. */
 struct nearest_two {
     size_t best, next;
     double distance, next_distance;
 };
 
-static struct nearest_two find_nearest(const struct circle *circle)
+static struct nearest_two find_nearest(const struct sample_set *sample_set)
 {
-    struct nearest_two two = {circle->classes, circle->classes, INFINITY, INFINITY};
-    for (size_t i = 0; i < circle->classes; i++) {
-        const double distance = circle->distance[i];
+    struct nearest_two two = {sample_set->classes, sample_set->classes, INFINITY, INFINITY};
+    for (size_t i = 0; i < sample_set->classes; i++) {
+        const double distance = sample_set->distance[i];
         if (distance < two.distance) {
             two.next = two.best;
             two.next_distance = two.distance;
@@ -160,29 +165,29 @@ static bool is_near(struct nearest_two two, double limit)
     return isfinite(two.distance) && two.distance <= limit;
 }
 
-/* As near to one as to another. */
+/* Returns whether two classes within the limit are about equally near. */
 static bool is_undecided(struct nearest_two two, double limit)
 {
     return two.next_distance <= limit &&
            two.next_distance - two.distance <= min_margin * (two.next_distance + two.distance);
 }
 
-/* What each row is when it is left out: the nearest classes, and its distance from the rest of its
- * own (INFINITY where there is none). */
-static enum fth_status leave_out(struct circle *circle, struct nearest_two *two, double *own,
-                                 struct fth_error *error)
+/* Leaves out each row: two[row] gets the nearest classes, and own[row] the distance from the other
+ * rows of its class (INFINITY if there are none). */
+static enum fth_status leave_out(struct sample_set *sample_set, struct nearest_two *two,
+                                 double *own, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < circle->rows && status == FTH_OK; i++) {
-        status = compare_without(circle, i, error);
-        two[i] = find_nearest(circle);
-        own[i] = circle->distance[circle->labels[i]];
+    for (size_t i = 0; i < sample_set->rows && status == FTH_OK; i++) {
+        status = compare_without(sample_set, i, error);
+        two[i] = find_nearest(sample_set);
+        own[i] = sample_set->distance[sample_set->labels[i]];
     }
     return status;
 }
 
-/* How far a run may be from its GPU; NAN where no GPU has two runs. Moves what is finite of `own`
- * to the front. */
+/* Computes the limit of the distance between a run and its GPU. NAN if no GPU has two runs.
+ * Overwrites `own`. */
 static enum fth_status find_limit(double *own, size_t rows, double *limit, struct fth_error *error)
 {
     size_t known = 0;
@@ -199,30 +204,30 @@ static enum fth_status find_limit(double *own, size_t rows, double *limit, struc
     return status;
 }
 
-/* ---- leaving one out ---- */
+/* ---- leave-one-out ---- */
 
-/* Leaves each row out in turn: which classes it is near to then, and the limit that follows. */
-static enum fth_status learn(struct circle *circle, struct nearest_two **two, double *limit,
-                             struct fth_error *error)
+/* Leaves out each row, and derives the limit from the results. *two is in the arena of the set. */
+static enum fth_status calibrate(struct sample_set *sample_set, struct nearest_two **two,
+                                 double *limit, struct fth_error *error)
 {
-    double *own = fth_arena_array(&circle->arena, circle->rows, sizeof *own);
-    *two = fth_arena_array(&circle->arena, circle->rows, sizeof **two);
+    double *own = fth_arena_array(&sample_set->arena, sample_set->rows, sizeof *own);
+    *two = fth_arena_array(&sample_set->arena, sample_set->rows, sizeof **two);
     if (!own || !*two)
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
-    enum fth_status status = leave_out(circle, *two, own, error);
-    return status == FTH_OK ? find_limit(own, circle->rows, limit, error) : status;
+    enum fth_status status = leave_out(sample_set, *two, own, error);
+    return status == FTH_OK ? find_limit(own, sample_set->rows, limit, error) : status;
 }
 
-static enum fth_status leave_out_all(struct circle *circle, size_t none, size_t *found,
+static enum fth_status leave_out_all(struct sample_set *sample_set, size_t none, size_t *found,
                                      struct fth_error *error)
 {
     struct nearest_two *two = NULL;
     double limit = NAN;
-    enum fth_status status = learn(circle, &two, &limit, error);
-    for (size_t i = 0; i < circle->rows && status == FTH_OK; i++)
-        found[circle->run[i]] = is_near(two[i], limit) && !is_undecided(two[i], limit)
-                                    ? circle->first[two[i].best]
-                                    : none;
+    enum fth_status status = calibrate(sample_set, &two, &limit, error);
+    for (size_t i = 0; i < sample_set->rows && status == FTH_OK; i++)
+        found[sample_set->run[i]] = is_near(two[i], limit) && !is_undecided(two[i], limit)
+                                        ? sample_set->first[two[i].best]
+                                        : none;
     return status;
 }
 
@@ -233,22 +238,22 @@ enum fth_status fth_leave_one_out(const struct fth_runs *runs, size_t *found,
     for (size_t i = 0; i < runs->count; i++)
         found[i] = SIZE_MAX;
     for (size_t i = 0; i < runs->count && status == FTH_OK; i++) {
-        struct circle circle;
+        struct sample_set sample_set;
         size_t count;
         if (found[i] != SIZE_MAX)
-            continue; /* it was in the circle of one before it */
-        const unsigned version = meaning(&runs->items[i], &count);
-        status = gather(runs, version, count, &circle, error);
+            continue; /* it was in the set of an earlier run */
+        const unsigned version = feature_layout(&runs->items[i], &count);
+        status = collect_runs(runs, version, count, &sample_set, error);
         if (status == FTH_OK)
-            status = leave_out_all(&circle, runs->count, found, error);
-        fth_arena_fini(&circle.arena);
+            status = leave_out_all(&sample_set, runs->count, found, error);
+        fth_arena_fini(&sample_set.arena);
     }
     return status;
 }
 
 /* ---- identifying ---- */
 
-/* The medians of the runs, feature by feature. */
+/* Combines the measured runs: takes the median of each feature, NAN if no run has it. */
 static enum fth_status summarize(const struct fth_runs *runs, double *features,
                                  struct fth_error *error)
 {
@@ -270,7 +275,7 @@ static enum fth_status summarize(const struct fth_runs *runs, double *features,
     return status;
 }
 
-/* What an answer lies in. */
+/* Owns what struct fth_identification points to. */
 struct answer {
     struct fth_runs runs;
     struct fth_candidate *candidates;
@@ -285,9 +290,9 @@ static int by_distance(const void *a, const void *b)
     return (x->distance > y->distance) - (x->distance < y->distance);
 }
 
-/* All GPUs, the nearest first. */
-static void rank(struct answer *answer, const struct circle *circle, const char *uuid,
-                 struct fth_identification *identification)
+/* Lists all enrolled GPUs, the nearest first. */
+static void rank_candidates(struct answer *answer, const struct sample_set *sample_set,
+                            const char *uuid, struct fth_identification *identification)
 {
     const struct fth_runs *runs = &answer->runs;
     size_t count = 0;
@@ -300,37 +305,38 @@ static void rank(struct answer *answer, const struct circle *circle, const char 
                                    .runs = fth_runs_end(runs, first) - first,
                                    .distance = NAN,
                                    .same_uuid = uuid && run->uuid && !strcmp(uuid, run->uuid)};
-        for (size_t i = 0; i < circle->classes; i++)
-            if (circle->first[i] == first && isfinite(circle->distance[i]))
-                candidate->distance = circle->distance[i];
+        for (size_t i = 0; i < sample_set->classes; i++)
+            if (sample_set->first[i] == first && isfinite(sample_set->distance[i]))
+                candidate->distance = sample_set->distance[i];
     }
     qsort(answer->candidates, count, sizeof *answer->candidates, by_distance);
     identification->candidates = answer->candidates;
     identification->count = count;
 }
 
-static void conclude(const struct circle *circle, const struct answer *answer,
+/* Names the nearest GPU, or gives the reason why none is named. */
+static void conclude(const struct sample_set *sample_set, const struct answer *answer,
                      struct fth_identification *identification)
 {
-    const struct nearest_two two = find_nearest(circle);
+    const struct nearest_two two = find_nearest(sample_set);
     const double limit = identification->limit_distance;
     const struct fth_candidate *candidates = answer->candidates;
     const size_t size = sizeof identification->reason;
     char *reason = identification->reason;
-    if (two.best == circle->classes)
-        snprintf(reason, size, "no GPU that is enrolled has as many SMs");
+    if (two.best == sample_set->classes)
+        snprintf(reason, size, "no enrolled GPU has the same number of SMs");
     else if (isnan(limit))
         snprintf(reason, size,
-                 "no GPU has two runs, so how near is near is not known; enroll more");
+                 "no GPU has two runs, so the limit for a match is unknown; enroll more runs");
     else if (!is_near(two, limit))
-        snprintf(
-            reason, size,
-            "no GPU that is enrolled is near: the nearest, '%s', is %.3g away, and %.3g is the "
-            "limit",
-            candidates[0].name, candidates[0].distance, limit);
+        snprintf(reason, size,
+                 "no enrolled GPU matches: the nearest, '%s', has a distance of %.3g, and the "
+                 "limit is %.3g",
+                 candidates[0].name, candidates[0].distance, limit);
     else if (is_undecided(two, limit))
-        snprintf(reason, size, "it is as near to '%s' (%.3g) as to '%s' (%.3g)", candidates[0].name,
-                 candidates[0].distance, candidates[1].name, candidates[1].distance);
+        snprintf(reason, size, "'%s' (distance %.3g) and '%s' (%.3g) are equally near",
+                 candidates[0].name, candidates[0].distance, candidates[1].name,
+                 candidates[1].distance);
     else
         identification->name = candidates[0].name;
 }
@@ -338,25 +344,26 @@ static void conclude(const struct circle *circle, const struct answer *answer,
 static enum fth_status identify(struct answer *answer, const struct fth_runs *measured,
                                 struct fth_identification *identification, struct fth_error *error)
 {
-    struct circle circle;
+    struct sample_set sample_set;
     const struct fth_run *run = measured->items;
     answer->candidates = calloc(answer->runs.count + 1, sizeof *answer->candidates);
     answer->features = calloc(run->count + 1, sizeof *answer->features);
     if (!answer->candidates || !answer->features)
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
-    enum fth_status status = gather(&answer->runs, run->version, run->count, &circle, error);
+    enum fth_status status =
+        collect_runs(&answer->runs, run->version, run->count, &sample_set, error);
     struct nearest_two *two = NULL;
     if (status == FTH_OK)
-        status = learn(&circle, &two, &identification->limit_distance, error);
+        status = calibrate(&sample_set, &two, &identification->limit_distance, error);
     if (status == FTH_OK)
         status = summarize(measured, answer->features, error);
     if (status == FTH_OK)
-        status = compare(&circle, circle.rows, answer->features, error);
+        status = compare(&sample_set, sample_set.rows, answer->features, error);
     if (status == FTH_OK) {
-        rank(answer, &circle, run->uuid, identification);
-        conclude(&circle, answer, identification);
+        rank_candidates(answer, &sample_set, run->uuid, identification);
+        conclude(&sample_set, answer, identification);
     }
-    fth_arena_fini(&circle.arena);
+    fth_arena_fini(&sample_set.arena);
     return status;
 }
 
@@ -373,9 +380,9 @@ enum fth_status fth_store_identify(struct fth_store *store,
     enum fth_status status = fth_store_read(store, operation, &answer->runs, error);
     if (status == FTH_OK && answer->runs.count == 0)
         status = fth_fail(error, FTH_NOT_FOUND, operation, store->path,
-                          "no GPU is enrolled there; enroll those that are to be known");
+                          "no GPU is enrolled in it; enroll the GPUs to be recognised");
     if (status == FTH_OK && fingerprint->runs.count == 0)
-        status = fth_fail(error, FTH_INVALID, operation, NULL, "there is no run");
+        status = fth_fail(error, FTH_INVALID, operation, NULL, "the fingerprint has no runs");
     if (status == FTH_OK)
         status = identify(answer, &fingerprint->runs, identification, error);
     if (status != FTH_OK)

@@ -1,4 +1,5 @@
-/* Which GPUs there are, and how well they are told from each other. */
+/* Lists the enrolled GPUs and, on request, how many runs of each are identified correctly when they
+ * are left out (see fth_leave_one_out). */
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -6,8 +7,11 @@
 
 static const char operation[] = "list";
 
-static void tell(const struct fth_runs *runs, size_t first, const size_t *found,
-                 void (*each)(void *user, const struct fth_enrolled *enrolled), void *user)
+/* Calls `each` for the GPU whose runs begin at `first`. `found` is the result of fth_leave_one_out,
+ * or NULL.
+ */
+static void report_gpu(const struct fth_runs *runs, size_t first, const size_t *found,
+                       void (*each)(void *user, const struct fth_enrolled *enrolled), void *user)
 {
     const size_t end = fth_runs_end(runs, first);
     const struct fth_run *run = &runs->items[first];
@@ -44,7 +48,7 @@ enum fth_status fth_store_list(struct fth_store *store, bool accuracy,
                        : fth_fail(error, FTH_NO_MEMORY, operation, store->path, "out of memory");
     }
     for (size_t i = 0; i < runs.count && status == FTH_OK; i = fth_runs_end(&runs, i))
-        tell(&runs, i, found, each, user);
+        report_gpu(&runs, i, found, each, user);
     free(found);
     fth_runs_fini(&runs);
     return status;

@@ -1,4 +1,5 @@
-/* Runs in and out of a store. */
+/* Adds runs to a store, reads them, and removes them. A run is a row of the table `run`; its GPU is
+ * a row of the table `gpu`, with one name and at most one UUID. */
 #include "store/store.h"
 
 #include <math.h>
@@ -8,6 +9,7 @@
 #include <time.h>
 
 static const char enroll_operation[] = "enroll", forget_operation[] = "forget";
+/* Limits of what is accepted from users and files. Heuristic; an H200 has 145 features. */
 enum { MAX_NAME_BYTES = 64, MAX_FEATURES = 4096 };
 
 /* ---- lists of runs ---- */
@@ -37,7 +39,7 @@ size_t fth_runs_end(const struct fth_runs *runs, size_t first)
     return end;
 }
 
-/* ---- what a run is written as ---- */
+/* ---- the text form of features and times ---- */
 
 void fth_features_write(const double *features, size_t count, struct fth_buffer *text)
 {
@@ -58,7 +60,7 @@ enum fth_status fth_features_read(const json_t *list, const char *operation, con
     const size_t count = json_array_size(list);
     if (count == 0 || count > MAX_FEATURES)
         return fth_fail(error, FTH_INVALID, operation, argument,
-                        "the features of a run are a list of 1 to %d numbers", MAX_FEATURES);
+                        "the features of a run must be a list of 1 to %d numbers", MAX_FEATURES);
     double *features = fth_arena_array(&runs->arena, count, sizeof *features);
     if (!features)
         return fth_fail(error, FTH_NO_MEMORY, operation, argument, "out of memory");
@@ -66,7 +68,7 @@ enum fth_status fth_features_read(const json_t *list, const char *operation, con
         const json_t *value = json_array_get(list, i);
         if (!json_is_number(value) && !json_is_null(value))
             return fth_fail(error, FTH_INVALID, operation, argument,
-                            "feature %zu of a run is no number", i);
+                            "feature %zu of a run is not a number", i);
         features[i] = json_is_null(value) ? (double)NAN : json_number_value(value);
     }
     run->features = features;
@@ -82,9 +84,10 @@ void fth_time_write(int64_t seconds, char text[24])
         snprintf(text, 24, "?");
 }
 
-/* ---- out ---- */
+/* ---- reading ---- */
 
-/* A copy of a text column; NULL for NULL, or where there is no memory, which *failed tells. */
+/* Returns a copy of a text column. Returns NULL for an SQL NULL; without memory it also sets
+ * *failed. */
 static const char *column(sqlite3_stmt *statement, int index, struct fth_runs *runs, bool *failed)
 {
     const char *text = (const char *)sqlite3_column_text(statement, index);
@@ -138,7 +141,7 @@ enum fth_status fth_store_read(struct fth_store *store, const char *operation,
     return status;
 }
 
-/* ---- in ---- */
+/* ---- adding ---- */
 
 enum fth_status fth_store_check_name(const char *name, struct fth_error *error)
 {
@@ -149,17 +152,18 @@ enum fth_status fth_store_check_name(const char *name, struct fth_error *error)
     fth_buffer_fini(&plain);
     if (size == 0 || size > MAX_NAME_BYTES || !is_plain)
         return fth_fail(error, FTH_INVALID, "name a GPU", name,
-                        "a name is 1 to %d bytes of printable text", MAX_NAME_BYTES);
+                        "a name must be 1 to %d bytes of printable text", MAX_NAME_BYTES);
     return FTH_OK;
 }
 
-/* NULL is SQL's NULL. */
+/* Binds a text to a parameter; NULL becomes an SQL NULL. */
 static void bind(sqlite3_stmt *statement, int index, const char *text)
 {
     sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
 }
 
-/* Steps through a statement with up to three texts. */
+/* Executes a statement with up to three text parameters. `found` and `number` as in fth_store_step.
+ */
 static enum fth_status query(struct fth_store *store, const char *operation, const char *sql,
                              const char *const texts[3], bool *found, int64_t *number,
                              struct fth_error *error)
@@ -175,7 +179,8 @@ static enum fth_status query(struct fth_store *store, const char *operation, con
     return status;
 }
 
-/* Refuses a second GPU under one name, and a second name for one GPU. */
+/* Fails if the name belongs to a GPU with another device name or UUID, or the UUID to another name.
+ */
 static enum fth_status check_gpu(struct fth_store *store, const char *operation,
                                  const struct fth_run *run, struct fth_error *error)
 {
@@ -196,15 +201,14 @@ static enum fth_status check_gpu(struct fth_store *store, const char *operation,
         const char *device = (const char *)sqlite3_column_text(statement, 1);
         const char *uuid = (const char *)sqlite3_column_text(statement, 2);
         if (name && strcmp(name, run->name) != 0)
-            status =
-                fth_fail(error, FTH_INVALID, operation, run->name,
-                         "this GPU, %s, is enrolled as '%s'; use that name, or forget it first",
-                         run->uuid, name);
+            status = fth_fail(error, FTH_INVALID, operation, run->name,
+                              "this GPU, %s, is enrolled as '%s'; use that name or forget it first",
+                              run->uuid, name);
         else
             status =
                 fth_fail(error, FTH_INVALID, operation, run->name,
-                         "that name stands for another GPU, %s (%s), and this is %s (%s); "
-                         "choose another name, or forget that one first",
+                         "the name belongs to another GPU, %s (%s), but this is %s (%s); "
+                         "choose another name or forget that GPU first",
                          device ? device : "unknown", uuid ? uuid : "no UUID",
                          run->device ? run->device : "unknown", run->uuid ? run->uuid : "no UUID");
     } else if (code != SQLITE_DONE) {
@@ -214,7 +218,7 @@ static enum fth_status check_gpu(struct fth_store *store, const char *operation,
     return status;
 }
 
-/* The number of its GPU, which is added where it is new. */
+/* Finds the row of the GPU of a run, which is added if it is new. */
 static enum fth_status find_gpu(struct fth_store *store, const char *operation,
                                 const struct fth_run *run, int64_t *gpu, struct fth_error *error)
 {
@@ -309,7 +313,7 @@ enum fth_status fth_store_enroll(struct fth_store *store, const char *name,
     return status;
 }
 
-/* Says which name may have been meant. */
+/* Reports an unknown name, and the most similar one. */
 static enum fth_status fail_unknown(struct fth_store *store, const char *name,
                                     struct fth_error *error)
 {
@@ -319,12 +323,12 @@ static enum fth_status fail_unknown(struct fth_store *store, const char *name,
     size_t count = 0;
     for (size_t i = 0; names && i < runs.count; i = fth_runs_end(&runs, i))
         names[count++] = runs.items[i].name;
-    const char *near = names ? fth_suggest(name, names, count) : NULL;
+    const char *nearest = names ? fth_suggest(name, names, count) : NULL;
     if (status == FTH_OK)
         status = fth_fail(error, FTH_NOT_FOUND, forget_operation, name,
-                          near ? "no GPU of that name is enrolled; did you mean '%s'?"
-                               : "no GPU of that name is enrolled",
-                          near);
+                          nearest ? "no GPU with this name is enrolled; did you mean '%s'?"
+                                  : "no GPU with this name is enrolled",
+                          nearest);
     free(names);
     fth_runs_fini(&runs);
     return status;

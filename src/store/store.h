@@ -1,13 +1,16 @@
-/* store/: fingerprints of GPUs in an SQLite file, and which of them a GPU is.
+/* store/: fingerprints of GPUs in an SQLite file, and the identification of a GPU by its
+ * fingerprint (docs/fingerprints.md).
  *
- *   database.c     the file: opening, checking, bringing up to date, errors, transactions
- *   store.c        runs in, runs out           fingerprint.c  runs of the GPU at hand
- *   identify.c     which one it is             list.c         which there are, how well they are
- * told exchange.c     JSON out and in
+ *   database.c     the file: opening, checking, migration, errors, transactions
+ *   store.c        adding, reading and removing runs
+ *   fingerprint.c  measuring runs of a GPU
+ *   identify.c     which enrolled GPU a fingerprint belongs to
+ *   list.c         the enrolled GPUs, and how reliably they are identified
+ *   exchange.c     export to JSON, and import
  *
- * A rollback journal, not a write-ahead log: the latter needs shared memory between processes,
- * which the network file systems that home folders of clusters lie on do not have. Writers take the
- * lock at their beginning and wait for each other.
+ * The database uses a rollback journal, not a write-ahead log. The latter needs memory that is
+ * shared between processes, which network file systems do not provide, and home folders of clusters
+ * are often on these. Writers take the lock when their transaction begins, and wait for each other.
  */
 #ifndef FTH_STORE_H
 #define FTH_STORE_H
@@ -18,31 +21,35 @@
 
 /* ---- runs ---- */
 
-/* One run of one GPU. Texts may be NULL where they are not known, but for the name. */
+/* One run: one vector of features, measured on one GPU. Texts other than the name may be NULL:
+ * unknown.
+ */
 struct fth_run {
-    const char *name; /* under which it is enrolled */
-    const char *key;  /* tells it from all other runs, in other stores too; NULL: a new one */
+    const char *name; /* of the enrolled GPU */
+    const char *key;  /* unique among the runs of all stores; NULL: a new one is made */
     const char *device, *uuid, *driver;
     int64_t time;     /* seconds since 1970, UTC */
     unsigned version; /* of the features */
     const double *features;
     size_t count;
 };
-/* Sorted by name, each with its time, as they were added. */
+/* A list of runs. Those that come from a store are sorted by name, and by insertion within a name.
+ */
 struct fth_runs {
     struct fth_run *items;
     size_t count, capacity;
-    struct fth_arena arena; /* of all texts and features */
+    struct fth_arena arena; /* owns all texts and features */
 };
 void fth_runs_fini(struct fth_runs *runs);
-/* Room for one more, empty; NULL where there is no memory. */
+/* Appends an empty run. NULL without memory. The pointer is valid until the next call. */
 struct fth_run *fth_runs_add(struct fth_runs *runs);
 
-/* Runs of one name are neighbours: the end of those that begin at `first`. */
+/* Runs of one name are neighbours. Returns the index after the last run with the name of run
+ * `first`. */
 size_t fth_runs_end(const struct fth_runs *runs, size_t first);
 
 struct fth_fingerprint {
-    struct fth_runs runs; /* without names */
+    struct fth_runs runs; /* their names are NULL */
 };
 
 /* ---- database.c ---- */
@@ -51,55 +58,61 @@ struct fth_store {
     sqlite3 *database;
     char *path;
 };
+/* Version of the database schema. */
 enum { FTH_STORE_VERSION = 2 };
 
-/* The error of the last call, with what to do about it. */
+/* Converts the error of the last SQLite call, and adds what the user can do about it. */
 enum fth_status fth_store_fail(const struct fth_store *store, const char *operation,
                                struct fth_error *error);
-/* Statements without a result. */
+/* Executes statements that return no rows. */
 FTH_MUST_USE enum fth_status fth_store_run(struct fth_store *store, const char *operation,
                                            const char *sql, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_store_prepare(struct fth_store *store, const char *operation,
                                                const char *sql, sqlite3_stmt **statement,
                                                struct fth_error *error);
-/* Steps once and resets: *found tells whether there was a row, whose first number goes to *number
- * (either may be NULL). */
+/* Executes one step of a statement and resets it. *found gets whether there is a row, and *number
+ * the first column of that row, which is a number. Either may be NULL. */
 FTH_MUST_USE enum fth_status fth_store_step(struct fth_store *store, const char *operation,
                                             sqlite3_stmt *statement, bool *found, int64_t *number,
                                             struct fth_error *error);
+/* Begins a transaction that writes. */
 FTH_MUST_USE enum fth_status fth_store_begin(struct fth_store *store, const char *operation,
                                              struct fth_error *error);
-/* Commits where `status` is fine, else takes everything back; returns what came of it. */
+/* Ends a transaction: commits if `status` is FTH_OK, otherwise rolls back. Returns `status`, or the
+ * failure of the commit. */
 FTH_MUST_USE enum fth_status fth_store_end(struct fth_store *store, const char *operation,
                                            enum fth_status status, struct fth_error *error);
 
 /* ---- store.c ---- */
 
-/* All runs there are. */
+/* Appends all runs of the store to `runs`. */
 FTH_MUST_USE enum fth_status fth_store_read(struct fth_store *store, const char *operation,
                                             struct fth_runs *runs, struct fth_error *error);
-/* Inside a transaction: adds a run unless one with its key is there, which *added tells. */
+/* Adds a run, inside a transaction. *added is false if the store has a run with the same key
+ * already. */
 FTH_MUST_USE enum fth_status fth_store_add(struct fth_store *store, const char *operation,
                                            const struct fth_run *run, bool *added,
                                            struct fth_error *error);
-/* A row of features as JSON text, and back (into the arena of `runs`). */
+/* Converts features to a JSON list (NAN is null), and back. The features that are read are stored
+ * in the arena of `runs`. */
 void fth_features_write(const double *features, size_t count, struct fth_buffer *text);
 FTH_MUST_USE enum fth_status fth_features_read(const json_t *list, const char *operation,
                                                const char *argument, struct fth_runs *runs,
                                                struct fth_run *run, struct fth_error *error);
-/* Any text; ISO 8601. */
+/* Writes seconds since 1970 as ISO 8601 in UTC, or "?" if the date cannot be represented. */
 void fth_time_write(int64_t time, char text[24]);
 
 /* ---- identify.c ---- */
 
-/* For each run, the first run of the GPU that it would be identified as if it were not enrolled
- * itself; the number of runs where it would be refused. `found` has room for all. */
+/* Leave-one-out test: identifies each run as if it were not enrolled. found[i] gets the index of
+ * the first run of the GPU that run i is identified as, or runs->count if it is not identified.
+ * `found` has runs->count elements. */
 FTH_MUST_USE enum fth_status fth_leave_one_out(const struct fth_runs *runs, size_t *found,
                                                struct fth_error *error);
 
 /* ---- exchange.c ---- */
 
-/* The runs of a document; `name` stands for the file. */
+/* Reads the runs of a JSON document. `name` is used in errors. */
 FTH_MUST_USE enum fth_status fth_exchange_read(const char *name, const char *text, size_t size,
                                                struct fth_runs *runs, struct fth_error *error);
 
