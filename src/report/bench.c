@@ -1,5 +1,7 @@
-/* The results of benches: tables that read like those of papers, every point in JSON, and in CSV a
- * value a row, as the series differ in their columns. */
+/* Writes the results of benches: as text with tables and plots like those in papers, as JSON with
+ * every measured point, and as CSV with one value per row, because the series have different
+ * columns.
+ */
 #include "report/report.h"
 
 #include <math.h>
@@ -9,7 +11,8 @@
 
 /* ---- text ---- */
 
-/* The values of a column, each once, in the order in which they come. */
+/* Finds the distinct values of a column in the order of their first appearance. rows[i] gets the
+ * first row with the i-th value. Returns the number of values. */
 static size_t distinct(const struct fth_table *table, size_t column, size_t *rows)
 {
     size_t count = 0;
@@ -24,20 +27,21 @@ static size_t distinct(const struct fth_table *table, size_t column, size_t *row
     return count;
 }
 
-/* Rows by one column, columns by another. */
+/* Writes a grid: one row per value of the column `down`, one column per value of `across`, and the
+ * column `value` in the cells. */
 static void write_grid(const struct fth_bench_series *series,
                        const struct fth_report_options *options, struct fth_buffer *out)
 {
-    enum { MAX = 31 };
+    enum { MAX_ACROSS = 31 }; /* with the first column, as many as fth_text_table() shows */
     const struct fth_table *table = &series->table;
     size_t *down = calloc(table->row_count + 1, sizeof *down);
     size_t *across = calloc(table->row_count + 1, sizeof *across);
     size_t rows = down && across ? distinct(table, series->down, down) : 0;
     size_t columns = rows ? distinct(table, series->across, across) : 0;
-    columns = columns < MAX ? columns : MAX;
+    columns = columns < MAX_ACROSS ? columns : MAX_ACROSS;
     struct fth_cell *cells = calloc((rows + 1) * (columns + 1), sizeof *cells);
-    struct fth_column heads[MAX + 1] = {{.kind = FTH_COLUMN_NUMBER}};
-    char texts[MAX + 1][40];
+    struct fth_column heads[MAX_ACROSS + 1] = {{.kind = FTH_COLUMN_NUMBER}};
+    char texts[MAX_ACROSS + 1][40];
     snprintf(texts[0], sizeof texts[0], "%s \\ %s", table->columns[series->down].head,
              table->columns[series->across].head);
     heads[0].head = texts[0];
@@ -87,7 +91,7 @@ static void write_text(const struct fth_bench *bench, const struct fth_report_op
         if (series->plot)
             fth_text_plot(series, options, out);
         if (series->detail)
-            fth_buffer_format(out, "%zu points, which JSON and CSV have\n",
+            fth_buffer_format(out, "%zu points; see the JSON or CSV output\n",
                               series->table.row_count);
         else if (series->grid)
             write_grid(series, options, out);
@@ -213,7 +217,7 @@ enum fth_status fth_report_bench(const char *format, const struct fth_bench *ben
         write_csv(bench, &out);
     else
         return fth_fail(error, FTH_INVALID, "show results", format,
-                        "benches are shown as text, json or csv");
+                        "bench results are available as text, json or csv");
     enum fth_status status = fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
     return status;

@@ -1,5 +1,6 @@
-/* What differs between two descriptions, and which of many is not like the others. A figure stands
- * for its interval (gpu/compare.c), so what differs is beyond the intervals of both. */
+/* Lists the figures that differ between two descriptions, and the figures in which one of many GPUs
+ * differs from the others of the same name. Two measured figures differ if their intervals do not
+ * overlap (gpu/compare.c). */
 #include "report/report.h"
 
 #include <math.h>
@@ -7,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 6 };
+enum { COLUMNS = 6 }; /* cells per row; a comparison of two descriptions uses five of them */
 
-/* Rows of a table whose texts live in the arena. */
+/* The rows of a table. Texts made for it live in the arena. */
 struct rows {
     struct fth_arena arena;
     struct fth_cell *cells;
-    size_t count, capacity; /* of rows */
-    bool people;            /* text: sizes in KiB, bandwidths in GB/s */
-    bool failed;
+    size_t count, capacity; /* rows */
+    bool human_readable; /* format text: sizes in KiB, bandwidths in GB/s, intervals, short lists */
+    bool failed;         /* out of memory */
 };
 
 static void rows_fini(struct rows *rows)
@@ -30,13 +31,13 @@ static bool ends_with(const char *text, const char *end)
     return size >= tail && strcmp(text + size - tail, end) == 0;
 }
 
-/* A number as people read it, by the unit in its attribute's name. */
-static const char *format_number(const char *name, double number, bool people, char *text,
+/* Formats a number. If `human_readable`, the unit is chosen by the end of the attribute's name. */
+static const char *format_number(const char *name, double number, bool human_readable, char *text,
                                  size_t size)
 {
-    if (people && ends_with(name, "_bytes"))
+    if (human_readable && ends_with(name, "_bytes"))
         return fth_size_format(number, text, size);
-    if (people && ends_with(name, "_bytes_per_s")) {
+    if (human_readable && ends_with(name, "_bytes_per_s")) {
         snprintf(text, size, number >= 1e12 ? "%.2f TB/s" : "%.1f GB/s",
                  number / (number >= 1e12 ? 1e12 : 1e9));
         return text;
@@ -44,49 +45,52 @@ static const char *format_number(const char *name, double number, bool people, c
     return fth_number_format(number, text, size);
 }
 
-static void put_value(const struct fth_attribute *a, bool people, struct fth_buffer *out)
+/* Appends the value of an attribute and, if `human_readable`, its interval. */
+static void put_value(const struct fth_attribute *a, bool human_readable, struct fth_buffer *out)
 {
-    enum { MAX_ITEMS = 8, MAX_COLUMNS = 60 };
+    enum { MAX_ITEMS = 8, MAX_COLUMNS = 60 }; /* limits of human-readable cells; heuristic */
     char number[40];
     switch (a->kind) {
     case FTH_NUMBER:
-        fth_buffer_text(out, format_number(a->name, a->number, people, number, sizeof number));
-        if (!people || isnan(a->low) || isnan(a->high) || a->low == a->high)
+        fth_buffer_text(out,
+                        format_number(a->name, a->number, human_readable, number, sizeof number));
+        if (!human_readable || isnan(a->low) || isnan(a->high) || a->low == a->high)
             break;
-        fth_buffer_format(out, " (%s", format_number(a->name, a->low, people, number, 40));
-        fth_buffer_format(out, "..%s)", format_number(a->name, a->high, people, number, 40));
+        fth_buffer_format(out, " (%s", format_number(a->name, a->low, human_readable, number, 40));
+        fth_buffer_format(out, "..%s)",
+                          format_number(a->name, a->high, human_readable, number, 40));
         break;
     case FTH_TEXT:
-    case FTH_RAW: fth_text_append(out, a->text, people ? MAX_COLUMNS : 4096, "..."); break;
+    case FTH_RAW: fth_text_append(out, a->text, human_readable ? MAX_COLUMNS : 4096, "..."); break;
     case FTH_NUMBERS:
     case FTH_TEXTS:
-        for (size_t i = 0; i < a->count && !(people && i == MAX_ITEMS); i++) {
+        for (size_t i = 0; i < a->count && !(human_readable && i == MAX_ITEMS); i++) {
             fth_buffer_text(out, i ? " " : "");
             if (a->kind == FTH_TEXTS)
                 fth_text_append(out, a->texts[i], MAX_COLUMNS, "...");
             else
                 fth_buffer_text(out, fth_number_format(a->numbers[i], number, sizeof number));
         }
-        if (people && a->count > MAX_ITEMS)
+        if (human_readable && a->count > MAX_ITEMS)
             fth_buffer_text(out, " ...");
         break;
     }
 }
 
-/* NULL: nothing. */
+/* Returns the value as a text in the arena. `a` NULL: returns NULL. */
 static const char *value_text(struct rows *rows, const struct fth_attribute *a)
 {
     struct fth_buffer text = {0};
     if (!a)
         return NULL;
-    put_value(a, rows->people, &text);
+    put_value(a, rows->human_readable, &text);
     const char *copy = fth_arena_text(&rows->arena, text.data ? text.data : "");
     rows->failed = rows->failed || text.failed || !copy;
     fth_buffer_fini(&text);
     return copy;
 }
 
-/* NULL, and the rows failed, where there is no memory. */
+/* Returns a new row with empty cells. If memory runs out, sets `failed` and returns NULL. */
 static struct fth_cell *add_row(struct rows *rows)
 {
     void *cells = rows->cells;
@@ -100,24 +104,26 @@ static struct fth_cell *add_row(struct rows *rows)
     return row;
 }
 
-/* Whether a difference is one that is asked for. */
-static bool counts(const struct fth_compare_options *options, const struct fth_difference *d)
+/* Returns whether a difference is to be reported. Unless `all` is set, circumstances (such as the
+ * driver version) and figures that only one description has are not. */
+static bool is_wanted(const struct fth_compare_options *options, const struct fth_difference *d)
 {
     if (!options->all && (d->circumstance || !d->a || !d->b))
         return false;
     return isnan(d->apart) || d->apart > options->within;
 }
 
-/* ---- two ---- */
+/* ---- two descriptions ---- */
 
 struct pair {
     struct rows rows;
     const struct fth_compare_options *options;
     const char *const *names;
-    size_t one_sided; /* said by one of them alone, and not asked for */
-    struct fth_json_writer json;
+    size_t one_sided;            /* figures of only one description that are not reported */
+    struct fth_json_writer json; /* json.out is NULL unless the format is JSON */
 };
 
+/* Writes value and interval of one description. `a` NULL: writes nothing. */
 static void put_side(struct fth_json_writer *json, const char *key, const struct fth_attribute *a)
 {
     if (!a)
@@ -144,10 +150,10 @@ static void put_side(struct fth_json_writer *json, const char *key, const struct
     fth_json_end(json, '}');
 }
 
-static void note_pair(void *user, const struct fth_difference *difference)
+static void add_difference(void *user, const struct fth_difference *difference)
 {
     struct pair *pair = user;
-    if (!counts(pair->options, difference)) {
+    if (!is_wanted(pair->options, difference)) {
         pair->one_sided += !difference->circumstance && (!difference->a || !difference->b);
         return;
     }
@@ -190,7 +196,7 @@ static void begin_json(struct pair *pair, struct fth_buffer *out)
     fth_json_begin(&pair->json, '[', false);
 }
 
-/* A table of the rows, the last column left out where it is not wanted. */
+/* Writes the first `column_count` cells of each row as a table. */
 static enum fth_status put_table(const char *format, const struct rows *rows,
                                  const struct fth_column *columns, size_t column_count,
                                  const struct fth_report_options *options, struct fth_buffer *out,
@@ -223,7 +229,7 @@ enum fth_status fth_report_compare(const char *format, const struct fth_compare_
                                          {"attribute", "Attribute", FTH_COLUMN_TEXT},
                                          {"a", names[0], FTH_COLUMN_TEXT},
                                          {"b", names[1], FTH_COLUMN_TEXT},
-                                         {"apart_percent", "Apart %", FTH_COLUMN_NUMBER}};
+                                         {"apart_percent", "Gap %", FTH_COLUMN_NUMBER}};
     struct pair pair = {.options = options, .names = names};
     struct fth_buffer out = {0};
     *text = NULL;
@@ -232,21 +238,21 @@ enum fth_status fth_report_compare(const char *format, const struct fth_compare_
     enum fth_status status = fth_report_check(format, FTH_REPORT_TABLE, error);
     if (status != FTH_OK)
         return status;
-    pair.rows.people = strcmp(format, "text") == 0;
+    pair.rows.human_readable = strcmp(format, "text") == 0;
     if (strcmp(format, "json") == 0)
         begin_json(&pair, &out);
-    fth_gpu_compare(gpus[0], gpus[1], note_pair, &pair);
+    fth_gpu_compare(gpus[0], gpus[1], add_difference, &pair);
     if (pair.json.out) {
         fth_json_end(&pair.json, ']');
         fth_json_end(&pair.json, '}');
-    } else if (pair.rows.count || !pair.rows.people) {
+    } else if (pair.rows.count || !pair.rows.human_readable) {
         status = put_table(format, &pair.rows, columns, FTH_COUNT(columns), options->report, &out,
                            error);
     }
-    if (pair.rows.people && !pair.rows.count)
-        fth_buffer_text(&out, "Nothing differs beyond the intervals of both.\n");
-    if (pair.rows.people && pair.one_sided)
-        fth_buffer_format(&out, "%zu figures that only one of them has are not compared.\n",
+    if (pair.rows.human_readable && !pair.rows.count)
+        fth_buffer_text(&out, "No differences beyond the intervals of the figures.\n");
+    if (pair.rows.human_readable && pair.one_sided)
+        fth_buffer_format(&out, "%zu figures that only one GPU has were not compared.\n",
                           pair.one_sided);
     *count = pair.rows.count;
     if (status == FTH_OK)
@@ -256,7 +262,7 @@ enum fth_status fth_report_compare(const char *format, const struct fth_compare_
     return status;
 }
 
-/* ---- many ---- */
+/* ---- many descriptions ---- */
 
 struct fleet {
     struct rows rows;
@@ -264,12 +270,13 @@ struct fleet {
     const struct fth_gpu *const *gpus;
     const char *const *names;
     size_t count;
-    /* Of the figure that is looked at: those that have it. */
+    /* The attribute that is being compared: its values, and the GPUs that have them. */
     const struct fth_attribute **figures;
-    size_t *which;
-    size_t having;
+    size_t *gpu_indices;
+    size_t figure_count;
 };
 
+/* Returns whether two GPUs have the same name. */
 static bool are_siblings(const struct fth_gpu *a, const struct fth_gpu *b)
 {
     const char *first = fth_gpu_text(a, "device", "name");
@@ -277,18 +284,18 @@ static bool are_siblings(const struct fth_gpu *a, const struct fth_gpu *b)
     return first && second && strcmp(first, second) == 0;
 }
 
-/* The siblings of GPU `first`, itself included, that have the figure. */
+/* Collects the values of an attribute from GPU `first` and its later siblings. */
 static void gather(struct fleet *fleet, size_t first, const char *section, const char *name)
 {
-    fleet->having = 0;
+    fleet->figure_count = 0;
     for (size_t i = first; i < fleet->count; i++) {
         if (!are_siblings(fleet->gpus[first], fleet->gpus[i]))
             continue;
         const struct fth_attribute *a = fth_gpu_attribute(fleet->gpus[i], section, name);
         if (!a)
             continue;
-        fleet->figures[fleet->having] = a;
-        fleet->which[fleet->having++] = i;
+        fleet->figures[fleet->figure_count] = a;
+        fleet->gpu_indices[fleet->figure_count++] = i;
     }
 }
 
@@ -299,14 +306,15 @@ static bool agree(const struct fleet *fleet, size_t i, size_t j)
                         : apart <= fleet->options->within;
 }
 
-/* The one that agrees with most of the others; *agreeing is with how many. */
-static size_t most_usual(const struct fleet *fleet, size_t *agreeing)
+/* Returns the index of the value that agrees with the largest number of other values. Sets
+ * *agreeing to that number. */
+static size_t find_typical(const struct fleet *fleet, size_t *agreeing)
 {
     size_t best = 0;
     *agreeing = 0;
-    for (size_t i = 0; i < fleet->having; i++) {
+    for (size_t i = 0; i < fleet->figure_count; i++) {
         size_t count = 0;
-        for (size_t j = 0; j < fleet->having; j++)
+        for (size_t j = 0; j < fleet->figure_count; j++)
             count += i != j && agree(fleet, i, j);
         if (count <= *agreeing)
             continue;
@@ -316,35 +324,37 @@ static size_t most_usual(const struct fleet *fleet, size_t *agreeing)
     return best;
 }
 
-static void look_at(struct fleet *fleet, size_t first, const char *section, const char *name)
+/* Adds a row for each GPU whose value of an attribute does not agree with the typical value. */
+static void compare_figure(struct fleet *fleet, size_t first, const char *section, const char *name)
 {
     size_t agreeing;
     if (!fleet->options->all && fth_is_circumstance(section, name))
         return;
     gather(fleet, first, section, name);
-    const size_t usual = most_usual(fleet, &agreeing);
-    /* Where there is no usual figure, none is unusual; of two that differ one is as odd as the
-     * other. */
-    if (2 * agreeing <= fleet->having - 1 && fleet->having != 2)
+    const size_t typical = find_typical(fleet, &agreeing);
+    /* A value is typical only if it agrees with more than half of the others. With just two values,
+     * the first one is taken as typical. */
+    if (2 * agreeing <= fleet->figure_count - 1 && fleet->figure_count != 2)
         return;
-    for (size_t i = 0; i < fleet->having; i++) {
-        if (i == usual || agree(fleet, i, usual))
+    for (size_t i = 0; i < fleet->figure_count; i++) {
+        if (i == typical || agree(fleet, i, typical))
             continue;
-        double apart = fth_attribute_apart(fleet->figures[i], fleet->figures[usual]);
+        double apart = fth_attribute_apart(fleet->figures[i], fleet->figures[typical]);
         struct fth_cell *row = add_row(&fleet->rows);
         if (!row)
             return;
-        row[0].text = fleet->names[fleet->which[i]];
+        row[0].text = fleet->names[fleet->gpu_indices[i]];
         row[1].text = section;
         row[2].text = name;
         row[3].text = value_text(&fleet->rows, fleet->figures[i]);
-        row[4].text = value_text(&fleet->rows, fleet->figures[usual]);
+        row[4].text = value_text(&fleet->rows, fleet->figures[typical]);
         row[5].number = isnan(apart) ? NAN : round(1000 * apart) / 10;
     }
 }
 
-/* Every figure that a GPU has and none of its siblings before it. */
-static void look_at_section(struct fleet *fleet, size_t first, const char *section)
+/* Compares every attribute of a section that no earlier sibling of GPU `first` has; the others were
+ * compared with that sibling already. */
+static void compare_section(struct fleet *fleet, size_t first, const char *section)
 {
     const struct fth_attribute *a;
     for (size_t i = 0; (a = fth_gpu_attribute_at(fleet->gpus[first], section, i)); i++) {
@@ -353,11 +363,11 @@ static void look_at_section(struct fleet *fleet, size_t first, const char *secti
             seen = are_siblings(fleet->gpus[j], fleet->gpus[first]) &&
                    fth_gpu_attribute(fleet->gpus[j], section, a->name);
         if (!seen)
-            look_at(fleet, first, section, a->name);
+            compare_figure(fleet, first, section, a->name);
     }
 }
 
-/* By GPU, element and attribute. */
+/* Orders rows by GPU, element and attribute. */
 static int by_gpu(const void *a, const void *b)
 {
     const struct fth_cell *first = a, *second = b;
@@ -373,13 +383,13 @@ static enum fth_status put_fleet(const char *format, struct fleet *fleet, struct
     static const struct fth_column columns[] = {{"gpu", "GPU", FTH_COLUMN_TEXT},
                                                 {"element", "Element", FTH_COLUMN_TEXT},
                                                 {"attribute", "Attribute", FTH_COLUMN_TEXT},
-                                                {"value", "This one", FTH_COLUMN_TEXT},
-                                                {"usual", "Its siblings", FTH_COLUMN_TEXT},
-                                                {"apart_percent", "Apart %", FTH_COLUMN_NUMBER}};
+                                                {"value", "This GPU", FTH_COLUMN_TEXT},
+                                                {"usual", "Most others", FTH_COLUMN_TEXT},
+                                                {"apart_percent", "Gap %", FTH_COLUMN_NUMBER}};
     if (fleet->rows.count)
         qsort(fleet->rows.cells, fleet->rows.count, COLUMNS * sizeof *fleet->rows.cells, by_gpu);
-    if (fleet->rows.people && fleet->rows.count == 0) {
-        fth_buffer_format(out, "%zu GPUs: none differs from what most of its siblings have.\n",
+    if (fleet->rows.human_readable && fleet->rows.count == 0) {
+        fth_buffer_format(out, "%zu GPUs: none differs from most other GPUs of the same name.\n",
                           fleet->count);
         return fleet->rows.failed ? fth_fail(error, FTH_NO_MEMORY, "compare", NULL, "out of memory")
                                   : FTH_OK;
@@ -401,14 +411,14 @@ enum fth_status fth_report_fleet(const char *format, const struct fth_compare_op
     enum fth_status status = fth_report_check(format, FTH_REPORT_TABLE, error);
     if (status != FTH_OK)
         return status;
-    fleet.rows.people = strcmp(format, "text") == 0;
+    fleet.rows.human_readable = strcmp(format, "text") == 0;
     fleet.figures = calloc(gpu_count + 1, sizeof *fleet.figures);
-    fleet.which = calloc(gpu_count + 1, sizeof *fleet.which);
-    fleet.rows.failed = !fleet.figures || !fleet.which;
+    fleet.gpu_indices = calloc(gpu_count + 1, sizeof *fleet.gpu_indices);
+    fleet.rows.failed = !fleet.figures || !fleet.gpu_indices;
     for (size_t i = 0; i < gpu_count && !fleet.rows.failed; i++) {
-        look_at_section(&fleet, i, "device");
+        compare_section(&fleet, i, "device");
         for (size_t j = 0; j < fth_gpu_element_count(gpus[i]); j++)
-            look_at_section(&fleet, i, fth_gpu_element_name(gpus[i], j));
+            compare_section(&fleet, i, fth_gpu_element_name(gpus[i], j));
     }
     status = put_fleet(format, &fleet, &out, error);
     *count = fleet.rows.count;
@@ -417,6 +427,6 @@ enum fth_status fth_report_fleet(const char *format, const struct fth_compare_op
     fth_buffer_fini(&out);
     rows_fini(&fleet.rows);
     free(fleet.figures);
-    free(fleet.which);
+    free(fleet.gpu_indices);
     return status;
 }

@@ -1,4 +1,5 @@
-/* One attribute a row, for spreadsheets (RFC 4180, with the line ends of Unix). */
+/* Writes CSV for spreadsheets (RFC 4180, but with Unix line ends): a description with one attribute
+ * per row, or a table. */
 #include "report/report.h"
 
 #include <math.h>
@@ -23,7 +24,7 @@ static void number_cell(struct fth_buffer *out, double number)
     fth_csv_cell(out, isnan(number) ? NULL : fth_number_format(number, text, sizeof text), false);
 }
 
-/* The items of a list share a cell, with spaces between. */
+/* Writes the value of an attribute. The items of a list are in one cell, separated by spaces. */
 static void value_cell(struct fth_buffer *out, const struct fth_attribute *a)
 {
     char number[40];
@@ -96,5 +97,5 @@ static void write_table(const struct fth_table *table, const struct fth_report_o
     }
 }
 
-const struct fth_report_writer fth_report_csv = {"csv", "one attribute a row, for spreadsheets",
+const struct fth_report_writer fth_report_csv = {"csv", "one attribute per row, for spreadsheets",
                                                  write_gpu, write_table};

@@ -1,19 +1,25 @@
-/* What dissecting found, for people: a table of sets, ways, index and policy, the reasons for what
- * is not known, strips of hits and misses, and the ways that are replaced (Mei and Chu 2017, Fig.
- * 11).
- */
+/* Writes the results of a dissection as text: a table of sets, ways, index functions and policies,
+ * and the reasons why figures are unknown. Also writes series of loads: strips that show which
+ * loads hit and miss, and the contents of the ways of one set (Mei and Chu 2017, Fig. 11). */
 #include "report/report.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMNS = 7, MAX_ROWS = 24, MAX_CELL = 96, STRIP = 64, MAX_PASSES = 4 };
+enum {
+    COLUMNS = 7,
+    MAX_ROWS = 24,    /* elements; more than the schema has */
+    MAX_CELL = 96,    /* bytes of a cell's text, with the terminating NUL */
+    STRIP_WIDTH = 64, /* characters of a strip, so that a line fits into 80 columns */
+    MAX_PASSES = 4    /* passes that are shown */
+};
 
 static const struct fth_report_options plain = {.utf8 = false};
 
 /* ---- the table ---- */
 
+/* Writes the number of ways or, if the sets have different sizes, the ways of each set. */
 static void write_ways(const struct fth_gpu *gpu, const char *element, char *text)
 {
     const struct fth_attribute *list = fth_gpu_attribute(gpu, element, "set_ways");
@@ -30,6 +36,7 @@ static void write_ways(const struct fth_gpu *gpu, const char *element, char *tex
         snprintf(text, MAX_CELL, "?");
 }
 
+/* Writes the policy and the weights of the ways, if there are any. */
 static void write_policy(const struct fth_gpu *gpu, const char *element, char *text)
 {
     const char *policy = fth_gpu_text(gpu, element, "policy");
@@ -40,17 +47,19 @@ static void write_policy(const struct fth_gpu *gpu, const char *element, char *t
                                  weights->numbers[i]);
 }
 
-/* The least of those of what was found. */
+/* Returns the lower of the confidences of sets and policy, rounded down to three decimals. NAN:
+ * neither has one. */
 static double confidence(const struct fth_gpu *gpu, const char *element)
 {
     static const char *const names[] = {"sets", "policy"};
-    double min = NAN;
+    double min_confidence = NAN;
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         const struct fth_attribute *attribute = fth_gpu_attribute(gpu, element, names[i]);
         if (attribute && !isnan(attribute->confidence))
-            min = fmin(isnan(min) ? 1 : min, attribute->confidence);
+            min_confidence =
+                fmin(isnan(min_confidence) ? 1 : min_confidence, attribute->confidence);
     }
-    return isnan(min) ? NAN : floor(min * 1e3) / 1e3;
+    return isnan(min_confidence) ? NAN : floor(min_confidence * 1e3) / 1e3;
 }
 
 static bool was_dissected(const struct fth_gpu *gpu, const char *element)
@@ -59,6 +68,7 @@ static bool was_dissected(const struct fth_gpu *gpu, const char *element)
            fth_gpu_unknown(gpu, element, "sets") || fth_gpu_unknown(gpu, element, "policy");
 }
 
+/* Writes why attributes are unknown. A reason that repeats the previous one is left out. */
 static void write_reasons(const struct fth_gpu *gpu, const char *element, struct fth_buffer *out)
 {
     static const char *const names[] = {"sets",      "index",           "policy",
@@ -98,10 +108,10 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
         const char *index = fth_gpu_text(gpu, element, "index");
         write_ways(gpu, element, ways[rows]);
         write_policy(gpu, element, policies[rows]);
-        double sure = confidence(gpu, element);
+        double row_confidence = confidence(gpu, element);
         size_t used = strlen(policies[rows]);
-        if (!isnan(sure) && used < MAX_CELL)
-            snprintf(policies[rows] + used, MAX_CELL - used, "  (confidence %.3g)", sure);
+        if (!isnan(row_confidence) && used < MAX_CELL)
+            snprintf(policies[rows] + used, MAX_CELL - used, "  (confidence %.3g)", row_confidence);
         cell[0].text = element;
         const bool tlb = strncmp(element, "tlb_", 4) == 0;
         cell[1].number = fth_gpu_number(gpu, element, tlb ? "reach_bytes" : "size_bytes", NAN);
@@ -120,14 +130,14 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
     if (rows)
         fth_text_table(&table, options, &out);
     if (tlbs)
-        fth_buffer_text(&out, "Of a TLB the size is its reach, and the line its page.\n");
+        fth_buffer_text(&out, "For a TLB, Size is the reach and Line the page size.\n");
     double clock = fth_gpu_number(gpu, "device", "clock_read_cycles", NAN);
     double timing = fth_gpu_number(gpu, "device", "timing_cycles", NAN);
     if (!isnan(clock) && !isnan(timing))
         fth_buffer_format(
             &out,
-            "Reading the clock takes %g cycles, timing nothing %g: with a sample sent "
-            "off and a value waited for.\n",
+            "Reading the clock takes %g cycles; the work of timing a load, without the "
+            "load, takes %g cycles.\n",
             clock, timing);
     if (reasons.size) {
         fth_buffer_text(&out, "\n");
@@ -140,14 +150,15 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
     return status;
 }
 
-/* ---- a series ---- */
+/* ---- a series of loads ---- */
 
-/* One pass as a strip: a place for each line, or for a few of them. */
+/* Draws one pass as a strip with one character for one or several neighbouring lines. The character
+ * shows whether none, some or all of them missed. */
 static void write_strip(const struct fth_series *series, size_t pass,
                         const struct fth_report_options *options, struct fth_buffer *out)
 {
     static const char *const utf8[] = {"·", "▒", "█"}, *const ascii[] = {".", "+", "#"};
-    size_t places = series->lines < STRIP ? series->lines : STRIP;
+    size_t places = series->lines < STRIP_WIDTH ? series->lines : STRIP_WIDTH;
     for (size_t place = 0; place < places; place++) {
         size_t from = place * series->lines / places, to = (place + 1) * series->lines / places;
         size_t misses = 0;
@@ -158,7 +169,7 @@ static void write_strip(const struct fth_series *series, size_t pass,
     }
 }
 
-/* What stands in the ways of a set, load by load. */
+/* Writes the contents of the ways of one set after each load. The filled way is marked with '*'. */
 static void write_replay(const struct fth_series *series, struct fth_buffer *out)
 {
     enum { MAX_WAYS = 8 };
@@ -172,13 +183,13 @@ static void write_replay(const struct fth_series *series, struct fth_buffer *out
     }
     fth_buffer_text(out, "\n");
     for (size_t i = 0; i < series->replay_count; i++) {
-        int into = series->replay_ways[i];
-        if (into >= 0 && (size_t)into < series->ways)
-            held[into] = series->replay_lines[i];
+        int filled_way = series->replay_ways[i];
+        if (filled_way >= 0 && (size_t)filled_way < series->ways)
+            held[filled_way] = series->replay_lines[i];
         fth_buffer_format(out, "  line %-3u", series->replay_lines[i] + 1);
         for (size_t way = 0; way < series->ways; way++)
-            fth_buffer_format(out, "  %3u%s  ", held[way] + 1, into == (int)way ? "*" : " ");
-        fth_buffer_format(out, " %s\n", into >= 0 ? "miss" : "hit");
+            fth_buffer_format(out, "  %3u%s  ", held[way] + 1, filled_way == (int)way ? "*" : " ");
+        fth_buffer_format(out, " %s\n", filled_way >= 0 ? "miss" : "hit");
     }
 }
 
@@ -192,12 +203,14 @@ enum fth_status fth_report_series(const struct fth_series *series,
     options = options ? options : &plain;
     size_t passes = series->lines ? series->count / series->lines : 0;
     if (series->missed)
-        fth_buffer_format(&out, "%s: misses of %zu pages, a load each, more than fit\n",
+        fth_buffer_format(&out,
+                          "%s: misses of a walk over %zu pages, more than fit, one load per page\n",
                           series->element, series->lines);
     else
-        fth_buffer_format(&out, "%s: misses of %zu lines of %llu bytes, one more than fit\n",
+        fth_buffer_format(&out,
+                          "%s: misses of a walk over %zu lines of %llu bytes, one more than fits\n",
                           series->element, series->lines, (unsigned long long)series->stride_bytes);
-    /* The first pass of a cache is cold. */
+    /* The first pass over a cache is not shown, because the cache is cold. */
     const size_t first = series->missed ? 0 : 1;
     for (size_t pass = first; pass < passes && pass < first + MAX_PASSES; pass++) {
         size_t misses = 0;

@@ -1,5 +1,5 @@
-/* Nested boxes out of text. A block is a rectangle of lines; blocks are framed, put side by side
- * and stacked until one is left:
+/* Draws nested boxes with characters. A block is a rectangle of lines. Blocks are framed, placed
+ * side by side and stacked until there is only one:
  *
  *     ┌ SM ×13 ─────────────────┐
  *     │ ┌ L1 data ┐ ┌ Shared ─┐ │
@@ -36,7 +36,7 @@ static struct fth_block make_block(struct fth_drawing *drawing, size_t count, si
     return block;
 }
 
-/* Moves a line from the buffer into the block. */
+/* Copies the buffer into a line of the block and empties the buffer. */
 static void set_line(struct fth_drawing *drawing, struct fth_block *block, size_t index,
                      struct fth_buffer *line)
 {
@@ -48,6 +48,7 @@ static void set_line(struct fth_drawing *drawing, struct fth_block *block, size_
         line->data[0] = '\0';
 }
 
+/* Fills a line that has `used` columns up to `width` with copies of `with`. */
 static void pad(struct fth_buffer *line, const char *with, size_t used, size_t width)
 {
     if (used < width)
@@ -104,7 +105,7 @@ struct fth_block fth_draw_box(struct fth_drawing *drawing, const char *title,
     return block;
 }
 
-/* Side by side, a column of space between, the shorter ones filled up below. */
+/* Places blocks side by side, separated by one space. Shorter blocks are padded at the bottom. */
 static struct fth_block draw_row(struct fth_drawing *drawing, const struct fth_block *blocks,
                                  size_t count)
 {

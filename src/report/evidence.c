@@ -1,10 +1,12 @@
-/* What figures were read off, from a recording: the latencies of single loads against the bytes
- * that were walked over, for each way that loads took and each stride; and the pace of code against
- * its length. A document fathom-evidence/1, for the report's charts.
+/* Extracts from a recording the curves from which figures were derived: the latency of loads
+ * against the footprint, one curve per path, stride and carve-out; and the cycles per instruction
+ * against the length of the code. The result is a fathom-evidence/1 document for the charts of the
+ * HTML page.
  *
- * Taken are requests that walk a chain and then time the same chain (docs/recording.md); others ask
- * questions that have no footprint. Of the samples of a walk a few are kept, at even distances, and
- * the summary is of all of them. */
+ * A point of a curve is a request that walks a chain and then times the same chain, or that fetches
+ * code (docs/recording.md). Other requests have no footprint and are skipped. Each point keeps at
+ * most MAX_SAMPLES of its samples, evenly selected; its mean and percentiles are those of all
+ * samples. */
 #include "device/recording.h"
 #include "report/report.h"
 #include "stats/stats.h"
@@ -13,20 +15,26 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_SAMPLES = 96, FEWEST_POINTS = 4 };
+/* MAX_SAMPLES: samples kept per point, which limits the size of the page. MIN_FOOTPRINTS: curves
+ * with fewer different footprints are dropped, because a few repetitions are not a curve.
+ * Heuristic. */
+enum { MAX_SAMPLES = 96, MIN_FOOTPRINTS = 4 };
 
-/* A request whose answer is a point of a curve. */
+/* A request whose answer is one point of a curve. */
 struct walk {
-    char curve[96]; /* what all points of a curve have in common */
+    char curve[96]; /* name of the curve: the parameters that all its points have in common */
     char path[16];
-    uint64_t stride, footprint;
-    int carveout;    /* -1: not said */
-    bool whole;      /* a sample a pass: of so many loads */
-    double per_load; /* loads, or instructions, that a sample is of */
+    uint64_t stride, footprint; /* bytes; for code, the footprint is in instructions */
+    int carveout;               /* percent; -1: not specified */
+    bool whole_passes;          /* one sample per pass, not per load */
+    double loads_per_sample;    /* for code, instructions per sample */
     bool code;
 };
 
-/* ---- the text of a request (docs/recording.md): each takes what it knows from *at on ---- */
+/* ---- parsing the text of a request (docs/recording.md) ----
+ *
+ * The functions take_...() parse one part of the text at *at. On success they return true and move
+ * *at behind that part. */
 
 static bool take(const char **at, const char *text)
 {
@@ -54,7 +62,8 @@ struct chain {
     uint64_t array, stride, count;
 };
 
-/* "ca 0:32x128[ passes N]", the whole array in order; other chains are none of ours. */
+/* Parses "PATH ARRAY:STRIDExCOUNT[ passes N]", such as "ca 0:32x128": a chain in address order. The
+ * recording has other kinds of chains, which have no place in a curve. */
 static bool take_chain(const char **at, struct chain *chain)
 {
     size_t size = strcspn(*at, " ");
@@ -70,7 +79,8 @@ static bool take_chain(const char **at, struct chain *chain)
     return !take(at, " passes ") || take_number(at, &passes);
 }
 
-/* "walk CHAIN; time-hops CHAIN" of the same chain, and then what holds for both. */
+/* Parses "walk CHAIN; time-hops CHAIN" or "walk CHAIN; time-pass CHAIN", with the same chain twice,
+ * and the options after it. */
 static bool parse_walk(const char *at, struct walk *walk)
 {
     struct chain walked, timed;
@@ -88,8 +98,8 @@ static bool parse_walk(const char *at, struct walk *walk)
     *walk = (struct walk){.stride = timed.stride,
                           .footprint = timed.stride * timed.count,
                           .carveout = -1,
-                          .whole = passes,
-                          .per_load = passes ? (double)timed.count : 1};
+                          .whole_passes = passes,
+                          .loads_per_sample = passes ? (double)timed.count : 1};
     memcpy(walk->path, timed.path, sizeof walk->path);
     while (take(&at, "; ")) {
         if (take(&at, "carveout ") && take_number(&at, &carveout) && carveout <= 100)
@@ -100,11 +110,11 @@ static bool parse_walk(const char *at, struct walk *walk)
             at += strcspn(at, ";");
     }
     snprintf(walk->curve, sizeof walk->curve, "%s %llu %d %d", walk->path,
-             (unsigned long long)walk->stride, walk->carveout, walk->whole);
+             (unsigned long long)walk->stride, walk->carveout, walk->whole_passes);
     return *at == '\0';
 }
 
-/* "fetch 64 passes 8" */
+/* Parses "fetch INSTRUCTIONS passes N". */
 static bool parse_fetch(const char *at, struct walk *walk)
 {
     uint64_t instructions, passes;
@@ -115,15 +125,15 @@ static bool parse_fetch(const char *at, struct walk *walk)
                           .curve = "code",
                           .footprint = instructions,
                           .carveout = -1,
-                          .whole = true,
-                          .per_load = (double)instructions,
+                          .whole_passes = true,
+                          .loads_per_sample = (double)instructions,
                           .code = true};
     return true;
 }
 
 /* ---- curves ---- */
 
-/* The curve of that name, begun where there is none. */
+/* Returns the curve of a point, and adds it if it is new. */
 static json_t *find_curve(json_t *curves, const struct walk *walk)
 {
     json_t *curve = json_object_get(curves, walk->curve);
@@ -135,17 +145,18 @@ static json_t *find_curve(json_t *curves, const struct walk *walk)
         json_object_set_new(curve, "stride_bytes", json_integer((json_int_t)walk->stride));
     if (walk->carveout >= 0)
         json_object_set_new(curve, "carveout_percent", json_integer(walk->carveout));
-    json_object_set_new(curve, "timed", json_string(walk->whole ? "passes" : "loads"));
+    json_object_set_new(curve, "timed", json_string(walk->whole_passes ? "passes" : "loads"));
     json_object_set_new(curves, walk->curve, curve);
     return json_object_get(curves, walk->curve);
 }
 
-/* Two decimals are what a cycle is good for. */
+/* Rounds to two decimals, which is enough for cycles. */
 static json_t *rounded(double number)
 {
     return json_real(round(number * 100) / 100);
 }
 
+/* Adds a point with the samples, divided by the loads or instructions per sample. */
 static enum fth_status add_point(json_t *curves, const struct walk *walk,
                                  const struct fth_samples *samples, struct fth_error *error)
 {
@@ -157,13 +168,13 @@ static enum fth_status add_point(json_t *curves, const struct walk *walk,
     json_t *point = json_object(), *list = json_array();
     for (size_t i = 0; i < kept; i++) {
         const size_t at = i * samples->count / kept;
-        json_array_append_new(list, rounded(samples->cycles[at] / walk->per_load));
+        json_array_append_new(list, rounded(samples->cycles[at] / walk->loads_per_sample));
     }
     json_object_set_new(point, "footprint", json_integer((json_int_t)walk->footprint));
-    json_object_set_new(point, "mean", rounded(summary.mean / walk->per_load));
-    json_object_set_new(point, "p05", rounded(summary.p05 / walk->per_load));
-    json_object_set_new(point, "median", rounded(summary.median / walk->per_load));
-    json_object_set_new(point, "p95", rounded(summary.p95 / walk->per_load));
+    json_object_set_new(point, "mean", rounded(summary.mean / walk->loads_per_sample));
+    json_object_set_new(point, "p05", rounded(summary.p05 / walk->loads_per_sample));
+    json_object_set_new(point, "median", rounded(summary.median / walk->loads_per_sample));
+    json_object_set_new(point, "p95", rounded(summary.p95 / walk->loads_per_sample));
     json_object_set_new(point, "count", json_integer((json_int_t)samples->count));
     json_object_set_new(point, "sm", json_integer(samples->sm));
     json_object_set_new(point, "samples", list);
@@ -171,25 +182,26 @@ static enum fth_status add_point(json_t *curves, const struct walk *walk,
     return FTH_OK;
 }
 
-/* Whether there are so many footprints: a few repeats of one are no curve. */
+/* Returns whether the points have at least MIN_FOOTPRINTS different footprints. */
 static bool is_curve(const json_t *points)
 {
-    json_int_t seen[FEWEST_POINTS];
+    json_int_t seen[MIN_FOOTPRINTS];
     size_t count = 0;
-    for (size_t i = 0; i < json_array_size(points) && count < FEWEST_POINTS; i++) {
-        json_int_t mine =
+    for (size_t i = 0; i < json_array_size(points) && count < MIN_FOOTPRINTS; i++) {
+        json_int_t footprint =
             json_integer_value(json_object_get(json_array_get(points, i), "footprint"));
         bool known = false;
         for (size_t j = 0; j < count; j++)
-            known = known || seen[j] == mine;
+            known = known || seen[j] == footprint;
         if (!known)
-            seen[count++] = mine;
+            seen[count++] = footprint;
     }
-    return count == FEWEST_POINTS;
+    return count == MIN_FOOTPRINTS;
 }
 
-static enum fth_status gather(const struct fth_recording *recording, json_t *curves,
-                              struct fth_error *error)
+/* Adds all points of a recording to their curves. */
+static enum fth_status collect_points(const struct fth_recording *recording, json_t *curves,
+                                      struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < fth_recording_answer_count(recording) && status == FTH_OK; i++) {
@@ -212,8 +224,8 @@ static enum fth_status gather(const struct fth_recording *recording, json_t *cur
     return status;
 }
 
-/* Which GPU it was, under the keys that benches have; by these a report finds what belongs
- * together. NULL where there is no memory. */
+/* Returns an object that identifies the GPU, with the same keys as in bench results. The page uses
+ * them to group documents by GPU. NULL: out of memory. */
 static json_t *identify(const struct fth_recording *recording)
 {
     static const char *const names[] = {"name", "backend", "driver", "uuid"};
@@ -239,7 +251,7 @@ enum fth_status fth_evidence_read(const char *path, struct fth_buffer *content, 
     *root = NULL;
     enum fth_status status = fth_recording_parse(path, content, &recording, error);
     if (status == FTH_OK)
-        status = gather(recording, curves, error);
+        status = collect_points(recording, curves, error);
     json_object_foreach (curves, name, curve)
         if (is_curve(json_object_get(curve, "points")))
             json_array_append(list, curve);

@@ -1,5 +1,5 @@
-/* What an exploration found, as a table: a row for each kernel of each point. For spreadsheets and
- * programs a column for each parameter that varies, for people one for all of them. */
+/* Writes the points of an exploration as a table with one row per kernel and point. In CSV and
+ * JSON, each varied parameter has a column; in text, one column lists all of them. */
 #include "base/base.h"
 #include "report/report.h"
 
@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* MAX_NAMES: varied parameters; further ones are not shown. READ: index of the reads in lists of
+ * reads, writes and atomics. */
 enum { MAX_NAMES = 64, READ = 0 };
 
 static const struct fth_column first_columns[] = {
@@ -24,33 +26,35 @@ static const struct fth_column last_columns[] = {
     {"l1_steps", "steps", FTH_COLUMN_NUMBER},
     {"l2_sectors", "L2", FTH_COLUMN_NUMBER},
     {"l2_hit_percent", "hit %", FTH_COLUMN_NUMBER},
-    {"l2_read_hit_percent", "reads %", FTH_COLUMN_NUMBER},
-    {"l2_read_hit_percent_l1_off", "L1 off: reads %", FTH_COLUMN_NUMBER},
+    {"l2_read_hit_percent", "rd hit%", FTH_COLUMN_NUMBER},
+    {"l2_read_hit_percent_l1_off", "L1 off: rd hit%", FTH_COLUMN_NUMBER},
     {"l2_steps", "steps", FTH_COLUMN_NUMBER},
 };
 
-struct making {
+struct builder {
     struct fth_cells cells;
-    const char *names[MAX_NAMES]; /* of what varies */
+    const char *names[MAX_NAMES]; /* varied parameters */
     size_t name_count;
-    bool wide; /* a column each */
+    bool column_per_name; /* otherwise one column lists all varied parameters */
     size_t rows;
 };
 
-static void put_text(struct making *making, const char *text)
+/* Adds a cell with a copy of the text. */
+static void put_text(struct builder *builder, const char *text)
 {
-    char *kept = text ? fth_arena_text(&making->cells.arena, text) : NULL;
-    making->cells.failed = making->cells.failed || (text && !kept);
-    fth_cells_put(&making->cells, kept, 0);
+    char *kept = text ? fth_arena_text(&builder->cells.arena, text) : NULL;
+    builder->cells.failed = builder->cells.failed || (text && !kept);
+    fth_cells_put(&builder->cells, kept, 0);
 }
 
-static void put_number(struct making *making, json_t *object, const char *key)
+static void put_number(struct builder *builder, json_t *object, const char *key)
 {
     json_t *value = json_object_get(object, key);
-    fth_cells_put(&making->cells, NULL, value ? json_number_value(value) : (double)NAN);
+    fth_cells_put(&builder->cells, NULL, value ? json_number_value(value) : (double)NAN);
 }
 
-static double three(json_t *counts, const char *key, bool reads_only)
+/* Returns the sum of a list of reads, writes and atomics, or only the reads. NAN: no such list. */
+static double sum_kinds(json_t *counts, const char *key, bool reads_only)
 {
     json_t *list = json_object_get(counts, key);
     double sum = json_number_value(json_array_get(list, READ));
@@ -61,50 +65,51 @@ static double three(json_t *counts, const char *key, bool reads_only)
 
 static double hit_percent(json_t *counts, bool reads_only)
 {
-    const double sectors = three(counts, "sectors", reads_only);
-    return sectors > 0 ? round(10000 * three(counts, "hits", reads_only) / sectors) / 100
+    const double sectors = sum_kinds(counts, "sectors", reads_only);
+    return sectors > 0 ? round(10000 * sum_kinds(counts, "hits", reads_only) / sectors) / 100
                        : (double)NAN;
 }
 
-static void put_values(struct making *making, json_t *values)
+static void put_values(struct builder *builder, json_t *values)
 {
     struct fth_buffer text = {0};
-    for (size_t i = 0; i < making->name_count; i++) {
-        const char *value = json_string_value(json_object_get(values, making->names[i]));
-        if (making->wide)
-            put_text(making, value);
+    for (size_t i = 0; i < builder->name_count; i++) {
+        const char *value = json_string_value(json_object_get(values, builder->names[i]));
+        if (builder->column_per_name)
+            put_text(builder, value);
         else if (value)
-            fth_buffer_format(&text, "%s%s=%s", text.size ? " " : "", making->names[i], value);
+            fth_buffer_format(&text, "%s%s=%s", text.size ? " " : "", builder->names[i], value);
     }
-    if (!making->wide)
-        put_text(making, text.data);
-    making->cells.failed = making->cells.failed || text.failed;
+    if (!builder->column_per_name)
+        put_text(builder, text.data);
+    builder->cells.failed = builder->cells.failed || text.failed;
     fth_buffer_fini(&text);
 }
 
-static void put_row(struct making *making, json_t *point, json_t *row)
+static void put_row(struct builder *builder, json_t *point, json_t *row)
 {
     json_t *l1 = json_object_get(row, "l1"), *l2 = json_object_get(row, "l2");
-    put_number(making, point, "point");
-    put_text(making, json_string_value(json_object_get(point, "study")));
-    put_text(making, json_string_value(json_object_get(point, "trace")));
-    put_values(making, json_object_get(point, "values"));
-    put_text(making, json_string_value(json_object_get(row, "kernel")));
-    fth_cells_put(&making->cells, NULL, three(l1, "sectors", true));
-    fth_cells_put(&making->cells, NULL, hit_percent(l1, true));
-    fth_cells_put(&making->cells, NULL, three(l1, "merges", false));
-    put_number(making, row, "l1_fails");
-    put_number(making, row, "l1_steps");
-    fth_cells_put(&making->cells, NULL, three(l2, "sectors", false));
-    fth_cells_put(&making->cells, NULL, hit_percent(l2, false));
-    fth_cells_put(&making->cells, NULL, hit_percent(l2, true));
-    fth_cells_put(&making->cells, NULL, hit_percent(json_object_get(row, "l2_l1_off"), true));
-    put_number(making, row, "l2_steps");
-    making->rows++;
+    put_number(builder, point, "point");
+    put_text(builder, json_string_value(json_object_get(point, "study")));
+    put_text(builder, json_string_value(json_object_get(point, "trace")));
+    put_values(builder, json_object_get(point, "values"));
+    put_text(builder, json_string_value(json_object_get(row, "kernel")));
+    fth_cells_put(&builder->cells, NULL, sum_kinds(l1, "sectors", true));
+    fth_cells_put(&builder->cells, NULL, hit_percent(l1, true));
+    fth_cells_put(&builder->cells, NULL, sum_kinds(l1, "merges", false));
+    put_number(builder, row, "l1_fails");
+    put_number(builder, row, "l1_steps");
+    fth_cells_put(&builder->cells, NULL, sum_kinds(l2, "sectors", false));
+    fth_cells_put(&builder->cells, NULL, hit_percent(l2, false));
+    fth_cells_put(&builder->cells, NULL, hit_percent(l2, true));
+    fth_cells_put(&builder->cells, NULL, hit_percent(json_object_get(row, "l2_l1_off"), true));
+    put_number(builder, row, "l2_steps");
+    builder->rows++;
 }
 
-/* The names of what varies, in the order of their first appearance. */
-static void find_names(struct making *making, json_t *header)
+/* Collects the names of the varied parameters of all studies, in the order of their first
+ * appearance. */
+static void find_names(struct builder *builder, json_t *header)
 {
     size_t s, a, n;
     json_t *study, *axis, *name;
@@ -112,17 +117,18 @@ static void find_names(struct making *making, json_t *header)
         json_array_foreach (json_object_get(study, "vary"), a, axis) {
             json_array_foreach (json_object_get(axis, "names"), n, name) {
                 bool known = !json_is_string(name);
-                for (size_t i = 0; i < making->name_count && !known; i++)
-                    known = strcmp(making->names[i], json_string_value(name)) == 0;
-                if (!known && making->name_count < MAX_NAMES)
-                    making->names[making->name_count++] =
-                        fth_arena_text(&making->cells.arena, json_string_value(name));
+                for (size_t i = 0; i < builder->name_count && !known; i++)
+                    known = strcmp(builder->names[i], json_string_value(name)) == 0;
+                if (!known && builder->name_count < MAX_NAMES)
+                    builder->names[builder->name_count++] =
+                        fth_arena_text(&builder->cells.arena, json_string_value(name));
             }
         }
     }
 }
 
-static enum fth_status read_lines(struct making *making, const char *text, size_t size,
+/* Reads the header, which is the first line, and adds the rows of all points. */
+static enum fth_status read_lines(struct builder *builder, const char *text, size_t size,
                                   struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
@@ -133,9 +139,9 @@ static enum fth_status read_lines(struct making *making, const char *text, size_
         size_t i;
         status = fth_json_parse("points", text + at, length, &line, error);
         if (status == FTH_OK && at == 0)
-            find_names(making, line);
+            find_names(builder, line);
         json_array_foreach (json_object_get(line, "rows"), i, row) {
-            put_row(making, line, row);
+            put_row(builder, line, row);
         }
         json_decref(line);
         at += length + 1;
@@ -143,14 +149,15 @@ static enum fth_status read_lines(struct making *making, const char *text, size_
     return status;
 }
 
-static size_t make_columns(const struct making *making, struct fth_column columns[])
+static size_t make_columns(const struct builder *builder, struct fth_column columns[])
 {
     size_t count = 0;
     for (size_t i = 0; i < FTH_COUNT(first_columns); i++)
         columns[count++] = first_columns[i];
-    for (size_t i = 0; i < making->name_count && making->wide; i++)
-        columns[count++] = (struct fth_column){making->names[i], making->names[i], FTH_COLUMN_TEXT};
-    if (!making->wide)
+    for (size_t i = 0; i < builder->name_count && builder->column_per_name; i++)
+        columns[count++] =
+            (struct fth_column){builder->names[i], builder->names[i], FTH_COLUMN_TEXT};
+    if (!builder->column_per_name)
         columns[count++] = values_column;
     for (size_t i = 0; i < FTH_COUNT(last_columns); i++)
         columns[count++] = last_columns[i];
@@ -162,15 +169,15 @@ enum fth_status fth_report_points(const char *format, const char *points, size_t
                                   size_t *size, struct fth_error *error)
 {
     struct fth_column columns[MAX_NAMES + 16];
-    struct making making = {.wide = strcmp(format, "text") != 0};
-    enum fth_status status = read_lines(&making, points, points_size, error);
-    if (status == FTH_OK && making.cells.failed)
+    struct builder builder = {.column_per_name = strcmp(format, "text") != 0};
+    enum fth_status status = read_lines(&builder, points, points_size, error);
+    if (status == FTH_OK && builder.cells.failed)
         status = fth_fail(error, FTH_NO_MEMORY, "show points", NULL, "out of memory");
     if (status == FTH_OK) {
-        const struct fth_table table = {columns, make_columns(&making, columns), making.cells.items,
-                                        making.rows};
+        const struct fth_table table = {columns, make_columns(&builder, columns),
+                                        builder.cells.items, builder.rows};
         status = fth_report_table(format, &table, options, text, size, error);
     }
-    fth_cells_fini(&making.cells);
+    fth_cells_fini(&builder.cells);
     return status;
 }

@@ -1,17 +1,20 @@
-/* One self-contained page from any mix of documents: descriptions, benches, comparisons, model
- * runs (condense.c), explorations (points.c), recordings (evidence.c) and the loads of 'fathom
- * dissect --series' (series.c). They go into the page as data; charts are made of them by the
- * scripts in html/, with D3, when the page is opened. So nothing of a document is ever markup: '<'
- * and '&' are written as \u003c and \u0026, and the scripts put texts into the page as text. */
+/* Writes one self-contained page from any mix of documents: descriptions, benches, comparisons,
+ * model runs (condense.c), explorations (points.c), recordings (evidence.c) and the loads of
+ * 'fathom dissect --series' (series.c). The page contains the documents as JSON data. When it is
+ * opened, the scripts in html/ draw charts from this data with D3. No text of a document becomes
+ * markup: '<',
+ * '>' and '&' are written as \u003c, \u003e and \u0026, and the scripts insert texts as text nodes.
+ */
 #include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BYTES = 1 << 30 };
+enum { MAX_BYTES = 1 << 30 }; /* size limit of an input file */
 
-/* Bytes for a JSON text inside <script>: nothing in it can end the element or begin a comment. */
-static void put_inert(struct fth_buffer *out, const char *json)
+/* Appends a JSON text that stands inside <script>, escaped so that it can neither end the element
+ * nor begin a comment. */
+static void put_escaped(struct fth_buffer *out, const char *json)
 {
     for (const char *at = json; *at;) {
         size_t plain = strcspn(at, "<>&");
@@ -22,7 +25,7 @@ static void put_inert(struct fth_buffer *out, const char *json)
     }
 }
 
-/* Appends {"file": …, "document": …}. */
+/* Appends {"file": the name without folders, "document": the document}. */
 static enum fth_status put_document(struct fth_buffer *out, const char *path, json_t *document,
                                     struct fth_error *error)
 {
@@ -30,7 +33,7 @@ static enum fth_status put_document(struct fth_buffer *out, const char *path, js
     json_t *entry = json_object();
     json_t *name = json_string(slash ? slash + 1 : path);
     if (!name)
-        name = json_string("?"); /* not UTF-8 */
+        name = json_string("?"); /* the name is not UTF-8 */
     char *text = NULL;
     if (entry && name && json_object_set_new(entry, "file", name) == 0 &&
         json_object_set(entry, "document", document) == 0)
@@ -38,22 +41,23 @@ static enum fth_status put_document(struct fth_buffer *out, const char *path, js
     json_decref(entry);
     if (!text)
         return fth_fail(error, FTH_NO_MEMORY, "write report", path, "out of memory");
-    put_inert(out, text);
+    put_escaped(out, text);
     free(text);
     return FTH_OK;
 }
 
-/* A list has no schema: the only one that is taken is told by what its rows have. */
+/* A list has no "schema". Only the output of 'fathom explore --json' is accepted, which is
+ * recognised by the keys of its rows. */
 static enum fth_status read_list(const char *path, json_t **root, struct fth_error *error)
 {
-    *root = fth_exploration_of_list(*root);
+    *root = fth_exploration_from_list(*root);
     return *root ? FTH_OK
                  : fth_fail(error, FTH_INVALID, "read document", path,
-                            "this is a list, and not that of 'fathom explore --json'");
+                            "this is a list, but not the output of 'fathom explore --json'");
 }
 
-/* A JSON document of fathom. A description is held to its rules here, so that the charts need not
- * be. */
+/* Reads a JSON document of fathom. Descriptions are validated here, so that the scripts of the page
+ * can rely on them. *root can be set on failure too. */
 static enum fth_status read_json(const char *path, const struct fth_buffer *content,
                                  const struct fth_log *log, json_t **root, struct fth_error *error)
 {
@@ -65,8 +69,7 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
     const char *schema = json_string_value(json_object_get(*root, "schema"));
     if (!schema || strncmp(schema, "fathom-", 7) != 0)
         return fth_fail(error, FTH_INVALID, "read document", path,
-                        "this is no document of fathom: it has no \"schema\" that begins with "
-                        "fathom-");
+                        "not a fathom document: it has no \"schema\" that begins with 'fathom-'");
     if (strcmp(schema, "fathom-model/1") == 0)
         fth_model_condense(*root);
     if (strncmp(schema, "fathom-gpu/", 11) != 0)
@@ -77,6 +80,7 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
     return status;
 }
 
+/* Appends the document of a file. The beginning of the file identifies its format. */
 static enum fth_status add_file(struct fth_buffer *out, const char *path, const struct fth_log *log,
                                 struct fth_error *error)
 {
@@ -88,9 +92,9 @@ static enum fth_status add_file(struct fth_buffer *out, const char *path, const 
         status = fth_fail(error, FTH_INVALID, "read document", path, "the file is empty");
     if (status == FTH_OK && strncmp(content.data, recording, strlen(recording)) == 0)
         status = fth_evidence_read(path, &content, &root, error);
-    else if (status == FTH_OK && fth_series_begins(&content))
+    else if (status == FTH_OK && fth_is_series(&content))
         status = fth_series_read(path, &content, &root, error);
-    else if (status == FTH_OK && fth_exploration_begins(&content))
+    else if (status == FTH_OK && fth_is_exploration(&content))
         status = fth_exploration_read(path, &content, log, &root, error);
     else if (status == FTH_OK)
         status = read_json(path, &content, log, &root, error);
@@ -116,8 +120,8 @@ static void put_part(struct fth_buffer *out, const char *name)
         fth_buffer_append(out, part->data, part->size);
 }
 
-/* The page is page.html; a line "@NAME@" in it stands for that part, "@data@" for the documents and
- * "@scripts@" for all of ours. */
+/* Appends page.html. A line "@NAME@" in it is replaced by the part of that name, "@data@" by the
+ * documents, and "@scripts@" by all scripts of html/ in the order in which they must run. */
 static void put_page(struct fth_buffer *out, const struct fth_buffer *data)
 {
     static const char *const scripts[] = {"core",  "charts",  "plots",    "topology", "bench",
@@ -152,9 +156,10 @@ enum fth_status fth_report_html(const char *const *paths, size_t count, const st
     *text = NULL;
     *size = 0;
     if (!d3 || d3->size == 0)
-        return fth_fail(error, FTH_UNSUPPORTED, "write report", NULL,
-                        "this fathom was built without D3, which the charts are made with; build "
-                        "it again with Debian's node-d3 installed, or with meson's -Dd3=FILE");
+        return fth_fail(
+            error, FTH_UNSUPPORTED, "write report", NULL,
+            "fathom was built without D3, which draws the charts; install Debian's node-d3 "
+            "or pass -Dd3=FILE to 'meson setup', and build again");
     enum fth_status status = FTH_OK;
     fth_buffer_text(&data, "{\"fathom\":\"");
     fth_buffer_text(&data, fth_version());

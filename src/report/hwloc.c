@@ -1,5 +1,5 @@
-/* The description as hwloc's XML (format 2.0), for lstopo, hwloc-ls, hwloc-calc and whatever else
- * loads such files. hwloc thinks in CPUs, so a GPU becomes a machine of its own:
+/* Writes a description as hwloc XML (format 2.0), for lstopo, hwloc-ls, hwloc-calc and other
+ * programs that load such files. hwloc describes machines with CPUs, so the GPU becomes a machine:
  *
  *   Machine ─ NUMANode: device memory
  *    └ Package: the GPU
@@ -9,28 +9,28 @@
  *                └ Core: the SM ─ Misc: its other memories
  *                   └ PU
  *
- * An object in hwloc must say which PUs are below it, Misc objects alone need not. So the
- * partitions of an L2 are each an L2Cache where the description says which SMs are near which
- * (partition_by_sm), and Misc objects where it does not. Where hwloc has no field for a figure it
- * is an info of the object, under the name that it has in the description. */
+ * Every hwloc object except a Misc object lists the PUs below it. If the description says which SMs
+ * are near which L2 partition (partition_by_sm), each partition is an L2Cache; otherwise the
+ * partitions are Misc objects. Figures for which hwloc has no field are info entries of the object,
+ * with their attribute names. */
 #include "report/report.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_SMS = 65536 };
+enum { MAX_SMS = 65536 }; /* more than any GPU has; the output grows with the square of it */
 
 struct tree {
     const struct fth_gpu *gpu;
     struct fth_buffer *out;
     size_t sms;
-    const double *near; /* the partition of each SM; NULL: not known */
-    unsigned depth;     /* of the object that is open */
-    size_t objects;     /* so far: hwloc wants them numbered */
+    const double *near; /* the near partition of each SM; NULL: unknown */
+    unsigned depth;     /* nesting depth of the current object */
+    size_t objects;     /* written so far; hwloc requires a number per object */
 };
 
-/* Text for an attribute of XML; what XML 1.0 has no place for becomes '?'. */
+/* Appends the text of an XML attribute. Characters that XML 1.0 does not allow become '?'. */
 static void put_escaped(struct fth_buffer *out, const char *text)
 {
     struct fth_buffer clean = {0};
@@ -55,6 +55,7 @@ static void put_attribute(struct tree *tree, const char *name, const char *value
     fth_buffer_text(tree->out, "\"");
 }
 
+/* Writes an XML attribute with a number. NAN: writes nothing. */
 static void put_number(struct tree *tree, const char *name, double number)
 {
     char text[40];
@@ -62,26 +63,27 @@ static void put_number(struct tree *tree, const char *name, double number)
         put_attribute(tree, name, fth_number_format(number, text, sizeof text));
 }
 
-/* Some of the PUs: `count` of them from `first` on, or of these the ones near a partition. */
+/* A set of PUs: `count` PUs from `first` on or, unless `partition` is -1, those of them that are
+ * near this partition. */
 struct pus {
     size_t first, count;
-    int partition; /* -1: all */
+    int partition;
 };
 
-static bool holds(const struct tree *tree, const struct pus *pus, size_t pu)
+static bool contains(const struct tree *tree, const struct pus *pus, size_t pu)
 {
     return pu >= pus->first && pu < pus->first + pus->count &&
            (pus->partition < 0 || tree->near[pu] == pus->partition);
 }
 
-/* 32 bits a word, the highest word first. */
+/* Writes a set of PUs as hwloc does: hexadecimal words of 32 bits, the highest word first. */
 static void put_set(struct tree *tree, const char *name, const struct pus *pus)
 {
     fth_buffer_format(tree->out, " %s=\"", name);
     for (size_t word = (pus->first + pus->count + 31) / 32; word-- > 0;) {
         uint32_t bits = 0;
         for (size_t bit = 0; bit < 32; bit++)
-            if (holds(tree, pus, word * 32 + bit))
+            if (contains(tree, pus, word * 32 + bit))
                 bits |= UINT32_C(1) << bit;
         fth_buffer_format(tree->out, "0x%08x%s", (unsigned)bits, word ? "," : "");
     }
@@ -93,8 +95,8 @@ static void indent(struct tree *tree)
     fth_buffer_repeat(tree->out, "  ", tree->depth);
 }
 
-/* Begins an object over some PUs (NULL: a Misc one, which has none) and leaves its tag open for
- * attributes. */
+/* Begins an object that contains some PUs. `pus` NULL: a Misc object, which has none. The tag stays
+ * open for attributes until end_tag(). */
 static void begin(struct tree *tree, const char *type, const char *subtype, const struct pus *pus)
 {
     tree->depth++;
@@ -131,7 +133,8 @@ static void put_info(struct tree *tree, const char *name, const char *value)
     fth_buffer_text(tree->out, "/>\n");
 }
 
-/* The figures of an element, those of a list of names that it has; `prefix` in front. */
+/* Writes those figures of an element that are in the list `names`, which ends with NULL, as info
+ * entries. Their names begin with `prefix`. */
 static void put_figures(struct tree *tree, const char *section, const char *prefix,
                         const char *const *names)
 {
@@ -168,11 +171,11 @@ static const char *const figures[] = {"size_bytes",
                                       "miss_penalty_cycles",
                                       NULL};
 
-/* hwloc's kinds of caches. */
+/* The kinds of caches, with hwloc's numbers. */
 enum kind { UNIFIED, DATA, INSTRUCTION };
 
-/* A cache as hwloc has them, or one of its `parts`; false, and nothing, where its size is not
- * known. */
+/* Begins a cache object for an element or, if `parts` is more than 1, for one of its equal parts.
+ * Returns false, and writes nothing, if the size is unknown. */
 static bool begin_cache(struct tree *tree, const char *element, enum kind kind, double parts,
                         const struct pus *pus)
 {
@@ -200,7 +203,7 @@ static bool shares_with_l1(const struct fth_gpu *gpu, const char *element)
     return false;
 }
 
-/* A memory of an SM that hwloc has no object for: its title, its size and what is known of it. */
+/* Writes a memory for which hwloc has no object type as a Misc object with its figures. */
 static void put_misc(struct tree *tree, const char *element)
 {
     const struct fth_element_def *def = fth_schema_element(element);
@@ -255,7 +258,7 @@ static void put_memory(struct tree *tree)
     end(tree);
 }
 
-/* hwloc wants what an object holds before the Misc objects beside it. */
+/* Writes the L2 partitions as Misc objects. hwloc requires them after all other children. */
 static void put_partitions(struct tree *tree)
 {
     const double size = fth_gpu_number(tree->gpu, "l2", "size_bytes", NAN);
@@ -272,12 +275,12 @@ static void put_partitions(struct tree *tree)
     }
 }
 
-/* The L2, or one of its partitions, with the SMs that are near it. */
+/* Writes the L2 or one of its partitions, and the SMs in `pus` below it. */
 static void put_l2(struct tree *tree, const struct pus *pus, double parts)
 {
     const bool l2 = begin_cache(tree, "l2", UNIFIED, parts, pus);
     for (size_t sm = 0; sm < tree->sms; sm++)
-        if (holds(tree, pus, sm))
+        if (contains(tree, pus, sm))
             put_sm(tree, sm);
     if (!l2)
         return;
@@ -286,7 +289,7 @@ static void put_l2(struct tree *tree, const struct pus *pus, double parts)
     end(tree);
 }
 
-/* The partition of each SM, where each partition has one. */
+/* Returns the near partition of each SM. NULL: unknown, or there is a partition without SMs. */
 static const double *find_near(const struct fth_gpu *gpu, size_t sms)
 {
     const struct fth_attribute *near = fth_gpu_attribute(gpu, "l2", "partition_by_sm");
@@ -308,15 +311,15 @@ static void put_package(struct tree *tree)
     static const char *const facts[] = {"name",      "vendor", "architecture", "compute_capability",
                                         "clock_mhz", "driver", "uuid",         "pci_bus",
                                         "backend",   NULL};
-    static const char *const beyond[] = {"cluster_shared", "tlb_l1", "tlb_l2", "tlb_l3"};
+    static const char *const other_elements[] = {"cluster_shared", "tlb_l1", "tlb_l2", "tlb_l3"};
     begin(tree, "Package", "GPU", &(struct pus){0, tree->sms, -1});
     put_number(tree, "os_index", 0);
     end_tag(tree);
     put_figures(tree, "device", "GPU", facts);
-    for (size_t i = 0; i < FTH_COUNT(beyond); i++) {
+    for (size_t i = 0; i < FTH_COUNT(other_elements); i++) {
         char prefix[40];
-        snprintf(prefix, sizeof prefix, "%s.", beyond[i]);
-        put_figures(tree, beyond[i], prefix, figures);
+        snprintf(prefix, sizeof prefix, "%s.", other_elements[i]);
+        put_figures(tree, other_elements[i], prefix, figures);
     }
     const double partitions = tree->near ? fth_gpu_number(tree->gpu, "l2", "partitions", 1) : 1;
     for (int partition = 0; partition < (int)partitions; partition++)
@@ -332,8 +335,8 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
     const double sms = fth_gpu_number(gpu, "device", "sms", NAN);
     if (isnan(sms) || sms > MAX_SMS)
         return fth_fail(error, FTH_INVALID, "write hwloc XML", NULL,
-                        isnan(sms) ? "the description does not say how many SMs there are"
-                                   : "more SMs than hwloc's sets are written for");
+                        isnan(sms) ? "the description does not contain the number of SMs"
+                                   : "the description has more SMs than can be written (65536)");
     struct tree tree = {.gpu = gpu, .out = out, .sms = (size_t)sms};
     const struct pus all = {0, tree.sms, -1};
     tree.near = find_near(gpu, tree.sms);
@@ -358,4 +361,4 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
 }
 
 const struct fth_report_writer fth_report_hwloc = {
-    "hwloc", "XML that lstopo and the other tools of hwloc load", write_gpu, NULL};
+    "hwloc", "XML for lstopo and the other hwloc tools", write_gpu, NULL};

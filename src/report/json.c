@@ -1,4 +1,4 @@
-/* The description as the document that it is. */
+/* Writes descriptions as fathom-gpu/1 documents, and tables as lists of objects. */
 #include "report/report.h"
 
 #include <math.h>
@@ -20,8 +20,9 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
     return status;
 }
 
-/* As they stand, for a double would not keep all of 64 bits; what is no number in JSON (nan, inf)
- * is null. */
+/* Writes the numbers of a text, which are separated by spaces, as a list. Their digits are copied,
+ * because a double cannot represent every 64-bit integer. What is not a number in JSON (nan, inf)
+ * becomes null. */
 static void write_numbers(struct fth_json_writer *json, const char *text)
 {
     fth_json_begin(json, '[', true);
@@ -69,5 +70,5 @@ static void write_table(const struct fth_table *table, const struct fth_report_o
 }
 
 const struct fth_report_writer fth_report_json = {
-    "json", "the fathom-gpu/1 document, which every command that takes a GPU reads", write_gpu,
+    "json", "the fathom-gpu/1 document, accepted by every command that takes a GPU", write_gpu,
     write_table};

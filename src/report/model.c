@@ -1,5 +1,5 @@
-/* What the cache model found: a table of kernels, launches or instructions for people and
- * spreadsheets, all of it in JSON. */
+/* Writes the results of the cache model. Text and CSV have one table, selected by the view:
+ * kernels, launches, instructions, distances, curves or parameters. JSON has everything. */
 #include "model/model.h"
 #include "report/report.h"
 
@@ -15,14 +15,15 @@ static double percent(double ratio)
     return isnan(ratio) ? ratio : round(10000 * ratio) / 100;
 }
 
-static double tenth(double number)
+static double round_to_tenth(double number)
 {
     return isnan(number) ? number : round(10 * number) / 10;
 }
 
-static uint64_t sum(const uint64_t three[3])
+/* Returns the sum over reads, writes and atomics. */
+static uint64_t sum(const uint64_t by_kind[3])
 {
-    return three[0] + three[1] + three[2];
+    return by_kind[0] + by_kind[1] + by_kind[2];
 }
 
 static const struct fth_column row_columns[] = {
@@ -37,12 +38,12 @@ static const struct fth_column row_columns[] = {
     {"l1_steps", "steps", FTH_COLUMN_NUMBER},
     {"l2_sectors", "L2", FTH_COLUMN_NUMBER},
     {"l2_hit_percent", "hit %", FTH_COLUMN_NUMBER},
-    {"l2_read_hit_percent", "reads %", FTH_COLUMN_NUMBER},
+    {"l2_read_hit_percent", "rd hit%", FTH_COLUMN_NUMBER},
     {"l2_sectors_l1_off", "L1 off: L2", FTH_COLUMN_NUMBER},
     {"l2_hit_percent_l1_off", "hit %", FTH_COLUMN_NUMBER},
     {"dram_read_bytes", "DRAM reads", FTH_COLUMN_BYTES},
     {"dram_write_bytes", "writes", FTH_COLUMN_BYTES},
-    {"access_cycles", "Cycles", FTH_COLUMN_NUMBER},
+    {"access_cycles", "Cyc/rd", FTH_COLUMN_NUMBER},
 };
 
 static const struct fth_column line_columns[] = {
@@ -57,9 +58,10 @@ static const struct fth_column line_columns[] = {
     {"l2_sectors", "L2", FTH_COLUMN_NUMBER},
     {"l2_hit_percent", "hit %", FTH_COLUMN_NUMBER},
     {"dram_read_bytes", "DRAM reads", FTH_COLUMN_BYTES},
-    {"access_cycles", "Cycles", FTH_COLUMN_NUMBER},
+    {"access_cycles", "Cyc/rd", FTH_COLUMN_NUMBER},
 };
 
+/* C1R: reads of the L1; C1W: its writes; C2R and C2W: those of the L2. */
 static const struct fth_column profile_columns[] = {
     {"kernel", "Kernel", FTH_COLUMN_TEXT}, {"distance", "Distance", FTH_COLUMN_TEXT},
     {"C1R", "C1R", FTH_COLUMN_NUMBER},     {"C1W", "C1W", FTH_COLUMN_NUMBER},
@@ -67,16 +69,16 @@ static const struct fth_column profile_columns[] = {
 };
 
 static const struct fth_column curve_columns[] = {
-    {"size_bytes", "Cache", FTH_COLUMN_BYTES},
-    {"l1_miss_percent", "L1 misses %", FTH_COLUMN_NUMBER},
-    {"l2_miss_percent", "L2 misses %", FTH_COLUMN_NUMBER},
+    {"size_bytes", "Size", FTH_COLUMN_BYTES},
+    {"l1_miss_percent", "L1 miss %", FTH_COLUMN_NUMBER},
+    {"l2_miss_percent", "L2 miss %", FTH_COLUMN_NUMBER},
 };
 
 static const struct fth_column parameter_columns[] = {
     {"name", "Parameter", FTH_COLUMN_TEXT},
     {"value", "Value", FTH_COLUMN_TEXT},
-    {"source", "From", FTH_COLUMN_TEXT},
-    {"what", "What", FTH_COLUMN_TEXT},
+    {"source", "Source", FTH_COLUMN_TEXT},
+    {"what", "Meaning", FTH_COLUMN_TEXT},
 };
 
 static const char *const sources[] = {"default", "description", "set"};
@@ -107,7 +109,7 @@ static void put_row(struct fth_cells *cells, const struct fth_model_row *row,
     fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->bypassed, false)));
     put_count(cells, 32 * row->dram_reads);
     put_count(cells, 32 * row->dram_writes);
-    fth_cells_put(cells, NULL, tenth(fth_model_access_cycles(row, params)));
+    fth_cells_put(cells, NULL, round_to_tenth(fth_model_access_cycles(row, params)));
 }
 
 static void put_line(struct fth_cells *cells, const struct fth_model_row *row,
@@ -126,11 +128,11 @@ static void put_line(struct fth_cells *cells, const struct fth_model_row *row,
     put_count(cells, sum(row->l2.sectors));
     fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l2, false)));
     put_count(cells, 32 * row->dram_reads);
-    fth_cells_put(cells, NULL, tenth(fth_model_access_cycles(row, params)));
+    fth_cells_put(cells, NULL, round_to_tenth(fth_model_access_cycles(row, params)));
 }
 
-/* What a profile has from one distance up to before another; misses with the last. */
-static double part(const struct fth_model_profile *profile, size_t from, size_t to)
+/* Returns the number of hits at distances from `from` to `to` - 1. NAN: there is no profile. */
+static double count_hits(const struct fth_model_profile *profile, size_t from, size_t to)
 {
     double counted = 0;
     if (profile->count == 0)
@@ -140,17 +142,19 @@ static double part(const struct fth_model_profile *profile, size_t from, size_t 
     return counted;
 }
 
-static double missed(const struct fth_model_profile *profile)
+/* Returns the number of misses, which is the last count of a profile. NAN: there is no profile. */
+static double miss_count(const struct fth_model_profile *profile)
 {
     return profile->count ? (double)profile->counts[profile->count - 1] : (double)NAN;
 }
 
-/* In steps of twice the distance. */
+/* Adds rows for the distances 0, 1, 2 to 3, 4 to 7, and so on, and one for the misses. */
 static void put_profile(struct fth_cells *cells, const struct fth_model_row *row)
 {
-    size_t max = row->l1_profile[0].count > row->l2_profile[0].count ? row->l1_profile[0].count
-                                                                     : row->l2_profile[0].count;
-    for (size_t from = 0, to = 1; from + 1 < max; from = to, to = 2 * to) {
+    size_t max_count = row->l1_profile[0].count > row->l2_profile[0].count
+                           ? row->l1_profile[0].count
+                           : row->l2_profile[0].count;
+    for (size_t from = 0, to = 1; from + 1 < max_count; from = to, to = 2 * to) {
         char *text = fth_arena_alloc(&cells->arena, 48);
         if (!text) {
             cells->failed = true;
@@ -160,17 +164,20 @@ static void put_profile(struct fth_cells *cells, const struct fth_model_row *row
         fth_cells_put(cells, row->kernel, 0);
         fth_cells_put(cells, text, 0);
         for (int i = 0; i < 4; i++)
-            fth_cells_put(cells, NULL,
-                          part(i < 2 ? &row->l1_profile[i] : &row->l2_profile[i - 2], from, to));
+            fth_cells_put(
+                cells, NULL,
+                count_hits(i < 2 ? &row->l1_profile[i] : &row->l2_profile[i - 2], from, to));
     }
     fth_cells_put(cells, row->kernel, 0);
-    fth_cells_put(cells, "not there", 0);
+    fth_cells_put(cells, "miss", 0);
     for (int i = 0; i < 4; i++)
-        fth_cells_put(cells, NULL, missed(i < 2 ? &row->l1_profile[i] : &row->l2_profile[i - 2]));
+        fth_cells_put(cells, NULL,
+                      miss_count(i < 2 ? &row->l1_profile[i] : &row->l2_profile[i - 2]));
 }
 
-/* The share of reads that a cache of so many sectors misses. */
-static double miss_share(const struct fth_model_curve *curve, size_t sectors)
+/* Returns the percentage of reads that miss in a fully associative LRU cache of `sectors` sectors.
+ * NAN: there are no reads. */
+static double miss_percent(const struct fth_model_curve *curve, size_t sectors)
 {
     double all = curve ? (double)curve->fresh : 0, hits = 0;
     for (size_t i = 0; curve && i < curve->count; i++) {
@@ -180,20 +187,21 @@ static double miss_share(const struct fth_model_curve *curve, size_t sectors)
     return all > 0 ? percent(1 - hits / all) : (double)NAN;
 }
 
+/* Adds a row for each cache size, doubling from 32 sectors until everything fits. */
 static void put_curve(struct fth_cells *cells, const struct fth_model_result *result,
                       const struct fth_model_params *params)
 {
     const struct fth_model_curve *l1 = fth_model_curve(result, 1), *l2 = fth_model_curve(result, 2);
     const size_t l1_count = l1 ? l1->count : 0, l2_count = l2 ? l2->count : 0;
-    const size_t max = l1_count > l2_count ? l1_count : l2_count;
-    const double part = params->values[fth_model_key(FTH_MODEL_L1, FTH_KEY_SECTOR)].number;
-    const double whole = params->values[fth_model_key(FTH_MODEL_L1, FTH_KEY_LINE)].number;
-    const double sector = part > 0 ? part : whole; /* 0: lines are not in sectors */
+    const size_t max_count = l1_count > l2_count ? l1_count : l2_count;
+    const double sector = params->values[fth_model_key(FTH_MODEL_L1, FTH_KEY_SECTOR)].number;
+    const double line = params->values[fth_model_key(FTH_MODEL_L1, FTH_KEY_LINE)].number;
+    const double sector_bytes = sector > 0 ? sector : line; /* 0: a line is one sector */
     for (size_t sectors = 32; l1 || l2; sectors *= 2) {
-        fth_cells_put(cells, NULL, (double)sectors * sector);
-        fth_cells_put(cells, NULL, miss_share(l1, sectors));
-        fth_cells_put(cells, NULL, miss_share(l2, sectors));
-        if (sectors >= max)
+        fth_cells_put(cells, NULL, (double)sectors * sector_bytes);
+        fth_cells_put(cells, NULL, miss_percent(l1, sectors));
+        fth_cells_put(cells, NULL, miss_percent(l2, sectors));
+        if (sectors >= max_count)
             break;
     }
 }
@@ -211,7 +219,7 @@ static void put_parameters(struct fth_cells *cells, const struct fth_model_param
     }
 }
 
-/* Whether a row belongs into a view. */
+/* Returns whether a view shows a row. */
 static bool is_shown(enum fth_model_view view, const struct fth_model_row *row)
 {
     switch (view) {
@@ -258,12 +266,12 @@ static struct fth_table make_table(struct fth_cells *cells, enum fth_model_view 
 
 /* ---- JSON ---- */
 
-static void write_three(struct fth_json_writer *json, const char *key, const uint64_t three[3])
+static void write_by_kind(struct fth_json_writer *json, const char *key, const uint64_t by_kind[3])
 {
     fth_json_key(json, key);
     fth_json_begin(json, '[', true);
     for (int kind = 0; kind < 3; kind++)
-        fth_json_number(json, (double)three[kind]);
+        fth_json_number(json, (double)by_kind[kind]);
     fth_json_end(json, ']');
 }
 
@@ -281,10 +289,10 @@ static void write_counts(struct fth_json_writer *json, const char *key,
 {
     fth_json_key(json, key);
     fth_json_begin(json, '{', true);
-    write_three(json, "requests", counts->requests);
-    write_three(json, "sectors", counts->sectors);
-    write_three(json, "hits", counts->hits);
-    write_three(json, "merges", counts->merges);
+    write_by_kind(json, "requests", counts->requests);
+    write_by_kind(json, "sectors", counts->sectors);
+    write_by_kind(json, "hits", counts->hits);
+    write_by_kind(json, "merges", counts->merges);
     fth_json_end(json, '}');
 }
 
@@ -298,7 +306,7 @@ static void write_profile(struct fth_json_writer *json, const char *key,
     fth_json_end(json, ']');
 }
 
-/* The six metrics of the paper, by its names. */
+/* Writes the six metrics of the paper with their names there, and L2_R_Hit. */
 static void write_metrics(struct fth_json_writer *json, const struct fth_model_row *row)
 {
     const bool off = sum(row->bypassed.sectors) != 0;
@@ -342,7 +350,7 @@ static void write_row(struct fth_json_writer *json, const struct fth_model_row *
     else
         write_number(json, "launch", (double)row->launch + 1);
     write_metrics(json, row);
-    write_three(json, "warp_requests", row->warps);
+    write_by_kind(json, "warp_requests", row->warps);
     write_counts(json, "l1", &row->l1);
     write_counts(json, "l2", &row->l2);
     if (sum(row->bypassed.sectors))
@@ -350,7 +358,7 @@ static void write_row(struct fth_json_writer *json, const struct fth_model_row *
     write_number(json, "l2_far_hits", (double)row->far_hits);
     write_number(json, "dram_read_sectors", (double)row->dram_reads);
     write_number(json, "dram_write_sectors", (double)row->dram_writes);
-    write_number(json, "access_cycles", tenth(fth_model_access_cycles(row, params)));
+    write_number(json, "access_cycles", round_to_tenth(fth_model_access_cycles(row, params)));
     if (!row->instruction) {
         write_number(json, "l1_bytes", (double)row->l1_bytes);
         write_number(json, "blocks_per_sm", (double)row->blocks_at_once);

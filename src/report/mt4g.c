@@ -1,11 +1,12 @@
-/* The description under the keys of mt4g's JSON, so that programs which read its results
- * (github.com/caps-tum/mt4g; the keys are those of the results in its sample_results, August 2025)
- * read ours.
+/* Writes a description as JSON with the keys of mt4g, so that programs that read mt4g results can
+ * read it (github.com/caps-tum/mt4g; the keys are those in its folder sample_results, August 2025).
  *
- * What a description does not have is left out. mt4g gives of a latency the mean, median, 95th
- * percentile and deviation of single loads; we time whole passes, so `mean` and `p50` are both the
- * median over passes of the mean of a pass, `p95` is where the interval of a measured latency ends,
- * the 95th percentile of what it is the median of (probe.h), and no deviation is known. */
+ * Figures that the description does not have are omitted. mt4g reports mean, median, 95th
+ * percentile and standard deviation of the latency of single loads. fathom times whole passes, so
+ * the values have other meanings here: `mean` and `p50` are both the median, over passes, of the
+ * mean latency of a pass. `p95` is the upper end of the interval of a measured latency, which is
+ * the 95th percentile of the values whose median it is (probe.h). There is no standard deviation.
+ */
 #include "report/report.h"
 
 #include <math.h>
@@ -13,143 +14,149 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct page {
+struct writer {
     const struct fth_gpu *gpu;
     struct fth_json_writer json;
 };
 
-static void put_number(struct page *page, const char *key, double number)
+/* put_...(): NAN or a NULL text writes nothing. */
+static void put_number(struct writer *writer, const char *key, double number)
 {
     if (isnan(number))
         return;
-    fth_json_key(&page->json, key);
-    fth_json_number(&page->json, number);
+    fth_json_key(&writer->json, key);
+    fth_json_number(&writer->json, number);
 }
 
-static void put_text(struct page *page, const char *key, const char *text)
+static void put_text(struct writer *writer, const char *key, const char *text)
 {
     if (!text)
         return;
-    fth_json_key(&page->json, key);
-    fth_json_text(&page->json, text);
+    fth_json_key(&writer->json, key);
+    fth_json_text(&writer->json, text);
 }
 
-/* {"unit": …, "value": …} of what the driver tells. */
-static void put_quantity(struct page *page, const char *key, double value, const char *unit)
+/* Writes {"unit": …, "value": …}, which mt4g uses for values from the driver. */
+static void put_quantity(struct writer *writer, const char *key, double value, const char *unit)
 {
     if (isnan(value))
         return;
-    fth_json_key(&page->json, key);
-    fth_json_begin(&page->json, '{', false);
-    put_text(page, "unit", unit);
-    put_number(page, "value", value);
-    fth_json_end(&page->json, '}');
+    fth_json_key(&writer->json, key);
+    fth_json_begin(&writer->json, '{', false);
+    put_text(writer, "unit", unit);
+    put_number(writer, "value", value);
+    fth_json_end(&writer->json, '}');
 }
 
-static void put_fact(struct page *page, const char *key, const char *section, const char *name,
+/* The same for an attribute, multiplied by `factor`. */
+static void put_fact(struct writer *writer, const char *key, const char *section, const char *name,
                      double factor, const char *unit)
 {
-    put_quantity(page, key, factor * fth_gpu_number(page->gpu, section, name, NAN), unit);
+    put_quantity(writer, key, factor * fth_gpu_number(writer->gpu, section, name, NAN), unit);
 }
 
-/* {"size": …, "unit": "bytes", "confidence": …, "method": …} of what was measured. */
-static void put_size(struct page *page, const char *key, const char *section, const char *name)
+/* Writes {"size": …, "unit": "bytes", "confidence": …, "method": …}, which mt4g uses for measured
+ * sizes. */
+static void put_size(struct writer *writer, const char *key, const char *section, const char *name)
 {
-    const struct fth_attribute *a = fth_gpu_attribute(page->gpu, section, name);
+    const struct fth_attribute *a = fth_gpu_attribute(writer->gpu, section, name);
     if (!a || a->kind != FTH_NUMBER)
         return;
-    fth_json_key(&page->json, key);
-    fth_json_begin(&page->json, '{', false);
-    put_number(page, "confidence", a->confidence);
-    put_text(page, "method", a->method);
-    put_number(page, "size", a->number);
-    put_text(page, "unit", "bytes");
-    fth_json_end(&page->json, '}');
+    fth_json_key(&writer->json, key);
+    fth_json_begin(&writer->json, '{', false);
+    put_number(writer, "confidence", a->confidence);
+    put_text(writer, "method", a->method);
+    put_number(writer, "size", a->number);
+    put_text(writer, "unit", "bytes");
+    fth_json_end(&writer->json, '}');
 }
 
-static void put_latency(struct page *page, const char *section)
+static void put_latency(struct writer *writer, const char *section)
 {
-    const struct fth_attribute *a = fth_gpu_attribute(page->gpu, section, "latency_cycles");
+    const struct fth_attribute *a = fth_gpu_attribute(writer->gpu, section, "latency_cycles");
     if (!a || a->kind != FTH_NUMBER)
         return;
-    fth_json_key(&page->json, "latency");
-    fth_json_begin(&page->json, '{', false);
-    put_number(page, "high", a->high);
-    put_number(page, "low", a->low);
-    put_number(page, "mean", a->number);
-    put_number(page, "measurements", a->samples);
-    put_text(page, "method", a->method);
-    put_number(page, "p50", a->number);
+    fth_json_key(&writer->json, "latency");
+    fth_json_begin(&writer->json, '{', false);
+    put_number(writer, "high", a->high);
+    put_number(writer, "low", a->low);
+    put_number(writer, "mean", a->number);
+    put_number(writer, "measurements", a->samples);
+    put_text(writer, "method", a->method);
+    put_number(writer, "p50", a->number);
     if (a->source == FTH_SOURCE_MEASURED)
-        put_number(page, "p95", a->high);
-    put_text(page, "unit", "cycles");
-    fth_json_end(&page->json, '}');
+        put_number(writer, "p95", a->high);
+    put_text(writer, "unit", "cycles");
+    fth_json_end(&writer->json, '}');
 }
 
-static void put_bandwidths(struct page *page, const char *section)
+static void put_bandwidths(struct writer *writer, const char *section)
 {
     static const double gib = 1073741824.0;
-    put_fact(page, "readBandwidth", section, "read_bytes_per_s", 1 / gib, "GiB/s");
-    put_fact(page, "writeBandwidth", section, "write_bytes_per_s", 1 / gib, "GiB/s");
+    put_fact(writer, "readBandwidth", section, "read_bytes_per_s", 1 / gib, "GiB/s");
+    put_fact(writer, "writeBandwidth", section, "write_bytes_per_s", 1 / gib, "GiB/s");
 }
 
-static void put_sharing(struct page *page, const char *section)
+static void put_sharing(struct writer *writer, const char *section)
 {
     static const struct {
-        const char *ours, *theirs;
+        const char *fathom_name, *mt4g_name;
     } names[] = {{"l1", "L1"},
                  {"texture", "Texture"},
                  {"readonly", "Read Only"},
                  {"constant_l1", "Constant L1"},
                  {"constant_l15", "Constant L1.5"}};
-    const struct fth_attribute *with = fth_gpu_attribute(page->gpu, section, "shared_with");
+    const struct fth_attribute *with = fth_gpu_attribute(writer->gpu, section, "shared_with");
     if (!with || with->kind != FTH_TEXTS)
         return;
-    fth_json_key(&page->json, "sharedWith");
-    fth_json_begin(&page->json, '[', false);
+    fth_json_key(&writer->json, "sharedWith");
+    fth_json_begin(&writer->json, '[', false);
     for (size_t i = 0; i < with->count; i++) {
         const char *name = with->texts[i];
         for (size_t j = 0; j < FTH_COUNT(names); j++)
-            if (strcmp(with->texts[i], names[j].ours) == 0)
-                name = names[j].theirs;
-        fth_json_text(&page->json, name);
+            if (strcmp(with->texts[i], names[j].fathom_name) == 0)
+                name = names[j].mt4g_name;
+        fth_json_text(&writer->json, name);
     }
-    fth_json_end(&page->json, ']');
+    fth_json_end(&writer->json, ']');
 }
 
-/* What mt4g has of each cache. */
-static void put_cache(struct page *page, const char *section)
+/* Writes the keys that mt4g has for every cache, except its size. */
+static void put_cache(struct writer *writer, const char *section)
 {
-    put_number(page, "amountPerMultiprocessor", fth_gpu_number(page->gpu, section, "per_sm", NAN));
-    put_size(page, "fetchGranularity", section,
-             fth_gpu_attribute(page->gpu, section, "sector_bytes") ? "sector_bytes" : "line_bytes");
-    put_latency(page, section);
-    put_size(page, "lineSize", section, "line_bytes");
-    put_bandwidths(page, section);
-    put_sharing(page, section);
+    put_number(writer, "amountPerMultiprocessor",
+               fth_gpu_number(writer->gpu, section, "per_sm", NAN));
+    put_size(writer, "fetchGranularity", section,
+             fth_gpu_attribute(writer->gpu, section, "sector_bytes") ? "sector_bytes"
+                                                                     : "line_bytes");
+    put_latency(writer, section);
+    put_size(writer, "lineSize", section, "line_bytes");
+    put_bandwidths(writer, section);
+    put_sharing(writer, section);
 }
 
-static void begin(struct page *page, const char *key)
+static void begin(struct writer *writer, const char *key)
 {
-    fth_json_key(&page->json, key);
-    fth_json_begin(&page->json, '{', false);
+    fth_json_key(&writer->json, key);
+    fth_json_begin(&writer->json, '{', false);
 }
 
-static void end(struct page *page)
+static void end(struct writer *writer)
 {
-    fth_json_end(&page->json, '}');
+    fth_json_end(&writer->json, '}');
 }
 
-static void put_sized_cache(struct page *page, const char *key, const char *section)
+static void put_sized_cache(struct writer *writer, const char *key, const char *section)
 {
-    if (!fth_gpu_find_section(page->gpu, section))
+    if (!fth_gpu_find_section(writer->gpu, section))
         return;
-    begin(page, key);
-    put_cache(page, section);
-    put_size(page, "size", section, "size_bytes");
-    end(page);
+    begin(writer, key);
+    put_cache(writer, section);
+    put_size(writer, "size", section, "size_bytes");
+    end(writer);
 }
 
+/* Returns whether the L1 caches loads of a kind ("global", "local"). */
 static bool caches(const struct fth_gpu *gpu, const char *what)
 {
     const struct fth_attribute *a = fth_gpu_attribute(gpu, "l1", "caches");
@@ -159,136 +166,137 @@ static bool caches(const struct fth_gpu *gpu, const char *what)
     return false;
 }
 
-static void put_flag(struct page *page, const char *key, const char *name)
+static void put_flag(struct writer *writer, const char *key, const char *name)
 {
-    const char *text = fth_gpu_text(page->gpu, "device", name);
+    const char *text = fth_gpu_text(writer->gpu, "device", name);
     if (!text)
         return;
-    fth_json_key(&page->json, key);
-    fth_json_bool(&page->json, strcmp(text, "yes") == 0);
+    fth_json_key(&writer->json, key);
+    fth_json_bool(&writer->json, strcmp(text, "yes") == 0);
 }
 
-static void put_count(struct page *page, const char *key, const char *name)
+static void put_count(struct writer *writer, const char *key, const char *name)
 {
-    put_number(page, key, fth_gpu_number(page->gpu, "device", name, NAN));
+    put_number(writer, key, fth_gpu_number(writer->gpu, "device", name, NAN));
 }
 
-static void write_compute(struct page *page)
+static void write_compute(struct writer *writer)
 {
-    begin(page, "compute");
-    put_flag(page, "concurrentKernels", "concurrent_kernels");
-    put_count(page, "maxBlocksPerMultiProcessor", "max_blocks_per_sm");
-    put_count(page, "maxThreadsPerBlock", "max_threads_per_block");
-    put_count(page, "maxThreadsPerMultiProcessor", "max_threads_per_sm");
-    put_count(page, "multiProcessorCount", "sms");
-    put_count(page, "numberOfCoresPerMultiProcessor", "cores_per_sm");
-    put_count(page, "regsPerBlock", "max_registers_per_block");
-    put_number(page, "regsPerMultiProcessor",
-               fth_gpu_number(page->gpu, "registers", "size_bytes", NAN) / 4);
-    put_flag(page, "supportsCooperativeLaunch", "cooperative_launch");
-    put_count(page, "warpSize", "warp_size");
-    end(page);
+    begin(writer, "compute");
+    put_flag(writer, "concurrentKernels", "concurrent_kernels");
+    put_count(writer, "maxBlocksPerMultiProcessor", "max_blocks_per_sm");
+    put_count(writer, "maxThreadsPerBlock", "max_threads_per_block");
+    put_count(writer, "maxThreadsPerMultiProcessor", "max_threads_per_sm");
+    put_count(writer, "multiProcessorCount", "sms");
+    put_count(writer, "numberOfCoresPerMultiProcessor", "cores_per_sm");
+    put_count(writer, "regsPerBlock", "max_registers_per_block");
+    put_number(writer, "regsPerMultiProcessor",
+               fth_gpu_number(writer->gpu, "registers", "size_bytes", NAN) / 4);
+    put_flag(writer, "supportsCooperativeLaunch", "cooperative_launch");
+    put_count(writer, "warpSize", "warp_size");
+    end(writer);
 }
 
-static void write_general(struct page *page)
+static void write_general(struct writer *writer)
 {
-    const char *capability = fth_gpu_text(page->gpu, "device", "compute_capability");
-    begin(page, "general");
-    put_fact(page, "clockRate", "device", "clock_mhz", 1000, "kHz");
+    const char *capability = fth_gpu_text(writer->gpu, "device", "compute_capability");
+    begin(writer, "general");
+    put_fact(writer, "clockRate", "device", "clock_mhz", 1000, "kHz");
     if (capability) {
         char *dot;
-        begin(page, "computeCapability");
-        put_number(page, "major", (double)strtol(capability, &dot, 10));
-        put_number(page, "minor", *dot == '.' ? (double)strtol(dot + 1, NULL, 10) : 0);
-        end(page);
+        begin(writer, "computeCapability");
+        put_number(writer, "major", (double)strtol(capability, &dot, 10));
+        put_number(writer, "minor", *dot == '.' ? (double)strtol(dot + 1, NULL, 10) : 0);
+        end(writer);
     }
-    put_text(page, "name", fth_gpu_text(page->gpu, "device", "name"));
-    put_text(page, "vendor", fth_gpu_text(page->gpu, "device", "vendor"));
-    end(page);
+    put_text(writer, "name", fth_gpu_text(writer->gpu, "device", "name"));
+    put_text(writer, "vendor", fth_gpu_text(writer->gpu, "device", "vendor"));
+    end(writer);
 }
 
-static void write_l1(struct page *page)
+static void write_l1(struct writer *writer)
 {
-    if (!fth_gpu_find_section(page->gpu, "l1"))
+    if (!fth_gpu_find_section(writer->gpu, "l1"))
         return;
-    begin(page, "l1");
-    put_cache(page, "l1");
-    if (fth_gpu_attribute(page->gpu, "l1", "caches")) {
-        fth_json_key(&page->json, "globalL1CacheSupported");
-        fth_json_bool(&page->json, caches(page->gpu, "global"));
-        fth_json_key(&page->json, "localL1CacheSupported");
-        fth_json_bool(&page->json, caches(page->gpu, "local"));
+    begin(writer, "l1");
+    put_cache(writer, "l1");
+    if (fth_gpu_attribute(writer->gpu, "l1", "caches")) {
+        fth_json_key(&writer->json, "globalL1CacheSupported");
+        fth_json_bool(&writer->json, caches(writer->gpu, "global"));
+        fth_json_key(&writer->json, "localL1CacheSupported");
+        fth_json_bool(&writer->json, caches(writer->gpu, "local"));
     }
-    put_size(page, "size", "l1", "size_bytes");
-    end(page);
+    put_size(writer, "size", "l1", "size_bytes");
+    end(writer);
 }
 
-/* mt4g has the size of all of it from the driver, and measures that of a partition. */
-static void write_l2(struct page *page)
+/* mt4g takes the size of the whole L2 from the driver and measures that of a partition (segment).
+ */
+static void write_l2(struct writer *writer)
 {
-    const double size = fth_gpu_number(page->gpu, "l2", "size_bytes", NAN);
-    const struct fth_attribute *partitions = fth_gpu_attribute(page->gpu, "l2", "partitions");
-    if (!fth_gpu_find_section(page->gpu, "l2"))
+    const double size = fth_gpu_number(writer->gpu, "l2", "size_bytes", NAN);
+    const struct fth_attribute *partitions = fth_gpu_attribute(writer->gpu, "l2", "partitions");
+    if (!fth_gpu_find_section(writer->gpu, "l2"))
         return;
-    begin(page, "l2");
-    put_cache(page, "l2");
-    put_fact(page, "persistingL2CacheMaxSize", "l2", "max_persisting_bytes", 1, "bytes");
+    begin(writer, "l2");
+    put_cache(writer, "l2");
+    put_fact(writer, "persistingL2CacheMaxSize", "l2", "max_persisting_bytes", 1, "bytes");
     if (partitions && partitions->kind == FTH_NUMBER && !isnan(size)) {
-        begin(page, "segmentSize");
-        put_number(page, "confidence", partitions->confidence);
-        put_text(page, "method", partitions->method);
-        put_number(page, "size", size / partitions->number);
-        put_text(page, "unit", "bytes");
-        end(page);
+        begin(writer, "segmentSize");
+        put_number(writer, "confidence", partitions->confidence);
+        put_text(writer, "method", partitions->method);
+        put_number(writer, "size", size / partitions->number);
+        put_text(writer, "unit", "bytes");
+        end(writer);
     }
-    put_quantity(page, "size", size, "bytes");
-    end(page);
+    put_quantity(writer, "size", size, "bytes");
+    end(writer);
 }
 
-static void write_memory(struct page *page)
+static void write_memory(struct writer *writer)
 {
-    begin(page, "memory");
-    begin(page, "constant");
-    put_sized_cache(page, "l1", "constant_l1");
-    put_sized_cache(page, "l1.5", "constant_l15");
-    put_fact(page, "totalConstMem", "device", "constant_memory_bytes", 1, "bytes");
-    end(page);
-    write_l1(page);
-    write_l2(page);
-    begin(page, "main");
-    put_latency(page, "memory");
-    put_fact(page, "memoryBusWidth", "device", "memory_bus_bits", 1, "bit");
-    put_fact(page, "memoryClockRate", "device", "memory_clock_mhz", 1000, "kHz");
-    put_bandwidths(page, "memory");
-    put_fact(page, "totalGlobalMem", "memory", "size_bytes", 1, "bytes");
-    end(page);
-    put_sized_cache(page, "readOnly", "readonly");
-    begin(page, "shared");
-    put_latency(page, "shared");
-    put_bandwidths(page, "shared");
-    put_fact(page, "reservedSharedMemPerBlock", "shared", "reserved_block_bytes", 1, "bytes");
-    put_fact(page, "sharedMemPerBlock", "shared", "default_block_bytes", 1, "bytes");
-    put_fact(page, "sharedMemPerMultiProcessor", "shared", "size_bytes", 1, "bytes");
-    end(page);
-    put_sized_cache(page, "texture", "texture");
-    end(page);
+    begin(writer, "memory");
+    begin(writer, "constant");
+    put_sized_cache(writer, "l1", "constant_l1");
+    put_sized_cache(writer, "l1.5", "constant_l15");
+    put_fact(writer, "totalConstMem", "device", "constant_memory_bytes", 1, "bytes");
+    end(writer);
+    write_l1(writer);
+    write_l2(writer);
+    begin(writer, "main");
+    put_latency(writer, "memory");
+    put_fact(writer, "memoryBusWidth", "device", "memory_bus_bits", 1, "bit");
+    put_fact(writer, "memoryClockRate", "device", "memory_clock_mhz", 1000, "kHz");
+    put_bandwidths(writer, "memory");
+    put_fact(writer, "totalGlobalMem", "memory", "size_bytes", 1, "bytes");
+    end(writer);
+    put_sized_cache(writer, "readOnly", "readonly");
+    begin(writer, "shared");
+    put_latency(writer, "shared");
+    put_bandwidths(writer, "shared");
+    put_fact(writer, "reservedSharedMemPerBlock", "shared", "reserved_block_bytes", 1, "bytes");
+    put_fact(writer, "sharedMemPerBlock", "shared", "default_block_bytes", 1, "bytes");
+    put_fact(writer, "sharedMemPerMultiProcessor", "shared", "size_bytes", 1, "bytes");
+    end(writer);
+    put_sized_cache(writer, "texture", "texture");
+    end(writer);
 }
 
-/* CUDA's way to write 13.0 as a number. */
-static void write_meta(struct page *page)
+/* Writes the CUDA version as CUDA encodes it: 13000 for 13.0. */
+static void write_meta(struct writer *writer)
 {
-    const char *version = fth_gpu_text(page->gpu, "device", "cuda_version");
-    begin(page, "meta");
+    const char *version = fth_gpu_text(writer->gpu, "device", "cuda_version");
+    begin(writer, "meta");
     if (version) {
         char *dot;
         double number = 1000.0 * (double)strtol(version, &dot, 10);
         if (*dot == '.')
             number += 10.0 * (double)strtol(dot + 1, NULL, 10);
-        put_number(page, "driver", number);
+        put_number(writer, "driver", number);
     }
-    put_text(page, "generator", "fathom");
-    put_text(page, "generatorVersion", fth_version());
-    end(page);
+    put_text(writer, "generator", "fathom");
+    put_text(writer, "generatorVersion", fth_version());
+    end(writer);
 }
 
 static enum fth_status write_gpu(const struct fth_gpu *gpu,
@@ -297,15 +305,15 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
 {
     (void)options;
     (void)error;
-    struct page page = {.gpu = gpu, .json = {.out = out}};
-    fth_json_begin(&page.json, '{', false);
-    write_compute(&page);
-    write_general(&page);
-    write_memory(&page);
-    write_meta(&page);
-    fth_json_end(&page.json, '}');
+    struct writer writer = {.gpu = gpu, .json = {.out = out}};
+    fth_json_begin(&writer.json, '{', false);
+    write_compute(&writer);
+    write_general(&writer);
+    write_memory(&writer);
+    write_meta(&writer);
+    fth_json_end(&writer.json, '}');
     return FTH_OK;
 }
 
 const struct fth_report_writer fth_report_mt4g = {
-    "mt4g", "JSON with the keys of mt4g, for programs that read its results", write_gpu, NULL};
+    "mt4g", "JSON with the keys of mt4g, for programs that read mt4g results", write_gpu, NULL};

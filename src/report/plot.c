@@ -1,5 +1,5 @@
-/* A series drawn with characters: one column over another, both by their logarithms, a letter for
- * each curve. Where curves meet, the first that has the place keeps it. */
+/* Draws a series with characters: one column over another, both on logarithmic axes, with one mark
+ * per curve. Where several curves have a point at the same position, the first one is shown. */
 #include "report/report.h"
 
 #include <math.h>
@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* In characters. MARGIN is the width of the numbers on the y axis; WIDTH + MARGIN and the axis fit
+ * into 80 columns. HEIGHT is one more than a multiple of 4, because every fourth row has a number.
+ */
 enum { WIDTH = 66, HEIGHT = 17, MAX_CURVES = 8, MARGIN = 8 };
 static const char marks[MAX_CURVES + 1] = "*o+x#@%&";
 
@@ -14,7 +17,7 @@ struct plot {
     const struct fth_bench_series *series;
     const char *names[MAX_CURVES];
     size_t curves;
-    double low[2], high[2]; /* logarithms */
+    double low[2], high[2]; /* range of x and y, as log2 */
     char cells[HEIGHT][WIDTH];
 };
 
@@ -23,7 +26,8 @@ static const struct fth_cell *cell(const struct plot *plot, size_t row, size_t c
     return &plot->series->table.cells[row * plot->series->table.column_count + column];
 }
 
-/* The curve of a row, by its text. */
+/* Returns the index of the curve that a row belongs to, by its text in the column `by`, and adds
+ * the curve if it is new. MAX_CURVES: there are too many, and the row is not drawn. */
 static size_t curve_of(struct plot *plot, size_t row)
 {
     const char *name = cell(plot, row, plot->series->by)->text;
@@ -35,14 +39,15 @@ static size_t curve_of(struct plot *plot, size_t row)
     return i;
 }
 
-static bool place(const struct plot *plot, size_t row, double at[2])
+/* Computes log2 of x and y of a row. Returns false if either is not a positive finite number. */
+static bool locate(const struct plot *plot, size_t row, double at[2])
 {
     at[0] = cell(plot, row, plot->series->x)->number;
     at[1] = cell(plot, row, plot->series->y)->number;
-    const bool fine = at[0] > 0 && at[1] > 0 && isfinite(at[0]) && isfinite(at[1]);
-    at[0] = fine ? log2(at[0]) : NAN;
-    at[1] = fine ? log2(at[1]) : NAN;
-    return fine;
+    const bool drawable = at[0] > 0 && at[1] > 0 && isfinite(at[0]) && isfinite(at[1]);
+    at[0] = drawable ? log2(at[0]) : NAN;
+    at[1] = drawable ? log2(at[1]) : NAN;
+    return drawable;
 }
 
 static void find_range(struct plot *plot)
@@ -53,7 +58,7 @@ static void find_range(struct plot *plot)
     }
     for (size_t row = 0; row < plot->series->table.row_count; row++) {
         double at[2];
-        for (size_t k = 0; place(plot, row, at) && k < 2; k++) {
+        for (size_t k = 0; locate(plot, row, at) && k < 2; k++) {
             plot->low[k] = fmin(plot->low[k], at[k]);
             plot->high[k] = fmax(plot->high[k], at[k]);
         }
@@ -68,7 +73,7 @@ static void draw_points(struct plot *plot)
     for (size_t row = 0; row < plot->series->table.row_count; row++) {
         double at[2];
         const size_t curve = curve_of(plot, row);
-        if (!place(plot, row, at) || curve == MAX_CURVES)
+        if (!locate(plot, row, at) || curve == MAX_CURVES)
             continue;
         const double across = (at[0] - plot->low[0]) / (plot->high[0] - plot->low[0]);
         const double up = (at[1] - plot->low[1]) / (plot->high[1] - plot->low[1]);
@@ -79,7 +84,7 @@ static void draw_points(struct plot *plot)
     }
 }
 
-/* The scale below: every fifth power of two, as there is room. */
+/* Writes the numbers of the x axis: every fifth power of two, as far as there is space. */
 static void write_scale(const struct plot *plot, struct fth_buffer *out)
 {
     const bool bytes = plot->series->table.columns[plot->series->x].kind == FTH_COLUMN_BYTES;
@@ -114,10 +119,10 @@ void fth_text_plot(const struct fth_bench_series *series, const struct fth_repor
     draw_points(&plot);
     for (size_t row = 0; row < HEIGHT; row++) {
         char number[40] = "";
-        const double share = 1 - (double)row / (HEIGHT - 1);
+        const double height = 1 - (double)row / (HEIGHT - 1);
         if (row % 4 == 0)
             snprintf(number, sizeof number, "%.0f",
-                     exp2(plot.low[1] + share * (plot.high[1] - plot.low[1])));
+                     exp2(plot.low[1] + height * (plot.high[1] - plot.low[1])));
         size_t length = WIDTH;
         while (length && plot.cells[row][length - 1] == ' ')
             length--;

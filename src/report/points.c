@@ -1,5 +1,6 @@
-/* An exploration as a document for the page: what was explored, and the table of its points
- * (explore.c). The counts of each point stay in the file; the page shows shares of hits. */
+/* Converts an exploration to a document for the HTML page: the header of the file of points, which
+ * says what was explored, and the table of its points (explore.c). The raw counts of each point are
+ * left out, because the page shows hit ratios. */
 #include "explore/explore.h"
 #include "report/report.h"
 
@@ -8,13 +9,13 @@
 
 static const char operation[] = "read points";
 
-bool fth_exploration_begins(const struct fth_buffer *content)
+bool fth_is_exploration(const struct fth_buffer *content)
 {
     static const char begin[] = "{\"schema\": \"fathom-explore/";
     return content->size >= sizeof begin - 1 && memcmp(content->data, begin, sizeof begin - 1) == 0;
 }
 
-/* Header and points that are whole, in order. */
+/* Appends the header and the undamaged points, in order, one per line. */
 static void put_lines(const struct fth_points *points, struct fth_buffer *out)
 {
     fth_buffer_append(out, points->text.data, points->header_size);
@@ -25,6 +26,7 @@ static void put_lines(const struct fth_points *points, struct fth_buffer *out)
         }
 }
 
+/* Makes the table of the points as a list of JSON objects. */
 static enum fth_status make_rows(const char *path, const struct fth_points *points, json_t **rows,
                                  struct fth_error *error)
 {
@@ -44,13 +46,14 @@ static enum fth_status make_rows(const char *path, const struct fth_points *poin
     return status;
 }
 
-static void tell(const char *path, const struct fth_points *points, const struct fth_log *log)
+static void warn_incomplete(const char *path, const struct fth_points *points,
+                            const struct fth_log *log)
 {
     if (points->damaged)
-        fth_log_message(log, FTH_LOG_WARNING, "%s: %zu line%s cut off or damaged, and left out",
+        fth_log_message(log, FTH_LOG_WARNING, "%s: %zu line%s cut off or damaged, and ignored",
                         path, points->damaged, points->damaged == 1 ? " is" : "s are");
     if (points->found < points->header_points)
-        fth_log_message(log, FTH_LOG_WARNING, "%s: only %zu of %zu points are there", path,
+        fth_log_message(log, FTH_LOG_WARNING, "%s: contains only %zu of %zu points", path,
                         points->found, points->header_points);
 }
 
@@ -63,7 +66,7 @@ enum fth_status fth_exploration_read(const char *path, struct fth_buffer *conten
     enum fth_status status = fth_points_parse(path, content, &points, error);
     if (status != FTH_OK)
         return status;
-    tell(path, &points, log);
+    warn_incomplete(path, &points, log);
     status = fth_json_parse(path, points.text.data, points.header_size, root, error);
     if (status == FTH_OK)
         status = make_rows(path, &points, &rows, error);
@@ -73,7 +76,7 @@ enum fth_status fth_exploration_read(const char *path, struct fth_buffer *conten
     return status;
 }
 
-json_t *fth_exploration_of_list(json_t *list)
+json_t *fth_exploration_from_list(json_t *list)
 {
     json_t *first = json_array_get(list, 0);
     if (json_object_get(first, "point") && json_object_get(first, "kernel") &&

@@ -1,4 +1,4 @@
-/* The formats that a description can be shown in, by name. */
+/* Finds the writer of a format by name, and writes descriptions and tables with it. */
 #include "report/report.h"
 
 #include <stdio.h>
@@ -17,34 +17,37 @@ const char *fth_report_format(size_t index, const char **summary)
     return writers[index]->name;
 }
 
-/* A format that shows what is to be shown. */
+/* Returns the writer of a format that supports the subject. Returns NULL, and sets the error, if
+ * there is none. */
 static const struct fth_report_writer *find(const char *format, enum fth_report_subject subject,
                                             struct fth_error *error)
 {
     const char *names[FTH_COUNT(writers)];
-    char known[128] = "";
+    char available[128] = "";
     size_t count = 0, used = 0;
     for (size_t i = 0; i < FTH_COUNT(writers); i++) {
         const char *name = writers[i]->name;
-        bool fits = subject == FTH_REPORT_GPU || writers[i]->table;
-        if (fits && strcmp(name, format) == 0)
+        bool supported = subject == FTH_REPORT_GPU || writers[i]->table;
+        if (supported && strcmp(name, format) == 0)
             return writers[i];
         if (strcmp(name, format) == 0) {
             fth_fail(error, FTH_INVALID, "find format", format,
-                     "only GPU descriptions can be shown so, as those of 'fathom topo'");
+                     "this format supports only GPU descriptions, as 'fathom topo' writes them");
             return NULL;
         }
-        if (!fits)
+        if (!supported)
             continue;
         names[count++] = name;
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", name);
+        used += (size_t)snprintf(available + used, sizeof available - used, "%s%s",
+                                 used ? ", " : "", name);
     }
     const char *nearest = fth_suggest(format, names, count);
     if (nearest)
         fth_fail(error, FTH_INVALID, "find format", format, "no such format; did you mean '%s'?",
                  nearest);
     else
-        fth_fail(error, FTH_INVALID, "find format", format, "no such format; there are %s", known);
+        fth_fail(error, FTH_INVALID, "find format", format, "no such format; available: %s",
+                 available);
     return NULL;
 }
 

@@ -1,14 +1,19 @@
-/* report/: what a description looks like. Each format is one writer; report.c lists them.
+/* report/: writes descriptions and results as text, JSON, CSV, HTML, and in the formats of other
+ * tools. report.c lists the formats of descriptions; each is one struct fth_report_writer.
  *
- *   text.c  a drawing and tables for the terminal       json.c  the document itself
- *   draw.c  nested boxes                                csv.c   one attribute a row
- *   table.c a table of any kind                         bench.c the results of benches
- *   dissection.c, findings.c  what was dissected
- *   comparison.c  what differs between descriptions
- *   html.c  a page with charts, of html/                evidence.c  curves of a recording
- *   explore.c  points of an exploration as a table      points.c  as a document for the page
- *   condense.c  what the page needs of a model run      series.c  the loads of a dissection
- *   hwloc.c XML for the tools of hwloc                  mt4g.c  JSON with the keys of mt4g
+ *   text.c        a description for the terminal       json.c      fathom-gpu/1 documents, tables
+ *   draw.c        nested boxes                         csv.c       one attribute per row, tables
+ *   table.c       a table for the terminal             plot.c      a plot for the terminal
+ *   bench.c       results of benches                   model.c     results of the cache model
+ *   dissection.c  sets, ways, index, policy            findings.c  other results of dissection
+ *   comparison.c  differences between descriptions     explore.c   table of explored points
+ *   hwloc.c       XML for the hwloc tools              mt4g.c      JSON with the keys of mt4g
+ *   html.c        a page with charts; its scripts are in html/
+ *
+ * html.c embeds documents in the page. These files convert other inputs to such documents:
+ *
+ *   evidence.c    latency curves of a recording        points.c    points of an exploration
+ *   condense.c    shortens a model run                 series.c    loads of a dissection
  */
 #ifndef FTH_REPORT_H
 #define FTH_REPORT_H
@@ -17,10 +22,11 @@
 
 struct fth_report_writer {
     const char *name;
-    const char *summary;
+    const char *summary; /* one line for the help */
+    /* Appends a description. `options` is never NULL. */
     enum fth_status (*gpu)(const struct fth_gpu *gpu, const struct fth_report_options *options,
                            struct fth_buffer *out, struct fth_error *error);
-    /* NULL: only descriptions. */
+    /* Appends a table. NULL: the format only supports descriptions. */
     void (*table)(const struct fth_table *table, const struct fth_report_options *options,
                   struct fth_buffer *out);
 };
@@ -30,53 +36,58 @@ extern const struct fth_report_writer fth_report_text, fth_report_json, fth_repo
 
 /* ---- json.c, csv.c: parts that other writers use ---- */
 
-/* A list of objects, one a row. */
+/* Writes a list with one object per row. Cells without a value are omitted. */
 void fth_json_table(struct fth_json_writer *json, const struct fth_table *table);
-/* A cell with what follows it; NULL: an empty one. */
+/* Appends a cell, quoted if necessary, and then a comma or, after the last cell of a row, a
+ * newline. `text` NULL: an empty cell. */
 void fth_csv_cell(struct fth_buffer *out, const char *text, bool last);
 
 /* ---- evidence.c ---- */
 
-/* Takes the bytes of a recording over and gives a fathom-evidence/1 document. */
+/* Converts a recording to a fathom-evidence/1 document. Takes ownership of the bytes in `content`.
+ * The caller owns *root. */
 FTH_MUST_USE enum fth_status fth_evidence_read(const char *path, struct fth_buffer *content,
                                                json_t **root, struct fth_error *error);
 
 /* ---- points.c ---- */
 
-/* Whether a text begins as a file of points does. */
-bool fth_exploration_begins(const struct fth_buffer *content);
-/* Takes the bytes of a file of points over and gives a fathom-explore/1 document: its header, and
- * the table of its points as "rows". What is damaged is told and left out. */
+/* Returns whether a text begins like a file of points ('fathom explore -o'). */
+bool fth_is_exploration(const struct fth_buffer *content);
+/* Converts a file of points to a fathom-explore/1 document: the header of the file, with the table
+ * of its points as "rows". Damaged lines are ignored; `log` gets a warning. Takes ownership of the
+ * bytes in `content`. The caller owns *root, which can be set on failure too. */
 FTH_MUST_USE enum fth_status fth_exploration_read(const char *path, struct fth_buffer *content,
                                                   const struct fth_log *log, json_t **root,
                                                   struct fth_error *error);
-/* The same of what 'fathom explore --json' writes, a list of such rows, which has no header. NULL
- * where `list` is none; takes it over. */
-json_t *fth_exploration_of_list(json_t *list);
+/* Makes the same document from the output of 'fathom explore --json', which is a list of such rows
+ * without a header. Takes ownership of `list`. Returns NULL if `list` is not such a list. */
+json_t *fth_exploration_from_list(json_t *list);
 
 /* ---- series.c ---- */
 
-/* Whether a text begins as the loads of 'fathom dissect --series' do. */
-bool fth_series_begins(const struct fth_buffer *content);
-/* Gives a fathom-series/1 document: for each element index, cycles and miss (0, 1) of its loads. Of
- * a text that begins so; *root may be there on failure, too. */
+/* Returns whether a text begins like the output of 'fathom dissect --series'. */
+bool fth_is_series(const struct fth_buffer *content);
+/* Converts such a text to a fathom-series/1 document: for each element, the lists "index", "cycles"
+ * and "miss" (0 or 1) with one entry per load. fth_is_series() must hold. The caller owns *root,
+ * which can be set on failure too. */
 FTH_MUST_USE enum fth_status fth_series_read(const char *path, const struct fth_buffer *content,
                                              json_t **root, struct fth_error *error);
 
 /* ---- condense.c ---- */
 
-/* Makes a fathom-model/1 document as small as the page needs it. */
+/* Removes from a fathom-model/1 document what the page does not show. */
 void fth_model_condense(json_t *model);
 
 /* ---- html.c ---- */
 
-/* The parts of the page, generated from html/ and D3; "d3" is empty where the build had none. */
+/* The parts of the page, generated from html/ and D3. "d3" is empty if fathom was built without D3.
+ */
 extern const struct fth_embedded fth_embedded_page[];
 extern const size_t fth_embedded_page_count;
 
 /* ---- table.c ---- */
 
-/* The cells of a table that grows, row by row, with texts of their own. */
+/* The cells of a growing table, row by row. Texts that are made for the table live in `arena`. */
 struct fth_cells {
     struct fth_arena arena;
     struct fth_cell *items;
@@ -84,26 +95,28 @@ struct fth_cells {
     bool failed; /* out of memory */
 };
 
+/* Appends a cell. `text` is not copied. On failure, sets `failed`. */
 void fth_cells_put(struct fth_cells *cells, const char *text, double number);
 void fth_cells_fini(struct fth_cells *cells);
+/* Appends a table for the terminal. */
 void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
                     struct fth_buffer *out);
 
 /* ---- plot.c ---- */
 
-/* A series drawn as it says, with a legend. */
+/* Appends a plot of the columns x, y and by of a series, with a legend. */
 void fth_text_plot(const struct fth_bench_series *series, const struct fth_report_options *options,
                    struct fth_buffer *out);
 
 /* ---- findings.c ---- */
 
-/* TLBs, the spectrum of latencies and the L2, as far as they were dissected. */
+/* Appends the findings about L2, TLBs and latency patterns that the description contains. */
 void fth_write_findings(const struct fth_gpu *gpu, const struct fth_report_options *options,
                         struct fth_buffer *out);
 
-/* ---- draw.c: blocks of text that are put side by side, on top of each other, and framed ---- */
+/* ---- draw.c: blocks of text, which can be framed, placed side by side and stacked ---- */
 
-/* Lines of `width` columns each. A block lives in the arena it was made from. */
+/* Lines of `width` columns each. A block lives in the arena of its drawing. */
 struct fth_block {
     const char **lines;
     size_t count;
@@ -113,20 +126,23 @@ struct fth_block {
 struct fth_drawing {
     struct fth_arena arena;
     bool utf8;
-    bool failed; /* out of memory: what is drawn is incomplete */
+    bool failed; /* out of memory: the drawing is incomplete */
 };
 
 void fth_drawing_fini(struct fth_drawing *drawing);
-/* A frame with the title in its top edge around some lines, at least `width` columns wide (0: as
- * wide as it needs to be). Text is made printable and cut where it does not fit. */
+/* Draws a frame around a block, with a title in the top edge. The frame is at least `width` columns
+ * wide, and wider if the content needs it. `width` 0: as wide as content and title need. Text is
+ * made printable; a title that does not fit is cut. */
 struct fth_block fth_draw_box(struct fth_drawing *drawing, const char *title,
                               const struct fth_block *content, size_t width);
-/* A block of plain lines, as wide as the longest. */
+/* Makes a block of plain lines, as wide as the longest. */
 struct fth_block fth_draw_lines(struct fth_drawing *drawing, const char *const *lines,
                                 size_t count);
-/* Blocks side by side, in as many rows as `width` asks for, stacked. */
+/* Places blocks side by side. A new row begins where the next block would exceed `width` columns.
+ */
 struct fth_block fth_draw_flow(struct fth_drawing *drawing, const struct fth_block *blocks,
                                size_t count, size_t width);
+/* Places blocks below each other. */
 struct fth_block fth_draw_stack(struct fth_drawing *drawing, const struct fth_block *blocks,
                                 size_t count);
 

@@ -1,12 +1,16 @@
-/* The loads of 'fathom dissect --series', a row each, as a document for the page: of each element
- * the lines that were loaded, how long that took and which were misses. A number that is none, or
- * that no load could have, is refused here, so that the charts need not be on their guard. */
+/* Converts the CSV output of 'fathom dissect --series', which has one load per row, to a document
+ * for the HTML page: for each element, the line that each load accessed, its cycles, and whether it
+ * missed. Malformed or impossible numbers are refused here, so that the scripts of the page can
+ * rely on them.
+ */
 #include "report/report.h"
 
 #include <string.h>
 
 static const char head[] = "element,load,index,cycles,result\n";
 
+/* MAX_INDEX: largest index of a line. A limit against damaged files; far above the number of lines
+ * of any walk. */
 enum { FIELDS = 5, MAX_INDEX = 1 << 24 };
 
 struct row {
@@ -14,13 +18,13 @@ struct row {
     size_t sizes[FIELDS];
 };
 
-bool fth_series_begins(const struct fth_buffer *content)
+bool fth_is_series(const struct fth_buffer *content)
 {
     return content->size >= sizeof head - 1 && memcmp(content->data, head, sizeof head - 1) == 0;
 }
 
-/* Cuts a line into its fields; false where these are not as many as they must be. */
-static bool cut_row(const char *line, size_t size, struct row *row)
+/* Splits a line into its fields. Returns false unless there are exactly FIELDS. */
+static bool split_row(const char *line, size_t size, struct row *row)
 {
     size_t count = 0, from = 0;
     for (size_t at = 0; at <= size; at++)
@@ -34,7 +38,9 @@ static bool cut_row(const char *line, size_t size, struct row *row)
     return count == FIELDS;
 }
 
-static bool read_number(const struct row *row, int field, uint64_t max, json_int_t *number)
+/* Reads decimal digits. Returns false if there is anything else or the value exceeds `max_value`.
+ */
+static bool read_number(const struct row *row, int field, uint64_t max_value, json_int_t *number)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < row->sizes[field]; i++) {
@@ -42,20 +48,21 @@ static bool read_number(const struct row *row, int field, uint64_t max, json_int
         if (digit < '0' || digit > '9')
             return false;
         value = value * 10 + (uint64_t)(digit - '0');
-        if (value > max)
+        if (value > max_value)
             return false;
     }
     *number = (json_int_t)value;
     return row->sizes[field] > 0;
 }
 
-static bool is(const struct row *row, int field, const char *text)
+static bool field_is(const struct row *row, int field, const char *text)
 {
     return row->sizes[field] == strlen(text) &&
            memcmp(row->fields[field], text, row->sizes[field]) == 0;
 }
 
-/* The loads of that element, begun where there are none; NULL where the name cannot be one. */
+/* Returns the object with the lists of the row's element, and adds it if the element is new.
+ * Returns NULL if the name is empty, too long or contains a NUL. */
 static json_t *find_loads(json_t *elements, const struct row *row)
 {
     char name[64];
@@ -72,17 +79,18 @@ static json_t *find_loads(json_t *elements, const struct row *row)
     return json_object_set_new(elements, name, loads) == 0 ? loads : NULL;
 }
 
+/* Adds the load of a row. Returns NULL, or what is wrong with the row. */
 static const char *add_load(json_t *elements, const struct row *row)
 {
     json_int_t index, cycles;
-    const bool miss = is(row, 4, "miss");
+    const bool miss = field_is(row, 4, "miss");
     json_t *loads = find_loads(elements, row);
     if (!loads)
-        return "names no element";
+        return "has no valid element name";
     if (!read_number(row, 2, MAX_INDEX, &index) || !read_number(row, 3, UINT32_MAX, &cycles))
-        return "has no number where index and cycles stand, or one that is too large";
-    if (!miss && !is(row, 4, "hit"))
-        return "ends with neither hit nor miss";
+        return "has an index or cycles that are not a number or too large";
+    if (!miss && !field_is(row, 4, "hit"))
+        return "has a result that is neither hit nor miss";
     json_array_append_new(json_object_get(loads, "index"), json_integer(index));
     json_array_append_new(json_object_get(loads, "cycles"), json_integer(cycles));
     json_array_append_new(json_object_get(loads, "miss"), json_integer(miss));
@@ -105,8 +113,9 @@ enum fth_status fth_series_read(const char *path, const struct fth_buffer *conte
         next = line + size + 1;
         if (size > 0 && line[size - 1] == '\r')
             size--;
-        const char *cause = cut_row(line, size, &row) ? add_load(elements, &row)
-                                                      : "is not element,load,index,cycles,result";
+        const char *cause = split_row(line, size, &row)
+                                ? add_load(elements, &row)
+                                : "does not have the fields element,load,index,cycles,result";
         if (cause)
             return fth_fail(error, FTH_INVALID, "read series", path, "line %zu %s", number, cause);
     }

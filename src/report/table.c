@@ -1,32 +1,34 @@
-/* A table of any kind for the terminal: columns as wide as their widest cell, figures to the right.
- */
+/* Writes a table for the terminal. Each column is as wide as its widest cell; numbers are aligned
+ * to the right. */
 #include "report/report.h"
 
 #include <stdlib.h>
 
 #include <math.h>
 
-/* What stands in a cell, in `number` where it is a figure. */
+/* Returns the text of a cell. A number is formatted into `number`. */
 static const char *cell_text(const struct fth_table *table, size_t index, bool utf8,
                              char number[40])
 {
     const struct fth_cell *cell = &table->cells[index];
-    const char *nothing = utf8 ? "–" : "-";
+    const char *no_value = utf8 ? "–" : "-";
     switch (table->columns[index % table->column_count].kind) {
     case FTH_COLUMN_TEXT:
-    case FTH_COLUMN_NUMBERS: return cell->text && *cell->text ? cell->text : nothing;
+    case FTH_COLUMN_NUMBERS: return cell->text && *cell->text ? cell->text : no_value;
     case FTH_COLUMN_BYTES:
-        return isnan(cell->number) ? nothing : fth_size_format(cell->number, number, 40);
-    default: return isnan(cell->number) ? nothing : fth_number_format(cell->number, number, 40);
+        return isnan(cell->number) ? no_value : fth_size_format(cell->number, number, 40);
+    default: return isnan(cell->number) ? no_value : fth_number_format(cell->number, number, 40);
     }
 }
 
 void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
                     struct fth_buffer *out)
 {
-    enum { WIDEST = 60, MAX = 32 };
-    size_t width[MAX];
-    size_t count = table->column_count < MAX ? table->column_count : MAX;
+    /* MAX_WIDTH: longer texts are cut, except in the last column (heuristic). MAX_COLUMNS: further
+     * columns are not shown; no table of fathom has more. */
+    enum { MAX_WIDTH = 60, MAX_COLUMNS = 32 };
+    size_t width[MAX_COLUMNS];
+    size_t count = table->column_count < MAX_COLUMNS ? table->column_count : MAX_COLUMNS;
     char number[40];
     for (size_t c = 0; c < count; c++) {
         width[c] = fth_text_columns(table->columns[c].head);
@@ -36,9 +38,9 @@ void fth_text_table(const struct fth_table *table, const struct fth_report_optio
             size_t columns = fth_text_columns(text);
             width[c] = columns > width[c] ? columns : width[c];
         }
-        /* The last column may run on. */
-        if (width[c] > WIDEST && c + 1 < count)
-            width[c] = WIDEST;
+        /* The last column may be longer. */
+        if (width[c] > MAX_WIDTH && c + 1 < count)
+            width[c] = MAX_WIDTH;
     }
     for (size_t row = 0; row <= table->row_count; row++) {
         bool head = row == 0;

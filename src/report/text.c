@@ -1,7 +1,11 @@
-/* A description for the terminal: a drawing of what lies in what, a table of the figures one asks
- * for first, then the structure, where figures of one element have different sources, and what is
- * not known. 80 columns; ASCII where UTF-8 is not to be had. Elements come in the order of the
- * schema, whatever that of the document. */
+/* Writes a description for the terminal, in five parts:
+ *   a drawing of the elements: those of an SM inside the SM, the shared ones around it;
+ *   a table with size, line, latency and other main figures of each element;
+ *   Structure: further figures of each element in words;
+ *   Sources: the source of each figure, for elements whose figures have different sources;
+ *   Not known: unknown attributes, with the reason.
+ * The output is 80 to 100 columns wide, in UTF-8 or ASCII. Elements appear in the order of the
+ * schema, independently of their order in the document. */
 #include "report/report.h"
 
 #include <math.h>
@@ -13,11 +17,11 @@ struct view {
     const struct fth_report_options *options;
     struct fth_buffer *out;
     size_t width;
-    const char **elements; /* their names, in the order in which they are shown */
+    const char **elements; /* names, in the order in which they are shown */
     size_t count;
 };
 
-static const char *either(const struct view *view, const char *utf8, const char *ascii)
+static const char *utf8_or_ascii(const struct view *view, const char *utf8, const char *ascii)
 {
     return view->options->utf8 ? utf8 : ascii;
 }
@@ -32,7 +36,7 @@ static void bold(const struct view *view, const char *text)
     fth_buffer_format(view->out, view->options->colour ? "\033[1m%s\033[0m" : "%s", text);
 }
 
-/* "32", "1.35": as many decimals as a person wants of a latency. */
+/* Formats cycles or nanoseconds with at most two decimals: "32", "1.35". */
 static const char *cycles_text(double cycles, char *text, size_t size)
 {
     fth_number_format(rint(cycles * 100) / 100, text, size);
@@ -51,27 +55,28 @@ static unsigned element_classes(const char *name)
     return def ? def->classes : 0;
 }
 
-/* What the document says or, where it says nothing, what such an element always is. NULL: not
- * known. */
+/* Returns the scope from the document ("sm", "gpc", "gpu"). If the document does not mention it,
+ * returns the scope that such an element always has. NULL: unknown. */
 static const char *element_scope(const struct view *view, const char *name)
 {
     static const struct {
         const char *element, *scope;
-    } nature[] = {
+    } default_scopes[] = {
         {"l1", "sm"},        {"texture", "sm"},         {"readonly", "sm"}, {"constant_l1", "sm"},
         {"shared", "sm"},    {"instruction_l0", "sm"},  {"l2", "gpu"},      {"memory", "gpu"},
         {"registers", "sm"}, {"cluster_shared", "gpc"},
     };
-    const char *said = fth_gpu_text(view->gpu, name, "scope");
-    if (said || fth_gpu_unknown(view->gpu, name, "scope"))
-        return said;
-    for (size_t i = 0; i < FTH_COUNT(nature); i++)
-        if (strcmp(nature[i].element, name) == 0)
-            return nature[i].scope;
+    const char *scope = fth_gpu_text(view->gpu, name, "scope");
+    if (scope || fth_gpu_unknown(view->gpu, name, "scope"))
+        return scope;
+    for (size_t i = 0; i < FTH_COUNT(default_scopes); i++)
+        if (strcmp(default_scopes[i].element, name) == 0)
+            return default_scopes[i].scope;
     return NULL;
 }
 
-/* Fills in the elements: those of the schema in its order, then those it does not know. */
+/* Sets view->elements: first the elements of the schema in its order, then all others. Returns
+ * false if memory runs out. */
 static bool order_elements(struct view *view, struct fth_arena *arena)
 {
     const struct fth_gpu *gpu = view->gpu;
@@ -91,7 +96,8 @@ static bool order_elements(struct view *view, struct fth_arena *arena)
 
 /* ---- the drawing ---- */
 
-/* Elements of one piece of silicon are drawn once, by the first of them. */
+/* Returns whether an element shares its storage with an earlier one. Such elements are drawn as one
+ * box, that of the first. */
 static bool drawn_by_earlier(const struct view *view, size_t index)
 {
     const char *name = view->elements[index];
@@ -105,7 +111,8 @@ static bool drawn_by_earlier(const struct view *view, size_t index)
     return false;
 }
 
-/* The title of a box: the names it goes by, and how many there are. */
+/* Writes the title of a box: the elements that share the storage, and the number of instances per
+ * SM if there are several. */
 static void box_title(const struct view *view, const char *name, struct fth_buffer *title)
 {
     const struct fth_attribute *shared = fth_gpu_attribute(view->gpu, name, "shared_with");
@@ -114,10 +121,10 @@ static void box_title(const struct view *view, const char *name, struct fth_buff
         fth_buffer_format(title, " + %s", element_title(shared->texts[i], true));
     double count = number(view, name, "per_sm");
     if (count > 1)
-        fth_buffer_format(title, " %s%.0f", either(view, "×", "x"), count);
+        fth_buffer_format(title, " %s%.0f", utf8_or_ascii(view, "×", "x"), count);
 }
 
-/* Adds ", " and a fact where the figure is known. */
+/* Appends a fact, after ", " unless it is the first. */
 FTH_PRINTF(2, 3) static void add_fact(struct fth_buffer *facts, const char *format, ...)
 {
     char text[96];
@@ -128,6 +135,7 @@ FTH_PRINTF(2, 3) static void add_fact(struct fth_buffer *facts, const char *form
     fth_buffer_format(facts, "%s%s", facts->size ? ", " : "", text);
 }
 
+/* Appends size, partitions and line size; for TLBs, reach and page size. */
 static void size_facts(const struct view *view, const char *name, struct fth_buffer *facts)
 {
     char text[40];
@@ -150,6 +158,7 @@ static void size_facts(const struct view *view, const char *name, struct fth_buf
         add_fact(facts, "%s %s", tlb ? "page" : "line", fth_size_format(line, text, sizeof text));
 }
 
+/* Appends latencies, cycles per instruction and TLB miss penalty. */
 static void time_facts(const struct view *view, const char *name, struct fth_buffer *facts)
 {
     char text[40];
@@ -166,14 +175,15 @@ static void time_facts(const struct view *view, const char *name, struct fth_buf
     else if (!isnan(ns))
         add_fact(facts, "%s ns", cycles_text(ns, text, sizeof text));
     if (!isnan(far_latency))
-        add_fact(facts, "farther %s", cycles_text(far_latency, text, sizeof text));
+        add_fact(facts, "far %s", cycles_text(far_latency, text, sizeof text));
     if (!isnan(instruction))
         add_fact(facts, "%s cycles/instr", cycles_text(instruction, text, sizeof text));
     if (!isnan(penalty))
         add_fact(facts, "miss +%s cycles", cycles_text(penalty, text, sizeof text));
 }
 
-/* `width` 0: as wide as it must be, two lines; else that wide, everything on one where it fits. */
+/* Draws the box of an element. `width` 0: two lines, as wide as they need. Otherwise: that wide,
+ * with one line if everything fits. */
 static struct fth_block element_box(const struct view *view, struct fth_drawing *drawing,
                                     const char *name, size_t width)
 {
@@ -183,14 +193,14 @@ static struct fth_block element_box(const struct view *view, struct fth_drawing 
     time_facts(view, name, &times);
     const char *lines[] = {facts.data ? facts.data : "", times.data ? times.data : ""};
     const size_t edges = 4;
-    const bool one =
+    const bool one_line =
         width &&
         fth_text_columns(lines[0]) + strlen(", ") + fth_text_columns(lines[1]) + edges <= width;
-    if (one && times.size) {
+    if (one_line && times.size) {
         add_fact(&facts, "%s", times.data);
         lines[0] = facts.data ? facts.data : "";
     }
-    struct fth_block content = fth_draw_lines(drawing, lines, one ? 1 : 2);
+    struct fth_block content = fth_draw_lines(drawing, lines, one_line ? 1 : 2);
     struct fth_block box = fth_draw_box(drawing, title.data ? title.data : "", &content, width);
     drawing->failed = drawing->failed || title.failed || facts.failed || times.failed;
     fth_buffer_fini(&title);
@@ -209,7 +219,8 @@ static enum place element_place(const struct view *view, const char *name)
     return scope && strcmp(scope, "sm") == 0 ? IN_SM : BESIDE_SMS;
 }
 
-/* The boxes of all elements of a place, side by side; those below the SMs take the whole width. */
+/* Draws the boxes of all elements of a place side by side. Boxes below the SMs have the full width.
+ */
 static struct fth_block place_boxes(const struct view *view, struct fth_drawing *drawing,
                                     enum place place, size_t width)
 {
@@ -226,10 +237,11 @@ static struct fth_block place_boxes(const struct view *view, struct fth_drawing 
     return fth_draw_flow(drawing, boxes, used, width);
 }
 
-/* "NVIDIA H200, simulated · Hopper · compute capability 9.0 · 1980 MHz"; `brief`: "cc" instead. */
+/* "NVIDIA H200, simulated · Hopper · compute capability 9.0 · 1980 MHz". `brief`: "cc" instead of
+ * "compute capability". */
 static void device_title(const struct view *view, bool brief, struct fth_buffer *title)
 {
-    const char *dot = either(view, " · ", ", "), *cut = either(view, "…", "~");
+    const char *dot = utf8_or_ascii(view, " · ", ", "), *cut = utf8_or_ascii(view, "…", "~");
     const char *architecture = fth_gpu_text(view->gpu, "device", "architecture");
     const char *capability = fth_gpu_text(view->gpu, "device", "compute_capability");
     const char *backend = fth_gpu_text(view->gpu, "device", "backend");
@@ -260,7 +272,7 @@ static void draw(const struct view *view)
         char title[64] = "SM";
         double sms = number(view, "device", "sms");
         if (!isnan(sms))
-            snprintf(title, sizeof title, "SM %s%.0f", either(view, "×", "x"), sms);
+            snprintf(title, sizeof title, "SM %s%.0f", utf8_or_ascii(view, "×", "x"), sms);
         parts[count++] = fth_draw_box(&drawing, title, &sm, inside);
     }
     parts[count++] = place_boxes(view, &drawing, BESIDE_SMS, inside);
@@ -307,7 +319,7 @@ static void put_row(const struct view *view, const struct row *row)
     for (int c = 0; c < COLUMNS; c++) {
         struct fth_buffer cell = {0};
         size_t used =
-            fth_text_append(&cell, row->cells[c], columns[c].width, either(view, "…", "~"));
+            fth_text_append(&cell, row->cells[c], columns[c].width, utf8_or_ascii(view, "…", "~"));
         size_t space = columns[c].width - used;
         if (columns[c].right)
             fth_buffer_repeat(&line, " ", space);
@@ -326,10 +338,11 @@ static void put_row(const struct view *view, const struct row *row)
     fth_buffer_fini(&line);
 }
 
-/* What stands where there is no figure: a question mark where it is said not to be known. */
+/* Returns the text of a cell without a value: "?" if the document lists the attribute as unknown,
+ * otherwise a dash. */
 static const char *missing(const struct view *view, const char *element, const char *name)
 {
-    return fth_gpu_unknown(view->gpu, element, name) ? "?" : either(view, "–", "-");
+    return fth_gpu_unknown(view->gpu, element, name) ? "?" : utf8_or_ascii(view, "–", "-");
 }
 
 static void bytes_cell(const struct view *view, char cell[64], const char *element,
@@ -342,6 +355,8 @@ static void bytes_cell(const struct view *view, char cell[64], const char *eleme
         fth_size_format(bytes, cell, 64);
 }
 
+/* Writes the latency; for TLBs the penalty of a miss, for instruction caches the cycles per
+ * instruction. */
 static void latency_cell(const struct view *view, char cell[64], const char *element)
 {
     unsigned classes = element_classes(element);
@@ -372,7 +387,7 @@ static void shared_cell(const struct view *view, char cell[64], const char *elem
         snprintf(cell, 64, "%s", missing(view, element, "shared_with"));
 }
 
-/* Whether the figure stands in the table. */
+/* Returns whether the attribute is shown in the table. */
 static bool is_in_row(const struct fth_attribute *attribute)
 {
     static const char *const shown[] = {"size_bytes",   "line_bytes",
@@ -388,8 +403,8 @@ static bool is_in_row(const struct fth_attribute *attribute)
     return false;
 }
 
-/* The one source of an element's figures, or of those in its row; FTH_SOURCE_NONE where none has
- * one, *mixed where there are several. */
+/* Returns the source of an element's figures; with `row`, only of those in its row of the table.
+ * FTH_SOURCE_NONE: no figure has a source. Sets *mixed if the figures have different sources. */
 static enum fth_source element_source(const struct view *view, const char *element, bool row,
                                       bool *mixed)
 {
@@ -405,14 +420,15 @@ static enum fth_source element_source(const struct view *view, const char *eleme
     return source;
 }
 
-/* The least confidence of the figures in the row; where none has one, where they came from. */
+/* Writes the lowest confidence of the figures in the row. If none has a confidence, writes their
+ * source. */
 static void confidence_cell(const struct view *view, char cell[64], const char *element)
 {
-    double min = NAN;
+    double min_confidence = NAN;
     const struct fth_attribute *a;
     for (size_t i = 0; (a = fth_gpu_attribute_at(view->gpu, element, i)); i++)
         if (is_in_row(a))
-            min = fmin(min, a->confidence);
+            min_confidence = fmin(min_confidence, a->confidence);
     static const char *const briefs[] = {
         [FTH_SOURCE_NONE] = NULL,         [FTH_SOURCE_MEASURED] = "meas.",
         [FTH_SOURCE_DRIVER] = "driver",   [FTH_SOURCE_DERIVED] = "deriv.",
@@ -420,20 +436,20 @@ static void confidence_cell(const struct view *view, char cell[64], const char *
     };
     bool mixed;
     const char *source = briefs[element_source(view, element, true, &mixed)];
-    if (!isnan(min))
-        snprintf(cell, 64, "%.3f", min);
+    if (!isnan(min_confidence))
+        snprintf(cell, 64, "%.3f", min_confidence);
     else
-        snprintf(cell, 64, "%s", mixed ? "mixed" : source ? source : either(view, "–", "-"));
+        snprintf(cell, 64, "%s", mixed ? "mixed" : source ? source : utf8_or_ascii(view, "–", "-"));
 }
 
-/* The second line of an element that is near for some and far for others. */
+/* Writes a second row for an element that is near for some SMs and far for others. */
 static void far_row(const struct view *view, const char *element)
 {
     double cycles = number(view, element, "far_latency_cycles");
     if (isnan(cycles))
         return;
     struct row row = {{""}};
-    snprintf(row.cells[MEMORY], 64, "  farther");
+    snprintf(row.cells[MEMORY], 64, "  far");
     cycles_text(cycles, row.cells[LATENCY], 64);
     put_row(view, &row);
 }
@@ -481,49 +497,51 @@ static void table(const struct view *view)
         element_source(view, view->elements[i], true, &mixed);
     fth_buffer_format(
         view->out,
-        "Latency in cycles; of instruction caches, cycles an instruction; of TLBs, what\n"
-        "a miss adds (their size is the reach, their line the page). Conf.: confidence,\n"
-        "or where the figures come from%s.\n",
+        "Fetch: sector size. Latency in cycles; N/i: cycles per instruction; +N: cycles\n"
+        "that a TLB miss adds. For TLBs, Size is the reach and Line the page size.\n"
+        "Conf.: confidence, or the source of figures without one%s.\n",
         mixed ? "; mixed: see Sources" : "");
 }
 
-/* ---- structure, bandwidth, and what is not known ---- */
+/* ---- structure, sources, and what is not known ---- */
 
-/* What one piece of silicon has to say is said once, by the first element that stands for it. */
-static bool said_before(const struct view *view, size_t index, const struct fth_buffer *words,
-                        void (*say)(const struct view *, size_t, struct fth_buffer *))
+/* Returns whether an element has the same words as an earlier element that shares its storage. Such
+ * words are shown only once. */
+static bool is_repeated(const struct view *view, size_t index, const struct fth_buffer *words,
+                        void (*write_words)(const struct view *, size_t, struct fth_buffer *))
 {
     const struct fth_attribute *shared =
         fth_gpu_attribute(view->gpu, view->elements[index], "shared_with");
-    bool said = false;
-    for (size_t i = 0; i < index && !said; i++)
-        for (size_t j = 0; shared && j < shared->count && !said; j++) {
+    bool repeated = false;
+    for (size_t i = 0; i < index && !repeated; i++)
+        for (size_t j = 0; shared && j < shared->count && !repeated; j++) {
             if (strcmp(shared->texts[j], view->elements[i]) != 0)
                 continue;
             struct fth_buffer earlier = {0};
-            say(view, i, &earlier);
-            said = earlier.size == words->size && words->size &&
-                   memcmp(earlier.data, words->data, words->size) == 0;
+            write_words(view, i, &earlier);
+            repeated = earlier.size == words->size && words->size &&
+                       memcmp(earlier.data, words->data, words->size) == 0;
             fth_buffer_fini(&earlier);
         }
-    return said;
+    return repeated;
 }
 
-/* Appends words to a paragraph that hangs from a title in the first column. */
+/* A paragraph with a title in the first column and wrapped text next to it. */
 struct paragraph {
     const struct view *view;
-    size_t column;
+    size_t column; /* of the end of the text so far */
 };
 
-enum { INDENT = 17 };
+enum { INDENT = 17 }; /* column of the text: the width of the table's first column and a space */
 
 static void begin(struct paragraph *paragraph, const struct view *view, const char *title)
 {
-    size_t used = fth_text_append(view->out, title, INDENT - 1, either(view, "…", "~"));
+    size_t used = fth_text_append(view->out, title, INDENT - 1, utf8_or_ascii(view, "…", "~"));
     fth_buffer_repeat(view->out, " ", INDENT - used);
     *paragraph = (struct paragraph){view, INDENT};
 }
 
+/* Appends words to a paragraph and wraps its lines at view->width. */
 static void add_words(struct paragraph *paragraph, const char *text)
 {
     const struct view *view = paragraph->view;
@@ -544,13 +562,13 @@ static void add_words(struct paragraph *paragraph, const char *text)
             paragraph->column++;
         }
         paragraph->column +=
-            fth_text_append(view->out, word, view->width - INDENT, either(view, "…", "~"));
+            fth_text_append(view->out, word, view->width - INDENT, utf8_or_ascii(view, "…", "~"));
         text += bytes;
         text += strspn(text, " ");
     }
 }
 
-/* The sets and ways of an element, in words; empty where neither is known. */
+/* Appends sets, ways, index function and policy, as far as they are known. */
 static void structure_words(const struct view *view, const char *element, struct fth_buffer *words)
 {
     double sets = number(view, element, "sets"), ways = number(view, element, "ways");
@@ -561,7 +579,8 @@ static void structure_words(const struct view *view, const char *element, struct
             fth_buffer_format(words, "%s%.0f", i ? ", " : "", set_ways->numbers[i]);
         fth_buffer_text(words, " entries; ");
     } else if (!isnan(sets) && !isnan(ways)) {
-        fth_buffer_format(words, "%.0f sets %s %.0f ways; ", sets, either(view, "×", "x"), ways);
+        fth_buffer_format(words, "%.0f sets %s %.0f ways; ", sets, utf8_or_ascii(view, "×", "x"),
+                          ways);
     } else if (!isnan(sets) || !isnan(ways)) {
         fth_buffer_format(words, "%.0f %s; ", isnan(sets) ? ways : sets,
                           isnan(sets) ? "ways" : "sets");
@@ -574,28 +593,29 @@ static void structure_words(const struct view *view, const char *element, struct
         fth_buffer_format(words, "policy %s; ", policy);
 }
 
+/* Appends sizes. docs/gpu-description.md defines the attributes. */
 static void size_words(const struct view *view, const char *element, struct fth_buffer *words)
 {
     static const struct {
         const char *attribute, *words;
     } sizes[] = {
-        {"default_size_bytes", "%s beside the largest shared memory; "},
-        {"unified_bytes", "out of %s that L1 and shared memory divide; "},
-        {"onset_bytes", "first miss past %s; "},
-        {"resident_bytes", "%s found by a reverse walk; "},
-        {"full_miss_bytes", "no hit from %s on; "},
-        {"fill_bytes", "filled %s at a time; "},
-        {"max_block_bytes", "at most %s a block; "},
+        {"default_size_bytes", "%s at the largest carve-out; "},
+        {"unified_bytes", "%s for L1 and shared memory together; "},
+        {"onset_bytes", "misses start at about %s; "},
+        {"resident_bytes", "a reverse walk hits %s; "},
+        {"full_miss_bytes", "no hits from %s on; "},
+        {"fill_bytes", "fills of %s; "},
+        {"max_block_bytes", "at most %s per block; "},
     };
     char text[40];
     for (size_t i = 0; i < FTH_COUNT(sizes); i++) {
         double bytes = number(view, element, sizes[i].attribute);
         if (isnan(bytes))
             continue;
-        const char *place = strstr(sizes[i].words, "%s");
-        fth_buffer_append(words, sizes[i].words, (size_t)(place - sizes[i].words));
+        const char *value_at = strstr(sizes[i].words, "%s");
+        fth_buffer_append(words, sizes[i].words, (size_t)(value_at - sizes[i].words));
         fth_buffer_text(words, fth_size_format(bytes, text, sizeof text));
-        fth_buffer_text(words, place + 2);
+        fth_buffer_text(words, value_at + 2);
     }
 }
 
@@ -613,7 +633,7 @@ static void rate_words(const struct view *view, const char *element, struct fth_
     }
 }
 
-/* Of one figure an SM, the least and the largest. */
+/* Appends the lowest and the highest latency of all SMs. */
 static void by_sm_words(const struct view *view, const char *element, struct fth_buffer *words)
 {
     const struct fth_attribute *list =
@@ -621,14 +641,15 @@ static void by_sm_words(const struct view *view, const char *element, struct fth
     if (!list || list->count < 2)
         return;
     double low = list->numbers[0], high = low;
-    char min[40], max[40];
+    char low_text[40], high_text[40];
     for (size_t i = 1; i < list->count; i++) {
         low = fmin(low, list->numbers[i]);
         high = fmax(high, list->numbers[i]);
     }
     if (high > low)
-        fth_buffer_format(words, "%s to %s cycles by SM; ", cycles_text(low, min, sizeof min),
-                          cycles_text(high, max, sizeof max));
+        fth_buffer_format(words, "%s to %s cycles depending on the SM; ",
+                          cycles_text(low, low_text, sizeof low_text),
+                          cycles_text(high, high_text, sizeof high_text));
 }
 
 static void other_words(const struct view *view, const char *element, struct fth_buffer *words)
@@ -657,11 +678,11 @@ static void other_words(const struct view *view, const char *element, struct fth
     else if (!isnan(banks))
         fth_buffer_format(words, "%.0f banks; ", banks);
     if (!isnan(conflict))
-        fth_buffer_format(words, "+%s cycles a further way of conflict; ",
+        fth_buffer_format(words, "+%s cycles per additional way of a bank conflict; ",
                           cycles_text(conflict, text, sizeof text));
 }
 
-static void say_structure(const struct view *view, size_t index, struct fth_buffer *words)
+static void write_structure(const struct view *view, size_t index, struct fth_buffer *words)
 {
     const char *element = view->elements[index];
     structure_words(view, element, words);
@@ -672,8 +693,8 @@ static void say_structure(const struct view *view, size_t index, struct fth_buff
         words->data[words->size -= 2] = '\0'; /* the last "; " */
 }
 
-/* Which figures have which source, where that differs within the element. */
-static void say_sources(const struct view *view, size_t index, struct fth_buffer *words)
+/* Lists the figures of each source, if the figures of the element have different sources. */
+static void write_sources(const struct view *view, size_t index, struct fth_buffer *words)
 {
     static const enum fth_source sources[] = {FTH_SOURCE_MEASURED, FTH_SOURCE_DRIVER,
                                               FTH_SOURCE_DERIVED, FTH_SOURCE_PUBLISHED};
@@ -694,8 +715,9 @@ static void say_sources(const struct view *view, size_t index, struct fth_buffer
     }
 }
 
-/* Attributes in a row that are unknown for the same reason are named together. */
-static void say_unknown(const struct view *view, size_t index, struct fth_buffer *words)
+/* Lists the unknown attributes with their reasons. Consecutive attributes with the same reason are
+ * listed together. */
+static void write_unknown(const struct view *view, size_t index, struct fth_buffer *words)
 {
     const struct fth_named_texts *unknown =
         &fth_gpu_find_section(view->gpu, view->elements[index])->unknown;
@@ -709,15 +731,15 @@ static void say_unknown(const struct view *view, size_t index, struct fth_buffer
     }
 }
 
-/* A heading, then a paragraph for each element that has something to say. */
+/* Writes a heading and one paragraph per element for which `write_words` appends any words. */
 static void paragraphs(const struct view *view, const char *heading,
-                       void (*say)(const struct view *, size_t, struct fth_buffer *))
+                       void (*write_words)(const struct view *, size_t, struct fth_buffer *))
 {
     bool headed = false;
     for (size_t i = 0; i < view->count; i++) {
         struct fth_buffer words = {0};
-        say(view, i, &words);
-        if (words.size && !words.failed && !said_before(view, i, &words, say)) {
+        write_words(view, i, &words);
+        if (words.size && !words.failed && !is_repeated(view, i, &words, write_words)) {
             if (!headed)
                 bold(view, heading);
             headed = true;
@@ -735,12 +757,12 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
                                  const struct fth_report_options *options, struct fth_buffer *out,
                                  struct fth_error *error)
 {
-    enum { NARROWEST = 80 };
+    enum { MIN_WIDTH = 80 };
     struct view view = {.gpu = gpu,
                         .options = options,
                         .out = out,
-                        .width = options->width > NARROWEST ? options->width : NARROWEST};
-    if (view.width > 100) /* wider boxes do not say more */
+                        .width = options->width > MIN_WIDTH ? options->width : MIN_WIDTH};
+    if (view.width > 100) /* wider boxes would only contain more space */
         view.width = 100;
     struct fth_arena arena = {0};
     if (!order_elements(&view, &arena))
@@ -748,9 +770,9 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
     draw(&view);
     fth_buffer_text(out, "\n");
     table(&view);
-    paragraphs(&view, "\nStructure\n", say_structure);
-    paragraphs(&view, "\nSources\n", say_sources);
-    paragraphs(&view, "\nNot known\n", say_unknown);
+    paragraphs(&view, "\nStructure\n", write_structure);
+    paragraphs(&view, "\nSources\n", write_sources);
+    paragraphs(&view, "\nNot known\n", write_unknown);
     fth_arena_fini(&arena);
     return FTH_OK;
 }

@@ -1,7 +1,10 @@
-/* Series of points, as benches have them: which chart fits is decided by their columns. And the roofline. */
+/* Charts of benchmark series, which are lists of points, and the roofline. The columns of the points determine the kind of chart. */
 
+/* Columns that hold measured values. All other numeric columns are parameters of the measurement. */
 const VALUE = /(gb_per_s|bytes_per_s|bytes_per_cycle|latency_cycles|_cycles|^cycles|per_cycle|per_cycle_per_sm|per_s|percent|ratio|^value|_ns|_us|hit_rate|hit_ratio|miss_ratio)$/;
 
+/* The columns of a list of points: all names, those with text, measured values, and parameters (dims). distinct(name): the number of
+   different values in a column. */
 function columnsOf(points) {
   const names = [];
   for (const point of points) for (const name of Object.keys(point)) if (!names.includes(name)) names.push(name);
@@ -11,8 +14,8 @@ function columnsOf(points) {
   return { names, texts, values: numeric.filter((n) => VALUE.test(n)), dims: numeric.filter((n) => !VALUE.test(n)), distinct };
 }
 
-/* The columns that tell points apart: one that follows from the others (blocks from threads, bytes under way from both) is left out,
-   the last first. */
+/* The columns that identify a point. A column that follows from the others (blocks from threads, bytes in flight from both) is left out,
+   the last one first. */
 function independent(points, labels, varying) {
   const unique = (names) => new Set(points.map((p) => JSON.stringify(names.map((n) => p[n])))).size;
   const all = unique([...labels, ...varying]);
@@ -24,33 +27,35 @@ function independent(points, labels, varying) {
   return kept;
 }
 
+/* The value of a figure if it is a positive number, otherwise null. */
 function figureIn(figures, key) {
   const figure = field(figures, key);
   return figure && typeof figure.value === "number" && figure.value > 0 ? figure.value : null;
 }
 
-/* What theory says of a series in GB/s, as [value, words]: a figure of its own, or the figure that is known to be so much of theory; else
-   what the bench says elsewhere, or the description, of the same thing. */
+/* Theoretical peaks of a series in GB/s, as marks [{y, label}]. They come from the figures of the series itself (a peak, or a measured rate
+   with its fraction of the peak), from other series of the benchmark, or from the description. Peaks within 1 % of each other are one. */
 function theoryOf(name, series, bench, gpu) {
   const all = bench.series || {}, own = series.figures || {}, found = [];
   for (const key of Object.keys(own)) {
     const share = figureIn(own, key.replace(/_tb_per_s$/, "_of_theory"));
-    if (/_tb_per_s$/.test(key) && share) found.push([1000 * figureIn(own, key) / share, "theory"]);
+    if (/_tb_per_s$/.test(key) && share) found.push([1000 * figureIn(own, key) / share, "theoretical peak"]);
   }
-  const add = (value, words) => { if (value) found.push([value, words]); };
-  if (/^(stream|global|scaling\.memory)/.test(name)) add(figureIn(all.stream && all.stream.figures, "theoretical_gb_per_s") || (gpu && memoryPeak(gpu).peak / 1e9), "the memory's peak");
-  if (/^link/.test(name)) add(figureIn(all.link && all.link.figures, "pcie_gb_per_s"), "PCI Express, one way");
-  if (/^shared\.peak/.test(name)) add(((all["shared.theory"] && all["shared.theory"].points || []).find((p) => p && /^W_SM/.test(p.quantity)) || {}).value, "theory");
-  for (const [key, figure] of Object.entries(own)) if (/theor|peak/.test(key) && figure && figure.unit === "GB/s") add(figureIn(own, key), "theory");
-  return found.filter(([value], i) => found.findIndex(([other]) => Math.abs(other / value - 1) < 0.01) === i).map(([value, words]) => ({ y: value, label: `${words}: ${number(value)} GB/s` }));
+  const add = (value, title) => { if (value) found.push([value, title]); };
+  if (/^(stream|global|scaling\.memory)/.test(name)) add(figureIn(all.stream && all.stream.figures, "theoretical_gb_per_s") || (gpu && memoryPeak(gpu).peak / 1e9), "memory peak");
+  if (/^link/.test(name)) add(figureIn(all.link && all.link.figures, "pcie_gb_per_s"), "PCI Express, one direction");
+  if (/^shared\.peak/.test(name)) add(((all["shared.theory"] && all["shared.theory"].points || []).find((p) => p && /^W_SM/.test(p.quantity)) || {}).value, "theoretical peak");
+  for (const [key, figure] of Object.entries(own)) if (/theor|peak/.test(key) && figure && figure.unit === "GB/s") add(figureIn(own, key), "theoretical peak");
+  return found.filter(([value], i) => found.findIndex(([other]) => Math.abs(other / value - 1) < 0.01) === i).map(([value, title]) => ({ y: value, label: `${title}: ${number(value)} GB/s` }));
 }
 
+/* The figures of a series, and the reasons why something is missing, as one text. */
 function seriesNote(series) {
   const figures = Object.entries(series.figures || {}).filter(([, f]) => f && typeof f === "object").map(([key, f]) => `${wordsOf(key).replace(/ (gb|tb) per s$/, "")}: ${number(f.value)}${f.unit ? ` ${f.unit}` : ""}`);
   return cut([...figures, ...(series.missing || [])].join("; "), 1200);
 }
 
-/* Chooses and draws a chart for a list of points; a plain table where none fits. */
+/* Selects and draws a chart for a list of points, or a plain table if no chart fits. */
 function chartPoints(grid, { title, name, points, theory = [], note, marks }) {
   const { names, texts, values, dims, distinct } = columnsOf(points);
   const rows = points.map((p) => names.map((n) => p[n] === undefined ? null : p[n]));
@@ -69,6 +74,7 @@ function chartPoints(grid, { title, name, points, theory = [], note, marks }) {
   curves(frame({}), { points, values, varying, labels, distinct, theory, others: dims.filter((n) => distinct(n) > 1 && !varying.includes(n)) });
 }
 
+/* One bar chart per measured value, at most three, with one bar per point. `label` is the column that names the bars. */
 function labelledBars(grid, { title, name, note, names, rows, points, label, values, theory, frame }) {
   const shown = values.filter((v) => !/median|spread|percent$|_ns$/.test(v)).slice(0, 3);
   (shown.length ? shown : values.slice(0, 1)).forEach((value, i) => {
@@ -81,25 +87,26 @@ function labelledBars(grid, { title, name, note, names, rows, points, label, val
   });
 }
 
-/* Points with the name of their curve as curves; the first eight are shown. */
+/* Groups points into curves by their name. The first eight curves are shown, the others are hidden at first. */
 function seriesOf(points) {
   return groupsOf(points, (p) => p.name).map(([name, list], i) => ({ name, points: list.sort((a, b) => a.x - b.x), off: i >= 8 }));
 }
 
-/* Whether a column goes up and down along a curve: then it is not one that follows from x (one SM, all SMs, one SM), and these are several. */
-function wavers(points, by, x, name) {
+/* Whether a column both rises and falls along a curve (one SM, all SMs, one SM). Then it does not follow from x, and each of its values
+   needs a curve of its own. */
+function risesAndFalls(points, by, x, name) {
   return groupsOf(points, (p) => JSON.stringify(by.map((n) => p[n]))).some(([, some]) => {
     const steps = d3.pairs(some.slice().sort((a, b) => a[x] - b[x]).map((p) => p[name])).map(([a, b]) => Math.sign(b - a));
     return steps.includes(1) && steps.includes(-1);
   });
 }
 
-/* One value over the column with the most steps; a curve for each combination of the others. */
+/* Draws the measured values against the column with the most different values, with one curve per combination of the other columns. */
 function curves(frame, { points, values, varying, labels, distinct, theory, others }) {
   const x = varying.slice().sort((a, b) => distinct(b) - distinct(a) || varying.indexOf(a) - varying.indexOf(b))[0];
   const unit = unitOf(values[0]);
   const ys = values.filter((v) => unitOf(v) === unit && !/median|spread|small/.test(v)).slice(0, /best/.test(values[0]) ? 1 : 4);
-  const main = [...labels, ...varying.filter((n) => n !== x)], by = [...main, ...others.filter((n) => wavers(points, main, x, n))].filter((n) => distinct(n) <= 60);
+  const main = [...labels, ...varying.filter((n) => n !== x)], by = [...main, ...others.filter((n) => risesAndFalls(points, main, x, n))].filter((n) => distinct(n) <= 60);
   const drawn = points.flatMap((p) => ys.filter((y) => typeof p[y] === "number" && typeof p[x] === "number").map((y) => {
     const name = [...by.map((n) => typeof p[n] === "number" ? `${wordsOf(n)} ${formatOf(n)(p[n])}` : /^(yes|no)$/.test(p[n]) ? `${p[n] === "no" ? "not " : ""}${n.replace(/_/g, " ")}` : p[n]), ys.length > 1 ? columnTitle(y) : ""].filter(Boolean).join(", ") || columnTitle(y);
     return { name, x: p[x], y: p[y], lines: [cut(name, 80), `${columnTitle(x)}: ${formatOf(x)(p[x])}`, `${columnTitle(y)}: ${number(p[y])}`] };
@@ -122,12 +129,12 @@ function showBench(grid, bench, gpu) {
   for (const [name, series] of Object.entries(bench.series || {})) {
     const points = listOf(series && series.points), title = cut(series.title || name, 200), id = `bench-${name.replace(/[^a-z0-9]+/gi, "-")}`, note = seriesNote(series);
     const marked = name === "latency" && gpu;
-    if (points.length) chartPoints(grid, { title, name: id, points, theory: theoryOf(name, series, bench, gpu), marks: marked ? marksOf(gpu, "ca", true) : {}, note: [note, marked ? "Dashed: latencies and change points of the description." : ""].filter(Boolean).join("; ") });
-    else addFigure(grid, { title, name: id, note: note || "no points" });
+    if (points.length) chartPoints(grid, { title, name: id, points, theory: theoryOf(name, series, bench, gpu), marks: marked ? marksOf(gpu, "ca", true) : {}, note: [note, marked ? "Dashed lines: latencies and change points from the description." : ""].filter(Boolean).join("; ") });
+    else addFigure(grid, { title, name: id, note: note || "This series has no points." });
   }
 }
 
-/* Bandwidths as slopes, arithmetic as ceilings. fma counts two operations, as usual. */
+/* Draws the roofline: measured bandwidths as slopes, measured arithmetic throughput as ceilings. An fma counts as two operations. */
 function roofline(grid, gpus, bench) {
   const arithmetic = listOf(bench.series && bench.series.arith && bench.series.arith.points);
   const ceilings = arithmetic.filter((p) => /^(fma|mma)/.test(p.operation || "") && p.per_s > 0).map((p) => ({ label: p.operation, flops: p.per_s * (/^fma/.test(p.operation) ? 2 : 1) * 1e9 }))
@@ -135,16 +142,16 @@ function roofline(grid, gpus, bench) {
   const slopesOf = (gpu) => ["shared", "l1", "l2", "memory"].map((name) => ({ name, rate: valueOf(gpu, name, "read_bytes_per_s") })).filter((s) => typeof s.rate === "number" && s.rate > 0);
   const gpu = gpus.find((g) => slopesOf(g).length), slopes = gpu ? slopesOf(gpu) : [];
   if (!ceilings.length || !slopes.length) return;
-  const other = deviceOf(gpu).uuid === deviceOf(bench).uuid ? "" : " Bandwidths are of another card of that name.";
+  const other = deviceOf(gpu).uuid === deviceOf(bench).uuid ? "" : " The bandwidths were measured on another card with the same name.";
   const roofs = [];
   for (const c of ceilings) {
     const same = roofs.find((r) => Math.abs(r.flops / c.flops - 1) < 0.02);
     if (same) same.label += `, ${c.label}`; else roofs.push({ ...c });
   }
-  /* More than the cores could do is shown as it was measured, and said. */
-  const beyond = figureIn(bench.series.arith.figures, "fma_f32_of_theory"), doubt = beyond > 1.05 ? ` Of fma fp32 ${number(beyond, 3)} times as many were counted as the SM's cores can do by theory: that ceiling is not to be relied on.` : "";
+  /* A rate above the theoretical maximum is drawn as measured; the note warns about it. */
+  const excess = figureIn(bench.series.arith.figures, "fma_f32_of_theory"), warning = excess > 1.05 ? ` The measured fp32 fma rate is ${number(excess, 3)} times the theoretical maximum of the cores, so this ceiling is not reliable.` : "";
   const top = ceilings[0].flops, intensities = d3.range(-2, 3.01, 0.1).map((e) => 10 ** e);
-  const series = slopes.map((s) => ({ name: `${titleOf(s.name)} ${rate(s.rate)}`, points: intensities.concat([top / s.rate]).sort((a, b) => a - b).map((x) => ({ x, y: Math.min(top, x * s.rate) / 1e9, lines: [titleOf(s.name), `${number(x, 3)} operations a byte`, `at most ${number(Math.min(top, x * s.rate) / 1e9)} × 10⁹ a second`] })) }));
-  const frame = addFigure(grid, { title: "Roofline", wide: true, note: `What can be reached at most: the slope of each memory's measured bandwidth up to the ceiling of measured arithmetic.${other}${doubt}`, columns: ["roof", "operations_per_byte", "gigaoperations_per_s"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
-  xyChart(frame, { series, xLog: true, yLog: true, xLabel: "operations a byte", yLabel: "10⁹ operations a second", height: 420, dots: 0, hlines: roofs.slice(0, 6).map((c) => ({ y: c.flops / 1e9, label: `${c.label} ${number(c.flops / 1e9)}` })) });
+  const series = slopes.map((s) => ({ name: `${titleOf(s.name)} ${rate(s.rate)}`, points: intensities.concat([top / s.rate]).sort((a, b) => a - b).map((x) => ({ x, y: Math.min(top, x * s.rate) / 1e9, lines: [titleOf(s.name), `${number(x, 3)} operations per byte`, `at most ${number(Math.min(top, x * s.rate) / 1e9)} × 10⁹ per second`] })) }));
+  const frame = addFigure(grid, { title: "Roofline", wide: true, note: `The upper bound of the throughput: each slope is the measured bandwidth of a memory, the ceilings are the measured arithmetic throughput.${other}${warning}`, columns: ["roof", "operations_per_byte", "gigaoperations_per_s"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
+  xyChart(frame, { series, xLog: true, yLog: true, xLabel: "operations per byte", yLabel: "10⁹ operations per second", height: 420, dots: 0, hlines: roofs.slice(0, 6).map((c) => ({ y: c.flops / 1e9, label: `${c.label} ${number(c.flops / 1e9)}` })) });
 }

@@ -1,20 +1,21 @@
-/* Lines and points over two axes, which can be zoomed into down to single samples. */
+/* Charts of lines and points with two axes. The reader can zoom in until single samples become visible. */
 
-/* Of each decade of a logarithmic axis as many as stand `room` pixels apart. */
-function decadeTicks(scale, room) {
+/* Ticks of a logarithmic axis: the largest number per decade that keeps all ticks at least `spacing` pixels apart. */
+function decadeTicks(scale, spacing) {
   const [low, high] = d3.extent(scale.domain()), decades = d3.range(Math.floor(Math.log10(low)), Math.ceil(Math.log10(high)) + 1);
   for (const kept of [[1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9], [1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]]) {
     const ticks = decades.flatMap((power) => kept.map((m) => m * 10 ** power)).filter((t) => t >= low && t <= high);
-    if (ticks.length > 1 && d3.min(d3.pairs(ticks), ([a, b]) => Math.abs(scale(b) - scale(a))) >= room) return ticks;
+    if (ticks.length > 1 && d3.min(d3.pairs(ticks), ([a, b]) => Math.abs(scale(b) - scale(a))) >= spacing) return ticks;
   }
-  /* Many decades, or less than one: those of an even scale that fit, the largest first. */
+  /* Many decades, or less than one: evenly distributed ticks. From the largest down, a tick too close to the previous one is dropped. */
   return d3.ticks(...(high / low < 10 ? [low, high, 4] : [Math.log10(low), Math.log10(high), 4])).map((t) => high / low < 10 ? t : 10 ** t).reverse()
-    .reduce((kept, t) => kept.length && Math.abs(scale(kept[kept.length - 1]) - scale(t)) < room ? kept : [...kept, t], []);
+    .reduce((kept, t) => kept.length && Math.abs(scale(kept[kept.length - 1]) - scale(t)) < spacing ? kept : [...kept, t], []);
 }
 
-/* Not more than stand `room` pixels apart. Of bytes, and of counts that double, powers of two or multiples of one. */
-function ticksOf(scale, binary, room, whole = false) {
-  const [low, high] = d3.extent(scale.domain()), [from, to] = d3.extent(scale.range()), count = Math.max(2, Math.floor((to - from) / room));
+/* Ticks of any axis, about `spacing` pixels apart or more. `binary`: powers of two or multiples of one, for sizes in bytes and for
+   counts that are powers of two. `whole`: only integers, if there are any among the ticks. */
+function ticksOf(scale, binary, spacing, whole = false) {
+  const [low, high] = d3.extent(scale.domain()), [from, to] = d3.extent(scale.range()), count = Math.max(2, Math.floor((to - from) / spacing));
   if (binary && scale.base && high / low >= 8) {
     const first = Math.ceil(Math.log2(low)), last = Math.floor(Math.log2(high));
     return d3.range(first, last + 1, Math.max(1, Math.ceil((last - first) / count))).map((power) => 2 ** power);
@@ -23,31 +24,32 @@ function ticksOf(scale, binary, room, whole = false) {
     const step = 2 ** Math.max(0, Math.ceil(Math.log2((high - low) / Math.min(count, 6))));
     return d3.range(Math.ceil(low / step) * step, high + step / 1e6, step);
   }
-  const ticks = scale.base && high / low >= 2 ? decadeTicks(scale, room) : d3.ticks(low, high, Math.min(count, 8));
+  const ticks = scale.base && high / low >= 2 ? decadeTicks(scale, spacing) : d3.ticks(low, high, Math.min(count, 8));
   return whole && ticks.some(Number.isInteger) ? ticks.filter(Number.isInteger) : ticks;
 }
 
-/* Large counts are shortened at an axis; the tip has them whole. */
+/* The text of a tick. Large counts are abbreviated (20k); the tooltip shows them in full. */
 function tickText(value, format) {
   return format === number && Math.abs(value) >= 1e4 && value % 1000 === 0 ? d3.format("~s")(value) : format(value);
 }
 
-/* `near`: an axis that need not begin at 0. */
-function extentOf(values, log, near = false) {
+/* The range of values that an axis shows, with a margin. `tight`: a linear axis that need not include 0. */
+function extentOf(values, log, tight = false) {
   const usable = values.filter((v) => Number.isFinite(v) && (!log || v > 0));
   if (!usable.length) return log ? [1, 10] : [0, 1];
   let [low, high] = d3.extent(usable);
   if (low === high) { low *= 0.9; high = high * 1.1 || 1; }
-  if (near && !log) return [low - 0.05 * (high - low), high + 0.05 * (high - low)];
+  if (tight && !log) return [low - 0.05 * (high - low), high + 0.05 * (high - low)];
   return log ? [low / 1.08, high * 1.12] : [Math.min(0, low), high * 1.06];
 }
 
-/* Texts that do not meet: each is put at the first of its places, [x, y, anchor], where there is room; where there is none it is left out. */
+/* Returns a function that places labels without overlaps: each label goes to the first of its positions, [x, y, anchor], that is free. A
+   label without a free position is left out. */
 function labeller(layer) {
   const taken = [];
-  return (text, places, style) => {
+  return (text, positions, style) => {
     const width = 6.4 * text.length;
-    for (const [x, y, anchor] of places) {
+    for (const [x, y, anchor] of positions) {
       const left = anchor === "end" ? x - width : x, box = [left, y - 11, left + width, y + 3];
       if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
       taken.push(box);
@@ -57,51 +59,54 @@ function labeller(layer) {
   };
 }
 
-/* Points for a line: of several at the same place, which were measured again, the mean. */
-function onePerPlace(points) {
-  const places = groupsOf(points, (p) => p.x);
-  return places.length === points.length ? points : places.map(([x, some]) => ({ x, y: d3.mean(some, (p) => p.y) }));
+/* The points of a line. Several points with the same x are repeated measurements and become one point with their mean. */
+function meanPerX(points) {
+  const groups = groupsOf(points, (p) => p.x);
+  return groups.length === points.length ? points : groups.map(([x, some]) => ({ x, y: d3.mean(some, (p) => p.y) }));
 }
 
-/* Where the text of a level may stand: above its line, or below, at the right end or, where others are there, farther left; `onLeft`: there. */
-function levelPlaces(area, at, onLeft) {
+/* Positions for the label of a horizontal line: above or below the line, at its right end or farther left. `onLeft`: at its left end
+   only. */
+function horizontalLinePositions(area, at, onLeft) {
   const above = at - 4, below = at + 13, sides = above < area.top + 10 ? [below] : below > area.bottom ? [above] : [above, below];
   if (onLeft) return sides.map((level) => [area.left + 6, level, "start"]);
   return [0, 0.22, 0.44, 0.66].flatMap((part) => sides.map((level) => [area.right - 4 - part * (area.right - area.left), level, "end"]));
 }
 
-/* Where that of an upright line may: at one of its sides, from the top down. */
-function columnPlaces(area, at, text) {
-  const room = 6.4 * text.length + 4, sides = [[at - 4, "end", at - room > area.left], [at + 4, "start", at + room < area.right]].filter(([, , fits]) => fits);
+/* Positions for the label of a vertical line: on either side of the line, from the top down. */
+function verticalLinePositions(area, at, text) {
+  const width = 6.4 * text.length + 4, sides = [[at - 4, "end", at - width > area.left], [at + 4, "start", at + width < area.right]].filter(([, , fits]) => fits);
   return d3.range(10).flatMap((i) => sides.map(([from, anchor]) => [from, area.top + 11 + 14 * i, anchor]));
 }
 
-/* Lines of theory, levels and change points, as far as they are in view. */
+/* Draws the lines for theoretical peaks, latency levels and change points that are in view. */
 function drawMarks(layer, texts, area, { x, y }, { theory, hlines, vlines }) {
   const label = labeller(texts), inX = (v) => x(v) >= area.left && x(v) <= area.right, inY = (v) => y(v) >= area.top && y(v) <= area.bottom;
   const line = (style, from, to) => layer.append("line").attr("class", style).attr("x1", from[0]).attr("y1", from[1]).attr("x2", to[0]).attr("y2", to[1]);
   for (const mark of theory.filter((m) => inY(m.y))) {
     line("theory", [area.left, y(mark.y)], [area.right, y(mark.y)]);
-    label(cut(mark.label, 70), levelPlaces(area, y(mark.y), true), "label");
+    label(cut(mark.label, 70), horizontalLinePositions(area, y(mark.y), true), "label");
   }
   for (const mark of hlines.filter((m) => inY(m.y))) {
     line("mark", [area.left, y(mark.y)], [area.right, y(mark.y)]);
-    label(cut(mark.label, 50), levelPlaces(area, y(mark.y), false), "label soft");
+    label(cut(mark.label, 50), horizontalLinePositions(area, y(mark.y), false), "label soft");
   }
   for (const mark of vlines.filter((m) => inX(m.x))) {
     line("mark", [x(mark.x), area.top], [x(mark.x), area.bottom]);
-    label(cut(mark.label, 40), columnPlaces(area, x(mark.x), cut(mark.label, 40)), "label soft");
+    label(cut(mark.label, 40), verticalLinePositions(area, x(mark.x), cut(mark.label, 40)), "label soft");
   }
 }
 
-/* Each sample of some walks beside its footprint, a little apart so that equal ones are seen to be many. Gives what the tip says of them. */
+/* Draws the samples of points, at most 6000 of them, with small horizontal offsets so that equal samples do not hide each other. Returns
+   the items for the cursor. */
 function drawSamples(layer, points, area, { x, y }, describe, fill) {
   const items = points.flatMap((p) => p.samples.map((value, i) => ({ x: x(p.x) + ((i * 7) % 13 - 6) * 0.55, y: y(value), lines: describe(p, value) }))).filter((item) => item.y >= area.top && item.y <= area.bottom).slice(0, 6000);
   for (const item of items) layer.append("circle").attr("class", "sample").attr("cx", item.x).attr("cy", item.y).attr("r", 1.3).attr("fill", fill).attr("opacity", 0.4);
   return items;
 }
 
-/* Zooming by wheel, drag, keys and buttons; `zoomed` hears of it. */
+/* Adds zooming by wheel, drag, keys and buttons, around the position that `place` returns. Calls `zoomed` with each new transform. The
+   wheel zooms only with Ctrl or while the chart has the focus, so that it scrolls the page otherwise. */
 function addZoom(frame, svg, area, place, zoomed) {
   const corners = [[area.left, area.top], [area.right, area.bottom]];
   const zoom = d3.zoom().scaleExtent([1, 4000]).extent(corners).translateExtent(corners)
@@ -118,9 +123,10 @@ function addZoom(frame, svg, area, place, zoomed) {
   });
   addTool(frame, "+", "Zoom in", () => zoomBy(2));
   addTool(frame, "−", "Zoom out", () => zoomBy(0.5));
-  addTool(frame, "All", "Show all of it", reset);
+  addTool(frame, "Reset", "Reset zoom", reset);
 }
 
+/* Adds a button to the frame of a chart. */
 function addTool(frame, text, label, act) {
   const node = el("button", { type: "button", "aria-label": label, title: label }, text);
   node.addEventListener("click", () => act(node));
@@ -128,20 +134,20 @@ function addTool(frame, text, label, act) {
   return node;
 }
 
-/* The two scales of a chart, and the area that they leave room for. */
-function scalesOf(all, width, height, { xLog, yLog, xFormat, yFormat, fit, near, theory, hlines, vlines }) {
+/* The scales and ticks of both axes, and the area between the axes. A wide label on the y axis makes the area narrower. */
+function scalesOf(all, width, height, { xLog, yLog, xFormat, yFormat, fit, tight, theory, hlines, vlines }) {
   const area = { left: 62, right: width - 18, top: 16, bottom: height - 44 };
   const yValues = all.flatMap((p) => [p.y, p.low, p.high]).concat(theory.map((t) => t.y), fit.includes("y") ? hlines.map((h) => h.y) : []);
   const y = (yLog ? d3.scaleLog() : d3.scaleLinear()).domain(extentOf(yValues, yLog)).range([area.bottom, area.top]);
   const yTicks = (scale) => ticksOf(scale, yFormat === bytes, 17);
   area.left = Math.max(area.left, 34 + 6 * d3.max(yTicks(y).concat(y.domain()[1]), (v) => tickText(v, yFormat).length));
   const xValues = all.map((p) => p.x).concat(fit.includes("x") ? vlines.map((v) => v.x) : []);
-  const x = (xLog ? d3.scaleLog().base(xFormat === bytes ? 2 : 10) : d3.scaleLinear()).domain(extentOf(xValues, xLog, near)).range([area.left, area.right]);
+  const x = (xLog ? d3.scaleLog().base(xFormat === bytes ? 2 : 10) : d3.scaleLinear()).domain(extentOf(xValues, xLog, tight)).range([area.left, area.right]);
   const whole = all.every((p) => Number.isInteger(p.x)), binary = xFormat === bytes || (xLog && all.every((p) => p.x > 0 && Number.isInteger(Math.log2(p.x))));
   return { x, y, area, yTicks, xTicks: (scale) => ticksOf(scale, binary, xFormat === bytes ? 56 : 40, whole) };
 }
 
-/* Room for axes, grid and what is drawn between them. */
+/* Adds the layers of a chart (grid, axes, and the plotted content, which is clipped to the area) and the titles of the axes. */
 function layersOf(svg, area, frame, height, xLabel, yLabel) {
   const group = (style, x, y) => svg.append("g").attr("class", style).attr("transform", `translate(${x},${y})`);
   const layers = { gridX: group("gridline", 0, area.bottom), gridY: group("gridline", area.left, 0), axisX: group("axis", 0, area.bottom), axisY: group("axis", area.left, 0) };
@@ -161,15 +167,18 @@ function drawAxes(layers, area, { x, y, xTicks, yTicks, xFormat, yFormat }) {
   layers.gridY.call(d3.axisLeft(y).tickValues(up).tickSize(area.left - area.right).tickFormat(""));
 }
 
-const XY = { xFormat: number, yFormat: number, hlines: [], vlines: [], theory: [], height: 380, join: true, step: false, fit: "", near: false };
+/* Default options of xyChart. */
+const XY = { xFormat: number, yFormat: number, hlines: [], vlines: [], theory: [], height: 380, join: true, step: false, fit: "", tight: false };
 
-/* series: [{name, points: [{x, y, low?, high?, lines?, samples?}], off?}]; marks: hlines [{y, label}], vlines [{x, label}], to which the axes
-   reach that `fit` names: "x", "y". With `step` a value holds until the next. */
+/* Draws a chart of curves.
+   series: [{name, points: [{x, y, low?, high?, lines?, samples?}], off?}]. `lines` is the tooltip; an `off` curve is hidden at first.
+   hlines [{y, label}], vlines [{x, label}], theory [{y, label}]: lines to mark. `fit` names the axes ("x", "y") that are extended to show them.
+   join: connect the points. step: a value holds until the next point. dots: radius of the points, 0 for none. */
 function xyChart(frame, given) {
   const options = { ...XY, ...given }, { series, xLog, yLog, xLabel, yLabel, xFormat, yFormat, height } = options;
   const radius = options.dots !== undefined ? options.dots : series.some((s) => s.points.length > 400) ? 0 : 2.8;
   const all = series.flatMap((s) => s.points);
-  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${yLabel} against ${xLabel}, ${series.length} curves, ${all.length} points. Arrow keys step through the points, plus and minus zoom.`);
+  const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${yLabel} against ${xLabel}, ${series.length} curve${series.length === 1 ? "" : "s"}, ${all.length} points. Arrow keys step through the points, plus and minus zoom.`);
   const { svg, width } = drawing, { x: x0, y: y0, area, xTicks, yTicks } = scalesOf(all, width, height, options), layers = layersOf(svg, area, frame, height, xLabel, yLabel);
   let view = { x: x0, y: y0 }, scale = 1, everySample = false, drawnSamples = [];
   const shown = series.map((s) => !s.off);
@@ -179,7 +188,7 @@ function xyChart(frame, given) {
 
   function drawCurve(s, i) {
     const points = s.points.filter(usable), { x, y } = view;
-    if (options.join && points.length > 1) layers.lines.append("path").attr("fill", "none").attr("stroke", colour(i)).attr("stroke-width", 1.6).attr("d", d3.line().x((p) => x(p.x)).y((p) => y(p.y)).curve(options.step ? d3.curveStepAfter : d3.curveLinear)(onePerPlace(points)));
+    if (options.join && points.length > 1) layers.lines.append("path").attr("fill", "none").attr("stroke", colour(i)).attr("stroke-width", 1.6).attr("d", d3.line().x((p) => x(p.x)).y((p) => y(p.y)).curve(options.step ? d3.curveStepAfter : d3.curveLinear)(meanPerX(points)));
     for (const p of points.filter(inView)) {
       if (Number.isFinite(p.low) && Number.isFinite(p.high) && p.high > p.low && (!yLog || p.low > 0)) layers.lines.append("line").attr("stroke", colour(i)).attr("opacity", 0.28).attr("x1", x(p.x)).attr("x2", x(p.x)).attr("y1", y(p.low)).attr("y2", y(p.high));
       if (radius) layers.dots.append("circle").attr("class", "point").attr("cx", x(p.x)).attr("cy", y(p.y)).attr("r", radius).attr("fill", colour(i));
@@ -196,9 +205,10 @@ function xyChart(frame, given) {
     svg.attr("data-zoom", scale.toFixed(2));
   }
 
-  /* The arrow keys go from point to point; the mouse finds samples, too. */
-  const cursor = addCursor(drawing, (pointed) => series.flatMap((s, i) => !shown[i] ? [] : s.points.filter((p) => usable(p) && inView(p)).map((p) => ({ x: view.x(p.x), y: view.y(p.y), lines: linesOf(s, p) }))).concat(pointed ? drawnSamples : []));
-  /* Samples of one footprint are hits and misses, far from each other and from their mean: so that all stay in view the y axis stays as it is. */
+  /* The arrow keys step from point to point; the mouse also finds samples. */
+  const cursor = addCursor(drawing, (forMouse) => series.flatMap((s, i) => !shown[i] ? [] : s.points.filter((p) => usable(p) && inView(p)).map((p) => ({ x: view.x(p.x), y: view.y(p.y), lines: linesOf(s, p) }))).concat(forMouse ? drawnSamples : []));
+  /* The samples of one footprint are hits and misses, far from each other and from their mean. The y axis is not zoomed, so that all stay
+     in view. */
   const sampled = all.some((p) => p.samples);
   addZoom(frame, svg, area, cursor.place, (transform) => { scale = transform.k; view = { x: transform.rescaleX(x0), y: sampled ? y0 : transform.rescaleY(y0) }; cursor.hide(); draw(); });
   if (sampled) addTool(frame, "Samples", "Show single samples", (node) => { everySample = !everySample; node.setAttribute("aria-pressed", everySample); draw(); }).setAttribute("class", "toggle");
@@ -206,11 +216,11 @@ function xyChart(frame, given) {
   draw();
 }
 
-/* A button for each curve, which shows it or not. */
+/* Adds one button per curve that shows or hides it. */
 function addLegend(frame, series, shown, draw) {
   const legend = el("div", { class: series.length > 12 ? "legend many" : "legend", role: "group", "aria-label": "Curves" });
   series.forEach((s, i) => {
-    const node = el("button", { type: "button", "aria-pressed": String(shown[i]) }, keyOf(cut(s.name, 60), i));
+    const node = el("button", { type: "button", "aria-pressed": String(shown[i]) }, legendKey(cut(s.name, 60), i));
     node.addEventListener("click", () => { shown[i] = !shown[i]; node.setAttribute("aria-pressed", String(shown[i])); draw(); });
     legend.append(node);
   });

@@ -1,7 +1,9 @@
-/* What every chart uses: the documents, elements of the page, numbers for people, the tip, the frame of a chart with its table and
-   its CSV. Texts of documents get into the page only through text nodes and attributes that are no code. */
+/* Functions that every chart uses: access to the documents, page elements, formatting of numbers, the tooltip, and the frame of a
+   chart with its data table and CSV download. Text from documents enters the page only as text nodes and attribute values, never as
+   markup or code. */
 const data = JSON.parse(document.getElementById("fathom-data").textContent);
 
+/* Titles of the elements and other sections of a description, in the order in which they are listed. */
 const TITLES = {
   device: "Device", l1: "L1 data", texture: "Texture", readonly: "Read-only", constant_l1: "Constant L1", constant_l15: "Constant L1.5",
   instruction_l0: "Instruction L0", instruction_l1: "Instruction L1", instruction_l15: "Instruction L1.5", shared: "Shared memory",
@@ -9,43 +11,47 @@ const TITLES = {
   registers: "Registers", noise: "Noise",
 };
 const ORDER = Object.keys(TITLES);
-const PATHS = { ca: "through L1", cg: "past L1 (L2)", readonly: "read-only", texture: "texture", constant: "constants", shared: "shared memory", code: "code" };
+/* Names of the paths by which loads reach memory. */
+const PATHS = { ca: "through L1", cg: "past L1 (L2)", readonly: "read-only", texture: "texture", constant: "constant memory", shared: "shared memory", code: "code" };
 
+/* The title of an element; its JSON key where it has none. */
 function titleOf(name) {
   return field(TITLES, name) || name;
 }
 
-/* A text that is at most so long. */
-function cut(text, most = 60) {
+/* Limits a text to `maxLength` characters. The end of a longer text is replaced by an ellipsis. */
+function cut(text, maxLength = 60) {
   const whole = String(text);
-  return whole.length > most ? whole.slice(0, most - 1) + "…" : whole;
+  return whole.length > maxLength ? whole.slice(0, maxLength - 1) + "…" : whole;
 }
 
-/* The same for a drawing, where it has so many pixels. */
-function shorten(text, room) {
-  return cut(text, Math.max(2, Math.floor(room / 6.3)));
+/* Limits a text in a drawing to about `width` pixels. A character is taken as 6.3 pixels wide, roughly the average of the 12-pixel
+   font in style.css. */
+function shorten(text, width) {
+  return cut(text, Math.max(2, Math.floor(width / 6.3)));
 }
 
-/* Below this width, of a phone, drawings put less beside each other. */
+/* Drawings narrower than this many pixels, as on a phone, use a layout with fewer things next to each other. Heuristic. */
 const NARROW = 520;
 
-/* What documents may have, or not: a field of an object, the objects of a list, a text. */
+/* Access to documents, in which anything may be missing or of the wrong type. field: a property of an object itself (not of its
+   prototype), or undefined. listOf: the objects of a list. textOf: a value as text, "" if it is missing. */
 const field = (object, name) => object !== null && typeof object === "object" && Object.prototype.hasOwnProperty.call(object, name) ? object[name] : undefined;
 const listOf = (value) => Array.isArray(value) ? value.filter((v) => v !== null && typeof v === "object") : [];
 const textOf = (value) => value === undefined || value === null ? "" : String(value);
 
-/* What has the same key, in the order of its first appearance: [[key, members], …]. */
-function groupsOf(items, of) {
+/* Groups items with the same key, in the order in which the keys first appear: [[key, members], …]. */
+function groupsOf(items, key) {
   const groups = new Map();
   for (const item of items) {
-    const name = of(item);
+    const name = key(item);
     if (!groups.has(name)) groups.set(name, []);
     groups.get(name).push(item);
   }
   return [...groups];
 }
 
-/* An element with attributes; children are elements or text. */
+/* Creates an element with attributes. The children are elements or text. */
 function el(tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
@@ -53,8 +59,10 @@ function el(tag, attributes, ...children) {
   return node;
 }
 
-/* ---- numbers for people ---- */
+/* ---- formatting of numbers ---- */
 
+/* A number with `digits` significant digits. Integers from 1000 on are shown in full. A dash stands for a missing value; a value that
+   is not a number is shown as text. */
 function number(value, digits = 4) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (typeof value !== "number") return cut(value, 400);
@@ -73,26 +81,28 @@ function rate(value) {
   return value >= 1e12 ? `${(value / 1e12).toFixed(2)} TB/s` : `${(value / 1e9).toFixed(value >= 1e11 ? 0 : 1)} GB/s`;
 }
 
-/* By the unit in the name. */
+/* The function that formats values of a column or attribute, selected by the unit in its name. */
 function formatOf(name) {
   if (/_bytes$|^bytes$|^footprint$/.test(name)) return bytes;
   if (/bytes_per_s$/.test(name)) return rate;
   return number;
 }
 
+/* The unit of a column or attribute for display; "" if its name has no unit. */
 function unitOf(name) {
   const units = [[/gb_per_s$/, "GB/s"], [/bytes_per_s$/, "B/s"], [/_cycles$|^cycles$/, "cycles"], [/_ns$/, "ns"], [/_us$/, "µs"],
-    [/percent$/, "%"], [/_mib$|^mib$/, "MiB"], [/_kib$|^kib$/, "KiB"], [/_bytes$/, "bytes"], [/per_cycle_per_sm$/, "operations a cycle and SM"],
-    [/bytes_per_cycle$/, "bytes a cycle"], [/per_cycle$/, "operations a cycle"], [/^per_s$/, "10⁹ operations a second"], [/_words$/, "words"]];
+    [/percent$/, "%"], [/_mib$|^mib$/, "MiB"], [/_kib$|^kib$/, "KiB"], [/_bytes$/, "bytes"], [/per_cycle_per_sm$/, "operations per cycle and SM"],
+    [/bytes_per_cycle$/, "bytes per cycle"], [/per_cycle$/, "operations per cycle"], [/^per_s$/, "10⁹ operations per second"], [/_words$/, "words"]];
   const found = units.find(([pattern]) => pattern.test(name));
   return found ? found[1] : "";
 }
 
-/* A name of a document as words. */
+/* A JSON key as words: underscores become spaces, and CTA, SM and ILP are capitalised. */
 function wordsOf(name) {
   return name.replace(/_/g, " ").replace(/\b(cta|sm)(s?)\b/g, (_, word, plural) => word.toUpperCase() + plural).replace(/\bilp\b/g, "ILP");
 }
 
+/* The title of a column: its name as words, followed by its unit. */
 function columnTitle(name) {
   const unit = unitOf(name), short = name.replace(/_(gb_per_s|bytes_per_s|cycles|ns|us|percent|mib|kib|bytes|words)$/, "");
   return unit && short !== name ? `${wordsOf(short)}, ${unit}` : unit || wordsOf(name);
@@ -100,7 +110,8 @@ function columnTitle(name) {
 
 /* ---- descriptions ---- */
 
-/* A figure as {value, low, high, …}, from either form; null where it is not there. */
+/* A figure of a description as {value, low, high, …}. The document has either this object or the value alone. null if the figure is
+   missing. */
 function figureOf(gpu, section, name) {
   const where = section === "device" || section === "noise" ? gpu[section] : gpu.elements && gpu.elements[section];
   if (!where || !Object.prototype.hasOwnProperty.call(where, name) || name === "unknown") return null;
@@ -108,17 +119,17 @@ function figureOf(gpu, section, name) {
   return raw !== null && typeof raw === "object" && !Array.isArray(raw) ? raw : { value: raw };
 }
 
-function valueOf(gpu, section, name, absent = null) {
+function valueOf(gpu, section, name, fallback = null) {
   const figure = figureOf(gpu, section, name);
-  return figure ? figure.value : absent;
+  return figure ? figure.value : fallback;
 }
 
-/* Lines for the tip: the figure, and how it was got. */
+/* Lines for the tooltip: a figure and its provenance. */
 function evidenceLines(name, figure) {
   const format = formatOf(name), unit = format === number ? unitOf(name) : "";
   const shown = Array.isArray(figure.value) ? figure.value.slice(0, 12).map((v) => number(v)).join(" ") + (figure.value.length > 12 ? " …" : "")
     : typeof figure.value === "number" ? format(figure.value) : cut(figure.value, 200);
-  const lines = [`${name.replace(/_/g, " ")}: ${shown}${unit && typeof figure.value === "number" ? ` ${unit}` : ""}`];
+  const lines = [`${wordsOf(name)}: ${shown}${unit && typeof figure.value === "number" ? ` ${unit}` : ""}`];
   if (figure.low !== undefined && figure.high !== undefined) lines.push(`interval ${format(figure.low)} to ${format(figure.high)}`);
   const from = [figure.source, figure.confidence !== undefined && `confidence ${number(figure.confidence, 3)}`,
     figure.samples !== undefined && `${number(figure.samples)} samples`].filter(Boolean);
@@ -128,12 +139,13 @@ function evidenceLines(name, figure) {
   return lines;
 }
 
-/* ---- the tip ---- */
+/* ---- the tooltip ---- */
 
 const tip = document.getElementById("tip");
 const live = document.getElementById("live");
 
-function showTip(x, y, lines, aloud) {
+/* Shows the tooltip at a position of the page. `announce`: screen readers read it out, too. */
+function showTip(x, y, lines, announce) {
   tip.replaceChildren(...lines.map((line) => el("div", {}, line)));
   tip.hidden = false;
   const width = tip.offsetWidth, height = tip.offsetHeight;
@@ -141,7 +153,7 @@ function showTip(x, y, lines, aloud) {
   const above = y - height - 12;
   tip.style.left = `${Math.max(window.scrollX + 4, left)}px`;
   tip.style.top = `${above > window.scrollY ? above : y + 16}px`;
-  if (aloud) live.textContent = lines.join(". ");
+  if (announce) live.textContent = lines.join(". ");
 }
 
 function hideTip() {
@@ -178,30 +190,32 @@ function download(name, text) {
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
-function tableOf(columns, rows, most = 2000) {
+/* A table of at most `maxRows` rows. The CSV always has all rows. The limit is a heuristic. */
+function tableOf(columns, rows, maxRows = 2000) {
   const numeric = columns.map((_, c) => rows.length > 0 && rows.every((row) => row[c] === null || row[c] === undefined || typeof row[c] === "number"));
-  const head = el("tr", {}, ...columns.map((name, c) => el("th", { scope: "col", class: numeric[c] ? "number" : "" }, name.replace(/_/g, " "))));
-  const body = rows.slice(0, most).map((row) => el("tr", {}, ...row.map((value, c) =>
+  const head = el("tr", {}, ...columns.map((name, c) => el("th", { scope: "col", class: numeric[c] ? "number" : "" }, columnTitle(name))));
+  const body = rows.slice(0, maxRows).map((row) => el("tr", {}, ...row.map((value, c) =>
     el("td", { class: numeric[c] ? "number" : "" }, numeric[c] ? number(value, 6) : el("div", {}, value === null || value === undefined ? "–" : Array.isArray(value) ? value.join(" ") : value)))));
   const table = el("table", {}, el("thead", {}, head), el("tbody", {}, ...body));
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of the data" }, table);
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Data table" }, table);
 }
 
 const usedNames = new Map();
 
-/* A chart's frame in a grid: title, note, tools, and the data as table and CSV. `body` is where the chart goes. */
+/* Adds the frame of a chart to a grid: title, note, buttons, and the data as a table and as CSV. The chart itself is drawn into `body` of
+   the returned object. The id is made from `name`, or else from the title, with a number where it is not unique. */
 function addFigure(grid, { title, note, columns, rows, wide, name }) {
   const wanted = (name || title.toLowerCase()).replace(/[^A-Za-z0-9_]+/g, "-").slice(0, 60);
-  const times = (usedNames.get(wanted) || 0) + 1;
-  usedNames.set(wanted, times);
-  const id = times > 1 ? `${wanted}-${times}` : wanted;
+  const uses = (usedNames.get(wanted) || 0) + 1;
+  usedNames.set(wanted, uses);
+  const id = uses > 1 ? `${wanted}-${uses}` : wanted;
   const tools = el("div", { class: "tools" });
   const body = el("div", { class: "body" });
   const node = el("figure", { id: `chart-${id}`, class: wide ? "wide" : "" }, el("figcaption", {}, el("h3", {}, title), tools));
   if (note) node.append(el("p", { class: "note" }, note));
   node.append(body);
   if (columns && rows.length) {
-    const csv = el("button", { type: "button", class: "csv", title: "The data of this chart, as CSV" }, "CSV");
+    const csv = el("button", { type: "button", class: "csv", title: "Download the data of this chart as CSV" }, "CSV");
     csv.addEventListener("click", () => download(`${id}.csv`, csvText(columns, rows)));
     tools.append(csv);
     const details = el("details", {}, el("summary", {}, `Data: ${rows.length} row${rows.length === 1 ? "" : "s"}`));
@@ -214,7 +228,8 @@ function addFigure(grid, { title, note, columns, rows, wide, name }) {
 
 const widths = new Map();
 
-/* How wide a drawing in a frame is. The frames of a grid are alike, and to ask each would have the page laid out anew for every chart. */
+/* The width of the drawing in a frame, in pixels. All frames of a grid have the same width, except wide ones. The width is measured once
+   per grid, because each measurement makes the browser compute the layout of the page again. */
 function widthOf(frame) {
   const grid = frame.node.parentNode, kind = frame.node.classList.contains("wide") ? "wide" : "plain", known = widths.get(grid) || {};
   if (!known[kind]) known[kind] = Math.max(320, Math.round(frame.body.clientWidth || 640));
@@ -222,20 +237,21 @@ function widthOf(frame) {
   return known[kind];
 }
 
-/* Room for a drawing, as wide as its frame. */
+/* Adds an empty drawing that is as wide as its frame. `label` describes it to screen readers. */
 function addDrawing(frame, height, label) {
   const width = widthOf(frame), svg = d3.select(frame.body).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("tabindex", 0)
     .attr("aria-label", cut(label, 300));
   return { svg, width, height };
 }
 
-/* Hover with the mouse and step with the arrow keys through what is drawn. `items(pointed)` gives {x, y, lines, box?} in the drawing's
-   units; for the mouse, which points, there may be more behind those of the keys. */
-function addCursor(drawing, items, reach = 40) {
+/* Shows the tooltip of the item under the mouse, or of the item that the arrow keys select. `items(forMouse)` returns
+   [{x, y, lines, box?}] in the drawing's units. For the mouse, further items may follow those that the arrow keys select. An item
+   without a box is found within `maxDistance` units. */
+function addCursor(drawing, items, maxDistance = 40) {
   const node = drawing.svg.node();
   const mark = drawing.svg.append("g").attr("class", "cursor").style("display", "none");
   let at = -1, place = null;
-  function show(all, index, aloud) {
+  function show(all, index, announce) {
     if (!all.length) return;
     at = Math.max(0, Math.min(all.length - 1, index));
     const item = all[at];
@@ -245,7 +261,7 @@ function addCursor(drawing, items, reach = 40) {
     else mark.append("circle").attr("cx", item.x).attr("cy", item.y).attr("r", 6);
     mark.raise();
     const rect = node.getBoundingClientRect(), scale = rect.width / drawing.width;
-    showTip(window.scrollX + rect.left + item.x * scale, window.scrollY + rect.top + item.y * scale, item.lines, aloud);
+    showTip(window.scrollX + rect.left + item.x * scale, window.scrollY + rect.top + item.y * scale, item.lines, announce);
   }
   function hide() {
     mark.style("display", "none");
@@ -255,11 +271,12 @@ function addCursor(drawing, items, reach = 40) {
     const rect = node.getBoundingClientRect(), scale = drawing.width / rect.width;
     const x = (event.clientX - rect.left) * scale, y = (event.clientY - rect.top) * scale;
     const all = items(true);
-    let best = -1, least = reach * reach;
+    let best = -1, smallest = maxDistance * maxDistance;
     all.forEach((item, i) => {
       const inside = item.box && x >= item.box[0] && x <= item.box[0] + item.box[2] && y >= item.box[1] && y <= item.box[1] + item.box[3];
-      const apart = inside ? -1 / (1 + item.box[2] * item.box[3]) - 1 : item.box ? Infinity : (item.x - x) ** 2 + (item.y - y) ** 2;
-      if (apart < least) { least = apart; best = i; }
+      /* Squared distance. An item whose box contains the mouse wins over the others, the smallest box first. */
+      const distance = inside ? -1 / (1 + item.box[2] * item.box[3]) - 1 : item.box ? Infinity : (item.x - x) ** 2 + (item.y - y) ** 2;
+      if (distance < smallest) { smallest = distance; best = i; }
     });
     if (best >= 0) show(all, best, false); else hide();
   });
@@ -273,7 +290,7 @@ function addCursor(drawing, items, reach = 40) {
     const all = items(false);
     show(all, Number.isFinite(step) ? at + step : step < 0 ? 0 : all.length - 1, true);
   });
-  /* Where it is, or was last. */
+  /* place(): the current or last position of the cursor, null before the first one. */
   return { hide, place: () => place };
 }
 
@@ -281,8 +298,8 @@ function colour(index) {
   return `var(--c${index % 8})`;
 }
 
-/* A swatch with what it stands for. */
-function keyOf(text, index) {
+/* An entry of a legend: a swatch with its label. */
+function legendKey(text, index) {
   const swatch = el("span", { class: "swatch" });
   swatch.style.background = colour(index);
   return el("span", { class: "key" }, swatch, text);

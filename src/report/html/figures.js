@@ -1,10 +1,11 @@
-/* Every figure of a description as a table that can be searched; and documents that have no charts of their own. */
+/* A searchable table of all figures of a description, the table of a comparison, and documents of unknown kinds. */
+
 function figureTable(grid, gpu, id) {
   const columns = ["element", "figure", "value", "low", "high", "source", "confidence", "samples", "method", "note"], rows = [];
   const add = (section, attributes) => {
     for (const name of Object.keys(attributes)) {
       if (name === "unknown") {
-        for (const [what, why] of Object.entries(attributes.unknown)) rows.push([section, what, "not known", null, null, null, null, null, why, null]);
+        for (const [what, why] of Object.entries(attributes.unknown)) rows.push([section, what, "unknown", null, null, null, null, null, why, null]);
         continue;
       }
       const raw = attributes[name], f = raw !== null && typeof raw === "object" && !Array.isArray(raw) ? raw : { value: raw };
@@ -13,11 +14,11 @@ function figureTable(grid, gpu, id) {
   };
   for (const name of ORDER.filter((n) => gpu.elements[n]).concat(Object.keys(gpu.elements).filter((n) => !ORDER.includes(n)))) add(name, gpu.elements[name]);
   add("device", gpu.device || {});
-  const frame = addFigure(grid, { title: "Every figure", wide: true, name: `figures-${id}`, columns, rows });
+  const frame = addFigure(grid, { title: "All figures", wide: true, name: `figures-${id}`, columns, rows });
   frame.node.classList.add("long");
   const details = frame.node.querySelector("details");
   if (details) details.remove();
-  const search = el("input", { type: "search", class: "search", placeholder: "Search, as l1 latency", "aria-label": "Search the figures" });
+  const search = el("input", { type: "search", class: "search", placeholder: "Search, for example: l1 latency", "aria-label": "Search the figures" });
   const place = el("div", {});
   frame.body.append(search, place);
   const shown = (value) => Array.isArray(value) ? cut(value.join(" "), 300) : typeof value === "number" ? number(value, Number.isInteger(value) ? 16 : 4) : value === null || value === undefined ? "" : cut(value, 2000);
@@ -33,12 +34,13 @@ function figureTable(grid, gpu, id) {
 function comparisonTable(grid, comparison) {
   const side = (s) => !s ? null : s.low !== undefined && s.low !== s.high ? `${number(s.value)} (${number(s.low)}..${number(s.high)})` : number(s.value, 6);
   const rows = (comparison.differences || []).map((d) => [d.section, d.attribute, side(d.a), side(d.b), typeof d.apart === "number" ? Number((100 * d.apart).toFixed(1)) : null]);
-  const columns = ["element", "attribute", cut(comparison.a, 60), cut(comparison.b, 60), "apart_percent"];
-  const frame = addFigure(grid, { title: "What differs", wide: true, note: rows.length ? "" : "Nothing differs beyond the intervals of both.", columns, rows });
+  const columns = ["element", "attribute", cut(comparison.a, 60), cut(comparison.b, 60), "difference_percent"];
+  const frame = addFigure(grid, { title: "Differences", name: "what-differs", wide: true, note: rows.length ? "" : "No figures differ beyond their intervals.", columns, rows });
   frame.body.append(tableOf(columns, rows));
 }
 
-/* A document of another kind: lists of objects as charts or tables, the rest as names and values. */
+/* Draws a document of an unknown kind: lists of objects become charts or tables, everything else a table of names and values. Objects are
+   followed to a depth of three. */
 function showOther(grid, document_, depth = 0, path = "") {
   const plain = [];
   for (const [name, value] of Object.entries(document_)) {
@@ -51,7 +53,7 @@ function showOther(grid, document_, depth = 0, path = "") {
   if (plain.length) addFigure(grid, { title: path || "Summary", columns: ["name", "value"], rows: plain }).body.append(tableOf(["name", "value"], plain.map(([n, v]) => [n, typeof v === "number" ? number(v, 6) : cut(v, 2000)])));
 }
 
-/* What is inside an object that a chart cannot show, as JSON. */
+/* Replaces objects inside a point, which a chart cannot show, with their JSON text. */
 function flat(point) {
   return Object.fromEntries(Object.entries(point).map(([n, v]) => [n, v !== null && typeof v === "object" ? JSON.stringify(v) : v === null ? undefined : v]));
 }

@@ -1,62 +1,64 @@
-/* What 'fathom model' says of kernels in caches: hit ratios by kernel and by line of the source, profiles of distances, and how many loads
-   caches of other sizes would miss. */
+/* The results of 'fathom model': hit ratios by kernel and by source line, profiles of reuse distances, and miss curves, which show the misses
+   of caches of other sizes. */
 
+/* A parameter of the model if it is a positive number, otherwise null. */
 function parameterOf(model, name) {
   const parameter = model.parameters && model.parameters[name];
   return parameter && Number(parameter.value) > 0 ? Number(parameter.value) : null;
 }
 
-const METRICS = [["L1_R_Hit", "L1, reads"], ["L2_Hit", "L2"], ["L2_Hit_L1B", "L2, with L1 off"]];
+const METRICS = [["L1_R_Hit", "L1 reads"], ["L2_Hit", "L2"], ["L2_Hit_L1B", "L2, L1 off"]];
 
-/* Two or three bars a row of the model, as rows of one bar chart. */
+/* Draws the hit ratios of kernels or source lines, with one bar per metric, in one bar chart. */
 function hitRatios(grid, { title, name, note, rows, labelOf, wide = false }) {
   const bars = [], table = [];
   for (const row of rows) METRICS.forEach(([key, what], i) => {
     const value = row.metrics && row.metrics[key];
     if (typeof value !== "number") return;
     const traffic = key === "L1_R_Hit" ? row.metrics.L1_R_Trans : row.metrics.L2_Trans;
-    bars.push({ label: `${cut(labelOf(row), 28)} ${what}`, value: 100 * value, colour: colour(i), lines: [`${labelOf(row)}: ${what}`, `${number(100 * value)} % hit`, `${number(traffic)} sectors`, ...(typeof row.access_cycles === "number" ? [`${number(row.access_cycles)} cycles an access, on average`] : [])] });
+    bars.push({ label: `${cut(labelOf(row), 28)} ${what}`, value: 100 * value, colour: colour(i), lines: [`${labelOf(row)}: ${what}`, `${number(100 * value)} % hit`, `${number(traffic)} sectors`, ...(typeof row.access_cycles === "number" ? [`${number(row.access_cycles)} cycles per access on average`] : [])] });
     table.push([labelOf(row), what, value, traffic]);
   });
   if (!bars.length) return;
-  const frame = addFigure(grid, { title, name, note, wide, columns: ["what", "cache", "hit_ratio", "sectors"], rows: table });
-  barChart(frame, { rows: bars, unit: "% of sectors", most: 104 });
+  const frame = addFigure(grid, { title, name, note, wide, columns: ["name", "cache", "hit_ratio", "sectors"], rows: table });
+  barChart(frame, { rows: bars, unit: "% of sectors", axisEnd: 104 });
 }
 
-/* Instructions of one line of the source are one: hits and sectors are sums, [reads, writes, atomics] of each level. */
+/* Combines the instructions of one source line by adding up their hits and sectors. Each level counts [reads, writes, atomics]; the L1 ratio is
+   that of reads only. An instruction without counts stays separate. */
 function bySourceLine(instructions) {
   const lines = new Map();
   for (const row of instructions) {
     const counted = row.l1 && row.l2 && Array.isArray(row.l1.sectors) && Array.isArray(row.l2.sectors);
     const name = `${row.kernel}:${row.source_line || `PTX ${row.line}`} ${row.kind || ""}`.trim();
-    if (!counted) { lines.set(`${name} ${lines.size}`, { ...row, called: name }); continue; }
-    const line = lines.get(name) || { called: name, sums: [0, 0, 0, 0] };
+    if (!counted) { lines.set(`${name} ${lines.size}`, { ...row, label: name }); continue; }
+    const line = lines.get(name) || { label: name, sums: [0, 0, 0, 0] };
     line.sums[0] += row.l1.hits[0];
     line.sums[1] += row.l1.sectors[0];
     line.sums[2] += d3.sum(row.l2.hits);
     line.sums[3] += d3.sum(row.l2.sectors);
     lines.set(name, line);
   }
-  return [...lines.values()].map((line) => !line.sums ? line : { called: line.called, metrics: { L1_R_Hit: line.sums[1] ? line.sums[0] / line.sums[1] : null, L1_R_Trans: line.sums[1], L2_Hit: line.sums[3] ? line.sums[2] / line.sums[3] : null, L2_Trans: line.sums[3] } });
+  return [...lines.values()].map((line) => !line.sums ? line : { label: line.label, metrics: { L1_R_Hit: line.sums[1] ? line.sums[0] / line.sums[1] : null, L1_R_Trans: line.sums[1], L2_Hit: line.sums[3] ? line.sums[2] / line.sums[3] : null, L2_Trans: line.sums[3] } });
 }
 
-/* How many sectors were found at which distance in their set; the last entry of a profile are those that were not there. */
+/* The number of sectors found at each reuse distance within their set. The last entry of a profile counts the misses. */
 function profiles(grid, model) {
   const kinds = [["C1R", "L1 reads"], ["C1W", "L1 writes"], ["C2R", "L2 reads"], ["C2W", "L2 writes"]];
   for (const kernel of listOf(model.kernels)) {
     const series = kinds.map(([key, name]) => {
       const counts = Array.isArray(kernel[key]) ? kernel[key] : [], last = counts.length - 1;
-      return { name, points: counts.map((count, distance) => ({ x: distance, y: count, lines: [name, distance < last ? `distance ${distance}` : `not there: a miss (${last} ways)`, `${number(count)} sectors`] })).filter((p) => p.y > 0) };
+      return { name, points: counts.map((count, distance) => ({ x: distance, y: count, lines: [name, distance < last ? `distance ${distance}` : `miss: not in any of the ${last} ways`, `${number(count)} sectors`] })).filter((p) => p.y > 0) };
     }).filter((s) => s.points.length);
     if (!series.length) continue;
     const misses = [["C1R", "L1"], ["C2R", "L2"]].filter(([key]) => Array.isArray(kernel[key]) && kernel[key].length > 1).map(([key, level]) => ({ x: kernel[key].length - 1, label: `${level} misses` }));
-    const frame = addFigure(grid, { title: `Distances: ${cut(kernel.kernel, 40)}`, name: "model-profile", note: "Sectors by the number of other lines of their set used since.", columns: ["profile", "distance", "sectors"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
-    xyChart(frame, { series, xLabel: "distance in the set, lines", yLabel: "sectors", height: 300, join: false, yLog: true, fit: "x", vlines: misses });
+    const frame = addFigure(grid, { title: `Reuse distances: ${cut(kernel.kernel, 40)}`, name: "model-profile", note: "Sectors by the number of other lines of the same set that were accessed since their last use.", columns: ["profile", "distance", "sectors"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
+    xyChart(frame, { series, xLabel: "reuse distance within the set, lines", yLabel: "sectors", height: 300, join: false, yLog: true, fit: "x", vlines: misses });
   }
 }
 
-/* The share of reads that fully associative LRU caches of each size miss, today's size marked. Distances count sectors, those of the L1 for
-   both levels. */
+/* The percentage of read sectors that a fully associative LRU cache misses, by its size, with the current size marked. Distances are counted in
+   sectors of the L1, for both levels. */
 function missCurves(grid, model) {
   const sector = parameterOf(model, "l1.sector_bytes") || parameterOf(model, "l1.line_bytes");
   for (const level of sector ? ["l1", "l2"] : []) {
@@ -66,41 +68,41 @@ function missCurves(grid, model) {
     let hits = 0;
     const points = pairs.map(([distance, count]) => {
       hits += count;
-      const bytes_ = (distance + 1) * sector, miss = 1 - hits / total;
-      return { x: bytes_, y: 100 * miss, lines: [bytes(bytes_), `${number(100 * miss)} % miss`] };
+      const cacheBytes = (distance + 1) * sector, miss = 1 - hits / total;
+      return { x: cacheBytes, y: 100 * miss, lines: [bytes(cacheBytes), `${number(100 * miss)} % miss`] };
     });
-    const frame = addFigure(grid, { title: `Misses of an ${level.toUpperCase()} of any size`, name: `model-curve-${level}`, note: "Fully associative, LRU; of all kernels together. Dashed: the size of today.", columns: ["bytes", "miss_percent"], rows: points.map((p) => [p.x, p.y]) });
-    const least = points.length ? points[points.length - 1] : null, end = least && size > least.x ? [{ ...least, x: 1.3 * size }] : [];
-    xyChart(frame, { series: [{ name: level.toUpperCase(), points: [{ x: sector / 2, y: 100, lines: ["no cache", "100 % miss"] }, ...points, ...end] }], xLog: true, xLabel: "size of the cache", yLabel: "sectors read that miss, %", xFormat: bytes, height: 320, fit: "x", step: true, dots: 0, vlines: size ? [{ x: size, label: `${level.toUpperCase()} ${bytes(size)}` }] : [] });
+    const frame = addFigure(grid, { title: `${level.toUpperCase()} misses by cache size`, name: `model-curve-${level}`, note: "For a fully associative LRU cache, all kernels together. Dashed line: the current size.", columns: ["bytes", "miss_percent"], rows: points.map((p) => [p.x, p.y]) });
+    const last = points.length ? points[points.length - 1] : null, end = last && size > last.x ? [{ ...last, x: 1.3 * size }] : [];
+    xyChart(frame, { series: [{ name: level.toUpperCase(), points: [{ x: sector / 2, y: 100, lines: ["no cache", "100 % miss"] }, ...points, ...end] }], xLog: true, xLabel: "cache size", yLabel: "read sectors that miss, %", xFormat: bytes, height: 320, fit: "x", step: true, dots: 0, vlines: size ? [{ x: size, label: `${level.toUpperCase()} ${bytes(size)}` }] : [] });
   }
 }
 
-/* A run is called as its file is. */
+/* A run is named after its file. */
 function runName(file) {
   return cut(file.replace(/(\.json)?(\.zst)?$/, ""), 40);
 }
 
-/* Kernels of several runs beside each other. */
+/* The kernels of several runs in one chart. */
 function modelOverview(grid, entries) {
-  hitRatios(grid, { title: "Hits by kernel, all runs", name: "model-all", wide: true, note: "Share of sectors that hit.", labelOf: (row) => row.called,
-    rows: entries.flatMap((e) => listOf(e.document.kernels).map((k) => ({ ...k, called: `${cut(runName(e.file), 16)} ${cut(k.kernel, 20)}` }))) });
+  hitRatios(grid, { title: "Hit ratio by kernel, all runs", name: "model-all", wide: true, note: "Percentage of sectors that hit.", labelOf: (row) => row.label,
+    rows: entries.flatMap((e) => listOf(e.document.kernels).map((k) => ({ ...k, label: `${cut(runName(e.file), 16)} ${cut(k.kernel, 20)}` }))) });
 }
 
-/* The lines with the most sectors, in the order of the source. */
-function busiest(lines, most) {
+/* At most `limit` lines, those with the most sectors, in the order of the source. */
+function busiest(lines, limit) {
   const sectors = (line) => ((line.metrics && line.metrics.L1_R_Trans) || 0) + ((line.metrics && line.metrics.L2_Trans) || 0);
-  const least = lines.length > most ? lines.map(sectors).sort((a, b) => b - a)[most - 1] : 0;
-  return lines.filter((line) => sectors(line) >= least).slice(0, most);
+  const minSectors = lines.length > limit ? lines.map(sectors).sort((a, b) => b - a)[limit - 1] : 0;
+  return lines.filter((line) => sectors(line) >= minSectors).slice(0, limit);
 }
 
-/* The charts of a run, smaller than others, for there are many. */
+/* The charts of one run. They are smaller than others, because a report may have many runs. */
 function showModel(grid, model, file) {
   const inner = el("div", { class: "grid small" }), lines = bySourceLine(listOf(model.instructions)), shown = busiest(lines, 40);
   grid.append(el("div", { class: "wide run" }, el("h3", {}, runName(file)), inner));
-  hitRatios(inner, { title: "Hits by kernel", name: "model-kernels", note: "Share of sectors that hit.", rows: listOf(model.kernels), labelOf: (row) => textOf(row.kernel) });
-  hitRatios(inner, { title: "Hits by line", name: "model-lines", rows: shown, labelOf: (row) => row.called,
-    note: `Kernel and line of the source, or of the PTX where the source is not known.${shown.length < lines.length ? ` The ${shown.length} of ${lines.length} with the most sectors.` : ""}` });
+  hitRatios(inner, { title: "Hit ratio by kernel", name: "model-kernels", note: "Percentage of sectors that hit.", rows: listOf(model.kernels), labelOf: (row) => textOf(row.kernel) });
+  hitRatios(inner, { title: "Hit ratio by source line", name: "model-lines", rows: shown, labelOf: (row) => row.label,
+    note: `Kernel and source line, or PTX line where the source is unknown.${shown.length < lines.length ? ` The ${shown.length} of ${lines.length} lines with the most sectors.` : ""}` });
   profiles(inner, model);
   missCurves(inner, model);
-  if (!inner.children.length) inner.append(el("p", { class: "note" }, "There is nothing in this document that could be drawn."));
+  if (!inner.children.length) inner.append(el("p", { class: "note" }, "This document contains nothing that can be drawn."));
 }

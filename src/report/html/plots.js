@@ -1,18 +1,19 @@
-/* Bars, heat maps and strips. */
+/* Bar charts, heat maps, strips of hits and misses, and small multiples of columns. */
 
-const LABEL = 40; /* characters of a bar's label */
+const MAX_LABEL = 40; /* characters of a bar's label; longer labels are cut */
 
-/* rows: [{label, value, low?, high?, more?: [{value, label}], lines?, colour?}]; the longest label decides the room. `most`: where the axis
-   ends, otherwise a little beyond the longest bar. */
-function barChart(frame, { rows, log, format = number, unit = "", theory = [], most = null }) {
+/* Draws horizontal bars. rows: [{label, value, low?, high?, more?: [{value, label}], lines?, colour?}]. low and high are drawn as a
+   whisker, `more` as diamonds; `lines` is the tooltip. The longest label determines where the bars start. `axisEnd`: the upper end of the
+   axis, by default a little beyond the longest bar. theory: [{y, label}], vertical lines. */
+function barChart(frame, { rows, log, format = number, unit = "", theory = [], axisEnd = null }) {
   const rowHeight = rows.length > 24 ? 18 : 24, height = 30 + rows.length * rowHeight + 26;
   const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${rows.length} bars, ${unit}`);
   const { svg, width } = drawing;
-  const wanted = 24 + 6.6 * d3.max(rows, (r) => Math.min(LABEL, String(r.label).length)), left = Math.min(width * (width < 460 ? 0.58 : 0.4), wanted);
-  const letters = left < wanted ? Math.floor((left - 12) / 7.6) : LABEL;
+  const wanted = 24 + 6.6 * d3.max(rows, (r) => Math.min(MAX_LABEL, String(r.label).length)), left = Math.min(width * (width < 460 ? 0.58 : 0.4), wanted);
+  const maxCharacters = left < wanted ? Math.floor((left - 12) / 7.6) : MAX_LABEL;
   const values = rows.flatMap((r) => [r.value, r.high, ...(r.more || []).map((m) => m.value)]).concat(theory.map((t) => t.y)).filter((v) => Number.isFinite(v) && v > 0);
   const lowest = Math.min(...rows.flatMap((r) => [r.value, r.low]).filter((v) => v > 0));
-  const x = log ? d3.scaleLog().domain([10 ** Math.floor(Math.log10(lowest * 0.8)), d3.max(values) * 1.6]) : d3.scaleLinear().domain([0, most || d3.max(values) * 1.18 || 1]);
+  const x = log ? d3.scaleLog().domain([10 ** Math.floor(Math.log10(lowest * 0.8)), d3.max(values) * 1.6]) : d3.scaleLinear().domain([0, axisEnd || d3.max(values) * 1.18 || 1]);
   x.range([left, width - 14]);
   const tickLabel = (v) => tickText(v, format).replace(/\.0+(?= )/, ""), ticks = ticksOf(x, false, format === rate ? 58 : 44).filter((v) => x(v) + 3 * tickLabel(v).length < width);
   svg.append("g").attr("class", "gridline").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickSize(-(height - 40)).tickFormat(""));
@@ -20,7 +21,7 @@ function barChart(frame, { rows, log, format = number, unit = "", theory = [], m
   const items = [];
   rows.forEach((r, i) => {
     const top = 14 + i * rowHeight, bar = rowHeight - 6, end = x(Math.max(r.value, x.domain()[0]));
-    svg.append("text").attr("x", left - 6).attr("y", top + bar / 2 + 4).attr("text-anchor", "end").text(cut(r.label, letters));
+    svg.append("text").attr("x", left - 6).attr("y", top + bar / 2 + 4).attr("text-anchor", "end").text(cut(r.label, maxCharacters));
     svg.append("rect").attr("class", "bar").attr("x", left).attr("y", top).attr("width", Math.max(1, end - left)).attr("height", bar).attr("fill", r.colour || colour(0)).attr("opacity", 0.8);
     if (Number.isFinite(r.low) && Number.isFinite(r.high) && r.high > r.low) {
       const from = x(Math.max(r.low, x.domain()[0]));
@@ -30,7 +31,7 @@ function barChart(frame, { rows, log, format = number, unit = "", theory = [], m
       svg.append("path").attr("d", d3.symbol().type(d3.symbolDiamond).size(48)()).attr("transform", `translate(${x(m.value)},${top + bar / 2})`).attr("fill", colour(1));
       items.push({ x: x(m.value), y: top + bar / 2, lines: [String(r.label), `${m.label}: ${format(m.value)} ${unit}`.trim()], box: [x(m.value) - 5, top, 10, bar] });
     }
-    /* The number stands in the bar where it fits, for there may be whiskers and diamonds beyond. */
+    /* The number is drawn inside the bar if it fits, because whiskers and diamonds may be next to the end of the bar. */
     const inside = end - left > 9 * format(r.value).length + 12;
     const ends = Math.max(end, Number.isFinite(r.high) ? x(r.high) : 0, ...(r.more || []).map((m) => x(m.value) + 4));
     const from = inside && r.low > 0 ? Math.min(end, x(Math.max(r.low, x.domain()[0]))) : end;
@@ -45,7 +46,8 @@ function barChart(frame, { rows, log, format = number, unit = "", theory = [], m
   addCursor(drawing, () => items);
 }
 
-/* cells: [{x, y, value, lines?, side?}] with x, y from the lists xs, ys; a side is a number that is shown by the colour of an edge. */
+/* Draws a heat map. cells: [{x, y, value, lines?, side?}] with x and y from the lists xs and ys. `side` is an index that selects the colour of
+   the lower edge of the cell. Values that span more than a factor of 20 are coloured on a logarithmic scale. */
 function heatMap(frame, { xs, ys, cells, xLabel, yLabel, unit = "", format = number, square = false }) {
   const outer = widthOf(frame), left = 62, right = 16, top = 8;
   const cellWidth = Math.min(square ? 46 : 90, (outer - left - right) / xs.length);
@@ -76,15 +78,16 @@ function heatMap(frame, { xs, ys, cells, xLabel, yLabel, unit = "", format = num
   }
   ys.forEach((v, i) => svg.append("text").attr("class", "soft").attr("x", left - 6).attr("y", top + (i + 0.5) * cellHeight + 4).attr("text-anchor", "end").text(number(v)));
   if (yLabel) svg.append("text").attr("class", "soft").attr("transform", `translate(12,${(top + bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(shorten(yLabel, bottom - top));
-  /* The scale. */
+  /* The colour scale. */
   const piece = outer < NARROW ? 1.5 : 3;
   for (let i = 0; i < 60; i++) svg.append("rect").attr("x", left + i * piece).attr("y", height - 26).attr("width", piece + 0.2).attr("height", 10).attr("fill", d3.interpolateViridis(0.08 + 0.9 * i / 59));
   svg.append("text").attr("class", "soft").attr("x", left - 6).attr("y", height - 17).attr("text-anchor", "end").text(format(low));
-  svg.append("text").attr("class", "soft").attr("x", left + 60 * piece + 6).attr("y", height - 17).text(`${format(high)} ${unit}${!log ? "" : outer < NARROW ? ", log" : " (by logarithm)"}`);
+  svg.append("text").attr("class", "soft").attr("x", left + 60 * piece + 6).attr("y", height - 17).text(`${format(high)} ${unit}${!log ? "" : outer < NARROW ? ", log" : " (log scale)"}`);
   addCursor(drawing, () => items);
 }
 
-/* Rows of hits and misses, each a list of 0 and 1; runs of the same are one piece. */
+/* Draws rows of hits (0) and misses (1). Equal neighbours are drawn as one piece. describe(row, first, last, miss) returns the tooltip of a
+   piece. */
 function stripChart(frame, { rows, labels, describe }) {
   const height = 20 + rows.length * 20 + 22;
   const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${rows.length} passes as strips of hits and misses`);
@@ -112,7 +115,7 @@ function stripChart(frame, { rows, labels, describe }) {
   addCursor(drawing, () => items);
 }
 
-/* Small columns of one value each, as small multiples: [{title, values, lines(i)}]. */
+/* Draws small multiples of column charts. multiples: [{title, values, lines(i)}], with one column per value. `top`: upper end of the y axes. */
 function columnMultiples(frame, { multiples, xLabel, yLabel, top = 1 }) {
   const outer = widthOf(frame), across = Math.max(1, Math.min(multiples.length, Math.floor(outer / 260)));
   const each = outer / across, down = Math.ceil(multiples.length / across), rowHeight = 130;
@@ -120,19 +123,19 @@ function columnMultiples(frame, { multiples, xLabel, yLabel, top = 1 }) {
   const { svg, width } = drawing;
   const items = [];
   multiples.forEach((m, i) => {
-    const left = (i % across) * each + 40, base = Math.floor(i / across) * rowHeight + 100, room = Math.min(each, width) - 56;
+    const left = (i % across) * each + 40, base = Math.floor(i / across) * rowHeight + 100, inner = Math.min(each, width) - 56;
     const y = d3.scaleLinear().domain([0, top]).range([base, base - 76]);
     svg.append("text").attr("x", left).attr("y", base - 84).text(cut(m.title, 34));
     svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`).call(d3.axisLeft(y).ticks(3));
     if (i % across === 0) svg.append("text").attr("class", "soft").attr("transform", `translate(${left - 28},${base - 38}) rotate(-90)`).attr("text-anchor", "middle").style("font-size", "10px").text(yLabel);
-    const step = room / m.values.length;
+    const step = inner / m.values.length;
     m.values.forEach((v, j) => {
       svg.append("rect").attr("class", "bar").attr("x", left + j * step + 0.5).attr("y", y(v)).attr("width", Math.max(1, step - 1)).attr("height", Math.max(0.5, base - y(v))).attr("fill", colour(i));
       items.push({ x: left + (j + 0.5) * step, y: y(v), lines: m.lines(j), box: [left + j * step, base - 76, step, 76] });
     });
-    svg.append("line").attr("x1", left).attr("x2", left + room).attr("y1", base).attr("y2", base).attr("stroke", "var(--line)");
+    svg.append("line").attr("x1", left).attr("x2", left + inner).attr("y1", base).attr("y2", base).attr("stroke", "var(--line)");
     svg.append("text").attr("class", "soft").attr("x", left).attr("y", base + 14).text(`${xLabel} 0`);
-    svg.append("text").attr("class", "soft").attr("x", left + room).attr("y", base + 14).attr("text-anchor", "end").text(m.values.length - 1);
+    svg.append("text").attr("class", "soft").attr("x", left + inner).attr("y", base + 14).attr("text-anchor", "end").text(m.values.length - 1);
   });
   addCursor(drawing, () => items);
 }

@@ -1,6 +1,7 @@
-/* Which document is shown by what, in which order; the page's own controls. */
+/* Selects the charts for each document and their order, and connects the controls of the page. */
 
-/* Descriptions of one GPU (of its topology, of a dissection) are one: what an earlier one says stays. */
+/* Merges the descriptions of the same GPU (for example of its topology and of a dissection) into one. Where several have the same figure, the
+   first one is kept. Returns [{files, gpu}]. */
 function mergeGpus(entries) {
   const merged = [];
   for (const { file, document: gpu } of entries) {
@@ -15,7 +16,7 @@ function mergeGpus(entries) {
   return merged;
 }
 
-/* Which GPU a document is of, {name, uuid, backend}; undefined what it does not say. */
+/* The GPU that a document belongs to, {name, uuid, backend}. What the document does not state is undefined. */
 function deviceOf(document_) {
   const device = field(document_, "device");
   if (device === null || typeof device !== "object") return {};
@@ -23,7 +24,7 @@ function deviceOf(document_) {
   return { name: text("name"), uuid: text("uuid"), backend: text("backend") };
 }
 
-/* What a GPU is called; its UUID, too, where there are several of that name. */
+/* The display name of a GPU, with its UUID if several GPUs have the same name. */
 function nameOf({ name, uuid, backend }) {
   const several = new Set(data.documents.map((e) => deviceOf(e.document)).filter((d) => d.name === name && d.backend === backend && d.uuid).map((d) => d.uuid)).size > 1;
   return `${name === undefined ? "GPU" : name}${backend === "simulated" ? ", simulated" : ""}${several && uuid ? ` (${uuid.slice(0, 12)}…)` : ""}`;
@@ -36,17 +37,17 @@ function showGpu({ gpu, files }, index) {
   latencyBars(grid, gpu);
   bandwidthBars(grid, gpu);
   smMap(grid, gpu);
-  disturbances(grid, gpu);
+  evictionsByWarp(grid, gpu);
   spectrum(grid, gpu);
-  carveouts(grid, gpu);
-  overflows(grid, gpu);
+  l1ByCarveout(grid, gpu);
+  tlbOverflows(grid, gpu);
   figureTable(grid, gpu, index);
   grid.parentNode.querySelector("h2").title = files.join(", ");
 }
 
-/* By the schema's name. A kind of document that is not here is shown by showOther. */
+/* Title and drawing function of each kind of document, by the name of its schema. Other kinds are drawn by showOther. */
 const KINDS = {
-  "fathom-bench": { title: "Bench", show: (grid, document_, gpus) => { roofline(grid, gpus, document_); showBench(grid, document_, gpus[0]); } },
+  "fathom-bench": { title: "Benchmarks", show: (grid, document_, gpus) => { roofline(grid, gpus, document_); showBench(grid, document_, gpus[0]); } },
   "fathom-evidence": { title: "Samples", show: (grid, document_, gpus) => showEvidence(grid, document_, gpus[0]) },
   "fathom-series": { title: "Loads", show: showSeries },
   "fathom-model": { title: "Model", show: (grid, document_, gpus, file) => showModel(grid, document_, file) },
@@ -56,8 +57,8 @@ const KINDS = {
 
 const schemaOf = (entry) => textOf(field(entry.document, "schema")).split("/")[0];
 
-/* The descriptions that belong to a document: that of the same card, then those of others of its name, measured or simulated as it was.
-   Where the document does not say which it is of, the only one there is. */
+/* The descriptions that belong to a document: first that of the same card, then those of other cards with the same name and backend. For a
+   document that does not name its GPU: the only description, if there is just one. */
 function findGpus(gpus, { name, uuid, backend }) {
   const all = gpus.map(({ gpu }) => gpu), same = (gpu) => deviceOf(gpu).uuid === uuid;
   if (name === undefined) return all.length === 1 ? all : [];
@@ -70,16 +71,16 @@ function titleOfEntry(entry, kind) {
   return `${what}: ${device.name !== undefined ? nameOf(device) : schemaOf(entry) === "fathom-model" ? textOf(entry.document.gpu) : entry.file}`;
 }
 
-/* A document that is not what its schema says does not take the others with it. */
+/* Catches errors, so that a document that does not match its schema does not prevent the others from being drawn. */
 function guarded(grid, file, show) {
   try {
     show();
   } catch (error) {
-    grid.append(el("p", { class: "note wide" }, `${cut(file, 80)} is not what its schema says, and not all of it could be drawn: ${cut(error.message, 200)}`));
+    grid.append(el("p", { class: "note wide" }, `${cut(file, 80)} does not match its schema; part of it could not be drawn: ${cut(error.message, 200)}`));
   }
 }
 
-/* Several results of a kind for the same GPU share a section. */
+/* Draws the documents that are not descriptions. Results of the same kind for the same GPU share a section. */
 function showEntries(entries, gpus) {
   const grids = new Map();
   entries.forEach((entry, i) => {
@@ -88,7 +89,7 @@ function showEntries(entries, gpus) {
     if (!grids.has(title) && alike.length > 1) modelOverview(grid, alike);
     grids.set(title, grid);
     guarded(grid, entry.file, () => kind ? kind.show(grid, entry.document, findGpus(gpus, deviceOf(entry.document)), entry.file) : showOther(grid, entry.document));
-    if (!grid.children.length) grid.append(el("p", { class: "note" }, "There is nothing in this document that could be drawn."));
+    if (!grid.children.length) grid.append(el("p", { class: "note" }, "This document contains nothing that can be drawn."));
   });
 }
 
@@ -102,7 +103,7 @@ function showHead(gpus) {
     document.getElementById("facts").textContent = facts.join(" · ");
   }
   document.getElementById("nav").append(...sections.map((s) => el("a", { href: `#${s.id}` }, cut(s.title, 80))));
-  document.getElementById("footer").textContent = `Made by fathom ${data.fathom} from ${data.documents.map((d) => cut(d.file, 80)).join(", ")}. Charts: D3 ${d3.version}, © Mike Bostock, BSD licence.`;
+  document.getElementById("footer").textContent = `Generated by fathom ${data.fathom} from ${data.documents.map((d) => cut(d.file, 80)).join(", ")}. Charts: D3 ${d3.version}, © Mike Bostock, BSD licence.`;
 }
 
 function start() {
