@@ -1,17 +1,36 @@
-/* fathom: the memory topology of GPUs, measured and described.
+/* fathom: measures and describes the memory system of GPUs, simulates GPUs from such descriptions,
+ * and models how kernels use the caches. This is the only public header of the library.
  *
- * This is the one public header. Everything a program needs to read, check, compare and show a GPU
- * description, and to ask which GPUs are here, stands below.
+ * Sections
+ *   Status and error            Log and progress            GPU descriptions
+ *   Catalogue of descriptions   Reports                     Devices and measurement
+ *   Benches                     Fingerprints                Dissecting caches
+ *   Launching kernels           Traces of memory accesses   Cache model
+ *   Exploring cache designs     Utilities
  *
- * Conventions
- *   - A function that can fail returns enum fth_status (0 is fine) and fills the caller's
- *     struct fth_error. Passing NULL for the error is allowed.
- *   - `create`, `open`, `read` and `char **` out-parameters give ownership: what is made is given
- *     back to `destroy`, `close` or `fini` of its kind, texts to fth_free, and all of these take
- *     NULL. `const` pointers are borrowed and live as long as the object they came from.
- *   - The library never prints, exits or keeps mutable globals. What it has to say on the way goes
- *     through struct fth_log.
- */
+ * Errors
+ *   A function that can fail returns enum fth_status: FTH_OK (0) or the kind of failure. It also
+ *   fills the caller's struct fth_error with a message. The caller may pass NULL for the error.
+ *   Every such function can return FTH_NO_MEMORY, and every function that reads or writes files can
+ *   return FTH_IO; the comments below list the other statuses.
+ *
+ * Ownership
+ *   Functions named create, open, read, copy and measure, and functions with a `char **`
+ *   out-parameter, give the caller ownership. Release objects with the destroy, close or fini
+ *   function of their type, and texts with fth_free. All of these accept NULL, except
+ *   fth_identification_fini. If a function fails, there is nothing to release, unless its comment
+ *   says otherwise. A `const` pointer that a function returns is borrowed: it is valid until the
+ *   object that it came from is released. Texts are UTF-8 and end with a NUL; `*size` does not
+ *   count the NUL. Pointer parameters must not be NULL unless the comment says so.
+ *
+ * Threads
+ *   The library has no mutable global state. Different objects can be used by different threads at
+ *   the same time. One object must not be used by two threads at the same time, with these
+ *   exceptions: any number of threads can read the same fth_gpu, fth_catalogue, fth_model_params,
+ *   fth_model_result, fth_bench or fth_trace (each thread with its own cursor).
+ *
+ * The library never prints, exits or installs signal handlers. It reports warnings and progress
+ * through struct fth_log. */
 #ifndef FATHOM_FATHOM_H
 #define FATHOM_FATHOM_H
 
@@ -23,252 +42,290 @@
 extern "C" {
 #endif
 
+/* The compiler warns if the result of such a function is ignored. */
 #if defined(__GNUC__)
 #define FTH_MUST_USE __attribute__((warn_unused_result))
 #else
 #define FTH_MUST_USE
 #endif
 
-/* The version of the library, "MAJOR.MINOR.PATCH". */
+/* Returns the version of the library, "MAJOR.MINOR.PATCH". The text is static. */
 const char *fth_version(void);
 
-/* ---- status and error ----------------------------------------------------------------------- */
+/* ---- Status and error ------------------------------------------------------------------------ */
 
-/* Unsupported (this build or device cannot), unavailable (not now, not here) and inconclusive (it
- * was tried and the answer is not certain) are three different answers. */
 enum fth_status {
     FTH_OK = 0,
-    FTH_NO_MEMORY,
+    FTH_NO_MEMORY,    /* the host is out of memory */
     FTH_IO,           /* the operating system refused: disk full, permission, broken pipe */
-    FTH_INVALID,      /* the input is wrong */
-    FTH_NOT_FOUND,    /* no such name or file */
-    FTH_UNSUPPORTED,  /* never works here */
-    FTH_UNAVAILABLE,  /* does not work now */
-    FTH_INCONCLUSIVE, /* measured, but not certain */
-    FTH_INTERRUPTED
+    FTH_INVALID,      /* the input is wrong: malformed file, unknown option, contradiction */
+    FTH_NOT_FOUND,    /* there is no such name, file or device */
+    FTH_UNSUPPORTED,  /* this build or this device cannot do it */
+    FTH_UNAVAILABLE,  /* possible in principle, but not here or not now */
+    FTH_INCONCLUSIVE, /* it was measured, but the samples do not support an answer */
+    FTH_INTERRUPTED   /* fth_log.interrupted returned true */
 };
 
-/* What failed (operation), on what (argument), and why (cause). The first error wins: a caller may
- * add context in front of the cause, never replace it. Holds no control characters, so that a
- * hostile file cannot write to the terminal through its error message. */
+/* The message of a failure. Initialise it with FTH_NO_ERROR. The first failure wins: a function
+ * that fails leaves a struct alone that already holds an error. Operation, argument and cause
+ * contain no control characters, so a malicious file cannot send escape sequences to the terminal
+ * through an error message. */
 struct fth_error {
-    enum fth_status status;
-    char operation[64];
-    char argument[256];
-    char cause[512];
-    char excerpt[256]; /* where a text is at fault: its line and, below, a caret; else empty */
+    enum fth_status status; /* FTH_OK: no error */
+    char operation[64];     /* what failed: "read", "open device" */
+    char argument[256];     /* what it failed on, such as a path; "": nothing in particular */
+    char cause[512];        /* why it failed */
+    char excerpt[256];      /* for errors in PTX: the line and, on the next line, a caret; or "" */
 };
 #define FTH_NO_ERROR ((struct fth_error){.status = FTH_OK})
 
-/* "operation 'argument': cause" in one line, cut to `size`; returns `text`. */
+/* Writes "operation 'argument': cause" to `text`, truncated to `size` bytes including the NUL.
+ * Returns `text`. */
 const char *fth_error_text(const struct fth_error *error, char *text, size_t size);
 
-/* ---- log and progress ------------------------------------------------------------------------ */
+/* ---- Log and progress ------------------------------------------------------------------------ */
 
-enum fth_level { FTH_LOG_ERROR, FTH_LOG_WARNING, FTH_LOG_INFO, FTH_LOG_DEBUG };
-
-/* Each callback may be NULL; `fraction` runs from 0 to 1. `interrupted` is asked on long ways:
- * where it says true, what is under way ends with FTH_INTERRUPTED and what is complete is kept. */
-struct fth_log {
-    void (*message)(void *user, enum fth_level level, const char *text);
-    void (*progress)(void *user, const char *what, double fraction);
-    bool (*interrupted)(void *user);
-    void *user;
+enum fth_level {
+    FTH_LOG_ERROR,
+    FTH_LOG_WARNING, /* the operation continues, but its result may be incomplete or doubtful */
+    FTH_LOG_INFO,
+    FTH_LOG_DEBUG
 };
 
-/* ---- the GPU description, fathom-gpu/1 (docs/gpu-description.md) -------------------------------
- */
+/* Callbacks that long operations call. Each of them may be NULL, and so may every pointer to a
+ * struct fth_log in this header. The struct must stay valid while the operation runs. */
+struct fth_log {
+    /* A message in one line, without a line break. The text is valid during the call. */
+    void (*message)(void *user, enum fth_level level, const char *text);
+    /* `what` names the current step; `fraction` is the completed part of the operation, 0 to 1. */
+    void (*progress)(void *user, const char *what, double fraction);
+    /* Returns true to stop the operation, which then fails with FTH_INTERRUPTED. Worker threads
+     * call it too, possibly several at the same time. */
+    bool (*interrupted)(void *user);
+    void *user; /* passed to each callback */
+};
 
+/* ---- GPU descriptions ------------------------------------------------------------------------ */
+
+/* A description of a GPU, a fathom-gpu/1 document (docs/gpu-description.md). It consists of
+ * sections: "device", "noise" and one per element of the memory system ("l1", "l2", "tlb_l1", …).
+ * Each section has attributes. */
 struct fth_gpu;
 
+/* The type of an attribute's value, and the members of struct fth_attribute that hold it. */
 enum fth_kind {
-    FTH_NUMBER,
-    FTH_TEXT,
-    FTH_NUMBERS, /* list */
-    FTH_TEXTS,   /* list */
-    FTH_RAW      /* an attribute that this version does not know, kept as JSON text in `text` */
+    FTH_NUMBER,  /* `number` */
+    FTH_TEXT,    /* `text` */
+    FTH_NUMBERS, /* a list: `numbers` and `count` */
+    FTH_TEXTS,   /* a list: `texts` and `count` */
+    FTH_RAW      /* JSON in `text`: an attribute that this version of fathom does not know */
 };
 
+/* Where a value comes from. */
 enum fth_source {
-    FTH_SOURCE_NONE, /* a plain value, without provenance */
-    FTH_SOURCE_MEASURED,
-    FTH_SOURCE_DRIVER,
-    FTH_SOURCE_DERIVED,
-    FTH_SOURCE_PUBLISHED
+    FTH_SOURCE_NONE,     /* not stated */
+    FTH_SOURCE_MEASURED, /* measured by fathom */
+    FTH_SOURCE_DRIVER,   /* reported by the vendor's driver */
+    FTH_SOURCE_DERIVED,  /* computed from other attributes */
+    FTH_SOURCE_PUBLISHED /* from a publication, named by `reference` */
 };
 
-/* One figure and where it came from. Numbers that are not there are NAN, texts NULL. */
+/* An attribute: a value and its provenance. Members that do not apply or are unknown are NAN
+ * (numbers) or NULL (pointers). The unit of a number is part of the name, such as "size_bytes". */
 struct fth_attribute {
     const char *name;
     enum fth_kind kind;
     double number;
     const char *text;
-    size_t count; /* of `numbers` or `texts` */
+    size_t count; /* length of `numbers` or `texts` */
     const double *numbers;
     const char *const *texts;
 
     enum fth_source source;
-    const char *method;
-    const char *reference; /* "KEY, locator; KEY, locator" with KEY from "references" */
+    const char *method;    /* how the value was obtained, in words */
+    const char *reference; /* "KEY, locator; KEY, locator", with keys from "references" */
     const char *note;
-    double confidence; /* 0 to 1 */
-    double samples;
-    double low, high; /* the interval that `number` stands for */
+    double confidence; /* how certain the value is, 0 to 1 */
+    double samples;    /* number of raw samples that the value is based on */
+    double low, high;  /* the interval that contains the true value */
 };
 
-/* Reads a description. `path` may be "-" for standard input; zstd-compressed files are recognised.
- * Warnings about attributes that are not known go to `log`, which may be NULL. */
+/* Reads a description from a file and validates it. `path` "-" is standard input; files compressed
+ * with zstd are recognised. Unknown attributes and elements are kept, with a warning to `log`.
+ * FTH_NOT_FOUND: there is no such file. FTH_INVALID: the file is not a valid description or larger
+ * than 16 MiB. */
 FTH_MUST_USE enum fth_status fth_gpu_read_file(const char *path, const struct fth_log *log,
                                                struct fth_gpu **gpu, struct fth_error *error);
-/* The same from memory; `name` stands for the file in messages. */
+/* Reads a description from `size` bytes of JSON text, as fth_gpu_read_file does. `name` replaces
+ * the path in messages. */
 FTH_MUST_USE enum fth_status fth_gpu_read_text(const char *name, const char *text, size_t size,
                                                const struct fth_log *log, struct fth_gpu **gpu,
                                                struct fth_error *error);
 void fth_gpu_destroy(struct fth_gpu *gpu);
 
-/* Canonical JSON text: reading it back and writing it again gives the same bytes. */
+/* Writes a description as JSON in canonical form: reading the text and writing it again gives the
+ * same bytes. */
 FTH_MUST_USE enum fth_status fth_gpu_write_text(const struct fth_gpu *gpu, char **text,
                                                 size_t *size, struct fth_error *error);
 
-/* Every relation that a description must satisfy; reading a file includes it. */
+/* Checks every value and every relation between values, such as size = sets x ways x line size.
+ * FTH_INVALID: the error names the first violation. Reading a description includes this check. */
 FTH_MUST_USE enum fth_status fth_gpu_validate(const struct fth_gpu *gpu, struct fth_error *error);
 
-/* The names of the elements that a description can have, in the order in which they are shown;
- * NULL past the last. */
+/* Returns the name of the `index`-th element that a description can have, in the order in which
+ * reports show them; NULL past the last. The text is static. */
 const char *fth_element_name(size_t index);
 
-/* The elements of a description and, of each section, the attributes, both in the order of the
- * document; NULL past the last. A section is "device", "noise" or the name of an element ("l1",
- * "tlb_l2", …). */
+/* The elements of a description, and the attributes of a section, in the order of the document. The
+ * functions with an index return NULL past the last. `section` is "device", "noise" or the name of
+ * an element; a section that the description lacks counts as empty. */
 size_t fth_gpu_element_count(const struct fth_gpu *gpu);
 const char *fth_gpu_element_name(const struct fth_gpu *gpu, size_t index);
 size_t fth_gpu_attribute_count(const struct fth_gpu *gpu, const char *section);
 const struct fth_attribute *fth_gpu_attribute_at(const struct fth_gpu *gpu, const char *section,
                                                  size_t index);
-/* NULL where the attribute is absent. */
+/* Returns the attribute with this name, or NULL if the section does not have it. */
 const struct fth_attribute *fth_gpu_attribute(const struct fth_gpu *gpu, const char *section,
                                               const char *name);
-/* The number, or `absent` (NAN, say) where there is none. */
+/* Returns the value of an attribute of kind FTH_NUMBER, or `absent` if there is none. */
 double fth_gpu_number(const struct fth_gpu *gpu, const char *section, const char *name,
                       double absent);
-/* The text, or NULL. */
+/* Returns the value of an attribute of kind FTH_TEXT, or NULL if there is none. */
 const char *fth_gpu_text(const struct fth_gpu *gpu, const char *section, const char *name);
-/* Why the attribute is not known, or NULL where nothing is said of it. */
-const char *fth_gpu_unknown(const struct fth_gpu *gpu, const char *element, const char *name);
-/* The reasons one after the other, NULL past the last; the attribute goes to *name. */
-const char *fth_gpu_unknown_at(const struct fth_gpu *gpu, const char *element, size_t index,
+/* Returns the reason why an attribute is not known, or NULL if the description gives none. */
+const char *fth_gpu_unknown(const struct fth_gpu *gpu, const char *section, const char *name);
+/* Returns the `index`-th reason of a section and stores the name of its attribute in *name. Returns
+ * NULL past the last, and leaves *name unchanged. */
+const char *fth_gpu_unknown_at(const struct fth_gpu *gpu, const char *section, size_t index,
                                const char **name);
 
-/* One difference between two descriptions. `a` or `b` is NULL where only the other has the
- * attribute. A figure with an interval differs only when the intervals do not meet. */
+/* One difference between two descriptions. Numbers are compared as intervals (fth_attribute.low and
+ * high; without them, the number itself): they differ if their intervals do not overlap. */
 struct fth_difference {
     const char *section;
-    const char *name;
-    const struct fth_attribute *a;
-    const struct fth_attribute *b;
-    double apart; /* of numbers: what is between the intervals, as a part of the larger number */
-    bool circumstance; /* which card it was, and how it was then (uuid, power, driver, …), or what a
-                        * figure was read off; not what such a GPU is like */
+    const char *name;              /* of the attribute */
+    const struct fth_attribute *a; /* NULL: only the second description has the attribute */
+    const struct fth_attribute *b; /* NULL: only the first description has the attribute */
+    double apart; /* gap between two intervals, divided by the larger number; NAN: not numbers */
+    bool circumstance; /* the attribute identifies the individual card or its state (UUID, driver,
+                        * power, …), or is raw data that varies from run to run; it does not
+                        * characterise the GPU model */
 };
-/* Calls `each` for every difference, in the order of `a`, and returns how many there were. */
+/* Calls `each` (NULL: nothing is called) for every difference and returns their number. The
+ * differences come in the order of description `a`, followed by what only `b` has. The struct is
+ * valid during the call; its pointers are valid as long as both descriptions. */
 size_t fth_gpu_compare(const struct fth_gpu *a, const struct fth_gpu *b,
                        void (*each)(void *user, const struct fth_difference *difference),
                        void *user);
 
-/* ---- the catalogue of descriptions that come with fathom ---------------------------------------
- */
+/* ---- Catalogue of descriptions --------------------------------------------------------------- */
 
+/* The descriptions that come with fathom, and those that a site has added. */
 struct fth_catalogue;
 
-/* Finds the descriptions beside the program, where it was installed, and those built into it. */
+/* Collects the descriptions in PREFIX/share/fathom/gpus, if the program is in PREFIX/bin, in the
+ * folder where fathom was installed, and in the library itself. A name that occurs more than once
+ * stands for the first of these. Folders that cannot be read are skipped; the descriptions are not
+ * read yet. Fails only with FTH_NO_MEMORY. */
 FTH_MUST_USE enum fth_status fth_catalogue_open(struct fth_catalogue **catalogue,
                                                 struct fth_error *error);
 void fth_catalogue_close(struct fth_catalogue *catalogue);
-/* How many there are, and their names, sorted; NULL past the last. */
+/* The number of descriptions, and their names in alphabetical order; NULL past the last. */
 size_t fth_catalogue_count(const struct fth_catalogue *catalogue);
 const char *fth_catalogue_name(const struct fth_catalogue *catalogue, size_t index);
-/* The file, or NULL where the description is built into the program. */
+/* Returns the file of a description, or NULL if it is built into the library. */
 const char *fth_catalogue_path(const struct fth_catalogue *catalogue, size_t index);
-/* `what` is a name of the catalogue, a path, or "-". A name that is not there gets the nearest one
- * in the error. */
+/* Reads a description by its name in the catalogue (ignoring case), from a file, or from standard
+ * input ("-"). FTH_NOT_FOUND: there is neither such a name nor such a file; the error names the
+ * most similar name. Otherwise as fth_gpu_read_file. */
 FTH_MUST_USE enum fth_status fth_catalogue_read(const struct fth_catalogue *catalogue,
-                                                const char *what, const struct fth_log *log,
+                                                const char *name_or_path, const struct fth_log *log,
                                                 struct fth_gpu **gpu, struct fth_error *error);
 
-/* ---- reports -----------------------------------------------------------------------------------
- */
+/* ---- Reports --------------------------------------------------------------------------------- */
 
+/* Options of the format "text"; other formats ignore them. A NULL pointer to this struct means that
+ * all members are 0. */
 struct fth_report_options {
-    bool utf8;      /* box drawing characters; ASCII otherwise */
-    bool colour;    /* ANSI escapes */
-    unsigned width; /* columns; 0 stands for 80 */
-    bool replayed;  /* the title says that the figures come from a recording */
+    bool utf8;      /* use box-drawing characters; otherwise ASCII */
+    bool colour;    /* use ANSI escape sequences */
+    unsigned width; /* maximum width of drawings in columns; less than 80, such as 0, means 80 */
+    bool replayed;  /* the title states that the figures come from a recording */
 };
 
-/* The formats: name and one line about it, for index 0, 1, … until NULL. */
+/* Returns the name of the `index`-th format ("text", "json", "csv", "hwloc", "mt4g"); NULL past the
+ * last. *summary gets a description of one line; `summary` may be NULL. The texts are static. */
 const char *fth_report_format(size_t index, const char **summary);
-/* What is to be shown. Some formats are for descriptions alone. */
+/* What a report shows. Descriptions can be shown in all formats; tables, and everything else, only
+ * in "text", "json" and "csv". */
 enum fth_report_subject { FTH_REPORT_GPU, FTH_REPORT_TABLE };
-/* FTH_INVALID, with what was perhaps meant, where there is no such format for it. */
+/* Checks a format before the work of producing a result. FTH_INVALID: there is no such format, or
+ * it cannot show the subject; the error suggests a similar name. */
 FTH_MUST_USE enum fth_status fth_report_check(const char *format, enum fth_report_subject subject,
                                               struct fth_error *error);
-/* Shows a description in the format of that name. */
+/* Shows a description. FTH_INVALID: there is no such format. */
 FTH_MUST_USE enum fth_status fth_report_gpu(const char *format, const struct fth_gpu *gpu,
                                             const struct fth_report_options *options, char **text,
                                             size_t *size, struct fth_error *error);
 
-/* A table of any kind, shown in the same formats: in JSON a list of objects, in CSV with a head. */
+/* A table of any content. In JSON it is a list with one object per row; in CSV it has a header
+ * line. The text format shows at most 32 columns. */
 enum fth_column_kind {
-    FTH_COLUMN_TEXT,
-    FTH_COLUMN_NUMBERS, /* text with numbers and spaces between: in JSON a list */
-    FTH_COLUMN_NUMBER,
-    FTH_COLUMN_BYTES
+    FTH_COLUMN_TEXT,    /* fth_cell.text */
+    FTH_COLUMN_NUMBERS, /* fth_cell.text: numbers separated by single spaces; a list in JSON */
+    FTH_COLUMN_NUMBER,  /* fth_cell.number */
+    FTH_COLUMN_BYTES    /* fth_cell.number; the text format shows it as a size, such as "32 KiB" */
 };
 struct fth_column {
-    const char *key;  /* in JSON and CSV */
-    const char *head; /* in text */
+    const char *key;  /* name in JSON and CSV */
+    const char *head; /* heading in the text format */
     enum fth_column_kind kind;
 };
 struct fth_cell {
-    const char *text; /* of a column of texts or lists; NULL: nothing */
-    double number;    /* of the others; NAN: nothing */
+    const char *text; /* NULL: the cell is empty */
+    double number;    /* NAN: the cell is empty */
 };
 struct fth_table {
     const struct fth_column *columns;
     size_t column_count;
-    const struct fth_cell *cells; /* row by row */
+    const struct fth_cell *cells; /* row by row, [row_count * column_count] */
     size_t row_count;
 };
-/* Shows a table in the format of that name, where that is not for descriptions alone. */
+/* Shows a table. FTH_INVALID: there is no such format, or it cannot show tables. */
 FTH_MUST_USE enum fth_status fth_report_table(const char *format, const struct fth_table *table,
                                               const struct fth_report_options *options, char **text,
                                               size_t *size, struct fth_error *error);
 
-/* One self-contained HTML page of any mix of files: documents of fathom (descriptions, benches,
- * comparisons, model runs), recordings, the points of explorations, and the loads of
- * fth_dissect_options.series as the command line writes them. FTH_UNSUPPORTED where the library was
- * built without D3. */
+/* Writes one self-contained HTML page with charts of `count` files, in any mix: JSON documents of
+ * fathom (descriptions, bench results, comparisons, model results), recordings, points of
+ * explorations, and the CSV of 'fathom dissect --series'. FTH_INVALID: a file is none of these.
+ * FTH_NOT_FOUND: a file does not exist. FTH_UNSUPPORTED: the library was built without D3. */
 FTH_MUST_USE enum fth_status fth_report_html(const char *const *paths, size_t count,
                                              const struct fth_log *log, char **text, size_t *size,
                                              struct fth_error *error);
 
-/* What differs between descriptions. */
+/* Which differences between descriptions are reported. */
 struct fth_compare_options {
-    bool all;      /* circumstances, and what only one of them says, too */
-    double within; /* numbers that are no more apart than this part of the larger do not differ */
+    /* Also report circumstances (fth_difference.circumstance) and, when two descriptions are
+     * compared, attributes that only one of them has. */
+    bool all;
+    double within; /* numbers whose `apart` (see fth_difference) is at most this do not differ */
     const struct fth_report_options *report; /* may be NULL */
 };
-/* A table of what differs between two, which are called so; in JSON a fathom-comparison/1 document.
- * *count is how many differences there are, as far as they are asked for. */
+/* Shows the differences between two descriptions as a table; in JSON, as a fathom-comparison/1
+ * document. `names` are the column headings. *count gets the number of differences shown.
+ * FTH_INVALID: as for fth_report_table. */
 FTH_MUST_USE enum fth_status fth_report_compare(const char *format,
                                                 const struct fth_compare_options *options,
                                                 const struct fth_gpu *const gpus[2],
                                                 const char *const names[2], char **text,
                                                 size_t *size, size_t *count,
                                                 struct fth_error *error);
-/* The same of many: which GPUs are not like their siblings, those of the same name, and in what.
- * The usual figure is that of the GPU that agrees with most, more than half of the others; of two
- * that differ, that of the first. */
+/* Compares many GPUs: shows which ones differ from the others with the same device name, and in
+ * which attributes. An attribute is compared with its usual value: that of the GPU that agrees with
+ * the largest number of others. If that GPU agrees with no more than half of the others, there is
+ * no usual value and the attribute is not reported; of exactly two GPUs, the first one has the
+ * usual value. `names` identify the GPUs in the table; *count gets the number of its rows. */
 FTH_MUST_USE enum fth_status fth_report_fleet(const char *format,
                                               const struct fth_compare_options *options,
                                               const struct fth_gpu *const *gpus,
@@ -276,648 +333,806 @@ FTH_MUST_USE enum fth_status fth_report_fleet(const char *format,
                                               char **text, size_t *size, size_t *count,
                                               struct fth_error *error);
 
-/* ---- devices -----------------------------------------------------------------------------------
- */
+/* ---- Devices and measurement ----------------------------------------------------------------- */
 
-/* One GPU that a backend can reach, or (id NULL) a backend that is not usable, with the reason. */
+/* A GPU that can be measured or, if `id` is NULL, a backend that cannot be used. */
 struct fth_device_info {
-    const char *backend;
-    const char *id;     /* "cuda:0" */
-    const char *name;   /* "NVIDIA H200" */
-    const char *detail; /* what else is known of it; where id is NULL, why there is none */
+    const char *backend; /* "cuda" */
+    const char *id;      /* for fth_device_open: "cuda:0" */
+    const char *name;    /* "NVIDIA H200"; NULL if `id` is NULL */
+    const char *detail;  /* further facts in words; if `id` is NULL, why it cannot be used */
 };
-/* Asks every backend and calls `each` once a device or unusable backend. */
+/* Calls `each` for every real GPU and for every backend that cannot be used. The struct and its
+ * texts are valid during the call. Fails only with FTH_NO_MEMORY. */
 FTH_MUST_USE enum fth_status fth_device_list(void (*each)(void *user,
                                                           const struct fth_device_info *device),
                                              void *user, struct fth_error *error);
 
+/* A real GPU, a simulated GPU, or a recording of one. */
 struct fth_device;
 
-/* Opens "cuda:0", "sim:v100", "sim:path/to/gpu.json", "replay:file". NULL: the first real GPU or,
- * where there is none, "sim:h200". `log` may be NULL and is kept. */
+/* Opens a device by its id:
+ *
+ *     cuda:0, cuda:GPU-<uuid>, cuda:MIG-<uuid>   an NVIDIA GPU, or a MIG slice of one
+ *     sim:v100, sim:path/to/gpu.json             a GPU simulated from a description
+ *     replay:file                                a recording (fth_device_record)
+ *
+ * NULL opens the first real GPU or, if there is none that works, "sim:h200". `log` must stay valid
+ * until the device is closed: the device reports warnings to it, and asks its `interrupted` between
+ * experiments. To open a MIG slice, the function sets the environment variable
+ * CUDA_VISIBLE_DEVICES of this process.
+ *
+ * FTH_NOT_FOUND: the id has another form, or there is no such GPU, description or file.
+ * FTH_UNAVAILABLE: there is no usable driver. FTH_UNSUPPORTED: the driver lacks functions that
+ * fathom needs. FTH_INVALID: the description or recording is malformed. */
 FTH_MUST_USE enum fth_status fth_device_open(const char *id, const struct fth_log *log,
                                              struct fth_device **device, struct fth_error *error);
-/* "cuda:0", "sim:h200": also where NULL was asked for. */
+/* Returns the id of the device, also if NULL was passed to fth_device_open. */
 const char *fth_device_id(const struct fth_device *device);
-/* From now on everything asked of the device and answered is kept, for "replay:path". */
+/* From now on, records every request to the device and its answer, for "replay:path". The file
+ * appears only when fth_device_finish succeeds. FTH_INVALID: the device is already being recorded.
+ */
 FTH_MUST_USE enum fth_status fth_device_record(struct fth_device *device, const char *path,
                                                struct fth_error *error);
-/* Writes what fth_device_record promised. */
+/* Completes the recording, if there is one, and writes its file. Returns the first error that
+ * occurred while recording. */
 FTH_MUST_USE enum fth_status fth_device_finish(struct fth_device *device, struct fth_error *error);
+/* Closes the device. A recording that was not finished is discarded. */
 void fth_device_close(struct fth_device *device);
 
-/* Measures the memory topology of a device. */
 struct fth_discover_options {
-    const char *only;          /* "l1,l2": these elements; NULL: all */
-    const struct fth_log *log; /* may be NULL */
-    bool thorough;             /* more repeats for bandwidths, and those of a simulated GPU, too */
+    const char *only; /* elements to measure, separated by commas: "l1,l2"; NULL: all */
+    const struct fth_log *log;
+    /* Repeat bandwidth measurements more often. On a simulated GPU, bandwidths are measured only
+     * with this option, because that takes long. */
+    bool thorough;
 };
-/* With FTH_INTERRUPTED there is a description too, of what was measured until then. */
+/* Measures the memory system of a device. Figures that cannot be measured are in the description's
+ * "unknown", with the reason. Interruption is requested through the log of fth_device_open; after
+ * FTH_INTERRUPTED, *gpu holds what was measured so far, and the caller must destroy it.
+ * FTH_INVALID: `only` names no element. FTH_UNAVAILABLE: a recording lacks the answer to a request,
+ * or the device failed. */
 FTH_MUST_USE enum fth_status fth_discover(struct fth_device *device,
                                           const struct fth_discover_options *options,
                                           struct fth_gpu **gpu, struct fth_error *error);
 
-/* ---- benches -----------------------------------------------------------------------------------
- */
+/* ---- Benches --------------------------------------------------------------------------------- */
 
+/* The results of one or more benches. A bench measures how performance depends on a parameter, such
+ * as the number of threads or the footprint. */
 struct fth_bench;
 
-/* The benches: name and one line about it, for index 0, 1, … until NULL. `summary` may be NULL. */
+/* Returns the name of the `index`-th bench; NULL past the last. *summary gets a description of one
+ * line; `summary` may be NULL. The texts are static. */
 const char *fth_bench_name(size_t index, const char **summary);
-/* Refuses a name that is none of them, nor "all", with the one that may have been meant. */
+/* FTH_INVALID: `name` is neither a bench nor "all"; the error suggests a similar name. */
 FTH_MUST_USE enum fth_status fth_bench_check_name(const char *name, struct fth_error *error);
 
 struct fth_bench_options {
-    const char *const *names; /* which; "all" stands for all of them, and so does none */
-    size_t count;
-    const struct fth_log *log; /* may be NULL */
-    bool thorough;             /* of a simulated GPU, too, as much as of a real one */
+    const char *const *names; /* benches to run, [count]; "all" selects all of them */
+    size_t count;             /* 0: all benches */
+    const struct fth_log *log;
+    bool thorough; /* measure a simulated GPU as extensively as a real one; this takes long */
 };
-/* With FTH_INTERRUPTED there are results too, of what was measured until then. */
+/* Runs benches. Results that a device cannot give are in fth_bench_series.missing. Interruption can
+ * be requested through options->log and through the log of fth_device_open; after FTH_INTERRUPTED,
+ * *bench holds what was measured so far, and the caller must destroy it. FTH_INVALID: a name is
+ * wrong. */
 FTH_MUST_USE enum fth_status fth_bench_create(struct fth_device *device,
                                               const struct fth_bench_options *options,
                                               struct fth_bench **bench, struct fth_error *error);
 void fth_bench_destroy(struct fth_bench *bench);
 
-/* What follows from a series. */
+/* A single result that was derived from a series. */
 struct fth_bench_figure {
     const char *key;
     double value;
-    const char *unit;
+    const char *unit; /* "": none */
     const char *method;
 };
-/* Every point that was measured, a row each. As a grid it is read by two of its columns, down and
- * across, with a third in the cells. */
+/* A series of measured points, one per row of `table`, with hints for showing it as text. Indices
+ * of columns refer to `table`. */
 struct fth_bench_series {
-    const char *name, *title;
+    const char *name, *title; /* "banks.ways"; a heading */
     struct fth_table table;
-    bool grid;
-    size_t down, across, value;
-    bool plot; /* drawn in text: one column over another, a curve for each text of a third */
-    size_t x, y, by;
-    bool detail; /* no table in text: too long */
+    bool grid;                  /* show it as a grid instead of a list of rows */
+    size_t down, across, value; /* columns of the grid: row heading, column heading, cell */
+    bool plot;                  /* also draw it */
+    size_t x, y, by; /* columns of the plot: x axis, y axis, and the text that separates curves */
+    bool detail;     /* too long for a table in text; JSON and CSV contain it */
     const struct fth_bench_figure *figures;
     size_t figure_count;
-    const char *const *missing; /* what is not there, and why */
+    const char *const *missing; /* what could not be measured, each with its reason */
     size_t missing_count;
 };
-/* The series of all benches that were run, in the order of fth_bench_name. */
+/* The series of all benches that were run, in the order of fth_bench_name; NULL past the last. */
 size_t fth_bench_series_count(const struct fth_bench *bench);
 const struct fth_bench_series *fth_bench_series_at(const struct fth_bench *bench, size_t index);
-/* What the driver tells of the device, and what of the results belongs into a description: banks,
- * bandwidths. */
+/* Returns a description of the device: what the driver reports, and those results that are
+ * attributes of a description, such as banks and bandwidths. */
 const struct fth_gpu *fth_bench_gpu(const struct fth_bench *bench);
-/* Shows the results in a format of fth_report_format. */
+/* Shows the results. `options` may be NULL. FTH_INVALID: the format is not text, json or csv. */
 FTH_MUST_USE enum fth_status fth_report_bench(const char *format, const struct fth_bench *bench,
                                               const struct fth_report_options *options, char **text,
                                               size_t *size, struct fth_error *error);
-/* ---- fingerprints: GPUs that can be known again (docs/fingerprints.md) -------------------------
- */
 
-/* Several runs of measurements of one GPU, with its name, UUID, driver and the time. */
+/* ---- Fingerprints ---------------------------------------------------------------------------- */
+
+/* Several runs of the same measurements on one GPU, with the GPU's name, UUID, driver and the time.
+ * Small differences between cards of the same model make it possible to recognise a GPU
+ * (docs/fingerprints.md). */
 struct fth_fingerprint;
 
-/* Measures so many runs. `log` may be NULL. */
+/* Measures a fingerprint of `runs` runs (at least 1). FTH_INCONCLUSIVE: the latencies of the L2
+ * could not be measured. FTH_INTERRUPTED: there is no fingerprint. */
 FTH_MUST_USE enum fth_status fth_fingerprint_measure(struct fth_device *device, size_t runs,
                                                      const struct fth_log *log,
                                                      struct fth_fingerprint **fingerprint,
                                                      struct fth_error *error);
 void fth_fingerprint_destroy(struct fth_fingerprint *fingerprint);
 
-/* A file of fingerprints. Each function below is done wholly or not at all, whatever happens to the
- * process or the machine meanwhile, and several processes can use one file. */
+/* A file of fingerprints. Each function below that changes the file does so completely or not at
+ * all, even if the process or the machine fails meanwhile. Several processes can use one file. All
+ * functions can return FTH_UNAVAILABLE (another process keeps the file locked) and FTH_INVALID (the
+ * file is damaged). */
 struct fth_store;
 
-/* "$XDG_DATA_HOME/fathom/fingerprints.db", or below "$HOME/.local/share". */
+/* Writes the default path to `path`: "$XDG_DATA_HOME/fathom/fingerprints.db", or
+ * "$HOME/.local/share/fathom/fingerprints.db" if XDG_DATA_HOME is not an absolute path.
+ * FTH_INVALID: neither variable is an absolute path, or the result does not fit `size` bytes. */
 FTH_MUST_USE enum fth_status fth_store_default_path(char *path, size_t size,
                                                     struct fth_error *error);
-/* `path` NULL: the default one. Where there is no file: with `create` a new one, and its folder,
- * otherwise FTH_NOT_FOUND. One of an older fathom is brought up to date; what is no store, damaged,
- * or of a newer fathom is refused and left as it is. */
+/* Opens a store; `path` NULL is the default path. If the file does not exist, it is created if
+ * `create` is true (for the default path, with its folders); otherwise the function fails with
+ * FTH_NOT_FOUND. A file of an older version of fathom is migrated. FTH_INVALID: the file is not a
+ * store. FTH_UNSUPPORTED: a newer version of fathom created it. Such files are not changed. */
 FTH_MUST_USE enum fth_status fth_store_open(const char *path, bool create, struct fth_store **store,
                                             struct fth_error *error);
-/* The file, also where the default one was asked for. */
+/* Returns the path of the file, also if NULL was passed to fth_store_open. */
 const char *fth_store_path(const struct fth_store *store);
 void fth_store_close(struct fth_store *store);
 
-/* Adds the runs under that name. A name stands for one GPU, and a GPU has one name: FTH_INVALID
- * where the device's name or UUID say otherwise. `total` (may be NULL) gets how many runs it has
- * now. */
+/* Adds the runs of a fingerprint under a name. A name belongs to one GPU and a GPU has one name;
+ * FTH_INVALID if the GPU's device name or UUID contradicts this, or if the name is not valid.
+ * *total gets the number of runs that the name has now; `total` may be NULL. */
 FTH_MUST_USE enum fth_status fth_store_enroll(struct fth_store *store, const char *name,
                                               const struct fth_fingerprint *fingerprint,
                                               size_t *total, struct fth_error *error);
-/* Whether such an enrolment would be refused, before anything is measured. */
+/* Checks a name before anything is measured. FTH_INVALID: it is not 1 to 64 bytes of printable
+ * text. */
 FTH_MUST_USE enum fth_status fth_store_check_name(const char *name, struct fth_error *error);
-/* Takes the GPU and all its runs out; `runs` (may be NULL) gets how many. FTH_NOT_FOUND, with the
- * nearest name, where there is none. */
+/* Removes a GPU and all its runs; *runs gets their number, and `runs` may be NULL. FTH_NOT_FOUND:
+ * there is no such name; the error suggests a similar one. */
 FTH_MUST_USE enum fth_status fth_store_forget(struct fth_store *store, const char *name,
                                               size_t *runs, struct fth_error *error);
 
-/* Which of the enrolled GPUs it is. */
+/* An enrolled GPU that a fingerprint was compared with. */
 struct fth_candidate {
     const char *name;
-    const char *device; /* what the driver calls it */
-    size_t runs;
-    double distance; /* in standard deviations of enrolled runs; NAN: cannot be compared */
-    bool same_uuid;  /* the driver says that it is this one */
+    const char *device; /* the driver's name of the GPU; NULL: unknown */
+    size_t runs;        /* enrolled runs */
+    double distance;    /* in standard deviations of the enrolled runs; NAN: cannot be compared */
+    bool same_uuid;     /* the driver reports the same UUID */
 };
+/* The answer to the question which enrolled GPU has produced a fingerprint. */
 struct fth_identification {
-    const char *name;                       /* NULL: none of them, or it cannot be told which */
-    double limit_distance;                  /* farther is not near; NAN: too few runs to know */
-    const struct fth_candidate *candidates; /* the nearest first */
-    size_t count;
-    char reason[256]; /* where name is NULL, why */
-    void *memory;     /* what the texts lie in */
+    const char *name;      /* NULL: none of them, or it is not clear which one */
+    double limit_distance; /* largest distance that counts as a match; NAN: too few runs */
+    const struct fth_candidate *candidates; /* all enrolled GPUs, the nearest first */
+    size_t count;                           /* length of `candidates` */
+    char reason[256];                       /* if `name` is NULL, why; otherwise "" */
+    void *memory; /* owned by the library; holds the texts and candidates */
 };
-/* FTH_NOT_FOUND where nothing is enrolled. A refusal is an answer: FTH_OK, and no name. */
+/* Compares a fingerprint with all enrolled GPUs. The result is FTH_OK also if no GPU matches. The
+ * caller releases *identification with fth_identification_fini. FTH_NOT_FOUND: no GPU is enrolled.
+ * FTH_INVALID: the fingerprint has no runs. */
 FTH_MUST_USE enum fth_status fth_store_identify(struct fth_store *store,
                                                 const struct fth_fingerprint *fingerprint,
                                                 struct fth_identification *identification,
                                                 struct fth_error *error);
+/* Releases an identification that fth_store_identify has filled. */
 void fth_identification_fini(struct fth_identification *identification);
 
-/* One enrolled GPU. With `accuracy`, what came of each of its runs when all but that one were
- * enrolled: identified rightly, as another, or refused. */
+/* One enrolled GPU. `right`, `wrong` and `refused` are set only if `accuracy` was requested. They
+ * count the GPU's runs by what happens when the run is left out of the store and then identified:
+ * it is identified correctly, identified as another GPU, or not identified. */
 struct fth_enrolled {
-    const char *name, *device, *uuid, *driver; /* NULL: not known; the driver of the last run */
+    const char *name, *device, *uuid, *driver; /* `driver` is that of the last run; NULL: unknown */
     size_t runs;
-    char first_time[24], last_time[24]; /* ISO 8601, UTC */
+    char first_time[24], last_time[24]; /* of the runs; ISO 8601 in UTC */
     size_t right, wrong, refused;
 };
-/* Calls `each` for all, by name. */
+/* Calls `each` for every enrolled GPU, in the order of their names. The struct and its texts are
+ * valid during the call. */
 FTH_MUST_USE enum fth_status fth_store_list(struct fth_store *store, bool accuracy,
                                             void (*each)(void *user,
                                                          const struct fth_enrolled *enrolled),
                                             void *user, struct fth_error *error);
 
-/* All runs as one JSON document, and the other way: runs that are there already are passed over.
- * `added` (may be NULL) gets how many were not. `path` is a file or "-". */
+/* Writes all runs as one JSON document, fathom-fingerprints/1. */
 FTH_MUST_USE enum fth_status fth_store_export(struct fth_store *store, char **text, size_t *size,
                                               struct fth_error *error);
+/* Adds the runs of an exported document; `path` "-" is standard input. Runs that the store already
+ * has are skipped. *added gets the number of new runs; `added` may be NULL. FTH_NOT_FOUND: there is
+ * no such file. FTH_INVALID: the document is malformed, or contradicts the store (as in
+ * fth_store_enroll). */
 FTH_MUST_USE enum fth_status fth_store_import(struct fth_store *store, const char *path,
                                               size_t *added, struct fth_error *error);
-/* Loads of a cache that overflows by one line, each timed, from the first on: passes over `lines`
- * lines `stride_bytes` apart. */
+
+/* ---- Dissecting caches ----------------------------------------------------------------------- */
+
+/* Loads that show the replacement policy of a cache or TLB. A chain with more lines than the cache
+ * holds (one more, for a data cache) is walked several times, and every load is timed, beginning
+ * with the first one of the first pass. For a TLB, the lines are pages. */
 struct fth_series {
     const char *element;
-    uint64_t stride_bytes;
-    size_t lines;
-    size_t count; /* of loads */
-    const uint32_t *cycles;
-    double threshold_cycles; /* above: a miss */
-    const bool *missed;      /* [count] of a TLB: loads differ by their lines; NULL: see above */
-    /* Where the ways that are replaced were followed: loads of one set after its ways were filled
-     * with the lines 0, 1, … in turn. */
+    uint64_t stride_bytes;   /* distance between lines in bytes; for a TLB, the page size */
+    size_t lines;            /* lines per pass: load i accesses line i % lines */
+    size_t count;            /* number of loads */
+    const uint32_t *cycles;  /* [count] cycles of each load */
+    double threshold_cycles; /* a load that took longer is a miss; NAN if `missed` is set */
+    const bool *missed; /* [count] for a TLB: whether each load missed; NULL: use the threshold */
+    /* A second experiment, if it was possible to find which way each miss replaces: loads of one
+     * set. At the start, way i holds line i. */
     size_t ways;
-    size_t replay_count;
-    const uint32_t *replay_lines;
-    const int *replay_ways; /* the way that the line went into; -1: it was there */
+    size_t replay_count;          /* number of loads; 0: there is no such experiment */
+    const uint32_t *replay_lines; /* [replay_count] index of the line, from 0 */
+    const int *replay_ways; /* [replay_count] index of the way that the load fills; -1: a hit */
 };
 
-/* Whether a load of it was a miss. */
+/* Returns whether load `load` of the series was a miss. */
 static inline bool fth_series_missed(const struct fth_series *series, size_t load)
 {
     return series->missed ? series->missed[load] : series->cycles[load] > series->threshold_cycles;
 }
 
-/* Dissects caches: sets, ways, which address bits choose a set, which line is replaced. */
 struct fth_dissect_options {
-    const char *only;          /* "l1,texture": these elements; NULL: all that can be dissected */
-    const struct fth_log *log; /* may be NULL */
-    /* Hears of the loads of each cache, after it was dissected; may be NULL. */
+    const char *only; /* elements, separated by commas: "l1,texture"; NULL: all possible ones */
+    const struct fth_log *log;
+    /* Called with the loads of each cache or TLB after it was measured; may be NULL. The series is
+     * valid during the call. */
     void (*series)(void *user, const struct fth_series *series);
     void *user;
 };
-/* Whether an element is of a kind that can be dissected. */
+/* Returns whether fth_dissect supports an element. */
 bool fth_can_dissect(const char *element);
-/* Discovers the elements and dissects them. What cannot be found out, and why, is in the unknown of
- * the element (attribute "sets", "policy", …). With FTH_INTERRUPTED there is a description too. */
+/* Measures the elements as fth_discover does, without bandwidths, and then their sets, ways, index
+ * functions and replacement policies. What cannot be found is in the description's "unknown"
+ * (attributes "sets", "policy", …), with the reason. Statuses and interruption are as for
+ * fth_discover; after FTH_INTERRUPTED, *gpu holds what was measured so far. */
 FTH_MUST_USE enum fth_status fth_dissect(struct fth_device *device,
                                          const struct fth_dissect_options *options,
                                          struct fth_gpu **gpu, struct fth_error *error);
 
-/* The sets, ways, index functions and policies of a description, as a table for people. */
+/* Shows the sets, ways, index functions and policies of a description as text. `options` may be
+ * NULL. */
 FTH_MUST_USE enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
                                                    const struct fth_report_options *options,
                                                    char **text, size_t *size,
                                                    struct fth_error *error);
-/* A series: which loads miss, as a strip, and which ways are replaced. */
+/* Shows a series as text: which loads of each pass miss, and which ways are replaced. `options` may
+ * be NULL. */
 FTH_MUST_USE enum fth_status fth_report_series(const struct fth_series *series,
                                                const struct fth_report_options *options,
                                                char **text, size_t *size, struct fth_error *error);
 
-/* ---- kernels, executed without a GPU --------------------------------------------------------- */
+/* ---- Launching kernels ----------------------------------------------------------------------- */
 
-/* Kernels of one PTX file, launched one after the other on buffers that they share. */
+/* Kernels of one PTX file, with the buffers and arguments they are launched with. It consists of
+ * steps: launches that run one after the other and share the buffers. Kernels run on fathom's PTX
+ * engine, which needs no GPU, or on a device. */
 struct fth_launch;
 
-/* Reads a PTX file and chooses a kernel of it; NULL: the only one. It is launched once, with the
- * arguments and the shape that follow. `seed` is for random buffers. */
+/* Reads a PTX file and creates one step that launches `kernel`; NULL selects the only kernel of the
+ * file. Add arguments with fth_launch_argument; the grid is one block of 32 threads unless
+ * fth_launch_set_shape changes it. `seed` determines the contents of random buffers.
+ * FTH_INVALID: the file is not PTX that the engine implements, or has no kernel. FTH_NOT_FOUND:
+ * there is no such file or kernel, or `kernel` is NULL and the file has several. */
 FTH_MUST_USE enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t seed,
                                                struct fth_launch **launch, struct fth_error *error);
-/* Reads a launch file (docs/launch-files.md). `sizes`, each "NAME=VALUE", go before the file's. */
+/* Reads a launch file (docs/launch-files.md). Each of `sizes`, "NAME=VALUE", replaces the value
+ * that the file gives to a size. Statuses are as for fth_launch_create. */
 FTH_MUST_USE enum fth_status fth_launch_read(const char *path, const char *const *sizes,
                                              size_t size_count, struct fth_launch **launch,
                                              struct fth_error *error);
 void fth_launch_destroy(struct fth_launch *launch);
-/* The next argument: "i32:4096", "f32:1.5", "ptr:f32[64*64]=random", "ptr:u32[]=file:data.bin". */
+/* Appends an argument to the step of fth_launch_create. It is a number ("i32:4096", "f32:1.5") or a
+ * new buffer with its initial contents ("ptr:f32[64*64]=random", "ptr:u32[]=file:data.bin"; zeros
+ * if none are given). FTH_INVALID: the text has another form, or the file has too few bytes.
+ * FTH_NOT_FOUND: there is no such file. */
 FTH_MUST_USE enum fth_status fth_launch_argument(struct fth_launch *launch, const char *text,
                                                  struct fth_error *error);
 
 struct fth_launch_shape {
-    uint32_t grid[3], block[3]; /* 0 counts as 1 */
-    size_t shared_bytes;        /* dynamic */
+    uint32_t grid[3], block[3]; /* blocks and threads in x, y and z; 0 means 1 */
+    size_t shared_bytes;        /* dynamic shared memory per block */
 };
-/* Of what fth_launch_create made; one block of one warp otherwise. */
+/* Sets the shape of the first step. Meant for launches of fth_launch_create; a launch file states
+ * the shapes itself. */
 void fth_launch_set_shape(struct fth_launch *launch, const struct fth_launch_shape *shape);
 
-/* How many launches there are, one after the other. */
+/* Returns the number of steps. */
 size_t fth_launch_step_count(const struct fth_launch *launch);
-/* The kernel of a step; NULL past the last. */
+/* Returns the name of the kernel of a step; NULL past the last. */
 const char *fth_launch_kernel(const struct fth_launch *launch, size_t step);
-/* A size of the launch file; 0 where there is none of that name. */
+/* Returns the value of a size of the launch file; 0 if there is none with this name. */
 double fth_launch_size(const struct fth_launch *launch, const char *name);
 
 struct fth_run_options {
-    unsigned threads;          /* of the host; 0: all cores */
-    const struct fth_log *log; /* hears of the progress; may be NULL */
-    const char *device;        /* of fth_launch_run: "cuda:0"; NULL: the PTX engine */
+    unsigned threads;          /* host threads of the PTX engine; 0: one per core */
+    const struct fth_log *log; /* `interrupted` is asked between steps */
+    /* Device to run on: "cuda:0", "sim:h200". NULL: the PTX engine. fth_launch_trace ignores it. */
+    const char *device;
 };
-/* What the PTX engine counts; a device does not. */
+/* Executed instructions, counted by the PTX engine; 0 if a device ran the kernels. */
 struct fth_launch_totals {
-    uint64_t warp_instructions, thread_instructions;
+    uint64_t warp_instructions;   /* each counts once per warp */
+    uint64_t thread_instructions; /* each counts once per active thread */
 };
-/* Fills the buffers and runs every step to its end; an access out of bounds, a barrier that cannot
- * complete and the like are errors that name kernel, line, block and thread. `options` and `totals`
- * may be NULL. Running again begins from the first contents. */
+/* Allocates the buffers with their initial contents and runs all steps. Running again starts from
+ * the initial contents. `options` and `totals` may be NULL. FTH_INVALID: the arguments do not match
+ * the kernel, or the kernel is faulty (an access out of bounds, a barrier that cannot complete);
+ * the PTX engine's error names kernel, line, block and thread. FTH_INTERRUPTED: the remaining steps
+ * were not run. With a device, also the statuses of fth_device_open. */
 FTH_MUST_USE enum fth_status fth_launch_run(struct fth_launch *launch,
                                             const struct fth_run_options *options,
                                             struct fth_launch_totals *totals,
                                             struct fth_error *error);
 
-/* How long a step took in the last run, where a GPU ran and timed it; NAN otherwise. */
+/* Returns the time of a step in the last run, in seconds; NAN unless a real GPU ran it. */
 double fth_launch_seconds(const struct fth_launch *launch, size_t step);
 
+/* A buffer. The texts are valid as long as the launch. */
 struct fth_launch_view {
-    const char *name; /* in the launch file, else NULL */
-    size_t number;    /* else: which argument it is, from 1 */
-    const char *type;
-    size_t element_bytes;
-    uint64_t count;
+    const char *name;     /* in the launch file; NULL: an argument of fth_launch_argument */
+    size_t number;        /* position of that argument, from 1; 0 if `name` is set */
+    const char *type;     /* type of an element: "f32" */
+    size_t element_bytes; /* bytes per element */
+    uint64_t count;       /* number of elements */
 };
-/* The buffers, for fth_launch_show. */
+/* Returns the number of buffers. */
 size_t fth_launch_buffer_count(const struct fth_launch *launch);
-/* What a buffer is, and the first `most` (0: all) of its values as text with spaces between. */
+/* Describes a buffer after a run. *values gets its first `max_values` values (0: all) as text,
+ * separated by spaces. `index` must be less than fth_launch_buffer_count. FTH_UNAVAILABLE: the
+ * launch was not run. */
 FTH_MUST_USE enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index,
-                                             uint64_t max, struct fth_launch_view *view,
+                                             uint64_t max_values, struct fth_launch_view *view,
                                              char **values, struct fth_error *error);
-/* A buffer as it is after a run, and as it was before the first; to be freed with fth_free. */
+/* Copies the contents of a buffer of the launch file, after a run. *values gets view->count
+ * elements of view->element_bytes; release it with fth_free. FTH_NOT_FOUND: there is no buffer with
+ * this name. FTH_UNAVAILABLE: the launch was not run. */
 FTH_MUST_USE enum fth_status fth_launch_values(const struct fth_launch *launch, const char *name,
                                                struct fth_launch_view *view, void **values,
                                                struct fth_error *error);
+/* The same for the initial contents of the buffer; the launch need not have been run. */
 FTH_MUST_USE enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *name,
                                                      struct fth_launch_view *view, void **values,
                                                      struct fth_error *error);
 
-/* Whether a buffer holds what the launch file says it must, and in words how. */
+/* The result of comparing a buffer with what the launch file expects. */
 struct fth_verdict {
-    const char *buffer;
+    const char *buffer; /* its name */
     bool matches;
-    char text[192];
+    char text[192]; /* the result in words */
 };
-/* How many there are at these sizes. */
+/* Returns the number of expectations that the launch file has for the current sizes. */
 size_t fth_launch_expectation_count(const struct fth_launch *launch);
-/* Compares one of them with its buffer after a run. FTH_OK also where it does not match. */
+/* Compares a buffer with its expectation, after a run. The result is FTH_OK also if they do not
+ * match. FTH_NOT_FOUND: there is no such expectation, or its file does not exist. FTH_INVALID: its
+ * file has the wrong size. FTH_UNAVAILABLE: the launch was not run. */
 FTH_MUST_USE enum fth_status fth_launch_verify(const struct fth_launch *launch, size_t index,
                                                struct fth_verdict *verdict,
                                                struct fth_error *error);
 
-/* ---- traces: what kernels access ------------------------------------------------------------- */
+/* ---- Traces of memory accesses --------------------------------------------------------------- */
 
-/* Runs a launch and writes every access to global memory that its warps make, in the order in which
- * the logical model of RDGC has them (docs/traces.md). The launch's buffers can be looked at
- * afterwards. */
+/* Runs a launch on the PTX engine and writes every access of its warps to global memory to a trace
+ * file (docs/traces.md). The file appears only if all steps succeed. The buffers can be read
+ * afterwards, as after fth_launch_run. `options` and `totals` may be NULL. Statuses are those of
+ * fth_launch_run. */
 FTH_MUST_USE enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
                                               const struct fth_run_options *options,
                                               struct fth_launch_totals *totals,
                                               struct fth_error *error);
-/* Writes such a trace from one of another kind: tuples as text, or .traceg of Accel-Sim. Which one
- * it is, its first line says. */
+/* Converts the trace file `from` of another tool (text tuples, or a .traceg file of Accel-Sim) to a
+ * trace file at `path`. FTH_NOT_FOUND: there is no such file. FTH_INVALID: the file has neither
+ * format, or is malformed. */
 FTH_MUST_USE enum fth_status fth_trace_import(const char *from, const char *path,
                                               struct fth_error *error);
 
+/* An open trace file. */
 struct fth_trace;
 
-/* What `path` seems to be: the bytes at its beginning. */
-enum fth_trace_kind { FTH_TRACE_NONE, FTH_TRACE_OWN, FTH_TRACE_TEXT, FTH_TRACE_TRACEG };
+/* The format of a file, judged by its first bytes. */
+enum fth_trace_kind {
+    FTH_TRACE_NONE,  /* not a trace, or not readable */
+    FTH_TRACE_OWN,   /* a trace of fathom, for fth_trace_open */
+    FTH_TRACE_TEXT,  /* tuples as text, for fth_trace_import */
+    FTH_TRACE_TRACEG /* .traceg of Accel-Sim, for fth_trace_import */
+};
 enum fth_trace_kind fth_trace_recognise(const char *path);
 
-/* Reads the heads; the accesses stay in the file. One that is cut off is opened as far as it goes.
- */
+/* Opens a trace. The accesses stay in the file, which must not change while the trace is open. A
+ * truncated file can be opened; its complete parts can be read. FTH_NOT_FOUND: there is no such
+ * file. FTH_INVALID: it is not a trace of fathom, or it is damaged. */
 FTH_MUST_USE enum fth_status fth_trace_open(const char *path, struct fth_trace **trace,
                                             struct fth_error *error);
 void fth_trace_close(struct fth_trace *trace);
-/* Where the file is cut off: in words; NULL where it is whole. */
+/* If the file is truncated, returns a message that says how much is left; otherwise NULL. */
 const char *fth_trace_truncated(const struct fth_trace *trace);
-/* Of the file. */
+/* Returns the size of the trace file in bytes. */
 uint64_t fth_trace_bytes(const struct fth_trace *trace);
 
+/* The kind of an access. It is also the index of the arrays with three elements below. */
 enum fth_trace_access_kind { FTH_TRACE_READ, FTH_TRACE_WRITE, FTH_TRACE_ATOMIC };
 
-/* One launch. What is not known (of a launch that is cut off, or of another's trace) is counted
- * from what is there. */
+/* One launch of a kernel. If the trace is truncated before the end of the launch, `longest` and
+ * `accesses` are those of the part that is left, and the counts of other memories are 0. */
 struct fth_trace_launch {
     const char *kernel;
-    uint32_t grid[3], block[3];
-    uint64_t longest;  /* L: the most accesses of a warp */
-    uint64_t accesses; /* of warps */
-    /* Requests of warps to other memories, which the trace does not hold. */
+    uint32_t grid[3], block[3]; /* blocks and threads in x, y and z */
+    uint64_t longest;           /* maximum number of accesses of one warp (L in the RDGC paper) */
+    uint64_t accesses;          /* accesses of warps to global memory, which the trace contains */
+    /* Accesses of warps to other memories. They are counted but not contained in the trace. */
     uint64_t shared, local, constant, texture;
-    /* What a block has of shared memory, static and dynamic; UINT64_MAX: not known. */
-    uint64_t shared_bytes;
+    uint64_t shared_bytes; /* static and dynamic shared memory per block; UINT64_MAX: unknown */
 };
-/* The launches of a trace; what `at` gives lives as long as the trace is open. */
+/* The launches of a trace, in the order of execution; NULL past the last. */
 size_t fth_trace_launch_count(const struct fth_trace *trace);
 const struct fth_trace_launch *fth_trace_launch_at(const struct fth_trace *trace, size_t index);
 
-/* A memory instruction of a kernel. Lines count from 1; 0: not known. */
+/* A memory instruction of a kernel. Line numbers start at 1; 0 means unknown. */
 struct fth_trace_instruction {
-    uint32_t line; /* in the PTX; of a .traceg, the program counter */
-    uint32_t source_file, source_line;
-    uint32_t index; /* in its function, to tell apart two on one line */
+    uint32_t line; /* line in the PTX file; for an imported .traceg, the program counter */
+    uint32_t source_file, source_line; /* source position, from the .loc directives of the PTX */
+    uint32_t index; /* index in its function, which distinguishes instructions on the same line */
     enum fth_trace_access_kind kind;
-    uint32_t bytes;    /* a lane */
-    uint32_t cache_op; /* as in the PTX engine: 0 default, 1 .ca, 2 .cg, … */
+    uint32_t bytes; /* bytes per lane, 1 to 64 */
+    /* Cache operator: 0 none, 1 .ca, 2 .cg, 3 .cs, 4 .lu, 5 .cv, 6 .wb, 7 .wt, 8 .nc, 9 .volatile.
+     */
+    uint32_t cache_op;
 };
-/* The instructions of all kernels; fth_trace_access.instruction is an index into them. */
+/* The instructions of all kernels; NULL past the last. fth_trace_access.instruction is the index of
+ * an instruction. */
 size_t fth_trace_instruction_count(const struct fth_trace *trace);
 const struct fth_trace_instruction *fth_trace_instruction_at(const struct fth_trace *trace,
                                                              size_t index);
 
-/* {AN, BID, WID, S, NT, {ADD}}: one access of one warp. */
+/* One access of one warp: the tuple {AN, BID, WID, S, NT, {ADD}} of the RDGC paper. */
 struct fth_trace_access {
-    uint64_t number; /* AN: which one of its warp, from 0 */
-    uint64_t block;  /* BID, linear */
-    uint32_t warp;   /* WID, in the block */
-    uint32_t instruction;
-    uint32_t mask;          /* lanes that take part */
-    uint32_t threads;       /* NT, as many */
-    uint64_t addresses[32]; /* of these, in the order of lanes */
+    uint64_t number;        /* AN: index of the access within its warp, from 0 */
+    uint64_t block;         /* BID: linear index of the block */
+    uint32_t warp;          /* WID: index of the warp within the block */
+    uint32_t instruction;   /* index of the instruction, which has the kind of the access (S) */
+    uint32_t mask;          /* one bit per lane that takes part */
+    uint32_t threads;       /* NT: number of these lanes */
+    uint64_t addresses[32]; /* ADD: [threads] byte address of each of these lanes, by lane */
 };
 
-/* The accesses of blocks `first` to `last` of a launch, by number, then block, then warp. */
+/* A cursor reads accesses in the order of number, then block, then warp. */
 struct fth_trace_cursor;
+/* Opens a cursor for the accesses of the blocks `first` to `last`, inclusive, of one launch; 0 and
+ * UINT64_MAX select all blocks. The trace must stay open. FTH_NOT_FOUND: there is no such launch.
+ * FTH_INVALID: the trace is damaged. */
 FTH_MUST_USE enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t launch,
                                                    uint64_t first, uint64_t last,
                                                    struct fth_trace_cursor **cursor,
                                                    struct fth_error *error);
-/* *access lives until the next call; it is NULL at the end. */
+/* Reads the next access. *access is valid until the next call; it is NULL at the end. FTH_INVALID:
+ * the trace is damaged. */
 FTH_MUST_USE enum fth_status fth_trace_next(struct fth_trace_cursor *cursor,
                                             const struct fth_trace_access **access,
                                             struct fth_error *error);
 void fth_trace_cursor_close(struct fth_trace_cursor *cursor);
 
-/* What the accesses of a kernel, or of one of its instructions, come to over all its launches. */
+/* Totals of a kernel, or of one of its instructions, over all launches of the kernel. The arrays
+ * are indexed by enum fth_trace_access_kind. */
 struct fth_trace_row {
     const char *kernel;
-    const struct fth_trace_instruction *instruction; /* NULL: of the whole kernel */
-    uint64_t launches, longest;
-    /* By enum fth_trace_access_kind: requests of warps, accesses of threads, and the sectors of 32
-     * and lines of 128 bytes that the requests touch. */
-    uint64_t requests[3], accesses[3], sectors[3], lines[3];
-    uint64_t footprint_bytes[3]; /* distinct sectors of each kind, in bytes */
-    uint64_t footprint_all_bytes;
+    const struct fth_trace_instruction *instruction; /* NULL: the row of the whole kernel */
+    uint64_t launches;                               /* launches of the kernel */
+    uint64_t longest;             /* maximum number of accesses of one warp; 0 for an instruction */
+    uint64_t requests[3];         /* accesses of warps */
+    uint64_t accesses[3];         /* accesses of threads */
+    uint64_t sectors[3];          /* 32-byte sectors that the requests touch, counted per request */
+    uint64_t lines[3];            /* 128-byte lines, counted likewise */
+    uint64_t footprint_bytes[3];  /* distinct sectors of each kind, in bytes */
+    uint64_t footprint_all_bytes; /* distinct sectors of any kind, in bytes */
 };
 struct fth_trace_stats;
-/* Goes through all accesses once. `log` may be NULL. */
+/* Reads all accesses of a trace and counts them. FTH_INVALID: the trace is damaged.
+ * FTH_INTERRUPTED: there is no result. */
 FTH_MUST_USE enum fth_status fth_trace_stats_create(const struct fth_trace *trace,
                                                     const struct fth_log *log,
                                                     struct fth_trace_stats **stats,
                                                     struct fth_error *error);
-/* NULL past the last: each kernel, and behind it its instructions. Names are the trace's, which
- * must be open as long. */
+/* Returns the `index`-th row; NULL past the last. Each kernel is followed by its instructions. The
+ * trace must stay open as long as the row's names and instructions are used. */
 const struct fth_trace_row *fth_trace_stats_row(const struct fth_trace_stats *stats, size_t index);
 void fth_trace_stats_destroy(struct fth_trace_stats *stats);
 
-/* ---- the cache model: how accesses fare on a GPU (docs/model.md) ------------------------------
- */
+/* ---- Cache model ----------------------------------------------------------------------------- */
 
-/* The parameters, each with a name such as "l1.size_bytes", a value, and where that came from. */
+/* The parameters of the cache model (docs/model.md): each has a name such as "l1.size_bytes", a
+ * value, and the source of the value. */
 struct fth_model_params;
 
-enum fth_model_source { FTH_MODEL_DEFAULT, FTH_MODEL_DESCRIPTION, FTH_MODEL_SET };
+/* The source of a value. */
+enum fth_model_source {
+    FTH_MODEL_DEFAULT,
+    FTH_MODEL_DESCRIPTION, /* from the GPU description */
+    FTH_MODEL_SET          /* set by fth_model_set */
+};
 
-/* What a parameter is. */
+/* A parameter that the model has. The texts are static. */
 struct fth_model_parameter {
     char name[40];
-    const char *unit;      /* "bytes", "cycles", … or the words it can be; "" for plain counts */
-    const char *what;      /* in a few words */
-    const char *otherwise; /* the value where nothing says another */
-    const char *from;      /* the attribute of a description that it is taken from, or NULL */
+    const char *unit;      /* "bytes", "cycles", …, or the words that it can be; "" for counts */
+    const char *what;      /* its meaning in a few words */
+    const char *otherwise; /* the default value */
+    /* The attribute of a description that replaces the default: "SECTION.ATTRIBUTE" or, for a
+     * parameter "l1.…" or "l2.…", an attribute of that element. NULL: none. */
+    const char *from;
 };
-/* False past the last. */
+/* Describes the `index`-th parameter. Returns false past the last. */
 bool fth_model_parameter(size_t index, struct fth_model_parameter *parameter);
 
-/* All defaults, or what a description (which may be NULL) says in their place. */
+/* Creates parameters with the default values. If `gpu` is not NULL, the attributes of the
+ * description replace them. `gpu` is not needed afterwards. */
 FTH_MUST_USE enum fth_status fth_model_params_create(const struct fth_gpu *gpu,
                                                      struct fth_model_params **params,
                                                      struct fth_error *error);
-/* The same values with the same sources, to be changed apart. */
+/* Creates an independent copy of parameters. */
 FTH_MUST_USE enum fth_status fth_model_params_copy(const struct fth_model_params *params,
                                                    struct fth_model_params **copy,
                                                    struct fth_error *error);
 void fth_model_params_destroy(struct fth_model_params *params);
-/* "l1.size_bytes", "32K". What can only be wrong together with others is told by fth_model_run. */
+/* Sets a parameter from text: "l1.size_bytes", "32K". Setting the sets of a cache makes its ways
+ * follow from the size, and vice versa. FTH_NOT_FOUND: there is no such parameter. FTH_INVALID: it
+ * cannot have this value. Contradictions between parameters are reported by fth_model_run. */
 FTH_MUST_USE enum fth_status fth_model_set(struct fth_model_params *params, const char *name,
                                            const char *value, struct fth_error *error);
-/* The value of a parameter as text, and where it came from; NULL past the last. */
+/* Returns the value of the `index`-th parameter as text, valid until the parameter is set; NULL
+ * past the last. *source gets its source; `source` may be NULL. */
 const char *fth_model_value(const struct fth_model_params *params, size_t index,
                             enum fth_model_source *source);
 
-/* By enum fth_trace_access_kind: lines looked up, sectors of these, those that were there, and
- * sectors that were already on their way (which count as hits or not, as "l1.merged" says). */
+/* Counts of one cache level, indexed by enum fth_trace_access_kind. */
 struct fth_model_counts {
-    uint64_t requests[3], sectors[3], hits[3], merges[3];
+    uint64_t requests[3]; /* requests that reached the level, one line each */
+    uint64_t sectors[3];  /* sectors that these requests need */
+    uint64_t hits[3];     /* sectors that were present */
+    /* Sectors that an earlier miss was already fetching. The parameters "l1.merged" and "l2.merged"
+     * decide whether `hits` includes them. */
+    uint64_t merges[3];
 };
 
-/* C1R and the like: how many sectors were found at each distance within their set; the last entry
- * counts those that were not. */
+/* A histogram of reuse distances within the sets of a level (C1R, C1W, C2R and C2W in the RDGC
+ * paper). counts[d] is the number of sectors that hit at distance d. The last entry counts the
+ * misses. */
 struct fth_model_profile {
     uint64_t *counts;
-    size_t count;
+    size_t count; /* length of `counts`; 0: the row has no profile */
 };
 
-/* What was found for a kernel over all its launches, for one launch, or for one instruction. */
+/* The results of a kernel over all its launches, of one launch, or of one instruction over all
+ * launches of its kernel. */
 struct fth_model_row {
     const char *kernel;
-    size_t launch;                                   /* SIZE_MAX: all of them */
-    const struct fth_trace_instruction *instruction; /* NULL: all of them */
-    uint64_t launches;
-    uint64_t warps[3]; /* requests of warps */
-    struct fth_model_counts l1, l2;
-    struct fth_model_counts bypassed; /* of the L2, had the L1 been off; where that was asked for */
-    uint64_t far_hits;                /* read sectors that the other side of the L2 had */
-    uint64_t dram_reads, dram_writes; /* sectors */
-    /* Not of instructions: steps (of the slowest SM), attempts that found no MSHR free. */
+    size_t launch; /* index of the launch in the trace; SIZE_MAX: not a row of a single launch */
+    const struct fth_trace_instruction *instruction; /* NULL: all instructions */
+    uint64_t launches;                               /* number of launches; 0 for an instruction */
+    uint64_t warps[3];                /* accesses of warps, by enum fth_trace_access_kind */
+    struct fth_model_counts l1, l2;   /* sums over all L1s; over all sides of the L2 */
+    struct fth_model_counts bypassed; /* the L2 if the L1 were off; see fth_model_options */
+    /* Read sectors that missed in the near L2 partition and hit in the far one. */
+    uint64_t far_hits;
+    /* Sectors read from and written to memory. Write-backs of evicted lines are contained in the
+     * rows of kernels and launches, but not in those of instructions. */
+    uint64_t dram_reads, dram_writes;
+    /* The following members are set only in rows of kernels and launches. Steps are those of the SM
+     * (L1) or the L2 side that takes the most; a kernel has the sum over its launches. Fails are
+     * attempts that were repeated because no MSHR was free. */
     uint64_t l1_steps, l2_steps, l1_fails, l2_fails;
-    uint64_t l1_bytes; /* the L1 that the launch had */
-    uint64_t blocks_at_once;
-    struct fth_model_profile l1_profile[2], l2_profile[2]; /* reads, writes */
+    uint64_t l1_bytes;       /* capacity of the L1; for a kernel, in its last launch */
+    uint64_t blocks_at_once; /* resident blocks per SM; for a kernel, in its last launch */
+    struct fth_model_profile l1_profile[2], l2_profile[2]; /* [0] reads, [1] writes and atomics */
 };
 
-/* Sectors of a level that would hit in a fully associative LRU cache of so many sectors. */
+/* Exact stack distances of the reads of a level, in sectors. A fully associative LRU cache of N
+ * sectors would hit profile[0] + … + profile[N - 1] of them. */
 struct fth_model_curve {
-    uint64_t *profile; /* by stack distance */
-    size_t count;
-    uint64_t fresh; /* never seen before */
+    uint64_t *profile; /* number of sectors by stack distance */
+    size_t count;      /* length of `profile` */
+    uint64_t fresh;    /* sectors that were read for the first time */
 };
 
+/* A NULL pointer to this struct means that all members are 0. */
 struct fth_model_options {
-    unsigned threads;   /* 0: all cores */
-    bool bypassed;      /* also count the L2 as if the L1 were off */
-    bool curves;        /* also exact stack distances */
-    const char *kernel; /* only its launches; NULL: all */
+    unsigned threads;   /* host threads; 0: one per core. Results do not depend on it. */
+    bool bypassed;      /* also simulate the L2 as if the L1 were off (fth_model_row.bypassed) */
+    bool curves;        /* also compute exact stack distances (fth_model_curve) */
+    const char *kernel; /* simulate only the launches of this kernel; NULL: all */
     const struct fth_log *log;
 };
 
 struct fth_model_result;
 
-/* Takes the accesses of a trace through the caches. `options` may be NULL. */
+/* Simulates the caches for the accesses of a trace. The trace must stay open as long as the result
+ * is used. FTH_INVALID: parameters contradict each other, a block does not fit an SM, or the trace
+ * is damaged. FTH_INTERRUPTED: there is no result. */
 FTH_MUST_USE enum fth_status fth_model_run(const struct fth_trace *trace,
                                            const struct fth_model_params *params,
                                            const struct fth_model_options *options,
                                            struct fth_model_result **result,
                                            struct fth_error *error);
 void fth_model_result_destroy(struct fth_model_result *result);
-/* For each kernel a row, its launches behind it where there are several, then its instructions;
- * NULL past the last. The trace must outlive them. */
+/* Returns the `index`-th row; NULL past the last. The row of each kernel is followed by the rows of
+ * its launches, if there are several, and those of its instructions. */
 const struct fth_model_row *fth_model_row(const struct fth_model_result *result, size_t index);
-/* 1: of the reads of the L1s, each SM's its own; 2: of what reaches the L2. NULL where it was not
- * asked for. */
+/* Returns the curve of a level: 1 for the reads of each SM, summed over the SMs; 2 for the reads
+ * that reach the L2. NULL: curves were not requested, or there is no such level. */
 const struct fth_model_curve *fth_model_curve(const struct fth_model_result *result, int level);
 
-/* The metrics of a row; NAN where there is nothing to divide by. */
+/* Returns the hits divided by the sectors, 0 to 1; NAN without sectors. `reads_only` leaves out
+ * writes and atomics. */
 double fth_model_hit_ratio(const struct fth_model_counts *counts, bool reads_only);
-/* Cycles of an average read: the latencies of where its sectors were found. NAN where one that is
- * needed is not known. */
+/* Returns the average latency of a read sector in cycles, from the latencies of the levels where
+ * the sectors were found. NAN: there are no reads, or a latency that is needed is unknown. */
 double fth_model_access_cycles(const struct fth_model_row *row,
                                const struct fth_model_params *params);
 
-/* What of a result is shown as text or CSV; JSON has all of it. */
+/* The part of a result that text and CSV show. JSON contains all parts. */
 enum fth_model_view {
     FTH_MODEL_VIEW_KERNELS,
     FTH_MODEL_VIEW_LAUNCHES,
-    FTH_MODEL_VIEW_LINES, /* instructions */
-    FTH_MODEL_VIEW_PROFILE,
-    FTH_MODEL_VIEW_CURVE,
-    FTH_MODEL_VIEW_PARAMETERS /* needs no result */
+    FTH_MODEL_VIEW_LINES,     /* instructions */
+    FTH_MODEL_VIEW_PROFILE,   /* fth_model_profile */
+    FTH_MODEL_VIEW_CURVE,     /* fth_model_curve */
+    FTH_MODEL_VIEW_PARAMETERS /* the parameters; needs no result */
 };
-/* Shows a result in a format of fth_report_format. `result` is NULL for the parameters alone. */
+/* Shows a result. `result` may be NULL if only parameters are shown. `options` may be NULL.
+ * FTH_INVALID: the format is not text, json or csv. */
 FTH_MUST_USE enum fth_status fth_report_model(const char *format, enum fth_model_view view,
                                               const struct fth_model_result *result,
                                               const struct fth_model_params *params,
                                               const struct fth_report_options *options, char **text,
                                               size_t *size, struct fth_error *error);
 
-/* ---- exploring: many models of some traces (docs/explore.md) -----------------------------------
- */
+/* ---- Exploring cache designs ----------------------------------------------------------------- */
 
-/* What is explored: traces, and the values that parameters take. */
+/* An exploration runs the cache model for every combination of traces and parameter values
+ * (docs/explore.md). A combination is a point. Points are organised in studies: each study has its
+ * own traces and its own values. fth_explore_trace, fth_explore_vary and fth_explore_scope apply to
+ * one unnamed study; files and presets add further studies. Nothing can be added after
+ * fth_explore_run. */
 struct fth_exploration;
 
-/* `base`: the parameters as they are where nothing says otherwise; copied. */
+/* Creates an exploration without points. `base` holds the values of parameters that are not set or
+ * varied; it is copied. */
 FTH_MUST_USE enum fth_status fth_explore_create(const struct fth_model_params *base,
                                                 struct fth_exploration **exploration,
                                                 struct fth_error *error);
 void fth_explore_destroy(struct fth_exploration *exploration);
-/* A trace, or a launch file with other sizes, such as "N=256". */
+/* Adds a trace to the unnamed study. `path` is a trace file, a trace of another tool, or a launch
+ * file (*.json), which is run with the given `sizes`, such as "N=256". Traces are identified by
+ * their file names: a path with a file name that was used before stands for the earlier trace.
+ * FTH_INVALID: the trace is truncated or damaged. Otherwise the statuses of fth_trace_open,
+ * fth_trace_import and fth_launch_trace. */
 FTH_MUST_USE enum fth_status fth_explore_trace(struct fth_exploration *exploration,
                                                const char *path, const char *const *sizes,
                                                size_t size_count, const struct fth_log *log,
                                                struct fth_error *error);
-/* "l1.size_bytes=8K,16K": a value after the other, each with every value of what varies besides.
- * "l2.partitions+l2.banks=1+1,4+2": together. ';' stands between values that have commas. */
+/* Varies parameters of the unnamed study. With several calls, the points are all combinations.
+ *
+ *     l1.size_bytes=8K,16K              one parameter with two values
+ *     l2.partitions+l2.banks=1+1,4+2    two parameters that vary together
+ *     l1.latency=4,0.5;8,1              values that contain commas, separated by ';'
+ *
+ * FTH_NOT_FOUND: there is no such parameter. FTH_INVALID: the text has another form, a value is not
+ * valid or occurs twice, or more than 16 axes vary. */
 FTH_MUST_USE enum fth_status fth_explore_vary(struct fth_exploration *exploration, const char *text,
                                               struct fth_error *error);
-/* A parameter that is the same for all points, before what varies. */
+/* Sets a parameter for all studies. Values that vary take precedence over it; it takes precedence
+ * over the settings of a study. Statuses are those of fth_model_set. */
 FTH_MUST_USE enum fth_status fth_explore_set(struct fth_exploration *exploration, const char *name,
                                              const char *value, struct fth_error *error);
-/* Of what fth_explore_vary says: whether the L2 is also looked at as if the L1 were off. */
+/* Sets whether the unnamed study also counts the L2 as if the L1 were off. */
 void fth_explore_scope(struct fth_exploration *exploration, bool l1_off);
-/* Studies from a file, or a preset with the folder where its traces are. */
+/* Adds the studies of a file (docs/explore.md). Paths of traces are relative to the folder of the
+ * file. `sizes` apply to its launch files. FTH_NOT_FOUND: a file, kernel or parameter does not
+ * exist. FTH_INVALID: the file is malformed. Otherwise as fth_explore_trace. */
 FTH_MUST_USE enum fth_status fth_explore_read(struct fth_exploration *exploration, const char *path,
                                               const char *const *sizes, size_t size_count,
                                               const struct fth_log *log, struct fth_error *error);
+/* Adds the studies of a preset. `folder` contains its launch files. Statuses are those of
+ * fth_explore_read. */
 FTH_MUST_USE enum fth_status fth_explore_preset(struct fth_exploration *exploration,
                                                 const char *name, const char *folder,
                                                 const char *const *sizes, size_t size_count,
                                                 const struct fth_log *log, struct fth_error *error);
-/* The names of the presets; NULL past the last. */
+/* Returns the name of the `index`-th preset; NULL past the last. */
 const char *fth_explore_preset_at(size_t index);
 
 /* One of several processes that share an exploration. */
 struct fth_shard {
-    size_t number, count; /* 1 of 1: all of it */
-    const char *who;      /* the launcher that said so; NULL: none did */
+    size_t number, count; /* `number` is from 1 to `count`; 1 of 1: the whole exploration */
+    const char *who;      /* the launcher that defined it, a static text; NULL: none, or 1 of 1 */
 };
-/* As the launcher's environment says (Open MPI, PMI, PMIx, Slurm); "2/4" as text. */
+/* Derives the shard of this process from the environment variables of its launcher (Open MPI, PMI,
+ * PMIx, Slurm). It is 1 of 1 without a launcher. FTH_INVALID: the variables are incomplete or
+ * contradict each other. */
 FTH_MUST_USE enum fth_status fth_shard_find(struct fth_shard *shard, struct fth_error *error);
+/* Parses a shard such as "2/4". FTH_INVALID: the text has another form. */
 FTH_MUST_USE enum fth_status fth_shard_parse(const char *text, struct fth_shard *shard,
                                              struct fth_error *error);
-/* The file of a shard: %r in the pattern becomes its number; without one it is put at the end. To
- * be freed with fth_free. */
+/* Derives the file name of a shard: each "%r" in the pattern becomes the number of the shard.
+ * Without "%r", ".NUMBER" is appended if there is more than one shard. */
 FTH_MUST_USE enum fth_status fth_shard_path(const char *pattern, const struct fth_shard *shard,
                                             char **path, struct fth_error *error);
 
 struct fth_explore_options {
-    size_t shard, shards; /* from 1 on; 0 of 0: all of it */
-    unsigned threads;     /* 0: all cores */
-    const char *output;   /* where the points are kept as they come, and gone on from; or NULL */
+    size_t shard, shards; /* as in struct fth_shard; 0 of 0: the whole exploration */
+    unsigned threads;     /* host threads; 0: one per core. Results do not depend on it. */
+    const char *output;   /* file that each finished point is added to; NULL: none */
     const struct fth_log *log;
 };
 struct fth_explore_outcome {
-    size_t found, computed; /* points that were there already, and those that are new */
-    size_t jobs;            /* models run for these */
-    size_t l1_shared;       /* ... whose L1s were those of another model, and run once */
-    size_t l1_one_pass;     /* ... whose L1s, alike but for their ways, were run in one pass */
-    char *text;             /* header and points, a line of JSON each; freed with fth_free */
-    size_t size;
+    size_t found;       /* points that the output file already contained */
+    size_t computed;    /* points that were computed now */
+    size_t jobs;        /* models that were run for them; equal points share one model */
+    size_t l1_shared;   /* jobs that used the L1s of another job */
+    size_t l1_one_pass; /* jobs whose L1s differ only in their ways and ran in one pass */
+    char *text;         /* header and points, one JSON object per line; release it with fth_free */
+    size_t size;        /* of `text` */
 };
-/* Computes what is not there yet. `outcome` is filled in as far as it came also on failure. */
+/* Computes the points of a shard that the output file does not contain yet. Finished points are on
+ * disk even if the process is killed; running the same exploration again continues it. `outcome` is
+ * filled in also after a failure, and its text must be released (it may be NULL). FTH_INVALID:
+ * there is nothing to explore, there are more than 2^22 points, parameters contradict each other,
+ * or the output file belongs to another exploration or shard. FTH_IO: also if another process is
+ * writing the output file. FTH_INTERRUPTED: the finished points are kept. */
 FTH_MUST_USE enum fth_status fth_explore_run(struct fth_exploration *exploration,
                                              const struct fth_explore_options *options,
                                              struct fth_explore_outcome *outcome,
                                              struct fth_error *error);
-/* How many points there are, and models to run for them, once it has run. */
+/* After fth_explore_run: returns the number of points of the whole exploration. *jobs gets the
+ * number of models to run for them; `jobs` may be NULL. */
 size_t fth_explore_points(const struct fth_exploration *exploration, size_t *jobs);
 
-/* Joins the files of shards into the text that one process would have written; refuses parts that
- * do not belong together and, unless `partial`, those that lack points. */
+/* Merges the output files of shards into the text that a single process would have written.
+ * FTH_INVALID: the files belong to different explorations, contradict each other, or are not output
+ * files. FTH_INCONCLUSIVE: points are missing, and `partial` is false. FTH_NOT_FOUND: a file does
+ * not exist. */
 FTH_MUST_USE enum fth_status fth_merge(const char *const *paths, size_t count, bool partial,
                                        const struct fth_log *log, char **text, size_t *size,
                                        struct fth_error *error);
-/* The text of an exploration as a table. */
+/* Shows the points of an exploration as a table. `points` is the text of fth_explore_run or
+ * fth_merge, of `points_size` bytes; `options` may be NULL. FTH_INVALID: the text is malformed, or
+ * the format is not text, json or csv. */
 FTH_MUST_USE enum fth_status fth_report_points(const char *format, const char *points,
                                                size_t points_size,
                                                const struct fth_report_options *options,
                                                char **text, size_t *size, struct fth_error *error);
 
-/* ---- small things that a program around the library needs too -----------------------------------
- */
+/* ---- Utilities ------------------------------------------------------------------------------- */
 
-/* Frees a `char **` that the library gave. */
+/* Releases memory that the library allocated for the caller; NULL is allowed. */
 void fth_free(void *memory);
 
-/* "32K", "1.5M", "64KiB", "4096": binary units, as GPU vendors mean them. Refuses what is no whole
- * number of bytes or does not fit. */
+/* Parses a size: "4096", "32K", "1.5M", "64KiB". Units are powers of 1024, as GPU vendors use them;
+ * case does not matter. FTH_INVALID: the text has another form, is not a whole number of bytes, or
+ * does not fit 64 bits. */
 FTH_MUST_USE enum fth_status fth_size_parse(const char *text, uint64_t *bytes,
                                             struct fth_error *error);
 
-/* The one of `count` words nearest to `word`, or NULL where none is near enough to be a slip. */
+/* Returns the one of `count` words that `word` is probably a misspelling of, or NULL if none is
+ * similar enough. */
 const char *fth_suggest(const char *word, const char *const *words, size_t count);
 
-/* Writes beside, flushes to disk and renames, so that `path` holds the old bytes or the new ones
- * and nothing between; "-" is standard output. */
+/* Writes a file atomically: `path` holds either the old contents or all of the new ones, even after
+ * a crash. Pipes and devices are written directly; "-" is standard output. Fails only with FTH_IO
+ * or FTH_NO_MEMORY. */
 FTH_MUST_USE enum fth_status fth_file_write(const char *path, const void *data, size_t size,
                                             struct fth_error *error);
 
