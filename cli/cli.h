@@ -1,10 +1,11 @@
-/* The command line. A command is a row of facts (struct cli_command) and a function; parsing, help,
- * the man page and the completions all read the same rows, so that none of them can be wrong alone.
+/* The command line. A command is a table (struct cli_command) and a function. The parser, the help,
+ * the man page and the shell completions all read the same tables, so they cannot contradict each
+ * other.
  *
- *   main.c     the commands, and which one is meant     options.c  parsing
- *   help.c     help for the terminal                    man.c      the man page
- *   output.c   where results go; errors, exit codes     device.c   the device that is meant
- *   launch.c   what is launched
+ *   main.c     list of commands, dispatch               options.c     parser, shared options
+ *   help.c     help for the terminal                    man.c         man page
+ *   output.c   results, errors, progress, exit codes    device.c      opening the device
+ *   launch.c   kernel launches                          parameters.c  cache model parameters
  *   cmd_*.c    one command each
  */
 #ifndef FATHOM_CLI_H
@@ -14,37 +15,38 @@
 
 #include <stdio.h>
 
-/* What the shell can offer for a word. */
-enum cli_word {
+/* The kind of a word on the command line. It determines what shell completion offers. */
+enum cli_word_kind {
     CLI_WORD_NONE,
-    CLI_WORD_GPU, /* a name of the catalogue, or a file */
+    CLI_WORD_GPU, /* a name in the catalogue, or a file */
     CLI_WORD_DEVICE,
-    CLI_WORD_ELEMENTS, /* a list with commas */
+    CLI_WORD_ELEMENTS, /* a comma-separated list of elements */
     CLI_WORD_FILE,
     CLI_WORD_FORMAT,
-    CLI_WORD_GPU_FORMAT, /* those for descriptions, too */
+    CLI_WORD_GPU_FORMAT, /* also the formats that only descriptions have */
     CLI_WORD_COMMAND,
-    CLI_WORD_BENCH,       /* a name of a bench */
-    CLI_WORD_FINGERPRINT, /* what fathom fingerprint does, or a file */
+    CLI_WORD_BENCH,       /* the name of a benchmark */
+    CLI_WORD_FINGERPRINT, /* an action of fathom fingerprint, or a file */
     CLI_WORD_SHELL
 };
 
 struct cli_option {
     const char *name;  /* without the dashes */
-    char letter;       /* '\0': none */
-    const char *value; /* what its value is called, or NULL where it takes none */
-    enum cli_word word;
+    char letter;       /* one-letter form; '\0' if there is none */
+    const char *value; /* placeholder of its value in help; NULL if it takes no value */
+    enum cli_word_kind word_kind;
     const char *help;
 };
 
 struct cli_example {
     const char *command;
-    const char *what;
+    const char *caption;
 };
 
 enum { CLI_MAX_OPTIONS = 96, CLI_MAX_ARGUMENTS = 4096 };
 
-/* What was typed after the command. */
+/* The parsed command line: options with their values, and positional arguments (`words`). All
+ * strings are borrowed from argv. */
 struct cli_arguments {
     const struct cli_command *command;
     const struct cli_option *options[CLI_MAX_OPTIONS];
@@ -56,17 +58,18 @@ struct cli_arguments {
 
 struct cli_command {
     const char *name; /* "" for fathom without a command */
+    /* One line for the list of commands. */
     const char *summary;
-    const char *usage; /* what follows the name */
+    const char *usage; /* the part of the usage line after the name */
     const char *description;
-    const struct cli_option *const *options; /* ends with NULL */
-    const struct cli_example *examples;      /* ends with a NULL command */
-    enum cli_word word;
-    size_t max_words;
+    const struct cli_option *const *options; /* terminated by NULL */
+    const struct cli_example *examples;      /* terminated by an entry whose command is NULL */
+    enum cli_word_kind word_kind;            /* of the positional arguments */
+    size_t max_words;                        /* maximum number of positional arguments */
     int (*run)(const struct cli_arguments *arguments);
 };
 
-/* Exit codes, for scripts; help.c says what they mean. */
+/* Exit codes. help.c has their descriptions. */
 enum cli_exit {
     CLI_DONE = 0,
     CLI_FAILED = 1,
@@ -82,105 +85,118 @@ enum cli_exit {
 extern const struct cli_command cli_bare, cli_topo, cli_dissect, cli_bench, cli_gpus, cli_devices,
     cli_compare, cli_report, cli_fingerprint, cli_run, cli_trace, cli_model, cli_explore, cli_merge,
     cli_completion, cli_help;
-/* NULL past the last; the first is fathom itself. */
+/* Returns NULL past the last command. Index 0 is fathom without a command. */
 const struct cli_command *cli_command_at(size_t index);
-/* NULL, with a message on stderr, where there is none. */
+/* Returns NULL after a message on stderr if there is no such command. */
 const struct cli_command *cli_command_find(const char *name);
 
 /* ---- options.c ---- */
 
-/* The options that several commands share. */
+/* Options that several commands share. */
 extern const struct cli_option cli_option_device, cli_option_json, cli_option_csv,
     cli_option_format, cli_option_gpu_format, cli_option_output, cli_option_record, cli_option_help,
     cli_option_version, cli_option_man;
 
-/* Returns CLI_DONE, or CLI_USAGE after a message on stderr. */
+/* Parses the `count` words after the command. Returns CLI_DONE, or CLI_USAGE after a message on
+ * stderr. */
 int cli_parse(const struct cli_command *command, int count, char *const words[],
               struct cli_arguments *arguments);
-/* The value of the option ("" for one that takes none), or NULL where it was not given. */
+/* Returns the value of the option, "" for an option without a value, or NULL if the option was not
+ * given. If it was given several times, the last value counts. */
 const char *cli_value(const struct cli_arguments *arguments, const struct cli_option *option);
 
 /* ---- parameters.c ---- */
 
 extern const struct cli_option cli_option_gpu, cli_option_threads;
-/* The parameters of the GPU that --gpu names, to be destroyed by the caller; otherwise tells why
- * not and returns the exit code. */
+/* Creates the model parameters of the GPU that --gpu names, or default parameters without --gpu.
+ * The caller destroys them. On failure it prints an error and returns the exit code. */
 int cli_read_parameters(const struct cli_arguments *arguments, struct fth_model_params **params);
 typedef enum fth_status cli_setter(void *context, const char *name, const char *value,
                                    struct fth_error *error);
-/* Sets what was given with the option: names with a point are parameters, the others sizes of a
- * launch file, which are left. `example` is for those who slip. */
-int cli_take_settings(const struct cli_arguments *arguments, const struct cli_option *option,
-                      const char *example, cli_setter *set, void *context);
+/* Calls `set` for each NAME=VALUE given with the option whose name contains a dot: these are
+ * parameters of the model. Names without a dot are sizes of a launch file and are skipped here.
+ * `example` is shown in the message about a malformed setting. */
+int cli_apply_settings(const struct cli_arguments *arguments, const struct cli_option *option,
+                       const char *example, cli_setter *set, void *context);
 
 /* ---- launch.c ---- */
 
-/* The options of the commands that launch. */
+/* Options of the commands that launch kernels. */
 extern const struct cli_option cli_option_entry, cli_option_grid, cli_option_block,
     cli_option_shared, cli_option_arg, cli_option_seed, cli_option_set;
-/* The launch that the first word and these options ask for, to be destroyed by the caller;
- * otherwise tells why not and returns the exit code. */
+/* Creates the launch that the first positional argument (a PTX file or a launch file) and the
+ * options above describe. The caller destroys it. On failure it prints an error, sets *launch to
+ * NULL and returns the exit code. */
 int cli_open_launch(const struct cli_arguments *arguments, struct fth_launch **launch);
-/* Where the option was given, its value as a whole number; false, and told, where it is none. */
-bool cli_whole(const struct cli_arguments *arguments, const struct cli_option *option,
-               uint64_t *number);
+/* Parses the value of the option as a whole number. Leaves *number unchanged if the option was not
+ * given. Returns false after a message if the value is not a whole number. */
+bool cli_parse_whole_number(const struct cli_arguments *arguments, const struct cli_option *option,
+                            uint64_t *number);
 bool cli_ends_with(const char *text, const char *end);
 
 /* ---- help.c, man.c ---- */
 
 void cli_print_help(const struct cli_command *command);
-/* An exit code and what it means, for index 0, 1, … until NULL. */
+/* Returns the meaning of the exit code with this index and sets *code; NULL past the last one. */
 const char *cli_exit_meaning(size_t index, int *code);
 void cli_print_man(void);
 
 /* ---- device.c ---- */
 
-/* Opens what --device names or, without it, the first GPU here, and has what it answers recorded
- * where --record says so; otherwise tells why not and returns the exit code. */
+/* Opens the device that --device names. Without --device, opens the first GPU or, if the machine
+ * has none, the simulated H200. Starts recording if --record was given. On failure it prints an
+ * error and returns the exit code. */
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device);
-/* Whether a word is a device, rather than a name of the catalogue or a file. */
-bool cli_names_device(const char *word);
-/* Opens the device of that id; otherwise tells why not and returns the exit code. */
-int cli_open_named(const char *id, struct fth_device **device);
-/* CLI_DONE, or CLI_USAGE after a message that says what was perhaps meant. */
+/* Returns whether a word names a device (cuda:, sim: or replay:) rather than a GPU of the catalogue
+ * or a file. */
+bool cli_is_device_id(const char *word_kind);
+/* Opens the device with this id. On failure it prints an error and returns the exit code. */
+int cli_open_device_id(const char *id, struct fth_device **device);
+/* Returns CLI_DONE if there is an element of this name. Otherwise returns CLI_USAGE after a message
+ * that suggests the nearest name or lists all names. */
 int cli_check_element(const char *name);
 
 /* ---- cmd_fingerprint.c ---- */
 
-/* What 'fathom fingerprint' can do, for index 0, 1, … until NULL. */
+/* Returns the name of an action of 'fathom fingerprint'; NULL past the last one. */
 const char *cli_fingerprint_action(size_t index);
 
 /* ---- output.c ---- */
 
-/* "fathom: …" on stderr. */
+/* Prints "fathom: MESSAGE" and a newline on stderr. */
 void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Tells the error and returns the exit code for it. */
+/* Prints the error on stderr and returns the exit code for it. */
 int cli_fail(const struct fth_error *error);
-/* Tells how measuring ended that did not end well, and returns the exit code for it; otherwise
- * `result`. `some`: there are figures, as far as it came. */
-int cli_end_measuring(int result, enum fth_status status, const struct fth_error *error, bool some);
-/* From now on Ctrl-C, and SIGTERM, end what is under way in order; a second one ends the program.
- */
+/* Returns the exit code of a command that measures: `result` if `status` is FTH_OK. Otherwise it
+ * prints a message and returns the exit code for `status`. `has_results`: the measurement produced
+ * results before it ended. */
+int cli_finish_measurement(int result, enum fth_status status, const struct fth_error *error,
+                           bool has_results);
+/* From now on, the first SIGINT (Ctrl-C) or SIGTERM makes the library stop and return what is
+ * complete. The same signal a second time ends the program at once. */
 void cli_catch_interrupts(void);
-/* Warnings of the library go to stderr, and its progress where that is a terminal. */
+/* Prints the warnings of the library on stderr, and its progress if stderr is a terminal. */
 extern const struct fth_log cli_log;
-/* From now on counts how long each stage takes that the library tells of, and says so on stderr at
- * the end. */
-void cli_spend_verbosely(void);
-/* The format that --json or --format asks for, text otherwise. */
+/* From now on, measures how long each stage takes whose progress the library reports. The times are
+ * printed on stderr after the last stage. */
+void cli_time_stages(void);
+/* Returns the format selected with --format, --csv or --json; "text" without these options. */
 const char *cli_format(const struct cli_arguments *arguments);
-/* Before something that takes long: whether the format is one and the file of -o can be written.
- * Otherwise tells why not and returns the exit code. */
+/* Checks that the format exists and that the file of -o can be written, so that a long measurement
+ * is not lost in the end. On failure it prints an error and returns the exit code. */
 int cli_check_output(const struct cli_arguments *arguments);
-/* Shows a description, or a table, in the format asked for, and writes it there. */
+/* Formats a description, benchmark results or a table in the selected format and writes the text to
+ * the file of -o or to stdout. They return the exit code. `replayed`: the figures come from a
+ * recording, and the title says so. */
 int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu, bool replayed);
 int cli_put_bench(const struct cli_arguments *arguments, const struct fth_bench *bench);
 int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table);
-/* Writes a text, which is freed with fth_free, where -o says. */
+/* Writes the text to the file of -o or to stdout, and frees it with fth_free. */
 int cli_put_text(const struct cli_arguments *arguments, char *text, size_t size);
-/* What the terminal behind stdout can show. */
+/* Returns what the terminal behind stdout can display: UTF-8, colour, width. */
 struct fth_report_options cli_report_options(const struct cli_arguments *arguments);
-/* The end of a command that printed to stdout with stdio: a write error is noticed here. */
+/* Flushes stdout at the end of a command that printed with stdio. Returns CLI_FAILED after a
+ * message if a write has failed. */
 int cli_finish_stdout(void);
 
 #endif

@@ -1,13 +1,14 @@
-/* fathom bench: throughput and latency, in tables. */
+/* fathom bench: measures throughput and latency, and prints tables. */
 #include "cli.h"
 
 static const struct cli_option option_describe = {
     "describe", 0, "FILE", CLI_WORD_FILE,
-    "also write a GPU description: what the driver tells, and banks and bandwidths as found"};
+    "also write a GPU description to FILE: the figures of the driver, and the measured banks and "
+    "bandwidths"};
 static const struct cli_option option_thorough = {
-    "thorough", 0, NULL, CLI_WORD_NONE, "of a simulated GPU, too, as much as of a real one"};
+    "thorough", 0, NULL, CLI_WORD_NONE, "measure a simulated GPU with all points, as a real one"};
 
-/* The description that goes with the results, in a file of its own. */
+/* Writes the GPU description to the file of --describe, if given. */
 static int put_description(const struct cli_arguments *arguments, const struct fth_bench *bench)
 {
     const char *path = cli_value(arguments, &option_describe);
@@ -23,7 +24,7 @@ static int put_description(const struct cli_arguments *arguments, const struct f
     return status == FTH_OK ? CLI_DONE : cli_fail(&error);
 }
 
-/* Measures and shows. What was recorded is kept also where the measuring broke off. */
+/* Measures and prints the results. The recording is saved even if the measurement fails. */
 static int measure(const struct cli_arguments *arguments, struct fth_device *device)
 {
     const struct fth_bench_options options = {.names = arguments->words,
@@ -34,18 +35,18 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
     struct fth_error error = FTH_NO_ERROR, fault = FTH_NO_ERROR;
     struct fth_bench *bench = NULL;
     enum fth_status status = fth_bench_create(device, &options, &bench, &error);
-    bool kept = fth_device_finish(device, &fault) == FTH_OK;
+    bool saved = fth_device_finish(device, &fault) == FTH_OK;
     int result = bench ? cli_put_bench(arguments, bench) : CLI_DONE;
     if (bench && result == CLI_DONE)
         result = put_description(arguments, bench);
-    if (!kept)
+    if (!saved)
         result = cli_fail(&fault);
-    result = cli_end_measuring(result, status, &error, bench != NULL);
+    result = cli_finish_measurement(result, status, &error, bench != NULL);
     fth_bench_destroy(bench);
     return result;
 }
 
-/* Refuses what is no bench, before anything is opened. */
+/* Checks the names of the benchmarks before a device is opened. */
 static int check_names(const struct cli_arguments *arguments)
 {
     struct fth_error error = FTH_NO_ERROR;
@@ -77,41 +78,47 @@ static const struct cli_option *const options[] = {
     &cli_option_record, &option_describe, &option_thorough, &cli_option_help,   NULL};
 
 static const struct cli_example examples[] = {
-    {"fathom bench", "everything"},
-    {"fathom bench banks", "what bank conflicts of shared memory cost"},
-    {"fathom bench arith atomics --json -o bench.json", "two of them, every point in a file"},
-    {"fathom bench banks --device sim:rtx2060", "of a simulated GPU"},
-    {"fathom bench stream global", "device memory"},
-    {"fathom bench banks shared --describe gpu.json", "banks and bandwidths for 'sim:gpu.json'"},
+    {"fathom bench", "run all benchmarks"},
+    {"fathom bench banks", "measure bank conflicts of shared memory"},
+    {"fathom bench arith atomics --json -o bench.json",
+     "run two benchmarks and write all points to a file"},
+    {"fathom bench banks --device sim:rtx2060", "measure a simulated GPU"},
+    {"fathom bench stream global", "measure the throughput of device memory"},
+    {"fathom bench banks shared --describe gpu.json",
+     "also write a description, for use with --device sim:gpu.json"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_bench = {
     "bench",
-    "measure throughput and latency, in tables",
+    "Measure throughput and latency of the units of a GPU",
     "[BENCH]... [OPTION]...",
-    "Measures what a GPU's units do in a time, and what they make one wait for:\n"
+    "Measure the throughput and latency of the units of a GPU, and print tables with\n"
+    "the results. BENCH is one of:\n"
     "\n"
-    "  banks    latency of shared memory by threads and stride, and by conflict; the number\n"
-    "           of banks, their width and the cost of a conflict follow from it\n"
-    "  shared   throughput of shared memory by size and number of blocks and words under way,\n"
-    "           against what its banks could give\n"
-    "  scaling  bandwidth of L1, L2 and memory by the number of blocks, and how many are enough\n"
-    "  latency  latency by footprint, stride and order, through L1 and past it; and shared\n"
-    "           memory in conflict against L2\n"
-    "  arith    latency and throughput of adding, multiplying and both, by type, and of the\n"
-    "           special functions\n"
-    "  atomics  latency and throughput of atomic operations, contended and not\n"
-    "  global   throughput of memory over the number of CTAs, their size and what a thread\n"
-    "           copies at a time; what clock and bus allow, and what Little's law asks for\n"
-    "  link     copies from the host's memory and to it, pinned and pageable, one way and\n"
-    "           both, and from GPU to GPU; the latency of a small one\n"
-    "  stream   STREAM's COPY, MUL, ADD and TRIAD in fp32 and fp64, reading and writing, by\n"
-    "           size and threads, with their results checked; beside the driver's copy\n"
-    "  all      all of them, as without a name\n"
+    "  banks    latency of shared memory by number of threads, stride and degree of\n"
+    "           bank conflict; number and width of the banks, penalty of a conflict\n"
+    "  shared   throughput of shared memory by block size, number of blocks and words\n"
+    "           in flight, and the theoretical maximum of its banks\n"
+    "  scaling  bandwidth of L1, L2 and memory by number of blocks, and the number of\n"
+    "           blocks needed for the full bandwidth\n"
+    "  latency  latency by footprint, stride and order, through L1 and bypassing it;\n"
+    "           shared memory with bank conflicts compared with L2\n"
+    "  arith    latency and throughput of add, multiply and multiply-add by type, and\n"
+    "           of the special functions\n"
+    "  atomics  latency and throughput of atomic operations, with and without\n"
+    "           contention\n"
+    "  global   copy throughput of memory by number and size of CTAs and words in\n"
+    "           flight per thread; theoretical maximum, and bytes in flight by\n"
+    "           Little's law\n"
+    "  link     copies between host and GPU (pinned and pageable, one way and both\n"
+    "           ways) and between GPUs; latency of a small copy\n"
+    "  stream   STREAM's COPY, MUL, ADD and TRIAD in fp32 and fp64, reads and writes,\n"
+    "           by size and threads, with checked results; and the driver's own copy\n"
+    "  all      all of the above; the default\n"
     "\n"
-    "Of a simulated GPU less is measured, since every operation is simulated one by one;\n"
-    "--thorough measures as much as of a real one.",
+    "On a simulated GPU, fewer points are measured, because simulating every\n"
+    "operation is slow. Use --thorough to measure all of them.",
     options,
     examples,
     CLI_WORD_BENCH,

@@ -1,4 +1,4 @@
-/* fathom compare: what differs between two GPUs, or one among many. */
+/* fathom compare: shows what differs between two GPUs, or finds the odd one out in a fleet. */
 #include "cli.h"
 
 #include <dirent.h>
@@ -10,15 +10,17 @@
 
 static const struct cli_option option_all = {
     "all", 0, NULL, CLI_WORD_NONE,
-    "also which card it was, and how it was then, and what only one of them says"};
+    "also compare figures that identify the card or depend on its state (UUID, driver, power, "
+    "clocks ...), and show figures that only one GPU has"};
 static const struct cli_option option_within = {
     "within", 0, "PERCENT", CLI_WORD_NONE,
-    "numbers that are no more apart than this, beyond their intervals, do not differ"};
+    "ignore differences of at most PERCENT between the intervals of two numbers (default: 0)"};
 static const struct cli_option option_fleet = {
     "fleet", 0, "FOLDER", CLI_WORD_FILE,
-    "which of the descriptions in a folder is not like its siblings, and in what"};
+    "compare all descriptions (*.json) in FOLDER, and show the GPUs that differ from the others of "
+    "the same name"};
 
-/* What is compared: each with what it is called. */
+/* The GPUs to compare, each with the name that the output shows. Owns both. */
 struct gpus {
     struct fth_gpu **items;
     char **names;
@@ -35,18 +37,18 @@ static void gpus_fini(struct gpus *gpus)
     free(gpus->names);
 }
 
-/* Room for so many. */
-static int gpus_init(struct gpus *gpus, size_t max)
+/* Allocates space for `capacity` GPUs. */
+static int gpus_init(struct gpus *gpus, size_t capacity)
 {
-    gpus->items = calloc(max + 1, sizeof *gpus->items);
-    gpus->names = calloc(max + 1, sizeof *gpus->names);
+    gpus->items = calloc(capacity + 1, sizeof *gpus->items);
+    gpus->names = calloc(capacity + 1, sizeof *gpus->names);
     if (gpus->items && gpus->names)
         return CLI_DONE;
     cli_message("out of memory");
     return CLI_FAILED;
 }
 
-/* Takes the description over, also where there is no memory for its name. */
+/* Adds a description and takes ownership of it, even if it fails. */
 static int add(struct gpus *gpus, struct fth_gpu *gpu, const char *name)
 {
     char *copy = strdup(name);
@@ -65,7 +67,7 @@ static int measure(const char *id, struct fth_gpu **gpu)
     const struct fth_discover_options options = {.log = &cli_log};
     struct fth_device *device = NULL;
     struct fth_error error = FTH_NO_ERROR;
-    int result = cli_open_named(id, &device);
+    int result = cli_open_device_id(id, &device);
     if (result != CLI_DONE)
         return result;
     if (fth_discover(device, &options, gpu, &error) != FTH_OK) {
@@ -77,13 +79,13 @@ static int measure(const char *id, struct fth_gpu **gpu)
     return result;
 }
 
-/* A device is measured, a name of the catalogue or a file read. */
-static int take(struct gpus *gpus, const struct fth_catalogue *catalogue, const char *word)
+/* Adds the GPU that `word` names: measures a device, or reads a GPU of the catalogue or a file. */
+static int load_gpu(struct gpus *gpus, const struct fth_catalogue *catalogue, const char *word)
 {
     struct fth_gpu *gpu = NULL;
     struct fth_error error = FTH_NO_ERROR;
     int result = CLI_DONE;
-    if (cli_names_device(word))
+    if (cli_is_device_id(word))
         result = measure(word, &gpu);
     else if (fth_catalogue_read(catalogue, word, &cli_log, &gpu, &error) != FTH_OK)
         result = cli_fail(&error);
@@ -96,7 +98,7 @@ static int is_description(const struct dirent *entry)
            (cli_ends_with(entry->d_name, ".json") || cli_ends_with(entry->d_name, ".json.zst"));
 }
 
-static int take_file(struct gpus *gpus, const char *folder, const char *name)
+static int load_file(struct gpus *gpus, const char *folder, const char *name)
 {
     char path[PATH_MAX];
     struct fth_gpu *gpu = NULL;
@@ -107,8 +109,9 @@ static int take_file(struct gpus *gpus, const char *folder, const char *name)
     return add(gpus, gpu, name);
 }
 
-/* Every description of the folder. One that cannot be read is told, and the rest is compared. */
-static int take_folder(struct gpus *gpus, const char *folder)
+/* Reads all descriptions in the folder. Prints an error for each one that cannot be read; the
+ * others are still compared. */
+static int load_folder(struct gpus *gpus, const char *folder)
 {
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, is_description, alphasort);
@@ -117,15 +120,15 @@ static int take_folder(struct gpus *gpus, const char *folder)
         return CLI_USAGE;
     }
     int faults = gpus_init(gpus, (size_t)count);
-    const bool room = faults == CLI_DONE;
+    const bool allocated = faults == CLI_DONE;
     for (int i = 0; i < count; i++) {
-        int result = room ? take_file(gpus, folder, entries[i]->d_name) : CLI_DONE;
+        int result = allocated ? load_file(gpus, folder, entries[i]->d_name) : CLI_DONE;
         faults = result == CLI_DONE ? faults : result;
         free(entries[i]);
     }
     free(entries);
     if (faults == CLI_DONE && gpus->count < 2) {
-        cli_message("'%s' holds %zu descriptions (*.json); a fleet has two or more", folder,
+        cli_message("'%s' contains %zu descriptions (*.json); --fleet needs at least two", folder,
                     gpus->count);
         return CLI_USAGE;
     }
@@ -153,7 +156,7 @@ static int show(const struct cli_arguments *arguments, const struct gpus *gpus, 
     return result == CLI_DONE && count ? CLI_DIFFERS : result;
 }
 
-/* As a part of 1. */
+/* Parses --within as a fraction: 5 percent is 0.05. */
 static int parse_within(const struct cli_arguments *arguments, double *within)
 {
     const char *text = cli_value(arguments, &option_within);
@@ -161,21 +164,21 @@ static int parse_within(const struct cli_arguments *arguments, double *within)
     *within = text ? strtod(text, &end) / 100 : 0;
     if (!text || (*text && *end == '\0' && isfinite(*within) && *within >= 0))
         return CLI_DONE;
-    cli_message("--within takes a number of per cent, as 5, not '%s'", text);
+    cli_message("--within requires a percentage, such as 5, not '%s'", text);
     return CLI_USAGE;
 }
 
-static int check(const struct cli_arguments *arguments, double *within)
+static int check_arguments(const struct cli_arguments *arguments, double *within)
 {
     const char *folder = cli_value(arguments, &option_fleet);
     if (folder && arguments->word_count) {
-        cli_message("--fleet compares the descriptions of a folder; '%s' is one too many",
+        cli_message("--fleet compares the descriptions in a folder; unexpected argument '%s'",
                     arguments->words[0]);
         return CLI_USAGE;
     }
     if (!folder && arguments->word_count != 2) {
-        cli_message("two GPUs are compared: 'fathom compare A B', each a file, a name of "
-                    "'fathom gpus' or a device");
+        cli_message("give two GPUs to compare, each a file, a name listed by 'fathom gpus' or a "
+                    "device: 'fathom compare A B'");
         return CLI_USAGE;
     }
     int result = parse_within(arguments, within);
@@ -189,15 +192,15 @@ static int run(const struct cli_arguments *arguments)
     struct fth_catalogue *catalogue = NULL;
     struct gpus gpus = {0};
     double within;
-    int result = check(arguments, &within);
+    int result = check_arguments(arguments, &within);
     if (result != CLI_DONE)
         return result;
     if (fth_catalogue_open(&catalogue, &error) != FTH_OK)
         return cli_fail(&error);
     cli_catch_interrupts();
-    result = folder ? take_folder(&gpus, folder) : gpus_init(&gpus, arguments->word_count);
+    result = folder ? load_folder(&gpus, folder) : gpus_init(&gpus, arguments->word_count);
     for (size_t i = 0; i < arguments->word_count && result == CLI_DONE; i++)
-        result = take(&gpus, catalogue, arguments->words[i]);
+        result = load_gpu(&gpus, catalogue, arguments->words[i]);
     if (gpus.count >= 2) {
         int shown = show(arguments, &gpus, folder != NULL, within);
         result = result == CLI_DONE ? shown : result;
@@ -213,25 +216,30 @@ static const struct cli_option *const options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"fathom compare cuda:0 h200 --within 5", "is this normal for my GPU?"},
-    {"fathom compare before.json after.json", "has it changed?"},
-    {"fathom compare cuda:0 cuda:1", "two GPUs of a node"},
-    {"fathom compare --fleet out/", "which of many is not like the others"},
+    {"fathom compare cuda:0 h200 --within 5", "does this GPU perform like other H200s?"},
+    {"fathom compare before.json after.json", "has the GPU changed?"},
+    {"fathom compare cuda:0 cuda:1", "compare two GPUs of this machine"},
+    {"fathom compare --fleet out/", "which GPU differs from the others?"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_compare = {
     "compare",
-    "what differs between two GPUs, or one among many",
+    "Show what differs between two GPUs, or within a fleet",
     "A B [OPTION]... | --fleet FOLDER [OPTION]...",
-    "Compares two GPUs and shows what differs: figures whose intervals do not meet. A and B\n"
-    "are files of 'fathom topo --json' (- is standard input), names of 'fathom gpus', or\n"
-    "devices, which are measured. The exit code is 5 where something differs. Bandwidths of two\n"
-    "cards of one model are some per cent apart, more than the interval of one run tells: that\n"
-    "is what --within is for.\n"
+    "Compare two GPUs and print a table of the figures that differ. Two numbers\n"
+    "differ if their intervals do not overlap. A and B are files written by\n"
+    "'fathom topo --json' (- for standard input), names listed by 'fathom gpus', or\n"
+    "devices such as cuda:0, which are measured first. The exit code is 5 if\n"
+    "something differs.\n"
     "\n"
-    "With --fleet, the descriptions of a folder are compared, each with those of GPUs of the\n"
-    "same name: shown is where one does not agree with what more than half of them agree on.",
+    "The bandwidths of two cards of the same model differ by a few percent, which is\n"
+    "more than the interval of a single run. Use --within to ignore such differences.\n"
+    "\n"
+    "With --fleet, compare each description in a folder with the others of the same\n"
+    "GPU name. A figure is listed if it differs from a value on which more than half\n"
+    "of the others agree. With two GPUs, that is the value of the first one. A figure\n"
+    "without such a value is not judged.",
     options,
     examples,
     CLI_WORD_GPU,

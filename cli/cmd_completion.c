@@ -1,5 +1,5 @@
-/* fathom completion: completions for bash, zsh and fish, from the tables of the commands. GPU names
- * are asked of the program when the key is pressed, so that a site's own are offered too. */
+/* fathom completion: generates completion scripts for bash, zsh and fish from the command tables.
+ * The scripts run fathom to get the GPU names, so they also offer descriptions added by a site. */
 #include "cli.h"
 
 #include <string.h>
@@ -7,8 +7,8 @@
 static const char *const shells[] = {"bash", "zsh", "fish"};
 enum { SHELLS = sizeof shells / sizeof shells[0] };
 
-/* The GPU names, as a shell command that prints one a line (without a $, which fish would take for
- * its own inside quotes). */
+/* A shell command that prints the GPU names, one per line. It contains no '$', which fish would
+ * expand inside double quotes. */
 #define GPU_NAMES "fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//'"
 
 static void put_formats(enum fth_report_subject subject)
@@ -53,19 +53,19 @@ static void put_shells(void)
         printf("%s%s", i ? " " : "", shells[i]);
 }
 
-/* The bash statement that offers words of a kind for the word "$cur". */
-static void bash_offer(enum cli_word word)
+/* Prints the bash statement that offers completions of a kind for the word "$cur". */
+static void bash_offer(enum cli_word_kind word_kind)
 {
-    if (word == CLI_WORD_DEVICE) {
+    if (word_kind == CLI_WORD_DEVICE) {
         printf("_fathom_device");
         return;
     }
-    if (word == CLI_WORD_ELEMENTS) {
+    if (word_kind == CLI_WORD_ELEMENTS) {
         printf("_fathom_list '"), put_elements(), printf("'");
         return;
     }
     printf("COMPREPLY=($(compgen ");
-    switch (word) {
+    switch (word_kind) {
     case CLI_WORD_GPU: printf("-f -W \"$(" GPU_NAMES ")\""); break;
     case CLI_WORD_FILE: printf("-f"); break;
     case CLI_WORD_FORMAT: printf("-W '"), put_formats(FTH_REPORT_TABLE), printf("'"); break;
@@ -79,8 +79,9 @@ static void bash_offer(enum cli_word word)
     printf(" -- \"$cur\"))");
 }
 
-/* Options of any command that take a value that the shell can offer words for; NULL past the last.
- * They mean the same in every command. */
+/* Returns the options of all commands whose values the shell can complete, one after the other;
+ * NULL past the last one. The bash script matches options by name alone: if two commands have
+ * different options of one name, the first one applies to both. */
 static const struct cli_option *valued_option(size_t index)
 {
     const struct cli_option *found[CLI_MAX_OPTIONS];
@@ -89,7 +90,7 @@ static const struct cli_option *valued_option(size_t index)
     for (size_t i = 0; (command = cli_command_at(i)); i++)
         for (size_t j = 0; command->options[j]; j++) {
             const struct cli_option *option = command->options[j];
-            bool known = !option->value || option->word == CLI_WORD_NONE;
+            bool known = !option->value || option->word_kind == CLI_WORD_NONE;
             for (size_t k = 0; k < count && !known; k++)
                 known = found[k] == option;
             if (!known && count < CLI_MAX_OPTIONS)
@@ -110,44 +111,45 @@ static void bash_option_words(const struct cli_command *command)
 
 static void put_bash(void)
 {
-    printf("# bash completion for fathom; made by 'fathom completion bash'.\n"
-           "# Names of devices. Where bash takes the colon to part words, only what stands behind\n"
-           "# it is offered.\n"
-           "_fathom_device()\n{\n"
-           "    local names before=\n"
-           "    [[ $COMP_WORDBREAKS == *:* ]] || before=${cur%%%%:*}:\n"
-           "    case $cur in\n"
-           "    replay:*) COMPREPLY=($(compgen -P \"$before\" -f -- \"${cur#replay:}\")) ;;\n"
-           "    sim:*)\n"
-           "        names=$(" GPU_NAMES ")\n"
-           "        COMPREPLY=($(compgen -P \"$before\" -f -W \"$names\" -- \"${cur#sim:}\")) ;;\n"
-           "    cuda:*) COMPREPLY=($(compgen -P \"$before\" -W 0 -- \"${cur#cuda:}\")) ;;\n"
-           "    *)\n"
-           "        COMPREPLY=($(compgen -W 'cuda: sim: replay:' -- \"$cur\"))\n"
-           "        compopt -o nospace 2>/dev/null ;;\n"
-           "    esac\n}\n\n"
-           "# Words that commas part.\n"
-           "_fathom_list()\n{\n"
-           "    COMPREPLY=($(compgen -P \"${cur%%\"${cur##*,}\"}\" -W \"$1\" -- \"${cur##*,}\"))\n"
-           "}\n\n"
-           "_fathom()\n{\n"
-           "    local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) prev command=\n"
-           "    # Words that bash parted at a colon or an equals sign.\n"
-           "    while [ \"$at\" -gt 1 ] && [[ $cur == :* || ${COMP_WORDS[at]} == : ]]; do\n"
-           "        cur=${COMP_WORDS[at]}$cur at=$((at - 1))\n"
-           "    done\n"
-           "    [ \"$cur\" = = ] && cur=\n"
-           "    [ \"${COMP_WORDS[at]}\" = = ] && at=$((at - 1))\n"
-           "    prev=${COMP_WORDS[at]}\n"
-           "    [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]}\n"
-           "    case $prev in\n");
+    printf(
+        "# bash completion for fathom; generated by 'fathom completion bash'.\n"
+        "# Completes device names. If bash splits words at colons, only the part after the colon\n"
+        "# is offered.\n"
+        "_fathom_device()\n{\n"
+        "    local names before=\n"
+        "    [[ $COMP_WORDBREAKS == *:* ]] || before=${cur%%%%:*}:\n"
+        "    case $cur in\n"
+        "    replay:*) COMPREPLY=($(compgen -P \"$before\" -f -- \"${cur#replay:}\")) ;;\n"
+        "    sim:*)\n"
+        "        names=$(" GPU_NAMES ")\n"
+        "        COMPREPLY=($(compgen -P \"$before\" -f -W \"$names\" -- \"${cur#sim:}\")) ;;\n"
+        "    cuda:*) COMPREPLY=($(compgen -P \"$before\" -W 0 -- \"${cur#cuda:}\")) ;;\n"
+        "    *)\n"
+        "        COMPREPLY=($(compgen -W 'cuda: sim: replay:' -- \"$cur\"))\n"
+        "        compopt -o nospace 2>/dev/null ;;\n"
+        "    esac\n}\n\n"
+        "# Completes the last item of a comma-separated list.\n"
+        "_fathom_list()\n{\n"
+        "    COMPREPLY=($(compgen -P \"${cur%%\"${cur##*,}\"}\" -W \"$1\" -- \"${cur##*,}\"))\n"
+        "}\n\n"
+        "_fathom()\n{\n"
+        "    local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) prev command=\n"
+        "    # Join words that bash has split at a colon or an equals sign.\n"
+        "    while [ \"$at\" -gt 1 ] && [[ $cur == :* || ${COMP_WORDS[at]} == : ]]; do\n"
+        "        cur=${COMP_WORDS[at]}$cur at=$((at - 1))\n"
+        "    done\n"
+        "    [ \"$cur\" = = ] && cur=\n"
+        "    [ \"${COMP_WORDS[at]}\" = = ] && at=$((at - 1))\n"
+        "    prev=${COMP_WORDS[at]}\n"
+        "    [ \"$COMP_CWORD\" -gt 1 ] && command=${COMP_WORDS[1]}\n"
+        "    case $prev in\n");
     const struct cli_option *option;
     for (size_t i = 0; (option = valued_option(i)); i++) {
         printf("    --%s", option->name);
         if (option->letter)
             printf(" | -%c", option->letter);
         printf(") ");
-        bash_offer(option->word);
+        bash_offer(option->word_kind);
         printf("; return ;;\n");
     }
     printf("    esac\n    case $command in\n");
@@ -157,7 +159,7 @@ static void put_bash(void)
                command->name);
         bash_option_words(command);
         printf("' -- \"$cur\")) ;;\n        *) ");
-        bash_offer(command->word);
+        bash_offer(command->word_kind);
         printf(" ;;\n        esac ;;\n");
     }
     printf("    *) COMPREPLY=($(compgen -W '");
@@ -167,7 +169,8 @@ static void put_bash(void)
     printf("' -- \"$cur\")) ;;\n    esac\n}\ncomplete -F _fathom fathom\n");
 }
 
-/* Text inside single quotes of a shell, without what zsh's _arguments would take as its own. */
+/* Prints text for use inside single quotes in zsh. Escapes the characters that are special to
+ * _arguments. */
 static void put_quoted(const char *text)
 {
     for (; *text; text++)
@@ -179,9 +182,9 @@ static void put_quoted(const char *text)
             fputc(*text, stdout);
 }
 
-static void zsh_action(enum cli_word word)
+static void zsh_action(enum cli_word_kind word_kind)
 {
-    switch (word) {
+    switch (word_kind) {
     case CLI_WORD_GPU: printf("GPU:_fathom_gpus"); break;
     case CLI_WORD_DEVICE: printf("device:_fathom_devices"); break;
     case CLI_WORD_ELEMENTS: printf("elements:_fathom_elements"); break;
@@ -210,7 +213,7 @@ static void zsh_options(const struct cli_command *command)
         printf("]");
         if (option->value) {
             printf(":");
-            zsh_action(option->word);
+            zsh_action(option->word_kind);
         }
         printf("'");
     }
@@ -218,7 +221,7 @@ static void zsh_options(const struct cli_command *command)
 
 static void put_zsh(void)
 {
-    printf("#compdef fathom\n# zsh completion for fathom; made by 'fathom completion zsh'.\n"
+    printf("#compdef fathom\n# zsh completion for fathom; generated by 'fathom completion zsh'.\n"
            "_fathom_gpus()\n{\n    local -a names\n"
            "    names=(${(f)\"$(" GPU_NAMES ")\"})\n"
            "    _alternative \"gpus:GPU:compadd -a names\" 'files:file:_files'\n}\n\n"
@@ -242,9 +245,9 @@ static void put_zsh(void)
     for (size_t i = 1; (command = cli_command_at(i)); i++) {
         printf("    %s)\n        shift words; (( CURRENT-- ))\n        _arguments", command->name);
         zsh_options(command);
-        if (command->word != CLI_WORD_NONE) {
+        if (command->word_kind != CLI_WORD_NONE) {
             printf(" \\\n            '1:");
-            zsh_action(command->word);
+            zsh_action(command->word_kind);
             printf("'");
         }
         printf(" ;;\n");
@@ -252,9 +255,9 @@ static void put_zsh(void)
     printf("    esac\n}\n_fathom \"$@\"\n");
 }
 
-static void fish_words(enum cli_word word)
+static void fish_words(enum cli_word_kind word_kind)
 {
-    switch (word) {
+    switch (word_kind) {
     case CLI_WORD_GPU: printf(" -F -a \"(" GPU_NAMES ")\""); break;
     case CLI_WORD_DEVICE:
         printf(" -F -a \"cuda:0 replay: (" GPU_NAMES " | sed 's/^/sim:/')\"");
@@ -283,16 +286,16 @@ static void fish_condition(const struct cli_command *command)
 
 static void put_fish(void)
 {
-    printf("# fish completion for fathom; made by 'fathom completion fish'.\n"
+    printf("# fish completion for fathom; generated by 'fathom completion fish'.\n"
            "complete -c fathom -f\n");
     const struct cli_command *command;
     for (size_t i = 0; (command = cli_command_at(i)); i++) {
         if (*command->name) {
             printf("complete -c fathom -n '__fish_use_subcommand' -a %s -d \"%s\"\n", command->name,
                    command->summary);
-            if (command->word != CLI_WORD_NONE) {
+            if (command->word_kind != CLI_WORD_NONE) {
                 fish_condition(command);
-                fish_words(command->word);
+                fish_words(command->word_kind);
                 printf("\n");
             }
         }
@@ -304,7 +307,7 @@ static void put_fish(void)
                 printf(" -s %c", option->letter);
             if (option->value) {
                 printf(" -r");
-                fish_words(option->word);
+                fish_words(option->word_kind);
             }
             printf(" -d \"%s\"\n", option->help);
         }
@@ -315,7 +318,7 @@ static int run(const struct cli_arguments *arguments)
 {
     static void (*const writers[])(void) = {put_bash, put_zsh, put_fish};
     if (arguments->word_count == 0) {
-        cli_message("for which shell? bash, zsh or fish");
+        cli_message("name the shell: bash, zsh or fish");
         return CLI_USAGE;
     }
     for (size_t i = 0; i < SHELLS; i++)
@@ -325,25 +328,26 @@ static int run(const struct cli_arguments *arguments)
         }
     const char *nearest = fth_suggest(arguments->words[0], shells, SHELLS);
     if (nearest)
-        cli_message("no completion for '%s'; did you mean '%s'?", arguments->words[0], nearest);
+        cli_message("unknown shell '%s'; did you mean '%s'?", arguments->words[0], nearest);
     else
-        cli_message("no completion for '%s'; bash, zsh and fish are known", arguments->words[0]);
+        cli_message("unknown shell '%s'; supported are bash, zsh and fish", arguments->words[0]);
     return CLI_USAGE;
 }
 
 static const struct cli_option *const options[] = {&cli_option_help, NULL};
 
 static const struct cli_example examples[] = {
-    {"source <(fathom completion bash)", "complete fathom's words in this bash"},
+    {"source <(fathom completion bash)", "enable completion in this bash session"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_completion = {
     "completion",
-    "completions for bash, zsh or fish",
+    "Print a completion script for bash, zsh or fish",
     "SHELL [OPTION]...",
-    "Prints what the shell needs to complete fathom's commands, options and GPU names.\n"
-    "'make install' puts the same files where the shells look for them.",
+    "Print a script with which SHELL (bash, zsh or fish) completes fathom's commands,\n"
+    "options, devices and GPU names. 'make install' installs the same scripts where\n"
+    "the shells look for them.",
     options,
     examples,
     CLI_WORD_SHELL,

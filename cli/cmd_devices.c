@@ -1,4 +1,4 @@
-/* fathom devices: the GPUs of this machine, and why a backend has none. */
+/* fathom devices: lists the GPUs of this machine, and the reason if a backend cannot be used. */
 #include "cli.h"
 
 #include <stdlib.h>
@@ -56,8 +56,9 @@ static int run(const struct cli_arguments *arguments)
     else
         result = cli_put_table(arguments, &table);
     if (result == CLI_DONE && strcmp(cli_format(arguments), "text") == 0)
-        cli_message("simulated GPUs can be measured, too: 'fathom topo --device sim:NAME' with a "
-                    "name of 'fathom gpus'");
+        cli_message(
+            "to measure a simulated GPU: 'fathom topo --device sim:NAME', where 'fathom gpus' "
+            "lists the names");
     for (size_t i = 0; i < devices->rows * COLUMNS; i++)
         free((void *)devices->cells[i].text);
     free(devices);
@@ -69,18 +70,19 @@ static const struct cli_option *const options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"fathom devices", "the GPUs of this machine"},
-    {"fathom devices --json", "the same for a script"},
+    {"fathom devices", "list the GPUs of this machine"},
+    {"fathom devices --json", "print the list as JSON"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_devices = {
     "devices",
-    "the GPUs of this machine",
+    "List the GPUs of this machine",
     "[OPTION]...",
-    "Lists the GPUs of this machine that each backend can reach and, for a backend that is\n"
-    "not usable, why. 'fathom topo --device' takes a name of the list. Simulated GPUs are\n"
-    "not in it: 'fathom gpus' lists what sim:NAME can be.",
+    "List the GPUs of this machine that fathom can measure. For a backend that cannot\n"
+    "be used, print the reason. Pass a name from the column 'Device' to --device, for\n"
+    "example 'fathom topo --device cuda:0'. Simulated GPUs (sim:NAME) are not listed\n"
+    "here; see 'fathom gpus'.",
     options,
     examples,
     CLI_WORD_NONE,

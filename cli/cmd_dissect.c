@@ -1,17 +1,18 @@
-/* fathom dissect: sets, ways, index and replacement of caches and TLBs, the spectrum of latencies.
- */
+/* fathom dissect: determines sets, ways, index functions and replacement policies of caches and
+ * TLBs, and the latencies of hits and misses in both. */
 #include "cli.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const struct cli_option option_series = {"series", 0, "FILE", CLI_WORD_FILE,
-                                                "write every load of one line, or page, more than "
-                                                "fits there, as CSV: index, cycles, hit or miss"};
+static const struct cli_option option_series = {
+    "series", 0, "FILE", CLI_WORD_FILE,
+    "also write every timed load to FILE as CSV: index, cycles, hit or miss, while the cache (or "
+    "TLB) overflows by one line (or page)"};
 
-/* What is gathered while the caches are dissected. */
+/* The output that is collected while the caches are dissected. */
 struct texts {
-    char *views, *rows; /* the strips, and the CSV; NULL: none yet */
+    char *views, *rows; /* strips of hits and misses; CSV; NULL while empty */
     size_t view_size, row_size;
     struct fth_report_options options;
     bool failed; /* out of memory */
@@ -59,7 +60,7 @@ static void keep_series(void *user, const struct fth_series *series)
     fth_free(view);
 }
 
-/* The description for programs, a table and strips for people. */
+/* Prints a table and the strips as text, or the description in any other format. */
 static int show(const struct cli_arguments *arguments, const struct fth_gpu *gpu,
                 struct texts *texts, bool replayed)
 {
@@ -75,8 +76,8 @@ static int show(const struct cli_arguments *arguments, const struct fth_gpu *gpu
     return cli_put_text(arguments, text, size);
 }
 
-/* Says of which elements that were asked for nothing was found out, and why. */
-static int tell_missing(const struct cli_arguments *arguments, const struct fth_gpu *gpu)
+/* Prints which of the named elements could not be dissected, and why. */
+static int report_missing(const struct cli_arguments *arguments, const struct fth_gpu *gpu)
 {
     int result = CLI_DONE;
     for (size_t i = 0; i < arguments->word_count; i++) {
@@ -100,29 +101,30 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
     struct fth_error error = FTH_NO_ERROR, fault = FTH_NO_ERROR;
     struct fth_gpu *gpu = NULL;
     enum fth_status status = fth_dissect(device, &options, &gpu, &error);
-    bool kept = fth_device_finish(device, &fault) == FTH_OK;
+    bool saved = fth_device_finish(device, &fault) == FTH_OK;
     int result = CLI_DONE;
     if (gpu)
         result = show(arguments, gpu, &texts, strncmp(fth_device_id(device), "replay:", 7) == 0);
-    if (kept && series && gpu)
-        kept =
+    if (saved && series && gpu)
+        saved =
             fth_file_write(series, texts.rows ? texts.rows : "", texts.row_size, &fault) == FTH_OK;
     if (status == FTH_OK && result == CLI_DONE)
-        result = tell_missing(arguments, gpu);
+        result = report_missing(arguments, gpu);
     if (texts.failed) {
         cli_message("out of memory");
         result = CLI_FAILED;
     }
-    if (!kept)
+    if (!saved)
         result = cli_fail(&fault);
-    result = cli_end_measuring(result, status, &error, gpu != NULL);
+    result = cli_finish_measurement(result, status, &error, gpu != NULL);
     free(texts.views);
     free(texts.rows);
     fth_gpu_destroy(gpu);
     return result;
 }
 
-/* The words as a list with commas, each an element that can be dissected. */
+/* Joins the positional arguments to a comma-separated list, after checking that each one is an
+ * element that can be dissected. */
 static int list_elements(const struct cli_arguments *arguments, char *list, size_t size)
 {
     size_t used = 0;
@@ -132,7 +134,7 @@ static int list_elements(const struct cli_arguments *arguments, char *list, size
         if (result != CLI_DONE)
             return result;
         if (!fth_can_dissect(element)) {
-            cli_message("'%s' has no sets to dissect; 'fathom help dissect' says what has",
+            cli_message("cannot dissect '%s'; see 'fathom dissect --help' for the list of elements",
                         element);
             return CLI_USAGE;
         }
@@ -164,35 +166,38 @@ static const struct cli_option *const options[] = {
     &option_series,     &cli_option_record, &cli_option_help,       NULL};
 
 static const struct cli_example examples[] = {
-    {"fathom dissect", "all caches of the GPU here or, without one, of a simulated H200"},
-    {"fathom dissect l1 --device sim:gtx560ti", "an L1 that does not replace the oldest line"},
-    {"fathom dissect texture --json", "the description, with sets, ways, index and policy"},
-    {"fathom dissect l1 --series l1.csv", "every load, to look at by yourself"},
+    {"fathom dissect", "dissect all caches and TLBs"},
+    {"fathom dissect l1 --device sim:gtx560ti", "dissect an L1 whose policy is not LRU"},
+    {"fathom dissect texture --json", "print the description as JSON"},
+    {"fathom dissect l1 --series l1.csv", "also write every timed load"},
     {"fathom dissect l1 tlb_l1 tlb_l2 --device sim:gtx980",
-     "TLBs, what a miss of them costs, and whether L1 needs them"},
+     "dissect the L1 and the TLBs, and compare the latencies of TLB misses"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_dissect = {
     "dissect",
-    "find sets, ways, mapping and replacement of caches and TLBs",
+    "Find sets, ways, index and replacement of caches and TLBs",
     "[OPTION]... [ELEMENT]...",
-    "Takes caches apart: how many sets and ways, which address bits choose the set, and which\n"
-    "line is replaced, by overflowing them line by line and looking at every single load. For\n"
-    "people there is a table, and of each cache the loads that miss as a strip; of a cache\n"
-    "that chooses a way by chance, also how often each way is chosen.\n"
+    "Determine the number of sets and ways, the address bits that select the set, and\n"
+    "the replacement policy of caches and TLBs. fathom exceeds the capacity of each\n"
+    "cache by one line at a time and times every load. It prints a table, and for\n"
+    "each cache a strip that shows which loads miss. If the policy is random, it also\n"
+    "prints how often each way is replaced.\n"
     "\n"
-    "Of the L2 it is also found which address bits choose the partition that a line is at home\n"
-    "in, which partition each SM is near to, whether memory sends more than is asked for, and\n"
-    "whether lines leave in an order. Of TLBs it is shown how many pages miss with each page\n"
-    "more than fit; and then what a load takes in each of six patterns: in the cache or not,\n"
-    "its page in the first TLB, in the second, or in none, and its page table not active. No\n"
-    "pattern of a TLB on a hit in L1 means that L1 is addressed virtually.\n"
+    "For the L2, fathom also determines which address bits select the home partition\n"
+    "of a line, which partition is near to each SM, whether memory returns more than\n"
+    "was requested, and whether evictions are repeatable. For TLBs, it prints how\n"
+    "many pages miss for each page beyond the capacity, and the latency of a load in\n"
+    "six cases: cache hit or miss, page in the first TLB, in the second, in none, or\n"
+    "page table not active. If L1 hits take equally long with and without a TLB\n"
+    "entry, the L1 is virtually addressed.\n"
     "\n"
-    "An ELEMENT is l1, texture, readonly, constant_l1, constant_l15, l2, tlb_l1, tlb_l2 or\n"
-    "tlb_l3; without one all are dissected. What cannot be found out is said with the reason,\n"
-    "and the exit code is 4 where it was asked for by name. Ctrl-C ends the measuring and shows\n"
-    "what is complete.",
+    "ELEMENT is l1, texture, readonly, constant_l1, constant_l15, l2, tlb_l1, tlb_l2\n"
+    "or tlb_l3; the default is all of them. Figures that cannot be determined are\n"
+    "listed with the reason; the exit code is 4 if this affects an ELEMENT named on\n"
+    "the command line. Ctrl-C stops the measurement and prints the results that are\n"
+    "complete.",
     options,
     examples,
     CLI_WORD_ELEMENTS,

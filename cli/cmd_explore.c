@@ -1,4 +1,4 @@
-/* fathom explore: the model over grids of its parameters. */
+/* fathom explore: runs the cache model for every combination of parameter values. */
 #include "cli.h"
 
 #include <stdlib.h>
@@ -6,28 +6,30 @@
 
 static const struct cli_option option_vary = {
     "vary", 0, "NAME=V1,V2,...", CLI_WORD_NONE,
-    "a parameter and the values it takes; with several, every combination. A+B=1+2,3+4 varies two "
-    "together; ';' stands between values that have commas"};
+    "vary a parameter; repeat the option to explore every combination. A+B=1+2,3+4 varies two "
+    "parameters together. Separate values that contain commas with ';'"};
 static const struct cli_option option_set = {"set", 's', "NAME=VALUE", CLI_WORD_NONE,
-                                             "a parameter for all points, such as l1.policy=fifo, "
-                                             "or a size of a launch file, such as N=256"};
-static const struct cli_option option_file = {"file", 0, "SPEC", CLI_WORD_FILE,
-                                              "studies from a file (docs/explore.md)"};
+                                             "set a parameter for all points, such as "
+                                             "l1.policy=fifo, or a size of a launch file, such as "
+                                             "N=256; can be repeated"};
+static const struct cli_option option_file = {
+    "file", 0, "SPEC", CLI_WORD_FILE, "read studies from a JSON file (see docs/explore.md)"};
 static const struct cli_option option_preset = {
     "preset", 0, "NAME", CLI_WORD_NONE,
-    "rdgc: the studies of the RDGC paper; the word is the folder of the workloads, "
-    "examples/workloads where there is none"};
+    "run predefined studies; NAME is rdgc (the studies of the RDGC paper). The argument is then "
+    "the folder of the workloads (default: examples/workloads)"};
 static const struct cli_option option_shard = {
     "shard", 0, "I/N", CLI_WORD_NONE,
-    "only the I-th of N parts; otherwise what mpirun, srun or a job array says"};
-static const struct cli_option option_l1_off = {"l1-off", 0, NULL, CLI_WORD_NONE,
-                                                "also the L2 as if the L1 were off; takes longer"};
+    "compute only part I of N (default: set by mpirun, srun or a job array, if there is one)"};
+static const struct cli_option option_l1_off = {
+    "l1-off", 0, NULL, CLI_WORD_NONE,
+    "also model the L2 as if every access bypassed the L1; takes longer"};
 static const struct cli_option option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
-    "keep the points there as they come, a line of JSON each, and go on from those that are "
-    "there; %r in the name becomes the number of the shard"};
+    "save each finished point to FILE as one line of JSON, and continue from the points that are "
+    "already there; %r in the name is replaced by the number of the shard"};
 
-/* ---- what is explored ---- */
+/* ---- building the exploration ---- */
 
 static enum fth_status set_parameter(void *exploration, const char *name, const char *value,
                                      struct fth_error *error)
@@ -35,7 +37,8 @@ static enum fth_status set_parameter(void *exploration, const char *name, const 
     return fth_explore_set(exploration, name, value, error);
 }
 
-/* The settings without a point in their name. */
+/* Collects the --set values without a dot in their name, which are sizes of launch files, and
+ * returns their number. */
 static size_t find_sizes(const struct cli_arguments *arguments, const char *sizes[])
 {
     size_t count = 0;
@@ -47,9 +50,9 @@ static size_t find_sizes(const struct cli_arguments *arguments, const char *size
     return count;
 }
 
-static enum fth_status take_studies(const struct cli_arguments *arguments,
-                                    struct fth_exploration *exploration, const char *sizes[],
-                                    size_t size_count, struct fth_error *error)
+static enum fth_status add_studies(const struct cli_arguments *arguments,
+                                   struct fth_exploration *exploration, const char *sizes[],
+                                   size_t size_count, struct fth_error *error)
 {
     const char *preset = cli_value(arguments, &option_preset);
     const char *file = cli_value(arguments, &option_file);
@@ -60,7 +63,7 @@ static enum fth_status take_studies(const struct cli_arguments *arguments,
             sizes, size_count, &cli_log, error);
     if (file)
         status = fth_explore_read(exploration, file, sizes, size_count, &cli_log, error);
-    /* Slips in what varies are told before anything is traced. */
+    /* Parse --vary first, so that errors are reported before the launches are traced. */
     for (size_t i = 0; i < arguments->option_count && status == FTH_OK; i++)
         if (arguments->options[i] == &option_vary)
             status = fth_explore_vary(exploration, arguments->values[i], error);
@@ -71,22 +74,23 @@ static enum fth_status take_studies(const struct cli_arguments *arguments,
     return status;
 }
 
-static int check_words(const struct cli_arguments *arguments)
+static int check_arguments(const struct cli_arguments *arguments)
 {
     const bool preset = cli_value(arguments, &option_preset) != NULL;
     const bool file = cli_value(arguments, &option_file) != NULL;
     const bool vary = cli_value(arguments, &option_vary) != NULL;
     if (preset && (file || vary || arguments->word_count > 1)) {
-        cli_message("--preset says itself what varies; the one word with it is the folder of its "
-                    "workloads");
+        cli_message(
+            "--preset defines the studies: it takes no --file, no --vary, and one argument at "
+            "most, the folder of the workloads");
         return CLI_USAGE;
     }
     if (!preset && !file && arguments->word_count == 0) {
-        cli_message("which traces or launch files? 'fathom explore --help' shows how to give them");
+        cli_message("no trace or launch file given; see 'fathom explore --help'");
         return CLI_USAGE;
     }
     if (vary && arguments->word_count == 0) {
-        cli_message("--vary is for the traces on the command line, and there are none");
+        cli_message("--vary applies to traces given on the command line, but none is given");
         return CLI_USAGE;
     }
     return CLI_DONE;
@@ -101,16 +105,19 @@ static int build(const struct cli_arguments *arguments, struct fth_exploration *
     if (result == CLI_DONE && fth_explore_create(params, exploration, &error) != FTH_OK)
         result = cli_fail(&error);
     if (result == CLI_DONE)
-        result = cli_take_settings(arguments, &option_set, "l1.policy=fifo", set_parameter,
-                                   *exploration);
-    if (result == CLI_DONE && take_studies(arguments, *exploration, sizes,
-                                           find_sizes(arguments, sizes), &error) != FTH_OK)
+        result = cli_apply_settings(arguments, &option_set, "l1.policy=fifo", set_parameter,
+                                    *exploration);
+    if (result == CLI_DONE &&
+        add_studies(arguments, *exploration, sizes, find_sizes(arguments, sizes), &error) != FTH_OK)
         result = cli_fail(&error);
     fth_model_params_destroy(params);
     return result;
 }
 
-/* ---- where its points go ---- */
+/* ---- running it ---- */
+
+/* Finds the shard of this process, and the output file of the shard (NULL without -o). The caller
+ * frees *path. */
 
 static int find_shard(const struct cli_arguments *arguments, struct fth_shard *shard, char **path)
 {
@@ -124,22 +131,22 @@ static int find_shard(const struct cli_arguments *arguments, struct fth_shard *s
     if (status != FTH_OK)
         return cli_fail(&error);
     if (shard->count > 1 && !*path) {
-        cli_message("this is shard %zu of %zu%s%s; -o must say where its part goes", shard->number,
-                    shard->count, shard->who ? ", says " : "", shard->who ? shard->who : "");
+        cli_message("this is shard %zu of %zu%s%s; name its output file with -o", shard->number,
+                    shard->count, shard->who ? " according to " : "", shard->who ? shard->who : "");
         return CLI_USAGE;
     }
     return CLI_DONE;
 }
 
-static void tell(const struct fth_exploration *exploration, const struct fth_shard *shard,
-                 const char *path, const struct fth_explore_outcome *outcome)
+static void report_outcome(const struct fth_exploration *exploration, const struct fth_shard *shard,
+                           const char *path, const struct fth_explore_outcome *outcome)
 {
     const size_t points = fth_explore_points(exploration, NULL);
     char part[80] = "";
     if (shard->count > 1)
         snprintf(part, sizeof part, "shard %zu of %zu%s%.20s%s: ", shard->number, shard->count,
                  shard->who ? " (" : "", shard->who ? shard->who : "", shard->who ? ")" : "");
-    cli_message("%s%zu points of %zu computed in %zu models, %zu were there%s%s", part,
+    cli_message("%s%zu of %zu points computed in %zu model runs, %zu already present%s%s", part,
                 outcome->computed, points, outcome->jobs, outcome->found, path ? ": " : "",
                 path ? path : "");
 }
@@ -164,7 +171,7 @@ static int run(const struct cli_arguments *arguments, struct fth_exploration *ex
     uint64_t threads = 0;
     struct fth_explore_outcome outcome = {0};
     struct fth_error error = FTH_NO_ERROR;
-    if (!cli_whole(arguments, &cli_option_threads, &threads))
+    if (!cli_parse_whole_number(arguments, &cli_option_threads, &threads))
         return CLI_USAGE;
     const struct fth_explore_options options = {.shard = shard->number,
                                                 .shards = shard->count,
@@ -175,9 +182,9 @@ static int run(const struct cli_arguments *arguments, struct fth_exploration *ex
     const enum fth_status status = fth_explore_run(exploration, &options, &outcome, &error);
     int result = status == FTH_OK ? CLI_DONE : cli_fail(&error);
     if (status == FTH_OK || outcome.computed)
-        tell(exploration, shard, path, &outcome);
+        report_outcome(exploration, shard, path, &outcome);
     if (status == FTH_INTERRUPTED && path)
-        cli_message("the same command goes on from there");
+        cli_message("run the same command again to continue");
     if (!path && outcome.text && (status == FTH_OK || outcome.computed)) {
         const int shown = show(arguments, &outcome);
         result = result == CLI_DONE ? shown : result;
@@ -191,9 +198,10 @@ static int explore(const struct cli_arguments *arguments)
     struct fth_exploration *exploration = NULL;
     struct fth_shard shard;
     char *path = NULL;
-    int result = check_words(arguments);
+    int result = check_arguments(arguments);
     if (result == CLI_DONE)
-        result = cli_check_output(arguments); /* the format */
+        result =
+            cli_check_output(arguments); /* only checks the format: this command has its own -o */
     if (result == CLI_DONE)
         result = find_shard(arguments, &shard, &path);
     if (result == CLI_DONE) {
@@ -225,25 +233,29 @@ static const struct cli_option *const options[] = {
 
 static const struct cli_example examples[] = {
     {"fathom explore 2mm.trace --gpu h200 --vary l1.size_bytes=16K,32K,64K",
-     "three sizes of the L1, as a table"},
-    {"fathom explore *.trace --vary l1.policy=lru,fifo --vary l1.ways=2,4,8 -o all.jsonl",
-     "every combination, kept as it comes"},
+     "compare three sizes of the L1 in a table"},
+    {"fathom explore *.trace --vary l1.policy=lru,fifo --vary l1.ways=2,4 -o a.jsonl",
+     "save the results of every combination to a file"},
     {"srun fathom explore k.trace --vary l2.ways=4,8,16 -o part.%r",
-     "on many machines, a part each"},
-    {"fathom merge part.* -o all.jsonl", "... and joined"},
-    {"fathom explore --preset rdgc -o rdgc.jsonl", "the studies of the RDGC paper"},
+     "distribute the points over the tasks of a Slurm job"},
+    {"fathom merge part.* -o all.jsonl", "join the files of the tasks"},
+    {"fathom explore --preset rdgc -o rdgc.jsonl", "run the studies of the RDGC paper"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_explore = {
     "explore",
-    "model kernels on caches of many sizes and kinds",
+    "Run the cache model for many combinations of parameters",
     "TRACE | LAUNCH.json ... [OPTION]...",
-    "Runs 'fathom model' for every combination of the values that parameters take, on all\n"
-    "cores (docs/explore.md). 'fathom model --parameters' lists the parameters. With -o each\n"
-    "point is on disk once it is finished: the same command goes on after Ctrl-C, a crash or\n"
-    "a full disk, and computes nothing twice. Under mpirun, srun or in a job array every\n"
-    "process takes its share; 'fathom merge' joins their files, and shows them.",
+    "Model the given traces or launch files for every combination of parameter\n"
+    "values, as 'fathom model' does, on all cores. Print a table with one row per\n"
+    "combination (point) and kernel, or save the points with -o.\n"
+    "'fathom model --parameters' lists the parameters.\n"
+    "\n"
+    "With -o, each point is on disk as soon as it is finished. After Ctrl-C, a crash\n"
+    "or a full disk, run the same command again: it continues and computes nothing\n"
+    "twice. Under mpirun, srun or in a job array, each process computes its share of\n"
+    "the points; 'fathom merge' joins the files and shows them. See docs/explore.md.",
     options,
     examples,
     CLI_WORD_FILE,

@@ -1,4 +1,4 @@
-/* fathom fingerprint: GPUs that were measured before are known again. */
+/* fathom fingerprint: recognises GPUs that were measured before. */
 #include "cli.h"
 
 #include <errno.h>
@@ -8,17 +8,19 @@
 
 static const struct cli_option option_store = {
     "store", 0, "FILE", CLI_WORD_FILE,
-    "the file of fingerprints; otherwise $XDG_DATA_HOME/fathom/fingerprints.db"};
+    "use this fingerprint store (default: fathom/fingerprints.db in XDG_DATA_HOME or "
+    "~/.local/share)"};
 static const struct cli_option option_runs = {
-    "runs", 0, "N", CLI_WORD_NONE,
-    "so many runs: 8 to enroll, 3 to identify where it is not given"};
+    "runs", 0, "N", CLI_WORD_NONE, "measure N runs (default: 8 for enroll, 3 for identify)"};
 static const struct cli_option option_accuracy = {
     "accuracy", 0, NULL, CLI_WORD_NONE,
-    "of list: what each run would be identified as if it were not enrolled"};
+    "with list: identify each run as if it were not enrolled, and count right, wrong and refused "
+    "answers"};
 
+/* Default numbers of runs of the two actions, and the maximum that --runs accepts. Heuristic. */
 enum { ENROLL_RUNS = 8, IDENTIFY_RUNS = 3, MAX_RUNS = 1000 };
 
-/* ---- what they share ---- */
+/* ---- helpers ---- */
 
 static int open_store(const struct cli_arguments *arguments, bool create, struct fth_store **store)
 {
@@ -28,18 +30,19 @@ static int open_store(const struct cli_arguments *arguments, bool create, struct
     return cli_fail(&error);
 }
 
-static int count_runs(const struct cli_arguments *arguments, size_t min, size_t usual, size_t *runs)
+static int parse_runs(const struct cli_arguments *arguments, size_t min_runs, size_t default_runs,
+                      size_t *runs)
 {
     const char *text = cli_value(arguments, &option_runs);
-    *runs = usual;
+    *runs = default_runs;
     if (!text)
         return CLI_DONE;
     char *end;
     errno = 0;
     const unsigned long number = strtoul(text, &end, 10);
-    if (end == text || *end || errno || *text == '-' || number < min || number > MAX_RUNS) {
-        cli_message("--runs takes a whole number from %zu to %d here, not '%s'", min, MAX_RUNS,
-                    text);
+    if (end == text || *end || errno || *text == '-' || number < min_runs || number > MAX_RUNS) {
+        cli_message("--runs requires a whole number from %zu to %d here, not '%s'", min_runs,
+                    MAX_RUNS, text);
         return CLI_USAGE;
     }
     *runs = number;
@@ -62,20 +65,20 @@ static int measure(const struct cli_arguments *arguments, size_t runs,
     return result;
 }
 
-/* The word after the action. */
-static int need_word(const struct cli_arguments *arguments, const char *what)
+/* Checks that the action is followed by one argument, `what`. */
+static int require_argument(const struct cli_arguments *arguments, const char *what)
 {
     if (arguments->word_count == 2)
         return CLI_DONE;
-    cli_message("'fathom fingerprint %s' needs a %s", arguments->words[0], what);
+    cli_message("'fathom fingerprint %s' requires an argument: %s", arguments->words[0], what);
     return CLI_USAGE;
 }
 
-static int need_no_word(const struct cli_arguments *arguments)
+static int reject_argument(const struct cli_arguments *arguments)
 {
     if (arguments->word_count == 1)
         return CLI_DONE;
-    cli_message("'%s' is one word too many", arguments->words[1]);
+    cli_message("unexpected argument '%s'", arguments->words[1]);
     return CLI_USAGE;
 }
 
@@ -90,9 +93,9 @@ static int enroll(const struct cli_arguments *arguments)
     struct fth_fingerprint *fingerprint = NULL;
     struct fth_error error = FTH_NO_ERROR;
     size_t runs, total = 0;
-    int result = need_word(arguments, "NAME");
+    int result = require_argument(arguments, "NAME");
     if (result == CLI_DONE)
-        result = count_runs(arguments, 2, ENROLL_RUNS, &runs);
+        result = parse_runs(arguments, 2, ENROLL_RUNS, &runs);
     if (result == CLI_DONE)
         result = cli_check_output(arguments);
     if (result != CLI_DONE)
@@ -100,7 +103,7 @@ static int enroll(const struct cli_arguments *arguments)
     const char *name = arguments->words[1];
     if (fth_store_check_name(name, &error) != FTH_OK)
         return cli_fail(&error);
-    /* Before the measuring, so that a store that cannot be used is told at once. */
+    /* Open the store before measuring, so that an unusable store is reported at once. */
     result = open_store(arguments, true, &store);
     if (result == CLI_DONE)
         result = measure(arguments, runs, &fingerprint);
@@ -150,15 +153,16 @@ static int show_identification(const struct cli_arguments *arguments,
     return result;
 }
 
-/* The driver knows the GPU as another one than the measurements do. */
-static void tell_contradiction(const struct fth_identification *found)
+/* Prints a message if the UUID from the driver belongs to another GPU than the measurements. */
+static void report_contradiction(const struct fth_identification *found)
 {
     for (size_t i = 0; i < found->count; i++)
         if (found->candidates[i].same_uuid &&
             (!found->name || strcmp(found->name, found->candidates[i].name) != 0))
-            cli_message("by its UUID this is '%s'; if nothing disturbed the measuring, enroll it "
-                        "again, so that more of its scatter is known",
-                        found->candidates[i].name);
+            cli_message(
+                "according to its UUID, this GPU is '%s'; if nothing disturbed the measurement, "
+                "enroll it again, so that the store knows more of its variation",
+                found->candidates[i].name);
 }
 
 static int identify(const struct cli_arguments *arguments)
@@ -168,9 +172,9 @@ static int identify(const struct cli_arguments *arguments)
     struct fth_identification found = {.name = NULL};
     struct fth_error error = FTH_NO_ERROR;
     size_t runs;
-    int result = need_no_word(arguments);
+    int result = reject_argument(arguments);
     if (result == CLI_DONE)
-        result = count_runs(arguments, 1, IDENTIFY_RUNS, &runs);
+        result = parse_runs(arguments, 1, IDENTIFY_RUNS, &runs);
     if (result == CLI_DONE)
         result = cli_check_output(arguments);
     if (result == CLI_DONE)
@@ -185,7 +189,7 @@ static int identify(const struct cli_arguments *arguments)
             cli_message("not identified: %s", found.reason);
             result = CLI_INCONCLUSIVE;
         }
-        tell_contradiction(&found);
+        report_contradiction(&found);
     }
     fth_identification_fini(&found);
     fth_fingerprint_destroy(fingerprint);
@@ -207,8 +211,8 @@ enum { LIST_COLUMNS = 7, ACCURACY_COLUMNS = sizeof list_columns / sizeof list_co
 
 struct listing {
     struct fth_cell *cells;
-    size_t columns, rows, room;
-    size_t runs, right, wrong, refused; /* of all */
+    size_t columns, rows, capacity;
+    size_t runs, right, wrong, refused; /* sums over all GPUs */
     bool failed;                        /* out of memory */
 };
 
@@ -221,22 +225,22 @@ static const char *copy(struct listing *listing, const char *text)
 
 static struct fth_cell *add_row(struct listing *listing)
 {
-    if (listing->rows == listing->room) {
-        const size_t room = listing->room ? 2 * listing->room : 16;
-        void *cells = realloc(listing->cells, room * listing->columns * sizeof *listing->cells);
+    if (listing->rows == listing->capacity) {
+        const size_t capacity = listing->capacity ? 2 * listing->capacity : 16;
+        void *cells = realloc(listing->cells, capacity * listing->columns * sizeof *listing->cells);
         if (!cells) {
             listing->failed = true;
             return NULL;
         }
         listing->cells = cells;
-        listing->room = room;
+        listing->capacity = capacity;
     }
     struct fth_cell *row = listing->cells + listing->columns * listing->rows++;
     memset(row, 0, listing->columns * sizeof *row);
     return row;
 }
 
-/* From the number of runs on. */
+/* Fills the columns from the number of runs on. */
 static void set_counts(struct fth_cell *row, size_t columns, size_t runs, size_t right,
                        size_t wrong, size_t refused)
 {
@@ -269,7 +273,7 @@ static void add_gpu(void *user, const struct fth_enrolled *enrolled)
     listing->refused += enrolled->refused;
 }
 
-/* All together, in a row without a name. */
+/* Adds a row without a name with the sums over all GPUs, if accuracies are shown. */
 static void add_total(struct listing *listing)
 {
     struct fth_cell *row = listing->columns == ACCURACY_COLUMNS ? add_row(listing) : NULL;
@@ -284,7 +288,7 @@ static int list(const struct cli_arguments *arguments)
     struct listing listing = {.columns = accuracy ? ACCURACY_COLUMNS : LIST_COLUMNS};
     struct fth_store *store = NULL;
     struct fth_error error = FTH_NO_ERROR;
-    int result = need_no_word(arguments);
+    int result = reject_argument(arguments);
     if (result == CLI_DONE)
         result = open_store(arguments, false, &store);
     if (result == CLI_DONE && fth_store_list(store, accuracy, add_gpu, &listing, &error) != FTH_OK)
@@ -308,7 +312,8 @@ static int list(const struct cli_arguments *arguments)
 
 /* ---- forget, export, import ---- */
 
-/* What changes the store and tells how many runs it was. */
+/* Runs an action that changes the store: `apply` gets the argument and returns the number of runs
+ * that were changed. Prints both in a table. */
 static int change(const struct cli_arguments *arguments, const char *what, bool create,
                   enum fth_status (*apply)(struct fth_store *store, const char *word, size_t *runs,
                                            struct fth_error *error),
@@ -317,7 +322,7 @@ static int change(const struct cli_arguments *arguments, const char *what, bool 
     struct fth_store *store = NULL;
     struct fth_error error = FTH_NO_ERROR;
     size_t runs = 0;
-    int result = need_word(arguments, what);
+    int result = require_argument(arguments, what);
     if (result == CLI_DONE)
         result = cli_check_output(arguments);
     if (result == CLI_DONE)
@@ -354,9 +359,9 @@ static int export(const struct cli_arguments *arguments)
     struct fth_error error = FTH_NO_ERROR;
     char *text = NULL;
     size_t size = 0;
-    int result = need_no_word(arguments);
+    int result = reject_argument(arguments);
     if (result == CLI_DONE && format && strcmp(format, "json") != 0) {
-        cli_message("an export is JSON, not '%s'", format);
+        cli_message("export only writes JSON, not '%s'", format);
         result = CLI_USAGE;
     }
     if (result == CLI_DONE)
@@ -369,7 +374,7 @@ static int export(const struct cli_arguments *arguments)
     return result;
 }
 
-/* ---- which of them ---- */
+/* ---- actions ---- */
 
 static const struct {
     const char *name;
@@ -388,8 +393,8 @@ static int run(const struct cli_arguments *arguments)
     const char *names[ACTIONS];
     if (arguments->word_count == 0) {
         cli_message(
-            "what? enroll NAME, identify, list, forget NAME, export or import FILE; 'fathom "
-            "fingerprint --help' says more");
+            "no action given: enroll NAME, identify, list, forget NAME, export or import FILE; see "
+            "'fathom fingerprint --help'");
         return CLI_USAGE;
     }
     for (size_t i = 0; i < ACTIONS; i++) {
@@ -399,10 +404,11 @@ static int run(const struct cli_arguments *arguments)
     }
     const char *nearest = fth_suggest(arguments->words[0], names, ACTIONS);
     if (nearest)
-        cli_message("no '%s' here; did you mean '%s'?", arguments->words[0], nearest);
+        cli_message("unknown action '%s'; did you mean '%s'?", arguments->words[0], nearest);
     else
-        cli_message("no '%s' here; there are enroll, identify, list, forget, export and import",
-                    arguments->words[0]);
+        cli_message(
+            "unknown action '%s'; the actions are enroll, identify, list, forget, export, import",
+            arguments->words[0]);
     return CLI_USAGE;
 }
 
@@ -412,32 +418,38 @@ static const struct cli_option *const options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"fathom fingerprint enroll node7-gpu0", "measure the GPU here, and remember it"},
-    {"fathom fingerprint identify", "which of those that were enrolled is it?"},
-    {"fathom fingerprint list --accuracy", "how well are they told from each other?"},
-    {"fathom fingerprint export -o prints.json", "all runs, for another machine"},
-    {"fathom fingerprint import prints.json", "take them in there"},
-    {"fathom fingerprint forget node7-gpu0", "take one out"},
+    {"fathom fingerprint enroll node7-gpu0", "measure this GPU and store its runs"},
+    {"fathom fingerprint identify", "which enrolled GPU is this?"},
+    {"fathom fingerprint list --accuracy", "how reliably are the GPUs distinguished?"},
+    {"fathom fingerprint export -o prints.json", "export all runs for another machine"},
+    {"fathom fingerprint import prints.json", "import them there"},
+    {"fathom fingerprint forget node7-gpu0", "remove a GPU from the store"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_fingerprint = {
     "fingerprint",
-    "know a GPU again that was measured before",
+    "Recognise a GPU that was measured before",
     "ACTION [NAME | FILE] [OPTION]...",
-    "Knows GPUs of one model from each other by what is measured: the latency of L2 from\n"
-    "each SM, which lie elsewhere on every chip; latencies of caches and memory; the times\n"
-    "of STREAM's COPY, MUL, ADD and TRIAD with one thread; the clock.\n"
+    "Distinguish GPUs of the same model by measurements: the L2 latency of each SM\n"
+    "(the positions of the active SMs differ from chip to chip), the latencies of\n"
+    "caches and memory, the times of STREAM's COPY, MUL, ADD and TRIAD with one\n"
+    "thread, and the clock.\n"
     "\n"
-    "'enroll NAME' measures a GPU some times and keeps the runs under that name; do it again\n"
-    "on another day, so that what varies is known. 'identify' measures and ranks the GPUs\n"
-    "that are enrolled by their distance, in standard deviations; where none is near, or two\n"
-    "are as near, it refuses (exit code 4). 'list' shows which are enrolled and, with\n"
-    "--accuracy, what would come of each run; 'forget NAME' takes one out. 'export' writes\n"
-    "all runs as JSON, 'import FILE' takes them in and passes over those that are there.\n"
+    "ACTION is one of:\n"
     "\n"
-    "The file of fingerprints is an SQLite database. Several processes can use it at a time,\n"
-    "and each change is made wholly or not at all.",
+    "  enroll NAME  measure a GPU several times and store the runs under NAME; repeat\n"
+    "               this on another day to capture the variation between runs\n"
+    "  identify     measure a GPU and rank the enrolled GPUs by their distance, in\n"
+    "               standard deviations; the exit code is 4 if no GPU is near enough,\n"
+    "               or if two GPUs are about equally near\n"
+    "  list         list the enrolled GPUs\n"
+    "  forget NAME  remove a GPU and its runs\n"
+    "  export       write all runs as JSON\n"
+    "  import FILE  add the runs of an exported FILE that are not stored yet\n"
+    "\n"
+    "The fingerprint store is an SQLite database. Several processes can use it at the\n"
+    "same time, and each change is atomic.",
     options,
     examples,
     CLI_WORD_FINGERPRINT,

@@ -1,4 +1,4 @@
-/* fathom gpus: the GPUs that fathom has descriptions of, or one of them. */
+/* fathom gpus: lists the GPU descriptions that come with fathom, or shows one. */
 #include "cli.h"
 
 #include <math.h>
@@ -35,15 +35,16 @@ static void fill_row(struct fth_cell *row, const char *name, const struct fth_gp
     row[7].number = fth_gpu_number(gpu, "memory", "size_bytes", NAN);
 }
 
-/* A description that cannot be read is told and left out; the rest is still listed. */
+/* Lists all descriptions. Prints an error for each one that cannot be read, and lists the others.
+ */
 static int list(const struct cli_arguments *arguments, const struct fth_catalogue *catalogue)
 {
     size_t count = fth_catalogue_count(catalogue), rows = 0;
     struct fth_gpu **gpus = calloc(count + 1, sizeof *gpus);
     struct fth_cell *cells = calloc((count + 1) * COLUMNS, sizeof *cells);
     int faults = CLI_DONE, result = CLI_FAILED;
-    bool room = gpus && cells;
-    for (size_t i = 0; room && i < count; i++) {
+    bool allocated = gpus && cells;
+    for (size_t i = 0; allocated && i < count; i++) {
         struct fth_error fault = FTH_NO_ERROR;
         const char *name = fth_catalogue_name(catalogue, i);
         if (fth_catalogue_read(catalogue, name, &cli_log, &gpus[i], &fault) == FTH_OK)
@@ -51,7 +52,7 @@ static int list(const struct cli_arguments *arguments, const struct fth_catalogu
         else
             faults = cli_fail(&fault);
     }
-    if (room)
+    if (allocated)
         result = cli_put_table(arguments, &(struct fth_table){columns, COLUMNS, cells, rows});
     else
         cli_message("out of memory");
@@ -78,21 +79,22 @@ static const struct cli_option *const options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"fathom gpus", "the GPUs that fathom has descriptions of"},
-    {"fathom gpus v100", "what is known of the V100, drawn"},
-    {"fathom gpus v100 --json", "the document itself, with the source of each figure"},
-    {"fathom gpus my-gpu.json", "check a description of your own, and show it"},
-    {"fathom gpus a100 --format csv", "one figure a row, for a spreadsheet"},
+    {"fathom gpus", "list the GPU descriptions"},
+    {"fathom gpus v100", "draw the memory topology of the V100"},
+    {"fathom gpus v100 --json", "print the description as JSON"},
+    {"fathom gpus my-gpu.json", "check and show your own description"},
+    {"fathom gpus a100 --format csv", "print one figure per row"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_gpus = {
     "gpus",
-    "the GPUs that fathom has descriptions of, or one of them",
+    "List the GPU descriptions that come with fathom, or show one",
     "[NAME | FILE | -] [OPTION]...",
-    "Lists the GPU descriptions that come with fathom; with a NAME of the list, a FILE or -\n"
-    "for standard input, checks that description and shows it. Files may be compressed with\n"
-    "zstd.",
+    "List the GPU descriptions that come with fathom. With a NAME from the list, a\n"
+    "FILE, or - for standard input, check that description and show it. A description\n"
+    "contains the figures of a GPU and the source of each one. Files can be\n"
+    "compressed with zstd.",
     options,
     examples,
     CLI_WORD_GPU,

@@ -1,4 +1,4 @@
-/* fathom help: the help of fathom or of one command, or the man page. */
+/* fathom help: shows the help of fathom or of one command, or prints the man page. */
 #include "cli.h"
 
 static int run(const struct cli_arguments *arguments)
@@ -19,16 +19,16 @@ static int run(const struct cli_arguments *arguments)
 static const struct cli_option *const options[] = {&cli_option_man, &cli_option_help, NULL};
 
 static const struct cli_example examples[] = {
-    {"fathom help gpus", "what the command gpus can do"},
-    {"fathom help --man | man -l -", "the man page, where it is not installed"},
+    {"fathom help gpus", "show the help of the command gpus"},
+    {"fathom help --man | man -l -", "read the man page without installing it"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_help = {
     "help",
-    "the help of a command",
+    "Show the help of a command",
     "[COMMAND] [OPTION]...",
-    "Shows what fathom, or one of its commands, can do.",
+    "Show the help of COMMAND, or the list of commands.",
     options,
     examples,
     CLI_WORD_COMMAND,

@@ -1,11 +1,11 @@
-/* fathom merge: the parts of an exploration, joined or shown. */
+/* fathom merge: joins the output files of an exploration, or shows them as a table. */
 #include "cli.h"
 
 static const struct cli_option option_partial = {"partial", 0, NULL, CLI_WORD_NONE,
-                                                 "also where points are missing"};
+                                                 "accept missing points"};
 static const struct cli_option option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
-    "write the whole there, a line of JSON each point, instead of showing a table"};
+    "write the points to FILE, one line of JSON each, instead of printing a table"};
 
 static int merge(const struct cli_arguments *arguments)
 {
@@ -14,7 +14,7 @@ static int merge(const struct cli_arguments *arguments)
     char *text = NULL, *shown = NULL;
     size_t size = 0, shown_size = 0;
     if (arguments->word_count == 0) {
-        cli_message("which parts? 'fathom merge --help' shows how to give them");
+        cli_message("no file given; see 'fathom merge --help'");
         return CLI_USAGE;
     }
     enum fth_status status =
@@ -38,18 +38,21 @@ static const struct cli_option *const options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"fathom merge part.* -o all.jsonl", "the parts of an exploration into one file"},
-    {"fathom merge all.jsonl --format csv", "an exploration as a table"},
+    {"fathom merge part.* -o all.jsonl", "join the parts of an exploration"},
+    {"fathom merge all.jsonl --format csv", "print all points as CSV"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_merge = {
     "merge",
-    "join the parts of an exploration, or show it",
+    "Join the parts of an exploration, or show them",
     "PART... [OPTION]...",
-    "Joins what the processes of a 'fathom explore' wrote: byte by byte what one process\n"
-    "would have written. Parts of different explorations, and points that differ, are refused,\n"
-    "and so is a whole that lacks points. The parts stay as they are.",
+    "Join the files that the processes of one 'fathom explore' have written with -o.\n"
+    "The result is byte for byte the file that a single process would have written.\n"
+    "Without -o, print the points as a table. The parts are not changed.\n"
+    "\n"
+    "It is an error if the parts belong to different explorations, if they contradict\n"
+    "each other, or if points are missing (unless --partial is given).",
     options,
     examples,
     CLI_WORD_FILE,

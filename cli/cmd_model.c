@@ -1,4 +1,4 @@
-/* fathom model: how the accesses of kernels fare in the caches of a GPU. */
+/* fathom model: predicts how the memory accesses of kernels behave in the caches of a GPU. */
 #include "cli.h"
 
 #include <stdlib.h>
@@ -7,21 +7,25 @@
 
 static const struct cli_option option_set = {
     "set", 's', "NAME=VALUE", CLI_WORD_NONE,
-    "a parameter, such as l1.size_bytes=32K, or a size of a launch file, such as N=256"};
+    "set a parameter, such as l1.size_bytes=32K, or a size of a launch file, such as N=256; can be "
+    "repeated"};
 static const struct cli_option option_parameters = {
     "parameters", 0, NULL, CLI_WORD_NONE,
-    "all parameters, their values, and where these came from; needs no trace"};
-static const struct cli_option option_lines = {"lines", 0, NULL, CLI_WORD_NONE,
-                                               "each memory instruction, with its lines"};
+    "list all parameters, their values, and where the values come from; needs no trace"};
+static const struct cli_option option_lines = {
+    "lines", 0, NULL, CLI_WORD_NONE,
+    "print one row per memory instruction, with its line in the PTX and in the source"};
 static const struct cli_option option_launches = {"launches", 0, NULL, CLI_WORD_NONE,
-                                                  "each launch by itself"};
+                                                  "print one row per launch"};
 static const struct cli_option option_profile = {
-    "profile", 0, NULL, CLI_WORD_NONE, "how many were found at which distance in their sets"};
+    "profile", 0, NULL, CLI_WORD_NONE,
+    "print the number of sectors found at each reuse distance within their set"};
 static const struct cli_option option_curve = {
     "curve", 0, NULL, CLI_WORD_NONE,
-    "exact stack distances of reads: the misses of caches of every size"};
+    "print the misses of fully associative LRU caches of every size, from the exact reuse "
+    "distances of reads"};
 static const struct cli_option option_l1_off = {
-    "l1-off", 0, NULL, CLI_WORD_NONE, "also count the L2 as if every access passed the L1"};
+    "l1-off", 0, NULL, CLI_WORD_NONE, "also model the L2 as if every access bypassed the L1"};
 
 static enum fth_model_view view_of(const struct cli_arguments *arguments)
 {
@@ -53,20 +57,21 @@ static enum fth_status set_parameter(void *params, const char *name, const char 
     return fth_model_set(params, name, value, error);
 }
 
-/* On stderr, unless they are shown anyway: what the GPU was taken to be. */
-static void tell_sources(const struct fth_model_params *params, const char *gpu)
+/* Prints on stderr how many parameters come from the description and from --set. */
+static void report_sources(const struct fth_model_params *params, const char *gpu)
 {
     size_t counts[3] = {0, 0, 0};
     enum fth_model_source source;
     for (size_t i = 0; fth_model_value(params, i, &source); i++)
         counts[source]++;
     if (gpu)
-        cli_message("%zu parameters from the description of %s, %zu set, the others defaults; "
-                    "--parameters shows which",
+        cli_message("parameters: %zu from the description of %s, %zu from --set, the others are "
+                    "defaults (see --parameters)",
                     counts[FTH_MODEL_DESCRIPTION], gpu, counts[FTH_MODEL_SET]);
     else
-        cli_message("no --gpu: %zu parameters set, the others defaults; --parameters shows which",
-                    counts[FTH_MODEL_SET]);
+        cli_message(
+            "no --gpu; parameters: %zu from --set, the others are defaults (see --parameters)",
+            counts[FTH_MODEL_SET]);
 }
 
 /* ---- traces ---- */
@@ -77,14 +82,16 @@ static bool make_temporary(char *path, size_t size)
     snprintf(path, size, "%s/fathom-model-XXXXXX", folder && *folder ? folder : "/tmp");
     int fd = mkstemp(path);
     if (fd < 0) {
-        cli_message("cannot write to '%s', where the trace would be kept meanwhile", path);
+        cli_message("cannot create the temporary trace '%s'; set TMPDIR to a writable folder",
+                    path);
         return false;
     }
     close(fd);
     return true;
 }
 
-/* The arguments with those of --set that are sizes, for the launch. */
+/* Traces a launch file into `path`. Passes only those --set values to the launch that are sizes;
+ * names with a dot are parameters of the model. */
 static int trace_launch(const struct cli_arguments *arguments, const char *path)
 {
     struct cli_arguments sizes = *arguments;
@@ -108,14 +115,14 @@ static int trace_launch(const struct cli_arguments *arguments, const char *path)
     return result;
 }
 
-static int run_trace(const struct cli_arguments *arguments, const char *path,
-                     const struct fth_model_params *params)
+static int model_trace(const struct cli_arguments *arguments, const char *path,
+                       const struct fth_model_params *params)
 {
     uint64_t threads = 0;
     struct fth_trace *trace = NULL;
     struct fth_model_result *result = NULL;
     struct fth_error error = FTH_NO_ERROR;
-    if (!cli_whole(arguments, &cli_option_threads, &threads))
+    if (!cli_parse_whole_number(arguments, &cli_option_threads, &threads))
         return CLI_USAGE;
     if (fth_trace_open(path, &trace, &error) != FTH_OK)
         return cli_fail(&error);
@@ -137,22 +144,23 @@ static int run_trace(const struct cli_arguments *arguments, const char *path,
     return code == CLI_DONE && truncated ? CLI_INCONCLUSIVE : code;
 }
 
-/* A trace is used as it is; what is none becomes one first. */
-static int run_word(const struct cli_arguments *arguments, const struct fth_model_params *params)
+/* Models the file on the command line. A trace is used directly; a launch file, or a trace in
+ * another format, is converted to a temporary trace first. */
+static int model_input(const struct cli_arguments *arguments, const struct fth_model_params *params)
 {
     const char *from = arguments->words[0];
     const bool launch = cli_ends_with(from, ".json") || cli_ends_with(from, ".ptx");
     char temporary[512] = "";
     struct fth_error error = FTH_NO_ERROR;
     if (!launch && fth_trace_recognise(from) == FTH_TRACE_OWN)
-        return run_trace(arguments, from, params);
+        return model_trace(arguments, from, params);
     if (!make_temporary(temporary, sizeof temporary))
         return CLI_FAILED;
     int result = launch ? trace_launch(arguments, temporary)
                  : fth_trace_import(from, temporary, &error) == FTH_OK ? CLI_DONE
                                                                        : cli_fail(&error);
     if (result == CLI_DONE)
-        result = run_trace(arguments, temporary, params);
+        result = model_trace(arguments, temporary, params);
     unlink(temporary);
     return result;
 }
@@ -163,7 +171,7 @@ static int model(const struct cli_arguments *arguments)
     const char *gpu = cli_value(arguments, &cli_option_gpu);
     const bool parameters = cli_value(arguments, &option_parameters) != NULL;
     if (!parameters && arguments->word_count == 0) {
-        cli_message("which trace or launch file? 'fathom model --help' shows how to give one");
+        cli_message("no trace or launch file given; see 'fathom model --help'");
         return CLI_USAGE;
     }
     int result = cli_check_output(arguments);
@@ -171,13 +179,13 @@ static int model(const struct cli_arguments *arguments)
         result = cli_read_parameters(arguments, &params);
     if (result == CLI_DONE)
         result =
-            cli_take_settings(arguments, &option_set, "l1.size_bytes=32K", set_parameter, params);
+            cli_apply_settings(arguments, &option_set, "l1.size_bytes=32K", set_parameter, params);
     if (result == CLI_DONE && parameters) {
         result = put(arguments, FTH_MODEL_VIEW_PARAMETERS, NULL, params);
     } else if (result == CLI_DONE) {
         cli_catch_interrupts();
-        tell_sources(params, gpu);
-        result = run_word(arguments, params);
+        report_sources(params, gpu);
+        result = model_input(arguments, params);
     }
     fth_model_params_destroy(params);
     return result;
@@ -194,23 +202,29 @@ static const struct cli_option *const options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"fathom model examples/workloads/2mm.json --gpu h200", "hit ratios of two kernels on an H200"},
-    {"fathom model 2mm.trace --gpu h200 --lines", "which line of code misses"},
-    {"fathom model 2mm.trace --gpu h200 --set l1.size_bytes=32K", "... with a smaller L1"},
-    {"fathom model --parameters --gpu v100", "what a V100 is taken to be"},
-    {"fathom topo --json | fathom model k.trace --gpu -", "on the GPU at hand"},
+    {"fathom model examples/workloads/2mm.json --gpu h200",
+     "predict the hit ratios of two kernels on an H200"},
+    {"fathom model 2mm.trace --gpu h200 --lines", "show which source lines miss"},
+    {"fathom model 2mm.trace --gpu h200 --set l1.size_bytes=32K", "model a smaller L1"},
+    {"fathom model --parameters --gpu v100", "list the parameters of a V100"},
+    {"fathom topo --json | fathom model k.trace --gpu -",
+     "measure this GPU, and model the trace on it"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_model = {
     "model",
-    "how the accesses of kernels fare in the caches of a GPU",
+    "Predict cache hits and memory traffic of kernels on a GPU",
     "TRACE | LAUNCH.json [OPTION]...",
-    "Takes a trace ('fathom trace'), or what a launch file makes one of, through the caches of\n"
-    "a GPU: hits and misses of L1 and L2 in sectors, traffic to memory, and the cycles of an\n"
-    "average read, by kernel, launch or instruction (docs/model.md). The model is RDGC's, with\n"
-    "what GPUs have become since: sectors, fills, write-through L1s beside a carve-out, and L2s\n"
-    "of two sides. Nothing is launched on a GPU.",
+    "Model how the memory accesses of kernels behave in the caches of a GPU. The\n"
+    "input is a trace written by 'fathom trace', or a launch file, which is traced\n"
+    "first. Print the hits and misses of L1 and L2 in sectors, the traffic to memory,\n"
+    "and the cycles of an average read, per kernel, launch or instruction. No GPU is\n"
+    "needed.\n"
+    "\n"
+    "The model is that of the RDGC paper, extended for newer GPUs: sectors, fills,\n"
+    "write-through L1s that share storage with shared memory, and L2s with two\n"
+    "partitions. See docs/model.md.",
     options,
     examples,
     CLI_WORD_FILE,

@@ -1,4 +1,4 @@
-/* fathom report: one HTML file of any mix of results. */
+/* fathom report: writes one HTML file with charts from any combination of result files. */
 #include "cli.h"
 
 #include <unistd.h>
@@ -9,12 +9,12 @@ static int run(const struct cli_arguments *arguments)
     char *text = NULL;
     size_t size = 0;
     if (arguments->word_count == 0) {
-        cli_message("of what? 'fathom report gpu.json -o report.html'; 'fathom help report' says "
-                    "what files can be taken");
+        cli_message("no file given; example: 'fathom report gpu.json -o report.html'; see 'fathom "
+                    "report --help'");
         return CLI_USAGE;
     }
     if (!cli_value(arguments, &cli_option_output) && isatty(STDOUT_FILENO)) {
-        cli_message("a report is for a browser: say where it goes, as -o report.html");
+        cli_message("the report is an HTML file; name the output file, for example -o report.html");
         return CLI_USAGE;
     }
     int result = cli_check_output(arguments);
@@ -29,22 +29,28 @@ static int run(const struct cli_arguments *arguments)
 static const struct cli_option *const options[] = {&cli_option_output, &cli_option_help, NULL};
 
 static const struct cli_example examples[] = {
-    {"fathom topo --json --record gpu.rec -o gpu.json", "measure, and keep the samples"},
-    {"fathom report gpu.json gpu.rec -o report.html", "the topology, and what it was read off"},
-    {"fathom report gpu.json bench.json -o report.html", "with bandwidths, and a roofline"},
+    {"fathom topo --json --record gpu.rec -o gpu.json", "measure a GPU and save all samples"},
+    {"fathom report gpu.json gpu.rec -o report.html",
+     "show the topology and the samples it is based on"},
+    {"fathom report gpu.json bench.json -o report.html",
+     "add the results of 'fathom bench', with a roofline"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_report = {
     "report",
-    "results as one HTML file with charts",
+    "Write an HTML file with charts from result files",
     "FILE... -o REPORT.html",
-    "Writes one HTML file that shows results as charts; it needs no network and no other file.\n"
-    "A FILE is what 'fathom topo --json', 'fathom dissect --json', 'fathom bench --json' and the\n"
-    "like (compare, model, explore) wrote, a recording (--record), whose samples are shown, the\n"
-    "points that 'fathom explore -o' or 'fathom merge' kept, or the loads of 'fathom dissect\n"
-    "--series'. Results of several GPUs stand below each other. Each chart has its numbers with\n"
-    "it, as a table and as CSV.",
+    "Write one HTML file that shows results as charts. It needs no network and no\n"
+    "other files. Each chart offers its numbers as a table and as CSV. Results of\n"
+    "several GPUs are shown one below the other. FILE is any of:\n"
+    "\n"
+    "  JSON       the --json output of topo, dissect, bench, compare, model or\n"
+    "             explore\n"
+    "  recording  a file written with --record; its samples are shown\n"
+    "  points     a file written by 'fathom explore -o' or 'fathom merge -o'\n"
+    "  CSV        the loads written by 'fathom dissect --series'\n"
+    "  -          one of these on standard input",
     options,
     examples,
     CLI_WORD_FILE,

@@ -1,22 +1,24 @@
-/* fathom run: executes kernels, without a GPU or on one, and shows what they left in their buffers.
- */
+/* fathom run: executes kernels in the PTX engine or on a GPU, and prints their buffers. */
 #include "cli.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct cli_option option_show = {"show", 0, "N", CLI_WORD_NONE,
-                                              "so many values of each buffer; 8, and 0 for all"};
+static const struct cli_option option_show = {
+    "show", 0, "N", CLI_WORD_NONE,
+    "print the first N values of each buffer; 0 prints all (default: 8)"};
 static const struct cli_option option_verify = {
     "verify", 0, NULL, CLI_WORD_NONE,
-    "of a launch file: compare with what it expects instead; exit code 5 where it differs"};
+    "compare the buffers with the results that the launch file expects, instead of printing them; "
+    "the exit code is 5 if they differ"};
 
-static const struct cli_option option_on = {
-    "on", 0, "DEVICE", CLI_WORD_DEVICE,
-    "a device that launches them, such as cuda:0, which is timed; the PTX engine otherwise"};
+static const struct cli_option option_on = {"on", 0, "DEVICE", CLI_WORD_DEVICE,
+                                            "execute and time the kernels on a device such as "
+                                            "cuda:0 (default: the PTX engine, without a GPU)"};
 
-/* The first column is the name of a launch file's buffer, or which argument it is. */
+/* The first column identifies a buffer: by its name in a launch file, or by its position among the
+ * kernel arguments. */
 static const struct fth_column argument_columns[] = {
     {"argument", "Argument", FTH_COLUMN_NUMBER},
     {"type", "Type", FTH_COLUMN_TEXT},
@@ -32,7 +34,7 @@ static const struct fth_column buffer_columns[] = {
 enum { COLUMNS = sizeof buffer_columns / sizeof buffer_columns[0] };
 
 static int show(const struct cli_arguments *arguments, const struct fth_launch *launch,
-                uint64_t max)
+                uint64_t max_values)
 {
     size_t count = fth_launch_buffer_count(launch), rows = 0;
     struct fth_cell *cells = calloc((count + 1) * COLUMNS, sizeof *cells);
@@ -44,7 +46,7 @@ static int show(const struct cli_arguments *arguments, const struct fth_launch *
     for (; rows < count && status == FTH_OK; rows++) {
         struct fth_launch_view view;
         char *values = NULL;
-        status = fth_launch_show(launch, rows, max, &view, &values, &error);
+        status = fth_launch_show(launch, rows, max_values, &view, &values, &error);
         struct fth_cell *row = cells + COLUMNS * rows;
         if (view.name)
             columns = buffer_columns;
@@ -71,7 +73,7 @@ static const struct fth_column verdict_columns[] = {
 };
 enum { VERDICT_COLUMNS = sizeof verdict_columns / sizeof verdict_columns[0] };
 
-/* Compares every buffer that the launch file says something of. */
+/* Compares every buffer for which the launch file has expected results. */
 static int verify(const struct cli_arguments *arguments, const struct fth_launch *launch)
 {
     size_t count = fth_launch_expectation_count(launch);
@@ -82,7 +84,7 @@ static int verify(const struct cli_arguments *arguments, const struct fth_launch
     bool all = true;
     if (status != FTH_OK)
         cli_message("out of memory");
-    /* Asking past the last one tells why there is none. */
+    /* Without expectations, index 0 is requested anyway: the error explains why there are none. */
     for (size_t i = 0; (i < count || i == 0) && status == FTH_OK; i++) {
         status = fth_launch_verify(launch, i, &verdicts[i], &error);
         struct fth_cell *row = cells + VERDICT_COLUMNS * i;
@@ -102,28 +104,30 @@ static int verify(const struct cli_arguments *arguments, const struct fth_launch
     return result == CLI_DONE && !all ? CLI_DIFFERS : result;
 }
 
-static void tell_totals(const struct fth_launch *launch, const struct fth_launch_totals *totals)
+static void report_totals(const struct fth_launch *launch, const struct fth_launch_totals *totals)
 {
     size_t steps = fth_launch_step_count(launch);
-    char many[40];
-    snprintf(many, sizeof many, "%zu launches", steps);
+    char launches[40];
+    snprintf(launches, sizeof launches, "%zu launches", steps);
     cli_message("%s: %llu warp instructions, %llu thread instructions",
-                steps == 1 ? fth_launch_kernel(launch, 0) : many,
+                steps == 1 ? fth_launch_kernel(launch, 0) : launches,
                 (unsigned long long)totals->warp_instructions,
                 (unsigned long long)totals->thread_instructions);
 }
 
-static int by_size(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     const double *left = a, *right = b;
     return (*left > *right) - (*left < *right);
 }
 
-/* How long the launches of a kernel took, in words. */
-static void tell_kernel(const char *kernel, const char *device, double *seconds, size_t count)
+/* Prints the time of the launches of one kernel: total, median, minimum and maximum. Sorts
+ * `seconds`. */
+static void report_kernel_time(const char *kernel, const char *device, double *seconds,
+                               size_t count)
 {
     double all = 0;
-    qsort(seconds, count, sizeof *seconds, by_size);
+    qsort(seconds, count, sizeof *seconds, compare_doubles);
     for (size_t i = 0; i < count; i++)
         all += seconds[i];
     if (isnan(all))
@@ -132,13 +136,13 @@ static void tell_kernel(const char *kernel, const char *device, double *seconds,
     else if (count == 1)
         cli_message("%s on %s: %.4g us", kernel, device, all * 1e6);
     else
-        cli_message("%s on %s: %zu launches, %.4g us in all, %.4g (%.4g to %.4g) us each", kernel,
-                    device, count, all * 1e6, seconds[count / 2] * 1e6, seconds[0] * 1e6,
+        cli_message("%s on %s: %zu launches, %.4g us in total, median %.4g us (%.4g to %.4g us)",
+                    kernel, device, count, all * 1e6, seconds[count / 2] * 1e6, seconds[0] * 1e6,
                     seconds[count - 1] * 1e6);
 }
 
-/* Each kernel once, where it first occurs. */
-static void tell_times(const struct fth_launch *launch, const char *device)
+/* Prints the times of each kernel, in the order of their first launches. */
+static void report_times(const struct fth_launch *launch, const char *device)
 {
     size_t steps = fth_launch_step_count(launch);
     double *seconds = calloc(steps + 1, sizeof *seconds);
@@ -152,22 +156,22 @@ static void tell_times(const struct fth_launch *launch, const char *device)
         for (size_t k = i; k < steps; k++)
             if (strcmp(fth_launch_kernel(launch, k), kernel) == 0)
                 seconds[count++] = fth_launch_seconds(launch, k);
-        tell_kernel(kernel, device, seconds, count);
+        report_kernel_time(kernel, device, seconds, count);
     }
     free(seconds);
 }
 
 static int run(const struct cli_arguments *arguments)
 {
-    uint64_t max = 8;
+    uint64_t max_values = 8;
     struct fth_error error = FTH_NO_ERROR;
     struct fth_launch *launch = NULL;
     struct fth_launch_totals totals = {0, 0};
     if (arguments->word_count == 0) {
-        cli_message("which PTX or launch file? 'fathom run --help' shows how to give one");
+        cli_message("no PTX file or launch file given; see 'fathom run --help'");
         return CLI_USAGE;
     }
-    if (!cli_whole(arguments, &option_show, &max))
+    if (!cli_parse_whole_number(arguments, &option_show, &max_values))
         return CLI_USAGE;
     int result = cli_open_launch(arguments, &launch);
     if (result != CLI_DONE)
@@ -178,11 +182,11 @@ static int run(const struct cli_arguments *arguments)
         result = cli_fail(&error);
     else
         result = cli_value(arguments, &option_verify) ? verify(arguments, launch)
-                                                      : show(arguments, launch, max);
+                                                      : show(arguments, launch, max_values);
     if (result == CLI_DONE && device)
-        tell_times(launch, device);
+        report_times(launch, device);
     else if (result == CLI_DONE)
-        tell_totals(launch, &totals);
+        report_totals(launch, &totals);
     fth_launch_destroy(launch);
     return result;
 }
@@ -195,26 +199,28 @@ static const struct cli_option *const options[] = {
 
 static const struct cli_example examples[] = {
     {"fathom run k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]=iota'",
-     "run a kernel that nvcc -ptx made, and see its buffers"},
+     "run a kernel compiled with 'nvcc -ptx' and print its buffers"},
     {"fathom run k.ptx -e sum -b 64 -a 'ptr:f32[64]=random' --show 0 --json",
-     "one kernel of several, with all values, for a script"},
-    {"fathom run examples/workloads/2mm.json --verify",
-     "the launches of a launch file, and whether they give what they must"},
-    {"fathom run examples/workloads/2mm.json --set N=64", "the same, smaller"},
+     "run one of several kernels and print all values as JSON"},
+    {"fathom run examples/workloads/2mm.json --verify", "run a launch file and check its results"},
+    {"fathom run examples/workloads/2mm.json --set N=64", "run it with a smaller problem size"},
     {"fathom run examples/workloads/2mm.json --on cuda:0 --verify",
-     "the same on a GPU, whose driver compiles the PTX, with the time of each kernel"},
+     "run it on a GPU, check the results, and time each kernel"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_run = {
     "run",
-    "execute kernels, with or without a GPU, and show their buffers",
+    "Execute kernels with or without a GPU, and print their buffers",
     "KERNEL.ptx | LAUNCH.json [OPTION]...",
-    "Executes a kernel of a PTX file, warp by warp, on the cores of this machine, with the\n"
-    "arguments given in order, and shows what the buffers hold afterwards; or the launches of a\n"
-    "launch file, one after the other (docs/launch-files.md). An access outside the buffers, a\n"
-    "misaligned one, a barrier that cannot complete or an instruction that is not supported is\n"
-    "told with its line, block and thread. With --on a GPU runs them instead.",
+    "Execute a kernel of a PTX file, or all launches of a launch file (see\n"
+    "docs/launch-files.md), and print the contents of the buffers afterwards. Pass\n"
+    "the kernel arguments with --arg, in order. The kernels run on the cores of this\n"
+    "machine, in fathom's PTX engine, or on a GPU with --on.\n"
+    "\n"
+    "The PTX engine reports accesses outside the buffers, misaligned accesses,\n"
+    "barriers that cannot complete and unsupported instructions, with line, block and\n"
+    "thread.",
     options,
     examples,
     CLI_WORD_FILE,

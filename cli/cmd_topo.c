@@ -1,4 +1,4 @@
-/* fathom topo, and fathom alone: the memory topology of a GPU, measured. */
+/* fathom topo, and fathom without a command: measures the memory topology of a GPU. */
 #include "cli.h"
 
 #include <limits.h>
@@ -7,16 +7,18 @@
 
 static const struct cli_option option_only = {
     "only", 0, "ELEMENT,...", CLI_WORD_ELEMENTS,
-    "measure these elements and what they need, as l1,memory"};
+    "measure only these elements, such as l1,memory, and what they depend on"};
 
 static const struct cli_option option_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE,
-    "more repeats for sizes and bandwidths, and these of a simulated GPU, too"};
+    "repeat the measurements of sizes and bandwidths more often; on a simulated GPU, also measure "
+    "bandwidths"};
 
 static const struct cli_option option_verbose = {"verbose", 'v', NULL, CLI_WORD_NONE,
-                                                 "say on stderr how long each part took"};
+                                                 "print the time of each stage on standard error"};
 
-/* The next of a list with commas, from *at on; false at the end. */
+/* Copies the next name of the comma-separated list *at to `name` and advances *at. Returns false at
+ * the end. */
 static bool next_element(const char **at, char *name, size_t size)
 {
     if (!*at)
@@ -27,7 +29,7 @@ static bool next_element(const char **at, char *name, size_t size)
     return true;
 }
 
-/* Refuses what is no element, before anything is opened. */
+/* Checks the elements of --only before a device is opened. */
 static int check_only(const char *only)
 {
     char name[64];
@@ -37,8 +39,8 @@ static int check_only(const char *only)
     return result;
 }
 
-/* Says of which elements that were asked for nothing was found out. */
-static void tell_missing(const char *only, const struct fth_gpu *gpu)
+/* Prints which elements of --only have neither a measured figure nor a reason for its absence. */
+static void report_missing(const char *only, const struct fth_gpu *gpu)
 {
     char name[64];
     const char *unknown;
@@ -49,18 +51,18 @@ static void tell_missing(const char *only, const struct fth_gpu *gpu)
             found =
                 attribute->source == FTH_SOURCE_MEASURED || attribute->source == FTH_SOURCE_DERIVED;
         if (!found && !fth_gpu_unknown_at(gpu, name, 0, &unknown))
-            cli_message("nothing was measured of '%s'", name);
+            cli_message("no figure of '%s' was measured", name);
     }
 }
 
-/* For a file name: nothing that would be a folder, or hidden. */
-static void append_plain(char *path, size_t *at, const char *text)
+/* Appends a text for use in a file name: replaces slashes, dots and white space with dashes. */
+static void append_sanitised(char *path, size_t *at, const char *text)
 {
     for (; *text && *at + 1 < PATH_MAX; text++)
         path[(*at)++] = strchr("/ \t\n", *text) || *text == '.' ? '-' : *text;
 }
 
-/* The file of -o, with the host and the GPU put in: of a fleet, each has its own. */
+/* Returns the file name of -o with %h and %g replaced by the host and the GPU. */
 static const char *name_output(const char *pattern, const struct fth_device *device,
                                const struct fth_gpu *gpu, char path[PATH_MAX])
 {
@@ -74,11 +76,11 @@ static const char *name_output(const char *pattern, const struct fth_device *dev
     host[strcspn(host, ".")] = '\0';
     for (; *pattern && at + 1 < PATH_MAX; pattern++) {
         if (*pattern == '%' && (pattern[1] == 'h' || pattern[1] == 'g'))
-            append_plain(path, &at,
-                         *++pattern == 'h' ? host
-                         : uuid            ? uuid
-                         : colon           ? colon + 1
-                                           : id);
+            append_sanitised(path, &at,
+                             *++pattern == 'h' ? host
+                             : uuid            ? uuid
+                             : colon           ? colon + 1
+                                               : id);
         else
             path[at++] = *pattern;
     }
@@ -97,7 +99,7 @@ static int put(const struct cli_arguments *arguments, const struct fth_device *d
     return cli_put_gpu(&named, gpu, strncmp(fth_device_id(device), "replay:", 7) == 0);
 }
 
-/* Measures and shows. What was recorded is kept also where the measuring broke off. */
+/* Measures and prints the topology. The recording is saved even if the measurement fails. */
 static int measure(const struct cli_arguments *arguments, struct fth_device *device)
 {
     const char *only = cli_value(arguments, &option_only);
@@ -106,15 +108,15 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
     struct fth_error error = FTH_NO_ERROR, fault = FTH_NO_ERROR;
     struct fth_gpu *gpu = NULL;
     enum fth_status status = fth_discover(device, &options, &gpu, &error);
-    bool kept = fth_device_finish(device, &fault) == FTH_OK;
+    bool saved = fth_device_finish(device, &fault) == FTH_OK;
     int result = CLI_DONE;
     if (gpu)
         result = put(arguments, device, gpu);
     if (status == FTH_OK && result == CLI_DONE)
-        tell_missing(only, gpu);
-    if (!kept)
+        report_missing(only, gpu);
+    if (!saved)
         result = cli_fail(&fault);
-    result = cli_end_measuring(result, status, &error, gpu != NULL);
+    result = cli_finish_measurement(result, status, &error, gpu != NULL);
     fth_gpu_destroy(gpu);
     return result;
 }
@@ -129,7 +131,7 @@ static int topo(const struct cli_arguments *arguments)
         return result;
     cli_catch_interrupts();
     if (cli_value(arguments, &option_verbose))
-        cli_spend_verbosely();
+        cli_time_stages();
     result = cli_open_device(arguments, &device);
     if (result != CLI_DONE)
         return result;
@@ -155,40 +157,50 @@ static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_opt
                                                         &cli_option_help, NULL};
 
 static const struct cli_example examples[] = {
-    {"fathom topo", "the GPU here or, without one, a simulated H200"},
-    {"fathom topo --device sim:v100", "a simulated V100"},
-    {"fathom topo --only l1,l2", "less, and sooner"},
-    {"fathom topo --json -o gpu.json", "the description, as a file"},
-    {"srun fathom topo --json -o 'out/%h-%g.json'", "those of a fleet, a file each"},
-    {"fathom topo --record gpu.rec", "keep the samples, too"},
-    {"fathom topo --device replay:gpu.rec", "look at them again, elsewhere and later"},
+    {"fathom topo", "measure the first GPU of this machine"},
+    {"fathom topo --device sim:v100", "measure a simulated V100"},
+    {"fathom topo --only l1,l2", "measure only the caches, in less time"},
+    {"fathom topo --json -o gpu.json", "write the description to a file"},
+    {"srun fathom topo --json -o 'out/%h-%g.json'", "write one file for each GPU of a cluster"},
+    {"fathom topo --record gpu.rec", "also save all samples"},
+    {"fathom topo --device replay:gpu.rec", "analyse saved samples without the GPU"},
     {NULL, NULL},
 };
 
 static const struct cli_example bare_examples[] = {
-    {"fathom", "measure the GPU here, or a simulated H200"},
-    {"fathom --json -o gpu.json", "its description, as a file"},
-    {"fathom help topo", "what else can be said"},
+    {"fathom", "measure the first GPU of this machine"},
+    {"fathom --json -o gpu.json", "write its description to a file"},
+    {"fathom help topo", "show the options of 'fathom topo'"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_topo = {
     "topo",
-    "measure the memory topology of a GPU",
+    "Measure the memory topology of a GPU",
     "[OPTION]...",
-    "Measures a GPU and shows its memory topology: what the driver tells; of L1, texture and\n"
-    "read-only caches size, line, sector, latency, number an SM and which of them are one; of\n"
-    "constant and instruction caches size and pace; shared memory of the own and of another\n"
-    "SM; of L2 latency, line, sector, partitions and what memory fills it with; memory; TLBs;\n"
-    "and how many bytes pass in a second.\n"
+    "Measure the memory topology of a GPU and draw it, or write its description\n"
+    "(--json):\n"
     "\n"
-    "A DEVICE is cuda:NUMBER, cuda:UUID (both from 'fathom devices'), sim:NAME (a simulated\n"
-    "GPU, a name of 'fathom gpus'), sim:FILE (made from a description of your own) or\n"
-    "replay:FILE (what --record kept). Ctrl-C ends the measuring, shows what is complete and\n"
-    "completes the recording; a second one ends the program at once.\n"
+    "  L1, texture, read-only   size, line, sector, latency, instances per SM, and\n"
+    "                           which of these caches share storage\n"
+    "  constant caches          size, line, latency\n"
+    "  instruction caches       size, cycles per instruction\n"
+    "  shared memory            latency, also of the shared memory of another SM\n"
+    "  L2                       latency, line, sector, partitions, fill size\n"
+    "  memory                   latency\n"
+    "  TLBs                     page size, entries, miss penalty\n"
+    "  bandwidth                of memory, caches and shared memory\n"
+    "  device                   the figures that the driver reports\n"
     "\n"
-    "In the name of -o, %h becomes that of the host, and %g the GPU's UUID or, without one, its\n"
-    "number or name, so that each GPU of a fleet has a file.",
+    "DEVICE is cuda:NUMBER or cuda:UUID (a GPU listed by 'fathom devices'), sim:NAME\n"
+    "(a simulated GPU, NAME as listed by 'fathom gpus'), sim:FILE (a GPU simulated\n"
+    "from your own description) or replay:FILE (a recording made with --record).\n"
+    "\n"
+    "Ctrl-C stops the measurement, shows the results that are complete and completes\n"
+    "the recording. A second Ctrl-C ends the program at once.\n"
+    "\n"
+    "In the file name of -o, %h is replaced by the host name, and %g by the UUID of\n"
+    "the GPU or, without a UUID, by its number or name.",
     options,
     examples,
     CLI_WORD_NONE,
@@ -198,11 +210,12 @@ const struct cli_command cli_topo = {
 
 const struct cli_command cli_bare = {
     "",
-    "the memory topology of a GPU",
+    "Measure the memory topology of a GPU",
     "[COMMAND] [OPTION]...",
-    "fathom sounds the depths of a GPU's memory. Without a command it does what\n"
-    "'fathom topo' does: it measures the GPU of this machine or, where there is none,\n"
-    "a simulated one.",
+    "Measure, describe and model the memory system of GPUs. Without a command, fathom\n"
+    "does the same as 'fathom topo': it measures the first GPU of this machine or,\n"
+    "without a GPU, a simulated H200. See 'fathom help COMMAND' for the help of a\n"
+    "command.",
     bare_options,
     bare_examples,
     CLI_WORD_COMMAND,

@@ -1,4 +1,4 @@
-/* fathom trace: every access to global memory of kernels' warps, into a file; and a look at one. */
+/* fathom trace: writes the global-memory accesses of kernels to a trace file, and shows traces. */
 #include "cli.h"
 
 #include <inttypes.h>
@@ -9,17 +9,20 @@
 
 static const struct cli_option option_dump = {
     "dump", 0, NULL, CLI_WORD_NONE,
-    "print the accesses, a line each: AN BID WID S NT ADD..., by AN"};
+    "print the accesses, one per line: AN BID WID S NT ADD... (see docs/traces.md)"};
 static const struct cli_option option_stats = {
     "stats", 0, NULL, CLI_WORD_NONE,
-    "requests, sectors, coalescing and footprint of each kernel; without -o, the default"};
+    "print requests, sectors, coalescing and footprint per kernel (default without -o)"};
 static const struct cli_option option_lines = {
-    "lines", 0, NULL, CLI_WORD_NONE, "the same for each memory instruction, with its lines"};
+    "lines", 0, NULL, CLI_WORD_NONE,
+    "like --stats, but per memory instruction, with its line in the PTX and in the source"};
 static const struct cli_option option_verify = {
     "verify", 0, NULL, CLI_WORD_NONE,
-    "of a launch file: also compare with what it expects; exit code 5 where it differs"};
-static const struct cli_option option_output = {"output", 'o', "TRACE", CLI_WORD_FILE,
-                                                "the trace to write; complete or not at all"};
+    "also compare the buffers with the results that the launch file expects; the exit code is 5 if "
+    "they differ"};
+static const struct cli_option option_output = {
+    "output", 'o', "TRACE", CLI_WORD_FILE,
+    "write the trace to this file, which is only replaced once the trace is complete"};
 
 /* ---- statistics ---- */
 
@@ -59,7 +62,7 @@ static uint64_t sum(const uint64_t three[3])
     return three[0] + three[1] + three[2];
 }
 
-/* Two decimals are what one reads. */
+/* Returns a / b rounded to two decimals, for display; NAN if b is 0. */
 static double ratio(uint64_t a, uint64_t b)
 {
     return b ? round(100 * (double)a / (double)b) / 100 : NAN;
@@ -96,7 +99,7 @@ static void fill_line(const struct fth_trace_row *row, struct fth_cell *cells)
     cells[9].number = (double)row->footprint_all_bytes;
 }
 
-/* The file of -o is the trace, so that the table goes to stdout. */
+/* Prints the table on stdout: here -o names the trace, so it is removed from the arguments. */
 static int put_table(const struct cli_arguments *arguments, const struct fth_table *table)
 {
     struct cli_arguments without = *arguments;
@@ -188,7 +191,7 @@ static int dump(const struct fth_trace *trace)
     return status != FTH_OK ? cli_fail(&error) : finished;
 }
 
-static int look(const struct cli_arguments *arguments, const char *path)
+static int show_trace(const struct cli_arguments *arguments, const char *path)
 {
     struct fth_trace *trace;
     struct fth_error error = FTH_NO_ERROR;
@@ -204,7 +207,7 @@ static int look(const struct cli_arguments *arguments, const char *path)
     return result == CLI_DONE && truncated ? CLI_INCONCLUSIVE : result;
 }
 
-/* ---- making one ---- */
+/* ---- creating a trace ---- */
 
 static int verify(const struct fth_launch *launch)
 {
@@ -222,7 +225,7 @@ static int verify(const struct fth_launch *launch)
     return all ? CLI_DONE : CLI_DIFFERS;
 }
 
-static void tell_size(const char *path)
+static void report_size(const char *path)
 {
     struct fth_trace *trace;
     uint64_t accesses = 0;
@@ -231,8 +234,9 @@ static void tell_size(const char *path)
     size_t launches = fth_trace_launch_count(trace);
     for (size_t i = 0; i < launches; i++)
         accesses += fth_trace_launch_at(trace, i)->accesses;
-    cli_message("%s: %zu launches, %" PRIu64 " accesses of warps, %.2f bytes each", path, launches,
-                accesses, accesses ? (double)fth_trace_bytes(trace) / (double)accesses : 0.0);
+    cli_message("%s: %zu launches, %" PRIu64 " warp accesses, %.2f bytes per access", path,
+                launches, accesses,
+                accesses ? (double)fth_trace_bytes(trace) / (double)accesses : 0.0);
     fth_trace_close(trace);
 }
 
@@ -243,7 +247,7 @@ static int trace_launch(const struct cli_arguments *arguments, const char *path)
     int result = cli_open_launch(arguments, &launch);
     if (result != CLI_DONE)
         return result;
-    cli_catch_interrupts(); /* what is half written must go */
+    cli_catch_interrupts(); /* so that an incomplete file is removed */
     if (fth_launch_trace(launch, path, &(struct fth_run_options){.log = &cli_log}, NULL, &error) !=
         FTH_OK)
         result = cli_fail(&error);
@@ -253,14 +257,15 @@ static int trace_launch(const struct cli_arguments *arguments, const char *path)
     return result;
 }
 
-/* A trace for which no file was named: beside those of others, and gone afterwards. */
+/* Creates an empty temporary file for a trace without -o. The caller deletes it. */
 static bool make_temporary(char *path, size_t size)
 {
     const char *folder = getenv("TMPDIR");
     snprintf(path, size, "%s/fathom-trace-XXXXXX", folder && *folder ? folder : "/tmp");
     int fd = mkstemp(path);
     if (fd < 0) {
-        cli_message("cannot write to '%s'; -o says where the trace goes", path);
+        cli_message("cannot create the temporary trace '%s'; set TMPDIR, or name a file with -o",
+                    path);
         return false;
     }
     close(fd);
@@ -274,15 +279,15 @@ static int trace(const struct cli_arguments *arguments)
                 cli_value(arguments, &option_stats) || cli_value(arguments, &option_lines);
     char temporary[512] = "";
     if (arguments->word_count == 0) {
-        cli_message("which launch, PTX or trace file? 'fathom trace --help' shows how to give one");
+        cli_message("no PTX file, launch file or trace given; see 'fathom trace --help'");
         return CLI_USAGE;
     }
     const char *from = arguments->words[0];
     bool launch = cli_ends_with(from, ".json") || cli_ends_with(from, ".ptx");
     if (!launch && fth_trace_recognise(from) == FTH_TRACE_OWN) {
         if (!output)
-            return look(arguments, from);
-        cli_message("'%s' is a trace already", from);
+            return show_trace(arguments, from);
+        cli_message("'%s' is already a fathom trace; -o is not needed", from);
         return CLI_USAGE;
     }
     if (!output && !make_temporary(temporary, sizeof temporary))
@@ -293,9 +298,9 @@ static int trace(const struct cli_arguments *arguments)
                  : fth_trace_import(from, path, &error) == FTH_OK ? CLI_DONE
                                                                   : cli_fail(&error);
     if (result == CLI_DONE && output && strcmp(output, "-") != 0)
-        tell_size(output);
+        report_size(output);
     if (result == CLI_DONE && show)
-        result = look(arguments, path);
+        result = show_trace(arguments, path);
     if (temporary[0])
         unlink(temporary);
     return result;
@@ -309,22 +314,26 @@ static const struct cli_option *const options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"fathom trace k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]' -a 'ptr:f32[1000]'",
-     "how a kernel accesses memory"},
-    {"fathom trace examples/workloads/2mm.json -o 2mm.trace", "keep the trace of a launch file"},
-    {"fathom trace 2mm.trace --lines", "which instruction makes which requests"},
-    {"fathom trace kernel-1.traceg -o k.trace", "from a trace that Accel-Sim took of a real GPU"},
+    {"fathom trace k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]'",
+     "show how a kernel accesses memory"},
+    {"fathom trace examples/workloads/2mm.json -o 2mm.trace", "write the trace of a launch file"},
+    {"fathom trace 2mm.trace --lines", "show the requests of each instruction"},
+    {"fathom trace kernel-1.traceg -o k.trace",
+     "convert a trace of a real GPU made by Accel-Sim's tracer"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_trace = {
     "trace",
-    "write down what kernels access in memory",
+    "Record the memory accesses of kernels",
     "KERNEL.ptx | LAUNCH.json | TRACE [OPTION]...",
-    "Executes kernels as 'fathom run' does and writes every access of their warps to global\n"
-    "memory, in the order of the logical model of RDGC, into a compressed and checksummed file\n"
-    "(docs/traces.md). Of a trace, or without -o, shows what the accesses come to. Traces as\n"
-    "tuples of text and .traceg of Accel-Sim are read, too.",
+    "Execute kernels as 'fathom run' does, and record every access of their warps to\n"
+    "global memory. With -o, write a compressed trace file with checksums; the\n"
+    "accesses are in the order of the logical model of the RDGC paper. Without -o, or\n"
+    "for an existing TRACE, print statistics of the accesses.\n"
+    "\n"
+    "TRACE can also be a text file with one access per line, or a .traceg file of\n"
+    "Accel-Sim. See docs/traces.md.",
     options,
     examples,
     CLI_WORD_FILE,

@@ -1,10 +1,10 @@
-/* The GPU that a command is about, and the elements of it that it is asked for. */
+/* Opens the device that a command uses, and checks the names of elements. */
 #include "cli.h"
 
 #include <string.h>
 
-/* Says which elements there are, where one was asked for that is none. */
-static void tell_elements(const char *name)
+/* Prints that there is no element of this name, and lists all elements. */
+static void report_unknown_element(const char *name)
 {
     char known[512] = "";
     const char *element;
@@ -12,7 +12,7 @@ static void tell_elements(const char *name)
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", element);
     }
-    cli_message("there is no element '%s'; there are %s", name, known);
+    cli_message("unknown element '%s'; the elements are %s", name, known);
 }
 
 int cli_check_element(const char *name)
@@ -25,36 +25,36 @@ int cli_check_element(const char *name)
             return CLI_DONE;
     const char *nearest = fth_suggest(name, names, count);
     if (nearest)
-        cli_message("there is no element '%s'; did you mean '%s'?", name, nearest);
+        cli_message("unknown element '%s'; did you mean '%s'?", name, nearest);
     else
-        tell_elements(name);
+        report_unknown_element(name);
     return CLI_USAGE;
 }
 
-static void find_gpu(void *user, const struct fth_device_info *device)
+static void note_gpu(void *user, const struct fth_device_info *device)
 {
     bool *found = user;
     *found = *found || device->id;
 }
 
-/* The first GPU here. A simulated one stands in only where there is none: one that is there and
- * does not work is an error, not to be papered over. */
+/* Opens the first GPU. Falls back to a simulated GPU only if the machine has no GPU. A GPU that is
+ * present but does not work is an error. */
 static enum fth_status open_default(struct fth_device **device, struct fth_error *error)
 {
     static const char simulated[] = "sim:h200";
     enum fth_status status = fth_device_open("cuda:0", &cli_log, device, error);
     bool found = false;
     if (status == FTH_OK || status == FTH_NO_MEMORY || status == FTH_INTERRUPTED ||
-        fth_device_list(find_gpu, &found, NULL) != FTH_OK || found)
+        fth_device_list(note_gpu, &found, NULL) != FTH_OK || found)
         return status;
     char text[sizeof *error];
-    cli_message("no GPU here (%s)", fth_error_text(error, text, sizeof text));
-    cli_message("instead, this is %s, a simulated one", simulated);
+    cli_message("no GPU found (%s)", fth_error_text(error, text, sizeof text));
+    cli_message("using the simulated GPU %s instead", simulated);
     *error = FTH_NO_ERROR;
     return fth_device_open(simulated, &cli_log, device, error);
 }
 
-static int fail_to_open(const struct fth_error *error)
+static int report_open_failure(const struct fth_error *error)
 {
     int result = cli_fail(error);
     switch (error->status) {
@@ -65,7 +65,7 @@ static int fail_to_open(const struct fth_error *error)
     }
 }
 
-bool cli_names_device(const char *word)
+bool cli_is_device_id(const char *word)
 {
     static const char *const prefixes[] = {"cuda:", "sim:", "replay:"};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
@@ -74,11 +74,11 @@ bool cli_names_device(const char *word)
     return false;
 }
 
-int cli_open_named(const char *id, struct fth_device **device)
+int cli_open_device_id(const char *id, struct fth_device **device)
 {
     struct fth_error error = FTH_NO_ERROR;
     return fth_device_open(id, &cli_log, device, &error) == FTH_OK ? CLI_DONE
-                                                                   : fail_to_open(&error);
+                                                                   : report_open_failure(&error);
 }
 
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device)
@@ -89,7 +89,7 @@ int cli_open_device(const struct cli_arguments *arguments, struct fth_device **d
     enum fth_status status =
         wanted ? fth_device_open(wanted, &cli_log, device, &error) : open_default(device, &error);
     if (status != FTH_OK)
-        return fail_to_open(&error);
+        return report_open_failure(&error);
     if (!record || fth_device_record(*device, record, &error) == FTH_OK)
         return CLI_DONE;
     fth_device_close(*device);

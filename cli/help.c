@@ -1,4 +1,4 @@
-/* Help for the terminal, from the tables of the commands. */
+/* Prints the help of a command from its table (struct cli_command). */
 #include "cli.h"
 
 #include <string.h>
@@ -7,13 +7,13 @@ static const struct {
     int code;
     const char *meaning;
 } codes[] = {
-    {CLI_DONE, "done"},
-    {CLI_FAILED, "failed: the system or the device refused, or out of memory"},
-    {CLI_USAGE, "wrong usage or bad input"},
-    {CLI_NO_DEVICE, "no such device, or it cannot be used"},
-    {CLI_INCONCLUSIVE, "measured, but the answer is not certain"},
-    {CLI_DIFFERS, "compared, and something differs"},
-    {CLI_INTERRUPTED, "interrupted; what was complete is shown"},
+    {CLI_DONE, "success"},
+    {CLI_FAILED, "failure: an error of the system or the device, or out of memory"},
+    {CLI_USAGE, "wrong usage or invalid input"},
+    {CLI_NO_DEVICE, "the device does not exist or cannot be used"},
+    {CLI_INCONCLUSIVE, "inconclusive: the answer is not certain, or the input is incomplete"},
+    {CLI_DIFFERS, "the comparison found differences"},
+    {CLI_INTERRUPTED, "interrupted; complete results are shown"},
 };
 
 const char *cli_exit_meaning(size_t index, int *code)
@@ -24,7 +24,8 @@ const char *cli_exit_meaning(size_t index, int *code)
     return codes[index].meaning;
 }
 
-/* Text whose lines after the first begin at a column, none longer than a terminal is wide. */
+/* Prints a text that starts at column `indent`, wrapped at WIDTH columns. Continuation lines are
+ * indented by `indent` spaces. */
 static void print_wrapped(const char *text, size_t indent)
 {
     enum { WIDTH = 80 };
@@ -79,9 +80,9 @@ void cli_print_help(const struct cli_command *command)
     printf("\nExamples:\n");
     for (const struct cli_example *example = command->examples; example->command; example++)
         if (strlen(example->command) <= 36)
-            printf("  %-36s %s\n", example->command, example->what);
+            printf("  %-36s %s\n", example->command, example->caption);
         else
-            printf("  %s\n      %s\n", example->command, example->what);
+            printf("  %s\n      %s\n", example->command, example->caption);
     if (*command->name)
         return;
     int code;

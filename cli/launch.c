@@ -1,5 +1,5 @@
-/* What is launched, for the commands that launch: a kernel of a PTX file with its arguments on the
- * command line, or a launch file. */
+/* Creates the launch for the commands that execute kernels: one kernel of a PTX file with its
+ * arguments from the command line, or all launches of a launch file. */
 #include "cli.h"
 
 #include <errno.h>
@@ -7,23 +7,25 @@
 #include <string.h>
 
 const struct cli_option cli_option_entry = {"entry", 'e', "NAME", CLI_WORD_NONE,
-                                            "the kernel, where the file has several"};
+                                            "select the kernel if the PTX file has several"};
 const struct cli_option cli_option_grid = {"grid", 'g', "X[,Y[,Z]]", CLI_WORD_NONE,
-                                           "blocks of the grid; 1 where it is not given"};
+                                           "blocks in the grid (default: 1)"};
 const struct cli_option cli_option_block = {"block", 'b', "X[,Y[,Z]]", CLI_WORD_NONE,
-                                            "threads of a block; 32 where it is not given"};
+                                            "threads per block (default: 32)"};
 const struct cli_option cli_option_shared = {"shared", 0, "BYTES", CLI_WORD_NONE,
-                                             "dynamic shared memory, such as 16K"};
+                                             "dynamic shared memory per block, such as 16K"};
 const struct cli_option cli_option_arg = {
     "arg", 'a', "ARGUMENT", CLI_WORD_NONE,
-    "the next argument: i32:5, f32:1.5, ptr:f32[64*64]=random, ptr:u32[]=file:a.bin"};
+    "append a kernel argument: a number such as i32:5 or f32:1.5, or a buffer such as "
+    "ptr:f32[64*64]=random or ptr:u32[]=file:a.bin"};
 const struct cli_option cli_option_seed = {"seed", 0, "N", CLI_WORD_NONE,
-                                           "for random buffers; 1 where it is not given"};
+                                           "seed of random buffer contents (default: 1)"};
 const struct cli_option cli_option_set = {
     "set", 's', "SIZE=VALUE", CLI_WORD_NONE,
-    "of a launch file: another size, such as N=256; may be given again"};
+    "change a size of a launch file, such as N=256; can be repeated"};
 
-/* "4", "4,2" or "4x2x1". */
+/* Parses up to three sizes such as "4", "4,2" or "4x2x1". Dimensions that are not given keep their
+ * value. */
 static bool parse_shape(const char *text, uint32_t shape[3])
 {
     for (int i = 0; i < 3; i++) {
@@ -42,8 +44,8 @@ static bool parse_shape(const char *text, uint32_t shape[3])
     return false;
 }
 
-bool cli_whole(const struct cli_arguments *arguments, const struct cli_option *option,
-               uint64_t *number)
+bool cli_parse_whole_number(const struct cli_arguments *arguments, const struct cli_option *option,
+                            uint64_t *number)
 {
     const char *text = cli_value(arguments, option);
     if (!text)
@@ -53,7 +55,7 @@ bool cli_whole(const struct cli_arguments *arguments, const struct cli_option *o
     *number = strtoull(text, &end, 0);
     if (end != text && !*end && !errno && *text != '-')
         return true;
-    cli_message("--%s takes a whole number, not '%s'", option->name, text);
+    cli_message("--%s requires a whole number, not '%s'", option->name, text);
     return false;
 }
 
@@ -63,7 +65,7 @@ bool cli_ends_with(const char *text, const char *end)
     return size >= tail && strcmp(text + size - tail, end) == 0;
 }
 
-/* The values of an option that may be given again. */
+/* Collects all values of an option that can be repeated, and returns their number. */
 static size_t collect(const struct cli_arguments *arguments, const struct cli_option *option,
                       const char *values[CLI_MAX_OPTIONS])
 {
@@ -82,7 +84,8 @@ static int open_file(const struct cli_arguments *arguments, struct fth_launch **
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (cli_value(arguments, others[i])) {
-            cli_message("--%s is for PTX files; a launch file says it itself", others[i]->name);
+            cli_message("--%s only applies to PTX files; a launch file contains this setting",
+                        others[i]->name);
             return CLI_USAGE;
         }
     const char *sizes[CLI_MAX_OPTIONS];
@@ -102,14 +105,15 @@ static int open_kernel(const struct cli_arguments *arguments, struct fth_launch 
     const char *block = cli_value(arguments, &cli_option_block);
     const char *shared = cli_value(arguments, &cli_option_shared);
     if ((grid && !parse_shape(grid, shape.grid)) || (block && !parse_shape(block, shape.block))) {
-        cli_message("--grid and --block take up to three numbers, such as 64 or 16,16");
+        cli_message("--grid and --block require one to three numbers, such as 64 or 16,16");
         return CLI_USAGE;
     }
     if (cli_value(arguments, &cli_option_set)) {
-        cli_message("--set is for launch files, and '%s' is none", arguments->words[0]);
+        cli_message("--set only applies to launch files (.json); '%s' is not one",
+                    arguments->words[0]);
         return CLI_USAGE;
     }
-    if (!cli_whole(arguments, &cli_option_seed, &seed))
+    if (!cli_parse_whole_number(arguments, &cli_option_seed, &seed))
         return CLI_USAGE;
     if (shared && fth_size_parse(shared, &shared_bytes, &error) != FTH_OK)
         return cli_fail(&error);

@@ -1,4 +1,4 @@
-/* fathom: which command is meant, and off to it. */
+/* The entry point: finds the command, parses its arguments and runs it. */
 #include "cli.h"
 
 #include <locale.h>
@@ -27,15 +27,16 @@ const struct cli_command *cli_command_find(const char *name)
     }
     const char *nearest = fth_suggest(name, names, count);
     if (nearest)
-        cli_message("no command '%s'; did you mean '%s'?", name, nearest);
+        cli_message("unknown command '%s'; did you mean '%s'?", name, nearest);
     else
-        cli_message("no command '%s'; 'fathom help' lists them", name);
+        cli_message("unknown command '%s'; 'fathom help' lists all commands", name);
     return NULL;
 }
 
 int main(int count, char *words[])
 {
-    /* Only for what the terminal can show: numbers are written the same everywhere. */
+    /* Only LC_CTYPE, to detect whether the terminal displays UTF-8. The format of numbers must not
+     * depend on the locale. */
     setlocale(LC_CTYPE, "");
     const struct cli_command *command = &cli_bare;
     int first = 1;

@@ -1,35 +1,37 @@
-/* Parsing by table: --name VALUE, --name=VALUE, -o VALUE, -oVALUE, and -- before words that begin
- * with a dash. A wrong word gets the nearest right one. */
+/* Parses the command line by the option table of a command: --name VALUE, --name=VALUE, -o VALUE,
+ * -oVALUE; "--" ends the options. For an unknown option it suggests the most similar one. */
 #include "cli.h"
 
 #include <string.h>
 
 const struct cli_option cli_option_device = {
     "device", 0, "DEVICE", CLI_WORD_DEVICE,
-    "which GPU; otherwise the first one here or, where there is none, sim:h200"};
+    "select the GPU (default: the first GPU, or sim:h200 without one)"};
 const struct cli_option cli_option_json = {"json", 0, NULL, CLI_WORD_NONE,
-                                           "the same as --format json"};
+                                           "print JSON (same as --format json)"};
 const struct cli_option cli_option_csv = {"csv", 0, NULL, CLI_WORD_NONE,
-                                          "the same as --format csv"};
+                                          "print CSV (same as --format csv)"};
 const struct cli_option cli_option_format = {"format", 0, "FORMAT", CLI_WORD_FORMAT,
-                                             "how to show it: text, json or csv"};
-/* Of commands that show a description. */
-const struct cli_option cli_option_gpu_format = {"format", 0, "FORMAT", CLI_WORD_GPU_FORMAT,
-                                                 "how to show it: text, json, csv, hwloc or mt4g"};
+                                             "select the format: text, json or csv"};
+/* For commands that show a GPU description. */
+const struct cli_option cli_option_gpu_format = {
+    "format", 0, "FORMAT", CLI_WORD_GPU_FORMAT,
+    "select the format: text, json, csv, hwloc or mt4g"};
 const struct cli_option cli_option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
-    "write there instead of to standard output; complete or not at all"};
+    "write to FILE instead of standard output; FILE is only replaced once the output is complete"};
 const struct cli_option cli_option_record = {
     "record", 0, "FILE", CLI_WORD_FILE,
-    "keep all samples there, to be looked at again with --device replay:FILE"};
-const struct cli_option cli_option_help = {"help", 'h', NULL, CLI_WORD_NONE, "this help"};
-const struct cli_option cli_option_version = {"version", 'V', NULL, CLI_WORD_NONE, "the version"};
+    "also save all samples to FILE; --device replay:FILE analyses them again without the GPU"};
+const struct cli_option cli_option_help = {"help", 'h', NULL, CLI_WORD_NONE, "show this help"};
+const struct cli_option cli_option_version = {"version", 'V', NULL, CLI_WORD_NONE,
+                                              "print the version"};
 const struct cli_option cli_option_man = {"man", 0, NULL, CLI_WORD_NONE,
-                                          "the man page, in roff, instead"};
+                                          "print the man page as roff instead"};
 
 const char *cli_value(const struct cli_arguments *arguments, const struct cli_option *option)
 {
-    /* The last of several counts, so that an alias can be overruled. */
+    /* The last occurrence counts, so that the user can override an option set by a shell alias. */
     for (size_t i = arguments->option_count; i-- > 0;)
         if (arguments->options[i] == option)
             return arguments->values[i];
@@ -38,8 +40,7 @@ const char *cli_value(const struct cli_arguments *arguments, const struct cli_op
 
 static int usage_error(const struct cli_command *command)
 {
-    cli_message("'fathom %s%s--help' shows what can be said here", command->name,
-                *command->name ? " " : "");
+    cli_message("see 'fathom %s%s--help'", command->name, *command->name ? " " : "");
     return CLI_USAGE;
 }
 
@@ -72,7 +73,7 @@ static const struct cli_option *find_letter(const struct cli_command *command, c
     return NULL;
 }
 
-/* One option at words[*at]; moves *at to the last word it took. */
+/* Parses the option at words[*at] and advances *at to the last word that belongs to it. */
 static int parse_option(int count, char *const words[], int *at, struct cli_arguments *arguments)
 {
     const char *word = words[*at], *value = NULL;
@@ -94,13 +95,13 @@ static int parse_option(int count, char *const words[], int *at, struct cli_argu
     }
     if (option->value && !value) {
         if (*at + 1 >= count) {
-            cli_message("option '--%s' needs a %s", option->name, option->value);
+            cli_message("option '--%s' requires a value: %s", option->name, option->value);
             return usage_error(arguments->command);
         }
         value = words[++*at];
     }
     if (arguments->option_count == CLI_MAX_OPTIONS) {
-        cli_message("too many options");
+        cli_message("too many options on the command line");
         return CLI_USAGE;
     }
     arguments->options[arguments->option_count] = option;
@@ -121,7 +122,7 @@ int cli_parse(const struct cli_command *command, int count, char *const words[],
             if (status != CLI_DONE)
                 return status;
         } else if (arguments->word_count == command->max_words) {
-            cli_message("'%s' is one word too many", words[i]);
+            cli_message("unexpected argument '%s'", words[i]);
             return usage_error(command);
         } else {
             arguments->words[arguments->word_count++] = words[i];

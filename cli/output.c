@@ -1,4 +1,5 @@
-/* Results to stdout or a file, everything else to stderr, and the exit code that fits. */
+/* Writes results to stdout or a file, and messages and progress to stderr. Maps errors to exit
+ * codes. */
 #include "cli.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A line of progress stands on the terminal. */
+/* A progress line is visible on the terminal. */
 static bool progress_shown;
 
 static void clear_progress(void)
@@ -48,25 +49,25 @@ int cli_fail(const struct fth_error *error)
     }
 }
 
-static void tell(void *user, enum fth_level level, const char *text)
+static void log_message(void *user, enum fth_level level, const char *text)
 {
     (void)user;
     if (level <= FTH_LOG_WARNING)
         cli_message("%s%s", level == FTH_LOG_WARNING ? "warning: " : "", text);
 }
 
-/* ---- where the time goes ---- */
+/* ---- times of stages (--verbose) ---- */
 
 enum { MAX_STAGES = 64 };
 static struct {
-    bool wanted;
-    double since_ms;
-    size_t count, at; /* the stage that is under way */
+    bool enabled;
+    double started_ms;
+    size_t count, current; /* number of stages; index of the running stage */
     struct {
         char what[48];
         double ms;
     } stages[MAX_STAGES];
-} spent;
+} stage_times;
 
 static double now_ms(void)
 {
@@ -75,52 +76,53 @@ static double now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-/* From now on it is `what` that takes the time; what comes back goes on where it was. */
+/* Ends the running stage and starts the stage `what`. A stage that was started before continues to
+ * add to its time. If there are too many stages, the last entry collects the rest. */
 static void begin_stage(const char *what)
 {
     const double now = now_ms();
-    if (spent.count)
-        spent.stages[spent.at].ms += now - spent.since_ms;
-    spent.since_ms = now;
+    if (stage_times.count)
+        stage_times.stages[stage_times.current].ms += now - stage_times.started_ms;
+    stage_times.started_ms = now;
     size_t at = 0;
-    while (at < spent.count && strcmp(spent.stages[at].what, what) != 0)
+    while (at < stage_times.count && strcmp(stage_times.stages[at].what, what) != 0)
         at++;
     if (at == MAX_STAGES)
         at--;
-    if (at == spent.count) {
-        snprintf(spent.stages[at].what, sizeof spent.stages[at].what, "%s", what);
-        spent.stages[at].ms = 0;
-        spent.count++;
+    if (at == stage_times.count) {
+        snprintf(stage_times.stages[at].what, sizeof stage_times.stages[at].what, "%s", what);
+        stage_times.stages[at].ms = 0;
+        stage_times.count++;
     }
-    spent.at = at;
+    stage_times.current = at;
 }
 
-void cli_spend_verbosely(void)
+void cli_time_stages(void)
 {
-    spent.wanted = true;
+    stage_times.enabled = true;
     begin_stage("opening the device");
 }
 
-/* The stage that has just begun is the end. */
-static void tell_spent(void)
+/* Prints the time of each stage. Skips the running stage, which only marks the end. */
+static void print_stage_times(void)
 {
     double all = 0;
-    for (size_t i = 0; i < spent.count; i++) {
-        all += spent.stages[i].ms;
-        if (i != spent.at)
-            cli_message("%8.1f ms  %s", spent.stages[i].ms, spent.stages[i].what);
+    for (size_t i = 0; i < stage_times.count; i++) {
+        all += stage_times.stages[i].ms;
+        if (i != stage_times.current)
+            cli_message("%8.1f ms  %s", stage_times.stages[i].ms, stage_times.stages[i].what);
     }
-    cli_message("%8.1f ms  in all", all);
+    cli_message("%8.1f ms  total", all);
 }
 
-/* A line that is written over and gone in the end, and only where somebody looks. */
+/* Overwrites the progress line if stderr is a terminal, and erases it when `fraction` reaches 1. */
 static void show_progress(void *user, const char *what, double fraction)
 {
     (void)user;
-    if (spent.wanted) {
+    if (stage_times.enabled) {
         begin_stage(what);
         if (fraction >= 1)
-            tell_spent();
+            print_stage_times();
     }
     if (!isatty(STDERR_FILENO))
         return;
@@ -132,7 +134,7 @@ static void show_progress(void *user, const char *what, double fraction)
 
 static volatile sig_atomic_t interrupted;
 
-static void interrupt(int number)
+static void handle_signal(int number)
 {
     (void)number;
     interrupted = 1;
@@ -147,21 +149,22 @@ static bool is_interrupted(void *user)
 void cli_catch_interrupts(void)
 {
     struct sigaction action = {.sa_flags = (int)SA_RESETHAND};
-    action.sa_handler = interrupt;
+    action.sa_handler = handle_signal;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
 
-int cli_end_measuring(int result, enum fth_status status, const struct fth_error *error, bool some)
+int cli_finish_measurement(int result, enum fth_status status, const struct fth_error *error,
+                           bool has_results)
 {
-    if (status == FTH_INTERRUPTED && some) {
-        cli_message("interrupted: this is what was measured until then");
+    if (status == FTH_INTERRUPTED && has_results) {
+        cli_message("interrupted: only the results that were complete by then are shown");
         return CLI_INTERRUPTED;
     }
     return status == FTH_OK ? result : cli_fail(error);
 }
 
-const struct fth_log cli_log = {tell, show_progress, is_interrupted, NULL};
+const struct fth_log cli_log = {log_message, show_progress, is_interrupted, NULL};
 
 const char *cli_format(const struct cli_arguments *arguments)
 {
@@ -173,7 +176,7 @@ const char *cli_format(const struct cli_arguments *arguments)
     return format ? format : cli_value(arguments, &cli_option_json) ? "json" : "text";
 }
 
-/* Columns of the terminal behind stdout; 0 where there is none. */
+/* Returns the number of columns of the terminal behind stdout; 0 if stdout is not a terminal. */
 static unsigned terminal_width(void)
 {
     struct winsize size;
@@ -215,8 +218,8 @@ int cli_check_output(const struct cli_arguments *arguments)
         return cli_fail(&error);
     if (!output || strcmp(output, "-") == 0)
         return CLI_DONE;
-    /* A file is written beside its place, so it is the folder that counts; what is no regular file
-     * is written itself. */
+    /* A regular file is written to a temporary file in the same folder, which then replaces it, so
+     * the folder must be writable. Other files, such as devices, are written directly. */
     char folder[PATH_MAX];
     const char *slash = strrchr(output, '/');
     int bytes = !slash ? 1 : slash == output ? 1 : (int)(slash - output);

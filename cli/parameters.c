@@ -1,12 +1,14 @@
-/* The parameters of the cache model on the command line: what `model` and `explore` share. */
+/* Cache model parameters from the command line, for `fathom model` and `fathom explore`. */
 #include "cli.h"
 
 #include <string.h>
 
 const struct cli_option cli_option_gpu = {
-    "gpu", 0, "GPU", CLI_WORD_GPU, "the GPU: a name of 'fathom gpus', a file, or - for stdin"};
+    "gpu", 0, "GPU", CLI_WORD_GPU,
+    "take the parameters of a GPU: a name listed by 'fathom gpus', a description file, or - for "
+    "standard input (default: generic parameters)"};
 const struct cli_option cli_option_threads = {"threads", 0, "N", CLI_WORD_NONE,
-                                              "of the host; all cores where it is not given"};
+                                              "host threads to use (default: one per core)"};
 
 int cli_read_parameters(const struct cli_arguments *arguments, struct fth_model_params **params)
 {
@@ -24,8 +26,8 @@ int cli_read_parameters(const struct cli_arguments *arguments, struct fth_model_
     return status == FTH_OK ? CLI_DONE : cli_fail(&error);
 }
 
-int cli_take_settings(const struct cli_arguments *arguments, const struct cli_option *option,
-                      const char *example, cli_setter *set, void *context)
+int cli_apply_settings(const struct cli_arguments *arguments, const struct cli_option *option,
+                       const char *example, cli_setter *set, void *context)
 {
     for (size_t i = 0; i < arguments->option_count; i++) {
         const char *text = arguments->values[i];
@@ -34,7 +36,7 @@ int cli_take_settings(const struct cli_arguments *arguments, const struct cli_op
         if (arguments->options[i] != option)
             continue;
         if (!equals || equals == text || (size_t)(equals - text) >= sizeof name) {
-            cli_message("--set takes NAME=VALUE, such as %s, not '%s'", example, text);
+            cli_message("--set requires NAME=VALUE, such as %s, not '%s'", example, text);
             return CLI_USAGE;
         }
         snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);

@@ -1,10 +1,11 @@
-/* The library used from another program: how far each level of a GPU's memory is, and how many
- * loads must be under way to keep memory busy (Little's law: latency x bandwidth).
+/* An example of a program that uses the library. It prints the latency of each level of a GPU's
+ * memory, and the number of bytes that must be in flight for the full memory bandwidth (Little's
+ * law: latency x bandwidth).
  *
  *   cc levels.c $(pkg-config --cflags --libs fathom) -o levels
- *   ./levels                   the GPU here
- *   ./levels sim:a100          a simulated one
- *   ./levels gpu.json          what 'fathom topo --json -o gpu.json' has found
+ *   ./levels                   measure the first GPU, or a simulated H200 without one
+ *   ./levels sim:a100          measure a simulated GPU
+ *   ./levels gpu.json          read a description written by 'fathom topo --json -o gpu.json'
  */
 #include <fathom/fathom.h>
 
@@ -12,17 +13,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Warnings of the library; progress and Ctrl-C could be taken up here, too. */
-static void tell(void *user, enum fth_level level, const char *text)
+/* Prints warnings of the library. struct fth_log also has callbacks for progress and Ctrl-C. */
+static void print_message(void *user, enum fth_level level, const char *text)
 {
     (void)user;
     if (level <= FTH_LOG_WARNING)
         fprintf(stderr, "levels: %s\n", text);
 }
 
-static const struct fth_log console = {.message = tell};
+static const struct fth_log console = {.message = print_message};
 
-/* Measures a device; NULL is the first GPU or, where there is none, a simulated H200. */
+/* Measures a device. NULL selects the first GPU or, without one, a simulated H200. The caller
+ * destroys *gpu. */
 static enum fth_status measure(const char *id, struct fth_gpu **gpu, struct fth_error *error)
 {
     const struct fth_discover_options options = {.only = "l1,l2,memory,shared", .log = &console};
@@ -54,7 +56,7 @@ static void show(const struct fth_gpu *gpu)
     const double ns = fth_gpu_number(gpu, "memory", "latency_ns", NAN);
     const double rate = fth_gpu_number(gpu, "memory", "read_bytes_per_s", NAN);
     if (!isnan(ns) && !isnan(rate))
-        printf("under way to keep memory busy: %.0f KiB\n", ns * 1e-9 * rate / 1024);
+        printf("in flight for full memory bandwidth: %.0f KiB\n", ns * 1e-9 * rate / 1024);
 }
 
 int main(int count, char *words[])
