@@ -1,13 +1,14 @@
-# A thin front for Meson and Ninja. `make run` and `make test` first install what is missing.
+# A thin front end for Meson and Ninja. `make run` and `make test` first install missing packages.
 #
-#   make            build/fathom                 make sanitize   the tests under ASan and UBSan
-#   make run        ... and run it               make lint       format and static checks
-#   make test       ... and test it              make fuzz       search for inputs that break it
-#   make bench      ... and time it              make dist       portable archives in dist/
-#   make install    into PREFIX (/usr/local)     make docs       man page and completions anew
+#   make            build build/fathom           make sanitize   run the tests under ASan and UBSan
+#   make run        build and run it             make lint       check format, wording and code
+#   make test       build and test it            make fuzz       search for inputs that break it
+#   make bench      build and time it            make dist       build portable archives in dist/
+#   make install    install to PREFIX            make docs       regenerate man page and completions
 #   make clean
 #
-# BUILD=folder, CC=clang and PREFIX=path are taken; CI=true makes warnings errors.
+# Variables: BUILD (build folder), CC (compiler), PREFIX (default /usr/local). CI=true turns warnings
+# into errors.
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -19,10 +20,10 @@ all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 
 $(BUILD)/build.ninja:
-	@command -v meson >/dev/null || { echo "meson is not installed; 'scripts/install-deps' installs what fathom needs" >&2; exit 1; }
+	@command -v meson >/dev/null || { echo "meson is not installed; run 'scripts/install-deps' to install what fathom needs" >&2; exit 1; }
 	@meson setup $(BUILD) $(if $(CI),-Dwerror=true) $(FLAGS)
 
-# The tests need cmocka, so they are built only where they are asked for.
+# The tests need cmocka, so they are built only on request.
 tests: $(BUILD)/build.ninja
 	@meson configure $(BUILD) -Dtests=true
 	@ninja -C $(BUILD)
@@ -59,7 +60,7 @@ dist:
 	@scripts/install-deps dist
 	@scripts/dist
 
-# Random simulated GPUs, more of them than 'make test' has; ten minutes.
+# Measures more random simulated GPUs than 'make test' does. Takes ten minutes.
 closure:
 	@scripts/install-deps test
 	@$(MAKE) --no-print-directory tests
@@ -67,7 +68,8 @@ closure:
 	$(BUILD)/tests/test_closure noisy published
 	$(BUILD)/tests/test_closure noisy 1 200
 
-# Traces of the workloads at the sizes of their launch files against the counters of an H200; a minute.
+# Compares traces of the workloads, at the sizes in their launch files, with the counters of an H200.
+# Takes a minute.
 counters:
 	@scripts/install-deps test
 	@$(MAKE) --no-print-directory tests

@@ -87,9 +87,9 @@ int main(int count, char *words[])
     size_t modules_count = 3 + add_sweeps(&modules[3]);
     for (size_t i = 0; i < FTH_FAMILY_COUNT; i++) {
         const struct fth_family_ops *family = fth_family_of((enum fth_family)i);
-        if (family && family->text)
+        if (family && family->make_ptx)
             modules[modules_count++] =
-                (struct module){.name = family_names[i], .text = family->text};
+                (struct module){.name = family_names[i], .text = family->make_ptx};
     }
     for (enum fth_operation i = 0; i < FTH_OPERATIONS; i++)
         modules[modules_count++] = (struct module){.name = fth_operation_name(i), .operation = i};

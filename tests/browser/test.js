@@ -164,7 +164,7 @@ test("zooming goes down to single samples, and back", async ({ h200 }) => {
   await hover(h200, chart.locator("circle.sample").nth(20));
   assert.match(await tipOf(h200), /stride [^]*footprint [^]*one sample: \d+ cycles/);
   assert.notStrictEqual(await ticks(), before);
-  await chart.getByRole("button", { name: "Show all of it" }).click();
+  await chart.getByRole("button", { name: "Reset zoom" }).click();
   assert.strictEqual(await zoomOf(), 1);
   assert.strictEqual(await ticks(), before);
   await chart.locator("svg").focus();
@@ -285,7 +285,7 @@ test("benches, dissections, loads and documents of other kinds", async ({ browse
   assert.match(await page.locator("#chart-bench-empty").innerText(), /the device cannot/);
   assert.match(await page.locator("#chart-bench-global").innerText(), /Achieved/);
   const lines = await page.locator("#chart-model-lines svg").textContent();
-  assert.match(lines, /rows:12 read L1, reads50/, "two instructions of a line are one: 100 of 200 hit");
+  assert.match(lines, /rows:12 read L1 reads50/, "two instructions of a line are one: 100 of 200 hit");
   assert.match(lines, /rows:12 read L210/, "10 of 100");
   assert.deepStrictEqual(await unreadable(page), []);
   await page.screenshot({ path: path.join(work, "mixed.png"), fullPage: true });
@@ -309,7 +309,7 @@ test("all results of an H200 in one report", async ({ browser }) => {
   await present(page, { sm: 6, chip: 130, roofline: 6, "spectrum-l1": 3, "spectrum-l2": 5, "overflow-tlb_l2": 10, "bench-banks-4": 40, "bench-shared-peak4": 20, "bench-scaling-l2": 60, "bench-latency": 100, "bench-global-vector": 40, "bench-link-sizes": 5, "bench-stream-sizes": 40, "strip-l1": 60, "strip-constant_l1": 20, "model-all": 70, "model-kernels-18": 2, "model-lines-18": 2, "model-profile-35": 5, "model-curve-l1-18": 3, "model-curve-l2-18": 3 });
   assert.deepStrictEqual(await page.locator(".run > h3").allTextContents(), models.map((model) => path.basename(model, ".zst")));
   for (const id of ["bench-stream-sizes", "bench-stream-threads", "bench-global-vector", "bench-scaling-memory", "bench-scaling-l1", "bench-shared-peak4", "bench-link-sizes"]) assert.strictEqual(await page.locator(`#chart-${id} line.theory`).count(), 1, `${id} has its theory`);
-  assert.match(await page.locator("#chart-bench-stream-sizes svg").textContent(), /the memory's peak: 4814 GB\/s/);
+  assert.match(await page.locator("#chart-bench-stream-sizes svg").textContent(), /memory peak: 4814 GB\/s/);
   assert.match(await page.locator("#chart-bench-latency svg").textContent(), /L1 data size 241 KiB/);
   assert.match(await page.locator("#chart-bench-atomics .legend").innerText(), /contended, SMs 132/, "one SM and all SMs are not one curve");
   /* Two cards of one name are told apart, and the samples belong to the first. */
@@ -369,14 +369,14 @@ test("explorations as small multiples", async ({ browser }) => {
   assert.strictEqual(await page.locator("#chart-explore-3 g.panel path").count(), 0, "names are not");
   assert.match(await page.locator("#chart-explore-3 svg").textContent(), /mod.*shift:2.*xor/);
   assert.strictEqual(await page.locator("#chart-explore line.mark").count(), 2);
-  assert.match(await page.locator("#chart-explore .note").innerText(), /Dashed: 16 KiB/);
+  assert.match(await page.locator("#chart-explore .note").innerText(), /Dashed line: 16 KiB/);
   assert.strictEqual(await page.locator("#chart-explore-5 line.mark").count(), 0, "a list does not say what it began with");
   /* From left to right as the sizes are, as high as the table says. */
   const row = JSON.parse(fs.readFileSync(list)).find((r) => r.study === "capacity" && r.kernel === "rows" && r["l1.size_bytes"] === "8K");
   await page.focus("#chart-explore svg");
   await page.keyboard.press("Home");
   await page.keyboard.press("ArrowRight");
-  assert.strictEqual(await tipOf(page), `rows\nl1.size_bytes: 8 KiB\nL1, reads: ${row.l1_read_hit_percent} % hit`);
+  assert.strictEqual(await tipOf(page), `rows\nl1.size_bytes: 8 KiB\nL1 reads: ${row.l1_read_hit_percent} % hit`);
   await page.keyboard.press("Escape");
   await page.locator("#chart-explore .legend button").first().click();
   assert.strictEqual(await circles("explore"), 12);

@@ -9,7 +9,7 @@ fathom topo --device replay:again.rec --json | cmp - measured.json
 # The device is named in the message where a question was never asked.
 fathom topo --device sim:gtx980 --only l2 --record part.rec >/dev/null
 fathom topo --device replay:part.rec --only l2 --json >/dev/null; echo $?
-fathom topo --device replay:part.rec 2>&1 >/dev/null | sed 's/never asked: .*; to record/never asked: REQUEST; to record/'
+fathom topo --device replay:part.rec 2>&1 >/dev/null | sed 's/no answer to: .*; to record/no answer to: REQUEST; to record/'
 fathom topo --device replay:part.rec >/dev/null 2>&1; echo $?
 # Cut anywhere, altered, empty, another kind of file, none.
 size=$(wc -c <run.rec)

@@ -352,12 +352,12 @@ static struct tlb_truth random_tlb(struct fth_rng *rng, uint64_t max_ways, bool 
     return truth;
 }
 
-static void write_tlb(const struct tlb_truth *truth, size_t which, struct fth_buffer *text)
+static void write_tlb(const struct tlb_truth *truth, size_t level_index, struct fth_buffer *text)
 {
     fth_buffer_format(text,
                       ", \"tlb_l%zu\": {\"scope\": \"gpu\", \"page_bytes\": 2097152, "
                       "\"miss_penalty_cycles\": %u, \"policy\": \"%s\", \"set_ways\": [",
-                      which + 1, truth->penalty, truth->policy);
+                      level_index + 1, truth->penalty, truth->policy);
     for (uint64_t set = 0; set < truth->sets; set++)
         fth_buffer_format(text, "%s%llu", set ? "," : "", (unsigned long long)truth->ways[set]);
     fth_buffer_text(text, "]}");
@@ -368,20 +368,21 @@ static bool same_tlb(const struct tlb_truth *truth, const struct fth_tlb_sets *f
     uint64_t large = 0, common = truth->ways[truth->sets - 1];
     for (uint64_t set = 0; set < truth->sets; set++)
         large += truth->ways[set] != common;
-    const size_t last = found->kind_count - 1;
-    return found->kind_count == 1 + (large > 0) && found->kinds[last].ways == common &&
-           found->kinds[last].sets == truth->sets - large &&
-           (large == 0 || (found->kinds[0].sets == 1 && found->kinds[0].ways == truth->ways[0]));
+    const size_t last = found->set_size_count - 1;
+    return found->set_size_count == 1 + (large > 0) && found->set_sizes[last].ways == common &&
+           found->set_sizes[last].sets == truth->sets - large &&
+           (large == 0 ||
+            (found->set_sizes[0].sets == 1 && found->set_sizes[0].ways == truth->ways[0]));
 }
 
 /* That it is none of LRU and FIFO is right of a tree of bits, and of chance. */
 static bool same_tlb_policy(const struct tlb_truth *truth, enum fth_tlb_policy found)
 {
-    if (found == FTH_TLB_UNSTEADY || found == FTH_TLB_OTHER)
+    if (found == FTH_TLB_NOT_PERIODIC || found == FTH_TLB_OTHER)
         return strcmp(truth->policy, "lru") != 0 && strcmp(truth->policy, "fifo") != 0;
     return found == (strcmp(truth->policy, "lru") == 0    ? FTH_TLB_LRU
-                     : strcmp(truth->policy, "fifo") == 0 ? FTH_TLB_FIRST_IN
-                     : strcmp(truth->policy, "plru") == 0 ? FTH_TLB_TREE
+                     : strcmp(truth->policy, "fifo") == 0 ? FTH_TLB_FIFO
+                     : strcmp(truth->policy, "plru") == 0 ? FTH_TLB_PLRU
                                                           : FTH_TLB_RANDOM);
 }
 
@@ -416,7 +417,7 @@ static void dissect_tlbs(uint64_t seed, const char *path, struct score *score)
         struct fth_tlb_sets found;
         const struct fth_tlb_sets_plan plan = {&tlbs, i, UINT64_C(2) << 30, 8 << 20};
         assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &found, &error), FTH_OK);
-        const bool known = found.kind_count > 0, same = known && same_tlb(&truth[i], &found);
+        const bool known = found.set_size_count > 0, same = known && same_tlb(&truth[i], &found);
         const bool policy_known = found.policy != FTH_TLB_POLICY_UNKNOWN;
         const bool policy_same = same_tlb_policy(&truth[i], found.policy);
         score->right += same;
@@ -433,8 +434,9 @@ static void dissect_tlbs(uint64_t seed, const char *path, struct score *score)
                 i + 1, (unsigned long long)seed, (unsigned long long)truth[i].sets,
                 (unsigned long long)truth[i].ways[0],
                 (unsigned long long)truth[i].ways[truth[i].sets - 1], truth[i].policy,
-                i ? truth[0].policy : "none", (unsigned long long)(known ? found.kinds[0].sets : 0),
-                (unsigned long long)(known ? found.kinds[0].ways : 0), (int)found.policy,
+                i ? truth[0].policy : "none",
+                (unsigned long long)(known ? found.set_sizes[0].sets : 0),
+                (unsigned long long)(known ? found.set_sizes[0].ways : 0), (int)found.policy,
                 found.doubt ? found.doubt : "");
         fth_tlb_sets_fini(&found);
     }

@@ -33,7 +33,7 @@ static void put_line(struct fth_buffer *part, const char *line, size_t size)
     if (described < size)
         fth_buffer_append(part, tab + 1, size - described - 1);
     if (mark != '#')
-        fth_line_seal(part, from);
+        fth_line_add_checksum(part, from);
     fth_buffer_text(part, "\n");
 }
 
@@ -46,7 +46,7 @@ static void check(const struct fth_points *points)
         found++;
         if (points->at[i] <= points->header_size ||
             points->at[i] + points->size[i] >= points->text.size ||
-            !fth_line_sealed(points->text.data + points->at[i], points->size[i]) ||
+            !fth_line_verify(points->text.data + points->at[i], points->size[i]) ||
             fth_line_point(points->text.data + points->at[i], points->size[i]) != i)
             abort();
     }

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *name;
     fth_buffer_text(&content, "element,load,index,cycles,result\n");
     fth_buffer_append(&content, data, size);
-    if (!fth_series_begins(&content))
+    if (!fth_is_series(&content))
         abort();
     enum fth_status status = fth_series_read("fuzz", &content, &root, &error);
     if (status != FTH_OK && (!error.cause[0] || strchr(error.cause, '\n')))

@@ -21,7 +21,7 @@ static uint32_t type_of(uint8_t letter)
     return letter == 'L'   ? FTH_PART_LAUNCH
            : letter == 'I' ? FTH_PART_INSTRUCTIONS
            : letter == 'F' ? FTH_PART_FRAME
-           : letter == 'E' ? FTH_PART_END
+           : letter == 'E' ? FTH_PART_LAUNCH_END
            : letter == 'X' ? FTH_PART_INDEX
                            : letter;
 }

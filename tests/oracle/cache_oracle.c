@@ -309,7 +309,7 @@ struct fth_cache_result oracle_access(struct oracle *oracle, uint64_t address, u
     if (kind == FTH_CACHE_WRITE && oracle->write != FTH_WRITE_BACK)
         result.below = result.sectors;
     if (kind == FTH_CACHE_WRITE && oracle->write == FTH_WRITE_EVICT) {
-        result.way = FTH_CACHE_NOWHERE;
+        result.way = FTH_NO_WAY;
         if (entry) {
             result.evicted = true;
             result.evicted_line = entry->address;

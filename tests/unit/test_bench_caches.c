@@ -324,7 +324,7 @@ static void curves_have_the_descriptions_levels(void **state)
     assert_int_equal(fth_report_bench("text", bench, NULL, &text, &size, NULL), FTH_OK);
     assert_contains(text, "* L1, stride 128\n");
     assert_contains(text, "1 KiB");
-    assert_contains(text, "points, which JSON and CSV have");
+    assert_contains(text, "points; see the JSON or CSV output");
     fth_free(text);
     fth_bench_destroy(bench);
 }
@@ -341,7 +341,7 @@ static void requests_have_their_texts(void **state)
     request.stream = (struct fth_stream){.kind = FTH_STREAM_READ,
                                          .path = FTH_PATH_CG,
                                          .bytes = 65536,
-                                         .step_bytes = 4096,
+                                         .block_stride_bytes = 4096,
                                          .blocks_per_sm = 1,
                                          .threads = 256,
                                          .vector_bytes = 16,
@@ -349,9 +349,9 @@ static void requests_have_their_texts(void **state)
     assert_int_equal(fth_request_check(&request, &error), FTH_OK);
     fth_request_write(&request, &text);
     assert_string_equal(text.data, "stream read cg 65536 each 4096 1x256x16");
-    request.stream.step_bytes = 100;
+    request.stream.block_stride_bytes = 100;
     assert_int_equal(fth_request_check(&request, &error), FTH_INVALID);
-    assert_string_equal(error.argument, "stream.step_bytes");
+    assert_string_equal(error.argument, "stream.block_stride_bytes");
     fth_buffer_fini(&text);
     text = (struct fth_buffer){0};
     request = fth_request_make(100);

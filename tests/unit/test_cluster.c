@@ -179,11 +179,12 @@ static void old_gpus_have_no_clusters(void **state)
         const char *device, *cluster, *cause;
     } rows[] = {
         {"\"sms\": 16, \"compute_capability\": \"8.9\"", ", \"cluster_shared\": {}",
-         "clusters came with compute capability 9.0"},
-        {"\"sms\": 16", ", \"cluster_shared\": {}", "clusters came with compute capability 9.0"},
-        {HOPPER, "", "the GPU has no clusters of 2 blocks"},
+         "clusters require compute capability 9.0 or later"},
+        {"\"sms\": 16", ", \"cluster_shared\": {}",
+         "clusters require compute capability 9.0 or later"},
+        {HOPPER, "", "the GPU does not support clusters of 2 blocks"},
         {"\"sms\": 1, \"compute_capability\": \"9.0\"", ", \"cluster_shared\": {}",
-         "a cluster of more blocks than there are SMs"},
+         "the cluster has more blocks than the GPU has SMs"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct fth_prober prober = {.device = open_gpu(rows[i].device, rows[i].cluster, ""),
@@ -339,7 +340,7 @@ static void the_driver_launches_clusters(void **state)
 
     prober = (struct fth_prober){.device = open_cuda("a100"), .sms = 108};
     assert_int_equal(fth_probe_cluster(&prober, &found, &error), FTH_UNSUPPORTED);
-    assert_contains(error.cause, "clusters came with compute capability 9.0");
+    assert_contains(error.cause, "clusters require compute capability 9.0 or later");
     fth_device_close(prober.device);
     unsetenv("FATHOM_STANDIN_GPU");
 }
@@ -370,8 +371,8 @@ static void a_driver_may_have_no_clusters(void **state)
     assert_int_equal(fth_cuda_launch(&cuda, NULL, &launch, &error), FTH_OK);
     launch.cluster = 2;
     assert_int_equal(fth_cuda_launch(&cuda, NULL, &launch, &error), FTH_UNSUPPORTED);
-    assert_contains(error.cause, "it has no such function: too old");
-    cuda.launch_with = refuse_clusters;
+    assert_contains(error.cause, "the driver is too old: it has no such function");
+    cuda.launch_ex = refuse_clusters;
     error = NO_ERROR;
     assert_int_equal(fth_cuda_launch(&cuda, NULL, &launch, &error), FTH_UNSUPPORTED);
     assert_string_equal(error.argument, "cuLaunchKernelEx");

@@ -263,17 +263,17 @@ static void what_a_kernel_asks_for_is_taken(void **state)
     job.launch.grid[0] = 4;
     assert_int_equal(run_job(&job)[0], 2);
     job.launch.cluster[0] = 4;
-    fail_job(&job, "clusters of another size than .reqnctapercluster asks for");
+    fail_job(&job, "the cluster size differs from the kernel's .reqnctapercluster");
     job.launch.cluster[0] = 0;
     job.launch.grid[0] = 3;
-    fail_job(&job, "3 blocks are not whole clusters of 2");
+    fail_job(&job, "the grid size 3 is not a multiple of the cluster size 2");
     job_fini(&job);
     job_init(&job, who);
     job.launch.grid[0] = job.launch.cluster[0] = 32;
-    fail_job(&job, "a cluster of more than 16 blocks");
+    fail_job(&job, "a cluster can have at most 16 blocks");
     job.launch.cluster[0] = 2;
     job.launch.dynamic_shared_bytes = (1 << 24) + 1;
-    fail_job(&job, "bytes of shared memory, and a block of a cluster can have 16777216");
+    fail_job(&job, "bytes of shared memory exceed the limit of 16777216 per block of a cluster");
     job.launch.cluster[0] = 0;
     run_job(&job);
     job_fini(&job);
@@ -291,16 +291,16 @@ static void faults_are_told(void **state)
     (void)state;
     static const char *const rows[][2] = {
         {BODY("  @%p1 barrier.cluster.arrive;\n  @%p1 barrier.cluster.arrive;\n"),
-         "block (0,0,0), thread (0,0,0): comes to the barrier of its cluster twice"},
+         "block (0,0,0), thread (0,0,0): arrives at the cluster barrier twice"},
         {BODY("  @%p1 bra there; bar.sync 0; there: barrier.cluster.arrive; barrier.cluster.wait;\n"
               "  bar.sync 1;\n"),
          NULL},
         {BODY("  @%p1 bra there; mov.u32 %r2, %tid.x; setp.eq.u32 %p2, %r2, 0;\n"
               "  @%p2 bar.sync 1, 64;\n"
               "there: barrier.cluster.arrive; barrier.cluster.wait;\n"),
-         "the barrier of the cluster cannot complete"},
+         "the cluster barrier cannot complete"},
         {BODY("  mapa.shared::cluster.u64 %rd2, %rd1, 2;\n"), "block 2 of a cluster of 2"},
-        {BODY("  mapa.u64 %rd2, %rd1, 1;\n"), "there is none"},
+        {BODY("  mapa.u64 %rd2, %rd1, 1;\n"), "cannot map"},
         {BODY("  mapa.shared::cluster.u64 %rd2, %rd1, 1; ld.shared.u32 %r2, [%rd2];\n"),
          "outside the shared memory"},
         {BODY("  mapa.shared::cluster.u64 %rd2, %rd1, 1; ld.shared::cluster.u32 %r2, [%rd2+16];\n"),

@@ -21,17 +21,18 @@ static void devices_are_found_by_name(void **state)
         {"one", "0", FTH_OK, 0, ""},
         {"two", "1", FTH_OK, 1, ""},
         {"two", "GPU-00000001-1111-2222-3333-444444444444", FTH_OK, 1, ""},
-        {"one", "1", FTH_NOT_FOUND, 0, "there is no such GPU; there is cuda:0"},
-        {"two", "999999", FTH_NOT_FOUND, 0, "there is cuda:0, cuda:1"},
+        {"one", "1", FTH_NOT_FOUND, 0, "no such GPU; available: cuda:0"},
+        {"two", "999999", FTH_NOT_FOUND, 0, "available: cuda:0, cuda:1"},
         {"two", "GPU-77", FTH_NOT_FOUND, 0,
-         "there is cuda:GPU-00000000-1111-2222-3333-444444444444, cuda:GPU-00000001-1111"},
-        {"one", "h200", FTH_NOT_FOUND, 0, "a GPU is called 0, 1, …, GPU-<uuid> or MIG-<uuid>"},
-        {"one", "", FTH_NOT_FOUND, 0, "a GPU is called"},
-        {"one", "-1", FTH_NOT_FOUND, 0, "a GPU is called"},
-        {"one", "99999999999", FTH_NOT_FOUND, 0, "a GPU is called"},
-        {"none", "0", FTH_NOT_FOUND, 0, "the CUDA driver has no GPU"},
+         "available: cuda:GPU-00000000-1111-2222-3333-444444444444, cuda:GPU-00000001-1111"},
+        {"one", "h200", FTH_NOT_FOUND, 0,
+         "name a GPU by its index (0, 1, …), GPU-<uuid> or MIG-<uuid>"},
+        {"one", "", FTH_NOT_FOUND, 0, "name a GPU by its index"},
+        {"one", "-1", FTH_NOT_FOUND, 0, "name a GPU by its index"},
+        {"one", "99999999999", FTH_NOT_FOUND, 0, "name a GPU by its index"},
+        {"none", "0", FTH_NOT_FOUND, 0, "the CUDA driver reports no GPU"},
         {"uninitialised", "0", FTH_UNAVAILABLE, 0, "no CUDA-capable device is detected"},
-        {"one", "MIG-77", FTH_NOT_FOUND, 0, "there is no such GPU"},
+        {"one", "MIG-77", FTH_NOT_FOUND, 0, "no such GPU"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_error error = NO_ERROR;
@@ -490,7 +491,7 @@ static void a_driver_without_kernels_lists_only(void **state)
     assert_int_equal(fth_cuda_machine_create(&cuda, ordinal, "cuda:0", &machine, &error),
                      FTH_UNSUPPORTED);
     assert_null(machine);
-    assert_contains(error.cause, "the driver has no cuStreamQuery: too old");
+    assert_contains(error.cause, "the driver is too old: it has no cuStreamQuery");
     /* Nor does any function of run.c call what is not there. */
     assert_int_equal(fth_cuda_open(&cuda, NULL), FTH_OK);
     uint64_t number, bytes;

@@ -15,7 +15,7 @@ static void too_much_memory_is_refused(void **state)
     uint64_t address = 1, fits = alloc(machine, 4096);
     assert_int_equal(ops->alloc(machine, 2ULL << 30, &address, &error), FTH_NO_MEMORY);
     assert_int_equal(address, 0);
-    assert_string_equal(error.cause, "2 GiB asked for, 4 KiB free: out of memory (error 2)");
+    assert_string_equal(error.cause, "2 GiB requested, 4 KiB free: out of memory (error 2)");
     ops->free(machine, fits);
     close_machine(machine);
 }
@@ -162,8 +162,8 @@ static void a_kernel_that_hangs_is_abandoned(void **state)
         (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
     assert_true(passed >= 0.05 && passed < 5);
     assert_string_equal(error.cause,
-                        "the kernel 'add' did not end within 0.05 s; it was abandoned");
-    assert_lost(machine, module, "the kernel 'add' did not end within 0.05 s; it was abandoned");
+                        "kernel 'add' did not complete within 0.05 s and was abandoned");
+    assert_lost(machine, module, "kernel 'add' did not complete within 0.05 s and was abandoned");
     ops->texture_free(machine, texture);
     ops->free(machine, a);
     ops->unload(machine, module);

@@ -90,14 +90,14 @@ static uint64_t scrambled(uint64_t line)
     return mixed >> 61;
 }
 
-/* The evictions of a cache of that mapping that replaces the oldest line (`whole`), or one at
+/* The evictions of a cache of that mapping that replaces the oldest line (`whole_sets`), or one at
  * random.
  */
-static struct fth_evictions evict(mapping_function *map, uint64_t fits, bool whole)
+static struct fth_evictions evict(mapping_function *map, uint64_t fits, bool whole_sets)
 {
     struct fth_rng rng;
     struct fth_evictions evictions = {
-        .fits = fits, .whole = whole, .items = calloc(64, sizeof *evictions.items)};
+        .fits = fits, .whole_sets = whole_sets, .items = calloc(64, sizeof *evictions.items)};
     assert_non_null(evictions.items);
     fth_rng_init(&rng, 3);
     for (size_t i = 0; i < 64; i++) {
@@ -109,7 +109,7 @@ static struct fth_evictions evict(mapping_function *map, uint64_t fits, bool who
             if (map(other) == map(line))
                 victims[count++] = other;
         assert_true(count > 0);
-        if (!whole) {
+        if (!whole_sets) {
             victims[0] = victims[fth_rng_below(&rng, count)];
             count = 1;
         }
@@ -136,8 +136,8 @@ static void mappings(void **state)
         {hashed, 512, 4, false, "a6^a8^a9^a11^a12^a13, a5^a7^a9^a10^a12^a14"},
     };
     for (size_t i = 0; i < FTH_COUNT(cases); i++)
-        for (int whole = 0; whole < 2; whole++) {
-            struct fth_evictions evictions = evict(cases[i].map, cases[i].fits, whole);
+        for (int whole_sets = 0; whole_sets < 2; whole_sets++) {
+            struct fth_evictions evictions = evict(cases[i].map, cases[i].fits, whole_sets);
             struct fth_mapping mapping;
             char name[128];
             assert_int_equal(fth_mapping_fit(&evictions, &mapping, NULL), FTH_OK);
@@ -218,7 +218,7 @@ static size_t overflow(const char *policy, uint32_t ways, const double *weights,
 
 static double bits_of(const struct fth_choice_bits *bits, const char *name)
 {
-    for (size_t i = 0; i < FTH_CHOICES; i++)
+    for (size_t i = 0; i < FTH_CHOICE_POLICIES; i++)
         if (strcmp(bits[i].name, name) == 0)
             return bits[i].bits;
     fail_msg("no bits of %s", name);
@@ -238,15 +238,15 @@ static void choices(void **state)
     static uint32_t missed[MAX_MISSED];
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         struct fth_choices seen = {.ways = 0};
-        struct fth_choice_bits bits[FTH_CHOICES];
+        struct fth_choice_bits bits[FTH_CHOICE_POLICIES];
         const size_t count = overflow(cases[i].policy, cases[i].ways, cases[i].weights, missed);
-        assert_int_equal(fth_choices_follow(&seen, cases[i].ways, missed, 20, NULL), FTH_OK);
-        assert_int_equal(fth_choices_judge(&seen, bits), 0); /* too few */
-        assert_int_equal(fth_choices_follow(&seen, cases[i].ways, missed, count, NULL), FTH_OK);
+        assert_int_equal(fth_choices_add(&seen, cases[i].ways, missed, 20, NULL), FTH_OK);
+        assert_int_equal(fth_choices_compare(&seen, bits), 0); /* too few */
+        assert_int_equal(fth_choices_add(&seen, cases[i].ways, missed, count, NULL), FTH_OK);
         /* Of another size: left out. */
-        assert_int_equal(fth_choices_follow(&seen, cases[i].ways + 1, missed, count, NULL), FTH_OK);
-        assert_int_equal(fth_choices_judge(&seen, bits), FTH_CHOICES);
-        for (size_t k = 0; k < FTH_CHOICES; k++)
+        assert_int_equal(fth_choices_add(&seen, cases[i].ways + 1, missed, count, NULL), FTH_OK);
+        assert_int_equal(fth_choices_compare(&seen, bits), FTH_CHOICE_POLICIES);
+        for (size_t k = 0; k < FTH_CHOICE_POLICIES; k++)
             assert_true(bits_of(bits, cases[i].policy) <= bits[k].bits);
         fth_choices_fini(&seen);
     }
@@ -293,15 +293,15 @@ static void arrivals(void **state)
         for (size_t k = LINES; k < (size_t)LINES * PASSES; k++)
             if (cycles[k] > 120 && number[k % LINES] < LINES)
                 missed[count++] = number[k % LINES];
-        assert_int_equal(fth_choices_follow(&seen, WAYS, missed, count, NULL), FTH_OK);
+        assert_int_equal(fth_choices_add(&seen, WAYS, missed, count, NULL), FTH_OK);
         fth_answers_fini(&answers);
     }
-    struct fth_choice_bits bits[FTH_CHOICES];
-    assert_int_equal(fth_choices_judge(&seen, bits), FTH_CHOICES);
+    struct fth_choice_bits bits[FTH_CHOICE_POLICIES];
+    assert_int_equal(fth_choices_compare(&seen, bits), FTH_CHOICE_POLICIES);
     assert_true(bits_of(bits, "by arrival") < 2.5 && bits_of(bits, "fifo") < 4);
     assert_true(bits_of(bits, "lru") > 5 && bits_of(bits, "lfu") > 5);
     assert_true(bits_of(bits, "weighted") > 5 && bits_of(bits, "random") > 5);
-    assert_true(fth_choices_reach(&seen) <= 9);
+    assert_true(fth_choices_max_rank(&seen) <= 9);
     fth_choices_fini(&seen);
     fth_device_close(device);
 }
@@ -316,9 +316,9 @@ static void lost_lines(void **state)
     const struct fth_spectrum_plan plan = {.path = FTH_PATH_CA,
                                            .page_bytes = 32 << 20,
                                            .first_entries = 16,
-                                           .last_entries = 2048,
+                                           .second_entries = 2048,
                                            .two_homes = true,
-                                           .held_lines = 964,
+                                           .cached_lines = 964,
                                            .max_bytes = UINT64_C(100) << 30};
     struct fth_spectrum found;
     struct fth_error error = FTH_NO_ERROR;
@@ -351,7 +351,7 @@ static void series(void **state)
     char *text = NULL;
     size_t size = 0;
     assert_int_equal(fth_report_series(&loads, NULL, &text, &size, NULL), FTH_OK);
-    assert_contains(text, "l1: misses of 5 lines of 128 bytes, one more than fit\n");
+    assert_contains(text, "l1: misses of a walk over 5 lines of 128 bytes, one more than fits\n");
     assert_contains(text, "pass 2  #.#..  2\n");
     assert_contains(text, "line 5      1       5*      3       4    miss\n");
     assert_contains(text, "line 1      1       1*      3       4    miss\n");
@@ -367,7 +367,7 @@ static void series(void **state)
                                      .cycles = cycles,
                                      .missed = missed};
     assert_int_equal(fth_report_series(&pages, NULL, &text, &size, NULL), FTH_OK);
-    assert_contains(text, "tlb_l1: misses of 5 pages, a load each, more than fit\n");
+    assert_contains(text, "tlb_l1: misses of a walk over 5 pages, more than fit, one load per page\n");
     assert_contains(text, "pass 1  .#..#  2\n");
     assert_contains(text, "pass 2  ..#..  1\n");
     fth_free(text);

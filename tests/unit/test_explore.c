@@ -73,12 +73,9 @@ static void test_slips(void **state)
     static const struct {
         const char *text, *cause;
     } slips[] = {
-        {"l1.size=8K", "there is none of that name"},
-        {"l1.size_bytes", "NAME=VALUE"},
-        {"l1.size_bytes=", "no size"},
-        {"l1.size_bytes=8K,8K", "twice"},
-        {"l1.policy=lru,mru", "none of"},
-        {"l2.partitions+l2.banks=1+2+3", "3 values for 2"},
+        {"l1.size=8K", "no such parameter"}, {"l1.size_bytes", "NAME=VALUE"},
+        {"l1.size_bytes=", "not a size"},    {"l1.size_bytes=8K,8K", "twice"},
+        {"l1.policy=lru,mru", "not one of"}, {"l2.partitions+l2.banks=1+2+3", "3 values for 2"},
     };
     for (size_t i = 0; i < FTH_COUNT(slips); i++) {
         struct fth_exploration *exploration = create();
@@ -257,7 +254,7 @@ static void test_inclusion(void **state)
     struct fth_exploration *exploration = create();
     struct fth_model_result *wide = NULL;
     add_trace(exploration);
-    const struct fth_trace *trace = exploration->sources[0].trace;
+    const struct fth_trace *trace = exploration->inputs[0].trace;
     const struct fth_model_row *row = model(trace, 16, &wide);
     uint64_t hits = 0, last = UINT64_MAX, different = 0;
     for (unsigned ways = 1; ways <= 16; ways++) {
@@ -287,7 +284,7 @@ static void compare_lines(const struct fth_exploration *exploration, const char 
         assert_int_equal(fth_point_params(exploration, &point, &params, &error), FTH_OK);
         const struct fth_model_options options = {
             .threads = 1, .bypassed = point.study->l1_off, .kernel = point.kernel};
-        assert_int_equal(fth_model_run(point.source->trace, params, &options, &result, &error),
+        assert_int_equal(fth_model_run(point.input->trace, params, &options, &result, &error),
                          FTH_OK);
         fth_line_write(&own, &point, result, params);
         fth_buffer_text(&own, "\n");
@@ -440,8 +437,8 @@ static void test_mappings(void **state)
         assert_int_equal(fth_model_set(params, "gpu.sms", "2", &error), FTH_OK);
         assert_int_equal(fth_model_set(params, "gpu.max_warps", "8", &error), FTH_OK);
         assert_int_equal(fth_model_set(params, "gpu.mapping", mappings[i], &error), FTH_OK);
-        assert_int_equal(
-            fth_model_run(exploration->sources[0].trace, params, NULL, &result, &error), FTH_OK);
+        assert_int_equal(fth_model_run(exploration->inputs[0].trace, params, NULL, &result, &error),
+                         FTH_OK);
         const uint64_t seen = fth_model_row(result, 0)->l1.requests[FTH_TRACE_READ];
         requests = i ? requests : seen;
         assert_true(seen > 0 && seen == requests);

@@ -126,7 +126,7 @@ static void hwloc_needs_the_number_of_sms(void **state)
     (void)state;
     static const struct {
         const char *device, *cause;
-    } rows[] = {{"{\"name\": \"x\"}", "how many SMs"},
+    } rows[] = {{"{\"name\": \"x\"}", "the number of SMs"},
                 {"{\"name\": \"x\", \"sms\": 9007199254740992}", "more SMs"}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char json[128], *text = NULL;
@@ -315,18 +315,19 @@ static void what_is_no_document_is_told(void **state)
     } rows[] = {
         {"", "empty"},
         {"{", "line 1"},
-        {"[]", "not that of 'fathom explore --json'"},
-        {"{\"schema\": 5}", "no document of fathom"},
-        {"{\"schema\": \"other/1\"}", "no document of fathom"},
+        {"[]", "not the output of 'fathom explore --json'"},
+        {"{\"schema\": 5}", "not a fathom document"},
+        {"{\"schema\": \"other/1\"}", "not a fathom document"},
         {"{\"schema\": \"fathom-gpu/1\"}", "device"},
         {"{\"schema\": \"fathom-gpu/2\"}", "schema"},
         {"fathom-recording/1\n", "header"},
         {"element,load,index,cycles,result\nl1,1,2\n", "line 2"},
-        {"element,load,index,cycles,result\nl1,0,0,30,hit\n,,,,\nl1\n", "line 3 names no element"},
-        {"element,load,index,cycles,result\nl1,0,-1,30,hit\n", "line 2 has no number"},
+        {"element,load,index,cycles,result\nl1,0,0,30,hit\n,,,,\nl1\n",
+         "line 3 has no valid element name"},
+        {"element,load,index,cycles,result\nl1,0,-1,30,hit\n", "line 2 has an index or cycles"},
         {"element,load,index,cycles,result\nl1,0,99999999999,30,hit\n", "too large"},
         {"element,load,index,cycles,result\nl1,0,0,30,maybe\n", "neither hit nor miss"},
-        {"element,load,index,cycles,result\nl1,0,0,30,hit\n\n", "line 3 is not"},
+        {"element,load,index,cycles,result\nl1,0,0,30,hit\n\n", "line 3 does not have the fields"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char *page = NULL;

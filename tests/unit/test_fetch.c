@@ -500,7 +500,7 @@ static void what_is_not_there_is_not_found(void **state)
     assert_int_equal(levels.items[0].fits_bytes, 0);
     assert_int_equal(levels.longest_bytes, 16 * FTH_MAX_FETCH);
     assert_int_equal(fth_probe_constants(&prober, &levels, &constants, &error), FTH_INCONCLUSIVE);
-    assert_string_equal(error.cause, "constants take as long as L2");
+    assert_string_equal(error.cause, "constant loads take as long as L2 loads");
     fth_device_close(device);
 }
 

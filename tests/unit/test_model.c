@@ -48,16 +48,16 @@ static void paper_table_1(void **state)
 /* Lines one after the other through a tier of its own; sectors that hit. */
 static uint64_t hits_of(const struct fth_shape *shape, const uint64_t *lines, size_t count)
 {
-    struct fth_tier *tier;
+    struct fth_cache_level *tier;
     struct fth_error error = NO_ERROR;
     struct fth_model_counts counts = {{0}, {0}, {0}, {0}};
-    if (fth_tier_create(shape, &tier, &error) != FTH_OK)
+    if (fth_cache_level_create(shape, &tier, &error) != FTH_OK)
         fail_with(&error);
     for (size_t i = 0; i < count; i++) {
         struct fth_request request = {.line = lines[i] * shape->line_bytes, .sectors = 1};
-        assert_true(fth_tier_run(tier, &request, 1, NULL, &counts, NULL));
+        assert_true(fth_cache_level_run(tier, &request, 1, NULL, &counts, NULL));
     }
-    fth_tier_destroy(tier);
+    fth_cache_level_destroy(tier);
     return counts.hits[FTH_TRACE_READ];
 }
 
@@ -79,7 +79,7 @@ static struct fth_shape plain_shape(uint64_t ways)
                               .index = "mod",
                               .policy = "lru",
                               .mshr_sets = 1,
-                              .fixed = 1,
+                              .latency_fixed = 1,
                               .write = FTH_WRITE_EVICT};
 }
 
@@ -110,7 +110,7 @@ static void see(void *context, const struct fth_attempt *attempt)
 }
 
 /* Four blocks a warp. */
-static void issue(struct fth_tier *tier, const char *blocks)
+static void issue(struct fth_cache_level *tier, const char *blocks)
 {
     struct fth_request requests[16];
     struct fth_model_counts counts = {{0}, {0}, {0}, {0}};
@@ -119,7 +119,7 @@ static void issue(struct fth_tier *tier, const char *blocks)
         requests[count] = (struct fth_request){.line = (uint64_t)(blocks[count] - 'A') * 128,
                                                .sectors = 1,
                                                .warp = (uint32_t)count / 4};
-    assert_true(fth_tier_run(tier, requests, count, NULL, &counts, NULL));
+    assert_true(fth_cache_level_run(tier, requests, count, NULL, &counts, NULL));
 }
 
 static void paper_table_3(void **state)
@@ -128,30 +128,30 @@ static void paper_table_3(void **state)
     static const struct {
         uint64_t step;
         char block;
-        enum fth_verdict_kind kind;
+        enum fth_attempt_outcome kind;
         uint32_t distance, bank;
         uint64_t free_after; /* the step */
     } expected[] = {
-        {0, 'A', FTH_RESULT_MISS, UINT32_MAX, 0, 0}, {0, 'B', FTH_RESULT_FAIL, UINT32_MAX, 1, 0},
-        {0, 'C', FTH_RESULT_MISS, UINT32_MAX, 0, 0}, {0, 'D', FTH_RESULT_FAIL, UINT32_MAX, 1, 0},
-        {1, 'B', FTH_RESULT_MISS, UINT32_MAX, 1, 0}, {1, 'D', FTH_RESULT_MISS, UINT32_MAX, 1, 0},
-        {1, 'E', FTH_RESULT_FAIL, UINT32_MAX, 0, 0}, {1, 'G', FTH_RESULT_FAIL, UINT32_MAX, 0, 0},
-        {2, 'E', FTH_RESULT_MISS, UINT32_MAX, 0, 0}, {2, 'F', FTH_RESULT_FAIL, UINT32_MAX, 1, 0},
-        {2, 'G', FTH_RESULT_MISS, UINT32_MAX, 0, 0}, {2, 'H', FTH_RESULT_FAIL, UINT32_MAX, 1, 0},
-        {3, 'F', FTH_RESULT_MISS, UINT32_MAX, 1, 0}, {3, 'H', FTH_RESULT_MISS, UINT32_MAX, 1, 0},
-        {4, 'A', FTH_RESULT_HIT, 3, 0, 2},           {4, 'D', FTH_RESULT_HIT, 2, 1, 2},
+        {0, 'A', FTH_ATTEMPT_MISS, UINT32_MAX, 0, 0}, {0, 'B', FTH_ATTEMPT_FAIL, UINT32_MAX, 1, 0},
+        {0, 'C', FTH_ATTEMPT_MISS, UINT32_MAX, 0, 0}, {0, 'D', FTH_ATTEMPT_FAIL, UINT32_MAX, 1, 0},
+        {1, 'B', FTH_ATTEMPT_MISS, UINT32_MAX, 1, 0}, {1, 'D', FTH_ATTEMPT_MISS, UINT32_MAX, 1, 0},
+        {1, 'E', FTH_ATTEMPT_FAIL, UINT32_MAX, 0, 0}, {1, 'G', FTH_ATTEMPT_FAIL, UINT32_MAX, 0, 0},
+        {2, 'E', FTH_ATTEMPT_MISS, UINT32_MAX, 0, 0}, {2, 'F', FTH_ATTEMPT_FAIL, UINT32_MAX, 1, 0},
+        {2, 'G', FTH_ATTEMPT_MISS, UINT32_MAX, 0, 0}, {2, 'H', FTH_ATTEMPT_FAIL, UINT32_MAX, 1, 0},
+        {3, 'F', FTH_ATTEMPT_MISS, UINT32_MAX, 1, 0}, {3, 'H', FTH_ATTEMPT_MISS, UINT32_MAX, 1, 0},
+        {4, 'A', FTH_ATTEMPT_HIT, 3, 0, 2},           {4, 'D', FTH_ATTEMPT_HIT, 2, 1, 2},
     };
     struct fth_shape shape = plain_shape(8);
     struct seen seen = {.count = 0};
-    struct fth_tier *tier;
+    struct fth_cache_level *tier;
     struct fth_error error = NO_ERROR;
     shape.banks = 2;
     shape.ports = 2;
     shape.mshr_size = 2;
-    shape.fixed = 2;
-    if (fth_tier_create(&shape, &tier, &error) != FTH_OK)
+    shape.latency_fixed = 2;
+    if (fth_cache_level_create(&shape, &tier, &error) != FTH_OK)
         fail_with(&error);
-    fth_tier_watch(tier, see, &seen);
+    fth_cache_level_set_observer(tier, see, &seen);
     /* Two schedulers: the first two warps, then the third. */
     issue(tier, "ABCDEFGH");
     issue(tier, "AD");
@@ -171,9 +171,9 @@ static void paper_table_3(void **state)
             assert_int_equal(a->free_mshrs, expected[e].free_after);
     }
     assert_int_equal(seen.count, FTH_COUNT(expected));
-    assert_int_equal(fth_tier_totals(tier)->steps, 5);
-    assert_int_equal(fth_tier_totals(tier)->fails, 6);
-    fth_tier_destroy(tier);
+    assert_int_equal(fth_cache_level_totals(tier)->steps, 5);
+    assert_int_equal(fth_cache_level_totals(tier)->fails, 6);
+    fth_cache_level_destroy(tier);
 }
 
 /* ---- distances against counting ---- */
@@ -480,12 +480,12 @@ static void absurd_values(void **state)
         {"gpu.sms", "1000000000", "not between 1 and 65536"},
         {"gpu.sms", "0", "not between"},
         {"l1.line_bytes", "3", "not between 4"},
-        {"l1.policy", "mru", "none of lru"},
-        {"l1.index", "hash", "none of mod"},
-        {"l1.bypass", "o", "none of off"},
-        {"l1.bypass", "", "none of off"},
+        {"l1.policy", "mru", "not one of: lru"},
+        {"l1.index", "hash", "not one of: mod"},
+        {"l1.bypass", "o", "not one of: off"},
+        {"l1.bypass", "", "not one of: off"},
         {"l2.ports", "-1", "whole number"},
-        {"l1.size_bytes", "many", "no size"},
+        {"l1.size_bytes", "many", "not a size"},
         {"l1.wayz", "4", "did you mean l1.ways"},
     };
     struct fth_model_params *params = defaults(NULL);
@@ -504,21 +504,21 @@ static void absurd_together(void **state)
         const char *sets[5], *cause;
     } cases[] = {
         {{"l1.line_bytes", "48"}, "power of two"},
-        {{"l1.sector_bytes", "256"}, "divide a line"},
+        {{"l1.sector_bytes", "256"}, "divides the line"},
         {{"l1.sets", "0", "l1.ways", "0"}, "both 0"},
-        {{"l1.ways", "7"}, "no multiple of the ways"},
-        {{"l1.ways", "65536"}, "more than there are lines"},
-        {{"l2.size_bytes", "64"}, "none or more"},
-        {{"l2.banks", "1024", "l2.partitions", "1024"}, "more than 4096"},
-        {{"l1.latency", "0"}, "neither steps"},
-        {{"l1.latency", "a5"}, "neither steps"},
-        {{"gpu.mapping", "nowhere"}, "no number below 16"},
-        {{"gpu.mapping", "0,16"}, "no number below 16"},
+        {{"l1.ways", "7"}, "not a multiple of the ways"},
+        {{"l1.ways", "65536"}, "more ways or sets than lines"},
+        {{"l2.size_bytes", "64"}, "1 to 2^26 lines"},
+        {{"l2.banks", "1024", "l2.partitions", "1024"}, "at most 4096"},
+        {{"l1.latency", "0"}, "must be a number of steps"},
+        {{"l1.latency", "a5"}, "must be a number of steps"},
+        {{"gpu.mapping", "nowhere"}, "not a number below 16"},
+        {{"gpu.mapping", "0,16"}, "not a number below 16"},
         {{"gpu.max_warps", "1", "kernel.registers", "1024"}, NULL},
-        {{"gpu.registers", "100", "kernel.registers", "255"}, "not one block fits"},
-        {{"l1.partition_bytes", "100"}, "whole lines"},
+        {{"gpu.registers", "100", "kernel.registers", "255"}, "no block fits"},
+        {{"l1.partition_bytes", "100"}, "multiples of the line size"},
         {{"gpu.sms", "65536", "l1.size_bytes", "1G"}, NULL},
-        {{"l2.side_of_sm", "0,1"}, "no number below 1"},
+        {{"l2.side_of_sm", "0,1"}, "not a number below 1"},
     };
     const struct step steps[] = {{0, FTH_TRACE_READ, 0, 4, 32, 4}};
     struct fth_model_row row = run_plain(steps, 1, 1, NULL); /* leaves t.trace */

@@ -9,22 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- fates ---- */
+/* ---- outcomes ---- */
 
-static void fates_are_told_by_two_edges(void **state)
+static void outcomes_are_classified_by_two_thresholds(void **state)
 {
     (void)state;
     const uint32_t cycles[] = {280, 300, 301, 465, 500, 501, 560, 735, 2800};
-    struct fth_fates fates = fth_fates_count(cycles, FTH_COUNT(cycles), 300, 500);
-    assert_int_equal(fates.near_count, 2);
-    assert_int_equal(fates.far_count, 3);
-    assert_int_equal(fates.memory_count, 4);
+    struct fth_outcomes outcomes = fth_count_outcomes(cycles, FTH_COUNT(cycles), 300, 500);
+    assert_int_equal(outcomes.near_count, 2);
+    assert_int_equal(outcomes.far_count, 3);
+    assert_int_equal(outcomes.memory_count, 4);
 }
 
 /* So many of 1000 lines that come from memory; the others are near. */
-static struct fth_fates lost(size_t count)
+static struct fth_outcomes lost(size_t count)
 {
-    return (struct fth_fates){.near_count = 1000 - count, .memory_count = count};
+    return (struct fth_outcomes){.near_count = 1000 - count, .memory_count = count};
 }
 
 static void the_line_is_the_last_stride_that_evicts_as_much(void **state)
@@ -47,10 +47,10 @@ static void the_line_is_the_last_stride_that_evicts_as_much(void **state)
         {"one stride says nothing", 1024, {1000}, 1, 0},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct fth_fates fates[6];
+        struct fth_outcomes outcomes[6];
         for (size_t k = 0; k < rows[i].count; k++)
-            fates[k] = lost(rows[i].lost[k]);
-        struct fth_decision line = fth_decide_line(fates, rows[i].count, rows[i].smallest);
+            outcomes[k] = lost(rows[i].lost[k]);
+        struct fth_decision line = fth_decide_line(outcomes, rows[i].count, rows[i].smallest);
         if (line.value != rows[i].line)
             fail_msg("%s: %llu", rows[i].what, (unsigned long long)line.value);
         if (line.value)
@@ -62,10 +62,10 @@ static void a_line_that_few_samples_show_is_not_sure(void **state)
 {
     (void)state;
     /* The fall is just what chance explains: either verdict may be drawn. */
-    const struct fth_fates fates[] = {{.near_count = 20, .memory_count = 80},
-                                      {.near_count = 46, .memory_count = 54},
-                                      {.near_count = 70, .memory_count = 30}};
-    struct fth_decision line = fth_decide_line(fates, FTH_COUNT(fates), 32);
+    const struct fth_outcomes outcomes[] = {{.near_count = 20, .memory_count = 80},
+                                            {.near_count = 46, .memory_count = 54},
+                                            {.near_count = 70, .memory_count = 30}};
+    struct fth_decision line = fth_decide_line(outcomes, FTH_COUNT(outcomes), 32);
     assert_true(line.value == 0 || line.confidence < 0.95);
 }
 
@@ -85,10 +85,10 @@ static void the_sector_is_what_has_to_be_written_in_full(void **state)
         {{1000, 800, 0, 0}, 0},        /* neither */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct fth_fates fates[4];
+        struct fth_outcomes outcomes[4];
         for (size_t k = 0; k < 4; k++)
-            fates[k] = lost(rows[i].lost[k]);
-        assert_int_equal(fth_decide_sector(fates, 4, 16).value, rows[i].sector);
+            outcomes[k] = lost(rows[i].lost[k]);
+        assert_int_equal(fth_decide_sector(outcomes, 4, 16).value, rows[i].sector);
     }
 }
 
@@ -104,11 +104,11 @@ static void partitions_show_in_lines_that_are_neither_near_nor_gone(void **state
         {{750, 740, 0}, 0}                     /* four of them, say */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct fth_fates fates[3];
+        struct fth_outcomes outcomes[3];
         for (size_t k = 0; k < 3; k++)
-            fates[k] = (struct fth_fates){.near_count = 1000 - rows[i].far_counts[k],
-                                          .far_count = rows[i].far_counts[k]};
-        assert_int_equal(fth_decide_partitions(fates, 3).value, rows[i].partitions);
+            outcomes[k] = (struct fth_outcomes){.near_count = 1000 - rows[i].far_counts[k],
+                                                .far_count = rows[i].far_counts[k]};
+        assert_int_equal(fth_decide_partitions(outcomes, 3).value, rows[i].partitions);
     }
 }
 
@@ -118,7 +118,7 @@ static void lines_stay_as_long_as_no_more_are_lost_than_by_noise(void **state)
 {
     (void)state;
     static const struct {
-        struct fth_fates fates[4];
+        struct fth_outcomes outcomes[4];
         uint64_t onset, full_miss;
     } rows[] = {
         {{{1024, 0, 0}, {615, 362, 47}, {0, 530, 494}, {0, 20, 1004}}, 1, 4},
@@ -128,8 +128,9 @@ static void lines_stay_as_long_as_no_more_are_lost_than_by_noise(void **state)
         {{{900, 0, 124}, {800, 0, 224}, {700, 0, 324}, {600, 0, 424}}, 0, 0},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        assert_int_equal(fth_decide_end(rows[i].fates, 4, 0).value, rows[i].onset);
-        assert_int_equal(fth_decide_end(rows[i].fates, 4, FTH_END_GONE).value, rows[i].full_miss);
+        assert_int_equal(fth_decide_footprint(rows[i].outcomes, 4, 0).value, rows[i].onset);
+        assert_int_equal(fth_decide_footprint(rows[i].outcomes, 4, FTH_FOOTPRINT_FULL_MISS).value,
+                         rows[i].full_miss);
     }
 }
 
@@ -312,7 +313,7 @@ static void homes_are_told_by_three_edges(void **state)
 {
     (void)state;
     const struct fth_l2_map_plan plan = {
-        .near_edge = 390, .memory_edge = 525, .memory_middle = 655};
+        .near_threshold = 390, .memory_threshold = 525, .far_memory_threshold = 655};
     assert_int_equal(fth_home_of(300, &plan), FTH_HOME_UNKNOWN);
     assert_int_equal(fth_home_of(465, &plan), FTH_HOME_FAR);
     assert_int_equal(fth_home_of(560, &plan), FTH_HOME_NEAR);
@@ -326,7 +327,7 @@ static void disturbed_lines_tell_nothing(void **state)
 {
     (void)state;
     const struct fth_l2_map_plan plan = {
-        .near_edge = 390, .memory_edge = 529, .memory_middle = 642};
+        .near_threshold = 390, .memory_threshold = 529, .far_memory_threshold = 642};
     struct fth_rng rng;
     uint32_t cycles[128];
     uint8_t homes[128];
@@ -374,13 +375,13 @@ static void prefetching_and_order_show_in_samples(void **state)
     for (size_t i = 0; i < 1000; i++)
         a[i] = 450;
     assert_near(fth_prefetched_part(a, 1000, 300), 0, 0);
-    assert_true(isnan(fth_same_fates(a, a, 1000, 300))); /* all of them are lost */
+    assert_true(isnan(fth_eviction_agreement(a, a, 1000, 300))); /* all of them are lost */
     for (size_t i = 0; i < 1000; i++) {
         a[i] = fth_rng_below(&rng, 2) ? 450 : 220;
         b[i] = fth_rng_below(&rng, 2) ? 450 : 220;
     }
-    assert_near(fth_same_fates(a, a, 1000, 300), 1, 1e-9);
-    assert_near(fth_same_fates(a, b, 1000, 300), 0, 0.15);
+    assert_near(fth_eviction_agreement(a, a, 1000, 300), 1, 1e-9);
+    assert_near(fth_eviction_agreement(a, b, 1000, 300), 0, 0.15);
 }
 
 static void the_map_of_a_simulated_l2_is_found(void **state)
@@ -404,9 +405,9 @@ static void the_map_of_a_simulated_l2_is_found(void **state)
         double part, agreement;
         const struct fth_l2_map_plan plan = {.size_bytes = 2 << 20,
                                              .line_bytes = rows[i].line,
-                                             .near_edge = 250,
-                                             .memory_edge = 400,
-                                             .memory_middle = 506};
+                                             .near_threshold = 250,
+                                             .memory_threshold = 400,
+                                             .far_memory_threshold = 506};
         snprintf(elements, sizeof elements,
                  "\"l2\": {\"size_bytes\": 2097152, \"latency_cycles\": 200, \"partitions\": 2, "
                  "\"far_latency_cycles\": 300, %s}, \"memory\": {\"latency_cycles\": 450, "
@@ -416,7 +417,7 @@ static void the_map_of_a_simulated_l2_is_found(void **state)
         assert_int_equal(fth_probe_home_mask(&prober, &plan, &mask, NULL), FTH_OK);
         assert_int_equal(mask.mask, rows[i].mask);
         assert_int_equal(mask.mixed | mask.unknown, 0);
-        assert_int_equal(mask.looked_at, (1 << 21) - rows[i].line);
+        assert_int_equal(mask.tested, (1 << 21) - rows[i].line);
         assert_int_equal(fth_probe_sm_sides(&prober, &plan, sides, &samples, NULL), FTH_OK);
         assert_int_equal(sides[0], FTH_RELATION_SAME);
         assert_int_equal(sides[1], FTH_RELATION_OPPOSITE);
@@ -434,7 +435,7 @@ static void the_map_of_a_simulated_l2_is_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fates_are_told_by_two_edges),
+        cmocka_unit_test(outcomes_are_classified_by_two_thresholds),
         cmocka_unit_test(the_line_is_the_last_stride_that_evicts_as_much),
         cmocka_unit_test(a_line_that_few_samples_show_is_not_sure),
         cmocka_unit_test(the_sector_is_what_has_to_be_written_in_full),

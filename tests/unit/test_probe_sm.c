@@ -225,7 +225,7 @@ static void what_does_not_fit_at_all_is_said(void **state)
     struct fth_capacity found;
     struct fth_error error = NO_ERROR;
     assert_int_equal(fth_probe_capacity(&prober, &plan, &found, &error), FTH_INCONCLUSIVE);
-    assert_contains(error.cause, "even 4096 bytes");
+    assert_contains(error.cause, "even a footprint of 4096 bytes");
 }
 
 /* ---- lines ---- */
@@ -428,7 +428,8 @@ static void what_is_slower_than_what_lies_behind_is_not_told(void **state)
     struct fth_gpu *gpu = discover(&always, "shared,l2");
     assert_null(fth_gpu_attribute(gpu, "shared", "latency_cycles"));
     assert_null(fth_gpu_attribute(gpu, "shared", "latency_ns"));
-    assert_contains(fth_gpu_unknown(gpu, "shared", "latency_cycles"), "behind it as 200");
+    assert_contains(fth_gpu_unknown(gpu, "shared", "latency_cycles"),
+                    "l2, which must be slower, as 200");
     assert_non_null(fth_gpu_attribute(gpu, "l2", "latency_cycles"));
     fth_gpu_destroy(gpu);
     /* A lie that is told once only, for the two lengths, does not stand when measured again. */
@@ -465,7 +466,8 @@ static void what_is_larger_than_what_lies_behind_is_not_told(void **state)
     struct liar liar = {.lie = honest};
     struct fth_gpu *gpu = discover_by(&ops, &liar, "l1");
     assert_null(fth_gpu_attribute(gpu, "l1", "size_bytes"));
-    assert_contains(fth_gpu_unknown(gpu, "l1", "size_bytes"), "l2 behind it has 4096");
+    assert_contains(fth_gpu_unknown(gpu, "l1", "size_bytes"),
+                    "l2, which cannot be smaller, has 4096");
     fth_gpu_destroy(gpu);
 }
 
@@ -493,7 +495,7 @@ static void sharing_that_is_not_for_all_is_not_told(void **state)
     assert_true(liar.lies >= 20); /* measured again */
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         assert_null(fth_gpu_attribute(gpu, names[i], "shared_with"));
-        assert_contains(fth_gpu_unknown(gpu, names[i], "shared_with"), "seem to be one cache");
+        assert_contains(fth_gpu_unknown(gpu, names[i], "shared_with"), "contradict each other");
     }
     fth_gpu_destroy(gpu);
 }
@@ -515,7 +517,7 @@ static void a_clock_that_moves_leaves_no_nanoseconds(void **state)
     struct fth_gpu *gpu = discover(&liar, "shared,l2,memory");
     assert_true(liar.lies >= 4); /* measured again */
     assert_null(fth_gpu_attribute(gpu, "shared", "latency_ns"));
-    assert_contains(fth_gpu_unknown(gpu, "shared", "latency_ns"), "most others at 1000");
+    assert_contains(fth_gpu_unknown(gpu, "shared", "latency_ns"), "most other latencies at 1000");
     assert_near(fth_gpu_number(gpu, "shared", "latency_cycles", 0), 25, 0.05);
     assert_non_null(fth_gpu_attribute(gpu, "l2", "latency_ns"));
     fth_gpu_destroy(gpu);
@@ -541,7 +543,7 @@ static void ways_that_do_not_agree_say_so(void **state)
     const struct fth_attribute *cycles = fth_gpu_attribute(gpu, "shared", "latency_cycles");
     assert_non_null(cycles);
     assert_near(cycles->number, 25, 0.05);
-    assert_contains(cycles->note, "timed load by load 28.0");
+    assert_contains(cycles->note, "28.0 cycles if timed load by load");
     fth_gpu_destroy(gpu);
     gpu = discover(&fine, "shared");
     cycles = fth_gpu_attribute(gpu, "shared", "latency_cycles");

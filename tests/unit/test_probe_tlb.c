@@ -77,7 +77,7 @@ static struct truth random_truth(uint64_t seed)
     return truth;
 }
 
-static int write_level(const struct level *level, size_t which, char *text, size_t size)
+static int write_level(const struct level *level, size_t level_index, char *text, size_t size)
 {
     char ways[512] = "";
     for (size_t i = 0, used = 0; i < level->sets; i++)
@@ -87,7 +87,7 @@ static int write_level(const struct level *level, size_t which, char *text, size
                     ", \"tlb_l%zu\": {\"scope\": \"gpu\", \"sets\": %zu, \"set_ways\": [%s], "
                     "\"index\": \"%s\", \"policy\": \"%s\", \"miss_penalty_cycles\": %g, "
                     "\"page_bytes\": %llu, \"entries\": %llu}",
-                    which + 1, level->sets, ways, level->index, level->policy, level->penalty,
+                    level_index + 1, level->sets, ways, level->index, level->policy, level->penalty,
                     (unsigned long long)level->page, (unsigned long long)level->entries);
 }
 
@@ -141,13 +141,13 @@ static bool is_visible(const struct truth *truth, const struct level *level)
 /* Whether a level may stay unknown: where a policy is random, pages that fit are long in coming; an
  * outer level cannot be seen where the one before it holds as many of its pages, or where the
  * samples take a page of their own. */
-static bool may_be_missing(const struct truth *truth, size_t which)
+static bool may_be_missing(const struct truth *truth, size_t level_index)
 {
-    const struct level *is = &truth->levels[which];
-    for (size_t i = 0; i <= which; i++)
+    const struct level *is = &truth->levels[level_index];
+    for (size_t i = 0; i <= level_index; i++)
         if (strcmp(truth->levels[i].policy, "random") == 0)
             return true;
-    return which && (is->page <= 128 << 10 || is->entries < 2 * is[-1].entries);
+    return level_index && (is->page <= 128 << 10 || is->entries < 2 * is[-1].entries);
 }
 
 static void compare(const struct truth *truth, const struct fth_tlbs *tlbs, struct verdict *verdict)
@@ -338,27 +338,27 @@ static void table_5(void **state)
         assert_int_equal(tlbs.levels[1].entries * tlbs.levels[1].page_bytes, 130 << 20);
         struct fth_tlb_sets_plan plan = {&tlbs, 0, cards[i].memory / 10 * 7, cards[i].l2};
         assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, NULL), FTH_OK);
-        assert_int_equal(sets.kind_count, 1);
-        assert_int_equal(sets.kinds[0].sets, 1);
-        assert_int_equal(sets.kinds[0].ways, 16);
+        assert_int_equal(sets.set_size_count, 1);
+        assert_int_equal(sets.set_sizes[0].sets, 1);
+        assert_int_equal(sets.set_sizes[0].ways, 16);
         fth_tlb_sets_fini(&sets);
-        plan.which = 1;
+        plan.level_index = 1;
         assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, NULL), FTH_OK);
-        assert_int_equal(sets.kind_count, 2);
-        assert_int_equal(sets.kinds[0].sets, 1);
-        assert_int_equal(sets.kinds[0].ways, 17);
-        assert_int_equal(sets.kinds[1].sets, 6);
-        assert_int_equal(sets.kinds[1].ways, 8);
+        assert_int_equal(sets.set_size_count, 2);
+        assert_int_equal(sets.set_sizes[0].sets, 1);
+        assert_int_equal(sets.set_sizes[0].ways, 17);
+        assert_int_equal(sets.set_sizes[1].sets, 6);
+        assert_int_equal(sets.set_sizes[1].ways, 8);
         assert_int_equal(sets.policy, FTH_TLB_LRU);
         size_t seventeen = 0;
-        for (size_t j = 1; j < sets.stair_count; j++) {
-            uint64_t step = sets.stairs[j].missing - sets.stairs[j - 1].missing;
+        for (size_t j = 1; j < sets.miss_curve_count; j++) {
+            uint64_t step = sets.miss_curve[j].missed - sets.miss_curve[j - 1].missed;
             /* One is lower where the page of the samples, which is there when it is timed, is in
              * it. */
             assert_true(step == 0 || step == 8 || step == 9 || step == 17 || step == 18);
             seventeen += step >= 17;
-            if (sets.stairs[j].pages <= 65)
-                assert_int_equal(sets.stairs[j].missing, 0);
+            if (sets.miss_curve[j].pages <= 65)
+                assert_int_equal(sets.miss_curve[j].missed, 0);
         }
         assert_int_equal(seventeen, 1);
         fth_tlb_sets_fini(&sets);
@@ -380,7 +380,7 @@ static void figure_14(void **state)
                                          .carveout_percent = -1,
                                          .page_bytes = 2 << 20,
                                          .first_entries = tlbs.levels[0].entries,
-                                         .last_entries = tlbs.levels[1].entries,
+                                         .second_entries = tlbs.levels[1].entries,
                                          .max_bytes = cards[i].memory / 10 * 7};
         assert_int_equal(fth_probe_spectrum(&prober, &plan, &spectrum, NULL), FTH_OK);
         for (int j = FTH_PATTERN_HIT; j < FTH_PATTERN_SWITCH; j++) {
@@ -425,13 +425,13 @@ static void slope_of_a_hashed_tlb(void **state)
         {126, 126, 126, 126, 126, 126, 126, 126, 126,  126,  126,  126,  153,
          189, 234, 288, 360, 450, 558, 693, 864, 1080, 1350, 1683, 2106, 2340}};
     for (size_t run = 0; run < FTH_COUNT(missed); run++) {
-        struct fth_tlb_stair stairs[FTH_COUNT(pages)];
+        struct fth_tlb_miss_point miss_curve[FTH_COUNT(pages)];
         double slope;
         for (size_t i = 0; i < FTH_COUNT(pages); i++)
-            stairs[i] = (struct fth_tlb_stair){pages[i], missed[run][i]};
-        assert_int_equal(fth_tlb_slope(stairs, FTH_COUNT(pages), &slope, NULL), FTH_OK);
+            miss_curve[i] = (struct fth_tlb_miss_point){pages[i], missed[run][i]};
+        assert_int_equal(fth_tlb_slope(miss_curve, FTH_COUNT(pages), &slope, NULL), FTH_OK);
         assert_true(fabs(slope - 9) < 0.01);
-        assert_int_equal(fth_tlb_slope(stairs, 3, &slope, NULL), FTH_OK);
+        assert_int_equal(fth_tlb_slope(miss_curve, 3, &slope, NULL), FTH_OK);
         assert_true(isnan(slope));
     }
 }
@@ -445,8 +445,8 @@ static void policies(void **state)
         uint64_t ways;
         enum fth_tlb_policy is;
     } cases[] = {
-        {"lru", 1, 16, FTH_TLB_LRU},       {"fifo", 1, 16, FTH_TLB_FIRST_IN},
-        {"lru", 4, 8, FTH_TLB_LRU},        {"fifo", 4, 8, FTH_TLB_FIRST_IN},
+        {"lru", 1, 16, FTH_TLB_LRU},       {"fifo", 1, 16, FTH_TLB_FIFO},
+        {"lru", 4, 8, FTH_TLB_LRU},        {"fifo", 4, 8, FTH_TLB_FIFO},
         {"random", 1, 16, FTH_TLB_RANDOM}, {"random", 4, 8, FTH_TLB_RANDOM},
     };
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
@@ -473,9 +473,9 @@ static void policies(void **state)
         struct fth_tlb_sets_plan plan = {&tlbs, 0, card.memory / 2, card.l2};
         assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, &error), FTH_OK);
         assert_int_equal(sets.policy, cases[i].is);
-        assert_int_equal(sets.kind_count, 1);
-        assert_int_equal(sets.kinds[0].sets, cases[i].sets);
-        assert_int_equal(sets.kinds[0].ways, cases[i].ways);
+        assert_int_equal(sets.set_size_count, 1);
+        assert_int_equal(sets.set_sizes[0].sets, cases[i].sets);
+        assert_int_equal(sets.set_sizes[0].ways, cases[i].ways);
         fth_tlb_sets_fini(&sets);
         fth_device_close(device);
     }

@@ -29,11 +29,11 @@ static void what_cannot_be_executed_is_refused(void **state)
     static const struct {
         const char *text, *cause, *excerpt;
     } rows[] = {
-        {"", "line 1: a PTX file begins with .version", "^"},
-        {"garbage", "a PTX file begins with .version", "  garbage\n  ^"},
+        {"", "line 1: a PTX file must begin with .version", "^"},
+        {"garbage", "a PTX file must begin with .version", "  garbage\n  ^"},
         {".version 7.0\n.target sm_70\n.address_size 32\n", "only 64-bit addresses",
          "  .address_size 32\n                ^"},
-        {HEAD "/* a comment", "line 4: a comment that does not end", "/* a comment\n  ^"},
+        {HEAD "/* a comment", "line 4: unterminated comment", "/* a comment\n  ^"},
         {KERNEL("wgmma.fence.sync.aligned;"), "line 6: '.fence' of 'wgmma.fence.sync.aligned'",
          "  wgmma.fence.sync.aligned;\n        ^"},
         {KERNEL("   frob.u32 %r1, %r2;"), "line 6: 'frob.u32' with these operands",
@@ -43,29 +43,31 @@ static void what_cannot_be_executed_is_refused(void **state)
         {KERNEL("add.s32 %p1, %r2, %r3;"), "'add.s32' with these operands", "^"},
         {KERNEL("mov.v4.b64 %rd1, %rd2;"), "'mov.v4.b64' is not supported", "^"},
         {KERNEL("mov.b64 %rd1, {%r1, %r2, %r3};"), "'mov.b64' with these operands", "^"},
-        {KERNEL("add.s32 5, %r2, %r3;"), "a result must be a register", "  add.s32 5"},
+        {KERNEL("add.s32 5, %r2, %r3;"), "the destination must be a register", "  add.s32 5"},
         {KERNEL("add.s32 %r1, %r2, %r99;"), "'%r99' is not declared",
          "  add.s32 %r1, %r2, %r99;\n                    ^"},
-        {KERNEL("bra nowhere;"), "no label 'nowhere'", "  bra nowhere;\n      ^"},
-        {KERNEL("x:\nx:\n"), "a label that stands twice", "^"},
+        {KERNEL("bra nowhere;"), "label 'nowhere' is not defined", "  bra nowhere;\n      ^"},
+        {KERNEL("x:\nx:\n"), "duplicate label", "^"},
         {KERNEL(".reg .b32 %r<3>;"), "'%r' is declared twice", "^"},
-        {KERNEL("@%r1 ret;"), "a predicate expected", "^"},
-        {KERNEL("call nothing;"), "a function expected", "^"},
+        {KERNEL("@%r1 ret;"), "expected a predicate register as the guard", "^"},
+        {KERNEL("call nothing;"), "expected a declared function or a register", "^"},
         {HEAD
          ".func (.reg .b32 r) f() { mov.u32 r, 1; ret; }\n.entry k() { call (5), f, (); ret; }",
-         "a result must be a register or a variable", "call (5), f, ();"},
-        {KERNEL("mov.u32 %r1, 12ab;"), "not a number", "^"},
-        {KERNEL("add.s32 %r1, %r2, 1"), "';' expected", "^"},
+         "a result must be a register or a .param variable", "call (5), f, ();"},
+        {KERNEL("mov.u32 %r1, 12ab;"), "invalid number", "^"},
+        {KERNEL("add.s32 %r1, %r2, 1"), "expected ';'", "^"},
         {HEAD ".extern .func (.param .b64 r) malloc(.param .b64 a);\n"
               ".entry k() { .param .b64 a; .param .b64 r; call (r), malloc, (a); ret; }",
-         "calls 'malloc', which has no body here", ""},
-        {HEAD ".extern .global .u32 other;\n", "a variable of another module", "^"},
-        {HEAD ".global .b8 big[99999999999999];\n", "at most 68719476736 expected", "^"},
-        {HEAD ".global .u32 a[2] = {1, 2, 3};\n", "more values than the variable holds", "^"},
-        {HEAD ".frob x;\n", "not a directive", "  .frob x;\n  ^"},
-        {HEAD ".entry k() { .reg .b32 %r<99999999>; }", "a number of at most", "^"},
+         "'malloc' is called, but this file does not define it", ""},
+        {HEAD ".extern .global .u32 other;\n", "external variables are not supported", "^"},
+        {HEAD ".global .b8 big[99999999999999];\n", "expected an integer of at most 68719476736",
+         "^"},
+        {HEAD ".global .u32 a[2] = {1, 2, 3};\n",
+         "more initial values than the variable has elements", "^"},
+        {HEAD ".frob x;\n", "expected a module directive", "  .frob x;\n  ^"},
+        {HEAD ".entry k() { .reg .b32 %r<99999999>; }", "expected an integer of at most", "^"},
         {HEAD ".entry k() {", "expected", ""},
-        {HEAD ".entry k() { ret; }\n.entry k() { ret; }", "a second body for 'k'", "^"},
+        {HEAD ".entry k() { ret; }\n.entry k() { ret; }", "function 'k' already has a body", "^"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_ptx_module *module = NULL;
@@ -166,12 +168,12 @@ static void faults_name_line_block_and_thread(void **state)
          "line 7 (bar.sync), block (0,0,0), thread (0,0,0): barrier 0 cannot complete: 32 threads"},
         {KERNEL("mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 8; @%p1 bra a;\n"
                 "shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; bra b;\na: bar.warp.sync -1;\nb:"),
-         "waits for lanes 0xff of its warp, which never come here"},
-        {KERNEL("again: bra again;"), "issued more than 1000000 instructions: it hangs"},
+         "waits for lanes 0xff of its warp, which never reach this instruction"},
+        {KERNEL("again: bra again;"), "issued more than 1000000 instructions: it seems to hang"},
         {KERNEL("bar.sync 99;"), "barrier 99"},
         {HEAD ".extern .func __assertfail(.param .b64 m);\n.entry k(.param .u64 p, .param .u32 n) "
               "{ .param .b64 m; call __assertfail, (m); ret; }",
-         "an assertion of the kernel failed"},
+         "assertion failed"},
         {HEAD ".const .u32 c = 5;\n.entry k(.param .u64 p, .param .u32 n) { .reg .b64 %a;"
               " mov.u64 %a, c; .reg .b32 %x; st.global.u32 [%a+4], %x; ret; }",
          "outside the global memory"},
@@ -197,15 +199,15 @@ static void launches_that_no_gpu_takes_are_refused(void **state)
     struct fth_error error = NO_ERROR;
     job.launch.block[0] = 1025;
     assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INVALID);
-    assert_contains(error.cause, "no GPU takes");
+    assert_contains(error.cause, "the grid exceeds 2147483647x65535x65535 or the block");
     error = NO_ERROR;
     job.launch.block[0] = 256;
     assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INVALID);
-    assert_contains(error.cause, ".maxntid allows 128");
+    assert_contains(error.cause, ".maxntid of 128");
     error = NO_ERROR;
     job.launch.kernel = "r";
     assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INVALID);
-    assert_contains(error.cause, ".reqntid asks for 32x2x1");
+    assert_contains(error.cause, ".reqntid is 32x2x1");
     error = NO_ERROR;
     job.launch.kernel = "nothing";
     assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_NOT_FOUND);
@@ -214,7 +216,7 @@ static void launches_that_no_gpu_takes_are_refused(void **state)
     job.launch.block[0] = 32;
     job.launch.argument_bytes = 8;
     assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INVALID);
-    assert_contains(error.cause, "8 bytes of arguments, and it takes 12");
+    assert_contains(error.cause, "8 bytes of arguments were passed, but the kernel takes 12");
     job_fini(&job);
 }
 

@@ -228,7 +228,7 @@ static void a_request_is_answered_as_often_as_recorded(void **state)
     struct fth_samples four[4];
     /* A batch that cannot be answered whole takes nothing away. */
     assert_int_equal(ask(device, too_many, 4, four, &error), FTH_UNAVAILABLE);
-    assert_contains(error.cause, "this was asked 1 time only: time-hops ca 0:128x51; ");
+    assert_contains(error.cause, "the recording has only 1 answer to: time-hops ca 0:128x51; ");
     finish_samples(four, 4);
     error = NO_ERROR;
     assert_int_equal(ask(device, batch, 3, again, &error), FTH_OK);
@@ -239,7 +239,7 @@ static void a_request_is_answered_as_often_as_recorded(void **state)
     assert_same(&more, &again[0]);
     finish_samples(again, 1);
     assert_int_equal(ask(device, &often, 1, again, &error), FTH_UNAVAILABLE);
-    assert_contains(error.cause, "asked 3 times only");
+    assert_contains(error.cause, "only 3 answers to");
     finish_samples(again, 1);
     close_replay(device);
     finish_samples(answers, 3);
@@ -261,7 +261,7 @@ static void what_was_not_recorded_is_told(void **state)
     fth_samples_fini(&samples);
     assert_string_equal(error.argument, "empty.rec");
     assert_string_equal(error.cause,
-                        "while it was recorded, this was never asked: time-hops ca 0:128x2048; "
+                        "the recording has no answer to: time-hops ca 0:128x2048; "
                         "alone; to record it: fathom topo --device fake:0 --record FILE");
     /* The longest request leaves room for the advice. */
     r.step_count = FTH_MAX_STEPS;
@@ -456,7 +456,7 @@ static void a_part_of_a_file_is_refused(void **state)
     struct fth_buffer first = read_raw("frame.rec");
     struct fth_error error = NO_ERROR;
     assert_int_equal(reopen(first.data, first.size, &error), FTH_INVALID);
-    assert_contains(error.cause, "truncated: it ends after entry 4 of more");
+    assert_contains(error.cause, "truncated: the file ends after 4 entries");
     /* With the rest in a second frame it is whole, with a second end it is not. */
     fth_buffer_append(&first, content.data + frame, content.size - frame);
     error = NO_ERROR;
@@ -472,7 +472,7 @@ static void a_part_of_a_file_is_refused(void **state)
     struct fth_device *device = NULL;
     error = NO_ERROR;
     assert_int_equal(fth_backend_replay.open("more.rec", NULL, &device, &error), FTH_INVALID);
-    assert_contains(error.cause, "10 bytes follow the end");
+    assert_contains(error.cause, "10 bytes follow the end marker");
     fth_buffer_fini(&first);
     fth_buffer_fini(&raw);
     fth_buffer_fini(&content);
@@ -515,7 +515,7 @@ static void an_altered_file_is_refused(void **state)
     struct fth_error error = NO_ERROR;
     content.data[content.size - 1] ^= 1;
     assert_int_equal(parse(content.data, content.size, &error), FTH_INVALID);
-    assert_contains(error.cause, "altered: the checksum is ");
+    assert_contains(error.cause, "corrupt: the checksum is ");
     fth_buffer_fini(&raw);
     fth_buffer_fini(&content);
 }
@@ -539,28 +539,30 @@ static void assert_refused(const void *entry, size_t size, uint64_t entries, con
 static void counts_are_checked_before_they_are_used(void **state)
 {
     (void)state;
-    REFUSED("A\xff\xff\xff\xff\x0f", "4294967295 is more than 4096");
-    REFUSED("A\x80\x20", "speaks of 4096 bytes");
-    REFUSED("D\xff\xff\xff\x07", "speaks of 16777215 bytes");
-    REFUSED("D\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "is more than 16777216");
-    REFUSED("D\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", "no number");
-    REFUSED("D\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "no number");
-    REFUSED("D\x81\x00x", "no number");
+    REFUSED("A\xff\xff\xff\xff\x0f", "4294967295 exceeds the limit of 4096");
+    REFUSED("A\x80\x20", "announces 4096 bytes");
+    REFUSED("D\xff\xff\xff\x07", "announces 16777215 bytes");
+    REFUSED("D\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "exceeds the limit of 16777216");
+    REFUSED("D\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", "invalid number");
+    REFUSED("D\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "invalid number");
+    REFUSED("D\x81\x00x", "invalid number");
     REFUSED("D\x02{}", "schema");
-    REFUSED("A\x01k\x09", "9 is more than 8");
-    REFUSED("A\x01k\x00\xc0\x01", "192 is more than 191");
-    REFUSED("A\x01k\x00\x00\x80\x80\x80\x80\x10", "4294967296 is more than");
-    REFUSED("A\x01k\x00\x00\x00xxxxxxxx\x81\x80\x80\x80\x01", "268435457 is more than 268435456");
-    REFUSED("A\x01k\x00\x00\x00xxxxxxxx\x80\x80\x80\x80\x01\x05", "speaks of 268435456 samples");
-    REFUSED("A\x01k\x00\x00\x00xxxxxxxx\x02\xff\xff\xff\xff\x0f\x00\x01", "1 is more than 0");
-    REFUSED("Z", "0x5a is no kind of entry");
-    assert_refused("A\x01k\x00\x00\x00xxxxxxxx\x00", 15, 2, "speaks of 2 entries, there are 1");
-    assert_refused("", 0, UINT64_MAX, "entries, there are 0");
+    REFUSED("A\x01k\x09", "9 exceeds the limit of 8");
+    REFUSED("A\x01k\x00\xc0\x01", "192 exceeds the limit of 191");
+    REFUSED("A\x01k\x00\x00\x80\x80\x80\x80\x10", "4294967296 exceeds the limit of");
+    REFUSED("A\x01k\x00\x00\x00xxxxxxxx\x81\x80\x80\x80\x01",
+            "268435457 exceeds the limit of 268435456");
+    REFUSED("A\x01k\x00\x00\x00xxxxxxxx\x80\x80\x80\x80\x01\x05", "announces 268435456 samples");
+    REFUSED("A\x01k\x00\x00\x00xxxxxxxx\x02\xff\xff\xff\xff\x0f\x00\x01",
+            "1 exceeds the limit of 0");
+    REFUSED("Z", "unknown entry type 0x5a");
+    assert_refused("A\x01k\x00\x00\x00xxxxxxxx\x00", 15, 2, "states 2 entries, but there are 1");
+    assert_refused("", 0, UINT64_MAX, "entries, but there are 0");
     struct fth_error error = NO_ERROR;
     char header[5000] = "fathom-recording/1\n";
     memset(header + strlen(header), 'x', sizeof header - strlen(header));
     assert_int_equal(parse(header, sizeof header, &error), FTH_INVALID);
-    assert_contains(error.cause, "the header does not end");
+    assert_contains(error.cause, "the header has no end");
 }
 
 static void other_files_are_told_from_recordings(void **state)
@@ -571,13 +573,13 @@ static void other_files_are_told_from_recordings(void **state)
     assert_int_equal(parse(future, strlen(future), &error), FTH_INVALID);
     assert_string_equal(
         error.cause,
-        "'fathom-recording/2' is not fathom-recording/1, which this version of fathom reads");
+        "unsupported format 'fathom-recording/2'; this version of fathom reads fathom-recording/1");
     error = NO_ERROR;
     assert_int_equal(parse("fathom-recording/11\n", 20, &error), FTH_INVALID);
-    assert_contains(error.cause, "'fathom-recording/11' is not fathom-recording/1,");
+    assert_contains(error.cause, "unsupported format 'fathom-recording/11'; ");
     error = NO_ERROR;
     assert_int_equal(parse("{\"schema\": \"fathom-gpu/1\"}", 26, &error), FTH_INVALID);
-    assert_contains(error.cause, "not a recording");
+    assert_contains(error.cause, "not a fathom recording");
     error = NO_ERROR;
     struct fth_device *device = NULL;
     assert_int_equal(fth_backend_replay.open("/tmp", NULL, &device, &error), FTH_INVALID);
@@ -733,7 +735,7 @@ static void an_answer_has_the_samples_that_were_asked_for(void **state)
     end_recording(&f);
     struct fth_device *device = replay_of("odd.rec");
     assert_int_equal(ask(device, &r, 1, &samples, &error), FTH_INVALID);
-    assert_contains(error.cause, "101 samples where 100 are asked for: time-hops ca 0:128x100");
+    assert_contains(error.cause, "101 samples instead of 100 for: time-hops ca 0:128x100");
     fth_samples_fini(&samples);
     close_replay(device);
 }

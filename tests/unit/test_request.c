@@ -89,8 +89,8 @@ static void wrong_requests_are_refused(void **state)
 {
     (void)state;
     const struct fault faults[] = {
-        {"step_count", "0 is not within", {.step_count = 0}},
-        {"step_count", "9 is not within", {.step_count = FTH_MAX_STEPS + 1}},
+        {"step_count", "0 is not in the range", {.step_count = 0}},
+        {"step_count", "9 is not in the range", {.step_count = FTH_MAX_STEPS + 1}},
         {"steps[0].chain.stride_bytes", "less than", with_chain(FTH_PATH_CA, 0, 0, 1, 1, false)},
         {"steps[0].chain.stride_bytes", "less than", with_chain(FTH_PATH_CA, 0, 4, 1, 1, false)},
         {"steps[0].chain.stride_bytes", "less than", with_chain(FTH_PATH_CA, 0, 8, 1, 1, true)},

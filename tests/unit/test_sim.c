@@ -256,7 +256,8 @@ static void the_carve_out_shrinks_l1(void **state)
                                               .argument_bytes = 56};
     struct fth_error error = NO_ERROR;
     assert_int_equal(gpu.ops->launch(gpu.machine, &launch, &error), FTH_INVALID);
-    assert_contains(error.cause, "98305 bytes of shared memory, and a block can have 98304");
+    assert_contains(error.cause,
+                    "98305 bytes of shared memory exceed the maximum of 98304 per block");
     close_gpu(&gpu);
 }
 

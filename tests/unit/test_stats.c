@@ -292,7 +292,7 @@ static void a_clear_jump_is_certain_and_a_faint_one_is_not(void **state)
                                                       jitter(&rng, rows[row].width));
         struct fth_reduction reduction = {.kind = FTH_REDUCE_MEAN};
         struct fth_bootstrap options = {.min_part = 2, .repeats = 200, .seed = 42};
-        struct fth_location location, again;
+        struct fth_change_location location, again;
         for (int robust = 0; robust < 2; robust++) {
             options.robust = robust;
             assert_int_equal(
@@ -553,7 +553,7 @@ static void nothing_and_nonsense_are_refused(void **state)
     struct fth_ks ks;
     struct fth_reduction reduction = {.kind = FTH_REDUCE_MEAN};
     struct fth_bootstrap draws = {.min_part = 1, .repeats = 1};
-    struct fth_location location;
+    struct fth_change_location location;
     struct fth_interval interval;
     struct fth_period period;
     struct fth_nearest *nearest = NULL;

@@ -110,7 +110,7 @@ static void what_is_enrolled_is_there(void **state)
     struct fth_error error = NO_ERROR;
     struct fth_store *store = NULL;
     assert_int_equal(fth_store_open(path, false, &store, &error), FTH_NOT_FOUND);
-    assert_contains(error.cause, "there is none yet");
+    assert_contains(error.cause, "does not exist yet");
     assert_int_equal(file_count(), 0);
 
     store = open_store();
@@ -154,13 +154,13 @@ static void a_name_stands_for_one_gpu(void **state)
     } rows[] = {
         {"a", "H200", "GPU-1", NULL},
         {"a", "H200", "GPU-1", NULL},
-        {"a", "H200", "GPU-2", "that name stands for another GPU, H200 (GPU-1)"},
-        {"a", "V100", NULL, "and this is V100 (no UUID)"},
+        {"a", "H200", "GPU-2", "the name belongs to another GPU, H200 (GPU-1)"},
+        {"a", "V100", NULL, "but this is V100 (no UUID)"},
         {"a", "H200", NULL, NULL},
         {"b", "H200", "GPU-1", "is enrolled as 'a'"},
         {"b", "H200", NULL, NULL},
         {"b", "H200", "GPU-2", NULL}, /* its UUID was not known before */
-        {"b", "H200", "GPU-3", "that name stands for another GPU, H200 (GPU-2)"},
+        {"b", "H200", "GPU-3", "the name belongs to another GPU, H200 (GPU-2)"},
     };
     struct fth_store *store = open_store();
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
@@ -275,18 +275,18 @@ static void the_nearest_is_named_and_strangers_are_not(void **state)
 
     identify(store, 1.05, FEATURES, &found);
     assert_null(found.name);
-    assert_contains(found.reason, "the nearest, 'b', is ");
+    assert_contains(found.reason, "the nearest, 'b', has ");
     fth_identification_fini(&found);
     identify(store, 1, FEATURES + 1, &found);
     assert_null(found.name);
-    assert_contains(found.reason, "no GPU that is enrolled has as many SMs");
+    assert_contains(found.reason, "no enrolled GPU has the same number of SMs");
     fth_identification_fini(&found);
 
     /* The same GPU under two names. */
     assert_int_equal(enroll(store, "twin", 1, 10, NULL), FTH_OK);
     identify(store, 1, FEATURES, &found);
     assert_null(found.name);
-    assert_contains(found.reason, "it is as near to ");
+    assert_contains(found.reason, "are equally near");
     fth_identification_fini(&found);
     fth_store_close(store);
 }
@@ -386,12 +386,12 @@ static void a_wrong_document_is_refused_as_a_whole(void **state)
         {"", "end of file"},
         {"[]", "schema"},
         {"{\"schema\": \"fathom-gpu/1\", \"runs\": []}", "fathom-fingerprints/1"},
-        {"{\"schema\": \"fathom-fingerprints/1\"}", "runs: it is no list"},
-        {RUN_BEFORE "3]}", "runs[1]: it is no object"},
-        {RUN_BEFORE "{}]}", "runs[1].name: it is missing"},
+        {"{\"schema\": \"fathom-fingerprints/1\"}", "runs: must be a list"},
+        {RUN_BEFORE "3]}", "runs[1]: must be an object"},
+        {RUN_BEFORE "{}]}", "runs[1].name: is missing"},
         {RUN_BEFORE "{\"name\": 3}]}", "runs[1].name"},
-        {RUN_BEFORE "{\"name\": \"\"}]}", "runs[1].name: it is no name"},
-        {RUN_BEFORE "{\"name\": \"b\"}]}", "runs[1].key: it is missing"},
+        {RUN_BEFORE "{\"name\": \"\"}]}", "runs[1].name: must be 1 to 64 bytes"},
+        {RUN_BEFORE "{\"name\": \"b\"}]}", "runs[1].key: is missing"},
         {RUN_BEFORE "{\"name\": \"b\", \"key\": \"1\"}]}", "runs[1].key"},
         {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": -1}]}", "runs[1].time"},
         {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": 1, \"version\": 1.5}]}",
@@ -401,11 +401,11 @@ static void a_wrong_document_is_refused_as_a_whole(void **state)
          "1 to 4096 numbers"},
         {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": 1, \"version\": 1, "
                     "\"features\": [1, \"x\"]}]}",
-         "feature 1 of a run is no number"},
+         "feature 1 of a run is not a number"},
         {RUN_BEFORE "{\"name\": \"a\", \"device\": \"x\", \"key\": \"00000002\", \"time\": 1, "
                     "\"version\": 1, \"features\": [1]}, {\"name\": \"a\", \"device\": \"y\", "
                     "\"key\": \"00000003\", \"time\": 1, \"version\": 1, \"features\": [1]}]}",
-         "that name stands for another GPU"},
+         "the name belongs to another GPU"},
     };
     struct fth_store *store = open_store();
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
@@ -496,7 +496,8 @@ static void an_old_store_is_brought_up_to_date(void **state)
     assert_int_equal(count_runs(store, NULL), 5);
     fth_store_close(store);
     run_sql(path, "PRAGMA user_version = 3");
-    assert_refused(FTH_UNSUPPORTED, "a newer fathom made it (version 3, and this one knows 2)");
+    assert_refused(FTH_UNSUPPORTED,
+                   "a newer fathom created it (version 3, this one supports up to 2)");
 }
 
 /* Runs as version 1 had them: three features in the place of four. */
@@ -572,13 +573,13 @@ static void other_files_are_left_alone(void **state)
     (void)state;
     static const char text[] = "my notes\n";
     write_plain(path, text, sizeof text - 1);
-    assert_refused(FTH_INVALID, "this is no fingerprint store; it was left as it is");
+    assert_refused(FTH_INVALID, "not a fingerprint store; the file was not changed");
     unlink(path);
     run_sql(path, "CREATE TABLE bookmarks (url TEXT); INSERT INTO bookmarks VALUES ('x')");
-    assert_refused(FTH_INVALID, "the database of another program; it was left as it is");
+    assert_refused(FTH_INVALID, "a database of another program; it was not changed");
     unlink(path);
     run_sql(path, "PRAGMA application_id = 7; CREATE TABLE t (x)");
-    assert_refused(FTH_INVALID, "the database of another program");
+    assert_refused(FTH_INVALID, "a database of another program");
     unlink(path);
     /* An empty file is a new store. */
     write_plain(path, "", 0);
@@ -611,10 +612,10 @@ static void damage_is_noticed(void **state)
     fth_buffer_append(&bad, good.data, good.size);
     memset(bad.data + 2 * page, 0xa5, 4 * page);
     write_plain(path, bad.data, bad.size);
-    assert_refused(FTH_INVALID, "it is damaged");
+    assert_refused(FTH_INVALID, "the file is damaged");
     /* The end is missing. */
     write_plain(path, good.data, good.size - 3 * page);
-    assert_refused(FTH_INVALID, "it is damaged");
+    assert_refused(FTH_INVALID, "the file is damaged");
     fth_buffer_fini(&good);
     fth_buffer_fini(&bad);
 }
@@ -787,7 +788,8 @@ static int read_only(int runs)
         return 2;
     if (count_runs(store, "a") != (size_t)runs)
         return 3;
-    if (enroll(store, "a", 1, 5, &error) != FTH_IO || !strstr(error.cause, "it cannot be written"))
+    if (enroll(store, "a", 1, 5, &error) != FTH_IO ||
+        !strstr(error.cause, "the file is not writable"))
         return 4;
     fth_store_close(store);
     return 0;

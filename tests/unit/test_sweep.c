@@ -59,7 +59,7 @@ static enum fth_status bent_load(void *machine, const char *name, const char *pt
 static void bent_facts(void *machine, struct fth_machine_facts *facts)
 {
     bent.under->facts(machine, facts);
-    facts->host_is_near = facts->host_is_near && !bent.far;
+    facts->host_access_is_free = facts->host_access_is_free && !bent.far;
 }
 
 static struct fth_device *open_gpu(const char *device, const char *memory)
@@ -449,7 +449,7 @@ static void two_gigabytes_are_enough(void **state)
     struct fth_durations durations;
     struct fth_error error = NO_ERROR;
     assert_int_equal(fth_probe_durations(&prober, &request, &durations, &error), FTH_INCONCLUSIVE);
-    assert_contains(error.cause, "asked for");
+    assert_contains(error.cause, "requested");
     fth_device_close(device);
 }
 
@@ -464,7 +464,7 @@ static void what_is_compared_takes_turns(void **state)
     requests[0].transfer.repeats = 2;
     requests[1].cold = true;
     struct fth_durations durations[2];
-    assert_int_equal(fth_probe_in_turns(&prober, requests, 2, 3, durations, NULL), FTH_OK);
+    assert_int_equal(fth_probe_interleaved(&prober, requests, 2, 3, durations, NULL), FTH_OK);
     assert_int_equal(durations[0].count, 6);
     assert_int_equal(durations[1].count, 3);
     for (size_t i = 0; i < 2; i++)
@@ -473,7 +473,8 @@ static void what_is_compared_takes_turns(void **state)
     assert_true(durations[0].best_ns > 1.5 * durations[1].best_ns);
     /* One that cannot be takes the others with it. */
     requests[1].sweep.hinted = true;
-    assert_int_equal(fth_probe_in_turns(&prober, requests, 2, 3, durations, NULL), FTH_UNSUPPORTED);
+    assert_int_equal(fth_probe_interleaved(&prober, requests, 2, 3, durations, NULL),
+                     FTH_UNSUPPORTED);
     assert_true(isnan(durations[0].best_ns) && isnan(durations[1].best_ns));
     fth_device_close(device);
 }
@@ -487,7 +488,7 @@ static void without_room_the_reason_is_told(void **state)
         const struct fth_bench_series *series = series_of(made, names[i]);
         assert_int_equal(series->table.row_count, 0);
         assert_true(series->missing_count > 0);
-        assert_non_null(strstr(series->missing[0], "asked for, "));
+        assert_non_null(strstr(series->missing[0], " requested, "));
         fth_bench_destroy(made);
     }
 }
@@ -506,7 +507,7 @@ static void all_of_a_small_gpu(void **state)
     assert_int_equal(sizes->table.row_count, 6);
     assert_int_equal(stream->table.row_count + stream->missing_count, 10);
     for (size_t i = 0; i < stream->missing_count; i++)
-        assert_true(strstr(stream->missing[i], "no room for arrays of four times L2") ||
+        assert_true(strstr(stream->missing[i], "memory is too small for arrays of four times L2") ||
                     strstr(stream->missing[i], "fp64: "));
     assert_int_equal(series_of(made, "stream.threads")->table.row_count, 48);
     fth_bench_destroy(made);
@@ -529,7 +530,7 @@ static void global_memory_follows_from_the_description(void **state)
     /* A load of 500 cycles, and some instructions. */
     const double latency = summary_of(global, "Latency of a copied line (ns)");
     assert_true(latency > 500 && latency < 530);
-    assert_true(summary_of(global, "under way where 95 % pass (KiB)") * 1024 >=
+    assert_true(summary_of(global, "In flight at 95 % of maximum (KiB)") * 1024 >=
                 0.9 * max / 2 * latency * 1e-9);
     /* Little's law where too little is under way: bytes a latency. */
     const struct fth_bench_series *words = series_of(made, "global.ilp1");
@@ -572,7 +573,7 @@ static void the_link_follows_from_the_description(void **state)
     link = series_of(made, "link");
     assert_int_equal(link->table.row_count, 0);
     assert_int_equal(link->missing_count, 7);
-    assert_non_null(strstr(link->missing[0], "the description does not say"));
+    assert_non_null(strstr(link->missing[0], "the description has no latency or bandwidth of the host link"));
     fth_bench_destroy(made);
 }
 
@@ -613,9 +614,9 @@ static void the_driver_copies(void **state)
         {FTH_TRANSFER_PEERS, false, "two", NULL, false},
         {FTH_TRANSFER_TO_DEVICE, true, "corrupt", NULL, true},
         {FTH_TRANSFER_FROM_DEVICE, true, "corrupt", NULL, true},
-        {FTH_TRANSFER_BOTH, false, "one", "ends before the next one begins", false},
+        {FTH_TRANSFER_BOTH, false, "one", "copies of pageable memory cannot overlap", false},
         {FTH_TRANSFER_TO_DEVICE, true, "no-pinned", "operation not supported", false},
-        {FTH_TRANSFER_TO_DEVICE, true, "no-memory:1048576", "asked for", false},
+        {FTH_TRANSFER_TO_DEVICE, true, "no-memory:1048576", "requested", false},
         {FTH_TRANSFER_TO_PEER, false, "one", "there is no other GPU", false},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {

@@ -31,11 +31,11 @@ _Noreturn static void fail(const char *what, const struct fth_error *error)
 
 static double *as_doubles(const struct fth_launch_view *view, void *values)
 {
-    const struct fth_element *element = fth_element_find(view->type, strlen(view->type));
+    const struct fth_scalar_type *element = fth_scalar_type_find(view->type, strlen(view->type));
     double *doubles = malloc(view->count * sizeof *doubles);
     for (uint64_t i = 0; i < view->count; i++)
         doubles[i] =
-            fth_element_to_double(element, (const uint8_t *)values + i * view->element_bytes);
+            fth_scalar_to_double(element, (const uint8_t *)values + i * view->element_bytes);
     fth_free(values);
     return doubles;
 }
@@ -129,7 +129,7 @@ static int show_one(const char *name, const char *size)
         if (fth_launch_values(values.launch, output->buffer, &view, &raw, &error) != FTH_OK)
             fail(output->buffer, &error);
         fth_free(raw);
-        fth_values_digest(fth_element_find("f64", 3), values_of(&values, output->buffer),
+        fth_values_digest(fth_scalar_type_find("f64", 3), values_of(&values, output->buffer),
                           view.count, &sum, &moment, &magnitude);
         printf("%s sum %.15g moment %.15g magnitude %.6g off by %.3g of the largest\n",
                output->buffer, sum, moment, magnitude, distance(&values, output->buffer));
