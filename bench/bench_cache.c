@@ -1,7 +1,8 @@
-/* How many references a second the caches take on the mix of mix.h, in batches and one at a time,
- * beside a plain cache in the same run: one that searches a set from way to way and, on a miss, for
- * the oldest time stamp. The plain one is always LRU over `mod`; where both are, hits must agree.
- */
+/* Measures the throughput of simulated caches in references per second, on the references of mix.h:
+ * in batches, one reference at a time, and for comparison with a plain implementation. The plain
+ * cache searches a set way by way and, on a miss, replaces the way with the oldest time stamp. It
+ * always uses LRU and the index function `mod`. If the configuration does too, the hits must be
+ * equal. */
 #include "cache/cache.h"
 #include "clock.h"
 #include "mix.h"
@@ -16,7 +17,7 @@ enum { REFERENCES = 1 << 22, ROUNDS = 7 };
 
 struct plain {
     uint64_t sets, ways, clock;
-    uint64_t mask; /* sets - 1 where that spares a division; 0: it does not */
+    uint64_t mask; /* sets - 1 if `sets` is a power of two, which avoids a division; otherwise 0 */
     struct {
         uint64_t line, last_use;
     } entries[];
@@ -35,6 +36,7 @@ static struct plain *plain_create(uint64_t sets, uint64_t ways)
     return plain;
 }
 
+/* Reads the lines and returns the number of hits. */
 static uint64_t plain_read(struct plain *plain, const uint64_t *lines, size_t count)
 {
     uint64_t hits = 0;
@@ -58,8 +60,9 @@ static uint64_t plain_read(struct plain *plain, const uint64_t *lines, size_t co
     return hits;
 }
 
-/* ---- side by side ---- */
+/* ---- comparison ---- */
 
+/* Relative probabilities with which Fermi's L1 replaces its ways (Mei and Chu, Section 4.5). */
 static const double fermi_weights[] = {1, 3, 1, 1};
 
 static const struct fth_cache_config configs[] = {
@@ -80,7 +83,8 @@ static const struct fth_cache_config configs[] = {
     {.sets = 64, .ways = 4, .policy = "random"},
 };
 
-/* The best of several rounds, each over all references and on from the state of the one before. */
+/* The fastest of ROUNDS rounds. Each round reads all references and starts with the cache content
+ * that the previous round left. */
 struct timing {
     double best_s;
     uint64_t hits; /* of the last round */
@@ -88,8 +92,8 @@ struct timing {
 
 static void note(struct timing *timing, double start, uint64_t hits)
 {
-    double took = now() - start;
-    timing->best_s = timing->best_s == 0 || took < timing->best_s ? took : timing->best_s;
+    double seconds = now() - start;
+    timing->best_s = timing->best_s == 0 || seconds < timing->best_s ? seconds : timing->best_s;
     timing->hits = hits;
 }
 
@@ -110,6 +114,7 @@ static double millions_per_s(const struct timing *timing)
     return 1e-6 * REFERENCES / timing->best_s;
 }
 
+/* Measures a configuration and prints its row. Returns 1 on failure or if the hits differ. */
 static int run(const struct fth_cache_config *shape, const uint64_t *lines)
 {
     struct fth_cache_config config = *shape;
@@ -139,7 +144,8 @@ static int run(const struct fth_cache_config *shape, const uint64_t *lines)
     bool same = strcmp(config.policy, "lru") == 0 && strcmp(config.index, "mod") == 0;
     result = batch_time.hits != single_time.hits || (same && batch_time.hits != plain_time.hits);
     if (result)
-        fprintf(stderr, "the hits differ: %llu in batches, %llu one at a time, %llu plain\n",
+        fprintf(stderr,
+                "the hits differ: %llu in batches, %llu one at a time, %llu in the plain cache\n",
                 (unsigned long long)batch_time.hits, (unsigned long long)single_time.hits,
                 (unsigned long long)plain_time.hits);
 out:
@@ -153,7 +159,7 @@ int main(void)
 {
     uint64_t *lines = calloc(REFERENCES, sizeof *lines);
     int result = lines && mix_fill(lines, REFERENCES, 1) ? 0 : 1;
-    printf("cache, millions of references a second on the mix, and batch over plain:\n"
+    printf("cache: millions of references per second on the mix, and the ratio of batch to plain:\n"
            "sets x ways   policy   index           hits     batch    single     plain    ratio\n");
     for (size_t i = 0; i < FTH_COUNT(configs) && result == 0; i++)
         result = run(&configs[i], lines);

@@ -1,7 +1,10 @@
-/* What exploring costs: one core against two; L1s of 1 to 16 ways in one pass, and L2s behind one
- * L1, each against a run by itself, with the same results; and the models of the preset that need
- * not be run because others come to the same. Processor seconds are shown beside, as a machine that
- * does other things shows in the time but not in these. */
+/* Measures what the optimisations of an exploration save (docs/explore.md):
+ * - two threads compared with one;
+ * - L1s of 1 to 16 ways in one pass, and L2s behind one L1, compared with a separate run per value;
+ *   the results must be equal;
+ * - models of the preset `rdgc` that are not run because several points share one model.
+ * Times are processor seconds where possible, because other load on the machine affects them less
+ * than elapsed time. */
 #include "clock.h"
 #include "fathom/fathom.h"
 
@@ -19,11 +22,14 @@ static void fail(const struct fth_error *error)
     exit(1);
 }
 
-static double processor(void)
+/* Processor seconds of this process since its start. */
+static double processor_seconds(void)
 {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
+/* Traces a workload and writes the trace to a new file. `path` is a template for mkstemp and gets
+ * the name of the file. */
 static void make_trace(const char *folder, const char *workload, const char *size, char *path)
 {
     struct fth_error error = FTH_NO_ERROR;
@@ -37,9 +43,10 @@ static void make_trace(const char *folder, const char *workload, const char *siz
     fth_launch_destroy(launch);
 }
 
-/* `settings` are pairs, up to NULL; `varies` up to NULL. */
-static struct fth_exploration *make(const char *trace, const char *const *settings,
-                                    const char *const *varies)
+/* Creates an exploration of one trace. `settings` are pairs of a parameter and its value, `varies`
+ * are parameters to vary, as for --vary. NULL ends each list. */
+static struct fth_exploration *make_exploration(const char *trace, const char *const *settings,
+                                                const char *const *varies)
 {
     struct fth_error error = FTH_NO_ERROR;
     struct fth_model_params *params;
@@ -58,24 +65,26 @@ static struct fth_exploration *make(const char *trace, const char *const *settin
     return exploration;
 }
 
+/* Runs the exploration and returns the processor seconds that it took. */
 static double run(struct fth_exploration *exploration, unsigned threads,
                   struct fth_explore_outcome *outcome)
 {
     struct fth_error error = FTH_NO_ERROR;
-    const double spent = processor();
+    const double spent = processor_seconds();
     if (fth_explore_run(exploration, &(struct fth_explore_options){.threads = threads}, outcome,
                         &error) != FTH_OK)
         fail(&error);
-    return processor() - spent;
+    return processor_seconds() - spent;
 }
 
+/* Runs the exploration and returns the elapsed seconds. */
 static double measure_threads(struct fth_exploration *exploration, unsigned threads)
 {
     struct fth_explore_outcome outcome;
     const double start = now();
     const double spent = run(exploration, threads, &outcome);
     const double seconds = now() - start;
-    printf("  %u thread%s  %7.3f s  %7.3f s of the processor\n", threads, threads == 1 ? " " : "s",
+    printf("  %u thread%s  %7.3f s  %7.3f s of processor time\n", threads, threads == 1 ? " " : "s",
            seconds, spent);
     fth_free(outcome.text);
     return seconds;
@@ -87,15 +96,17 @@ static void measure_scaling(const char *folder)
     static const char *const varies[] = {"l1.size_bytes=8K,16K,32K,64K", "l1.policy=lru,fifo",
                                          "gpu.mapping=rr,bpart1", NULL};
     make_trace(folder, "mvt", "N=512", trace);
-    struct fth_exploration *exploration = make(trace, (const char *const[]){NULL}, varies);
+    struct fth_exploration *exploration =
+        make_exploration(trace, (const char *const[]){NULL}, varies);
     const double one = measure_threads(exploration, 1), two = measure_threads(exploration, 2);
-    printf("16 points of MVT: one core takes %.2f times as long as two (%ld here)\n", one / two,
+    printf("16 points of MVT: one thread takes %.2f times as long as two (cores: %ld)\n", one / two,
            sysconf(_SC_NPROCESSORS_ONLN));
     fth_explore_destroy(exploration);
     unlink(trace);
 }
 
-/* What a line says was found; ends where its checksum begins. */
+/* Finds the results of a point, "rows", in the JSON lines of an exploration. *size gets their size
+ * in bytes, without the checksum that follows. */
 static const char *rows_of(const char *text, size_t point, size_t *size)
 {
     for (size_t i = 0; i <= point; i++)
@@ -105,33 +116,37 @@ static const char *rows_of(const char *text, size_t point, size_t *size)
     return rows;
 }
 
-/* One value after the other by itself, and all of them together. */
+/* Compares one exploration over all values of a parameter with a separate run per value. `name`
+ * ends with '='. Exits if the results differ. */
 static void measure_together(const char *trace, const char *what, const char *const *settings,
                              const char *name, const char *const *values, size_t count)
 {
     struct fth_explore_outcome together, alone;
     char all[400] = "";
-    double each = 0;
+    double separate = 0;
     size_t same = 0;
     for (size_t i = 0; i < count; i++)
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : name, values[i]);
-    struct fth_exploration *exploration = make(trace, settings, (const char *const[]){all, NULL});
-    const double once = run(exploration, 1, &together);
+    struct fth_exploration *exploration =
+        make_exploration(trace, settings, (const char *const[]){all, NULL});
+    const double combined = run(exploration, 1, &together);
     fth_explore_destroy(exploration);
     for (size_t i = 0; i < count; i++) {
         size_t size, other_size;
         snprintf(all, sizeof all, "%s%s", name, values[i]);
-        exploration = make(trace, settings, (const char *const[]){all, NULL});
-        each += run(exploration, 1, &alone);
+        exploration = make_exploration(trace, settings, (const char *const[]){all, NULL});
+        separate += run(exploration, 1, &alone);
         const char *rows = rows_of(alone.text, 0, &size);
         const char *other = rows_of(together.text, i, &other_size);
         same += size == other_size && memcmp(rows, other, size) == 0;
         fth_free(alone.text);
         fth_explore_destroy(exploration);
     }
-    printf("%s: a run each %.3f s of the processor, together %.3f s, %.1f times less; %zu of %zu "
-           "results the same; L1s in one pass: %zu, of another: %zu\n",
-           what, each, once, each / once, same, count, together.l1_one_pass, together.l1_shared);
+    printf(
+        "%s: separate runs %.3f s of processor time, together %.3f s, %.1f times less; %zu of %zu "
+        "results equal; L1s in one pass: %zu, L1s of another job: %zu\n",
+        what, separate, combined, separate / combined, same, count, together.l1_one_pass,
+        together.l1_shared);
     fth_free(together.text);
     if (same != count)
         exit(1);
@@ -140,12 +155,12 @@ static void measure_together(const char *trace, const char *what, const char *co
 static void measure_sharing(const char *folder)
 {
     char trace[] = "/tmp/fathom-bench-explore-XXXXXX";
-    /* The L1 of the preset's baseline, but for its size. */
+    /* The L1 of the preset's baseline, except for its size. */
     static const char *const l1[] = {
         "gpu.sms", "8", "l2.partitions", "4",   "l2.banks",        "2", "l1.sets", "32",
         "l1.ways", "0", "l1.bypass",     "won", "l1.sector_bytes", "0", NULL};
-    static const char *const written[] = {"gpu.sms", "8",  "l2.partitions", "4", "l2.banks", "2",
-                                          "l1.sets", "32", "l1.ways",       "0", NULL};
+    static const char *const allocating[] = {"gpu.sms", "8",  "l2.partitions", "4", "l2.banks", "2",
+                                             "l1.sets", "32", "l1.ways",       "0", NULL};
     static const char *const none[] = {NULL};
     static const char *const sizes[] = {"256K", "512K", "1M", "2M", "4M", "8M"};
     static char texts[MAX_VALUES][8];
@@ -156,7 +171,7 @@ static void measure_sharing(const char *folder)
     }
     make_trace(folder, "2mm", "N=128", trace);
     measure_together(trace, "L1s of 1 to 16 ways, 2MM", l1, "l1.size_bytes=", ways, MAX_VALUES);
-    measure_together(trace, "... where inclusion does not hold, as written lines stay", written,
+    measure_together(trace, "... without inclusion, because writes allocate lines", allocating,
                      "l1.size_bytes=", ways, MAX_VALUES);
     measure_together(trace, "6 L2s behind one L1, 2MM", none, "l2.size_bytes=", sizes, 6);
     unlink(trace);
@@ -176,10 +191,11 @@ static void measure_preset(const char *folder)
         fail(&error);
     run(exploration, 0, &outcome);
     const size_t points = fth_explore_points(exploration, &jobs);
-    printf("preset rdgc: %zu points, %zu models: 1 in %.1f is spared; L1s in one pass: %zu, of "
-           "another: %zu\n",
-           points, jobs, (double)points / (double)(points - jobs), outcome.l1_one_pass,
-           outcome.l1_shared);
+    printf(
+        "preset rdgc: %zu points, %zu models: one point in %.1f needs no model of its own; L1s in "
+        "one pass: %zu, L1s of another job: %zu\n",
+        points, jobs, (double)points / (double)(points - jobs), outcome.l1_one_pass,
+        outcome.l1_shared);
     fth_free(outcome.text);
     fth_model_params_destroy(params);
     fth_explore_destroy(exploration);

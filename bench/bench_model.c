@@ -1,7 +1,9 @@
-/* How fast the cache model is, on one core: sectors a second of the whole model on traces of 24 to
- * 43 million (SRAD: 12), beside the counting of the same trace ('fathom trace'), and how much
- * slower than the H200 that is (tests/model/h200-counters.csv), beside the paper's column; and
- * exact stack distances, beside a set-associative cache on the same references. */
+/* Measures the speed of the cache model on one core:
+ * - sectors per second of the whole model, on traces of 24 to 43 million sectors (SRAD: 12), and
+ *   of counting the accesses of the same trace, as 'fathom trace' does;
+ * - the slowdown relative to the H200 (tests/model/h200-counters.csv), next to the slowdown in the
+ *   RDGC paper (Kiani and Rajabzadeh);
+ * - exact stack distances, compared with a set-associative cache on the same references. */
 #include "cache/cache.h"
 #include "mix.h"
 #include "model/model.h"
@@ -24,6 +26,7 @@ static double seconds_since(clock_t start)
     return (double)(clock() - start) / CLOCKS_PER_SEC;
 }
 
+/* Returns the model parameters of a GPU of the catalogue. The caller destroys them. */
 static struct fth_model_params *params_of(const char *name)
 {
     struct fth_catalogue *catalogue = NULL;
@@ -39,7 +42,7 @@ static struct fth_model_params *params_of(const char *name)
     return params;
 }
 
-/* What the kernels of a workload took on the GPU. */
+/* Returns the seconds that all kernels of a workload took on the H200. */
 static double gpu_seconds(const char *root, const char *name)
 {
     char path[512], line[512], workload[64], ns[32];
@@ -59,6 +62,7 @@ static double gpu_seconds(const char *root, const char *name)
     return sum;
 }
 
+/* Traces a workload, runs the model and prints a row. `paper` is the slowdown in the paper. */
 static void measure(const char *root, const char *name, double paper)
 {
     struct fth_launch *launch;
@@ -89,8 +93,8 @@ static void measure(const char *root, const char *name, double paper)
         for (int kind = 0; kind < 3 && !row->instruction && row->launch == SIZE_MAX; kind++)
             sectors += (double)row->l1.sectors[kind];
     const double gpu = gpu_seconds(root, name);
-    printf("%-8s %5.1f M sectors  %6.1f M/s  (counting %6.1f M/s)  %7.0f times the H200 (paper: "
-           "%.0f)\n",
+    printf("%-8s %5.1f M sectors  %6.1f M/s  (counting %6.1f M/s)  %7.0f times as long as the H200 "
+           "(paper: %.0f)\n",
            name, sectors / 1e6, sectors / spent / 1e6, sectors / counting / 1e6, spent / gpu,
            paper);
     fth_model_result_destroy(result);
@@ -118,10 +122,10 @@ static void measure_distances(void)
     const double exact = seconds_since(start);
     start = clock();
     fth_cache_read_lines(cache, lines, COUNT, NULL);
-    const double plain = seconds_since(start);
+    const double set_associative = seconds_since(start);
     printf("exact stack distances %.1f M/s, one set-associative level %.1f M/s, on %.0f M "
            "references\n",
-           COUNT / exact / 1e6, COUNT / plain / 1e6, COUNT / 1e6);
+           COUNT / exact / 1e6, COUNT / set_associative / 1e6, COUNT / 1e6);
     fth_distances_destroy(distances);
     fth_cache_destroy(cache);
     free(lines);
@@ -129,7 +133,7 @@ static void measure_distances(void)
 
 int main(int argc, char **argv)
 {
-    /* Table 4 of the paper has the slowdowns against a GTX 970. */
+    /* The slowdowns relative to a GTX 970 from Table 4 of the RDGC paper. */
     static const struct {
         const char *name;
         double paper;

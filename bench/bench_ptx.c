@@ -1,5 +1,6 @@
-/* How fast the PTX engine is: a loop of fused multiply-adds and loads, all lanes active, on one
- * core and on all, beside the same loop compiled by the host's compiler. */
+/* Measures the speed of the PTX engine with a loop of fused multiply-adds and loads in which all
+ * lanes are active, on one core and on all cores, compared with the same loop compiled for the
+ * host. */
 #include "clock.h"
 #include "ptx/ptx.h"
 
@@ -7,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* for (i = 0; i < n; i++) { x = a[i & 255 of the thread]; s = x * s + x; } */
+/* With a = in + thread: for (i = 0; i < n; i++) { x = a[0]; s = x * s + x; y = a[1]; s = y * s + x;
+ * s = x * s + y; s = y * s + y; } */
 static const char loop[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".visible .entry loop(.param .u64 in, .param .u64 out, .param .u32 n)\n"
@@ -25,9 +27,11 @@ static const char loop[] =
     "    add.s32 %r6, %r6, 1;\n    setp.lt.u32 %p1, %r6, %r1;\n    @%p1 bra again;\n"
     "    st.global.f32 [%rd5], %f1;\n    ret;\n}\n";
 
+/* TIMES: iterations of the loop per thread. INSTRUCTIONS: PTX instructions per iteration. */
 enum { BLOCKS = 64, THREADS = 256, TIMES = 400, INSTRUCTIONS = 9 };
 
-/* Millions of thread-instructions a second. */
+/* Returns millions of thread instructions per second, in the fastest of 5 rounds. `threads`: host
+ * threads; 0: one per core. */
 static double measure(struct fth_ptx_machine *machine, const void *arguments, size_t bytes,
                       unsigned threads)
 {
@@ -49,7 +53,8 @@ static double measure(struct fth_ptx_machine *machine, const void *arguments, si
     return best;
 }
 
-/* The same work in C, one thread after the other; counted in the same instructions. */
+/* Does the same work in C, one GPU thread after the other. Returns the rate in the same unit, as if
+ * each iteration had INSTRUCTIONS instructions. */
 static double native(const float *in, float *out)
 {
     double best = 0;
@@ -105,8 +110,8 @@ int main(void)
     for (int i = 0; i < BLOCKS * THREADS; i++)
         same = same && results[i] == expected[i];
     printf(
-        "PTX engine: %.0f M thread-instructions/s on one core, %.0f on all; the loop compiled for "
-        "the host %.0f, ratio %.2f; results %s\n",
+        "PTX engine: %.0f M thread instructions/s on one core, %.0f on all; the loop compiled for "
+        "the host: %.0f, ratio %.2f; results %s\n",
         one, all, reference, one / reference, same ? "equal" : "DIFFER");
     fth_ptx_machine_destroy(machine);
     fth_ptx_destroy(module);

@@ -1,6 +1,6 @@
-/* How fast the simulated H200 is: a pointer chase of one lane, which is what experiments are made
- * of, beside the same walk by the PTX engine without a clock; and a launch over all SMs of which
- * one does something. */
+/* Measures the speed of the simulated H200: a pointer chase by one lane, of which most experiments
+ * consist, compared with the same chase in the PTX engine without timing; and a launch on all SMs
+ * in which only one SM works. */
 #include "clock.h"
 #include "device/sim/sim.h"
 
@@ -19,13 +19,15 @@ static const char chase[] =
     "    setp.ne.u64 %p2, %rd2, 0;\n    @%p2 bra again;\n"
     "    st.global.u64 [%rd3], %rd1;\n    ret;\n}\n";
 
+/* HOPS: loads per launch. LINE: stride of the chain in bytes. */
 enum { HOPS = 2000000, LINE = 128 };
 
 struct arguments {
     uint64_t start, hops, out;
 };
 
-/* Millions of hops a second, over so many bytes. */
+/* Returns millions of hops per second, in the fastest of 3 launches of the simulated GPU; 0 on
+ * failure. */
 static double simulated(const struct fth_machine_ops *ops, void *machine,
                         struct fth_machine_module *module, struct arguments arguments)
 {
@@ -47,6 +49,7 @@ static double simulated(const struct fth_machine_ops *ops, void *machine,
     return best;
 }
 
+/* The same for a chain over `bytes` bytes in the PTX engine without timing. */
 static double untimed(uint64_t bytes)
 {
     struct fth_ptx_module *module = NULL;
@@ -89,7 +92,7 @@ int main(void)
     struct fth_machine_module *module;
     struct arguments arguments = {0, 0, 0};
     struct fth_error error = FTH_NO_ERROR;
-    const uint64_t max = (uint64_t)128 << 20;
+    const uint64_t max_bytes = (uint64_t)128 << 20;
     enum fth_status status = fth_catalogue_open(&catalogue, &error);
     if (status == FTH_OK)
         status = fth_catalogue_read(catalogue, "h200", NULL, &gpu, &error);
@@ -98,11 +101,11 @@ int main(void)
     if (status == FTH_OK)
         status = ops->load(machine, "bench", chase, strlen(chase), &module, &error);
     if (status == FTH_OK)
-        status = ops->alloc(machine, max, &arguments.start, &error);
+        status = ops->alloc(machine, max_bytes, &arguments.start, &error);
     if (status == FTH_OK)
         status = ops->alloc(machine, 8, &arguments.out, &error);
     double reference = untimed(128 << 10), rates[3] = {0, 0, 0}, launch_ms = 0;
-    const uint64_t sizes[3] = {128 << 10, 8 << 20, max}; /* in L1, in L2, in memory */
+    const uint64_t sizes[3] = {128 << 10, 8 << 20, max_bytes}; /* in L1, in L2, in memory */
     for (int i = 0; i < 3 && status == FTH_OK; i++) {
         for (uint64_t at = 0; at < sizes[i] && status == FTH_OK; at += LINE) {
             uint64_t next = arguments.start + (at + LINE) % sizes[i];
@@ -115,8 +118,8 @@ int main(void)
     }
     if (status != FTH_OK)
         fprintf(stderr, "%s\n", error.cause);
-    printf("simulated H200: %.1f M loads/s in L1, %.1f in L2, %.1f in memory; the engine without a "
-           "clock %.1f, ratio %.2f; a launch over 132 SMs of which one does one load %.2f ms\n",
+    printf("simulated H200: %.1f M loads/s in L1, %.1f in L2, %.1f in memory; the engine without "
+           "timing: %.1f, ratio %.2f; a launch on 132 SMs with a single load: %.2f ms\n",
            rates[0], rates[1], rates[2], reference, rates[0] / reference, launch_ms);
     if (machine)
         ops->close(machine);

@@ -1,6 +1,8 @@
-/* What tracing costs: accesses of warps a second on one core, beside the same launch without a
- * trace; bytes an access on disk, beside those of the paper's tuples, which its own reduction
- * makes 2.3 times smaller; and the peak memory of 2DCONV with 16 M threads. */
+/* Measures the cost of tracing:
+ * - warp accesses per second on one core, compared with the same launch without a trace;
+ * - bytes per access on disk, compared with the tuples of the RDGC paper (Kiani and Rajabzadeh),
+ *   which its own reduction makes 2.3 times smaller;
+ * - the maximum memory of 2DCONV with 16 M threads. */
 #include "fathom/fathom.h"
 
 #include <stdio.h>
@@ -16,17 +18,17 @@ static void fail(const char *name, const struct fth_error *error)
     exit(1);
 }
 
-/* A thread's tuple as text, "AN BID TID S ADD\n", has some 30 characters; the paper keeps one a
- * line. */
+/* Bytes per thread access in the trace files of the paper, which have one tuple per line. As text,
+ * "AN BID TID S ADD\n" has about 30 characters. */
 #define TUPLE_BYTES 30.0
 
-/* Of the processor, on one thread: a machine that does other things beside must not matter. */
+/* Processor seconds since `start`. Other load on the machine does not count. */
 static double seconds_since(clock_t start)
 {
     return (double)(clock() - start) / CLOCKS_PER_SEC;
 }
 
-/* Accesses of threads, of which the paper keeps a tuple each. */
+/* Returns the number of thread accesses; the paper stores one tuple for each. 0 on failure. */
 static double thread_accesses(const struct fth_trace *trace)
 {
     struct fth_trace_stats *stats;
@@ -41,6 +43,7 @@ static double thread_accesses(const struct fth_trace *trace)
     return total;
 }
 
+/* Runs a workload without and with a trace, writes the trace to `path`, and prints a row. */
 static void measure(const char *folder, const char *name, const char *size, const char *path)
 {
     struct fth_launch *launch;
@@ -54,7 +57,7 @@ static void measure(const char *folder, const char *name, const char *size, cons
     clock_t start = clock();
     if (fth_launch_run(launch, &one, NULL, &error) != FTH_OK)
         fail(name, &error);
-    double plain = seconds_since(start);
+    double untraced = seconds_since(start);
     start = clock();
     if (fth_launch_trace(launch, path, &one, NULL, &error) != FTH_OK)
         fail(name, &error);
@@ -65,9 +68,9 @@ static void measure(const char *folder, const char *name, const char *size, cons
     for (size_t i = 0; i < fth_trace_launch_count(trace); i++)
         accesses += (double)fth_trace_launch_at(trace, i)->accesses;
     double bytes = (double)fth_trace_bytes(trace);
-    printf("%-8s %-7s %6.2f M accesses/s traced, %.2f times as long as without; %.3f bytes an "
-           "access, %.0f times less than tuples (paper: 2.3)\n",
-           name, size, 1e-6 * accesses / traced, traced / plain, bytes / accesses,
+    printf("%-8s %-7s %6.2f M accesses/s traced, %.2f times as long as without a trace; %.3f bytes "
+           "per access, %.0f times less than tuples (paper: 2.3)\n",
+           name, size, 1e-6 * accesses / traced, traced / untraced, bytes / accesses,
            thread_accesses(trace) * TUPLE_BYTES / bytes);
     fth_trace_close(trace);
     fth_launch_destroy(launch);
@@ -83,7 +86,7 @@ int main(int count, char **words)
     close(file);
     measure(words[1], "2dconv", "N=4096", path);
     getrusage(RUSAGE_SELF, &usage);
-    printf("2dconv   N=4096  %.0f MiB at most, of which 128 are its images; 2048 are allowed\n",
+    printf("2dconv   N=4096  maximum memory %.0f MiB, including 128 of images; the limit is 2048\n",
            (double)usage.ru_maxrss / 1024);
     measure(words[1], "2mm", "N=256", path);
     measure(words[1], "atax", "N=2048", path);

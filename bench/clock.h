@@ -1,10 +1,10 @@
-/* The time, for benchmarks. */
+/* The clock of the benchmarks. */
 #ifndef FTH_BENCH_CLOCK_H
 #define FTH_BENCH_CLOCK_H
 
 #include <time.h>
 
-/* Seconds since some moment that stays the same. */
+/* Returns elapsed seconds since an arbitrary fixed time. */
 static inline double now(void)
 {
     struct timespec time;

@@ -1,7 +1,7 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* A convolution of an image with nine weights, one thread a pixel; the border stays as it is.
- * Nine reads and a write a thread. */
+/* A convolution of an image with nine weights, one pixel per thread; the border is not written.
+ * Each thread executes nine reads and one write. */
 extern "C" __global__ void conv2d(const float *in, float *out, int n)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x;

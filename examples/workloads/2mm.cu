@@ -1,8 +1,8 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* D = alpha A B C + beta D in two products, one thread an element. Sums grow in memory, as they do
- * where nobody has promised the compiler that the matrices do not overlap: two reads and a write an
- * element of the sum. */
+/* D = alpha A B C + beta D as two products, one element per thread. The sums are accumulated in
+ * memory, because the compiler must assume that the matrices overlap: each term of a sum takes two
+ * reads and one write. */
 extern "C" __global__ void product(const float *a, const float *b, float *tmp, int n, float alpha)
 {
     int column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,7 +1,7 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* A convolution of a volume with eleven weights: a thread goes through the planes at its place.
- * Eleven reads and a write a plane. */
+/* A convolution of a volume with eleven weights: each thread processes one (x, y) in all planes.
+ * Each plane takes eleven reads and one write. */
 extern "C" __global__ void conv3d(const float *in, float *out, int n)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x;

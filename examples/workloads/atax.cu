@@ -1,7 +1,7 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* y = At (A x): a thread a row of A for the inner product, whose lanes read far apart, then a
- * thread a column for the outer, whose lanes read side by side. */
+/* y = At (A x). `rows` computes A x with one row per thread: the lanes of a warp read far apart.
+ * `columns` multiplies by At with one column of A per thread: the lanes read adjacent words. */
 extern "C" __global__ void rows(const float *a, const float *x, float *tmp, int n)
 {
     int row = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,8 +1,8 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* One step of training a net by back-propagation, between n inputs and 16 hidden units.
- * forward: what 16 inputs add to each unit, summed by a tree in shared memory, a block for them.
- * adjust: weights move against the error, with momentum. */
+/* One training step of a neural network (back-propagation), between n inputs and 16 hidden units.
+ * forward: each block sums the contributions of 16 inputs to each unit in shared memory.
+ * adjust: updates the weights from the errors, with momentum. */
 enum { UNITS = 16 };
 
 extern "C" __global__ void forward(const float *input, const float *weights, float *partial)

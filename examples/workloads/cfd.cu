@@ -1,10 +1,10 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* The flux through the faces of cells of an unstructured mesh, for the Euler equations of a
- * compressible gas. A cell has four neighbours; -1 stands for a wall, which only pressure passes,
- * -2 for the far field. Between cells: the mean of both sides' fluxes, and a term against their
- * difference at the speed of the fastest wave (Rusanov). The five variables lie one array behind
- * the other, as do the three components of the four normals. */
+/* The flux through the faces of the cells of an unstructured mesh, for the Euler equations of a
+ * compressible gas. A cell has four neighbours; -1 is a wall, on which only the pressure acts, and
+ * -2 is the far field. The flux between two cells is the Rusanov flux: the mean of both fluxes
+ * minus half the difference of the states times the fastest wave speed. The five variables are
+ * separate arrays one after the other, and so are the three components of the four normals. */
 #define GAMMA 1.4f
 
 struct state {
@@ -28,7 +28,7 @@ __device__ struct state load(const float *variables, int n, int cell)
     return s;
 }
 
-/* What flows through a face with that normal, and how fast waves move there. */
+/* Computes the flux through a face with this normal; returns the fastest wave speed. */
 __device__ float flow(const struct state *s, const float *normal, float *flux)
 {
     float pressure = pressure_of(s);

@@ -1,7 +1,7 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* The correlation of every two columns of a table: means, standard deviations, the table with mean
- * 0 and deviation 1, and the products of its columns, a thread a row of the result. */
+/* The correlation of each pair of columns of a table: column means, standard deviations, the
+ * normalised table, and the products of its columns, with one row of the result per thread. */
 extern "C" __global__ void means(const float *data, float *mean, int n)
 {
     int column = blockIdx.x * blockDim.x + threadIdx.x;
@@ -24,7 +24,7 @@ extern "C" __global__ void deviations(const float *data, const float *mean, floa
         deviation[column] += apart * apart;
     }
     deviation[column] = sqrtf(deviation[column] / n);
-    if (deviation[column] <= 0.005f) /* a column that is all the same */
+    if (deviation[column] <= 0.005f) /* the column is nearly constant */
         deviation[column] = 1;
 }
 

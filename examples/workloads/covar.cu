@@ -1,6 +1,6 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* The covariance (as a sum) of every two columns of a table. */
+/* The covariance (a sum, not divided by n) of each pair of columns of a table. */
 extern "C" __global__ void means(const float *data, float *mean, int n)
 {
     int column = blockIdx.x * blockDim.x + threadIdx.x;

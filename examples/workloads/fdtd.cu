@@ -1,8 +1,8 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* Maxwell's equations in the plane on a staggered grid (Yee): each step moves the two components of
- * the electric field by the curl of the magnetic one, then that by theirs. A source drives the
- * first row. */
+/* Maxwell's equations in two dimensions on a staggered grid (Yee). Each step updates the two
+ * components of the electric field from the magnetic field, and then the magnetic field from them.
+ * A source sets the first row. */
 extern "C" __global__ void electric_y(const float *source, float *ey, const float *hz, int n, int t)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x;

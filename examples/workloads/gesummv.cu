@@ -1,7 +1,7 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* y = alpha A x + beta B x, a thread a row. Both sums grow in memory, and for all the compiler
- * knows one may be part of the other, so each is read again: eight accesses a column. */
+/* y = alpha A x + beta B x, one row per thread. Both sums are accumulated in memory, because the
+ * compiler must assume that the arrays overlap. This makes eight accesses per column. */
 extern "C" __global__ void gesummv(const float *a, const float *b, const float *x, float *tmp,
                                    float *y, int n, float alpha, float beta)
 {

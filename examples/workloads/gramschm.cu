@@ -1,7 +1,7 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* A = Q R by Gram and Schmidt, column by column: the length of column k, the column at length 1,
- * and its share taken from each column behind it. */
+/* A = Q R by the Gram-Schmidt method, for each column k: compute its length, scale it to length 1,
+ * and subtract its projection from each later column. */
 extern "C" __global__ void length(const float *a, float *r, int n, int k)
 {
     if (blockIdx.x * blockDim.x + threadIdx.x > 0)

@@ -1,8 +1,8 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* How a chip heats up: each step a cell gains by its power, and by heat from its neighbours and the
- * air. A block keeps 16 x 16 cells in shared memory and moves the 14 x 14 in the middle; the edge
- * of the chip is its own neighbour. */
+/* The temperature of a chip: each step adds to each cell the heat from its power, its neighbours
+ * and the air. A block loads 16 x 16 cells into shared memory and updates the inner 14 x 14. A
+ * neighbour outside the chip is replaced by the nearest cell of the edge. */
 enum { TILE = 16 };
 
 extern "C" __global__ void heat(const float *power, const float *from, float *to, int n, float step,

@@ -1,9 +1,9 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* The best alignment of two sequences (Needleman and Wunsch): each element of the table is the best
- * of three before it, so that squares of 16 x 16 on one diagonal can be done together, and within a
- * square the elements on one diagonal. One thread a column, in shared memory. `grow` does the
- * diagonals before the longest one and that, `shrink` those behind it. */
+/* Optimal alignment of two sequences (Needleman-Wunsch): each element of the table depends on three
+ * earlier ones, so the 16 x 16 squares on one diagonal are independent, and so are the elements on
+ * one diagonal of a square. A block computes a square in shared memory, with one column per thread.
+ * `grow` processes the diagonals up to the longest one, `shrink` the later ones. */
 enum { SIDE = 16 };
 
 __device__ void square(const int *score, int *table, int columns, int penalty, int left, int top)
@@ -11,7 +11,7 @@ __device__ void square(const int *score, int *table, int columns, int penalty, i
     __shared__ int best[SIDE + 1][SIDE + 1];
     __shared__ int match[SIDE][SIDE];
     int thread = threadIdx.x;
-    int corner = top * SIDE * columns + left * SIDE; /* of the row and column that are known */
+    int corner = top * SIDE * columns + left * SIDE; /* where the known row and column meet */
     for (int row = 0; row < SIDE; row++)
         match[row][thread] = score[corner + (row + 1) * columns + thread + 1];
     if (thread == 0)

@@ -1,10 +1,10 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
 /* Speckle-reducing anisotropic diffusion (Yu and Acton) of an image. moments: the sum and the sum
- * of squares over it, by a tree in shared memory and an atomic a block, in double precision, since
- * the variance is their small difference. coefficients: how far each pixel may mix with its
- * neighbours, little where the image changes more than its noise. diffuse: they mix. The edge of
- * the image is its own neighbour. */
+ * of squares of the pixels, with one atomic per block, in double precision because the variance is
+ * a small difference of them. coefficients: the diffusion coefficient of each pixel, small where
+ * the image changes by more than its noise. diffuse: one diffusion step. A neighbour outside the
+ * image is replaced by the nearest pixel of the edge. */
 enum { BLOCK = 256 };
 
 extern "C" __global__ void moments(const float *image, double *sums, int count)

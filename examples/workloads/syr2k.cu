@@ -1,6 +1,6 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* C = alpha (A Bt + B At) + beta C, a thread an element. */
+/* C = alpha (A Bt + B At) + beta C, one element per thread. */
 extern "C" __global__ void syr2k(const float *a, const float *b, float *c, int n, float alpha,
                                  float beta)
 {

@@ -1,6 +1,6 @@
 /* nvcc: -arch=compute_75 -lineinfo */
 
-/* C = alpha A At + beta C, a thread an element. */
+/* C = alpha A At + beta C, one element per thread. */
 extern "C" __global__ void syrk(const float *a, float *c, int n, float alpha, float beta)
 {
     int column = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,6 +1,7 @@
-/* The kernels as drivers get them: "modules" lists the modules, "modules NAME" prints the PTX of
- * one. A new family of experiments is in the list by itself; a module that is in none gets a row.
- */
+/* Prints the PTX of fathom's kernels as the driver gets it. "modules" lists the names of the
+ * modules, "modules NAME" prints the PTX of one. The families of experiments, sweeps and operations
+ * are listed automatically, except that a new family needs an entry in `family_names`. Any other
+ * module must be added to `modules` in main. */
 #include "device/family.h"
 
 #include <stdio.h>
@@ -8,10 +9,12 @@
 
 struct module {
     const char *name;
-    enum fth_status (*text)(struct fth_buffer *ptx, struct fth_error *error); /* or a sweep, */
-    struct fth_sweep_code sweep;                                              /* or an operation */
+    /* The PTX comes from `text` unless it is NULL, else from `sweep` unless its unroll is 0, else
+     * from `operation`. */
+    enum fth_status (*text)(struct fth_buffer *ptx, struct fth_error *error);
+    struct fth_sweep_code sweep;
     enum fth_operation operation;
-    char own_name[40];
+    char own_name[40]; /* of a sweep, for `name` */
 };
 
 static const struct module experiments = {.name = "experiments", .text = fth_kernels_experiments};
@@ -55,7 +58,8 @@ static enum fth_status wide_text(struct fth_buffer *ptx, struct fth_error *error
 static const struct module narrow_pattern = {.name = "pattern.f32", .text = narrow_text},
                            wide_pattern = {.name = "pattern.f64", .text = wide_text};
 
-/* Those with most under way, with and without hints. */
+/* Adds, for each kind of sweep, the code with the most accesses in flight, for both widths of
+ * elements, with and without cache hints. Returns the number of modules added. */
 static size_t add_sweeps(struct module *modules)
 {
     size_t count = 0;

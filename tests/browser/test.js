@@ -1,5 +1,5 @@
-/* What a reader of a report sees and does: charts that are there and are not empty, hover, keys, zoom down to samples, CSV, themes,
-   print; and that no text of a document, however hostile, becomes markup or code. Prints TAP. */
+/* Tests reports in a browser: every chart is drawn, and the mouse, the keyboard, zooming, CSV downloads, themes and printing work. No text
+   of a document may become markup or code. The expected figures come from the recordings of an H200 in tests/replay. Prints TAP. */
 "use strict";
 const assert = require("assert");
 const { execFileSync } = require("child_process");
@@ -13,13 +13,14 @@ const measured = JSON.parse(fs.readFileSync(path.join(root, "tests/replay/h200.j
 const tests = [];
 const test = (name, body) => tests.push({ name, body });
 
+/* Writes a report of the files and returns its path. */
 function report(name, ...files) {
   const file = path.join(work, `${name}.html`);
   execFileSync(fathom, ["report", ...files, "-o", file], { stdio: ["ignore", "inherit", "ignore"] });
   return file;
 }
 
-/* Opens a page; whatever it complains of, or asks the network for, is kept. */
+/* Opens a page. page.faults collects its errors, warnings, dialogs and network requests. */
 async function open(browser, file, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", acceptDownloads: true, ...options });
   const page = await context.newPage();
@@ -33,24 +34,25 @@ async function open(browser, file, options = {}) {
   return page;
 }
 
-/* Marks drawn in a chart: what has a size and is seen. */
-const marks = (page, id) => page.evaluate((chart) => [...document.querySelectorAll(`#${chart} svg :is(rect, circle, path, line)`)].filter((node) => {
+/* The number of visible shapes in a chart. */
+const shapeCount = (page, id) => page.evaluate((chart) => [...document.querySelectorAll(`#${chart} svg :is(rect, circle, path, line)`)].filter((node) => {
   const box = node.getBoundingClientRect();
   return box.width + box.height > 0;
 }).length, id);
 
-async function present(page, ids) {
-  for (const [id, least] of Object.entries(ids)) {
-    const count = await marks(page, `chart-${id}`);
-    assert.ok(count >= least, `chart-${id} has ${count} marks, not ${least}`);
+/* Asserts that each chart exists and has at least the given number of shapes. */
+async function assertCharts(page, minimums) {
+  for (const [id, minimum] of Object.entries(minimums)) {
+    const count = await shapeCount(page, `chart-${id}`);
+    assert.ok(count >= minimum, `chart-${id} has ${count} shapes; at least ${minimum} are required`);
   }
 }
 
-/* What cannot be read: texts that reach out of their drawing, ticks of one axis and marks of one chart that meet. */
+/* Lists texts that cannot be read: those that extend beyond their drawing, and labels of one axis or of one chart that overlap. */
 const unreadable = (page) => page.evaluate(() => {
-  const found = [], meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
-  const apart = (nodes, where) => nodes.forEach((node, i) => nodes.slice(i + 1).forEach((other) => {
-    if (meet(node.getBoundingClientRect(), other.getBoundingClientRect())) found.push(`${where}: "${node.textContent}" meets "${other.textContent}"`);
+  const found = [], overlap = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  const checkOverlaps = (nodes, where) => nodes.forEach((node, i) => nodes.slice(i + 1).forEach((other) => {
+    if (overlap(node.getBoundingClientRect(), other.getBoundingClientRect())) found.push(`${where}: "${node.textContent}" overlaps "${other.textContent}"`);
   }));
   for (const svg of document.querySelectorAll("main svg")) {
     const id = svg.closest("figure").id, frame = svg.getBoundingClientRect();
@@ -58,14 +60,14 @@ const unreadable = (page) => page.evaluate(() => {
       const box = text.getBoundingClientRect();
       if (box.width && (box.left < frame.left - 2 || box.right > frame.right + 2 || box.top < frame.top - 4 || box.bottom > frame.bottom + 4)) found.push(`${id}: "${text.textContent}" is cut off`);
     }
-    for (const axis of svg.querySelectorAll(".axis")) apart([...axis.querySelectorAll("text")], id);
-    apart([...svg.querySelectorAll("text.label")], id);
+    for (const axis of svg.querySelectorAll(".axis")) checkOverlaps([...axis.querySelectorAll("text")], id);
+    checkOverlaps([...svg.querySelectorAll("text.label")], id);
   }
   return found;
 });
 
-/* Charts that say nothing to the arrow keys, or to somebody who does not see them, or do not give their data. */
-const mute = (page) => page.evaluate(() => {
+/* Lists charts that show no tip on an arrow key, do not announce it to screen readers, or offer no CSV. */
+const inaccessible = (page) => page.evaluate(() => {
   const found = [], tip = document.getElementById("tip"), live = document.getElementById("live");
   for (const svg of document.querySelectorAll("main svg")) {
     const id = svg.closest("figure").id;
@@ -81,14 +83,14 @@ const mute = (page) => page.evaluate(() => {
   return found;
 });
 
-/* The documents that a page holds. */
+/* The documents that a report contains. */
 function documentsIn(file) {
   return JSON.parse(/id="fathom-data">\s*([^]*?)\s*<\/script>/.exec(fs.readFileSync(file, "utf8"))[1]).documents;
 }
 
 const tipOf = (page) => page.evaluate(() => document.getElementById("tip").hidden ? "" : document.getElementById("tip").innerText);
 
-/* The CSV of a chart, without its head. */
+/* The rows of a chart's CSV file, without the header. */
 async function csvOf(page, id) {
   const waiting = page.waitForEvent("download"), file = path.join(work, `${id}.csv`);
   await page.locator(`#chart-${id} button.csv`).click();
@@ -96,24 +98,24 @@ async function csvOf(page, id) {
   return fs.readFileSync(file, "utf8").trim().split("\n").slice(1).map((line) => line.split(","));
 }
 
-async function hover(page, what) {
-  await what.scrollIntoViewIfNeeded();
-  const box = await what.boundingBox();
+async function hover(page, target) {
+  await target.scrollIntoViewIfNeeded();
+  const box = await target.boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
 }
 
-test("the H200's report is there, complete and small", async ({ h200, h200File }) => {
-  await present(h200, { sm: 6, chip: 130, latency: 12, bandwidth: 16, "sm-to-l2-latency": 132, disturbance: 120, carveout: 9, "footprint-ca": 100, "footprint-cg-pages": 100, "footprint-constant": 30, "footprint-code": 60 });
+test("the report of an H200 is complete and smaller than 2 MB", async ({ h200, h200File }) => {
+  await assertCharts(h200, { sm: 6, chip: 130, latency: 12, bandwidth: 16, "sm-to-l2-latency": 132, disturbance: 120, carveout: 9, "footprint-ca": 100, "footprint-cg-pages": 100, "footprint-constant": 30, "footprint-code": 60 });
   assert.ok(fs.statSync(h200File).size < 2e6, `${fs.statSync(h200File).size} bytes`);
   assert.strictEqual(await h200.textContent("#title"), "NVIDIA H200");
   assert.deepStrictEqual(h200.faults, []);
 });
 
-test("nothing is wider than the window, which may be small", async ({ browser, h200File }) => {
+test("the page fits into wide and narrow windows", async ({ browser, h200File }) => {
   for (const width of [1280, 380]) {
     const page = await open(browser, h200File, { viewport: { width, height: 800 } });
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(wide <= width, `${wide} of ${width}`);
+    assert.ok(wide <= width, `${wide} pixels in a window of ${width}`);
     assert.deepStrictEqual(await unreadable(page), []);
     assert.deepStrictEqual(page.faults, []);
     await page.context().close();
@@ -127,7 +129,7 @@ test("plateaus and change points are marked", async ({ h200 }) => {
   for (const expected of [/^L1 data 32$/, new RegExp(`^L2 ${measured.l2.latency_cycles.value}$`), /^L1 data size 241 KiB$/, /no hit 320 KiB/]) assert.ok(texts.some((text) => expected.test(text)), `${expected} in ${texts.join("; ")}`);
 });
 
-test("hovering tells how a figure was got", async ({ h200 }) => {
+test("hovering shows the provenance of a figure", async ({ h200 }) => {
   await hover(h200, h200.locator("#chart-latency svg rect.bar").nth(3));
   const tip = await tipOf(h200);
   assert.match(tip, /cycles/);
@@ -139,7 +141,7 @@ test("hovering tells how a figure was got", async ({ h200 }) => {
   assert.strictEqual(await tipOf(h200), "");
 });
 
-test("the keyboard steps through a chart, and it is said", async ({ h200 }) => {
+test("the keyboard steps through a chart, and screen readers are informed", async ({ h200 }) => {
   await h200.focus("#chart-sm-to-l2-latency svg");
   await h200.keyboard.press("ArrowRight");
   await h200.keyboard.press("ArrowRight");
@@ -151,12 +153,12 @@ test("the keyboard steps through a chart, and it is said", async ({ h200 }) => {
   assert.strictEqual(await tipOf(h200), "");
 });
 
-test("zooming goes down to single samples, and back", async ({ h200 }) => {
+test("zooming in shows single samples; resetting restores the chart", async ({ h200 }) => {
   const chart = h200.locator("#chart-footprint-ca"), zoomOf = async () => Number(await chart.locator("svg").getAttribute("data-zoom"));
   const ticks = () => chart.locator(".axis").first().textContent();
   const before = await ticks();
   assert.strictEqual(await chart.locator("circle.sample").count(), 0);
-  /* About the point that was looked at last. */
+  /* Zooming is centred on the point that was hovered last. */
   await hover(h200, chart.locator("circle.point").nth(30));
   for (let i = 0; i < 3; i++) await chart.getByRole("button", { name: "Zoom in" }).click();
   assert.strictEqual(await zoomOf(), 8);
@@ -190,7 +192,7 @@ test("curves can be hidden", async ({ h200 }) => {
   assert.strictEqual(await chart.locator("circle.point").count(), before);
 });
 
-test("the carve-out moves", async ({ h200 }) => {
+test("the slider changes the carve-out", async ({ h200 }) => {
   const text = () => h200.locator("#chart-sm svg").textContent(), slider = h200.getByRole("slider");
   assert.match(await text(), /L1 \+ texture \+ read-only 241 KiB/);
   await slider.focus();
@@ -200,7 +202,7 @@ test("the carve-out moves", async ({ h200 }) => {
   await h200.keyboard.press("Home");
 });
 
-test("every chart gives its data, as CSV and as a table", async ({ h200 }) => {
+test("every chart offers its data as CSV and as a table", async ({ h200 }) => {
   const charts = await h200.locator("figure").count();
   assert.strictEqual(await h200.locator("figure button.csv").count(), charts);
   const waiting = h200.waitForEvent("download");
@@ -217,7 +219,7 @@ test("every chart gives its data, as CSV and as a table", async ({ h200 }) => {
   await h200.locator("#chart-sm-to-l2-latency summary").click();
 });
 
-test("figures are found by words", async ({ h200 }) => {
+test("figures can be searched by words", async ({ h200 }) => {
   const rows = h200.locator("#chart-figures-0 tbody tr"), all = await rows.count();
   await h200.getByRole("searchbox").fill("l2 far latency");
   assert.strictEqual(await rows.count(), 1);
@@ -226,7 +228,7 @@ test("figures are found by words", async ({ h200 }) => {
   assert.strictEqual(await rows.count(), all);
 });
 
-test("who does not see the charts is told what they are", async ({ h200 }) => {
+test("charts and controls have descriptions for screen readers", async ({ h200 }) => {
   const faults = await h200.evaluate(() => {
     const found = [];
     for (const svg of document.querySelectorAll("main svg")) if (svg.getAttribute("role") !== "img" || !svg.getAttribute("aria-label")) found.push(`svg of ${svg.closest("figure").id}`);
@@ -239,7 +241,7 @@ test("who does not see the charts is told what they are", async ({ h200 }) => {
   assert.strictEqual(await h200.getByRole("heading", { level: 1 }).count(), 1);
 });
 
-/* Relative luminance, by which contrast is measured (WCAG 2). */
+/* The contrast ratio of an element's text and the page's background, from their relative luminances (WCAG 2). */
 const contrast = (page, selector) => page.evaluate((where) => {
   const light = (text) => {
     const [r, g, b] = text.match(/[\d.]+/g).map(Number).map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
@@ -249,7 +251,7 @@ const contrast = (page, selector) => page.evaluate((where) => {
   return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
 }, selector);
 
-test("dark and light, by the system and by hand", async ({ browser, h200, h200File }) => {
+test("the theme follows the system and can be switched", async ({ browser, h200, h200File }) => {
   const paper = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const dark = await open(browser, h200File, { colorScheme: "dark" });
   assert.notStrictEqual(await paper(dark), await paper(h200));
@@ -260,7 +262,7 @@ test("dark and light, by the system and by hand", async ({ browser, h200, h200Fi
   await dark.context().close();
 });
 
-test("it prints, without its buttons", async ({ browser, h200File }) => {
+test("the printed page has no buttons and fits the paper", async ({ browser, h200File }) => {
   const page = await open(browser, h200File, { colorScheme: "dark" });
   await page.emulateMedia({ media: "print" });
   assert.ok(!(await page.locator("nav").isVisible()));
@@ -268,33 +270,33 @@ test("it prints, without its buttons", async ({ browser, h200File }) => {
   assert.strictEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
   const pdf = await page.pdf({ preferCSSPageSize: true }), [, width, height] = /MediaBox \[0 0 ([\d.]+) ([\d.]+)\]/.exec(pdf.toString("latin1"));
   assert.ok(pdf.length > 50000);
-  assert.ok(Number(width) > Number(height), "it lies across");
+  assert.ok(Number(width) > Number(height), "the paper is in landscape format");
   await page.setViewportSize({ width: 1046, height: 718 });
-  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 1046, "nothing is wider than A4 across");
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 1046, "the page fits A4 in landscape format");
   assert.deepStrictEqual(await unreadable(page), []);
   await page.context().close();
 });
 
-test("benches, dissections, loads and documents of other kinds", async ({ browser }) => {
+test("benchmarks, dissections, series of loads and documents of other kinds are shown", async ({ browser }) => {
   const series = path.join(work, "series.csv"), bench = path.join(work, "bench.json");
   execFileSync(fathom, ["dissect", "constant_l1", "--device", "sim:gtx560ti", "--series", series, "-o", path.join(work, "dissect.txt")]);
   execFileSync(fathom, ["bench", "banks", "--device", "sim:rtx2060", "--json", "-o", bench]);
   const page = await open(browser, report("mixed", data("dissected.json"), data("curves.json"), bench, series, data("model.json"), data("model.json"), data("other.json")));
-  await present(page, { "spectrum-l1": 3, "overflow-tlb_l1": 4, chip: 6, roofline: 6, "bench-stream": 3, "bench-stream-sizes": 6, "bench-scaling": 6, "bench-latency": 4, "bench-banks-4": 40, "strip-constant_l1": 10, "model-all": 6, "model-kernels": 3, "model-kernels-2": 3, "model-lines": 3, "model-profile": 5, "model-curve-l1": 4, "other-runs": 2 });
-  assert.ok(await page.locator("#chart-bench-stream .theory").count() === 1, "STREAM has its theory");
+  await assertCharts(page, { "spectrum-l1": 3, "overflow-tlb_l1": 4, chip: 6, roofline: 6, "bench-stream": 3, "bench-stream-sizes": 6, "bench-scaling": 6, "bench-latency": 4, "bench-banks-4": 40, "strip-constant_l1": 10, "model-all": 6, "model-kernels": 3, "model-kernels-2": 3, "model-lines": 3, "model-profile": 5, "model-curve-l1": 4, "other-runs": 2 });
+  assert.ok(await page.locator("#chart-bench-stream .theory").count() === 1, "STREAM shows its theoretical maximum");
   assert.match(await page.locator("#chart-bench-empty").innerText(), /the device cannot/);
   assert.match(await page.locator("#chart-bench-global").innerText(), /Achieved/);
   const lines = await page.locator("#chart-model-lines svg").textContent();
-  assert.match(lines, /rows:12 read L1 reads50/, "two instructions of a line are one: 100 of 200 hit");
-  assert.match(lines, /rows:12 read L210/, "10 of 100");
+  assert.match(lines, /rows:12 read L1 reads50/, "two instructions of a line are combined: 100 of 200 hit");
+  assert.match(lines, /rows:12 read L210/, "10 of 100 hit");
   assert.deepStrictEqual(await unreadable(page), []);
   await page.screenshot({ path: path.join(work, "mixed.png"), fullPage: true });
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
 });
 
-/* All that an H200 was asked, from its recordings, and the eighteen workloads in a model of its caches, at the sizes of the paper (make-models). */
-test("all results of an H200 in one report", async ({ browser }) => {
+/* All recorded measurements of an H200, and the results of the cache model for the eighteen workloads at the sizes of the paper (make-models). */
+test("one report shows all results of an H200", async ({ browser }) => {
   const replay = (name, ...benches) => {
     const file = path.join(work, `${name}.json`);
     execFileSync(fathom, ["bench", ...benches, "--device", `replay:${path.join(root, "tests/replay", `${name}.zst`)}`, "--json", "-o", file], { stdio: ["ignore", "inherit", "ignore"] });
@@ -306,42 +308,43 @@ test("all results of an H200 in one report", async ({ browser }) => {
   const file = report("full", path.join(root, "tests/replay/h200.json"), path.join(root, "tests/replay/h200.zst"), data("dissect-h200.json"), data("series-h200.zst"), ...benches, ...models);
   assert.ok(fs.statSync(file).size < 2e6, `${fs.statSync(file).size} bytes`);
   const page = await open(browser, file);
-  await present(page, { sm: 6, chip: 130, roofline: 6, "spectrum-l1": 3, "spectrum-l2": 5, "overflow-tlb_l2": 10, "bench-banks-4": 40, "bench-shared-peak4": 20, "bench-scaling-l2": 60, "bench-latency": 100, "bench-global-vector": 40, "bench-link-sizes": 5, "bench-stream-sizes": 40, "strip-l1": 60, "strip-constant_l1": 20, "model-all": 70, "model-kernels-18": 2, "model-lines-18": 2, "model-profile-35": 5, "model-curve-l1-18": 3, "model-curve-l2-18": 3 });
+  await assertCharts(page, { sm: 6, chip: 130, roofline: 6, "spectrum-l1": 3, "spectrum-l2": 5, "overflow-tlb_l2": 10, "bench-banks-4": 40, "bench-shared-peak4": 20, "bench-scaling-l2": 60, "bench-latency": 100, "bench-global-vector": 40, "bench-link-sizes": 5, "bench-stream-sizes": 40, "strip-l1": 60, "strip-constant_l1": 20, "model-all": 70, "model-kernels-18": 2, "model-lines-18": 2, "model-profile-35": 5, "model-curve-l1-18": 3, "model-curve-l2-18": 3 });
   assert.deepStrictEqual(await page.locator(".run > h3").allTextContents(), models.map((model) => path.basename(model, ".zst")));
-  for (const id of ["bench-stream-sizes", "bench-stream-threads", "bench-global-vector", "bench-scaling-memory", "bench-scaling-l1", "bench-shared-peak4", "bench-link-sizes"]) assert.strictEqual(await page.locator(`#chart-${id} line.theory`).count(), 1, `${id} has its theory`);
+  for (const id of ["bench-stream-sizes", "bench-stream-threads", "bench-global-vector", "bench-scaling-memory", "bench-scaling-l1", "bench-shared-peak4", "bench-link-sizes"]) assert.strictEqual(await page.locator(`#chart-${id} line.theory`).count(), 1, `${id} shows its theoretical maximum`);
   assert.match(await page.locator("#chart-bench-stream-sizes svg").textContent(), /memory peak: 4814 GB\/s/);
   assert.match(await page.locator("#chart-bench-latency svg").textContent(), /L1 data size 241 KiB/);
-  assert.match(await page.locator("#chart-bench-atomics .legend").innerText(), /contended, SMs 132/, "one SM and all SMs are not one curve");
-  /* Two cards of one name are told apart, and the samples belong to the first. */
+  assert.match(await page.locator("#chart-bench-atomics .legend").innerText(), /contended, SMs 132/, "one SM and all SMs have separate curves");
+  /* Two cards with the same name are distinguished by UUID. The samples belong to the first card. */
   assert.match(await page.textContent("#title"), /^NVIDIA H200 \(GPU-[0-9a-f]+…\), NVIDIA H200 \(GPU-[0-9a-f]+…\)$/);
   assert.ok(await page.locator("#chart-footprint-ca line.mark").count() >= 4);
-  /* Distances count sectors of 32 bytes. A fully associative L1 of today's size misses about what that of the GPU does. */
+  /* Distances count sectors of 32 bytes. A fully associative L1 of the GPU's size has about the miss ratio of the GPU's L1. */
   const conv = documentsIn(file).find((d) => d.file === "2dconv-N4096.zst").document, rows = await csvOf(page, "model-curve-l1");
   assert.strictEqual(Number(rows[0][0]), 32 * (conv.l1_curve.distances[0][0] + 1));
-  const today = rows.filter((row) => Number(row[0]) <= Number(conv.parameters["l1.size_bytes"].value)).pop();
-  assert.ok(Math.abs(Number(today[1]) - 100 * (1 - conv.kernels[0].metrics.L1_R_Hit)) < 1, `${today}`);
+  const atGpuSize = rows.filter((row) => Number(row[0]) <= Number(conv.parameters["l1.size_bytes"].value)).pop();
+  assert.ok(Math.abs(Number(atGpuSize[1]) - 100 * (1 - conv.kernels[0].metrics.L1_R_Hit)) < 1, `${atGpuSize}`);
   assert.deepStrictEqual(await unreadable(page), []);
-  assert.deepStrictEqual(await mute(page), []);
+  assert.deepStrictEqual(await inaccessible(page), []);
   const narrow = await open(browser, file, { viewport: { width: 390, height: 800 } });
   assert.deepStrictEqual(await unreadable(narrow), []);
   assert.strictEqual(await narrow.evaluate(() => document.documentElement.scrollWidth), 390);
   await narrow.context().close();
-  /* A tall page: only for somebody who wants to look at it. */
+  /* The page is tall. Its screenshot is only made if the results are kept. */
   if (process.env.KEEP) await page.screenshot({ path: path.join(work, "full.png"), fullPage: true, timeout: 60000 });
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
 });
 
-test("the models that are kept are what fathom says today", async () => {
+test("the stored model results are those of the current model", async () => {
   for (const name of ["cfd-N193536", "hspot-N1024"]) {
     const model = path.join(work, "model.json");
     execFileSync(fathom, ["model", path.join(root, `examples/workloads/${name.replace(/-.*/, "")}.json`), "--gpu", "h200", "--curve", "--json", "-o", model], { stdio: ["ignore", "inherit", "ignore"] });
-    const [now, kept] = [model, data(`models/${name}.zst`)].map((file) => documentsIn(report("model", file))[0].document);
-    assert.deepStrictEqual(now, kept, `${name}: 'tests/browser/make-models build/fathom' makes them anew`);
+    const [computed, stored] = [model, data(`models/${name}.zst`)].map((file) => documentsIn(report("model", file))[0].document);
+    assert.deepStrictEqual(computed, stored, `${name}: run 'tests/browser/make-models build/fathom' to update the stored results`);
   }
 });
 
-/* Four studies of two small kernels: points that were kept, with what they began with, and the list of --json, which has no header. */
+/* Runs an exploration with four studies of two small kernels. With -o it writes a file of points, whose header has the base parameters; with
+   --json it prints a list without a header. */
 function explore(...options) {
   const spec = path.join(work, "studies.json"), traces = [path.join(root, "examples/workloads/atax.json")];
   fs.writeFileSync(spec, JSON.stringify({ schema: "fathom-exploration/1", set: { "gpu.sms": 2, "l1.size_bytes": "16K" }, studies: [
@@ -352,7 +355,7 @@ function explore(...options) {
   return execFileSync(fathom, ["explore", "--file", spec, "--set", "N=64", "--threads", "1", ...options], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
 }
 
-test("explorations as small multiples", async ({ browser }) => {
+test("explorations are shown as small multiples", async ({ browser }) => {
   const points = path.join(work, "points.jsonl"), list = path.join(work, "points.json");
   fs.rmSync(points, { force: true });
   explore("-o", points);
@@ -360,18 +363,19 @@ test("explorations as small multiples", async ({ browser }) => {
   const page = await open(browser, report("explore", points, list));
   const circles = (id) => page.locator(`#chart-${id} circle.point`).count(), panels = (id) => page.locator(`#chart-${id} g.panel`).count();
   assert.strictEqual(await page.locator("section").count(), 2);
-  /* Kernels by sizes by three shares; by sizes, policies and two shares; by names and two shares, where one kernel is meant. */
+  /* [chart, panels, points]. capacity: 2 kernels × 3 sizes × 3 ratios; policies: 2 kernels × 3 sizes × 2 policies × 2 ratios; index: 1 kernel ×
+     6 functions × 2 ratios; shape: 2 kernels × 3 shapes × 2 ratios. The last two are charts of the list. */
   for (const [id, charts, dots] of [["explore", 2, 18], ["explore-2", 4, 24], ["explore-3", 1, 12], ["explore-4", 2, 12], ["explore-5", 2, 18], ["explore-6", 4, 24]]) {
     assert.strictEqual(await panels(id), charts, id);
     assert.strictEqual(await circles(id), dots, id);
   }
-  assert.strictEqual(await page.locator("#chart-explore g.panel path").count(), 6, "sizes are joined");
-  assert.strictEqual(await page.locator("#chart-explore-3 g.panel path").count(), 0, "names are not");
+  assert.strictEqual(await page.locator("#chart-explore g.panel path").count(), 6, "points of sizes are joined by lines");
+  assert.strictEqual(await page.locator("#chart-explore-3 g.panel path").count(), 0, "points of names are not");
   assert.match(await page.locator("#chart-explore-3 svg").textContent(), /mod.*shift:2.*xor/);
   assert.strictEqual(await page.locator("#chart-explore line.mark").count(), 2);
   assert.match(await page.locator("#chart-explore .note").innerText(), /Dashed line: 16 KiB/);
-  assert.strictEqual(await page.locator("#chart-explore-5 line.mark").count(), 0, "a list does not say what it began with");
-  /* From left to right as the sizes are, as high as the table says. */
+  assert.strictEqual(await page.locator("#chart-explore-5 line.mark").count(), 0, "a list does not contain the base parameters");
+  /* The second point from the left has the second size and the value of the list. */
   const row = JSON.parse(fs.readFileSync(list)).find((r) => r.study === "capacity" && r.kernel === "rows" && r["l1.size_bytes"] === "8K");
   await page.focus("#chart-explore svg");
   await page.keyboard.press("Home");
@@ -394,18 +398,18 @@ test("explorations as small multiples", async ({ browser }) => {
   await page.context().close();
 });
 
-/* FNV-1a, with which lines of points are sealed, and explorations named. */
+/* FNV-1a, the checksum in each line of a file of points. The name of an exploration is such a checksum, too. */
 const checksum = (text) => Buffer.from(text).reduce((state, byte) => BigInt.asUintN(64, (state ^ BigInt(byte)) * 0x100000001b3n), 0xcbf29ce484222325n).toString(16).padStart(16, "0");
 const plain = (line) => JSON.stringify(line).slice(0, -1).replace('{"schema":"', '{"schema": "').replace('{"point":', '{"point": ');
 
-/* A line with its checksum; a header's name is that of what stands before it. */
+/* Returns a line with its checksum. The name in a header is the checksum of the text before it. */
 function seal({ check, exploration, shard, ...line }) {
   const named = exploration ? `${plain(line)},"exploration":"${checksum(plain(line))}"` : plain(line);
   const text = shard ? `${named},"shard":"${shard}"` : named;
   return `${text},"check":"${checksum(text)}"}`;
 }
 
-test("hostile explorations stay texts", async ({ browser }) => {
+test("texts of hostile explorations are not interpreted", async ({ browser }) => {
   const bad = '</script><img src=x onerror="window.hacked = 5">', long = "<b>".repeat(3000), points = path.join(work, "hostile.jsonl"), list = path.join(work, "hostile-list.json");
   fs.rmSync(path.join(work, "plain.jsonl"), { force: true });
   explore("-o", path.join(work, "plain.jsonl"));
@@ -424,14 +428,14 @@ test("hostile explorations stay texts", async ({ browser }) => {
   await page.waitForTimeout(200);
   const seen = await page.evaluate(() => ({ hacked: window.hacked, images: document.querySelectorAll("img, iframe, b, object, embed").length, scripts: document.querySelectorAll("script").length, wide: document.documentElement.scrollWidth, polluted: {}.title }));
   assert.deepStrictEqual(seen, { hacked: undefined, images: 0, scripts: 3, wide: 1280, polluted: undefined });
-  await present(page, { explore: 10, "explore-2": 10, "explore-3": 10, "explore-4": 10, "explore-5": 3, "explore-6": 3 });
+  await assertCharts(page, { explore: 10, "explore-2": 10, "explore-3": 10, "explore-4": 10, "explore-5": 3, "explore-6": 3 });
   assert.match(await page.locator("#chart-explore svg").textContent(), /<\/script><img src=x/);
   await page.screenshot({ path: path.join(work, "hostile-explore.png"), fullPage: true });
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
 });
 
-test("two GPUs, and what differs between them", async ({ browser }) => {
+test("two GPUs are shown with their differences", async ({ browser }) => {
   const files = ["a100", "v100"].map((name) => path.join(root, "data/gpus", `${name}.json`)), comparison = path.join(work, "comparison.json");
   try { execFileSync(fathom, ["compare", ...files, "--json", "-o", comparison]); } catch (error) { assert.strictEqual(error.status, 5); }
   const page = await open(browser, report("two", ...files, comparison));
@@ -441,7 +445,7 @@ test("two GPUs, and what differs between them", async ({ browser }) => {
   await page.context().close();
 });
 
-test("every description that comes with fathom can be shown", async ({ browser }) => {
+test("every description of the catalogue can be shown", async ({ browser }) => {
   const folder = path.join(root, "data/gpus");
   const page = await open(browser, report("all", ...fs.readdirSync(folder).map((name) => path.join(folder, name))));
   assert.strictEqual(await page.locator("section").count(), fs.readdirSync(folder).length);
@@ -450,7 +454,7 @@ test("every description that comes with fathom can be shown", async ({ browser }
   await page.context().close();
 });
 
-test("hostile texts stay texts", async ({ browser }) => {
+test("texts of hostile documents are not interpreted", async ({ browser }) => {
   const file = path.join(work, "</h1><img src=x>.json".replace(/\//g, "_")), long = "A<b>\\\"".repeat(1700);
   fs.writeFileSync(file, fs.readFileSync(data("hostile.json"), "utf8").replace(/@LONG@/g, JSON.stringify(long).slice(1, -1)));
   const broken = [["series", { elements: { l1: {} } }], ["evidence", { curves: [{ path: "ca", points: 5 }] }], ["bench", { series: { a: null, b: { points: 7 } } }], ["model", { kernels: 5, instructions: [null, { kernel: {} }] }], ["comparison", { differences: 5 }], ["explore", { rows: 7, studies: [5] }]].map(([kind, document_]) => {
@@ -468,7 +472,7 @@ test("hostile texts stay texts", async ({ browser }) => {
   assert.ok(seen.title.startsWith("</script><script>window.hacked = 1</script><img src=x onerror=\"window.hacked = 2\">'\"&amp;"));
   assert.ok(seen.title.length > 10000);
   assert.ok(seen.wide <= 1280, `${seen.wide} wide`);
-  await present(page, { sm: 2, latency: 2, "sm-to-l2-latency": 4 });
+  await assertCharts(page, { sm: 2, latency: 2, "sm-to-l2-latency": 4 });
   await hover(page, page.locator("#chart-sm svg rect.memory").first());
   assert.match(await tipOf(page), /<img src=x onerror=window\.hacked=4>/);
   await page.screenshot({ path: path.join(work, "hostile.png") });

@@ -1,4 +1,4 @@
-# One line, the file, the place and the reason, and exit code 2.
+# Invalid descriptions: one line with the file, the place and the reason, and exit code 2.
 check() { fathom gpus "$1"; echo $?; }
 printf '{"schema": "fathom-gpu/1", "device": {"name": "x"}, "elements": {"l1": {"line_bytes": 100, "size_bytes": 16384}}}' >line.json
 check line.json

@@ -1,4 +1,4 @@
-# All benches of a small GPU with 2 GB of memory, one after the other: each has its tables.
+# `fathom bench all` on a small simulated GPU with 2 GB of memory: every benchmark prints its tables.
 cat >two.json <<END
 {"schema": "fathom-gpu/1", "device": {"name": "Two", "compute_capability": "7.5", "sms": 2, "clock_mhz": 1000, "max_threads_per_sm": 1024,
   "memory_clock_mhz": 1000, "memory_bus_bits": 64},

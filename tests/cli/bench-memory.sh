@@ -1,8 +1,9 @@
-# Device memory of a simulated GPU, and the link to its host, which is not described; the same from a recording.
+# Benchmarks of the memory of a simulated GPU, and of the link to its host, which the description does not cover. A replay gives the
+# same tables.
 fathom bench stream global link --device sim:gtx780 --record memory.rec | tee seen
 fathom bench stream global link --device replay:memory.rec | cmp - seen
 fathom bench stream --device sim:gtx780 --format csv | head -n 6
-# Through a driver that has no pinned memory.
+# A driver without pinned memory.
 export LD_LIBRARY_PATH=$FATHOM_STANDINS/new FATHOM_STANDIN_GPU=gtx980 FATHOM_STANDIN=no-pinned
 fathom bench link --device cuda:0 --record link.rec | grep '^– '
 fathom bench link --device replay:link.rec >again; echo $?

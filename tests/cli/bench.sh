@@ -1,4 +1,4 @@
-# Tables of a simulated GPU; a name that is none, and a format that is none, are told before anything is measured.
+# Tables of a simulated GPU. Unknown benchmarks and formats are reported before anything is measured.
 fathom bench banks --device sim:rtx2060
 fathom bench atomics --device sim:gtx780 --format csv >seen; head -n 4 seen
 fathom bench atomics --device sim:gtx780 --csv | cmp - seen
@@ -7,7 +7,7 @@ fathom bench bank --device sim:rtx2060
 echo $?
 fathom bench --device sim:rtx2060 --format htm
 echo $?
-# What was found makes a description, and that the same GPU.
+# --describe writes the results as a description. A simulated GPU made from it gives the same results.
 fathom bench banks --device sim:gtx780 --describe gpu.json | sed -n '/^banks/,/^latency/p'
 fathom bench banks --device sim:gpu.json | sed -n '/^banks/,/^latency/p'
 fathom bench atomics --device sim:gtx780 --describe no/such/folder.json >/dev/null

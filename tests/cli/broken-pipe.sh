@@ -1,2 +1,2 @@
-# A reader that has seen enough is no error to talk about.
+# If the reader closes the pipe early, fathom prints no error.
 fathom gpus h200 --json | head -n 1

@@ -1,2 +1,2 @@
-# No escape sequences where stdout is no terminal.
+# There are no escape sequences if standard output is not a terminal.
 fathom gpus h200 | grep -c "$(printf '\033')"

@@ -1,4 +1,4 @@
-# Which GPU of a folder is not like its siblings, and in what.
+# compare --fleet reports which GPUs of a folder differ from the others of the same name, and in which figures.
 mkdir fleet
 # gpu FILE MODEL L1-LATENCY POLICY
 gpu() {
@@ -22,7 +22,8 @@ rm fleet/node3.json fleet/node4.json
 fathom compare --fleet fleet
 echo "code $?"
 
-# Of two that differ the second is told, though nobody can say which is the odd one. Of many of which each is another, neither.
+# If two GPUs differ, the second one is reported, although either could be the odd one. If all GPUs differ, there is no majority, and
+# none is reported.
 rm fleet/*
 gpu a one 32 lru
 gpu b one 64 lru
@@ -32,7 +33,7 @@ gpu c one 128 lru
 fathom compare --fleet fleet
 echo "code $?"
 
-# What cannot be read is told; the rest is compared.
+# Files that cannot be read are reported; the others are compared.
 echo '{' >fleet/broken.json
 fathom compare --fleet fleet
 echo "code $?"

@@ -1,3 +1,4 @@
+# Errors in the arguments of compare.
 fathom compare
 echo "code $?"
 fathom compare a100

@@ -1,9 +1,9 @@
-# Two descriptions: what differs, beyond the intervals of both, and the exit code that says so.
+# Compares two descriptions. Figures whose intervals do not overlap are reported, and the exit code is then 5.
 fathom compare k20c K20C || echo "code $?"
 fathom compare p100 v100
 echo "code $?"
 
-# A measured GPU against what is known of it, and with a fault: half of the L1, and another memory.
+# A measured GPU and the description of its model. The same GPU with two faults: an L1 of half the size, and another memory latency.
 cp "$FATHOM_ROOT/tests/replay/h200.json" measured.json
 fathom compare measured.json h200
 echo "code $?"
@@ -20,9 +20,11 @@ echo "code $?"
 cat differences.csv
 fathom compare odd.json measured.json --all --within 40 | head -n 3
 
-# Where misses of the L2 begin is not the same from run to run: its size is what counts. Where hits of L1 end is.
-sed 's/"onset_bytes": {"value": 28311552/"onset_bytes": {"value": 18874368/' measured.json >again.json
-cmp -s measured.json again.json || fathom compare measured.json again.json
+# The onset of misses in the L2 varies from run to run and is compared only with --all. The footprint at which every access misses the L1
+# is always compared.
+sed 's/"onset_bytes": {"value": 18874368/"onset_bytes": {"value": 28311552/' measured.json >again.json
+cmp -s measured.json again.json && echo 'the edit changed nothing'
+fathom compare measured.json again.json
 echo "code $?"
 fathom compare measured.json again.json --all
 echo "code $?"
@@ -30,7 +32,7 @@ sed 's/"full_miss_bytes": {"value": 327680/"full_miss_bytes": {"value": 299008/'
 fathom compare measured.json again.json
 echo "code $?"
 
-# A device is measured.
+# An argument that names a device is measured first.
 cat >small.json <<'END'
 {"schema": "fathom-gpu/1", "device": {"name": "small", "sms": 2, "warp_size": 32, "clock_mhz": 1000},
  "elements": {"l2": {"size_bytes": 1048576, "line_bytes": 128, "latency_cycles": 200},

@@ -1,5 +1,5 @@
-# bash offers commands, options, formats, GPU names, devices and elements. Words are parted as bash
-# parts them, at colons and equals signs, too.
+# The completion for bash offers commands, options, formats, GPU names, devices and elements. The words
+# are split as bash does it, also at colons and equals signs.
 touch run.rec
 cat >ask.bash <<'END'
 source <(fathom completion bash)

@@ -1,3 +1,3 @@
-# fathom alone, where the driver has no GPU: the simulated H200 is measured, and that is said.
+# fathom without arguments, on a system without a GPU: it measures the simulated H200 and says so.
 export LD_LIBRARY_PATH=$FATHOM_STANDINS/new FATHOM_STANDIN=none
 fathom

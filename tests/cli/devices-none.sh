@@ -1,5 +1,5 @@
-# A driver that is broken, too old, without a GPU, or that fails: the reason is told, and a list
-# without GPUs is still a list.
+# Drivers that are broken, too old, without a GPU, or failing: the list states the reason. A list without
+# GPUs is not an error.
 mkdir broken
 : >broken/libcuda.so.1
 LD_LIBRARY_PATH=$PWD/broken fathom devices | sed "s|$PWD|HERE|"

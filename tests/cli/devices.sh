@@ -1,4 +1,4 @@
-# The GPUs that the driver has, from a stand-in for it. A name cannot steer the terminal.
+# The GPUs of the stand-in driver. Escape sequences in their names are not printed.
 export LD_LIBRARY_PATH=$FATHOM_STANDINS/new FATHOM_STANDIN=two
 fathom devices
 fathom devices --json

@@ -1,4 +1,4 @@
-# Ctrl-C while dissecting: what is complete is shown and kept, the exit code says so.
+# Ctrl-C during dissect: complete results are shown, the recording is kept, and the exit code is 130.
 fathom dissect --device sim:h200 --record run.rec >out 2>err &
 until ls run.rec.*.part >/dev/null 2>&1; do sleep 0.01; done
 kill -INT $!

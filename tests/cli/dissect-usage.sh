@@ -1,5 +1,5 @@
-# What is no cache is refused; one that the GPU lacks, or that cannot be overflowed, is told, and the rest is
-# done.
+# Elements that are no caches are rejected. Caches that the GPU lacks, or that cannot be overflowed, are
+# reported, and the others are dissected.
 try() { fathom dissect "$@"; echo "$?: $*"; }
 try l9
 try instruction_l1

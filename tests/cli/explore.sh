@@ -1,4 +1,4 @@
-# Grids of parameters: a table, points that are kept and gone on from, shards, and what is refused.
+# Explorations of parameter grids: tables, files of points that a second run continues, shards, and errors.
 launch=$FATHOM_ROOT/examples/workloads/atax.json
 set -- "$launch" --set N=64 --set gpu.sms=2 --vary l1.size_bytes=4K,8K --vary l1.policy=lru,fifo --threads 1
 fathom explore "$@"
@@ -25,7 +25,7 @@ fathom merge other.json; echo $?
 echo '{"schema": "fathom-exploration/1", "studies": [{"name": "a", "traces": ["t.json none"], "varies": {}}]}' >spec.json
 fathom explore --file spec.json; echo $?
 fathom topo --device sim:gtx980 --only l1 --json -o '%g.json' && ls ./*gtx980*
-# Of the kernels of a trace, one.
+# A study of only one kernel of a trace.
 cp "$FATHOM_ROOT"/examples/workloads/atax.json "$FATHOM_ROOT"/examples/workloads/atax.ptx .
 echo '{"schema": "fathom-exploration/1", "studies": [{"name": "a", "traces": ["atax.json columns"], "vary": {"l1.size_bytes": ["4K", "8K"]}}]}' >one.json
 fathom explore --file one.json --set N=64 --set gpu.sms=2 --threads 1

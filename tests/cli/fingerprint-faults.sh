@@ -1,5 +1,5 @@
-# What cannot be done is told with what to do, the exit code says whose fault it is, and files stay as
-# they are.
+# Errors of fingerprint: the message says what to do, the exit code has the kind of error, and files are
+# not changed.
 export XDG_DATA_HOME=$PWD/data
 try() {
     echo "-- $*" >&2
@@ -32,7 +32,7 @@ try import notes.txt
 fathom fingerprint import fingerprints.json
 try forget node8
 try import fingerprints.json --json
-# Files that may not grow: what was there stays.
+# Files cannot grow: the existing contents are kept.
 trap '' XFSZ
 full() { (ulimit -f 0; fathom fingerprint "$@" 2>&1; echo "$1: $?") | sed "s|$PWD|.|"; }
 full import fingerprints.json --store full.db

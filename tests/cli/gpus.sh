@@ -1,1 +1,2 @@
+# The list of the descriptions in the catalogue.
 fathom gpus

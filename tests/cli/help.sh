@@ -1,3 +1,4 @@
+# Help texts; `fathom help COMMAND` and `fathom COMMAND --help` are the same.
 fathom --help
 fathom help | cmp - "$(fathom --help >h; echo h)"
 fathom help gpus

@@ -1,4 +1,4 @@
-# Deep nesting, a gigabyte of zeros, and endless input end at once, with one line each.
+# Deep nesting, a gigabyte of zeros and endless input are rejected quickly, with a one-line message each.
 head -c 100000 /dev/zero | tr '\0' '[' >deep.json
 timeout 60 fathom gpus deep.json; echo $?
 head -c 1073741824 /dev/zero | timeout 60 fathom gpus -; echo $?

@@ -1,4 +1,4 @@
-# What is wrong in a launch file is told with its place in it.
+# Errors in a launch file are reported with their place in the file.
 w=$FATHOM_ROOT/examples/workloads
 try() { sed "$1" "$w/fdtd.json" | sed "s|\"ptx\": \"|&$w/|" >bad.json; fathom run bad.json --set N=16; echo $?; }
 try 's/"launches": \[$/"lunches": [/'
@@ -15,10 +15,10 @@ try 's/"buffer": "ex"/"buffer": "ez"/'
 try 's/\["ceil(N\/32)"/[0/'
 try 's/"T": 4/"T": "M"/'
 try 's/"for": "t"/"for": "N"/'
-# A fault of a kernel names the launch, too.
+# The message about a fault in a kernel also names the launch.
 sed "s/f32\[N\*N\]=random(-1,1)/f32[N]/; s|\"ptx\": \"|&$w/|" "$w/fdtd.json" >bad.json
 fathom run bad.json --set N=16 2>&1 | sed 's/0x[0-9a-f]*/ADDRESS/'
-# Options of the one are not options of the other.
+# Options for launch files are rejected for PTX files, and the other way round.
 fathom run "$w/fdtd.json" --set M=3 2>&1 | sed "s|$FATHOM_ROOT|ROOT|g"
 fathom run "$w/fdtd.json" -g 4; echo $?
 fathom run "$w/fdtd.ptx" --set N=4 2>&1 | sed "s|$FATHOM_ROOT|ROOT|g"

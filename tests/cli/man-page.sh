@@ -1,4 +1,4 @@
-# The man page and the completions in the tree are what the program makes of its tables.
+# The man page and the completions in the repository are what the program generates.
 fathom help --man | diff "$FATHOM_ROOT/man/fathom.1" - && echo same
 fathom completion bash | diff "$FATHOM_ROOT/completions/fathom.bash" - && echo same
 fathom completion zsh | diff "$FATHOM_ROOT/completions/_fathom" - && echo same

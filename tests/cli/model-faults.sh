@@ -1,4 +1,4 @@
-# What cannot be is said, and what is cut off is used as far as it goes.
+# Errors of model. A truncated trace is used up to the point where it ends; a corrupt one is rejected.
 w=$FATHOM_ROOT/examples/workloads
 fathom trace "$w/atax.json" --set N=64 -o a.trace 2>/dev/null
 fathom model; echo $?

@@ -1,4 +1,5 @@
-# How kernels fare in caches: by kernel, launch, instruction, distance; what the GPU is taken to be.
+# Hits and misses of kernels in the caches: per kernel, launch, instruction and reuse distance; and the
+# parameters of the modelled GPU.
 w=$FATHOM_ROOT/examples/workloads
 fathom trace "$w/atax.json" --set N=256 -o a.trace
 fathom model a.trace --gpu h200
@@ -9,7 +10,7 @@ fathom model a.trace --curve
 fathom model a.trace --curve --set l1.sector_bytes=0 2>/dev/null | head -n 2
 fathom model "$w/gramschm.json" --set N=3 --launches --gpu v100
 fathom model --parameters --gpu h200 --set l1.ways=8 | grep -v default
-# The launch file and its trace say the same, and JSON has all of it.
+# The launch file and its trace give the same results.
 fathom model "$w/atax.json" --set N=256 --gpu h200 --json >one
 fathom model a.trace --gpu h200 --threads 1 --json >two
 cmp one two && echo 'the same'

@@ -1,3 +1,4 @@
+# Unknown commands: the message suggests a similar one.
 fathom gpu
 echo $?
 fathom frobnicate

@@ -1,3 +1,4 @@
+# Unknown GPUs and missing files.
 fathom gpus nosuch
 echo $?
 fathom gpus v10

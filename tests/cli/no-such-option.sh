@@ -1,3 +1,4 @@
+# Unknown options, missing or unexpected values, and too many arguments.
 fathom gpus --jsn
 echo $?
 fathom gpus -x

@@ -1,4 +1,4 @@
-# A report is one file, complete or not at all.
+# A report is a single file. It is written completely or not at all.
 try() { fathom report "$@"; echo "$?: $*"; }
 cp "$FATHOM_ROOT/tests/replay/h200.json" "$FATHOM_ROOT/tests/replay/h200.zst" .
 try h200.json h200.zst -o report.html

@@ -1,4 +1,4 @@
-# What is written reads back to the same bytes, from a pipe, a file and a compressed file.
+# Every description of the catalogue is printed the same after it was read back from a pipe and from files.
 for gpu in $(fathom gpus --format csv | sed -n '2,$s/,.*//p'); do
     fathom gpus "$gpu" --json >once.json
     fathom gpus "$gpu" --json | fathom gpus - --json | cmp - once.json

@@ -1,4 +1,4 @@
-# Arguments that do not fit are refused, with what would.
+# Arguments that do not match the kernel's parameters are rejected; the message says what is expected.
 ptx=$FATHOM_ROOT/tests/kernels/saxpy.ptx
 try() { fathom run "$ptx" "$@"; echo $?; }
 try

@@ -1,4 +1,4 @@
-# What is wrong with a kernel is told with its line, block and thread, or the line and a caret.
+# Faults of a kernel are reported with line, block and thread; syntax errors with the line and a caret.
 ptx=$FATHOM_ROOT/tests/kernels/saxpy.ptx
 fathom run "$ptx" -g 4 -b 256 -a i32:1001 -a f32:2 -a 'ptr:f32[1000]' -a 'ptr:f32[1000]'; echo $?
 sed 's/fma.rn.f32/fma.rq.f32/' "$ptx" >bad.ptx

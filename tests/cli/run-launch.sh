@@ -1,4 +1,4 @@
-# The launches of a launch file, one after the other; other sizes; and what they must give.
+# Runs the launches of a launch file in order, also with other sizes, and verifies the results.
 w=$FATHOM_ROOT/examples/workloads
 fathom run "$w/2mm.json" --set N=40 --show 3
 fathom run "$w/gramschm.json" --set N=8 --show 2 --json
@@ -16,7 +16,7 @@ cat >own.json <<END
             {"buffer": "x", "sum": 28, "moment": 21, "sizes": {"N": 8}}]}
 END
 fathom run own.json
-# What was expected stands in a file: 0 2.5 4 6.5 8 12.5 16 20.5.
+# The expected values come from a file: 0 2.5 4 6.5 8 12.5 16 20.5.
 printf '\000\000\000\000\000\000\040\100\000\000\200\100\000\000\320\100' >y.bin
 printf '\000\000\000\101\000\000\110\101\000\000\200\101\000\000\244\101' >>y.bin
 fathom run own.json --verify; echo $?

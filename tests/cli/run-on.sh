@@ -1,5 +1,5 @@
-# Launches on a device in place of the PTX engine: through the driver, here a stand-in, and on a
-# simulated GPU. They give the same, from the same PTX.
+# run --on executes launches on a device instead of directly in the PTX engine: on the stand-in driver
+# and on a simulated GPU. The results must be the same.
 w=$FATHOM_ROOT/examples/workloads
 export LD_LIBRARY_PATH=$FATHOM_STANDINS/new
 while read -r name size; do
@@ -25,7 +25,7 @@ END2
 fathom run own.json --verify --on cuda:0; echo $?
 fathom run own.json --verify --on cuda:0 --set N=6; echo $?
 fathom run "$FATHOM_ROOT/tests/kernels/saxpy.ptx" -g 2 -b 4 -a i32:8 -a f32:2 -a 'ptr:f32[8]=iota' -a 'ptr:f32[8]=1' --on cuda:0
-# What can go wrong.
+# Errors.
 try() { mode=$1; shift; FATHOM_STANDIN=$mode fathom run "$@" 2>&1 | sed "s|$FATHOM_ROOT|ROOT|g; s/0x[0-9a-f]*/ADDRESS/"; }
 try one own.json --on cuda:7
 try one own.json --on cud:0

@@ -1,4 +1,4 @@
-# Descriptions in share/fathom/gpus beside the program are found, and go before those built in.
+# Descriptions in share/fathom/gpus next to the program are found and override the built-in ones.
 mkdir -p prefix/bin prefix/share/fathom/gpus
 cp "$FATHOM_PROGRAM" prefix/bin/fathom
 sed 's/"Tesla V100"/"Our own V100"/' "$FATHOM_ROOT/data/gpus/v100.json" >prefix/share/fathom/gpus/v100.json
@@ -10,6 +10,6 @@ prefix/bin/fathom gpus >/dev/null 2>&1; echo $?
 prefix/bin/fathom gpus site --json | grep '"name"'
 rm prefix/share/fathom/gpus/broken.json
 prefix/bin/fathom gpus v100 --json | grep '"name"'
-# Without the folder, those built in are enough.
+# Without the folder, the built-in descriptions are used.
 rm -r prefix/share
 prefix/bin/fathom gpus v100 --json | cmp - "$FATHOM_ROOT/data/gpus/v100.json"

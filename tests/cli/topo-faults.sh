@@ -1,5 +1,5 @@
-# Drivers and GPUs that fail: what is wrong is told, the exit code says whose fault it is, and no
-# half of a file stays. A recording of what was answered before is kept.
+# Drivers and GPUs that fail: the error is reported, the exit code has the kind of error, and no
+# partial description is left. A recording of the requests before the failure is kept.
 export FATHOM_STANDIN_GPU=gtx980
 try() {
     echo "$1:" >&2
@@ -18,6 +18,6 @@ try mig cuda:MIG-aaaaaaa9-1111-2222-3333-444444444444
 for age in old bare; do
     LD_LIBRARY_PATH=$FATHOM_STANDINS/$age fathom topo --device cuda:0; echo $?
 done
-# One that is there and does not work is not replaced by a simulated one.
+# If there is a GPU but it does not work, fathom does not fall back to a simulated one.
 LD_LIBRARY_PATH=$FATHOM_STANDINS/new FATHOM_STANDIN=jit fathom; echo $?
 LD_LIBRARY_PATH=$FATHOM_STANDINS/bare fathom; echo $?

@@ -1,4 +1,4 @@
-# What cannot be is refused before anything is opened or measured, with what was perhaps meant.
+# Invalid arguments are rejected before anything is opened or measured; messages suggest what was meant.
 try() { fathom topo "$@"; echo "$?: $*"; }
 try --only l3
 try --only l1,textur

@@ -1,4 +1,4 @@
-# A full disk: told, with exit code 1, wherever the results were to go.
+# A full disk is reported with exit code 1, whichever file the results go to.
 fathom topo --device sim:gtx980 >/dev/full; echo $?
 fathom topo --device sim:gtx980 --json -o /dev/full; echo $?
 fathom topo --device sim:gtx980 --json --record /dev/full | head -n 2

@@ -1,5 +1,5 @@
-# A simulated GPU is measured, drawn and listed; the document has the source of each figure, is read
-# back as it is, and shows the same drawing.
+# Measures a simulated GPU and prints it as a drawing and as JSON, with the source of each figure. The
+# document can be read back and gives the same drawing and the same JSON.
 fathom topo --device sim:v100 | tee drawn
 fathom topo --device sim:v100 --json | tee v100.json
 fathom gpus v100.json | cmp - drawn

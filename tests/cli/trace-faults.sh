@@ -1,4 +1,4 @@
-# A trace that is cut off is shown as far as it goes, a damaged one is not believed.
+# A truncated trace is shown up to the point where it ends; a corrupt one is rejected.
 w=$FATHOM_ROOT/examples/workloads
 fathom trace "$w/hspot.json" --set N=20 -o h.trace 2>/dev/null
 size=$(wc -c <h.trace)

@@ -1,4 +1,4 @@
-# Ctrl-C, or SIGTERM, leaves no half-written trace behind, and the exit code says so.
+# Ctrl-C or SIGTERM: no partial trace is left, and the exit code is 130.
 w=$FATHOM_ROOT/examples/workloads
 for signal in INT TERM; do
     fathom trace "$w/fdtd.json" --set N=256 --set T=20000 -o fdtd.trace 2>err &

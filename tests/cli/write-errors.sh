@@ -1,4 +1,4 @@
-# A full disk and a folder that is not there are told, with exit code 1; nothing is left behind.
+# A full disk and a missing folder are reported with exit code 1; no partial file is left.
 fathom gpus v100 >/dev/full; echo $?
 fathom gpus >/dev/full; echo $?
 fathom help >/dev/full; echo $?

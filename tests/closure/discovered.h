@@ -1,12 +1,12 @@
-/* What the tests share that discover simulated GPUs. */
+/* Helpers for tests that measure simulated GPUs with fth_discover(). */
 #ifndef FTH_TESTS_DISCOVERED_H
 #define FTH_TESTS_DISCOVERED_H
 
 #include "check.h"
 #include "discover/discover.h"
 
-/* What is found on the simulated GPU of that name, or of the description in that file; `only` may
- * be NULL. */
+/* Measures a simulated GPU. `name` is the name of a description that comes with fathom, or a path.
+ * `only`: the elements to measure, NULL for all. The caller owns *found. */
 static inline enum fth_status discover_simulated(const char *name, const char *only,
                                                  struct fth_gpu **found, struct fth_error *error)
 {
@@ -21,8 +21,8 @@ static inline enum fth_status discover_simulated(const char *name, const char *o
     return status;
 }
 
-/* A list of texts has this one; there may be no list. */
-static inline bool lists(const struct fth_attribute *list, const char *name)
+/* Returns whether a list of texts contains `name`. `list` may be NULL. */
+static inline bool list_contains(const struct fth_attribute *list, const char *name)
 {
     for (size_t i = 0; list && i < list->count; i++)
         if (strcmp(list->texts[i], name) == 0)

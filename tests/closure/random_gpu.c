@@ -1,3 +1,4 @@
+/* Random GPU descriptions for the closure tests; see random_gpu.h. */
 #include "closure/random_gpu.h"
 
 #include <math.h>
@@ -10,32 +11,34 @@ static void fail(const char *what)
     exit(1);
 }
 
-static struct fth_gpu_section *section(struct fth_gpu *gpu, const char *name)
+/* Returns the section of that name, which is added if necessary. */
+static struct fth_gpu_section *get_section(struct fth_gpu *gpu, const char *name)
 {
     if (!fth_gpu_section(gpu, name) && fth_gpu_add_element(gpu, name, NULL) != FTH_OK)
         fail(name);
     return fth_gpu_section(gpu, name);
 }
 
-static void set(struct fth_gpu *gpu, const char *name, struct fth_attribute attribute)
+static void set_attribute(struct fth_gpu *gpu, const char *name, struct fth_attribute attribute)
 {
     struct fth_error error = FTH_NO_ERROR;
-    if (fth_gpu_set(gpu, section(gpu, name), &attribute, &error) != FTH_OK)
+    if (fth_gpu_set(gpu, get_section(gpu, name), &attribute, &error) != FTH_OK)
         fail(error.cause);
 }
 
-static void number(struct fth_gpu *gpu, const char *name, const char *attribute, double value)
+static void set_number(struct fth_gpu *gpu, const char *name, const char *attribute, double value)
 {
     struct fth_attribute made = fth_attribute_make(attribute, FTH_NUMBER);
     made.number = value;
-    set(gpu, name, made);
+    set_attribute(gpu, name, made);
 }
 
-static void text(struct fth_gpu *gpu, const char *name, const char *attribute, const char *value)
+static void set_text(struct fth_gpu *gpu, const char *name, const char *attribute,
+                     const char *value)
 {
     struct fth_attribute made = fth_attribute_make(attribute, FTH_TEXT);
     made.text = value;
-    set(gpu, name, made);
+    set_attribute(gpu, name, made);
 }
 
 static uint64_t between(struct fth_rng *rng, uint64_t low, uint64_t high)
@@ -48,32 +51,34 @@ static uint64_t one_of(struct fth_rng *rng, const uint64_t *values, size_t count
     return values[fth_rng_below(rng, count)];
 }
 
-/* Whole cycles, or with a tenth. */
-static double cycles(struct fth_rng *rng, uint64_t low, uint64_t high)
+/* Returns a number of cycles between `low` and `high`, sometimes with one decimal place (which can
+ * exceed `high`). */
+static double random_cycles(struct fth_rng *rng, uint64_t low, uint64_t high)
 {
     return (double)between(rng, low, high) +
            (fth_rng_below(rng, 2) ? (double)fth_rng_below(rng, 10) / 10 : 0);
 }
 
-/* One in so many. */
-static bool rarely(struct fth_rng *rng, uint64_t of)
+/* Returns true with probability 1 / of. */
+static bool one_in(struct fth_rng *rng, uint64_t of)
 {
     return fth_rng_below(rng, of) == 0;
 }
 
-static void texts(struct fth_gpu *gpu, const char *name, const char *attribute,
-                  const char *const *values, size_t count)
+static void set_texts(struct fth_gpu *gpu, const char *name, const char *attribute,
+                      const char *const *values, size_t count)
 {
     struct fth_attribute made = fth_attribute_make(attribute, FTH_TEXTS);
     made.texts = values;
     made.count = count;
-    set(gpu, name, made);
+    set_attribute(gpu, name, made);
 }
 
-/* ---- arrays ---- */
+/* ---- structure of caches ---- */
 
-/* A few sets have a way more or less than the others: their sum is `lines`. */
-static void unequal(struct fth_rng *rng, struct fth_gpu *gpu, const char *name, uint64_t lines)
+/* Sets of different sizes with `lines` ways in total. */
+static void set_unequal_sets(struct fth_rng *rng, struct fth_gpu *gpu, const char *name,
+                             uint64_t lines)
 {
     enum { MAX = 12 };
     double ways[MAX];
@@ -88,18 +93,18 @@ static void unequal(struct fth_rng *rng, struct fth_gpu *gpu, const char *name, 
     struct fth_attribute made = fth_attribute_make("set_ways", FTH_NUMBERS);
     made.numbers = ways;
     made.count = sets;
-    set(gpu, name, made);
-    number(gpu, name, "sets", (double)sets);
-    text(gpu, name, "index", "mod");
+    set_attribute(gpu, name, made);
+    set_number(gpu, name, "sets", (double)sets);
+    set_text(gpu, name, "index", "mod");
 }
 
-/* Of a set of so many ways; 3: all but the last two, which have a limit in src/cache. */
-static void policy(struct fth_rng *rng, struct fth_gpu *gpu, const char *name, uint64_t ways,
-                   size_t kinds)
+/* Selects one of the first `kinds` policies. `ways` is only used with "weighted". */
+static void set_policy(struct fth_rng *rng, struct fth_gpu *gpu, const char *name, uint64_t ways,
+                       size_t kinds)
 {
     static const char *const policies[] = {"lru", "fifo", "random", "lfu", "weighted"};
     size_t chosen = fth_rng_below(rng, kinds);
-    text(gpu, name, "policy", policies[chosen]);
+    set_text(gpu, name, "policy", policies[chosen]);
     if (chosen != 4)
         return;
     double weights[16];
@@ -108,26 +113,28 @@ static void policy(struct fth_rng *rng, struct fth_gpu *gpu, const char *name, u
     struct fth_attribute made = fth_attribute_make("way_weights", FTH_NUMBERS);
     made.numbers = weights;
     made.count = ways;
-    set(gpu, name, made);
+    set_attribute(gpu, name, made);
 }
 
-static size_t kinds_of(uint64_t ways)
+/* Returns how many of the policies of set_policy() are used for a cache with this many ways. */
+static size_t policy_count(uint64_t ways)
 {
     return ways <= 16 ? 5 : ways <= 64 ? 4 : 3;
 }
 
-/* Sets, ways, index and policy for a cache of lines of `line` bytes, between the sizes. */
-static void structure(struct fth_rng *rng, struct fth_gpu *gpu, const char *name, uint64_t line,
-                      uint64_t min, uint64_t max)
+/* Sets size, sets, ways, index function and policy of a cache with lines of `line` bytes and a size
+ * of about `min` to `max` bytes. */
+static void set_structure(struct fth_rng *rng, struct fth_gpu *gpu, const char *name, uint64_t line,
+                          uint64_t min, uint64_t max)
 {
     static const uint64_t powers[] = {1, 2, 4, 8, 16, 32, 64}, primes[] = {3, 5, 7, 13, 31};
-    number(gpu, name, "line_bytes", (double)line);
+    set_number(gpu, name, "line_bytes", (double)line);
     unsigned kind = (unsigned)fth_rng_below(rng, 6);
     if (kind == 5) {
         uint64_t lines = between(rng, min / line, max / line);
-        number(gpu, name, "size_bytes", (double)(lines * line));
-        unequal(rng, gpu, name, lines);
-        policy(rng, gpu, name, 0, 3);
+        set_number(gpu, name, "size_bytes", (double)(lines * line));
+        set_unequal_sets(rng, gpu, name, lines);
+        set_policy(rng, gpu, name, 0, 3);
         return;
     }
     uint64_t sets =
@@ -143,17 +150,18 @@ static void structure(struct fth_rng *rng, struct fth_gpu *gpu, const char *name
         snprintf(index, sizeof index, "prime");
     if (kind == 4)
         snprintf(index, sizeof index, "shift:%u", shift);
-    number(gpu, name, "size_bytes", (double)(sets * ways * line));
-    number(gpu, name, "sets", (double)sets);
-    number(gpu, name, "ways", (double)ways);
-    text(gpu, name, "index", index);
-    policy(rng, gpu, name, ways, kinds_of(ways));
+    set_number(gpu, name, "size_bytes", (double)(sets * ways * line));
+    set_number(gpu, name, "sets", (double)sets);
+    set_number(gpu, name, "ways", (double)ways);
+    set_text(gpu, name, "index", index);
+    set_policy(rng, gpu, name, ways, policy_count(ways));
 }
 
-/* Of that size, in KiB: sets such that 1 KiB more is as much in all of them, as code and constants
- * are told in such steps where both lie in one cache. */
-static void even(struct fth_rng *rng, struct fth_gpu *gpu, const char *name, uint64_t kib,
-                 uint64_t min_line, uint64_t max_line)
+/* Sets the structure of a cache of `kib` KiB whose sets divide 1 KiB evenly: 1 KiB more data is the
+ * same number of lines in each set. fathom measures instruction caches, and caches that constants
+ * share with them, in steps of 64 instructions, which are 1 KiB. */
+static void set_even_structure(struct fth_rng *rng, struct fth_gpu *gpu, const char *name,
+                               uint64_t kib, uint64_t min_line, uint64_t max_line)
 {
     uint64_t line = min_line, sets = 1;
     while (line < max_line && fth_rng_below(rng, 2))
@@ -161,43 +169,44 @@ static void even(struct fth_rng *rng, struct fth_gpu *gpu, const char *name, uin
     while (sets * line < 1024 && fth_rng_below(rng, 2))
         sets *= 2;
     uint64_t ways = kib * 1024 / line / sets;
-    text(gpu, name, "scope", "sm");
-    number(gpu, name, "size_bytes", (double)kib * 1024);
-    number(gpu, name, "line_bytes", (double)line);
-    number(gpu, name, "sets", (double)sets);
-    number(gpu, name, "ways", (double)ways);
+    set_text(gpu, name, "scope", "sm");
+    set_number(gpu, name, "size_bytes", (double)kib * 1024);
+    set_number(gpu, name, "line_bytes", (double)line);
+    set_number(gpu, name, "sets", (double)sets);
+    set_number(gpu, name, "ways", (double)ways);
 }
 
 /* ---- elements ---- */
 
-/* L1, texture and read-only: which of them are one. */
+/* Which of the L1, texture and read-only caches share storage. */
 enum sharing { ALL_ONE, TEXTURE_READONLY, L1_READONLY, NONE_ONE, SHARINGS };
 
-static void data_cache(struct fth_rng *rng, struct fth_gpu *gpu, const char *name)
+static void add_data_cache(struct fth_rng *rng, struct fth_gpu *gpu, const char *name)
 {
     static const uint64_t lines[] = {32, 64, 128};
     uint64_t line = one_of(rng, lines, FTH_COUNT(lines));
-    text(gpu, name, "scope", "sm");
-    /* Large ones cost a test time, and are no different. */
-    structure(rng, gpu, name, line, 5 << 10, rarely(rng, 24) ? 160 << 10 : 14 << 10);
+    set_text(gpu, name, "scope", "sm");
+    /* Most are small: large caches take longer and test nothing else. */
+    set_structure(rng, gpu, name, line, 5 << 10, one_in(rng, 24) ? 160 << 10 : 14 << 10);
     if (line > 32 && fth_rng_below(rng, 2))
-        number(gpu, name, "sector_bytes", 32);
-    number(gpu, name, "per_sm", rarely(rng, 3) ? (double)(2u << fth_rng_below(rng, 2)) : 1);
+        set_number(gpu, name, "sector_bytes", 32);
+    set_number(gpu, name, "per_sm", one_in(rng, 3) ? (double)(2u << fth_rng_below(rng, 2)) : 1);
 }
 
-/* Everything but the latency: the same silicon under another name. */
-static void alias(struct fth_gpu *gpu, const char *name, const char *of)
+/* Makes `name` another path to the cache `of`: copies everything but the latency. */
+static void add_path(struct fth_gpu *gpu, const char *name, const char *of)
 {
     static const char *const copied[] = {"scope", "size_bytes", "line_bytes", "sector_bytes",
                                          "per_sm"};
     for (size_t i = 0; i < FTH_COUNT(copied); i++) {
         const struct fth_attribute *attribute = fth_gpu_attribute(gpu, of, copied[i]);
         if (attribute)
-            set(gpu, name, *attribute);
+            set_attribute(gpu, name, *attribute);
     }
 }
 
-static void share(struct fth_gpu *gpu, const char *const *names, size_t count)
+/* Declares that the elements share storage. */
+static void set_sharing(struct fth_gpu *gpu, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char *others[3];
@@ -205,12 +214,13 @@ static void share(struct fth_gpu *gpu, const char *const *names, size_t count)
         for (size_t k = 0; k < count; k++)
             if (k != i)
                 others[other++] = names[k];
-        texts(gpu, names[i], "shared_with", others, other);
+        set_texts(gpu, names[i], "shared_with", others, other);
     }
 }
 
-/* Part of L1 is shared memory's: what is left of it under the largest carve-out. */
-static void unify(struct fth_rng *rng, struct fth_gpu *gpu)
+/* Makes the L1 share storage with shared memory: sets its size with the largest carve-out, and the
+ * total. Does nothing if the L1 has too few ways. */
+static void set_carveout(struct fth_rng *rng, struct fth_gpu *gpu)
 {
     const double size = fth_gpu_number(gpu, "l1", "size_bytes", 0);
     const double step =
@@ -223,152 +233,156 @@ static void unify(struct fth_rng *rng, struct fth_gpu *gpu)
     left = left < shift ? shift : left;
     if (left * step < 4096 || left >= ways)
         return;
-    number(gpu, "l1", "default_size_bytes", left * step);
-    number(gpu, "l1", "unified_bytes", size + (double)between(rng, 16, 32) * 1024);
+    set_number(gpu, "l1", "default_size_bytes", left * step);
+    set_number(gpu, "l1", "unified_bytes", size + (double)between(rng, 16, 32) * 1024);
 }
 
-static void data_caches(struct fth_rng *rng, struct fth_gpu *gpu, double *slowest)
+/* *slowest: the highest latency of the caches so far. */
+static void add_data_caches(struct fth_rng *rng, struct fth_gpu *gpu, double *max_latency)
 {
     static const char *const all[] = {"l1", "texture", "readonly"};
     enum sharing sharing = (enum sharing)fth_rng_below(rng, SHARINGS);
-    bool no_global = sharing != ALL_ONE && sharing != L1_READONLY && rarely(rng, 4);
-    if (no_global) {
-        text(gpu, "l1", "scope", "sm");
-        texts(gpu, "l1", "caches", (const char *const[]){"local"}, 1);
-        number(gpu, "l1", "size_bytes", 16384);
+    bool l1_caches_no_global = sharing != ALL_ONE && sharing != L1_READONLY && one_in(rng, 4);
+    if (l1_caches_no_global) {
+        set_text(gpu, "l1", "scope", "sm");
+        set_texts(gpu, "l1", "caches", (const char *const[]){"local"}, 1);
+        set_number(gpu, "l1", "size_bytes", 16384);
     } else {
-        data_cache(rng, gpu, "l1");
-        if (rarely(rng, 2))
-            unify(rng, gpu);
+        add_data_cache(rng, gpu, "l1");
+        if (one_in(rng, 2))
+            set_carveout(rng, gpu);
     }
     if (sharing == ALL_ONE) {
-        alias(gpu, "texture", "l1");
-        alias(gpu, "readonly", "l1");
-        share(gpu, all, 3);
+        add_path(gpu, "texture", "l1");
+        add_path(gpu, "readonly", "l1");
+        set_sharing(gpu, all, 3);
     } else {
-        data_cache(rng, gpu, "texture");
+        add_data_cache(rng, gpu, "texture");
         if (sharing == NONE_ONE)
-            data_cache(rng, gpu, "readonly");
+            add_data_cache(rng, gpu, "readonly");
         else
-            alias(gpu, "readonly", sharing == TEXTURE_READONLY ? "texture" : "l1");
+            add_path(gpu, "readonly", sharing == TEXTURE_READONLY ? "texture" : "l1");
         if (sharing == TEXTURE_READONLY)
-            share(gpu, all + 1, 2);
+            set_sharing(gpu, all + 1, 2);
         if (sharing == L1_READONLY)
-            share(gpu, (const char *const[]){"l1", "readonly"}, 2);
+            set_sharing(gpu, (const char *const[]){"l1", "readonly"}, 2);
     }
-    for (size_t i = no_global; i < FTH_COUNT(all); i++) {
-        double latency = cycles(rng, 20, 110);
-        number(gpu, all[i], "latency_cycles", latency);
-        *slowest = latency > *slowest ? latency : *slowest;
+    for (size_t i = l1_caches_no_global; i < FTH_COUNT(all); i++) {
+        double latency = random_cycles(rng, 20, 110);
+        set_number(gpu, all[i], "latency_cycles", latency);
+        *max_latency = latency > *max_latency ? latency : *max_latency;
     }
 }
 
-/* Code: up to three caches, named from the inside; one alone is the L1. The outermost's name, or
- * NULL. */
-static const char *code_caches(struct fth_rng *rng, struct fth_gpu *gpu)
+/* Adds up to three levels of instruction caches, the L0 first. If there is only one, it is the L1.
+ * Returns the name of the outermost level, or NULL if there is none. */
+static const char *add_code_caches(struct fth_rng *rng, struct fth_gpu *gpu)
 {
     static const char *const names[] = {"instruction_l0", "instruction_l1", "instruction_l15"};
     size_t count = fth_rng_below(rng, 4);
     uint64_t kib = between(rng, 6, 20);
-    double pace = 1 + (double)fth_rng_below(rng, 10) / 10;
+    double cycles_per_instruction = 1 + (double)fth_rng_below(rng, 10) / 10;
     for (size_t i = 0; i < count && i < FTH_COUNT(names); i++) {
         const char *name = names[count == 1 ? 1 : i];
-        even(rng, gpu, name, kib, 32, 256);
-        number(gpu, name, "cycles_per_instruction", pace);
+        set_even_structure(rng, gpu, name, kib, 32, 256);
+        set_number(gpu, name, "cycles_per_instruction", cycles_per_instruction);
         kib += between(rng, kib / 2 + 1, kib + kib / 2);
-        pace = round(pace * (1.25 + fth_rng_unit(rng)) * 10) / 10;
+        cycles_per_instruction =
+            round(cycles_per_instruction * (1.25 + fth_rng_unit(rng)) * 10) / 10;
     }
     return count ? names[count == 1 ? 1 : count - 1] : NULL;
 }
 
-static void constant_caches(struct fth_rng *rng, struct fth_gpu *gpu, const char *code,
-                            double *slowest)
+static void add_constant_caches(struct fth_rng *rng, struct fth_gpu *gpu, const char *code,
+                                double *max_latency)
 {
     uint64_t kib = between(rng, 1, 4);
-    double latency = cycles(rng, 12, 45);
-    even(rng, gpu, "constant_l1", kib, 32, 128);
-    policy(rng, gpu, "constant_l1", 0, 3);
-    number(gpu, "constant_l1", "latency_cycles", latency);
-    number(gpu, "constant_l1", "per_sm", rarely(rng, 4) ? 2 : 1);
-    *slowest = latency > *slowest ? latency : *slowest;
-    if (rarely(rng, 6))
+    double latency = random_cycles(rng, 12, 45);
+    set_even_structure(rng, gpu, "constant_l1", kib, 32, 128);
+    set_policy(rng, gpu, "constant_l1", 0, 3);
+    set_number(gpu, "constant_l1", "latency_cycles", latency);
+    set_number(gpu, "constant_l1", "per_sm", one_in(rng, 4) ? 2 : 1);
+    *max_latency = latency > *max_latency ? latency : *max_latency;
+    if (one_in(rng, 6))
         return;
     const uint64_t line = (uint64_t)fth_gpu_number(gpu, "constant_l1", "line_bytes", 32);
     const double bytes = code ? fth_gpu_number(gpu, code, "size_bytes", 0) : 0;
-    latency = round(latency) + cycles(rng, 25, 80);
+    latency = round(latency) + random_cycles(rng, 25, 80);
     if (bytes >= (double)(8 * kib * 1024) && fth_rng_below(rng, 2)) {
-        /* One with the outermost cache for code. */
-        even(rng, gpu, "constant_l15", (uint64_t)bytes / 1024, line, 512);
+        /* It shares storage with the outermost instruction cache. */
+        set_even_structure(rng, gpu, "constant_l15", (uint64_t)bytes / 1024, line, 512);
         static const char *const shape[] = {"line_bytes", "sets", "ways"};
         for (size_t i = 0; i < FTH_COUNT(shape); i++)
-            set(gpu, code, *fth_gpu_attribute(gpu, "constant_l15", shape[i]));
-        share(gpu, (const char *const[]){"constant_l15", code}, 2);
+            set_attribute(gpu, code, *fth_gpu_attribute(gpu, "constant_l15", shape[i]));
+        set_sharing(gpu, (const char *const[]){"constant_l15", code}, 2);
     } else {
-        even(rng, gpu, "constant_l15", between(rng, 8 * kib, rarely(rng, 4) ? 96 : 40), line, 512);
-        policy(rng, gpu, "constant_l15", 0, 3);
+        set_even_structure(rng, gpu, "constant_l15",
+                           between(rng, 8 * kib, one_in(rng, 4) ? 96 : 40), line, 512);
+        set_policy(rng, gpu, "constant_l15", 0, 3);
     }
-    number(gpu, "constant_l15", "latency_cycles", latency);
-    *slowest = latency > *slowest ? latency : *slowest;
+    set_number(gpu, "constant_l15", "latency_cycles", latency);
+    *max_latency = latency > *max_latency ? latency : *max_latency;
 }
 
-static void shared_memory(struct fth_rng *rng, struct fth_gpu *gpu, bool clusters)
+static void add_shared_memory(struct fth_rng *rng, struct fth_gpu *gpu, bool clusters)
 {
-    number(gpu, "shared", "size_bytes", (double)between(rng, 24, 96) * 1024);
-    text(gpu, "shared", "scope", "sm");
-    number(gpu, "shared", "latency_cycles", cycles(rng, 18, 60));
-    number(gpu, "shared", "banks", 32);
-    number(gpu, "shared", "bank_bytes", 4);
+    set_number(gpu, "shared", "size_bytes", (double)between(rng, 24, 96) * 1024);
+    set_text(gpu, "shared", "scope", "sm");
+    set_number(gpu, "shared", "latency_cycles", random_cycles(rng, 18, 60));
+    set_number(gpu, "shared", "banks", 32);
+    set_number(gpu, "shared", "bank_bytes", 4);
     const double unified = fth_gpu_number(gpu, "l1", "unified_bytes", 0);
     if (unified > 0) {
-        number(gpu, "shared", "unified_bytes", unified);
-        number(gpu, "shared", "size_bytes",
-               unified - fth_gpu_number(gpu, "l1", "default_size_bytes", 0));
+        set_number(gpu, "shared", "unified_bytes", unified);
+        set_number(gpu, "shared", "size_bytes",
+                   unified - fth_gpu_number(gpu, "l1", "default_size_bytes", 0));
     }
     if (!clusters)
         return;
-    double near = cycles(rng, 150, 220);
-    text(gpu, "cluster_shared", "scope", "gpc");
-    number(gpu, "cluster_shared", "latency_cycles", near);
+    double near = random_cycles(rng, 150, 220);
+    set_text(gpu, "cluster_shared", "scope", "gpc");
+    set_number(gpu, "cluster_shared", "latency_cycles", near);
     if (fth_rng_below(rng, 2))
-        number(gpu, "cluster_shared", "far_latency_cycles", round(near) + cycles(rng, 12, 60));
+        set_number(gpu, "cluster_shared", "far_latency_cycles",
+                   round(near) + random_cycles(rng, 12, 60));
 }
 
-static void beyond(struct fth_rng *rng, struct fth_gpu *gpu, double slowest)
+static void add_l2_and_memory(struct fth_rng *rng, struct fth_gpu *gpu, double max_latency)
 {
     static const uint64_t lines[] = {32, 64, 128};
     uint64_t line = one_of(rng, lines, FTH_COUNT(lines));
-    double latency = round(slowest * 1.4) + cycles(rng, 60, 200);
-    text(gpu, "l2", "scope", "gpu");
-    structure(rng, gpu, "l2", line, 512 << 10, 768 << 10);
-    number(gpu, "l2", "latency_cycles", latency);
-    double memory = round(latency) + cycles(rng, 80, 400);
-    text(gpu, "memory", "scope", "gpu");
-    number(gpu, "memory", "size_bytes", (double)between(rng, 1, 32) * 1073741824);
-    number(gpu, "memory", "latency_cycles", memory);
-    if (!rarely(rng, 4))
+    double latency = round(max_latency * 1.4) + random_cycles(rng, 60, 200);
+    set_text(gpu, "l2", "scope", "gpu");
+    set_structure(rng, gpu, "l2", line, 512 << 10, 768 << 10);
+    set_number(gpu, "l2", "latency_cycles", latency);
+    double memory = round(latency) + random_cycles(rng, 80, 400);
+    set_text(gpu, "memory", "scope", "gpu");
+    set_number(gpu, "memory", "size_bytes", (double)between(rng, 1, 32) * 1073741824);
+    set_number(gpu, "memory", "latency_cycles", memory);
+    if (!one_in(rng, 4))
         return;
-    /* The ways were for the whole: two partitions have twice as many between them. */
-    number(gpu, "l2", "size_bytes", 2 * fth_gpu_number(gpu, "l2", "size_bytes", 0));
-    number(gpu, "l2", "partitions", 2);
-    number(gpu, "l2", "far_latency_cycles", round(latency) + cycles(rng, 40, 70));
-    number(gpu, "memory", "far_latency_cycles", round(memory) + cycles(rng, 60, 200));
+    /* Sets and ways now describe one of two partitions, so the total size doubles. */
+    set_number(gpu, "l2", "size_bytes", 2 * fth_gpu_number(gpu, "l2", "size_bytes", 0));
+    set_number(gpu, "l2", "partitions", 2);
+    set_number(gpu, "l2", "far_latency_cycles", round(latency) + random_cycles(rng, 40, 70));
+    set_number(gpu, "memory", "far_latency_cycles", round(memory) + random_cycles(rng, 60, 200));
 }
 
-static void tlbs(struct fth_rng *rng, struct fth_gpu *gpu)
+static void add_tlbs(struct fth_rng *rng, struct fth_gpu *gpu)
 {
     static const char *const names[] = {"tlb_l1", "tlb_l2"};
     size_t count = fth_rng_below(rng, 3);
     uint64_t page = (uint64_t)131072 << fth_rng_below(rng, 5), entries = between(rng, 16, 48);
     for (size_t i = 0; i < count && i < FTH_COUNT(names); i++) {
-        text(gpu, names[i], "scope", "gpu");
-        number(gpu, names[i], "page_bytes", (double)page);
-        number(gpu, names[i], "entries", (double)entries);
-        number(gpu, names[i], "reach_bytes", (double)(entries * page));
-        text(gpu, names[i], "policy", "lru");
-        if (rarely(rng, 3))
-            unequal(rng, gpu, names[i], entries);
-        number(gpu, names[i], "miss_penalty_cycles",
-               i ? cycles(rng, 60, 150) : cycles(rng, 15, 100));
+        set_text(gpu, names[i], "scope", "gpu");
+        set_number(gpu, names[i], "page_bytes", (double)page);
+        set_number(gpu, names[i], "entries", (double)entries);
+        set_number(gpu, names[i], "reach_bytes", (double)(entries * page));
+        set_text(gpu, names[i], "policy", "lru");
+        if (one_in(rng, 3))
+            set_unequal_sets(rng, gpu, names[i], entries);
+        set_number(gpu, names[i], "miss_penalty_cycles",
+                   i ? random_cycles(rng, 60, 150) : random_cycles(rng, 15, 100));
         entries *= between(rng, 3, 5);
     }
 }
@@ -381,26 +395,27 @@ struct fth_gpu *random_gpu(uint64_t seed)
     if (fth_gpu_create(&gpu, NULL) != FTH_OK)
         fail("out of memory");
     char name[32];
-    bool clusters = rarely(&rng, 3);
+    bool clusters = one_in(&rng, 3);
     snprintf(name, sizeof name, "Random %llu", (unsigned long long)seed);
-    text(gpu, "device", "name", name);
-    text(gpu, "device", "compute_capability", clusters ? "9.0" : "7.0");
-    number(gpu, "device", "sms", (double)(clusters ? between(&rng, 4, 8) : between(&rng, 1, 8)));
-    number(gpu, "device", "warp_size", 32);
-    number(gpu, "device", "clock_mhz", (double)between(&rng, 800, 2000));
-    double slowest = 0;
-    data_caches(&rng, gpu, &slowest);
-    const char *code = code_caches(&rng, gpu);
-    constant_caches(&rng, gpu, code, &slowest);
-    shared_memory(&rng, gpu, clusters);
-    beyond(&rng, gpu, slowest);
-    tlbs(&rng, gpu);
+    set_text(gpu, "device", "name", name);
+    set_text(gpu, "device", "compute_capability", clusters ? "9.0" : "7.0");
+    set_number(gpu, "device", "sms",
+               (double)(clusters ? between(&rng, 4, 8) : between(&rng, 1, 8)));
+    set_number(gpu, "device", "warp_size", 32);
+    set_number(gpu, "device", "clock_mhz", (double)between(&rng, 800, 2000));
+    double max_latency = 0;
+    add_data_caches(&rng, gpu, &max_latency);
+    const char *code = add_code_caches(&rng, gpu);
+    add_constant_caches(&rng, gpu, code, &max_latency);
+    add_shared_memory(&rng, gpu, clusters);
+    add_l2_and_memory(&rng, gpu, max_latency);
+    add_tlbs(&rng, gpu);
     return gpu;
 }
 
 void make_noisy(struct fth_gpu *gpu, uint64_t seed)
 {
-    number(gpu, "noise", "seed", (double)seed);
-    number(gpu, "noise", "jitter_cycles", 2);
-    number(gpu, "noise", "outlier_rate", 0.01);
+    set_number(gpu, "noise", "seed", (double)seed);
+    set_number(gpu, "noise", "jitter_cycles", 2);
+    set_number(gpu, "noise", "outlier_rate", 0.01);
 }

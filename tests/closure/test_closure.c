@@ -1,9 +1,10 @@
-/* The loop closes: what is discovered on a simulated GPU is what it was made from. For every
- * description that comes with fathom and for random ones; and in noise, where the structure must
- * still be found in all but one of a hundred, and nothing wrong may be said with confidence.
+/* Closure tests: fth_discover() must find on a simulated GPU what its description says. The truth
+ * is the description: one of those that come with fathom, or a random one. Without noise, every
+ * figure must be found. With noise, the structure of at most one GPU in a hundred may be wrong, and
+ * no wrong figure may have a high confidence.
  *
- *   test_closure [noisy] published         those that come with fathom
- *   test_closure [noisy] FIRST LAST        random ones, by their seeds
+ *   test_closure [noisy] published         the descriptions that come with fathom
+ *   test_closure [noisy] FIRST LAST        random descriptions, by their seeds
  */
 #include "check.h"
 #include "closure/random_gpu.h"
@@ -15,12 +16,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What is compared, where the truth has it: what is not found is allowed only where it is marked.
- * Those without a tolerance are structure. */
+/* The figures to compare if the truth has them. Figures with a tolerance of 0 are the structure of
+ * the GPU. The tolerance of the others is in cycles. */
 static const struct figure {
     const char *element, *attribute;
     double tolerance;
-    bool may_be_missing;
+    bool may_be_missing; /* need not be found */
 } figures[] = {
     {"l1", "size_bytes", 0, false},
     {"l1", "default_size_bytes", 0, false},
@@ -45,7 +46,7 @@ static const struct figure {
     {"constant_l15", "size_bytes", 0, false},
     {"constant_l15", "line_bytes", 0, false},
     {"constant_l15", "latency_cycles", 0.05, false},
-    {"instruction_l0", "size_bytes", 0, true}, /* one cache alone is taken for the L1 */
+    {"instruction_l0", "size_bytes", 0, true}, /* a single cache is called L1 */
     {"instruction_l1", "size_bytes", 0, false},
     {"instruction_l15", "size_bytes", 0, false},
     {"instruction_l0", "cycles_per_instruction", 0.05, true},
@@ -56,7 +57,7 @@ static const struct figure {
     {"cluster_shared", "far_latency_cycles", 0.05, false},
     {"l2", "latency_cycles", 0.05, false},
     {"l2", "partitions", 0, false},
-    {"l2", "far_latency_cycles", 0.5, false}, /* single loads are as fine as the clock */
+    {"l2", "far_latency_cycles", 0.5, false}, /* from single loads: whole cycles */
     {"l2", "fill_bytes", 0, false},
     {"memory", "latency_cycles", 0.5, false},
     {"memory", "far_latency_cycles", 0.5, false},
@@ -64,46 +65,49 @@ static const struct figure {
     {"tlb_l1", "page_bytes", 0, false},
     {"tlb_l1", "entries", 0, false},
     {"tlb_l1", "miss_penalty_cycles", 0.6, false},
-    {"tlb_l2", "reach_bytes", 0, true}, /* may be beyond the memory that there is */
+    {"tlb_l2", "reach_bytes", 0, true}, /* can exceed the size of memory */
     {"tlb_l2", "page_bytes", 0, true},
     {"tlb_l2", "entries", 0, true},
     {"tlb_l2", "miss_penalty_cycles", 0.6, true},
 };
+/* Elements whose "shared_with" is compared. */
 static const char *const sharing[] = {"l1", "texture", "readonly", "constant_l15"};
 
-/* What is compared in noise: latencies to this many cycles or that part, whichever is more. */
-static const double noisy_cycles = 1, noisy_part = 0.01;
-/* What is wrong must not be told with more confidence. */
-static const double confident = 0.95;
+/* The tolerance of latencies with noise: this many cycles, or this fraction if that is more. */
+static const double noisy_cycles = 1, noisy_fraction = 0.01;
+/* The maximum confidence of a wrong figure. */
+static const double max_wrong_confidence = 0.95;
 
-/* What one loop came to. */
+/* The result of one comparison. */
 struct outcome {
     bool noisy;
-    struct fth_buffer why; /* what differs */
-    bool structure;        /* something of it differs */
-    bool brazen;           /* something wrong was told with confidence */
+    struct fth_buffer differences; /* descriptions of all differences */
+    bool wrong_structure;          /* a figure of the structure is wrong */
+    bool confidently_wrong;        /* a wrong figure has a high confidence */
 };
 
 FTH_PRINTF(2, 3)
-static void complain(struct outcome *outcome, const char *format, ...)
+static void add_difference(struct outcome *outcome, const char *format, ...)
 {
     char text[300];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fth_buffer_format(&outcome->why, " %s;", text);
+    fth_buffer_format(&outcome->differences, " %s;", text);
 }
 
-/* Whether what was found goes for the truth: where it had a confidence, none is brazen. */
-static void judge(struct outcome *outcome, bool structure, const struct fth_attribute *seen)
+/* Records that the figure `measured` is wrong; NULL if it was not found. */
+static void record_error(struct outcome *outcome, bool wrong_structure,
+                         const struct fth_attribute *measured)
 {
-    outcome->structure = outcome->structure || structure;
-    /* A figure without a confidence is told as it is. */
-    outcome->brazen = outcome->brazen || (seen && !(seen->confidence <= confident));
+    outcome->wrong_structure = outcome->wrong_structure || wrong_structure;
+    /* A figure without a confidence (NAN) counts as certain. */
+    outcome->confidently_wrong =
+        outcome->confidently_wrong || (measured && !(measured->confidence <= max_wrong_confidence));
 }
 
-static bool lists(const struct fth_attribute *list, const char *name)
+static bool list_contains(const struct fth_attribute *list, const char *name)
 {
     for (size_t i = 0; list && i < list->count; i++)
         if (strcmp(list->texts[i], name) == 0)
@@ -111,8 +115,9 @@ static bool lists(const struct fth_attribute *list, const char *name)
     return false;
 }
 
-/* L1.5 past the constant bank shows only where code lies in it, too. */
-static bool is_hidden(const struct fth_gpu *truth, const struct figure *figure)
+/* A constant L1.5 of at least 64 KiB, the size of a constant bank, can only be measured if it also
+ * holds code. */
+static bool is_not_measurable(const struct fth_gpu *truth, const struct figure *figure)
 {
     return strcmp(figure->element, "constant_l15") == 0 &&
            strcmp(figure->attribute, "size_bytes") == 0 &&
@@ -123,56 +128,63 @@ static bool is_hidden(const struct fth_gpu *truth, const struct figure *figure)
 static void compare_figure(const struct fth_gpu *truth, const struct fth_gpu *found,
                            const struct figure *figure, struct outcome *outcome)
 {
-    const struct fth_attribute *is = fth_gpu_attribute(truth, figure->element, figure->attribute);
-    const struct fth_attribute *seen = fth_gpu_attribute(found, figure->element, figure->attribute);
-    if (!is || (!seen && figure->may_be_missing))
+    const struct fth_attribute *expected =
+        fth_gpu_attribute(truth, figure->element, figure->attribute);
+    const struct fth_attribute *measured =
+        fth_gpu_attribute(found, figure->element, figure->attribute);
+    if (!expected || (!measured && figure->may_be_missing))
         return;
     double tolerance = figure->tolerance;
-    /* Single loads are as fine as the clock. */
-    if (tolerance > 0 && seen && seen->method && strncmp(seen->method, "single loads", 12) == 0)
+    /* Single loads are measured in whole cycles. */
+    if (tolerance > 0 && measured && measured->method &&
+        strncmp(measured->method, "single loads", 12) == 0)
         tolerance = fmax(tolerance, 0.5);
     if (outcome->noisy && tolerance > 0)
-        tolerance = fmax(noisy_cycles, noisy_part * is->number);
-    if (is_hidden(truth, figure) ? !seen
-                                 : seen && fabs(seen->number - is->number) <= tolerance + 1e-9)
+        tolerance = fmax(noisy_cycles, noisy_fraction * expected->number);
+    if (is_not_measurable(truth, figure)
+            ? !measured
+            : measured && fabs(measured->number - expected->number) <= tolerance + 1e-9)
         return;
     const char *unknown = fth_gpu_unknown(found, figure->element, figure->attribute);
     char text[200];
-    if (seen)
-        snprintf(text, sizeof text, "found %g (%g)", seen->number, seen->confidence);
+    if (measured)
+        snprintf(text, sizeof text, "found %g (confidence %g)", measured->number,
+                 measured->confidence);
     else
         snprintf(text, sizeof text, "not found: %s", unknown ? unknown : "no reason");
-    complain(outcome, "%s.%s is %g, %s", figure->element, figure->attribute, is->number, text);
-    judge(outcome, figure->tolerance == 0, seen);
+    add_difference(outcome, "%s.%s is %g, %s", figure->element, figure->attribute, expected->number,
+                   text);
+    record_error(outcome, figure->tolerance == 0, measured);
 }
 
-/* Both must name the same others, of those that are compared. */
+/* Both must list the same of the elements in `sharing`. */
 static void compare_sharing(const struct fth_gpu *truth, const struct fth_gpu *found,
                             const char *element, struct outcome *outcome)
 {
-    const struct fth_attribute *is = fth_gpu_attribute(truth, element, "shared_with");
-    const struct fth_attribute *seen = fth_gpu_attribute(found, element, "shared_with");
+    const struct fth_attribute *expected = fth_gpu_attribute(truth, element, "shared_with");
+    const struct fth_attribute *measured = fth_gpu_attribute(found, element, "shared_with");
     for (size_t i = 0; i < FTH_COUNT(sharing); i++)
-        if (lists(is, sharing[i]) != lists(seen, sharing[i])) {
-            complain(outcome, "%s shared with %s: %s", element, sharing[i],
-                     lists(is, sharing[i]) ? "not found" : "found, and is not");
-            judge(outcome, true, seen);
+        if (list_contains(expected, sharing[i]) != list_contains(measured, sharing[i])) {
+            add_difference(outcome, "%s shared with %s: %s", element, sharing[i],
+                           list_contains(expected, sharing[i]) ? "not found" : "found, but wrong");
+            record_error(outcome, true, measured);
         }
 }
 
-/* Whole passes and single loads of a simulated GPU agree to a cycle. */
-static void compare_ways(const struct fth_gpu *found, struct outcome *outcome)
+/* Timing whole passes and timing single loads must give the same latencies on a simulated GPU. The
+ * note of a latency reports a difference. */
+static void compare_timing_methods(const struct fth_gpu *found, struct outcome *outcome)
 {
     static const char *const elements[] = {"l1", "texture", "readonly", "constant_l1", "shared"};
     for (size_t i = 0; i < FTH_COUNT(elements); i++) {
         const struct fth_attribute *cycles =
             fth_gpu_attribute(found, elements[i], "latency_cycles");
         if (cycles && cycles->note && strstr(cycles->note, "load by load"))
-            complain(outcome, "%s: %s", elements[i], cycles->note);
+            add_difference(outcome, "%s: %s", elements[i], cycles->note);
     }
 }
 
-static unsigned count_code(const struct fth_gpu *gpu)
+static unsigned count_instruction_caches(const struct fth_gpu *gpu)
 {
     static const char *const names[] = {"instruction_l0", "instruction_l1", "instruction_l15"};
     unsigned count = 0;
@@ -181,9 +193,9 @@ static unsigned count_code(const struct fth_gpu *gpu)
     return count;
 }
 
-/* What was found and is not there at all. */
-static void find_inventions(const struct fth_gpu *truth, const struct fth_gpu *found,
-                            struct outcome *outcome)
+/* Finds elements that were found although the truth does not have them. */
+static void find_nonexistent(const struct fth_gpu *truth, const struct fth_gpu *found,
+                             struct outcome *outcome)
 {
     static const char *const elements[] = {"texture", "readonly", "constant_l1",    "constant_l15",
                                            "tlb_l1",  "tlb_l2",   "cluster_shared", "tlb_l3"};
@@ -191,24 +203,25 @@ static void find_inventions(const struct fth_gpu *truth, const struct fth_gpu *f
         if (fth_gpu_attribute_count(found, elements[i]) &&
             !fth_gpu_attribute_count(truth, elements[i])) {
             const bool tlb = strncmp(elements[i], "tlb", 3) == 0;
-            complain(outcome, "there is no %s", elements[i]);
-            judge(outcome, true,
-                  fth_gpu_attribute(found, elements[i], tlb ? "reach_bytes" : "size_bytes"));
+            add_difference(outcome, "%s does not exist", elements[i]);
+            record_error(outcome, true,
+                         fth_gpu_attribute(found, elements[i], tlb ? "reach_bytes" : "size_bytes"));
         }
-    /* Which of three names two have is a matter of taste. */
-    if (count_code(found) > count_code(truth)) {
-        complain(outcome, "%u instruction caches, and not %u", count_code(found),
-                 count_code(truth));
-        judge(outcome, true, NULL);
+    /* Two instruction caches may have any two of the three names. */
+    if (count_instruction_caches(found) > count_instruction_caches(truth)) {
+        add_difference(outcome, "%u instruction caches, not %u", count_instruction_caches(found),
+                       count_instruction_caches(truth));
+        record_error(outcome, true, NULL);
     }
     if (fth_gpu_attribute(found, "l1", "default_size_bytes") &&
         !fth_gpu_attribute(truth, "l1", "default_size_bytes") &&
         !fth_gpu_attribute(truth, "l1", "unified_bytes")) {
-        complain(outcome, "L1 does not shrink");
-        judge(outcome, true, fth_gpu_attribute(found, "l1", "default_size_bytes"));
+        add_difference(outcome, "the L1 does not shrink with the carve-out");
+        record_error(outcome, true, fth_gpu_attribute(found, "l1", "default_size_bytes"));
     }
 }
 
+/* Returns whether the L1 caches global loads. */
 static bool caches_global(const struct fth_gpu *gpu)
 {
     const struct fth_attribute *caches = fth_gpu_attribute(gpu, "l1", "caches");
@@ -224,8 +237,8 @@ static void compare(const struct fth_gpu *truth, const struct fth_gpu *found,
     const bool global = caches_global(truth);
     const struct fth_attribute *l1 = fth_gpu_attribute(found, "l1", "size_bytes");
     if (!global && l1) {
-        complain(outcome, "an L1 was found that does not cache global loads");
-        judge(outcome, true, l1);
+        add_difference(outcome, "an L1 was found, but global loads are not cached");
+        record_error(outcome, true, l1);
     }
     for (size_t i = 0; i < FTH_COUNT(figures); i++)
         if (global || strcmp(figures[i].element, "l1") != 0)
@@ -233,18 +246,19 @@ static void compare(const struct fth_gpu *truth, const struct fth_gpu *found,
     for (size_t i = 0; i < FTH_COUNT(sharing); i++)
         if (global || strcmp(sharing[i], "l1") != 0)
             compare_sharing(truth, found, sharing[i], outcome);
-    find_inventions(truth, found, outcome);
-    compare_ways(found, outcome);
+    find_nonexistent(truth, found, outcome);
+    compare_timing_methods(found, outcome);
 }
 
-/* How many loops there were, and what they came to. */
+/* Number of comparisons, and of those with each kind of error. */
 struct tally {
-    unsigned all, wrong, structure, brazen;
+    unsigned all, wrong, wrong_structure, confidently_wrong;
 };
 
-/* Discovers the simulated GPU of a description; `path` is a file to put it in. */
-static void close_loop(const char *path, const char *name, const struct fth_gpu *truth,
-                       struct outcome outcome, struct tally *tally)
+/* Writes a description to the file `path`, measures the simulated GPU that it describes, and
+ * compares the result with the description. */
+static void check_closure(const char *path, const char *name, const struct fth_gpu *truth,
+                          struct outcome outcome, struct tally *tally)
 {
     char id[300], *written = NULL;
     size_t size = 0;
@@ -259,18 +273,19 @@ static void close_loop(const char *path, const char *name, const struct fth_gpu 
     snprintf(id, sizeof id, "sim:%s", path);
     if (fth_device_open(id, NULL, &device, &error) != FTH_OK ||
         fth_discover(device, &options, &found, &error) != FTH_OK) {
-        complain(&outcome, "%s", error.cause);
-        outcome.structure = true;
+        add_difference(&outcome, "%s", error.cause);
+        outcome.wrong_structure = true;
     } else {
         compare(truth, found, &outcome);
     }
-    if (outcome.why.size)
-        print_message("# %s:%s%s\n", name, outcome.why.data, outcome.brazen ? " BRAZEN" : "");
+    if (outcome.differences.size)
+        print_message("# %s:%s%s\n", name, outcome.differences.data,
+                      outcome.confidently_wrong ? " HIGH CONFIDENCE" : "");
     tally->all++;
-    tally->wrong += outcome.why.size > 0;
-    tally->structure += outcome.structure;
-    tally->brazen += outcome.brazen;
-    fth_buffer_fini(&outcome.why);
+    tally->wrong += outcome.differences.size > 0;
+    tally->wrong_structure += outcome.wrong_structure;
+    tally->confidently_wrong += outcome.confidently_wrong;
+    fth_buffer_fini(&outcome.differences);
     fth_gpu_destroy(found);
     fth_gpu_destroy(again);
     fth_free(written);
@@ -282,22 +297,22 @@ static uint64_t first_seed, last_seed;
 
 static void check_tally(const struct tally *tally)
 {
-    print_message("# %u: %u wrong, %u in structure, %u with confidence\n", tally->all, tally->wrong,
-                  tally->structure, tally->brazen);
+    print_message("# %u GPUs: %u wrong, %u in structure, %u with high confidence\n", tally->all,
+                  tally->wrong, tally->wrong_structure, tally->confidently_wrong);
     if (!noisy)
         assert_int_equal(tally->wrong, 0);
-    assert_int_equal(tally->brazen, 0);
-    assert_true(tally->structure <= tally->all / 100);
+    assert_int_equal(tally->confidently_wrong, 0);
+    assert_true(tally->wrong_structure <= tally->all / 100);
 }
 
-static int make_file(char *path)
+static int create_file(char *path)
 {
     int file = mkstemp(path);
     assert_true(file >= 0);
     return close(file);
 }
 
-static void published(void **state)
+static void published_gpus_are_found_as_described(void **state)
 {
     (void)state;
     const char *folder = FTH_SOURCE_ROOT "/data/gpus";
@@ -306,7 +321,7 @@ static void published(void **state)
     struct tally tally = {0};
     DIR *files = opendir(folder);
     assert_non_null(files);
-    assert_int_equal(make_file(copy), 0);
+    assert_int_equal(create_file(copy), 0);
     while ((entry = readdir(files))) {
         if (!strstr(entry->d_name, ".json"))
             continue;
@@ -316,7 +331,7 @@ static void published(void **state)
         assert_int_equal(fth_gpu_read_file(path, NULL, &truth, NULL), FTH_OK);
         if (noisy)
             make_noisy(truth, tally.all + 1);
-        close_loop(copy, entry->d_name, truth, (struct outcome){.noisy = noisy}, &tally);
+        check_closure(copy, entry->d_name, truth, (struct outcome){.noisy = noisy}, &tally);
         fth_gpu_destroy(truth);
     }
     closedir(files);
@@ -325,19 +340,19 @@ static void published(void **state)
     check_tally(&tally);
 }
 
-static void invented(void **state)
+static void random_gpus_are_found_as_described(void **state)
 {
     (void)state;
     char path[] = "/tmp/fathom-closure-XXXXXX";
     struct tally tally = {0};
-    assert_int_equal(make_file(path), 0);
+    assert_int_equal(create_file(path), 0);
     for (uint64_t seed = first_seed; seed <= last_seed; seed++) {
         struct fth_gpu *truth = random_gpu(seed);
         char name[32];
         snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
         if (noisy)
             make_noisy(truth, seed);
-        close_loop(path, name, truth, (struct outcome){.noisy = noisy}, &tally);
+        check_closure(path, name, truth, (struct outcome){.noisy = noisy}, &tally);
         fth_gpu_destroy(truth);
     }
     unlink(path);
@@ -351,8 +366,8 @@ int main(int count, char *words[])
         count--;
         words++;
     }
-    const struct CMUnitTest first[] = {cmocka_unit_test(published)};
-    const struct CMUnitTest second[] = {cmocka_unit_test(invented)};
+    const struct CMUnitTest first[] = {cmocka_unit_test(published_gpus_are_found_as_described)};
+    const struct CMUnitTest second[] = {cmocka_unit_test(random_gpus_are_found_as_described)};
     if (count == 2)
         return cmocka_run_group_tests(first, NULL, NULL);
     if (count != 3)

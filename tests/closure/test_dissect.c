@@ -1,11 +1,12 @@
-/* Caches of random structure are dissected: every policy, index function and shape of sets. What is
- * found is what there is, or is said not to be known; never wrong, and sure of it. The same with
- * TLBs, for every tenth seed.
+/* Closure tests for the probes of sets and policies. They dissect the L1s of simulated GPUs with a
+ * random structure, which is the truth: all policies, index functions, and equal or unequal sets.
+ * The result must be correct or unknown, never wrong, and at least 85 % of the structures must be
+ * found. Every tenth seed also gives random TLBs.
  *
- *   test_dissect [FIRST LAST]      seeds of random caches; otherwise 1 to 300
+ *   test_dissect [FIRST LAST]      the range of seeds; 1 to 300 by default
  *
- * Most of what stays unknown are sets of different sizes that are chosen other than by turns or
- * bits, and sets that fill so unevenly that hardly any line evicts another. */
+ * Most structures that stay unknown have sets of different sizes with an index function other than
+ * "mod" or "bits", or sets that fill so unevenly that hardly any line evicts another. */
 #include "cache/cache.h"
 #include "check.h"
 #include "probe/structure.h"
@@ -18,15 +19,15 @@
 
 enum { MAX_RANDOM_SETS = 128, MAX_RANDOM_WAYS = 256 };
 
-/* The truth. */
+/* The structure of the L1 of a simulated GPU. */
 struct truth {
     uint64_t line, sets, ways;
     uint64_t set_ways[MAX_RANDOM_SETS];
-    bool unequal;
+    bool unequal; /* the sets have different numbers of ways */
     char index[64];
     const char *policy;
     double weights[MAX_RANDOM_WAYS];
-    bool sectors;
+    bool sectors; /* lines have sectors of 32 bytes */
 };
 
 static uint64_t between(struct fth_rng *rng, uint64_t low, uint64_t high)
@@ -39,7 +40,8 @@ static unsigned log2_of(uint64_t number)
     return 63 - (unsigned)__builtin_clzll(number);
 }
 
-/* So many bits of the address, from the line's on, ascending. */
+/* Sets an index function of log2(sets) address bits above the offset in the line, in ascending
+ * order. */
 static void random_bits(struct fth_rng *rng, struct truth *truth)
 {
     unsigned bit = log2_of(truth->line) + (unsigned)between(rng, 0, 3);
@@ -84,10 +86,10 @@ static struct truth random_truth(uint64_t seed)
     uint64_t max = 640 / truth.sets;
     truth.ways = between(&rng, 1, fth_rng_below(&rng, 2) && max > 16 ? 16 : max);
     truth.policy = policies[fth_rng_below(&rng, FTH_COUNT(policies))];
-    bool tree = strcmp(truth.policy, "plru") == 0;
-    while (tree && (truth.ways & (truth.ways - 1)))
+    bool plru = strcmp(truth.policy, "plru") == 0;
+    while (plru && (truth.ways & (truth.ways - 1)))
         truth.ways &= truth.ways - 1;
-    truth.unequal = !tree && truth.sets > 1 && truth.ways > 1 &&
+    truth.unequal = !plru && truth.sets > 1 && truth.ways > 1 &&
                     strcmp(truth.policy, "weighted") != 0 && fth_rng_below(&rng, 5) == 0;
     for (uint64_t set = 0; set < truth.sets; set++)
         truth.set_ways[set] = truth.unequal && fth_rng_below(&rng, 3) == 0
@@ -100,7 +102,7 @@ static struct truth random_truth(uint64_t seed)
     return truth;
 }
 
-/* A GPU with such an L1. */
+/* Writes the description of a GPU with this L1 to a file. */
 static void write_gpu(const struct truth *truth, uint64_t seed, const char *path)
 {
     struct fth_buffer text = {0};
@@ -143,7 +145,7 @@ static void write_gpu(const struct truth *truth, uint64_t seed, const char *path
     fth_buffer_fini(&text);
 }
 
-/* ---- what is the same ---- */
+/* ---- comparison ---- */
 
 static struct fth_cache *make_cache(uint64_t line, uint64_t sets, uint64_t ways,
                                     const uint64_t *set_ways, const char *index)
@@ -161,18 +163,19 @@ static struct fth_cache *make_cache(uint64_t line, uint64_t sets, uint64_t ways,
     return cache;
 }
 
-enum { COMPARED = 2048 };
+enum { COMPARED_LINES = 2048 }; /* lines */
 
-/* Whether two caches put the same lines together and have the same room for them: for each line the
- * first line of its set, and how many fit. Where lines are numbered from does not matter: that is
- * where the array lies, which nobody was told. */
+/* Returns whether two caches map the same lines to the same set, and whether these sets have the
+ * same size. For each line, it compares the first line of the same set and the ways of the set. The
+ * numbers of the lines of `a` start at `offset`, because the probe does not know the address of its
+ * array. */
 static bool same_sets(const struct fth_cache *a, const struct fth_cache *b, uint64_t line,
                       uint64_t offset)
 {
     static uint32_t first_a[1 << 16], first_b[1 << 16];
     memset(first_a, 0xff, sizeof first_a);
     memset(first_b, 0xff, sizeof first_b);
-    for (uint32_t i = 0; i < COMPARED; i++) {
+    for (uint32_t i = 0; i < COMPARED_LINES; i++) {
         uint32_t set_a = fth_cache_set(a, (offset + i) * line), set_b = fth_cache_set(b, i * line);
         if (first_a[set_a] == UINT32_MAX)
             first_a[set_a] = i;
@@ -192,7 +195,7 @@ static bool same_structure(const struct truth *truth, const struct fth_structure
                                      truth->unequal ? truth->set_ways : NULL, truth->index);
     struct fth_cache *b = make_cache(truth->line, found->sets, found->ways ? found->ways : 1,
                                      found->set_ways, found->index);
-    /* Powers of two, as arrays lie at a multiple of their size; and others for the modulo. */
+    /* The address of the array is not known: the caches are equal if they are for any offset. */
     bool same = same_sets(a, b, truth->line, 0);
     for (uint64_t offset = 1; offset < 4096 && !same; offset++)
         same = same_sets(a, b, truth->line, offset);
@@ -203,15 +206,15 @@ static bool same_structure(const struct truth *truth, const struct fth_structure
 
 static bool same_policy(const struct truth *truth, const struct fth_replacement *found)
 {
-    bool even = true;
+    bool equal_weights = true;
     double sum = 0;
     if (strcmp(truth->policy, "plru") == 0 && truth->ways == 2)
-        return strcmp(found->policy, "lru") == 0; /* they are the same */
+        return strcmp(found->policy, "lru") == 0; /* PLRU with two ways is LRU */
     for (uint64_t way = 0; way < truth->ways; way++) {
-        even = even && truth->weights[way] == truth->weights[0];
+        equal_weights = equal_weights && truth->weights[way] == truth->weights[0];
         sum += truth->weights[way];
     }
-    if (strcmp(truth->policy, "weighted") != 0 || even)
+    if (strcmp(truth->policy, "weighted") != 0 || equal_weights)
         return strcmp(found->policy,
                       strcmp(truth->policy, "weighted") ? truth->policy : "random") == 0;
     if (strcmp(found->policy, "weighted") != 0 || found->ways != truth->ways)
@@ -222,12 +225,14 @@ static bool same_policy(const struct truth *truth, const struct fth_replacement 
     return true;
 }
 
-/* ---- the loop ---- */
+/* ---- caches ---- */
 
+/* Number of structures and of policies with each result. */
 struct score {
     unsigned right, unknown, wrong, policy_right, policy_unknown, policy_wrong;
 };
 
+/* Dissects the cache of one seed and adds the result to the score. */
 static void dissect(uint64_t seed, const char *path, struct score *score)
 {
     const struct truth truth = random_truth(seed);
@@ -252,40 +257,41 @@ static void dissect(uint64_t seed, const char *path, struct score *score)
     struct fth_capacity capacity = {0};
     struct fth_structure structure = {0};
     struct fth_replacement replacement = {0};
-    char what[1200] = "";
+    char report[1200] = "";
     enum fth_status status = fth_probe_capacity(&prober, &size, &capacity, &error);
     plan.fits_bytes = capacity.fits_bytes;
     if (status == FTH_OK)
         status = fth_probe_sets(&prober, &plan, &structure, &error);
-    bool named = status == FTH_OK && structure.index[0];
-    if (named && !same_structure(&truth, &structure)) {
+    bool identified = status == FTH_OK && structure.index[0];
+    if (identified && !same_structure(&truth, &structure)) {
         score->wrong++;
-        snprintf(what, sizeof what, "found %llu sets, %llu ways, %s, sure by %.3f;",
+        snprintf(report, sizeof report, "found %llu sets, %llu ways, %s, confidence %.3f;",
                  (unsigned long long)structure.sets, (unsigned long long)structure.ways,
                  structure.index, structure.confidence);
-    } else if (named) {
+    } else if (identified) {
         score->right++;
     } else {
         score->unknown++;
-        snprintf(what, sizeof what, "sets: %s;", status == FTH_OK ? structure.hash : error.cause);
+        snprintf(report, sizeof report, "sets: %s;",
+                 status == FTH_OK ? structure.hash : error.cause);
     }
     if (status == FTH_OK && structure.one_set.count) {
         error = FTH_NO_ERROR;
         status = fth_probe_policy(&prober, &plan, &structure.one_set, &replacement, &error);
-        size_t used = strlen(what);
+        size_t used = strlen(report);
         if (status != FTH_OK)
-            snprintf(what + used, sizeof what - used, " policy: %s", error.cause);
+            snprintf(report + used, sizeof report - used, " policy: %s", error.cause);
         else if (!same_policy(&truth, &replacement))
-            snprintf(what + used, sizeof what - used, " found %s", replacement.policy);
+            snprintf(report + used, sizeof report - used, " found %s", replacement.policy);
         score->policy_unknown += status != FTH_OK;
         score->policy_right += status == FTH_OK && same_policy(&truth, &replacement);
         score->policy_wrong += status == FTH_OK && !same_policy(&truth, &replacement);
     }
-    if (what[0])
+    if (report[0])
         print_message("# seed %llu (%llu sets, %llu ways%s, %s, %s): %s\n",
                       (unsigned long long)seed, (unsigned long long)truth.sets,
-                      (unsigned long long)truth.ways, truth.unequal ? " and others" : "",
-                      truth.index, truth.policy, what);
+                      (unsigned long long)truth.ways, truth.unequal ? ", unequal" : "", truth.index,
+                      truth.policy, report);
     fth_structure_fini(&structure);
     fth_replacement_fini(&replacement);
     fth_device_close(device);
@@ -293,8 +299,9 @@ static void dissect(uint64_t seed, const char *path, struct score *score)
 
 static uint64_t first_seed = 1, last_seed = 300;
 
-/* Every so many seeds; `path` is a file to put a description in. */
-static struct score score_seeds(const char *what, uint64_t step,
+/* Calls one() for every `step`-th seed, with the path of a temporary file for the description.
+ * Returns and prints the score. */
+static struct score score_seeds(const char *kind, uint64_t step,
                                 void (*one)(uint64_t seed, const char *path, struct score *score))
 {
     char path[] = "/tmp/fathom-dissect-XXXXXX";
@@ -307,18 +314,18 @@ static struct score score_seeds(const char *what, uint64_t step,
     unlink(path);
     print_message("# %s: %u right, %u unknown, %u wrong; policies: %u right, %u unknown, %u "
                   "wrong\n",
-                  what, score.right, score.unknown, score.wrong, score.policy_right,
+                  kind, score.right, score.unknown, score.wrong, score.policy_right,
                   score.policy_unknown, score.policy_wrong);
     return score;
 }
 
-static void random_structures(void **state)
+static void caches_are_dissected_correctly(void **state)
 {
     (void)state;
     const struct score score = score_seeds("sets", 1, dissect);
     assert_int_equal(score.wrong, 0);
     assert_int_equal(score.policy_wrong, 0);
-    /* To know nothing is never wrong, and not enough. */
+    /* An unknown structure is not wrong, but most must be found. */
     assert_true((uint64_t)100 * score.right >= 85 * (last_seed - first_seed + 1));
 }
 
@@ -332,19 +339,19 @@ struct tlb_truth {
     unsigned penalty;
 };
 
-/* Sets of one size, one of them larger at times. */
+/* Returns a TLB whose sets have the same size, except that the first is sometimes larger. */
 static struct tlb_truth random_tlb(struct fth_rng *rng, uint64_t max_ways, bool inner)
 {
     static const char *const policies[] = {"lru", "lru", "fifo", "random", "plru"};
     struct tlb_truth truth = {.sets = (uint64_t)1 << between(rng, 0, inner ? 1 : 3)};
     uint64_t ways = between(rng, inner ? 4 : 6, max_ways);
     truth.policy = policies[fth_rng_below(rng, FTH_COUNT(policies))];
-    const bool tree = strcmp(truth.policy, "plru") == 0;
-    while (tree && ways & (ways - 1))
+    const bool plru = strcmp(truth.policy, "plru") == 0;
+    while (plru && ways & (ways - 1))
         ways &= ways - 1;
     for (uint64_t set = 0; set < truth.sets; set++)
         truth.ways[set] = ways;
-    if (!inner && !tree && truth.sets > 1 && fth_rng_below(rng, 3) == 0)
+    if (!inner && !plru && truth.sets > 1 && fth_rng_below(rng, 3) == 0)
         truth.ways[0] += between(rng, 2, ways);
     for (uint64_t set = 0; set < truth.sets; set++)
         truth.entries += truth.ways[set];
@@ -375,7 +382,7 @@ static bool same_tlb(const struct tlb_truth *truth, const struct fth_tlb_sets *f
             (found->set_sizes[0].sets == 1 && found->set_sizes[0].ways == truth->ways[0]));
 }
 
-/* That it is none of LRU and FIFO is right of a tree of bits, and of chance. */
+/* "Not periodic" and "other" are correct for PLRU and random. */
 static bool same_tlb_policy(const struct tlb_truth *truth, enum fth_tlb_policy found)
 {
     if (found == FTH_TLB_NOT_PERIODIC || found == FTH_TLB_OTHER)
@@ -386,6 +393,7 @@ static bool same_tlb_policy(const struct tlb_truth *truth, enum fth_tlb_policy f
                                                           : FTH_TLB_RANDOM);
 }
 
+/* Dissects the TLBs of one seed, one or two levels, and adds the results to the score. */
 static void dissect_tlbs(uint64_t seed, const char *path, struct score *score)
 {
     struct fth_rng rng;
@@ -422,28 +430,28 @@ static void dissect_tlbs(uint64_t seed, const char *path, struct score *score)
         const bool policy_same = same_tlb_policy(&truth[i], found.policy);
         score->right += same;
         score->wrong += known && !same;
-        /* With a tree of bits not all pages of a set need to miss, so that none is counted. */
+        /* With PLRU, not all pages of a set need to miss, so the sets may stay unknown. */
         score->unknown += !known && strcmp(truth[i].policy, "plru") != 0;
         score->policy_right += policy_known && policy_same;
         score->policy_wrong += policy_known && !policy_same;
         score->policy_unknown += !policy_known;
         if (!same || !policy_same)
-            print_message(
-                "# TLB %zu of seed %llu (%llu sets, %llu and %llu ways, %s after %s): %llu "
-                "of %llu, policy %d; %s\n",
-                i + 1, (unsigned long long)seed, (unsigned long long)truth[i].sets,
-                (unsigned long long)truth[i].ways[0],
-                (unsigned long long)truth[i].ways[truth[i].sets - 1], truth[i].policy,
-                i ? truth[0].policy : "none",
-                (unsigned long long)(known ? found.set_sizes[0].sets : 0),
-                (unsigned long long)(known ? found.set_sizes[0].ways : 0), (int)found.policy,
-                found.doubt ? found.doubt : "");
+            print_message("# TLB %zu of seed %llu (%llu sets, %llu and %llu ways, %s; inner level: "
+                          "%s): found "
+                          "%llu sets of %llu ways, policy %d; %s\n",
+                          i + 1, (unsigned long long)seed, (unsigned long long)truth[i].sets,
+                          (unsigned long long)truth[i].ways[0],
+                          (unsigned long long)truth[i].ways[truth[i].sets - 1], truth[i].policy,
+                          i ? truth[0].policy : "none",
+                          (unsigned long long)(known ? found.set_sizes[0].sets : 0),
+                          (unsigned long long)(known ? found.set_sizes[0].ways : 0),
+                          (int)found.policy, found.doubt ? found.doubt : "");
         fth_tlb_sets_fini(&found);
     }
     fth_device_close(device);
 }
 
-static void random_tlbs(void **state)
+static void tlbs_are_dissected_correctly(void **state)
 {
     (void)state;
     const struct score score = score_seeds("TLBs", 10, dissect_tlbs);
@@ -458,7 +466,7 @@ int main(int count, char *words[])
         first_seed = strtoull(words[1], NULL, 10);
         last_seed = strtoull(words[2], NULL, 10);
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_structures),
-                                       cmocka_unit_test(random_tlbs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(caches_are_dissected_correctly),
+                                       cmocka_unit_test(tlbs_are_dissected_correctly)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

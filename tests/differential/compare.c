@@ -1,4 +1,5 @@
-/* What counts as the same answer. */
+/* Decides whether a result counts as equal to the expected one, by the rule of the case (enum
+ * diff_compare). */
 #include "suite.h"
 
 #include <math.h>
@@ -11,21 +12,22 @@ static bool is_nan(const struct diff_type_info *f, uint64_t bits)
     return magnitude > infinity;
 }
 
-/* Floats in order are integers in order: the place of each on the line from -inf to +inf. */
-static int64_t place(const struct diff_type_info *f, uint64_t bits)
+/* Maps floats to integers: the order is kept, and adjacent floats become adjacent integers. */
+static int64_t ordinal(const struct diff_type_info *f, uint64_t bits)
 {
     unsigned sign_bit = f->mantissa_bits + f->exponent_bits;
     int64_t magnitude = (int64_t)(bits & ((UINT64_C(1) << sign_bit) - 1));
     return bits >> sign_bit & 1 ? -magnitude : magnitude;
 }
 
+/* Returns the value of one unit in the last place of a float of this magnitude. */
 static double ulp(enum diff_type type, double value)
 {
     const struct diff_type_info *f = diff_type_info(type);
-    int min = 2 - (1 << (f->exponent_bits - 1)), exponent;
+    int min_exponent = 2 - (1 << (f->exponent_bits - 1)), exponent;
     frexp(value, &exponent);
     exponent -= 1;
-    return ldexp(1, (exponent < min ? min : exponent) - (int)f->mantissa_bits);
+    return ldexp(1, (exponent < min_exponent ? min_exponent : exponent) - (int)f->mantissa_bits);
 }
 
 static bool same_float(const struct diff_case *c, size_t index, enum diff_type type, uint64_t got,
@@ -38,25 +40,26 @@ static bool same_float(const struct diff_case *c, size_t index, enum diff_type t
         return is_nan(f, got) && is_nan(f, expected);
     if (c->compare == DIFF_ANY_NAN)
         return false;
-    double is = diff_decode(type, got), should = diff_decode(type, expected);
+    double got_value = diff_decode(type, got), expected_value = diff_decode(type, expected);
     if (c->compare == DIFF_ULP) {
-        int64_t apart = place(f, got) - place(f, expected);
-        bool sign = (signbit(is) != 0) == (signbit(should) != 0);
-        return sign && (double)llabs(apart) <= c->tolerance;
+        int64_t ulps_apart = ordinal(f, got) - ordinal(f, expected);
+        bool same_sign = (signbit(got_value) != 0) == (signbit(expected_value) != 0);
+        return same_sign && (double)llabs(ulps_apart) <= c->tolerance;
     }
-    if (!isfinite(is) || !isfinite(should))
+    if (!isfinite(got_value) || !isfinite(expected_value))
         return false;
     enum diff_compare compare = c->compare;
     if (compare == DIFF_LOG2) {
         double operand = diff_decode(c->operand[0], diff_operand(c, 0, index));
         compare = operand > 0.5 && operand < 2 ? DIFF_ABSOLUTE : DIFF_RELATIVE;
     }
-    double scale = compare == DIFF_RELATIVE ? fabs(should) : 1, rounding = ulp(type, should) / 2;
-    /* The bound of ex2.approx.f16 cannot hold where the result is subnormal: GPUs truncate there.
-     */
-    if (compare == DIFF_RELATIVE && type == DIFF_F16 && fabs(should) < 0x1p-14)
+    double scale = compare == DIFF_RELATIVE ? fabs(expected_value) : 1,
+           rounding = ulp(type, expected_value) / 2;
+    /* GPUs truncate subnormal results of ex2.approx.f16, so their error can exceed the documented
+     * bound plus half a unit in the last place. */
+    if (compare == DIFF_RELATIVE && type == DIFF_F16 && fabs(expected_value) < 0x1p-14)
         rounding *= 2;
-    return fabs(is - should) <= c->tolerance * scale + rounding;
+    return fabs(got_value - expected_value) <= c->tolerance * scale + rounding;
 }
 
 bool diff_same(const struct diff_case *c, size_t index, unsigned result, uint64_t got,

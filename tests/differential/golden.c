@@ -1,10 +1,11 @@
-/* The golden file: what a GPU answered, case by case. zstd over
+/* Reads and writes the golden file, which contains the results of a GPU for each case. It is
+ * compressed with zstd. The content is little-endian:
  *
- *   "FTHDIFF1"  u32 cases  u64 suite hash  u32 driver  u16 size, GPU name
- *   then for each case: u16 size, name  u64 hash  u32 size, output
+ *   "FTHDIFF1"  u32 number of cases  u64 hash of the suite  u32 driver  u16 size, name of the GPU
+ *   for each case: u16 size, name  u64 hash  u32 size, output
  *
- * all little-endian. An output is stored word by word apart, the first bytes of all 32-bit words
- * before the second bytes, which compresses better. */
+ * An output is stored in four planes: the first bytes of all its 32-bit words, then the second
+ * bytes and so on. This compresses better. */
 #include "suite.h"
 
 #include <stdio.h>
@@ -28,7 +29,7 @@ static void put_text(struct fth_buffer *out, const char *text)
     fth_buffer_text(out, text);
 }
 
-/* Outputs are a multiple of 16 bytes. */
+/* The size of an output is a multiple of 16 bytes. */
 static void put_planes(struct fth_buffer *out, const unsigned char *data, size_t size)
 {
     for (size_t plane = 0; plane < 4; plane++)
@@ -46,11 +47,11 @@ enum fth_status diff_golden_write(const char *path, const struct diff_suite *sui
     put(&out, golden->driver, 4);
     put_text(&out, golden->gpu);
     for (size_t i = 0; i < golden->count; i++) {
-        const struct diff_answer *answer = &golden->answers[i];
-        put_text(&out, answer->name);
-        put(&out, answer->hash, 8);
-        put(&out, answer->bytes, 4);
-        put_planes(&out, answer->output, answer->bytes);
+        const struct diff_golden_case *golden_case = &golden->cases[i];
+        put_text(&out, golden_case->name);
+        put(&out, golden_case->hash, 8);
+        put(&out, golden_case->bytes, 4);
+        put_planes(&out, golden_case->output, golden_case->bytes);
     }
     struct fth_zwriter *writer = NULL;
     enum fth_status status = FTH_OK;
@@ -71,13 +72,13 @@ enum fth_status diff_golden_write(const char *path, const struct diff_suite *sui
 struct input {
     const unsigned char *at;
     size_t left;
-    bool short_;
+    bool truncated;
 };
 
 static const unsigned char *take(struct input *in, size_t size)
 {
     if (size > in->left) {
-        in->short_ = true;
+        in->truncated = true;
         in->left = 0;
         return NULL;
     }
@@ -104,23 +105,23 @@ static void get_text(struct input *in, char *text, size_t size)
         snprintf(text, size, "%.*s", (int)length, (const char *)at);
 }
 
-static void get_answer(struct input *in, struct diff_answer *answer)
+static void get_case(struct input *in, struct diff_golden_case *golden_case)
 {
-    get_text(in, answer->name, sizeof answer->name);
-    answer->hash = get(in, 8);
+    get_text(in, golden_case->name, sizeof golden_case->name);
+    golden_case->hash = get(in, 8);
     size_t bytes = (size_t)get(in, 4);
     const unsigned char *planes = take(in, bytes);
     if (!planes)
         return;
-    answer->output = malloc(bytes ? bytes : 1);
-    if (!answer->output) {
-        in->short_ = true;
+    golden_case->output = malloc(bytes ? bytes : 1);
+    if (!golden_case->output) {
+        in->truncated = true;
         return;
     }
-    answer->bytes = bytes;
+    golden_case->bytes = bytes;
     for (size_t plane = 0, at = 0; plane < 4; plane++)
         for (size_t i = plane; i < bytes; i += 4)
-            answer->output[i] = planes[at++];
+            golden_case->output[i] = planes[at++];
 }
 
 enum fth_status diff_golden_read(const char *path, struct diff_golden *golden,
@@ -134,19 +135,19 @@ enum fth_status diff_golden_read(const char *path, struct diff_golden *golden,
     struct input in = {(const unsigned char *)content.data, content.size, false};
     const unsigned char *start = take(&in, sizeof magic);
     if (!start || memcmp(start, magic, sizeof magic) != 0)
-        status = fth_fail(error, FTH_INVALID, "read", path, "it is no golden file");
+        status = fth_fail(error, FTH_INVALID, "read", path, "not a golden file");
     size_t count = (size_t)get(&in, 4);
     golden->hash = get(&in, 8);
     golden->driver = (uint32_t)get(&in, 4);
     get_text(&in, golden->gpu, sizeof golden->gpu);
     if (status == FTH_OK && count > in.left)
-        status = fth_fail(error, FTH_INVALID, "read", path, "it ends too early");
-    if (status == FTH_OK && !(golden->answers = calloc(count + 1, sizeof *golden->answers)))
+        status = fth_fail(error, FTH_INVALID, "read", path, "the file is truncated");
+    if (status == FTH_OK && !(golden->cases = calloc(count + 1, sizeof *golden->cases)))
         status = fth_fail(error, FTH_NO_MEMORY, "read", path, "out of memory");
     while (status == FTH_OK && golden->count < count) {
-        get_answer(&in, &golden->answers[golden->count++]);
-        if (in.short_)
-            status = fth_fail(error, FTH_INVALID, "read", path, "it ends too early");
+        get_case(&in, &golden->cases[golden->count++]);
+        if (in.truncated)
+            status = fth_fail(error, FTH_INVALID, "read", path, "the file is truncated");
     }
     fth_buffer_fini(&content);
     if (status != FTH_OK)
@@ -156,8 +157,8 @@ enum fth_status diff_golden_read(const char *path, struct diff_golden *golden,
 
 void diff_golden_fini(struct diff_golden *golden)
 {
-    for (size_t i = 0; golden->answers && i < golden->count; i++)
-        free(golden->answers[i].output);
-    free(golden->answers);
+    for (size_t i = 0; golden->cases && i < golden->count; i++)
+        free(golden->cases[i].output);
+    free(golden->cases);
     *golden = (struct diff_golden){.count = 0};
 }

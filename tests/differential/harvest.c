@@ -1,10 +1,10 @@
-/* Runs the differential suite on a real GPU and keeps its answers.
+/* Runs the differential suite on a real GPU and writes its results to a golden file.
  *
  *   harvest OUT.zst     run every case on cuda:0 and write the golden file
- *   harvest --list      what there is to run; needs no GPU
- *   harvest --ptx DIR   write the PTX of every family; needs no GPU
+ *   harvest --list      list the cases; needs no GPU
+ *   harvest --ptx DIR   write the PTX module of every family; needs no GPU
  *
- * tests/differential/build-harvest builds it for a machine that has the driver and nothing else. */
+ * tests/differential/build-harvest builds it for a machine that has only NVIDIA's driver. */
 #include "device/cuda/cuda.h"
 #include "suite.h"
 
@@ -17,11 +17,11 @@ struct run {
     struct fth_cuda cuda;
     struct diff_suite *suite;
     struct diff_golden golden;
-    uint64_t input, output; /* device memory, as large as the largest case asks */
+    uint64_t input, output; /* device memory, large enough for every case */
     size_t failures;
 };
 
-static void complain(const char *what, const struct fth_error *error)
+static void print_error(const char *what, const struct fth_error *error)
 {
     char text[1024];
     fprintf(stderr, "harvest: %s: %s\n", what, fth_error_text(error, text, sizeof text));
@@ -34,7 +34,7 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static int list(const struct diff_suite *suite)
+static int list_cases(const struct diff_suite *suite)
 {
     size_t values = 0, ptx = 0, input = 0, output = 0;
     for (size_t f = 0; f < suite->family_count; f++) {
@@ -69,7 +69,7 @@ static int write_ptx(const struct diff_suite *suite, const char *folder)
         snprintf(path, sizeof path, "%s/%s.ptx", folder, name);
         if (fth_file_write(path, suite->families[f].ptx, suite->families[f].ptx_bytes, &error) !=
             FTH_OK) {
-            complain("--ptx", &error);
+            print_error("--ptx", &error);
             return 1;
         }
     }
@@ -79,7 +79,7 @@ static int write_ptx(const struct diff_suite *suite, const char *folder)
 static enum fth_status run_case(struct run *run, fth_cu_module module, const struct diff_case *c,
                                 struct fth_error *error)
 {
-    struct diff_answer *answer = &run->golden.answers[run->golden.count];
+    struct diff_golden_case *golden_case = &run->golden.cases[run->golden.count];
     unsigned char *output = calloc(c->output_bytes, 1);
     if (!output)
         return fth_fail(error, FTH_NO_MEMORY, "run", c->name, "out of memory");
@@ -104,16 +104,16 @@ static enum fth_status run_case(struct run *run, fth_cu_module module, const str
         free(output);
         return status;
     }
-    snprintf(answer->name, sizeof answer->name, "%s", c->name);
-    answer->hash = c->hash;
-    answer->output = output;
-    answer->bytes = c->output_bytes;
+    snprintf(golden_case->name, sizeof golden_case->name, "%s", c->name);
+    golden_case->hash = c->hash;
+    golden_case->output = output;
+    golden_case->bytes = c->output_bytes;
     run->golden.count++;
     return FTH_OK;
 }
 
-/* A family that does not compile is tried case by case, to say which of them it is. */
-static void run_alone(struct run *run, const struct diff_family *family)
+/* Compiles and runs each case of a family separately, to find the cases that do not compile. */
+static void run_cases_separately(struct run *run, const struct diff_family *family)
 {
     size_t head = (size_t)(strstr(family->ptx, ".visible .entry") - family->ptx);
     for (size_t i = 0; i < family->count; i++) {
@@ -127,7 +127,7 @@ static void run_alone(struct run *run, const struct diff_family *family)
         if (status == FTH_OK)
             status = run_case(run, module, c, &error);
         if (status != FTH_OK) {
-            complain(c->name, &error);
+            print_error(c->name, &error);
             run->failures++;
         }
         fth_cuda_module_unload(&run->cuda, module);
@@ -141,8 +141,8 @@ static void run_family(struct run *run, const struct diff_family *family)
     fth_cu_module module = NULL;
     double start = now();
     if (fth_cuda_module_load(&run->cuda, family->ptx, &module, &error) != FTH_OK) {
-        complain(family->name, &error);
-        run_alone(run, family);
+        print_error(family->name, &error);
+        run_cases_separately(run, family);
         return;
     }
     double loaded = now();
@@ -150,7 +150,7 @@ static void run_family(struct run *run, const struct diff_family *family)
         const struct diff_case *c = &run->suite->cases[family->first + i];
         struct fth_error failure = FTH_NO_ERROR;
         if (run_case(run, module, c, &failure) != FTH_OK) {
-            complain(c->name, &failure);
+            print_error(c->name, &failure);
             run->failures++;
         }
     }
@@ -174,11 +174,11 @@ static int harvest(struct run *run, const char *path)
     }
     enum fth_status status = fth_cuda_open(&run->cuda, &error);
     if (status != FTH_OK) {
-        complain("cuda:0", &error);
+        print_error("cuda:0", &error);
         return 3;
     }
-    run->golden.answers = calloc(run->suite->case_count + 1, sizeof *run->golden.answers);
-    if (!run->golden.answers)
+    run->golden.cases = calloc(run->suite->case_count + 1, sizeof *run->golden.cases);
+    if (!run->golden.cases)
         status = fth_fail(&error, FTH_NO_MEMORY, "run", NULL, "out of memory");
     if (status == FTH_OK)
         status = fth_cuda_context_open(&run->cuda, 0, &context, &error);
@@ -190,7 +190,8 @@ static int harvest(struct run *run, const char *path)
         (run->cuda.device_get(&device, 0) != 0 ||
          run->cuda.device_name(run->golden.gpu, sizeof run->golden.gpu, device) != 0 ||
          run->cuda.driver_version(&version) != 0))
-        status = fth_fail(&error, FTH_UNAVAILABLE, "ask the CUDA driver", NULL, "it gives no name");
+        status = fth_fail(&error, FTH_UNAVAILABLE, "query the CUDA driver", NULL,
+                          "cannot read the name of the GPU or the version");
     if (status == FTH_OK) {
         run->golden.driver = (uint32_t)version;
         printf("%s, CUDA %d.%d\n", run->golden.gpu, version / 1000, version % 1000 / 10);
@@ -199,10 +200,10 @@ static int harvest(struct run *run, const char *path)
         status = diff_golden_write(path, run->suite, &run->golden, &error);
     }
     if (status != FTH_OK)
-        complain("failed", &error);
+        print_error("cannot run the suite", &error);
     size_t bytes = 0;
-    for (size_t i = 0; run->golden.answers && i < run->golden.count; i++)
-        bytes += run->golden.answers[i].bytes;
+    for (size_t i = 0; run->golden.cases && i < run->golden.count; i++)
+        bytes += run->golden.cases[i].bytes;
     printf("%zu of %zu cases, %zu bytes of results, %zu failures\n", run->golden.count,
            run->suite->case_count, bytes, run->failures);
     fth_cuda_free(&run->cuda, run->input);
@@ -221,10 +222,10 @@ int main(int count, char *words[])
         return 2;
     }
     if (diff_suite_create(&run.suite, &error) != FTH_OK) {
-        complain("the suite", &error);
+        print_error("cannot build the suite", &error);
         return 1;
     }
-    int code = strcmp(words[1], "--list") == 0  ? list(run.suite)
+    int code = strcmp(words[1], "--list") == 0  ? list_cases(run.suite)
                : strcmp(words[1], "--ptx") == 0 ? write_ptx(run.suite, words[2])
                                                 : harvest(&run, words[1]);
     diff_golden_fini(&run.golden);

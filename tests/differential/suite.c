@@ -1,5 +1,5 @@
-/* Builds the suite: the PTX of every kernel from its specification, the operands, the hashes by
- * which a golden file that no longer fits is noticed. */
+/* Builds the suite: generates the PTX of every kernel from its specification, chooses the operands,
+ * and computes the hashes that detect an outdated golden file. */
 #include "suite.h"
 
 #include <stdio.h>
@@ -14,9 +14,9 @@ static const char operand_names[] = "abce", result_names[] = "dq";
 struct diff_builder {
     struct diff_suite *suite;
     struct diff_family *family;
-    const char *family_head; /* NULL: none of its own */
+    const char *family_head; /* further declarations, or NULL */
     struct fth_buffer module;
-    const char *problem; /* the first, or NULL */
+    const char *problem; /* the first problem, or NULL */
 };
 
 static const struct diff_type_info types[] = {
@@ -76,7 +76,7 @@ uint64_t diff_result(const struct diff_case *c, const unsigned char *output, uns
     return load(output + c->result_offset[result] + index * bytes, bytes);
 }
 
-static void problem(struct diff_builder *builder, const char *text)
+static void report_problem(struct diff_builder *builder, const char *text)
 {
     if (!builder->problem)
         builder->problem = text;
@@ -90,11 +90,11 @@ const char *diff_text(struct diff_builder *builder, const char *format, ...)
     int size = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (size < 0 || (size_t)size >= sizeof text)
-        problem(builder, "a text is too long");
-    const char *kept = fth_arena_text(diff_arena(builder), text);
-    if (!kept)
-        problem(builder, "out of memory");
-    return kept ? kept : "";
+        report_problem(builder, "a text is longer than 2047 bytes");
+    const char *text_copy = fth_arena_text(diff_arena(builder), text);
+    if (!text_copy)
+        report_problem(builder, "out of memory");
+    return text_copy ? text_copy : "";
 }
 
 static void read_signature(struct diff_builder *builder, const char *signature, struct diff_case *c)
@@ -111,7 +111,8 @@ static void read_signature(struct diff_builder *builder, const char *signature, 
                 type = (enum diff_type)t;
         if (type == DIFF_NONE ||
             (results ? c->results == DIFF_RESULTS : c->operands == DIFF_OPERANDS))
-            problem(builder, "a signature is wrong");
+            report_problem(builder,
+                           "a signature has an unknown letter or too many operands or results");
         else if (results)
             c->result[c->results++] = type;
         else
@@ -119,13 +120,14 @@ static void read_signature(struct diff_builder *builder, const char *signature, 
     }
 }
 
+/* Returns whether the code accesses the operand or result `name` in memory itself. */
 static bool code_uses(const char *code, char name)
 {
     char address[] = {'[', 'p', name, '\0'};
     return strstr(code, address) != NULL;
 }
 
-/* "setp.lt.f32" of "setp.lt.f32 d, a, b;". */
+/* Returns the opcode: "setp.lt.f32" for "setp.lt.f32 d, a, b;". */
 static const char *first_word(struct diff_builder *builder, const char *code)
 {
     return diff_text(builder, "%.*s", (int)strcspn(code, " ;\n"), code);
@@ -166,14 +168,14 @@ static void write_kernel(const struct diff_case *c, const struct diff_spec *spec
         else
             fth_buffer_format(out, "ld.global.b%u %c, [p%c];\n", type->bytes * 8, name, name);
     }
-    /* The addresses of those results that the code itself stores. */
+    /* Addresses of the results that the code stores itself. */
     for (unsigned r = 0; r < c->results && r < DIFF_RESULTS; r++)
         if (code_uses(spec->code, result_names[r]))
             fth_buffer_format(out, "mad.wide.u32 p%c, i, %u, y;\nadd.u64 p%c, p%c, %zu;\n",
                               result_names[r], types[c->result[r]].bytes * c->per_thread,
                               result_names[r], result_names[r], c->result_offset[r]);
     fth_buffer_format(out, "%s\n", spec->code);
-    /* The others after it, since it may have chosen another `i`. */
+    /* The other results are stored after the code, because the code may change `i`. */
     for (unsigned r = 0; r < c->results && r < DIFF_RESULTS; r++) {
         const struct diff_type_info *type = &types[c->result[r]];
         char name = result_names[r];
@@ -190,18 +192,18 @@ static void write_kernel(const struct diff_case *c, const struct diff_spec *spec
     fth_buffer_text(out, "ret;\n}\n");
 }
 
-/* How many threads the operands ask for: enough for the edges, or for their cross product, and for
- * random patterns besides. */
-static size_t wanted_threads(const struct diff_values *values, unsigned operands)
+/* Returns the number of threads of a case that does not specify it: one per element of the cross
+ * product of the edge values, up to a limit, plus some for random values. */
+static size_t default_threads(const struct diff_values *values, unsigned operands)
 {
-    size_t cross = 1;
+    size_t cross_product = 1;
     for (unsigned o = 0; o < operands; o++)
-        cross *= values[o].count;
+        cross_product *= values[o].count;
     if (operands <= 1)
-        return cross + 200;
+        return cross_product + 200;
     if (operands == 2)
-        return cross < 1300 ? cross + 120 : 1500;
-    return cross < 1200 ? cross + 200 : 1500;
+        return cross_product < 1300 ? cross_product + 120 : 1500;
+    return cross_product < 1200 ? cross_product + 200 : 1500;
 }
 
 static void choose_operands(struct diff_builder *builder, struct diff_case *c,
@@ -222,13 +224,13 @@ static void choose_operands(struct diff_builder *builder, struct diff_case *c,
     size_t blocks = (size_t)c->grid[0] * c->grid[1] * c->grid[2];
     c->threads = block * blocks;
     if (!spec->block[0]) {
-        size_t threads = spec->threads ? spec->threads : wanted_threads(values, c->operands);
+        size_t threads = spec->threads ? spec->threads : default_threads(values, c->operands);
         c->block[0] = threads < BLOCK ? (uint32_t)threads : BLOCK;
         c->grid[0] = (uint32_t)((threads + c->block[0] - 1) / c->block[0]);
         c->threads = (size_t)c->grid[0] * c->block[0];
     }
 
-    /* Room for the widest types first, so that every array is aligned. */
+    /* Every array starts at a multiple of 16 bytes, so it is aligned. */
     size_t offset = 0;
     for (unsigned o = 0; o < c->operands; o++) {
         c->operand_offset[o] = offset;
@@ -245,7 +247,7 @@ static void choose_operands(struct diff_builder *builder, struct diff_case *c,
     uint64_t *at = calloc(c->threads * DIFF_OPERANDS, sizeof *at);
     c->input = fth_arena_alloc(arena, c->input_bytes ? c->input_bytes : 1);
     if (!at || !c->input) {
-        problem(builder, "out of memory");
+        report_problem(builder, "out of memory");
         free(at);
         return;
     }
@@ -268,7 +270,7 @@ void diff_add(struct diff_builder *builder, const struct diff_spec *spec)
 {
     struct diff_suite *suite = builder->suite;
     if (suite->case_count == MAX_CASES) {
-        problem(builder, "there are too many cases");
+        report_problem(builder, "there are too many cases");
         return;
     }
     struct diff_case *c = &suite->cases[suite->case_count];
@@ -287,7 +289,7 @@ void diff_add(struct diff_builder *builder, const struct diff_spec *spec)
     write_kernel(c, spec, &kernel);
     c->ptx = kernel.failed ? NULL : fth_arena_text(diff_arena(builder), kernel.data);
     if (!c->ptx) {
-        problem(builder, "out of memory");
+        report_problem(builder, "out of memory");
         fth_buffer_fini(&kernel);
         return;
     }
@@ -310,7 +312,7 @@ static void end_family(struct diff_builder *builder)
         return;
     if (fth_buffer_take(&builder->module, &builder->family->ptx, &builder->family->ptx_bytes,
                         NULL) != FTH_OK)
-        problem(builder, "out of memory");
+        report_problem(builder, "out of memory");
 }
 
 void diff_family(struct diff_builder *builder, const char *name, const char *more)
@@ -318,7 +320,7 @@ void diff_family(struct diff_builder *builder, const char *name, const char *mor
     struct diff_suite *suite = builder->suite;
     end_family(builder);
     if (suite->family_count == MAX_FAMILIES) {
-        problem(builder, "there are too many families");
+        report_problem(builder, "there are too many families");
         return;
     }
     builder->family = &suite->families[suite->family_count++];
@@ -330,7 +332,7 @@ void diff_family(struct diff_builder *builder, const char *name, const char *mor
         fth_buffer_text(&builder->module, more);
 }
 
-static const char *usual_code(struct diff_builder *builder, const char *signature, const char *op)
+static const char *default_code(struct diff_builder *builder, const char *signature, const char *op)
 {
     const char *colon = strchr(signature, ':');
     size_t operands = colon ? (size_t)(colon - signature) : 0;
@@ -347,7 +349,7 @@ void diff_op_as(struct diff_builder *builder, const struct diff_spec *like, cons
     vsnprintf(op, sizeof op, format, arguments);
     va_end(arguments);
     struct diff_spec spec = *like;
-    spec.code = usual_code(builder, spec.signature, op);
+    spec.code = default_code(builder, spec.signature, op);
     diff_add(builder, &spec);
 }
 
@@ -366,24 +368,24 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Two cases of one name could not be told apart in the golden file. */
-static void refuse_repeated_names(struct diff_builder *builder)
+/* Names must be unique, because the golden file identifies cases by name. */
+static void check_names(struct diff_builder *builder)
 {
     struct diff_suite *suite = builder->suite;
     const char **names = calloc(suite->case_count + 1, sizeof *names);
     if (!names) {
-        problem(builder, "out of memory");
+        report_problem(builder, "out of memory");
         return;
     }
     for (size_t i = 0; i < suite->case_count; i++) {
         names[i] = suite->cases[i].name;
-        if (strlen(names[i]) >= DIFF_NAME)
-            problem(builder, diff_text(builder, "the name %s is too long", names[i]));
+        if (strlen(names[i]) >= DIFF_NAME_BYTES)
+            report_problem(builder, diff_text(builder, "the name '%s' is too long", names[i]));
     }
     qsort(names, suite->case_count, sizeof *names, by_name);
     for (size_t i = 1; i < suite->case_count; i++)
         if (strcmp(names[i], names[i - 1]) == 0)
-            problem(builder, diff_text(builder, "two cases are called %s", names[i]));
+            report_problem(builder, diff_text(builder, "two cases have the name '%s'", names[i]));
     free(names);
 }
 
@@ -412,7 +414,7 @@ enum fth_status diff_suite_create(struct diff_suite **out, struct fth_error *err
     diff_add_warp(&builder);
     diff_add_flow(&builder);
     end_family(&builder);
-    refuse_repeated_names(&builder);
+    check_names(&builder);
     fth_buffer_fini(&builder.module);
     suite->hash = hash_start;
     for (size_t i = 0; i < suite->case_count; i++) {

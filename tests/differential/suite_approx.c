@@ -1,12 +1,14 @@
-/* The approximate functions. The bounds are those of the PTX ISA (sections 9.7.3.8 to 9.7.3.22 and
- * 9.7.4.9 f., as its versions 8 and 9 have them; older ones state some for a narrower range),
- * quoted beside each. They bound the distance of the GPU from the true value; half a unit in the
- * last place comes on top for the rounding of the engine's own answer (compare.c). */
+/* Cases for the approximate functions. The bounds are from the PTX ISA, versions 8 and 9, sections
+ * 9.7.3.8 to 9.7.3.22, quoted at each case. (Older versions state some of them for a narrower
+ * range; the f16 and bf16 functions are in suite_half.c.) They limit the distance of the GPU's
+ * result from the true value. The comparison adds half a unit in the last place for the rounding of
+ * the engine's result (compare.c). */
 #include "suite.h"
 
 #include <math.h>
 #include <string.h>
 
+/* Returns the bits of a float. */
 static uint64_t single(double value)
 {
     float f = (float)value;
@@ -15,6 +17,7 @@ static uint64_t single(double value)
     return bits;
 }
 
+/* Edge values of floats: zeros, limits, denormals, NaNs, multiples of pi and others. */
 static const uint64_t specials[] = {
     0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x00000001, 0x80000001, 0x007fffff, 0x807fffff,
     0x00800000, 0x80800000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00005, 0x7f800001, 0x3f800001,
@@ -22,7 +25,7 @@ static const uint64_t specials[] = {
     0x40c90fda, 0x3dcccccd, 0x33800000, 0xb3800000, 0x3f490fdb, 0x4016cbe4, 0x3a800000, 0x38d1b717,
 };
 
-/* Of either sign, and so many powers of two below 1. */
+/* Returns a random float of either sign, at most 1, and as small as about 2^-powers. */
 static uint64_t scaled(struct fth_rng *rng, uint64_t powers)
 {
     int exponent = (int)fth_rng_below(rng, powers);
@@ -34,7 +37,7 @@ static uint64_t uniform(struct fth_rng *rng, double low, double high)
     return single(low + (high - low) * fth_rng_unit(rng));
 }
 
-/* Angles of a few turns: the specials, then uniform, some of them small. */
+/* Angles: the edge values, then a uniform distribution in [-range, range] and some small angles. */
 static void angle(struct fth_rng *rng, size_t thread, uint64_t *operands, double range)
 {
     if (thread < FTH_COUNT(specials))
@@ -67,7 +70,7 @@ static void exponents(struct fth_rng *rng, size_t thread, uint64_t *operands)
         operands[0] = thread % 2 ? uniform(rng, -2, 2) : uniform(rng, -152, 130);
 }
 
-/* Every binade, and densely around 1. */
+/* The edge values, then positive floats: half of them with any exponent, the others near 1. */
 static void magnitudes(struct fth_rng *rng, size_t thread, uint64_t *operands)
 {
     if (thread < FTH_COUNT(specials))
@@ -88,7 +91,7 @@ static void small_arguments(struct fth_rng *rng, size_t thread, uint64_t *operan
         operands[0] = uniform(rng, -6, 6);
 }
 
-/* Quotients with |b| in [2^-126, 2^126], where div.approx has a bound. */
+/* Quotients with |b| in [2^-126, 2^126] or not finite: the ISA states a bound for div.approx. */
 static void quotients(struct fth_rng *rng, size_t thread, uint64_t *operands)
 {
     size_t edges = FTH_COUNT(specials);
@@ -99,8 +102,8 @@ static void quotients(struct fth_rng *rng, size_t thread, uint64_t *operands)
         operands[1] = (operands[1] & 0x807fffff) | (100 + thread % 50) << 23;
 }
 
-/* |b| in (2^126, 2^128), where it gives 0. */
-static void great_divisors(struct fth_rng *rng, size_t thread, uint64_t *operands)
+/* Quotients with |b| in (2^126, 2^128), for which div.approx returns 0 or NaN. */
+static void large_divisors(struct fth_rng *rng, size_t thread, uint64_t *operands)
 {
     operands[0] = thread < FTH_COUNT(specials) ? specials[thread] : diff_random(rng, DIFF_F32);
     operands[1] = (diff_random(rng, DIFF_F32) & 0x807fffff) | (253 + thread % 2) << 23 | 1;
@@ -125,7 +128,7 @@ void diff_add_approximations(struct diff_builder *b)
         diff_add(b, &(struct diff_spec){.name = diff_text(b, "div.approx%s.f32 great", end),
                                         .signature = "ff:f",
                                         .code = diff_text(b, "div.approx%s.f32 d, a, b;", end),
-                                        .fill = great_divisors,
+                                        .fill = large_divisors,
                                         .threads = 256,
                                         .compare = DIFF_ULP,
                                         .tolerance = 2});
@@ -202,16 +205,17 @@ void diff_add_approximations(struct diff_builder *b)
                                    .compare = DIFF_RELATIVE,
                                    .tolerance = 0x1p-11},
                "tanh.approx.f32");
-    /* The ISA calls these "a fast, gross approximation" to and from 20 bits of mantissa, and gives
-     * no bound but that: one part in 2^20 for the GPU, and as much for the engine. */
-    static const char *const gross[] = {"rcp", "rsqrt"};
+    /* The ISA calls these "a fast, gross approximation" with 20 bits of mantissa and states no
+     * other bound. The tolerance is the sum of 2^-20 for the GPU and 2^-20 for the engine. */
+    static const char *const approximate_ops[] = {"rcp", "rsqrt"};
     for (size_t i = 0; i < 2; i++)
         diff_op_as(
             b,
             &(struct diff_spec){
                 .signature = "d:d", .threads = 512, .compare = DIFF_RELATIVE, .tolerance = 0x1p-19},
-            "%s.approx.ftz.f64", gross[i]);
-    /* "Emulated in software", without a bound; an H200 is within one unit of the true value. */
+            "%s.approx.ftz.f64", approximate_ops[i]);
+    /* "Emulated in software", without a bound. The results of an H200 are within 1 ulp of the true
+     * value. */
     diff_op_as(b,
                &(struct diff_spec){
                    .signature = "d:d", .threads = 512, .compare = DIFF_ULP, .tolerance = 2},

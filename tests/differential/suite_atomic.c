@@ -1,5 +1,6 @@
-/* Atomics, one thread a word: what the operation makes of memory, and the old value it returns. PTX
- * ISA, "Parallel Synchronization and Communication Instructions: atom, red". */
+/* Cases for atomics. Each thread updates its own word; the results are the new content of memory
+ * and the old value that the instruction returns. PTX ISA, "Parallel Synchronization and
+ * Communication Instructions: atom, red". */
 #include "suite.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@
 static const struct operation {
     const char *name, *type;
     char letter;
-    bool red; /* there is a red of it, too */
+    bool has_red; /* red has this operation, too */
 } operations[] = {
     {"add", "u32", 'w', true},          {"add", "s32", 'w', true},
     {"add", "u64", 'l', true},          {"add", "f32", 'f', true},
@@ -36,17 +37,17 @@ static void add_one(struct diff_builder *b, const struct operation *op)
         if (diff_type_info((enum diff_type)t)->letter == op->letter)
             bits = diff_type_info((enum diff_type)t)->bytes * 8;
     static const uint64_t few[] = {0, 1, 5, 0x8000, 0xffff, 0x80000000, 0xffffffff, UINT64_MAX};
-    static const struct diff_values meeting = {few, FTH_COUNT(few)};
+    static const struct diff_values few_values = {few, FTH_COUNT(few)};
     bool swap = strcmp(op->name, "cas") == 0;
     char x = op->letter;
     const char *both = diff_text(b, swap ? "%c%c%c:%c%c" : "%c%c:%c%c", x, x, x, x, x);
     const char *rest = swap ? ", b, c" : ", b";
     struct diff_spec spec = {.signature = both, .registers = shared, .threads = swap ? 0 : 640};
-    /* Which NaN a sum of doubles gives is not said; the GPU's units differ from one another. */
+    /* The ISA does not define which NaN a sum of doubles returns, and units of the GPU differ. */
     if (x == 'd')
         spec.compare = DIFF_ANY_NAN;
     if (swap)
-        spec.values[0] = spec.values[1] = spec.values[2] = &meeting;
+        spec.values[0] = spec.values[1] = spec.values[2] = &few_values;
 
     spec.name = diff_text(b, "atom.global.%s.%s", op->name, op->type);
     spec.code = diff_text(b, "st.global.b%u [pq], a;\natom.global.%s.%s d, [pq]%s;", bits, op->name,
@@ -62,14 +63,14 @@ static void add_one(struct diff_builder *b, const struct operation *op)
                           "ld.shared.b%u q, [k];",
                           shared_address, bits, op->name, op->type, rest, bits);
     diff_add(b, &spec);
-    if (!op->red)
+    if (!op->has_red)
         return;
     spec.signature = diff_text(b, "%c%c:%c", x, x, x);
     spec.name = diff_text(b, "red.global.%s.%s", op->name, op->type);
     spec.code =
         diff_text(b, "st.global.b%u [pd], a;\nred.global.%s.%s [pd], b;", bits, op->name, op->type);
     diff_add(b, &spec);
-    if (strchr(op->name, '.')) /* those of halves are for global memory */
+    if (strchr(op->name, '.')) /* red with halves exists only for global memory */
         return;
     spec.name = diff_text(b, "red.shared.%s.%s", op->name, op->type);
     spec.code = diff_text(b,
@@ -84,7 +85,7 @@ void diff_add_atomics(struct diff_builder *b)
     diff_family(b, "atomics", NULL);
     for (size_t i = 0; i < FTH_COUNT(operations); i++)
         add_one(b, &operations[i]);
-    /* Orders and scopes change nothing for a thread alone. */
+    /* Memory orders and scopes have no effect, because each thread accesses only its own word. */
     static const char *const spellings[] = {
         "atom.relaxed.gpu.global.add.u32",
         "atom.acquire.cta.global.add.u32",
@@ -98,7 +99,7 @@ void diff_add_atomics(struct diff_builder *b)
                      .name = spellings[i],
                      .threads = 128,
                      .code = diff_text(b, "st.global.b32 [pq], a;\n%s d, [pq], b;", spellings[i])});
-    /* All lanes on one word, in an order that does not matter: the sum, and who came last. */
+    /* All threads of a block update one word; the final value does not depend on their order. */
     diff_add(b, &(struct diff_spec){
                     .name = "atom.shared.add.u32 of a block",
                     .signature = "w:w",

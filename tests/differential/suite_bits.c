@@ -1,14 +1,16 @@
-/* Bits: logic, shifts, fields, permutes. PTX ISA, "Logic and Shift Instructions" and those integer
- * instructions that count, find or move bits. */
+/* Cases for instructions on bits: logic, shifts, bit fields, permutes and moves. PTX ISA, "Logic
+ * and Shift Instructions", and the integer instructions that count, find or move bits. */
 #include "suite.h"
 
 #include <stdio.h>
 
+/* Shift amounts, some of them beyond the width. */
 static const uint64_t amounts_at[] = {0,  1,   2,   7,   8,   15,         16,        17,
                                       31, 32,  33,  47,  48,  62,         63,        64,
                                       65, 127, 128, 255, 256, 0x80000000, 0xffffffff};
 static const struct diff_values amounts = {amounts_at, FTH_COUNT(amounts_at)};
-/* Field positions and lengths: past the width, and past the eight bits that count. */
+/* Positions and lengths of bit fields, some of them beyond the width and beyond the eight bits that
+ * the instructions use. */
 static const uint64_t fields_at[] = {0, 1, 5, 8, 16, 31, 32, 33, 40, 63, 64, 65, 255, 256, 0x10020};
 static const struct diff_values fields = {fields_at, FTH_COUNT(fields_at)};
 
@@ -31,7 +33,8 @@ static void add_logic(struct diff_builder *b)
     diff_op(b, "pp:p", "xor.pred");
     diff_op(b, "p:p", "not.pred");
     diff_op(b, "p:p", "mov.pred");
-    /* All 256 functions of three inputs; the first operands hold every combination of bits. */
+    /* All 256 functions of three inputs; the first value of each operand gives every combination of
+     * bits. */
     struct fth_buffer code = {0};
     for (unsigned table = 0; table < 256; table++)
         fth_buffer_format(&code, "lop3.b32 j, a, b, c, %u;\nst.global.b32 [pd+%u], j;\n", table,
@@ -96,7 +99,7 @@ static void add_fields(struct diff_builder *b)
         diff_op_as(b, &(struct diff_spec){.signature = "ww:w", .values = {&amounts, &amounts}},
                    "bmsk.%s.b32", modes[m]);
     }
-    /* The n-th set bit: base below 32, as the ISA asks. */
+    /* Find the n-th set bit. The ISA requires a base below 32. */
     static const uint64_t base[] = {0, 1, 7, 16, 31};
     static const uint64_t offset[] = {0, 1, 2, 5, 31, 32, 33, 0xffffffff, 0xfffffffe, 0xffffffe0};
     static const struct diff_values bases = {base, FTH_COUNT(base)},

@@ -1,35 +1,35 @@
-/* Comparisons and selection: PTX ISA, "Comparison and Selection Instructions". Predicates leave the
- * kernels as bytes. */
+/* Cases for comparisons and selection: PTX ISA, "Comparison and Selection Instructions". The
+ * kernels store predicates as bytes. */
 #include "suite.h"
 
-static const char *const equality[] = {"eq", "ne"};
-static const char *const ordered[] = {"eq", "ne", "lt", "le", "gt", "ge"};
-static const char *const unsigned_ones[] = {"eq", "ne", "lt", "le", "gt",
-                                            "ge", "lo", "ls", "hi", "hs"};
-static const char *const floating[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
-                                       "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+static const char *const equality_operators[] = {"eq", "ne"};
+static const char *const signed_operators[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+static const char *const unsigned_operators[] = {"eq", "ne", "lt", "le", "gt",
+                                                 "ge", "lo", "ls", "hi", "hs"};
+static const char *const float_operators[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
+                                              "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
 
 static const struct type {
-    const char *name; /* as it stands in the instruction, .ftz included */
+    const char *name; /* as in the instruction, including .ftz */
     char letter;
     const char *const *operators;
     size_t count;
 } types[] = {
-    {"b16", 'h', equality, FTH_COUNT(equality)},
-    {"b32", 'w', equality, FTH_COUNT(equality)},
-    {"b64", 'l', equality, FTH_COUNT(equality)},
-    {"u16", 'h', unsigned_ones, FTH_COUNT(unsigned_ones)},
-    {"u32", 'w', unsigned_ones, FTH_COUNT(unsigned_ones)},
-    {"u64", 'l', unsigned_ones, FTH_COUNT(unsigned_ones)},
-    {"s16", 'h', ordered, FTH_COUNT(ordered)},
-    {"s32", 'w', ordered, FTH_COUNT(ordered)},
-    {"s64", 'l', ordered, FTH_COUNT(ordered)},
-    {"f32", 'f', floating, FTH_COUNT(floating)},
-    {"ftz.f32", 'f', floating, FTH_COUNT(floating)},
-    {"f64", 'd', floating, FTH_COUNT(floating)},
-    {"f16", 'H', floating, FTH_COUNT(floating)},
-    {"ftz.f16", 'H', floating, FTH_COUNT(floating)},
-    {"bf16", 'B', floating, FTH_COUNT(floating)},
+    {"b16", 'h', equality_operators, FTH_COUNT(equality_operators)},
+    {"b32", 'w', equality_operators, FTH_COUNT(equality_operators)},
+    {"b64", 'l', equality_operators, FTH_COUNT(equality_operators)},
+    {"u16", 'h', unsigned_operators, FTH_COUNT(unsigned_operators)},
+    {"u32", 'w', unsigned_operators, FTH_COUNT(unsigned_operators)},
+    {"u64", 'l', unsigned_operators, FTH_COUNT(unsigned_operators)},
+    {"s16", 'h', signed_operators, FTH_COUNT(signed_operators)},
+    {"s32", 'w', signed_operators, FTH_COUNT(signed_operators)},
+    {"s64", 'l', signed_operators, FTH_COUNT(signed_operators)},
+    {"f32", 'f', float_operators, FTH_COUNT(float_operators)},
+    {"ftz.f32", 'f', float_operators, FTH_COUNT(float_operators)},
+    {"f64", 'd', float_operators, FTH_COUNT(float_operators)},
+    {"f16", 'H', float_operators, FTH_COUNT(float_operators)},
+    {"ftz.f16", 'H', float_operators, FTH_COUNT(float_operators)},
+    {"bf16", 'B', float_operators, FTH_COUNT(float_operators)},
 };
 
 static void add_setp(struct diff_builder *b)
@@ -39,7 +39,7 @@ static void add_setp(struct diff_builder *b)
         const struct type *type = &types[t];
         const char *one = diff_text(b, "%c%c:p", type->letter, type->letter);
         const char *two = diff_text(b, "%c%c:pp", type->letter, type->letter);
-        /* Both results, alone and combined with a third predicate; halves have only one. */
+        /* Two results, without and with a third predicate. For f16 and bf16, setp has only one. */
         bool half = type->letter == 'H' || type->letter == 'B';
         const char *combined =
             diff_text(b, "%c%cp:%s", type->letter, type->letter, half ? "p" : "pp");
@@ -61,11 +61,11 @@ static void add_setp(struct diff_builder *b)
                                               type->name, half ? "d" : "d|q")});
         }
     }
-    /* Packed halves: a result for each. */
+    /* Pairs of halves: one result per half. */
     static const char *const packed[] = {"f16x2", "ftz.f16x2", "bf16x2"};
     for (size_t t = 0; t < FTH_COUNT(packed); t++)
-        for (size_t o = 0; o < FTH_COUNT(floating); o++)
-            diff_op(b, t < 2 ? "XX:pp" : "YY:pp", "setp.%s.%s", floating[o], packed[t]);
+        for (size_t o = 0; o < FTH_COUNT(float_operators); o++)
+            diff_op(b, t < 2 ? "XX:pp" : "YY:pp", "setp.%s.%s", float_operators[o], packed[t]);
     diff_op(b, "XXp:pp", "setp.lt.and.f16x2");
     diff_op(b, "YYp:pp", "setp.geu.or.bf16x2");
 }
@@ -94,15 +94,15 @@ static void add_set(struct diff_builder *b)
             diff_op(b, diff_text(b, "%c%cp:w", type->letter, type->letter), "set.%s.%s%s.u32.%s",
                     last, combine[c], flush, source);
     }
-    for (size_t o = 0; o < FTH_COUNT(floating); o++) {
-        diff_op(b, "HH:H", "set.%s.f16.f16", floating[o]);
-        diff_op(b, "HH:h", "set.%s.u16.f16", floating[o]);
-        diff_op(b, "HH:h", "set.%s.ftz.s16.f16", floating[o]);
-        diff_op(b, "BB:B", "set.%s.bf16.bf16", floating[o]);
-        diff_op(b, "BB:h", "set.%s.u16.bf16", floating[o]);
-        diff_op(b, "XX:X", "set.%s.f16x2.f16x2", floating[o]);
-        diff_op(b, "XX:X", "set.%s.ftz.f16x2.f16x2", floating[o]);
-        diff_op(b, "YY:Y", "set.%s.bf16x2.bf16x2", floating[o]);
+    for (size_t o = 0; o < FTH_COUNT(float_operators); o++) {
+        diff_op(b, "HH:H", "set.%s.f16.f16", float_operators[o]);
+        diff_op(b, "HH:h", "set.%s.u16.f16", float_operators[o]);
+        diff_op(b, "HH:h", "set.%s.ftz.s16.f16", float_operators[o]);
+        diff_op(b, "BB:B", "set.%s.bf16.bf16", float_operators[o]);
+        diff_op(b, "BB:h", "set.%s.u16.bf16", float_operators[o]);
+        diff_op(b, "XX:X", "set.%s.f16x2.f16x2", float_operators[o]);
+        diff_op(b, "XX:X", "set.%s.ftz.f16x2.f16x2", float_operators[o]);
+        diff_op(b, "YY:Y", "set.%s.bf16x2.bf16x2", float_operators[o]);
     }
 }
 

@@ -1,5 +1,6 @@
-/* Conversions: PTX ISA, "Data Movement and Conversion Instructions: cvt". Eight-bit operands stand
- * in 32-bit registers, whose upper bits are noise in a source and an extension in a result. */
+/* Cases for conversions: PTX ISA, "Data Movement and Conversion Instructions: cvt". Eight-bit
+ * operands are in 32-bit registers. The upper bits of a source are arbitrary; those of a result
+ * must be the zero or sign extension. */
 #include "suite.h"
 
 static const struct type {
@@ -25,16 +26,17 @@ static bool is_float(const struct type *type)
     return type->kind >= DIFF_F16;
 }
 
-/* An integer that holds every value of the other needs no saturation, and takes no .sat. */
-static bool holds(const struct type *to, const struct type *from)
+/* Returns whether an integer type can represent every value of the other. In this case, cvt has no
+ * .sat. */
+static bool can_represent(const struct type *to, const struct type *from)
 {
     if (to->is_signed == from->is_signed)
         return to->bits >= from->bits;
     return to->is_signed && to->bits > from->bits;
 }
 
-/* There are no conversions between bf16 and bytes. */
-static bool is_missing(const struct type *to, const struct type *from)
+/* PTX has no conversions between bf16 and 8-bit integers. */
+static bool is_unsupported(const struct type *to, const struct type *from)
 {
     return (to->kind == DIFF_BF16 && from->bits == 8) || (from->kind == DIFF_BF16 && to->bits == 8);
 }
@@ -58,7 +60,7 @@ static void add_integers(struct diff_builder *b)
             if (is_float(&types[t]) || is_float(&types[f]))
                 continue;
             convert(b, &types[t], &types[f], "");
-            if (!holds(&types[t], &types[f]))
+            if (!can_represent(&types[t], &types[f]))
                 convert(b, &types[t], &types[f], ".sat");
         }
 }
@@ -68,7 +70,7 @@ static void add_to_float(struct diff_builder *b)
     diff_family(b, "cvt integer to float", NULL);
     for (size_t t = 0; t < FTH_COUNT(types); t++)
         for (size_t f = 0; f < FTH_COUNT(types); f++) {
-            if (!is_float(&types[t]) || is_float(&types[f]) || is_missing(&types[t], &types[f]))
+            if (!is_float(&types[t]) || is_float(&types[f]) || is_unsupported(&types[t], &types[f]))
                 continue;
             for (size_t r = 0; r < 4; r++)
                 convert(b, &types[t], &types[f], roundings[r]);
@@ -82,7 +84,7 @@ static void add_to_integer(struct diff_builder *b)
     diff_family(b, "cvt float to integer", NULL);
     for (size_t t = 0; t < FTH_COUNT(types); t++)
         for (size_t f = 0; f < FTH_COUNT(types); f++) {
-            if (is_float(&types[t]) || !is_float(&types[f]) || is_missing(&types[t], &types[f]))
+            if (is_float(&types[t]) || !is_float(&types[f]) || is_unsupported(&types[t], &types[f]))
                 continue;
             for (size_t r = 0; r < 4; r++) {
                 convert(b, &types[t], &types[f], to_integral[r]);
@@ -98,7 +100,7 @@ static void add_floats(struct diff_builder *b)
 {
     const struct type *f16 = &types[8], *bf16 = &types[9], *f32 = &types[10], *f64 = &types[11];
     diff_family(b, "cvt float to float", NULL);
-    /* Narrower: rounded. */
+    /* To a narrower type, with rounding. */
     static const char *const endings[] = {"", ".sat", ".ftz", ".ftz.sat"};
     for (size_t r = 0; r < 4; r++) {
         for (size_t e = 0; e < 4; e++)
@@ -117,7 +119,7 @@ static void add_floats(struct diff_builder *b)
         convert(b, f16, f32, relu[r]);
         convert(b, bf16, f32, relu[r]);
     }
-    /* Wider: exact. */
+    /* To a wider type, exact. */
     for (size_t e = 0; e < 4; e++) {
         convert(b, f64, f32, endings[e]);
         convert(b, f32, f16, endings[e]);
@@ -126,7 +128,7 @@ static void add_floats(struct diff_builder *b)
     }
     convert(b, f32, bf16, "");
     convert(b, f64, bf16, "");
-    /* To whole numbers of the same type. */
+    /* To an integral value of the same type. */
     const struct type *same[] = {f16, f32, f64, bf16};
     for (size_t s = 0; s < FTH_COUNT(same); s++) {
         bool plain = same[s]->kind != DIFF_F32;
@@ -149,9 +151,9 @@ static void add_floats(struct diff_builder *b)
             if (same[s]->kind != DIFF_BF16)
                 convert(b, same[s], same[s], endings[e]);
     }
-    /* Two at once, and the 19-bit tf32. */
+    /* Two floats to a pair of halves, and to tf32 (19 bits). */
     struct diff_values to_half = diff_conversion_edges(diff_arena(b), DIFF_F32, DIFF_F16);
-    struct diff_values to_brain = diff_conversion_edges(diff_arena(b), DIFF_F32, DIFF_BF16);
+    struct diff_values to_bf16 = diff_conversion_edges(diff_arena(b), DIFF_F32, DIFF_BF16);
     for (size_t r = 0; r < 2; r++)
         for (size_t e = 0; e < 2; e++) {
             const char *end = e ? ".relu" : "";
@@ -161,7 +163,7 @@ static void add_floats(struct diff_builder *b)
                        "cvt%s%s.f16x2.f32", roundings[r], end);
             diff_op_as(b,
                        &(struct diff_spec){
-                           .signature = "ff:Y", .values = {&to_brain, &to_brain}, .threads = 768},
+                           .signature = "ff:Y", .values = {&to_bf16, &to_bf16}, .threads = 768},
                        "cvt%s%s.bf16x2.f32", roundings[r], end);
         }
     diff_op_as(b, &(struct diff_spec){.signature = "f:w", .values = {&to_half}},

@@ -1,5 +1,6 @@
-/* Floating point with IEEE 754 rounding: PTX ISA, "Floating Point Instructions". A NaN that an f32
- * operation makes is 0x7fffffff; where the ISA leaves its payload open (abs, neg), any will do. */
+/* Cases for floating-point instructions with IEEE 754 rounding: PTX ISA, "Floating Point
+ * Instructions". A NaN result of an f32 operation is 0x7fffffff. For abs and neg, the ISA leaves
+ * the payload of NaNs open, so any NaN is accepted. */
 #include "suite.h"
 
 #include <math.h>
@@ -7,9 +8,9 @@
 static const char *const roundings[] = {".rn", ".rz", ".rm", ".rp"};
 static const char *const endings[] = {"", ".ftz", ".sat", ".ftz.sat"};
 
-/* Products just below the least normal number, at all distances: is one tiny before it is rounded,
- * or after? (1 - x)·(1 + x) = 1 - x². */
-static void nearly_normal(struct fth_rng *rng, size_t thread, uint64_t *operands)
+/* Products at various distances below the smallest normal number: (1 - x)·(1 + x) = 1 - x², scaled.
+ * They show whether .ftz flushes a result that is subnormal only before rounding. */
+static void products_near_min_normal(struct fth_rng *rng, size_t thread, uint64_t *operands)
 {
     double x = ldexp(1, -1 - (int)(thread % 14)) * (thread < 28 ? 1 : fth_rng_unit(rng));
     operands[0] = diff_encode(DIFF_F32, ldexp(1 - x, -63));
@@ -27,14 +28,14 @@ static void add_tiny(struct diff_builder *b)
                      &(struct diff_spec){
                          .name = diff_text(b, "mul%s%s.f32 tiny", roundings[r], endings[e]),
                          .signature = "fff:f",
-                         .fill = nearly_normal,
+                         .fill = products_near_min_normal,
                          .threads = 128,
                          .code = diff_text(b, "mul%s%s.f32 d, a, b;", roundings[r], endings[e])});
             diff_add(
                 b, &(struct diff_spec){
                        .name = diff_text(b, "fma%s%s.f32 tiny", roundings[r], endings[e]),
                        .signature = "fff:f",
-                       .fill = nearly_normal,
+                       .fill = products_near_min_normal,
                        .threads = 128,
                        .code = diff_text(b, "fma%s%s.f32 d, a, b, c;", roundings[r], endings[e])});
         }

@@ -1,5 +1,5 @@
-/* Constants, guards and branches: PTX ISA, "Constants", "Predicated Execution" and "Control Flow
- * Instructions". */
+/* Cases for constants, guarded instructions and branches: PTX ISA, "Constants", "Predicated
+ * Execution" and "Control Flow Instructions". */
 #include "suite.h"
 
 struct constant {
@@ -17,7 +17,7 @@ static void add_moves(struct diff_builder *b, const struct constant *constants, 
                      .code = diff_text(b, "mov.%s d, %s;", constants[i].type, constants[i].text)});
 }
 
-/* Expressions of constants, which people write and compilers do not. */
+/* Constant expressions, which appear in hand-written PTX but not in nvcc's output. */
 static void add_expressions(struct diff_builder *b)
 {
     static const struct constant constants[] = {
@@ -34,7 +34,7 @@ static void add_expressions(struct diff_builder *b)
     add_moves(b, constants, FTH_COUNT(constants));
 }
 
-/* Constants of every spelling: what an assembler must read. */
+/* Constants in every notation that an assembler must accept. */
 static void add_constants(struct diff_builder *b)
 {
     static const struct constant constants[] = {
@@ -82,8 +82,8 @@ static void add_constants(struct diff_builder *b)
         diff_add(b, &others[i]);
 }
 
-/* Small numbers: how often to go round, and which way. */
-static void turns(struct fth_rng *rng, size_t thread, uint64_t *operands)
+/* Operands for the branches: a small loop count, equal in every fourth warp, and random bits. */
+static void loop_counts(struct fth_rng *rng, size_t thread, uint64_t *operands)
 {
     operands[0] = thread / 32 % 4 == 0 ? 5 : fth_rng_below(rng, 40);
     operands[1] = fth_rng_next(rng) & 0xffffffff;
@@ -103,7 +103,7 @@ static void add_branches(struct diff_builder *b)
                  "xor.b32 d, d, 1;"},
         {.name = "loop as often as each lane likes",
          .signature = "ww:w",
-         .fill = turns,
+         .fill = loop_counts,
          .threads = 512,
          .registers = ".reg .pred z;",
          .code = "mov.b32 d, b;\nmov.u32 j, a;\nsetp.eq.u32 z, j, 0;\n@z bra DONE;\nAGAIN:\n"
@@ -111,7 +111,7 @@ static void add_branches(struct diff_builder *b)
                  "setp.ne.u32 z, j, 0;\n@z bra AGAIN;\nDONE:"},
         {.name = "loop with a way out",
          .signature = "ww:w",
-         .fill = turns,
+         .fill = loop_counts,
          .threads = 512,
          .registers = ".reg .pred z;",
          .code = "mov.u32 d, 0;\nmov.u32 j, b;\nAGAIN:\nsetp.eq.u32 z, d, a;\n@z bra DONE;\n"
@@ -120,7 +120,7 @@ static void add_branches(struct diff_builder *b)
                  "DONE:\nmad.lo.u32 d, j, 3, d;"},
         {.name = "loop in a loop, and a vote after it",
          .signature = "ww:ww",
-         .fill = turns,
+         .fill = loop_counts,
          .threads = 512,
          .registers = ".reg .pred z;\n.reg .b32 m;",
          .code = "mov.u32 d, 0;\nand.b32 j, a, 7;\nOUTER:\nand.b32 k, b, 7;\nadd.u32 k, k, j;\n"
@@ -130,14 +130,14 @@ static void add_branches(struct diff_builder *b)
                  "vote.sync.ballot.b32 q, z, 0xffffffff;"},
         {.name = "brx.idx",
          .signature = "ww:w",
-         .fill = turns,
+         .fill = loop_counts,
          .threads = 512,
          .code = "and.b32 j, a, 3;\nTABLE: .branchtargets ZERO, ONE, TWO, THREE;\n"
                  "brx.idx j, TABLE;\nZERO:\nmov.b32 d, b;\nbra JOIN;\nONE:\nnot.b32 d, b;\n"
                  "bra JOIN;\nTWO:\nadd.u32 d, b, a;\nTHREE:\nmul.lo.u32 d, b, 7;\nJOIN:"},
         {.name = "some lanes leave early",
          .signature = "ww:w",
-         .fill = turns,
+         .fill = loop_counts,
          .threads = 512,
          .registers = ".reg .pred z;\n.reg .b32 m;",
          .code = "st.global.b32 [pd], b;\nsetp.gt.u32 z, a, 20;\n@z exit;\n"

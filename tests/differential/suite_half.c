@@ -1,5 +1,5 @@
-/* Half precision: f16 and bf16, alone and two in a register. PTX ISA, "Half Precision
- * Floating-Point Instructions". */
+/* Cases for half precision: f16 and bf16, single and as pairs in a register. PTX ISA, "Half
+ * Precision Floating-Point Instructions". */
 #include "suite.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 static const struct type {
     const char *name;
     char letter;
-    bool brain;
+    bool is_bf16;
 } types[] = {
     {"f16", 'H', false}, {"f16x2", 'X', false}, {"bf16", 'B', true}, {"bf16x2", 'Y', true}};
 
@@ -24,11 +24,11 @@ static void add_arithmetic(struct diff_builder *b)
         const char *three = diff_text(b, "%c%c%c:%c", x, x, x, x);
         for (size_t i = 0; i < FTH_COUNT(ops); i++) {
             diff_op(b, two, "%s.%s", ops[i], type->name);
-            for (size_t e = 0; e < (type->brain ? 1 : FTH_COUNT(endings)); e++)
+            for (size_t e = 0; e < (type->is_bf16 ? 1 : FTH_COUNT(endings)); e++)
                 diff_op(b, two, "%s.rn%s.%s", ops[i], endings[e], type->name);
         }
         for (size_t e = 0; e < FTH_COUNT(fused); e++)
-            if (!type->brain || e == 0 || e == 4)
+            if (!type->is_bf16 || e == 0 || e == 4)
                 diff_op(b, three, "fma.rn%s.%s", fused[e], type->name);
     }
 }
@@ -45,14 +45,14 @@ static void add_simple(struct diff_builder *b)
         for (size_t i = 0; i < 2; i++)
             for (size_t m = 0; m < FTH_COUNT(modes); m++) {
                 diff_op(b, two, "%s%s.%s", min[i], modes[m], type->name);
-                if (!type->brain)
+                if (!type->is_bf16)
                     diff_op(b, two, "%s.ftz%s.%s", min[i], modes[m], type->name);
             }
-        /* "NaN inputs yield an unspecified NaN." */
+        /* "NaN inputs yield an unspecified NaN": PTX ISA, abs and neg. */
         for (size_t i = 0; i < 2; i++) {
             diff_op_as(b, &(struct diff_spec){.signature = one, .compare = DIFF_ANY_NAN}, "%s.%s",
                        signs[i], type->name);
-            if (!type->brain)
+            if (!type->is_bf16)
                 diff_op_as(b, &(struct diff_spec){.signature = one, .compare = DIFF_ANY_NAN},
                            "%s.ftz.%s", signs[i], type->name);
         }
@@ -71,7 +71,7 @@ static void add_approximations(struct diff_builder *b)
                    &(struct diff_spec){.signature = one,
                                        .threads = 640,
                                        .compare = DIFF_ABSOLUTE,
-                                       .tolerance = type->brain ? 0x1p-8 : exp2(-10.987)},
+                                       .tolerance = type->is_bf16 ? 0x1p-8 : exp2(-10.987)},
                    "tanh.approx.%s", type->name);
         /* ex2: "The maximum relative error for .f16 type is 2^-9.9. The maximum relative error for
          * .bf16 type is 2^-7." */
@@ -79,8 +79,8 @@ static void add_approximations(struct diff_builder *b)
                    &(struct diff_spec){.signature = one,
                                        .threads = 640,
                                        .compare = DIFF_RELATIVE,
-                                       .tolerance = type->brain ? 0x1p-7 : exp2(-9.9)},
-                   "ex2.approx%s.%s", type->brain ? ".ftz" : "", type->name);
+                                       .tolerance = type->is_bf16 ? 0x1p-7 : exp2(-9.9)},
+                   "ex2.approx%s.%s", type->is_bf16 ? ".ftz" : "", type->name);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Integer arithmetic: PTX ISA, "Integer Arithmetic Instructions" and "Extended-Precision Integer
- * Arithmetic Instructions". */
+/* Cases for integer arithmetic: PTX ISA, "Integer Arithmetic Instructions" and "Extended-Precision
+ * Integer Arithmetic Instructions". */
 #include "suite.h"
 
 struct width {
@@ -43,7 +43,7 @@ static void add_plain(struct diff_builder *b)
     diff_op(b, "ww:w", "add.sat.s32");
     diff_op(b, "ww:w", "sub.sat.s32");
     diff_op(b, "www:w", "mad.hi.sat.s32");
-    /* An operand that stands twice, and an immediate. */
+    /* The same register for both operands, and an immediate operand. */
     diff_add(b, &(struct diff_spec){
                     .name = "add.s32 a,a", .signature = "w:w", .code = "add.s32 d, a, a;"});
     diff_add(b, &(struct diff_spec){.name = "sub.s32 immediate",
@@ -51,7 +51,8 @@ static void add_plain(struct diff_builder *b)
                                     .code = "sub.s32 d, a, -2147483648;"});
 }
 
-/* Division by zero has no specified result; what the hardware gives is tested all the same. */
+/* The ISA does not define the result of a division by zero. The engine must return the result of
+ * the hardware. */
 static void add_division(struct diff_builder *b)
 {
     static const char *const ops[] = {"div", "rem"};
@@ -65,7 +66,7 @@ static void add_division(struct diff_builder *b)
             }
 }
 
-/* d is the low part, q what the carry made of the high one. */
+/* d is the low part of the result. q is the high part, which includes the carry. */
 static void add_carries(struct diff_builder *b)
 {
     static const char *const types[] = {"u32", "s32", "u64", "s64"};
@@ -86,7 +87,7 @@ static void add_carries(struct diff_builder *b)
                                                           "sub.cc.%s d, a, c;\n"
                                                           "subc.%s q, b, e;",
                                                           type, type)});
-        /* The carry out of the carrying ones, as the third result of a chain. */
+        /* The carry out of addc.cc and subc.cc; the next instruction of the chain uses it. */
         diff_add(b, &(struct diff_spec){.name = diff_text(b, "addc.cc.%s chain", type),
                                         .signature = pair,
                                         .code = diff_text(b,
@@ -103,21 +104,21 @@ static void add_carries(struct diff_builder *b)
                                                           type, type, type)});
         static const char *const halves[] = {"lo", "hi"};
         for (size_t h = 0; h < 2; h++) {
-            /* Does the multiply-add carry out? */
+            /* The carry out of the multiply-add. */
             diff_add(b, &(struct diff_spec){.name = diff_text(b, "mad.%s.cc.%s", halves[h], type),
                                             .signature = pair,
                                             .code = diff_text(b,
                                                               "mad.%s.cc.%s d, a, b, c;\n"
                                                               "addc.%s q, e, 0;",
                                                               halves[h], type, type)});
-            /* Does it take the carry in? */
+            /* The carry in of the multiply-add. */
             diff_add(b, &(struct diff_spec){.name = diff_text(b, "madc.%s.%s", halves[h], type),
                                             .signature = pair,
                                             .code = diff_text(b,
                                                               "add.cc.%s d, a, e;\n"
                                                               "madc.%s.%s q, a, b, c;",
                                                               type, halves[h], type)});
-            /* Both. */
+            /* Both carries. */
             diff_add(b, &(struct diff_spec){.name = diff_text(b, "madc.%s.cc.%s", halves[h], type),
                                             .signature = pair,
                                             .code = diff_text(b,

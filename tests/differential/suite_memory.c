@@ -1,11 +1,13 @@
-/* Loads, stores, address spaces and calls: PTX ISA, "Data Movement and Conversion Instructions". */
+/* Cases for loads, stores, address spaces and calls: PTX ISA, "Data Movement and Conversion
+ * Instructions" and "Control Flow Instructions: call". */
 #include "suite.h"
 
 static const char *const scalars[] = {"b8",  "u8",  "s8",  "b16", "u16", "s16", "b32",
                                       "u32", "s32", "b64", "u64", "s64", "f32", "f64"};
 static const unsigned scalar_bits[] = {8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64, 32, 64};
 
-/* Each thread its own eight bytes of shared or local memory: k holds the address. */
+/* SHARED declares eight bytes of shared memory per thread, whose address SHARED_ADDRESS computes in
+ * k. LOCAL declares local memory. */
 #define SHARED ".shared .align 16 .b8 s[1024];"
 #define SHARED_ADDRESS "mov.u32 j, %%tid.x;\nmov.u32 k, s;\nmad.lo.u32 k, j, 8, k;\n"
 #define LOCAL ".local .align 16 .b8 s[32];\n.reg .b64 z;"
@@ -22,7 +24,8 @@ static void add_extension(struct diff_builder *b)
     for (size_t t = 0; t < FTH_COUNT(scalars); t++) {
         const char *type = scalars[t];
         bool real = type[0] == 'f';
-        /* Into a register that is wider than what is loaded; f32 and f64 take no wider one. */
+        /* Loads to a register that is wider than the type. f32 and f64 need a register of their
+         * size. */
         const char *fit = !real ? "l" : scalar_bits[t] == 32 ? "w" : "l";
         const char *signature = diff_text(b, "l:%s", fit);
         diff_add(b, &(struct diff_spec){.name = diff_text(b, "ld.global.%s", type),
@@ -94,7 +97,7 @@ static void add_stores(struct diff_builder *b)
     for (size_t t = 0; t < FTH_COUNT(scalars); t++) {
         const char *type = scalars[t];
         bool real = type[0] == 'f';
-        /* From a register that is wider than what is stored: the low bits go. */
+        /* Stores from a register that is wider than the type: the low bits are stored. */
         const char *signature = diff_text(b, "%c:l", real && scalar_bits[t] == 32 ? 'w' : 'l');
         diff_add(b, &(struct diff_spec){.name = diff_text(b, "st.global.%s", type),
                                         .signature = signature,
@@ -143,8 +146,8 @@ static void add_stores(struct diff_builder *b)
                                         .code = diff_text(b, "%s [pd], a;", stores[i])});
 }
 
-/* Sixteen bytes a thread: a and b lie one after the other, so together they are an array of them.
- */
+/* Each thread loads 16 bytes. The arrays of a and b are adjacent in memory, so together they are an
+ * array of 16-byte elements. */
 static void add_vectors(struct diff_builder *b)
 {
     diff_family(b, "vector loads and stores", NULL);
@@ -153,8 +156,8 @@ static void add_vectors(struct diff_builder *b)
             if (scalar_bits[t] * n > 128)
                 continue;
             unsigned width = scalar_bits[t] < 16 ? 16 : scalar_bits[t];
-            const char *four[] = {"{m0, m1}", "{m1, m0}", "{m0, m1, m2, m3}", "{m3, m1, m2, m0}"};
-            const char *in = four[n - 2], *out = four[n - 1];
+            const char *lists[] = {"{m0, m1}", "{m1, m0}", "{m0, m1, m2, m3}", "{m3, m1, m2, m0}"};
+            const char *in = lists[n - 2], *out = lists[n - 1];
             const char *registers = diff_text(
                 b, ".reg .b%u m0, m1, m2, m3;\n" SHARED "\n.shared .align 16 .b8 s2[1024];", width);
             diff_add(b,
@@ -196,7 +199,7 @@ static void add_vectors(struct diff_builder *b)
                                             "st.global.v2.f32 [pd+8], {m0, m3};"});
 }
 
-/* The spaces of generic addresses, and functions. */
+/* Generic addresses and their spaces, and calls of functions. */
 static void add_spaces(struct diff_builder *b)
 {
     diff_family(b, "address spaces and calls",
@@ -206,10 +209,10 @@ static void add_spaces(struct diff_builder *b)
                 ".func (.param .b64 r) swap(.param .align 8 .b8 v[8])\n{\n.reg .b32 m, n;\n"
                 ".reg .b64 o;\nld.param.v2.b32 {m, n}, [v];\nmov.b64 o, {n, m};\n"
                 "st.param.b64 [r], o;\nret;\n}\n");
-    static const char *const questions[] = {"global", "shared", "local", "const"};
-    for (size_t q = 0; q < FTH_COUNT(questions); q++)
+    static const char *const spaces[] = {"global", "shared", "local", "const"};
+    for (size_t q = 0; q < FTH_COUNT(spaces); q++)
         diff_add(b, &(struct diff_spec){
-                        .name = diff_text(b, "isspacep.%s", questions[q]),
+                        .name = diff_text(b, "isspacep.%s", spaces[q]),
                         .signature = "w:w",
                         .threads = 32,
                         .registers = LOCAL "\n.reg .pred z0, z1, z2;\n.reg .b32 m;",
@@ -222,7 +225,7 @@ static void add_spaces(struct diff_builder *b)
                                           "selp.b32 d, 1, 0, z0;\nselp.b32 m, 2, 0, z1;\n"
                                           "or.b32 d, d, m;\nselp.b32 m, 4, 0, z2;\n"
                                           "or.b32 d, d, m;",
-                                          questions[q], questions[q], questions[q])});
+                                          spaces[q], spaces[q], spaces[q])});
     diff_add(b, &(struct diff_spec){.name = "generic shared",
                                     .signature = "w:w",
                                     .registers = ".reg .b64 z;\n.reg .b32 m;",

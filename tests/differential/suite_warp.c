@@ -1,13 +1,14 @@
-/* What the lanes of a warp do together: shuffles, votes, matches, reductions, barriers; and the
- * special registers. A warp is 32 consecutive threads. */
+/* Cases for communication between the lanes of a warp (shuffles, votes, matches, reductions),
+ * barriers and special registers. A warp is 32 consecutive threads. */
 #include "suite.h"
 
 #define LANES ((size_t)32)
 
 static const uint32_t lane_arguments[] = {0, 1, 2, 3, 5, 8, 15, 16, 17, 31, 32, 33, 63, 0xffffffff};
 
-/* a: the value; b: lane, offset or mask; c: segment mask and clamp, as CUDA's widths give them
- * (`clamp` in the low five bits), then anything; 32 lanes of a warp alike in the first warps. */
+/* Operands of shfl: a is the value; b is the lane, offset or mask; c contains the segment mask and
+ * the clamp value (low five bits). In the first warps, b and c are the same in all lanes, and c is
+ * what nvcc generates for each width. The later warps have random values. */
 static void shuffle(struct fth_rng *rng, size_t thread, uint64_t *operands, uint32_t clamp)
 {
     size_t warp = thread / 32, regular = 6 * FTH_COUNT(lane_arguments);
@@ -17,11 +18,11 @@ static void shuffle(struct fth_rng *rng, size_t thread, uint64_t *operands, uint
         operands[1] = lane_arguments[warp / 6];
         operands[2] = (32 - width) << 8 | clamp;
     } else {
-        /* Segments and clamps that no compiler makes, alike in the warp; lanes of their own. */
-        struct fth_rng mine;
-        fth_rng_init(&mine, warp);
+        /* c is random, which nvcc never generates, but the same in all lanes; b differs. */
+        struct fth_rng warp_rng;
+        fth_rng_init(&warp_rng, warp);
         operands[1] = fth_rng_below(rng, 40);
-        operands[2] = fth_rng_below(&mine, 0x2000);
+        operands[2] = fth_rng_below(&warp_rng, 0x2000);
     }
 }
 
@@ -52,7 +53,7 @@ static void add_shuffles(struct diff_builder *b)
         spec.code = diff_text(b, "shfl.sync.%s.b32 d, a, b, c, 0xffffffff;", modes[m]);
         diff_add(b, &spec);
     }
-    /* In half of the warp only, each lane with a partner that is there. */
+    /* Half of the lanes participate; the partner of each of them participates, too. */
     diff_add(b, &(struct diff_spec){
                     .name = "shfl.sync.bfly.b32 half a warp",
                     .signature = "www:wp",
@@ -64,12 +65,13 @@ static void add_shuffles(struct diff_builder *b)
                             "@z shfl.sync.bfly.b32 d|q, a, 9, 31, 0xf0f0f0f0;"});
 }
 
-/* Votes: all, none, one lane, all but one, then mixed. */
+/* Operands of votes: a is the predicate (false in all lanes, true in all, true in one, false in
+ * one, then random); b is the mask of participating lanes, the same in the whole warp. */
 static void vote(struct fth_rng *rng, size_t thread, uint64_t *operands)
 {
     size_t warp = thread / 32, lane = thread % 32;
-    struct fth_rng mine;
-    fth_rng_init(&mine, warp);
+    struct fth_rng warp_rng;
+    fth_rng_init(&warp_rng, warp);
     operands[0] = warp == 0   ? 0
                   : warp == 1 ? 1
                   : warp == 2 ? lane == 17
@@ -77,9 +79,10 @@ static void vote(struct fth_rng *rng, size_t thread, uint64_t *operands)
                   : warp < 8  ? fth_rng_below(rng, 8) == 0
                               : fth_rng_below(rng, 2);
     static const uint32_t masks[] = {0xffffffff, 1, 0x80000000, 0xf0f0f0f0, 0x00ffff00, 0xfffdffff};
-    operands[1] = warp < 18 ? masks[warp % 6] : fth_rng_next(&mine) >> 32 | 1;
+    operands[1] = warp < 18 ? masks[warp % 6] : fth_rng_next(&warp_rng) >> 32 | 1;
 }
 
+/* Sets z if the mask b contains this lane. */
 static const char in_mask[] = "mov.u32 j, %laneid;\nshr.b32 k, b, j;\nand.b32 k, k, 1;\n"
                               "setp.ne.u32 z, k, 0;\n";
 
@@ -120,15 +123,17 @@ static void add_votes(struct diff_builder *b)
                                     .code = "activemask.b32 d;"});
 }
 
-/* Few values, so that lanes meet; the first warps all alike. */
-static void meet(struct fth_rng *rng, size_t thread, uint64_t *operands)
+/* Operands of match: few different values, so that several lanes have the same value. All lanes of
+ * the first warps have the same value. */
+static void matching_values(struct fth_rng *rng, size_t thread, uint64_t *operands)
 {
     size_t warp = thread / 32;
     vote(rng, thread, operands);
     uint64_t value = warp < 3 ? 5 : fth_rng_below(rng, warp < 10 ? 3 : 12);
-    operands[0] = value << 31 | value; /* differs in the upper word, too */
+    operands[0] = value << 31 | value; /* the upper words differ, too */
 }
 
+/* Operands of redux: random values, and the mask of participating lanes. */
 static void any_value(struct fth_rng *rng, size_t thread, uint64_t *operands)
 {
     vote(rng, thread, operands);
@@ -141,7 +146,8 @@ static void add_matches(struct diff_builder *b)
     for (size_t w = 0; w < 2; w++) {
         unsigned bits = w ? 64 : 32;
         const char *any = w ? "lw:w" : "ww:w", *all = w ? "lw:wp" : "ww:wp";
-        struct diff_spec spec = {.fill = meet, .threads = LANES * 24, .registers = ".reg .pred z;"};
+        struct diff_spec spec = {
+            .fill = matching_values, .threads = LANES * 24, .registers = ".reg .pred z;"};
         spec.signature = any;
         spec.name = diff_text(b, "match.any.sync.b%u", bits);
         spec.code = diff_text(b, "match.any.sync.b%u d, a, 0xffffffff;", bits);
@@ -189,7 +195,7 @@ static void add_barriers(struct diff_builder *b)
                             "mov.u32 k, s;\nmad.lo.u32 k, j, 4, k;\nld.shared.u32 d, [k];"});
     static const char *const pairs[] = {"bar.sync 1, 64;", "barrier.sync 3, 64;",
                                         "bar.arrive 5, 64;\nbar.sync 6, 64;"};
-    /* Half of the block at a barrier of its own. */
+    /* Half of the block synchronizes at a barrier with another number. */
     for (size_t i = 0; i < 2; i++)
         diff_add(b, &(struct diff_spec){
                         .name = diff_text(b, "%.*s of two warps", i ? 14 : 10, pairs[i]),
@@ -238,7 +244,7 @@ static void add_registers(struct diff_builder *b)
                         .grid = {3, 2, 2},
                         .block = {8, 5, 2},
                         .registers = ".reg .b32 m, n;",
-                        /* i: the thread in the grid, x fastest */
+                        /* i is the index of the thread in the grid; x varies fastest */
                         .code = diff_text(b,
                                           "mov.u32 i, %%ctaid.z;\nmov.u32 n, %%nctaid.y;\n"
                                           "mov.u32 m, %%ctaid.y;\nmad.lo.u32 i, i, n, m;\n"

@@ -1,9 +1,10 @@
-/* The PTX engine against a real GPU: every case of the suite is run on the engine and compared with
- * what the GPU answered, which golden.zst keeps. Prints TAP, a line a family.
+/* Compares the PTX engine with a real GPU: runs every case of the suite on the engine and compares
+ * the results with those of the GPU in golden.zst. Prints TAP, one line per family.
  *
  *   FATHOM_DIFFERENTIAL=NAME test_differential
  *
- * runs only the family or case of that name, shows every difference, and the kernel. */
+ * runs only the family or case of this name, and prints its kernels and up to 200 differences per
+ * case. */
 #include "ptx/ptx.h"
 #include "suite.h"
 
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Maximum number of differences to print per case: in a full run, and with FATHOM_DIFFERENTIAL. */
 enum { SHOWN = 3, SHOWN_VERBOSE = 200 };
 
 static const char golden_path[] = FTH_SOURCE_ROOT "/tests/differential/golden.zst";
@@ -18,29 +20,29 @@ static const char golden_path[] = FTH_SOURCE_ROOT "/tests/differential/golden.zs
 struct test {
     struct diff_suite *suite;
     struct diff_golden golden;
-    const struct diff_answer **by_name; /* sorted */
-    const char *only;                   /* NULL: all */
-    size_t number;                      /* of the TAP line */
-    size_t failed;                      /* families */
+    const struct diff_golden_case **by_name; /* sorted by name */
+    const char *only;                        /* family or case; NULL: all */
+    size_t number;                           /* of the last TAP line */
+    size_t failed;                           /* TAP lines that failed */
 };
 
 static int compare_names(const void *a, const void *b)
 {
-    const struct diff_answer *const *x = a, *const *y = b;
+    const struct diff_golden_case *const *x = a, *const *y = b;
     return strcmp((*x)->name, (*y)->name);
 }
 
-static const struct diff_answer *find_answer(const struct test *test, const char *name)
+static const struct diff_golden_case *find_golden_case(const struct test *test, const char *name)
 {
-    struct diff_answer key = {.hash = 0};
+    struct diff_golden_case key = {.hash = 0};
     snprintf(key.name, sizeof key.name, "%s", name);
-    const struct diff_answer *wanted = &key;
-    const struct diff_answer **found =
+    const struct diff_golden_case *wanted = &key;
+    const struct diff_golden_case **found =
         bsearch(&wanted, test->by_name, test->golden.count, sizeof *test->by_name, compare_names);
     return found ? *found : NULL;
 }
 
-static bool is_wanted(const struct test *test, const struct diff_case *c)
+static bool is_selected(const struct test *test, const struct diff_case *c)
 {
     return !test->only || strcmp(test->only, c->family) == 0 || strcmp(test->only, c->name) == 0;
 }
@@ -69,9 +71,9 @@ static void print_difference(const struct diff_case *c, unsigned result, size_t 
     printf("\n");
 }
 
-/* Runs the case and leaves what it wrote in `output`. */
-static enum fth_status run(struct fth_ptx_machine *machine, const struct diff_case *c,
-                           unsigned char *output, struct fth_error *error)
+/* Runs the case on the engine and copies its results to `output`. */
+static enum fth_status run_case(struct fth_ptx_machine *machine, const struct diff_case *c,
+                                unsigned char *output, struct fth_error *error)
 {
     uint64_t addresses[2] = {0, 0};
     enum fth_status status =
@@ -97,7 +99,7 @@ static enum fth_status run(struct fth_ptx_machine *machine, const struct diff_ca
         if (written)
             memcpy(output, written, c->output_bytes);
         else
-            status = fth_fail(error, FTH_INVALID, "run", c->name, "its output is not there");
+            status = fth_fail(error, FTH_INVALID, "run", c->name, "cannot access its output");
     }
     for (int i = 0; i < 2; i++)
         if (addresses[i] && fth_ptx_free(machine, addresses[i], NULL) != FTH_OK)
@@ -105,8 +107,9 @@ static enum fth_status run(struct fth_ptx_machine *machine, const struct diff_ca
     return status;
 }
 
-static bool compare(const struct test *test, const struct diff_case *c, const unsigned char *output,
-                    const unsigned char *expected, size_t *values)
+static bool compare_results(const struct test *test, const struct diff_case *c,
+                            const unsigned char *output, const unsigned char *expected,
+                            size_t *values)
 {
     size_t different = 0, shown = test->only ? SHOWN_VERBOSE : SHOWN, all = 0;
     for (unsigned r = 0; r < c->results; r++)
@@ -139,18 +142,20 @@ static void print_error(const struct diff_case *c, const struct fth_error *error
     }
 }
 
-static bool is_fresh(const struct diff_case *c, const struct diff_answer *answer)
+/* Returns whether the golden file contains results for this version of the case. */
+static bool is_current(const struct diff_case *c, const struct diff_golden_case *golden_case)
 {
-    return answer && answer->hash == c->hash && answer->bytes == c->output_bytes;
+    return golden_case && golden_case->hash == c->hash && golden_case->bytes == c->output_bytes;
 }
 
 static bool check_case(const struct test *test, const struct fth_ptx_module *module,
                        const struct diff_case *c, size_t *values)
 {
-    const struct diff_answer *answer = find_answer(test, c->name);
-    if (!is_fresh(c, answer)) {
-        printf("# %s: %s; harvest anew\n", c->name,
-               answer ? "the GPU ran another version of it" : "no GPU has run it yet");
+    const struct diff_golden_case *golden_case = find_golden_case(test, c->name);
+    if (!is_current(c, golden_case)) {
+        printf("# %s: %s; create a new golden file (README.md)\n", c->name,
+               golden_case ? "the golden file has another version of it"
+                           : "the golden file does not contain it");
         return false;
     }
     if (test->only)
@@ -165,10 +170,10 @@ static bool check_case(const struct test *test, const struct fth_ptx_module *mod
     if (status == FTH_OK)
         status = fth_ptx_machine_create(module, &machine, &error);
     if (status == FTH_OK)
-        status = run(machine, c, output, &error);
+        status = run_case(machine, c, output, &error);
     bool same = false;
     if (status == FTH_OK)
-        same = compare(test, c, output, answer->output, values);
+        same = compare_results(test, c, output, golden_case->output, values);
     else
         print_error(c, &error);
     fth_ptx_machine_destroy(machine);
@@ -176,9 +181,10 @@ static bool check_case(const struct test *test, const struct fth_ptx_module *mod
     return same;
 }
 
-/* Where the engine refuses a family, each of its kernels alone, to say which it is. */
-static bool check_alone(const struct test *test, const struct diff_family *family,
-                        const struct diff_case *c, size_t *values)
+/* Checks a case in a module of its own. Used if the engine rejects the module of the family, to
+ * find the kernels that it rejects. */
+static bool check_case_separately(const struct test *test, const struct diff_family *family,
+                                  const struct diff_case *c, size_t *values)
 {
     struct fth_error error = FTH_NO_ERROR;
     struct fth_ptx_module *module = NULL;
@@ -200,15 +206,15 @@ static void check_family(struct test *test, const struct diff_family *family)
 {
     struct fth_ptx_module *module = NULL;
     size_t cases = 0, same = 0, values = 0;
-    bool whole =
+    bool module_is_valid =
         fth_ptx_read_text(family->name, family->ptx, family->ptx_bytes, &module, NULL) == FTH_OK;
     for (size_t i = 0; i < family->count; i++) {
         const struct diff_case *c = &test->suite->cases[family->first + i];
-        if (!is_wanted(test, c))
+        if (!is_selected(test, c))
             continue;
         cases++;
-        same +=
-            whole ? check_case(test, module, c, &values) : check_alone(test, family, c, &values);
+        same += module_is_valid ? check_case(test, module, c, &values)
+                                : check_case_separately(test, family, c, &values);
     }
     fth_ptx_destroy(module);
     test->number++;
@@ -222,7 +228,7 @@ static void check_family(struct test *test, const struct diff_family *family)
     fflush(stdout);
 }
 
-/* The comparison itself: what it must tell apart, and what it must not. */
+/* Tests compare.c with pairs that must count as equal and pairs that must not. */
 static void check_comparison(struct test *test)
 {
     static const struct {
@@ -257,34 +263,37 @@ static void check_comparison(struct test *test)
                                     .results = 1,
                                     .result = {table[i].type}};
         if (diff_same(&c, 0, 0, table[i].got, table[i].expected) != table[i].same) {
-            printf("# line %zu of the table\n", i + 1);
+            printf("# row %zu of the table is compared wrongly\n", i + 1);
             wrong++;
         }
     }
     test->failed += wrong > 0;
-    printf("%s %zu - the comparison\n", wrong ? "not ok" : "ok", ++test->number);
+    printf("%s %zu - compares results by the rule of the case\n", wrong ? "not ok" : "ok",
+           ++test->number);
 }
 
-/* Every case needs an answer to just that case; answers to cases that are gone do no harm. */
-static void check_fit(struct test *test)
+/* The golden file must contain results for the current version of every case. Results of cases that
+ * no longer exist are ignored. */
+static void check_golden_is_current(struct test *test)
 {
-    size_t without = 0;
+    size_t stale = 0;
     for (size_t i = 0; i < test->suite->case_count; i++) {
         const struct diff_case *c = &test->suite->cases[i];
-        without += !is_fresh(c, find_answer(test, c->name));
+        stale += !is_current(c, find_golden_case(test, c->name));
     }
-    test->failed += without > 0;
-    printf("%s %zu - the answers, of a %s under CUDA %u.%u, are to this suite\n",
-           without ? "not ok" : "ok", ++test->number, test->golden.gpu, test->golden.driver / 1000,
+    test->failed += stale > 0;
+    printf("%s %zu - the golden file (%s, CUDA %u.%u) matches the suite\n", stale ? "not ok" : "ok",
+           ++test->number, test->golden.gpu, test->golden.driver / 1000,
            test->golden.driver % 1000 / 10);
-    if (without)
-        printf("# %zu of %zu cases have none: harvest anew\n", without, test->suite->case_count);
+    if (stale)
+        printf("# no current results for %zu of %zu cases: create a new golden file (README.md)\n",
+               stale, test->suite->case_count);
 }
 
-static bool family_is_wanted(const struct test *test, const struct diff_family *family)
+static bool family_is_selected(const struct test *test, const struct diff_family *family)
 {
     for (size_t i = 0; i < family->count; i++)
-        if (is_wanted(test, &test->suite->cases[family->first + i]))
+        if (is_selected(test, &test->suite->cases[family->first + i]))
             return true;
     return false;
 }
@@ -293,16 +302,16 @@ static int run_tests(struct test *test)
 {
     size_t wanted = 0;
     for (size_t f = 0; f < test->suite->family_count; f++)
-        wanted += family_is_wanted(test, &test->suite->families[f]);
+        wanted += family_is_selected(test, &test->suite->families[f]);
     if (wanted == 0) {
-        fprintf(stderr, "no family or case is called '%s'\n", test->only);
+        fprintf(stderr, "there is no family or case '%s'\n", test->only);
         return 2;
     }
     printf("1..%zu\n", wanted + 2);
     check_comparison(test);
-    check_fit(test);
+    check_golden_is_current(test);
     for (size_t f = 0; f < test->suite->family_count; f++)
-        if (family_is_wanted(test, &test->suite->families[f]))
+        if (family_is_selected(test, &test->suite->families[f]))
             check_family(test, &test->suite->families[f]);
     return test->failed ? 1 : 0;
 }
@@ -315,7 +324,7 @@ int main(void)
     int code = 1;
     enum fth_status status = diff_golden_read(golden_path, &test.golden, &error);
     if (status == FTH_NOT_FOUND) {
-        printf("1..0 # SKIP no GPU's answers are here (tests/differential/build-harvest)\n");
+        printf("1..0 # SKIP there is no golden file (tests/differential/README.md)\n");
         return 0;
     }
     if (status == FTH_OK)
@@ -327,7 +336,7 @@ int main(void)
     }
     if (status == FTH_OK && test.by_name) {
         for (size_t i = 0; i < test.golden.count; i++)
-            test.by_name[i] = &test.golden.answers[i];
+            test.by_name[i] = &test.golden.cases[i];
         qsort(test.by_name, test.golden.count, sizeof *test.by_name, compare_names);
         code = run_tests(&test);
     } else {

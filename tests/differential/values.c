@@ -1,5 +1,5 @@
-/* The operands: for each type the values where implementations go wrong (zeros, limits, NaNs,
- * ties), and seeded samples of everything else. */
+/* The values of operands: for each type the edge values at which implementations are often wrong
+ * (zeros, limits, NaNs, rounding ties), and random samples from a generator with a fixed seed. */
 #include "suite.h"
 
 #include <math.h>
@@ -13,6 +13,7 @@ struct list {
     size_t count;
 };
 
+/* Appends a value unless the list contains it already. */
 static void push(struct list *list, uint64_t value)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -22,7 +23,7 @@ static void push(struct list *list, uint64_t value)
         list->at[list->count++] = value;
 }
 
-static struct diff_values keep(struct fth_arena *arena, const struct list *list)
+static struct diff_values copy_to_arena(struct fth_arena *arena, const struct list *list)
 {
     struct diff_values values = {NULL, 0};
     uint64_t *at = fth_arena_array(arena, list->count, sizeof *at);
@@ -33,7 +34,7 @@ static struct diff_values keep(struct fth_arena *arena, const struct list *list)
     return values;
 }
 
-/* ---- floats of any format ---- */
+/* ---- floats of all formats ---- */
 
 static enum diff_type half_of(enum diff_type type)
 {
@@ -103,10 +104,10 @@ static void float_edges(struct list *list, enum diff_type type)
         sign,                                              /* -0 */
         one,                                               /* 1 */
         one | sign,                                        /* -1 */
-        1,                                                 /* least denormal */
-        (one_bit - 1) | sign,                              /* greatest denormal, negative */
-        one_bit,                                           /* least normal */
-        infinity - 1,                                      /* greatest finite */
+        1,                                                 /* smallest denormal */
+        (one_bit - 1) | sign,                              /* largest denormal, negative */
+        one_bit,                                           /* smallest normal */
+        infinity - 1,                                      /* largest finite */
         (infinity - 1) | sign,                             /* */
         infinity,                                          /* */
         infinity | sign,                                   /* */
@@ -117,15 +118,15 @@ static void float_edges(struct list *list, enum diff_type type)
         one - 1,                                           /* next before 1 */
         diff_encode(type, 0.1),                            /* */
         diff_encode(type, -3.14159265358979323846),        /* */
-        diff_encode(type, ldexp(1, m)),                    /* from here on ulps are whole */
+        diff_encode(type, ldexp(1, m)),                    /* from here on, 1 ulp is at least 1 */
         diff_encode(type, ldexp(1, m) + 1),                /* */
-        diff_encode(type, -ldexp(1, -m - 1)),              /* half an ulp of 1: ties */
-        diff_encode(type, ldexp(1.5, -m - 1)),             /* past the tie */
+        diff_encode(type, -ldexp(1, -m - 1)),              /* half an ulp of 1: tie */
+        diff_encode(type, ldexp(1.5, -m - 1)),             /* more than the tie */
         diff_encode(type, 2.5),                            /* */
         diff_encode(type, 0.5),                            /* */
-        diff_encode(type, ldexp(1, bias(f) / 2)),          /* its square nearly overflows */
+        diff_encode(type, ldexp(1, bias(f) / 2)),          /* its square almost overflows */
         diff_encode(type, -ldexp(1.25, -bias(f) / 2 - 1)), /* its square is denormal */
-        diff_encode(type, ldexp(1, bias(f) - 1)),          /* twice that overflows next */
+        diff_encode(type, ldexp(1, bias(f) - 1)),          /* its double almost overflows */
     };
     for (size_t i = 0; i < FTH_COUNT(bits); i++)
         push(list, bits[i]);
@@ -187,7 +188,7 @@ struct diff_values diff_edges(struct fth_arena *arena, enum diff_type type)
 {
     struct list list = {.count = 0};
     edges(&list, type);
-    return keep(arena, &list);
+    return copy_to_arena(arena, &list);
 }
 
 /* ---- conversions ---- */
@@ -212,7 +213,7 @@ struct diff_values diff_conversion_edges(struct fth_arena *arena, enum diff_type
     struct list list = {.count = 0};
     edges(&list, from);
     if (source->mantissa_bits && !source->packed && !target->mantissa_bits) {
-        /* Around the limits of integers, and the ties. */
+        /* Float to integer: values near the limits of integer types, and ties. */
         static const int powers[] = {0, 1, 7, 8, 15, 16, 23, 24, 31, 32, 52, 63, 64};
         for (size_t i = 0; i < FTH_COUNT(powers); i++) {
             double power = ldexp(1, powers[i]);
@@ -225,14 +226,15 @@ struct diff_values diff_conversion_edges(struct fth_arena *arena, enum diff_type
             push_around(&list, from, ties[i]);
     } else if (source->mantissa_bits && !source->packed && !target->packed &&
                source->mantissa_bits > target->mantissa_bits) {
-        /* Between two neighbours of the target: a quarter, the tie, just off it. */
+        /* Wide to narrow float: values between two adjacent floats of the target type, namely a
+         * quarter of the way, the tie, and the neighbours of the tie. */
         struct list limits = {.count = 0};
         float_edges(&limits, to);
         for (size_t i = 0; i < limits.count; i++) {
             double low = diff_decode(to, limits.at[i]), high = diff_decode(to, limits.at[i] + 1);
             if (!isfinite(low))
                 continue;
-            if (!isfinite(high)) /* as if there were one more binade */
+            if (!isfinite(high)) /* as if the range did not end here */
                 high = low + (low - diff_decode(to, limits.at[i] - 1));
             double tie = low + (high - low) / 2;
             push(&list, diff_encode(from, low));
@@ -242,7 +244,7 @@ struct diff_values diff_conversion_edges(struct fth_arena *arena, enum diff_type
             push(&list, diff_encode(from, tie) - 1);
         }
     } else if (!source->mantissa_bits && source->bytes >= 2) {
-        /* Integers with more bits than the target's mantissa: ties at every length. */
+        /* Integers of many lengths, at and near the rounding ties for the target's mantissa. */
         for (unsigned bit = 8; bit < source->bytes * 8; bit += 5) {
             uint64_t top = UINT64_C(1) << bit;
             unsigned drop = bit > target->mantissa_bits ? bit - target->mantissa_bits : 0;
@@ -257,10 +259,10 @@ struct diff_values diff_conversion_edges(struct fth_arena *arena, enum diff_type
             push(&list, (2 * top - 1) & mask);
         }
     }
-    return keep(arena, &list);
+    return copy_to_arena(arena, &list);
 }
 
-/* ---- samples ---- */
+/* ---- random samples ---- */
 
 static uint64_t random_float(struct fth_rng *rng, enum diff_type type)
 {
@@ -271,10 +273,10 @@ static uint64_t random_float(struct fth_rng *rng, enum diff_type type)
     uint64_t exponent;
     switch (fth_rng_below(rng, 4)) {
     case 0: return bits;
-    case 1: /* small exponents: denormals and what nearly is */
+    case 1: /* small exponents: denormals and the smallest normals */
         exponent = fth_rng_below(rng, 4);
         break;
-    default: { /* around 1, where sums and products round */
+    default: { /* near 1, where sums and products are rounded */
         uint64_t spread =
             2u * m + 6 < (1u << f->exponent_bits) - 2 ? 2u * m + 6 : (1u << f->exponent_bits) - 2;
         exponent = (uint64_t)bias(f) + fth_rng_below(rng, spread) - spread / 2;
@@ -295,15 +297,15 @@ uint64_t diff_random(struct fth_rng *rng, enum diff_type type)
     }
     if (info->mantissa_bits)
         return random_float(rng, type);
-    /* Integers of every length. */
+    /* Integers with any number of significant bits. */
     uint64_t bits = fth_rng_next(rng) >> (64 - info->bytes * 8);
     if (fth_rng_below(rng, 2))
         bits >>= fth_rng_below(rng, (uint64_t)info->bytes * 8);
     return bits;
 }
 
-/* c near -(a·b): what a fused multiply-add is for, and where an unfused one is wrong. */
-static void make_cancel(struct fth_rng *rng, const enum diff_type *type, uint64_t *operands)
+/* Sets c to about -(a·b): an unfused multiply-add would lose all digits of the result. */
+static void make_cancellation(struct fth_rng *rng, const enum diff_type *type, uint64_t *operands)
 {
     const struct diff_type_info *info = diff_type_info(type[2]);
     double product = diff_decode(type[0], operands[0]) * diff_decode(type[1], operands[1]);
@@ -315,29 +317,30 @@ static void make_cancel(struct fth_rng *rng, const enum diff_type *type, uint64_
 void diff_sample(struct fth_rng *rng, const enum diff_type *type, const struct diff_values *values,
                  const bool *given, unsigned operands, size_t threads, uint64_t *at)
 {
-    size_t cross = operands ? 1 : 0;
+    size_t cross_product = operands ? 1 : 0;
     for (unsigned o = 0; o < operands; o++)
-        cross *= values[o].count;
+        cross_product *= values[o].count;
     bool floats = operands == 3;
     for (unsigned o = 0; o < operands; o++)
         floats =
             floats && diff_type_info(type[o])->mantissa_bits && !diff_type_info(type[o])->packed;
     for (size_t t = 0; t < threads; t++) {
-        uint64_t *mine = at + t * DIFF_OPERANDS;
-        bool edge = t < cross && (cross <= threads || t < threads * 2 / 3);
-        /* Where the cross product does not fit, a draw from it. */
-        uint64_t index = cross <= threads ? t : fth_rng_below(rng, cross ? cross : 1);
+        uint64_t *thread_operands = at + t * DIFF_OPERANDS;
+        bool edge = t < cross_product && (cross_product <= threads || t < threads * 2 / 3);
+        /* A random element of the cross product if there are not enough threads for all. */
+        uint64_t index =
+            cross_product <= threads ? t : fth_rng_below(rng, cross_product ? cross_product : 1);
         for (unsigned o = 0; o < operands; o++) {
             size_t count = values[o].count ? values[o].count : 1;
             if (edge && values[o].count)
-                mine[o] = values[o].at[index % count];
+                thread_operands[o] = values[o].at[index % count];
             else if (given[o] && values[o].count)
-                mine[o] = values[o].at[fth_rng_below(rng, count)];
+                thread_operands[o] = values[o].at[fth_rng_below(rng, count)];
             else
-                mine[o] = diff_random(rng, type[o]);
+                thread_operands[o] = diff_random(rng, type[o]);
             index /= count;
         }
         if (!edge && floats && t % 2)
-            make_cancel(rng, type, mine);
+            make_cancellation(rng, type, thread_operands);
     }
 }

@@ -1,5 +1,6 @@
-/* What linking below the build system's glibc could break, each answered with a line (see
- * scripts/glibc-stubs). */
+/* Uses the features that could break when a program is linked for an older glibc than that of the
+ * build system (see scripts/glibc-stubs), and prints one line for each. floor.expected has the
+ * correct output. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -39,7 +40,8 @@ int main(int argc, char **argv)
     printf("constructor %s\n", constructor_argc == argc ? "ran" : "did not run");
     atexit(at_exit); /* from libc_nonshared.a */
 
-    /* Variables of glibc that a program may hold a copy of, under one of several names. */
+    /* Variables of glibc, such as environ and stdout. The linker can place a copy in the program,
+     * and some have several names. Program and glibc must use the same variable. */
     setenv("FLOOR_TEST", "1", 1);
     int seen = 0;
     for (char **variable = environ; *variable; variable++)

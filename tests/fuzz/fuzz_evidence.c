@@ -1,7 +1,7 @@
-/* Lines of "REQUEST=SAMPLE,SAMPLE,…" as a recording, and the curves that the report makes of it:
- * any request, which may look like a walk and be none, with any samples. What comes out is a
- * document whose points are in their order of size, whatever went in. (Bytes that are no recording
- * are the matter of fuzz_recording.) */
+/* Fuzzes the conversion of recordings to latency curves (fth_evidence_read). The input is a list of
+ * lines "REQUEST=SAMPLE,SAMPLE,...", from which a valid recording is made; fuzz_recording.c tests
+ * invalid ones. Requests can be any text. The conversion must fail with a message or give a
+ * document in which the percentiles of every point are in order. */
 #include "device/recording.h"
 #include "report/report.h"
 
@@ -13,7 +13,7 @@ enum { MAX_SAMPLES = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* One answer of one line; a line without '=' has no samples. */
+/* Appends the answer of one line to the recording. A line without '=' has no samples. */
 static void put_line(const char *line, size_t size, struct fth_buffer *out)
 {
     const char *equals = memchr(line, '=', size);
@@ -45,7 +45,7 @@ static void check_point(const json_t *point)
         abort();
 }
 
-static void check(const json_t *root)
+static void check_document(const json_t *root)
 {
     const json_t *curve, *point;
     size_t i, j;
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status != FTH_OK && !error.cause[0])
         abort();
     if (status == FTH_OK)
-        check(root);
+        check_document(root);
     json_decref(root);
     fth_buffer_fini(&content);
     return 0;

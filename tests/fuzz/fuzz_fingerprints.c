@@ -1,5 +1,5 @@
-/* Any bytes, read as a document of fingerprints: refused with a message, or taken and compared with
- * each other. */
+/* Fuzzes the reader of fingerprint documents (fth_exchange_read). Any input must be rejected with a
+ * message, or its fingerprints can be compared with each other. */
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -7,13 +7,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* By name, as a store gives them. */
+/* Runs of a store are sorted by name. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const struct fth_run *)a)->name, ((const struct fth_run *)b)->name);
 }
 
-static void use(struct fth_runs *runs)
+static void compare_all(struct fth_runs *runs)
 {
     size_t *found = calloc(runs->count + 1, sizeof *found);
     if (!found)
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fth_error error = FTH_NO_ERROR;
     enum fth_status status = fth_exchange_read("fuzz", (const char *)data, size, &runs, &error);
     if (status == FTH_OK && runs.count <= MAX_RUNS)
-        use(&runs);
+        compare_all(&runs);
     else if (status != FTH_OK && (!error.cause[0] || strchr(error.cause, '\n')))
         abort();
     fth_runs_fini(&runs);

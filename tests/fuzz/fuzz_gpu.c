@@ -1,5 +1,6 @@
-/* Any bytes, read as a GPU description: refused with a message, or taken and then written, read
- * again and shown without a difference. */
+/* Fuzzes the reader of GPU descriptions (fth_gpu_read_text). Any input must be rejected with a
+ * message, or the description can be written, read again without a difference, and shown in every
+ * format. */
 #include "report/report.h"
 
 #include <stdlib.h>
@@ -7,8 +8,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What is taken must survive everything that is done to a description. */
-static void use(const struct fth_gpu *gpu)
+/* Writes the description, reads it again, compares the two, and shows it in every format. */
+static void write_and_show(const struct fth_gpu *gpu)
 {
     char *once = NULL, *twice = NULL;
     size_t once_size = 0, twice_size = 0;
@@ -29,7 +30,7 @@ static void use(const struct fth_gpu *gpu)
         struct fth_error error = FTH_NO_ERROR;
         const enum fth_status status =
             fth_report_gpu(format, gpu, &options, &text, &text_size, &error);
-        /* A format may need what a description lacks, and says so. */
+        /* A format can need something that the description lacks, if it reports that. */
         if (status != FTH_OK && !(status == FTH_INVALID && error.cause[0]))
             abort();
         fth_free(text);
@@ -44,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fth_gpu *gpu = NULL;
     struct fth_error error = FTH_NO_ERROR;
     if (fth_gpu_read_text("fuzz", (const char *)data, size, NULL, &gpu, &error) == FTH_OK)
-        use(gpu);
+        write_and_show(gpu);
     else if (!error.cause[0] || strchr(error.cause, '\n'))
         abort();
     fth_gpu_destroy(gpu);

@@ -1,5 +1,5 @@
-/* Any bytes, as a trace of others: tuples as text, or .traceg. Refused with a message, or written
- * as a trace, which is thrown away. */
+/* Fuzzes the import of traces of other tools (fth_trace_import): tuples as text, and .traceg files.
+ * Any input must be rejected with a message or converted. The result goes to /dev/null. */
 #define _GNU_SOURCE /* memfd_create */
 #include "trace/trace.h"
 

@@ -1,5 +1,6 @@
-/* Any text, as a launch file with kernels of k.ptx beside it. Refused with a message, or its
- * buffers are filled; nothing is run. */
+/* Fuzzes the reader of launch files (fth_launch_read_text). The kernels are those of a file k.ptx
+ * in the same folder. Any input must be rejected with a message, or its buffers can be filled. No
+ * kernel is executed. */
 #include "trace/launch.h"
 
 #include <stdio.h>

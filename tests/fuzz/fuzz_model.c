@@ -1,6 +1,6 @@
-/* Any bytes as accesses and parameters: the first byte says how many lines of "name=value" follow,
- * the rest is tuples of text as fathom trace reads them. The model refuses them with a message, or
- * takes them through to the end. */
+/* Fuzzes the cache model with parameters and accesses. The first byte is the number of lines
+ * "NAME=VALUE" that follow. The rest is a trace as text tuples, as `fathom trace` reads them. The
+ * model must reject the input with a message, or run to the end with no more hits than sectors. */
 #include "model/model.h"
 
 #include <stdio.h>
@@ -10,7 +10,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Lists of files are not for strangers. */
+/* Sets a parameter. Values that name a file ("@FILE") are skipped, so that the fuzzer reads no
+ * files.
+ */
 static void set(struct fth_model_params *params, char *line)
 {
     char *equals = strchr(line, '=');
@@ -30,7 +32,7 @@ static void run(const char *path, const struct fth_model_params *params)
     char *text;
     size_t size;
     if (fth_trace_open(path, &trace, &error) != FTH_OK)
-        abort(); /* the importer wrote it */
+        abort(); /* a trace that was imported must be readable */
     const struct fth_model_options options = {.threads = 1, .bypassed = true, .curves = true};
     const enum fth_status status = fth_model_run(trace, params, &options, &result, &error);
     if ((status == FTH_OK) != (result != NULL) || (status != FTH_OK && !error.cause[0]))

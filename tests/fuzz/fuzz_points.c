@@ -1,8 +1,13 @@
-/* Any bytes, as the lines of a file of points: each is given its checksum here, or nothing would
- * come past that, and the first also the name of the exploration, before a tab if there is one.
- * Those that begin with '!' get no name, and those with '#' no checksum either. A line of '=' ends
- * a part and begins the next. Each part is refused with a message, or its points can be read,
- * joined with those of the others, and shown. */
+/* Fuzzes the reader of the files of points that explorations write (fth_points_parse). The input
+ * has the lines of up to four parts; a line "=" separates the parts. put_line() completes the
+ * lines, because lines with a wrong checksum are ignored:
+ *
+ *   - It adds the checksum to each line, unless the line begins with '#'.
+ *   - It adds the identity of the exploration to the first line of a part, in place of its first
+ *     tab or at its end, unless the line begins with '#' or '!'.
+ *
+ * Each part must be rejected with a message, or its points can be read, merged with those of the
+ * other parts, and shown. */
 #include "explore/explore.h"
 #include "report/report.h"
 
@@ -13,12 +18,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_PARTS = 4, MAX_POINTS = 1 << 14 };
 
-static void must_say(const struct fth_error *error)
+/* Checks that an error has a message of one line. */
+static void check_message(const struct fth_error *error)
 {
     if (!error->cause[0] || strchr(error->cause, '\n'))
         abort();
 }
 
+/* Appends a line to a part, completed as described above. */
 static void put_line(struct fth_buffer *part, const char *line, size_t size)
 {
     const size_t from = part->size;
@@ -37,7 +44,7 @@ static void put_line(struct fth_buffer *part, const char *line, size_t size)
     fth_buffer_text(part, "\n");
 }
 
-static void check(const struct fth_points *points)
+static void check_points(const struct fth_points *points)
 {
     size_t found = 0;
     for (size_t i = 0; i < points->header_points; i++) {
@@ -55,7 +62,7 @@ static void check(const struct fth_points *points)
         abort();
 }
 
-static void show(const char *text, size_t size)
+static void show_in_every_format(const char *text, size_t size)
 {
     static const char *const formats[] = {"text", "csv", "json"};
     for (size_t i = 0; i < FTH_COUNT(formats); i++) {
@@ -64,12 +71,13 @@ static void show(const char *text, size_t size)
         size_t shown_size;
         if (fth_report_points(formats[i], text, size, &(struct fth_report_options){0}, &shown,
                               &shown_size, &error) != FTH_OK)
-            must_say(&error);
+            check_message(&error);
         fth_free(shown);
     }
 }
 
-/* What was joined is a whole that can be read again, with as many points. */
+/* Merges the parts. The result must be readable, belong to the same exploration, and without
+ * `partial` contain every point. */
 static void join(struct fth_points *parts, size_t count, bool partial)
 {
     static const char *const names[MAX_PARTS] = {"a", "b", "c", "d"};
@@ -79,7 +87,7 @@ static void join(struct fth_points *parts, size_t count, bool partial)
     char *text = NULL;
     size_t size = 0;
     if (fth_points_join(parts, names, count, partial, NULL, &text, &size, &error) != FTH_OK) {
-        must_say(&error);
+        check_message(&error);
         return;
     }
     fth_buffer_append(&again, text, size);
@@ -89,9 +97,9 @@ static void join(struct fth_points *parts, size_t count, bool partial)
             abort();
         fth_points_fini(&whole);
     } else {
-        must_say(&error);
+        check_message(&error);
     }
-    show(text, size);
+    show_in_every_format(text, size);
     fth_free(text);
 }
 
@@ -112,11 +120,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!ends && at < end)
             continue;
         if (fth_points_parse("fuzz", &text, &parts[count], &error) != FTH_OK)
-            must_say(&error);
+            check_message(&error);
         else if (parts[count].header_points > MAX_POINTS)
-            fth_points_fini(&parts[count]); /* which only takes long */
+            fth_points_fini(&parts[count]); /* would only take long */
         else
-            check(&parts[count++]);
+            check_points(&parts[count++]);
     }
     fth_buffer_fini(&text);
     if (count) {

@@ -1,6 +1,8 @@
-/* Any bytes, read as PTX: refused with a message, or taken, and then every kernel is run for a
- * while with pointers to small buffers as arguments. Whatever the text says, nothing outside the
- * machine's memory is touched, and a kernel that hangs is ended. */
+/* Fuzzes the PTX engine. Any input must be rejected with a message, or its first kernels are
+ * executed for a limited number of instructions, with pointers to small buffers as arguments. No
+ * kernel may access memory outside the memory of the machine, and a kernel in an endless loop must
+ * be stopped.
+ */
 #include "ptx/ptx.h"
 
 #include <stdlib.h>

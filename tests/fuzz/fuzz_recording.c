@@ -1,6 +1,7 @@
-/* Any bytes, read as a recording as it is after decompression: refused with a message, or taken and
- * then everything in it is answered, and written again reads back as the same. The checksum at the
- * end is put right first, or hardly anything would come past it. */
+/* Fuzzes the reader of recordings (fth_recording_parse) with their content after decompression. Any
+ * input must be rejected with a message, or every request in it has an answer, and the recording
+ * can be written and read again without a difference. The checksum at the end of the input is
+ * corrected first, because otherwise almost every input would be rejected. */
 #include "device/recording.h"
 
 #include <math.h>
@@ -37,8 +38,9 @@ static bool same(const struct fth_samples *a, const struct fth_samples *b)
            (a->count == 0 || memcmp(a->cycles, b->cycles, a->count * sizeof *a->cycles) == 0);
 }
 
-/* The answers, written in their sorted order, read back in the same. */
-static void use_answers(const struct fth_recording *recording)
+/* Writes all answers in their sorted order and reads them again. The answers and their order must
+ * not change. */
+static void check_answers(const struct fth_recording *recording)
 {
     struct fth_buffer bytes = {0};
     size_t count = fth_recording_answer_count(recording);
@@ -68,7 +70,7 @@ static void use_answers(const struct fth_recording *recording)
     fth_recording_destroy(again);
 }
 
-static void use_descriptions(const struct fth_recording *recording)
+static void check_descriptions(const struct fth_recording *recording)
 {
     for (size_t i = 0; i < fth_recording_description_count(recording); i++) {
         struct fth_gpu *gpu = NULL;
@@ -92,8 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct fth_recording *recording = parse(&content);
     if (recording) {
-        use_answers(recording);
-        use_descriptions(recording);
+        check_answers(recording);
+        check_descriptions(recording);
     }
     fth_recording_destroy(recording);
     return 0;

@@ -1,5 +1,6 @@
-/* Any bytes behind the head, as the loads of 'fathom dissect --series'. Refused with a message, or
- * a document in which every element has as many lines as cycles and results, none below zero. */
+/* Fuzzes the reader of the output of 'fathom dissect --series' (fth_series_read). The input follows
+ * the heading. It must be rejected with a message, or give a document in which the lists of each
+ * element have the same length and no negative numbers. */
 #include "report/report.h"
 
 #include <stdlib.h>

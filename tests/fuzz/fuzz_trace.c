@@ -1,7 +1,8 @@
-/* Any bytes, as the parts of a trace: a letter, two bytes of size and the content of each, which
- * are compressed and given their checksums here, or nothing would come past those. It is refused
- * with a message, or everything in it can be read. Where the last part is an index the trace is
- * whole, otherwise it is cut off. */
+/* Fuzzes the reader of traces (fth_trace_open_memory). The input is a list of parts: a letter for
+ * the type, two bytes for the size, and the content. This file compresses the parts and adds their
+ * checksums, because otherwise almost every input would be rejected. If the last part is an index,
+ * the trace is complete, otherwise it is cut off. It must be rejected with a message, or all its
+ * accesses can be read. */
 #include "trace/trace.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static void put_part(uint8_t letter, const uint8_t *content, size_t size, struct
     put_fixed(fth_part_checksum(at, out->data + at, out->size - at), 8, out);
 }
 
-static void use(const struct fth_trace *trace)
+static void read_all(const struct fth_trace *trace)
 {
     struct fth_error error = FTH_NO_ERROR;
     struct fth_trace_stats *stats;
@@ -90,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((status == FTH_OK) != (trace != NULL) || (status != FTH_OK && !error.cause[0]))
         abort();
     if (trace)
-        use(trace);
+        read_all(trace);
     fth_trace_close(trace);
     fth_buffer_fini(&file);
     return 0;

@@ -1,5 +1,5 @@
-/* Runs a fuzz target over the files of a corpus, each as a test. Prints TAP; a finding ends the
- * program, which counts as a failure of the whole. */
+/* Runs a fuzz target on each file of a corpus, as one test each, and prints TAP. If the target
+ * finds an error, it aborts the program, and the whole test fails. */
 #include "base/base.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@ int main(int count, char *words[])
     struct dirent **entries = NULL;
     int files = count == 2 ? scandir(words[1], &entries, visible, alphasort) : -1;
     if (files <= 0) {
-        fprintf(stderr, "usage: %s CORPUS, a folder with files\n", words[0]);
+        fprintf(stderr, "usage: %s CORPUS      (a folder with files)\n", words[0]);
         return 2;
     }
     printf("1..%d\n", files);

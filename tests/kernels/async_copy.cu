@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_80 */
 
-/* Copies to shared memory that run beside the work (cp.async), two tiles deep; needs sm_80. */
+/* Asynchronous copies to shared memory (cp.async) with two tiles in turn; needs sm_80. */
 #include <cuda_pipeline.h>
 
 extern "C" __global__ void async_copy(int tiles, const int4 *in, int *out)

@@ -1,17 +1,18 @@
-/* Words that threads of all blocks write: atomics, fences, locks. */
+/* Tests of words that several threads or blocks update: atomics, fences, locks. The expected values
+ * do not depend on the order of the threads. */
 #include "suite.h"
 
 void kernel_histogram(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 3000, BINS = 64 };
-    use(k, "histogram", "histogram");
-    GIVE(k, uint32_t, COUNT);
-    uint8_t *in = give_buffer(k, COUNT);
-    uint32_t *counts = give_buffer(k, BINS * sizeof *counts), want[BINS] = {0};
+    load_kernel(k, "histogram", "histogram");
+    ADD_ARGUMENT(k, uint32_t, COUNT);
+    uint8_t *in = add_buffer(k, COUNT);
+    uint32_t *counts = add_buffer(k, BINS * sizeof *counts), want[BINS] = {0};
     fill_bytes(k, in, COUNT);
     for (int i = 0; i < COUNT; i += 3)
-        in[i] = 7; /* a bin that lanes crowd */
+        in[i] = 7; /* many lanes increment this bin */
     launch(k, 4, 96);
     for (int i = 0; i < COUNT; i++)
         want[in[i] % BINS]++;
@@ -21,13 +22,13 @@ void kernel_histogram(void **state)
 void kernel_atomics_int(void **state)
 {
     struct kernel *k = *state;
-    enum { COUNT = 150, NOBODY = 999 };
-    static const uint32_t start[13] = {5, 6, 0xffffffff, 0, 0xffffffff, 0, 0, 3, 4, 0, NOBODY};
-    use(k, "atomics", "atomics_int");
-    GIVE(k, uint32_t, COUNT);
-    uint32_t *in = give_buffer(k, COUNT * sizeof *in), *words = give_buffer(k, sizeof start);
-    int32_t *signs = give_buffer(k, 2 * sizeof *signs), want_signs[2] = {0, 0};
-    uint32_t *tickets = give_buffer(k, COUNT * sizeof *tickets), want[9];
+    enum { COUNT = 150, NO_THREAD = 999 };
+    static const uint32_t start[13] = {5, 6, 0xffffffff, 0, 0xffffffff, 0, 0, 3, 4, 0, NO_THREAD};
+    load_kernel(k, "atomics", "atomics_int");
+    ADD_ARGUMENT(k, uint32_t, COUNT);
+    uint32_t *in = add_buffer(k, COUNT * sizeof *in), *words = add_buffer(k, sizeof start);
+    int32_t *signs = add_buffer(k, 2 * sizeof *signs), want_signs[2] = {0, 0};
+    uint32_t *tickets = add_buffer(k, COUNT * sizeof *tickets), want[9];
     fill_bytes(k, in, COUNT * sizeof *in);
     memcpy(words, start, sizeof start);
     memcpy(want, start, sizeof want);
@@ -48,19 +49,20 @@ void kernel_atomics_int(void **state)
     }
     CHECK_INTEGERS("words", words, want, 9);
     CHECK_INTEGERS("signs", signs, want_signs, 2);
-    /* Who came when is open, but each came once: what a thread exchanged for itself is the one
-     * before it, and the last is still there. */
-    uint32_t seen[NOBODY + 1] = {0};
+    /* The order of the threads is undefined. Each thread exchanged its index with that of the
+     * thread before it, so each index appears once in `tickets`, except the last, which is in
+     * words[10]. */
+    uint32_t seen[NO_THREAD + 1] = {0};
     assert_int_equal(words[9], COUNT);
     for (int i = 0; i < COUNT; i++) {
-        assert_true(tickets[i] <= NOBODY);
+        assert_true(tickets[i] <= NO_THREAD);
         seen[tickets[i]]++;
     }
     assert_true(words[10] < COUNT);
     seen[words[10]]++;
-    for (uint32_t i = 0; i <= NOBODY; i++)
-        assert_int_equal(seen[i], i < COUNT || i == NOBODY);
-    /* One thread swapped the 0, and it knows. */
+    for (uint32_t i = 0; i <= NO_THREAD; i++)
+        assert_int_equal(seen[i], i < COUNT || i == NO_THREAD);
+    /* Exactly one thread replaced the 0 in words[11], and stored its index in words[12]. */
     assert_in_range(words[11], 1, COUNT);
     assert_int_equal(words[12], words[11] - 1);
 }
@@ -70,11 +72,11 @@ void kernel_atomics_wide(void **state)
     struct kernel *k = *state;
     enum { COUNT = 150 };
     static const uint64_t start[6] = {1, UINT64_MAX, 1ull << 63, UINT64_MAX, 0, 0};
-    use(k, "atomics", "atomics_wide");
-    GIVE(k, uint32_t, COUNT);
-    uint64_t *in = give_buffer(k, COUNT * sizeof *in), *words = give_buffer(k, sizeof start);
-    float *sum = give_buffer(k, sizeof *sum), want_sum = 0;
-    double *sums = give_buffer(k, 2 * sizeof *sums), want_sums[2] = {0, 1};
+    load_kernel(k, "atomics", "atomics_wide");
+    ADD_ARGUMENT(k, uint32_t, COUNT);
+    uint64_t *in = add_buffer(k, COUNT * sizeof *in), *words = add_buffer(k, sizeof start);
+    float *sum = add_buffer(k, sizeof *sum), want_sum = 0;
+    double *sums = add_buffer(k, 2 * sizeof *sums), want_sums[2] = {0, 1};
     fill_bytes(k, in, COUNT * sizeof *in);
     uint64_t want[6];
     memcpy(words, start, sizeof start);
@@ -102,9 +104,9 @@ void kernel_atomics_shared(void **state)
 {
     struct kernel *k = *state;
     enum { BLOCKS = 3, BLOCK = 96 };
-    use(k, "atomics", "atomics_shared");
-    uint32_t *in = give_buffer(k, BLOCKS * BLOCK * sizeof *in);
-    uint32_t *out = give_buffer(k, 8 * BLOCKS * sizeof *out), want[8 * BLOCKS];
+    load_kernel(k, "atomics", "atomics_shared");
+    uint32_t *in = add_buffer(k, BLOCKS * BLOCK * sizeof *in);
+    uint32_t *out = add_buffer(k, 8 * BLOCKS * sizeof *out), want[8 * BLOCKS];
     fill_bytes(k, in, BLOCKS * BLOCK * sizeof *in);
     launch(k, BLOCKS, BLOCK);
     for (int block = 0; block < BLOCKS; block++) {
@@ -134,13 +136,13 @@ void kernel_scoped(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 150, BLOCK = 64, BLOCKS = 3 };
-    use(k, "scoped", "scoped");
-    GIVE(k, uint32_t, COUNT);
-    uint32_t *in = give_buffer(k, COUNT * sizeof *in);
-    uint32_t *words = give_buffer(k, 4 * sizeof *words), want[4] = {0, 0, 7, 0};
-    uint32_t *max = give_buffer(k, BLOCKS * sizeof *max), want_max[BLOCKS] = {0};
-    float *sum = give_buffer(k, sizeof *sum), want_sum = 0;
-    uint32_t *seen = give_buffer(k, COUNT * sizeof *seen);
+    load_kernel(k, "scoped", "scoped");
+    ADD_ARGUMENT(k, uint32_t, COUNT);
+    uint32_t *in = add_buffer(k, COUNT * sizeof *in);
+    uint32_t *words = add_buffer(k, 4 * sizeof *words), want[4] = {0, 0, 7, 0};
+    uint32_t *max = add_buffer(k, BLOCKS * sizeof *max), want_max[BLOCKS] = {0};
+    float *sum = add_buffer(k, sizeof *sum), want_sum = 0;
+    uint32_t *seen = add_buffer(k, COUNT * sizeof *seen);
     fill_bytes(k, in, COUNT * sizeof *in);
     launch(k, BLOCKS, BLOCK);
     for (int i = 0; i < COUNT; i++) {
@@ -152,7 +154,7 @@ void kernel_scoped(void **state)
         assert_int_equal(seen[i], 7);
     }
     CHECK_INTEGERS("words", words, want, 4);
-    CHECK_INTEGERS("most", max, want_max, BLOCKS);
+    CHECK_INTEGERS("max", max, want_max, BLOCKS);
     check_f32("sum", sum, &want_sum, 1, 0);
 }
 
@@ -160,10 +162,10 @@ void kernel_aggregate(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 300 };
-    use(k, "compact", "aggregate");
-    GIVE(k, int32_t, COUNT);
-    int32_t *in = give_buffer(k, COUNT * sizeof *in), *count = give_buffer(k, sizeof *count);
-    int32_t *out = give_buffer(k, COUNT * sizeof *out), want = 0;
+    load_kernel(k, "compact", "aggregate");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int32_t *in = add_buffer(k, COUNT * sizeof *in), *count = add_buffer(k, sizeof *count);
+    int32_t *out = add_buffer(k, COUNT * sizeof *out), want = 0;
     fill_s32(k, in, COUNT, -10, 10);
     launch(k, 5, 64);
     bool seen[COUNT] = {false};
@@ -181,17 +183,17 @@ void kernel_last_block(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 1000, BLOCKS = 5, BLOCK = 64 };
-    use(k, "last_block", "last_block");
-    GIVE(k, int32_t, COUNT);
-    int32_t *in = give_buffer(k, COUNT * sizeof *in);
-    int32_t *parts = give_buffer(k, BLOCKS * sizeof *parts), want_parts[BLOCKS] = {0};
-    int32_t *result = give_buffer(k, sizeof *result), want = 0;
+    load_kernel(k, "last_block", "last_block");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int32_t *in = add_buffer(k, COUNT * sizeof *in);
+    int32_t *parts = add_buffer(k, BLOCKS * sizeof *parts), want_parts[BLOCKS] = {0};
+    int32_t *result = add_buffer(k, sizeof *result), want = 0;
     fill_s32(k, in, COUNT, -1000, 1000);
     for (int i = 0; i < COUNT; i++)
         want_parts[i / BLOCK % BLOCKS] += in[i];
     for (int i = 0; i < BLOCKS; i++)
         want += want_parts[i] * (i + 1);
-    for (int round = 0; round < 2; round++) { /* the counter wraps for the next launch */
+    for (int round = 0; round < 2; round++) { /* atomicInc resets the counter for the next launch */
         *result = 0;
         launch(k, BLOCKS, BLOCK);
         CHECK_INTEGERS("parts", parts, want_parts, BLOCKS);
@@ -203,8 +205,8 @@ void kernel_spin(void **state)
 {
     struct kernel *k = *state;
     enum { BLOCKS = 3 };
-    use(k, "spin", "spin");
-    int32_t *in = give_buffer(k, BLOCKS * sizeof *in), *out = give_buffer(k, BLOCKS * sizeof *out);
+    load_kernel(k, "spin", "spin");
+    int32_t *in = add_buffer(k, BLOCKS * sizeof *in), *out = add_buffer(k, BLOCKS * sizeof *out);
     fill_s32(k, in, BLOCKS, -1000, 1000);
     launch(k, BLOCKS, 64);
     for (int i = 0; i < BLOCKS; i++)
@@ -215,10 +217,10 @@ void kernel_lock(void **state)
 {
     struct kernel *k = *state;
     enum { ROUNDS = 2, BLOCKS = 2, BLOCK = 40 };
-    use(k, "spin", "lock");
-    GIVE(k, int32_t, ROUNDS);
-    int32_t *mutex = give_buffer(k, sizeof *mutex);
-    int64_t *sums = give_buffer(k, 2 * sizeof *sums);
+    load_kernel(k, "spin", "lock");
+    ADD_ARGUMENT(k, int32_t, ROUNDS);
+    int32_t *mutex = add_buffer(k, sizeof *mutex);
+    int64_t *sums = add_buffer(k, 2 * sizeof *sums);
     launch(k, BLOCKS, BLOCK);
     assert_int_equal(*mutex, 0);
     assert_int_equal(sums[0], ROUNDS * BLOCKS * BLOCK);

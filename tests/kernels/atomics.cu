@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Every atomic of CUDA C, on words that all threads fight for; sums of floats that are exact in any
- * order; a loop of compare-and-swap; results that are used. */
+/* Every atomic of CUDA C on words that all threads update; float sums that are exact in any order;
+ * a compare-and-swap loop; atomics whose results are used. */
 extern "C" __global__ void atomics_int(unsigned n, const unsigned *in, unsigned *words, int *signs,
                                        unsigned *tickets)
 {
@@ -20,7 +20,7 @@ extern "C" __global__ void atomics_int(unsigned n, const unsigned *in, unsigned 
     atomicDec(&words[8], 9);
     atomicMin(&signs[0], (int)x);
     atomicMax(&signs[1], (int)x);
-    /* Who comes when is not said, but each ticket is drawn once. */
+    /* The order of the threads is undefined, but each thread gets a different ticket. */
     unsigned ticket = atomicAdd(&words[9], 1u);
     tickets[ticket] = atomicExch(&words[10], i);
     if (atomicCAS(&words[11], 0u, i + 1) == 0)
@@ -42,7 +42,7 @@ extern "C" __global__ void atomics_wide(unsigned n, const unsigned long long *in
     atomicXor(&words[5], x);
     atomicAdd(sum, (float)(x % 64) * 0.25f);
     atomicAdd(&sums[0], (double)(x % 1024) * 0.125);
-    /* As it was done before there was an atomicAdd for doubles: here, a product. */
+    /* A compare-and-swap loop, because there is no atomic multiplication. */
     unsigned long long *address = (unsigned long long *)&sums[1], old = *address, seen;
     do {
         seen = old;
@@ -51,7 +51,7 @@ extern "C" __global__ void atomics_wide(unsigned n, const unsigned long long *in
     } while (old != seen);
 }
 
-/* The block's own words, in shared memory, and values that come back. */
+/* Atomics on words in shared memory, with and without use of the result. */
 extern "C" __global__ void atomics_shared(const unsigned *in, unsigned *out)
 {
     __shared__ unsigned low, high, mask, turn, turns;
@@ -71,7 +71,7 @@ extern "C" __global__ void atomics_shared(const unsigned *in, unsigned *out)
     atomicAdd(&total, (unsigned long long)x << 8);
     atomicAdd(&exact, (float)(x & 255));
     unsigned mine = atomicInc(&turn, 1000);
-    atomicAdd(&turns, mine); /* every turn is someone's: 0 + 1 + ... */
+    atomicAdd(&turns, mine); /* each thread gets one of 0, 1, 2, ... */
     __syncthreads();
     if (threadIdx.x == 0) {
         unsigned *o = out + 8 * blockIdx.x;

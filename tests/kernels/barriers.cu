@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Barriers with names: pairs of warps that meet on their own, a producer that arrives without
- * waiting; and barriers that count and vote. */
+/* Numbered barriers: pairs of warps that synchronize separately, and a producer that arrives
+ * without waiting. Also barriers that count and vote. */
 extern "C" __global__ void named_barriers(const int *in, int *out)
 {
     __shared__ int words[128];
@@ -22,8 +22,8 @@ extern "C" __global__ void producer(int rounds, const int *in, int *out)
         if (threadIdx.x < 32) {
             words[lane] = in[round * 32 + lane] + round;
             __threadfence_block();
-            asm volatile("bar.arrive 3, 64;" ::: "memory"); /* full */
-            asm volatile("bar.sync 4, 64;" ::: "memory");   /* taken */
+            asm volatile("bar.arrive 3, 64;" ::: "memory"); /* words are written */
+            asm volatile("bar.sync 4, 64;" ::: "memory");   /* words are read */
         } else {
             asm volatile("bar.sync 3, 64;" ::: "memory");
             out[round * 32 + lane] = words[31 - lane];

@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_80 */
 
-/* bf16: scalars and pairs, conversions. Needs sm_80 for arithmetic of its own; sm_90 for more of
- * it. */
+/* bf16: scalars, pairs and conversions. sm_80 has bf16 multiply-add instructions; sm_90 adds
+ * further ones. */
 #include <cuda_bf16.h>
 
 extern "C" __global__ void bf16_axpy(int n, __nv_bfloat16 a, const __nv_bfloat16 *x,

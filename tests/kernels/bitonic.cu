@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Bitonic sort of a block's keys, with their places as payload, in shared memory. */
+/* Bitonic sort of each block's keys in shared memory; the payload is each key's original index. */
 extern "C" __global__ void __launch_bounds__(128, 2) bitonic(unsigned *keys, unsigned short *places)
 {
     __shared__ unsigned key[128];

@@ -1,8 +1,8 @@
 /* nvcc: -arch=sm_75 */
 
-/* Device functions that are called, not inlined: structs by value and as results, pointers to the
- * caller's local arrays, small and wide arguments, calls in divergent code, and two that call each
- * other down to a fixed depth. */
+/* Device functions that are not inlined: structs as arguments and results, pointers to the caller's
+ * local arrays, narrow and wide arguments, calls in divergent code, and nested calls (depth2 calls
+ * depth1, which calls depth0). */
 struct point {
     double x;
     float y;

@@ -1,10 +1,10 @@
 /* nvcc: -arch=sm_90 */
 
-/* Clusters: blocks that read, write and count in each other's shared memory; needs sm_90. */
+/* Clusters: blocks read, write and update each other's shared memory; needs sm_90. */
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 
-/* Each block has its part of a histogram of 4 * 64 bins, and all blocks count into all parts. */
+/* Each of 4 blocks holds 64 bins of a histogram, and every block increments bins of all blocks. */
 extern "C" __global__ void __cluster_dims__(4, 1, 1)
     cluster_sum(int count, const unsigned *in, unsigned *out)
 {
@@ -21,8 +21,8 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1)
     out[blockIdx.x * 64 + threadIdx.x] = bins[threadIdx.x];
 }
 
-/* Values go round, one block further at a time; half of the work is done between coming to the
- * barrier and waiting at it. */
+/* Each turn passes the values on to the next block of the cluster. Part of the work is done between
+ * arriving at the barrier and waiting at it. */
 extern "C" __global__ void __cluster_dims__(8, 1, 1)
     cluster_ring(int turns, const int *in, int *out)
 {
@@ -43,7 +43,7 @@ extern "C" __global__ void __cluster_dims__(8, 1, 1)
     cluster.sync();
 }
 
-/* A cluster of three dimensions: everyone reads the place of everyone. */
+/* A cluster with three dimensions: each block reads the position of every block. */
 extern "C" __global__ void __cluster_dims__(2, 2, 2) cluster_cube(unsigned *out)
 {
     __shared__ unsigned place;

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Cooperative groups: the lanes that a branch leaves, tiles of a warp. */
+/* Cooperative groups: the lanes that are active in a branch, and tiles of a warp. */
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 -lineinfo */
 
-/* Branches three deep inside a loop whose trip count differs from lane to lane. */
+/* Branches nested three deep in a loop whose trip count differs between lanes. */
 extern "C" __global__ void collatz(unsigned n, unsigned *steps, unsigned *odd, unsigned *peaks)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -14,7 +14,7 @@ extern "C" __global__ void collatz(unsigned n, unsigned *steps, unsigned *odd, u
             if (value > peak) {
                 peak = value;
                 if (peak % 3 == 0)
-                    odds += 1000; /* never: 3 v + 1 is no multiple of 3 */
+                    odds += 1000; /* never: 3 v + 1 is not a multiple of 3 */
                 else if (peak % 8 == 0)
                     odds += 1 << 16;
             }

@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Compaction: the elements that pass, in order, at places counted by ballots; and with one atomic a
- * warp for a place in a list that all blocks share. */
+/* Compaction: `compact` keeps the order of the selected elements and finds their positions with
+ * ballots; `aggregate` reserves space in a list shared by all blocks with one atomic per warp. */
 extern "C" __global__ void compact(int n, const int *in, int *out, int *counts)
 {
     __shared__ int before[33];

@@ -1,8 +1,8 @@
 /* nvcc: -arch=sm_75 */
 
-/* Constant memory, read at one place by all lanes and at different ones, and globals with initial
- * values: numbers of each kind, a string, pointers to other globals, one into the midst of an
- * array. */
+/* Constant memory, read by all lanes at the same address and at different addresses. Variables with
+ * initial values: numbers of several types, a string, and pointers to other variables, some of them
+ * into the middle of an array. */
 struct entry {
     char letter;
     float weight;
@@ -11,7 +11,7 @@ struct entry {
 
 __constant__ float coefficients[5] = {1.5f, -0.25f, 3.0f, 1e-3f, -7.0f};
 __constant__ unsigned char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-__constant__ int offset; /* the host writes it */
+__constant__ int offset; /* written by the host */
 __device__ int primes[12] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
 __device__ int *half_way = primes + 6;
 __device__ struct entry entries[3] = {
@@ -32,5 +32,5 @@ extern "C" __global__ void constants(int n, const float *in, float *out, int *wo
     words[i] = alphabet[i % 26] * 1000 + half_way[i % 6] + (entry.row ? entry.row[i % 9] : offset) +
                entry.letter;
     atomicAdd(&visits, 1u);
-    primes[i % 12] += 0; /* so that it is not taken for a constant */
+    primes[i % 12] += 0; /* so that nvcc does not treat primes as constant */
 }

@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Conversions: floats to integers beyond their range, which saturate, each rounding, integers to
- * floats, and the arithmetic of small types. */
+/* Conversions: floats to integers with each rounding mode, with saturation of values out of range;
+ * integers to floats; and arithmetic with 8-bit and 16-bit types. */
 extern "C" __global__ void float_to_int(int n, const float *in, int *out, long long *wide)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

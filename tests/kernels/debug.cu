@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 -G */
 
-/* Compiled for the debugger: nothing optimised, variables in local memory, sections of DWARF. */
+/* Compiled for the debugger: no optimisation, variables in local memory, DWARF sections. */
 struct limits {
     int low, high;
 };

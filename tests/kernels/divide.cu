@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Division and remainder by values known only at run time, of each width, and by a multiplier made
- * beforehand. */
+/* 32-bit and 64-bit division and remainder by values known only at run time, and division by
+ * multiplication with a precomputed multiplier. */
 extern "C" __global__ void divide(int n, const int *a, const int *b, int *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* The dot product: a grid-stride sum a thread, a tree of shuffles a warp, another over the warps.
- * dot_xor gives every lane the sum by butterflies of half-warps, which a width of 16 makes. */
+/* The dot product: each thread sums in a grid-stride loop, each warp sums with a tree of shuffles,
+ * and a second tree sums over the warps. dot_xor sums each half-warp with shuffles of width 16. */
 __device__ float warp_sum(float value)
 {
     for (int step = 16; step > 0; step /= 2)

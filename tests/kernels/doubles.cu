@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Double precision: a compensated sum, one step of n bodies, division and square root, and the
- * intrinsics that say their rounding. */
+/* Double precision: a compensated (Kahan) sum, the accelerations of n bodies, and the intrinsics
+ * with an explicit rounding mode, including division and square root. */
 extern "C" __global__ void kahan(int width, const double *in, double *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

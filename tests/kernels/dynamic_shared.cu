@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Dynamic shared memory cut into two arrays of different types, beside a static one. */
+/* Dynamic shared memory split into two arrays of different types, plus a static variable. */
 extern __shared__ double pool[];
 
 extern "C" __global__ void dynamic_shared(int n, const double *in, double *out, int *ranks)

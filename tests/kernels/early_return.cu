@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Threads that leave at different depths of a loop nest, while others go on. */
+/* Threads return at different depths of a loop nest while others continue. */
 extern "C" __global__ void early_return(int n, int width, const int *in, int *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

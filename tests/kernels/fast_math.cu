@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 --use_fast_math */
 
-/* What --use_fast_math makes: approximate division, square root and functions, subnormals flushed.
- */
+/* Code generated with --use_fast_math: approximate division, square root and functions; subnormal
+ * numbers are flushed to zero. */
 extern "C" __global__ void fast_math(int n, const float *a, const float *b, float *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Single precision as IEEE 754 has it: division, square root, reciprocal, subnormals, rounding,
- * minimum and maximum with NaN, comparisons that a NaN makes false. */
+/* Single precision according to IEEE 754: division, square root, reciprocal, subnormals, rounding,
+ * minimum and maximum with NaN, comparisons with NaN. */
 extern "C" __global__ void float_ieee(int n, const float *a, const float *b, float *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Pointers that lead to global, shared or local memory as the thread's number says, and the
- * question which of them it is. */
+/* Generic pointers: each thread's index selects whether its pointer refers to global, shared or
+ * local memory. The kernel also queries the address space of the pointer. */
 __device__ __noinline__ int exchange(int *place, int value)
 {
     int old = *place;

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Blocks and grids of three dimensions, and the special registers that number them. */
+/* Three-dimensional blocks and grids, and the special registers for their indices. */
 extern "C" __global__ void grid3d(uint3 size, unsigned *out)
 {
     unsigned x = blockIdx.x * blockDim.x + threadIdx.x;
@@ -17,7 +17,7 @@ extern "C" __global__ void grid3d(uint3 size, unsigned *out)
         block << 16 | thread << 8 | (lane == thread % 32) << 1 | (lower == (1u << lane) - 1);
 }
 
-/* The clock goes on while something is done. */
+/* The clock advances while instructions execute. */
 extern "C" __global__ void clocks(int rounds, unsigned *out, long long *gone)
 {
     long long start = clock64();

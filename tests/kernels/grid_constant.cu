@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* A parameter whose address is taken: it stays in the parameters' memory and is read through a
- * pointer. */
+/* A __grid_constant__ parameter whose address is taken: it stays in parameter memory and is read
+ * through a pointer. */
 struct table {
     int size;
     int values[20];

@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Loops over more elements than there are threads: forwards by the grid's size, and backwards by a
- * stride that is a parameter. */
+/* Loops over more elements than there are threads: forwards with the grid's size as stride, and
+ * backwards with a stride given as a parameter. */
 extern "C" __global__ void grid_stride(unsigned n, const unsigned *in, unsigned *out)
 {
     for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)

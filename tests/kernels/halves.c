@@ -1,19 +1,20 @@
-/* f16 and bf16. The references compute in doubles, which hold a product of two halves plus a third
- * exactly for the input here, and round once. */
+/* Tests of f16 and bf16. The references compute in double precision and round once. For the input
+ * here, a double represents a product of two halves plus a third half exactly. */
 #include "suite.h"
 
 #include <math.h>
 
 enum rounding { NEAREST, TOWARD_ZERO, UP, DOWN };
 
-/* To so many binary digits, of which the last is worth 2^least or more. */
-static double rounded(double x, int digits, int min, double max, enum rounding rounding)
+/* Rounds x to `digits` binary digits, of which the last has the value 2^min_exponent or more.
+ * Beyond `max`, the result is infinity or `max`, depending on the rounding. */
+static double rounded(double x, int digits, int min_exponent, double max, enum rounding rounding)
 {
     if (isnan(x) || isinf(x) || x == 0)
         return x;
     int exponent;
     frexp(x, &exponent);
-    double unit = ldexp(1, exponent - digits < min ? min : exponent - digits);
+    double unit = ldexp(1, exponent - digits < min_exponent ? min_exponent : exponent - digits);
     double (*const whole[])(double) = {rint, trunc, ceil, floor};
     double result = copysign(whole[rounding](x / unit) * unit, x);
     if (fabs(result) <= max)
@@ -41,7 +42,7 @@ static double f16_value(uint16_t bits)
     return bits >> 15 ? -size : size;
 }
 
-/* Of a number that is one. */
+/* Returns the encoding of x, which f16 must represent exactly. */
 static uint16_t f16_bits(double x)
 {
     uint16_t sign = signbit(x) ? 0x8000 : 0;
@@ -98,28 +99,28 @@ static void fill_bf16(struct kernel *k, uint16_t *to, int count, float low, floa
     }
 }
 
-static double limited(double x)
+static double saturate(double x)
 {
-    return x > 1 ? 1 : x > 0 ? x : 0; /* a NaN too */
+    return x > 1 ? 1 : x > 0 ? x : 0; /* 0 for NaN */
 }
 
 void kernel_half_scalar(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100 };
-    static const uint16_t awkward[][2] = {
+    static const uint16_t edge_values[][2] = {
         {0x0000, 0x8000}, {0x7c00, 0x3c00}, {0x7c00, 0xfc00}, {0x7e00, 0x3c00}, {0x0001, 0x0001},
         {0x7bff, 0x7bff}, {0x03ff, 0x0001}, {0x0400, 0x8001}, {0x3c00, 0x1000}, {0x0200, 0x3800}};
-    use(k, "halves", "half_scalar");
-    GIVE(k, int32_t, COUNT);
-    uint16_t *a = give_buffer(k, COUNT * sizeof *a), *b = give_buffer(k, COUNT * sizeof *b);
-    uint16_t *out = give_buffer(k, 8 * COUNT * sizeof *out), want[8 * COUNT];
-    uint32_t *flags = give_buffer(k, COUNT * sizeof *flags), want_flags[COUNT];
+    load_kernel(k, "halves", "half_scalar");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    uint16_t *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
+    uint16_t *out = add_buffer(k, 8 * COUNT * sizeof *out), want[8 * COUNT];
+    uint32_t *flags = add_buffer(k, COUNT * sizeof *flags), want_flags[COUNT];
     fill_f16(k, a, COUNT, -4, 4);
     fill_f16(k, b, COUNT, -4, 4);
-    for (size_t i = 0; i < FTH_COUNT(awkward); i++) {
-        a[i] = awkward[i][0];
-        b[i] = awkward[i][1];
+    for (size_t i = 0; i < FTH_COUNT(edge_values); i++) {
+        a[i] = edge_values[i][0];
+        b[i] = edge_values[i][1];
     }
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++) {
@@ -127,7 +128,7 @@ void kernel_half_scalar(void **state)
         double exact[8] = {x + y, x - y, x * y, fma(x, y, x), 0, 0, x + y, fma(x, y, y)};
         for (int j = 0; j < 8; j++) {
             double result = f16_rounded(exact[j], NEAREST);
-            want[8 * i + j] = f16_bits(j < 6 ? result : limited(result));
+            want[8 * i + j] = f16_bits(j < 6 ? result : saturate(result));
         }
         want[8 * i + 4] = a[i] ^ 0x8000;
         want[8 * i + 5] = b[i] & 0x7fff;
@@ -146,14 +147,14 @@ void kernel_half_pairs(void **state)
     struct kernel *k = *state;
     enum { COUNT = 100 };
     struct half2 scale = {f16_bits(1.5), f16_bits(-0.3330078125)};
-    use(k, "halves", "half_pairs");
-    GIVE(k, int32_t, COUNT);
-    give_bytes(k, &scale, sizeof scale);
-    uint16_t *x = give_buffer(k, 2 * COUNT * sizeof *x), *y = give_buffer(k, 2 * COUNT * sizeof *y);
-    float *sums = give_buffer(k, COUNT * sizeof *sums), want_sums[COUNT];
+    load_kernel(k, "halves", "half_pairs");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    add_argument(k, &scale, sizeof scale);
+    uint16_t *x = add_buffer(k, 2 * COUNT * sizeof *x), *y = add_buffer(k, 2 * COUNT * sizeof *y);
+    float *sums = add_buffer(k, COUNT * sizeof *sums), want_sums[COUNT];
     fill_f16(k, x, 2 * COUNT, -4, 4);
     fill_f16(k, y, 2 * COUNT, -4, 4);
-    uint16_t *before = copy(k, y, 2 * COUNT * sizeof *y), want[2 * COUNT];
+    uint16_t *before = copy_to_host(k, y, 2 * COUNT * sizeof *y), want[2 * COUNT];
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++) {
         double v[2], w[2];
@@ -183,18 +184,18 @@ void kernel_half_convert(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 120 };
-    static const float awkward[] = {0,        -0.0f, 65504,     65519,  65520,    -65520,
-                                    1e6f,     1e-8f, 6e-8f,     -3e-8f, 2.98e-8f, 1e-5f,
-                                    INFINITY, NAN,   2049,      2051,   -1e-8f,   6.1e-5f,
-                                    0.5f,     -2.5f, -INFINITY, 1e-40f, 70000};
-    use(k, "halves", "half_convert");
-    GIVE(k, int32_t, COUNT);
-    float *in = give_buffer(k, COUNT * sizeof *in);
-    uint16_t *halves = give_buffer(k, 4 * COUNT * sizeof *halves), want[4 * COUNT];
-    float *back = give_buffer(k, COUNT * sizeof *back), want_back[COUNT];
-    int32_t *whole = give_buffer(k, 3 * COUNT * sizeof *whole), want_whole[3 * COUNT];
+    static const float edge_values[] = {0,        -0.0f, 65504,     65519,  65520,    -65520,
+                                        1e6f,     1e-8f, 6e-8f,     -3e-8f, 2.98e-8f, 1e-5f,
+                                        INFINITY, NAN,   2049,      2051,   -1e-8f,   6.1e-5f,
+                                        0.5f,     -2.5f, -INFINITY, 1e-40f, 70000};
+    load_kernel(k, "halves", "half_convert");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    float *in = add_buffer(k, COUNT * sizeof *in);
+    uint16_t *halves = add_buffer(k, 4 * COUNT * sizeof *halves), want[4 * COUNT];
+    float *back = add_buffer(k, COUNT * sizeof *back), want_back[COUNT];
+    int32_t *whole = add_buffer(k, 3 * COUNT * sizeof *whole), want_whole[3 * COUNT];
     fill_f32(k, in, COUNT, -10, 10);
-    memcpy(in, awkward, sizeof awkward);
+    memcpy(in, edge_values, sizeof edge_values);
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++) {
         for (int j = 0; j < 4; j++)
@@ -215,13 +216,13 @@ void kernel_bf16_axpy(void **state)
     struct kernel *k = *state;
     enum { COUNT = 150 };
     const uint16_t a = bf16_bits(-1.3359375);
-    use(k, "bfloats", "bf16_axpy");
-    GIVE(k, int32_t, COUNT);
-    GIVE(k, uint16_t, a);
-    uint16_t *x = give_buffer(k, COUNT * sizeof *x), *y = give_buffer(k, COUNT * sizeof *y);
+    load_kernel(k, "bfloats", "bf16_axpy");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    ADD_ARGUMENT(k, uint16_t, a);
+    uint16_t *x = add_buffer(k, COUNT * sizeof *x), *y = add_buffer(k, COUNT * sizeof *y);
     fill_bf16(k, x, COUNT, -8, 8);
     fill_bf16(k, y, COUNT, -8, 8);
-    uint16_t *want = copy(k, y, COUNT * sizeof *y);
+    uint16_t *want = copy_to_host(k, y, COUNT * sizeof *y);
     launch(k, 3, 64);
     for (int i = 0; i < COUNT; i++)
         want[i] = bf16_bits(bf16_rounded(bf16_value(a) * bf16_value(x[i]) + bf16_value(want[i])));
@@ -232,11 +233,11 @@ void kernel_bf16_pairs(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100 };
-    use(k, "bfloats", "bf16_pairs");
-    GIVE(k, int32_t, COUNT);
-    uint16_t *x = give_buffer(k, 2 * COUNT * sizeof *x), *y = give_buffer(k, 2 * COUNT * sizeof *y);
-    uint16_t *out = give_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];
-    float *back = give_buffer(k, COUNT * sizeof *back), want_back[COUNT];
+    load_kernel(k, "bfloats", "bf16_pairs");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    uint16_t *x = add_buffer(k, 2 * COUNT * sizeof *x), *y = add_buffer(k, 2 * COUNT * sizeof *y);
+    uint16_t *out = add_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];
+    float *back = add_buffer(k, COUNT * sizeof *back), want_back[COUNT];
     fill_bf16(k, x, 2 * COUNT, -8, 8);
     fill_bf16(k, y, 2 * COUNT, -8, 8);
     launch(k, 2, 64);

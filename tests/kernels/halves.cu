@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Half precision: scalars and pairs, fused and not, comparisons and conversions. */
+/* Half precision: scalars and pairs, fused and unfused arithmetic, comparisons, conversions. */
 #include <cuda_fp16.h>
 
 extern "C" __global__ void half_scalar(int n, const __half *a, const __half *b, __half *out,

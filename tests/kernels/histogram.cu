@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* A histogram of bytes: atomics on the block's own counters, then on all blocks'. */
+/* A histogram of bytes: atomics on each block's counters in shared memory, then on global ones. */
 #define BINS 64
 
 extern "C" __global__ void histogram(unsigned n, const unsigned char *in, unsigned *counts)

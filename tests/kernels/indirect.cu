@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Calls through pointers: a table of device functions, each lane its own choice. */
+/* Indirect calls: each lane selects a device function from a table of pointers. */
 __device__ __noinline__ int twice(int a, int b)
 {
     return 2 * a + b;

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* 128 bits: sums and products with carries from word to word. */
+/* 128-bit integers: sums and products that carry from word to word. */
 extern "C" __global__ void int128(int n, const unsigned long long *a, const unsigned long long *b,
                                   unsigned long long *out)
 {
@@ -19,8 +19,8 @@ extern "C" __global__ void int128(int n, const unsigned long long *a, const unsi
     out[12 * i + 11] = (__int128)x < (__int128)y;
 }
 
-/* The carry chains that big-number code writes by hand: a 128-bit product and sum of 32-bit words.
- */
+/* Hand-written carry chains, as in multiple-precision libraries: 128-bit sum and difference, and a
+ * 64 x 64-bit product, computed with 32-bit words. */
 extern "C" __global__ void carry(int n, const uint4 *a, const uint4 *b, uint4 *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

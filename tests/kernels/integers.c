@@ -1,4 +1,5 @@
-/* Integers: single instructions, 128 bits, conversions, parts of words, divisions. */
+/* Tests of integers: single instructions, 128-bit arithmetic, conversions, operations on the bytes
+ * and half-words of a word, division. */
 #include "suite.h"
 
 #include <fenv.h>
@@ -55,7 +56,7 @@ static uint32_t permuted(uint32_t x, uint32_t y, uint32_t selector)
     return result;
 }
 
-/* High word of hi:lo shifted left, low word of it shifted right. */
+/* funnel_left returns the high word of hi:lo << by, funnel_right the low word of hi:lo >> by. */
 static uint32_t funnel_left(uint32_t lo, uint32_t hi, uint32_t by)
 {
     return (uint32_t)(((uint64_t)hi << 32 | lo) << by >> 32);
@@ -71,7 +72,7 @@ static uint32_t at_most_32(uint32_t x)
     return x < 32 ? x : 32;
 }
 
-static void bits_of(uint32_t x, uint32_t y, uint32_t *o)
+static void reference_bits(uint32_t x, uint32_t y, uint32_t *o)
 {
     int64_t sx = (int32_t)x, sy = (int32_t)y;
     o[0] = bit_count(x);
@@ -102,50 +103,52 @@ static void bits_of(uint32_t x, uint32_t y, uint32_t *o)
     o[21] = (x & ~y) | (~x & (y ^ 0xaaaaaaaau));
 }
 
-/* Runs a kernel (n, a, b, out) on random pairs of `size` bytes, with awkward ones first. */
+/* Runs a kernel with the parameters (n, a, b, out) on `count` pairs of integers of `size` bytes:
+ * first edge values, then random values. Returns the host pointers to a, b and out. */
 static void run_pairs(struct kernel *k, const char *file, const char *name, int count, size_t size,
                       const void **a, const void **b, void **out, size_t out_bytes)
 {
-    static const uint64_t awkward[] = {
+    static const uint64_t edge_values[] = {
         0, 1, UINT64_MAX, INT64_MAX, 1ull << 63, 0x8000000080000000, 0x7fffffff, 0xffffff};
-    use(k, file, name);
-    GIVE(k, int32_t, count);
+    load_kernel(k, file, name);
+    ADD_ARGUMENT(k, int32_t, count);
     size_t bytes = (size_t)count * size;
-    unsigned char *x = give_buffer(k, bytes), *y = give_buffer(k, bytes);
+    unsigned char *x = add_buffer(k, bytes), *y = add_buffer(k, bytes);
     fill_bytes(k, x, bytes);
     fill_bytes(k, y, bytes);
-    for (size_t i = 0; i < FTH_COUNT(awkward); i++) {
-        memcpy(x + i * size, &awkward[i], size < 8 ? size : 8);
+    for (size_t i = 0; i < FTH_COUNT(edge_values); i++) {
+        memcpy(x + i * size, &edge_values[i], size < 8 ? size : 8);
         if (i % 2)
-            memcpy(y + i * size, &awkward[FTH_COUNT(awkward) - 1 - i], size < 8 ? size : 8);
+            memcpy(y + i * size, &edge_values[FTH_COUNT(edge_values) - 1 - i], size < 8 ? size : 8);
     }
     *a = x;
     *b = y;
-    *out = give_buffer(k, (size_t)count * out_bytes);
+    *out = add_buffer(k, (size_t)count * out_bytes);
     launch(k, ((uint32_t)count + 63) / 64, 64);
 }
 
 void kernel_bits(void **state)
 {
-    enum { COUNT = 100, EACH = 22 };
+    enum { COUNT = 100, RESULTS = 22 };
     const void *a, *b;
     void *out;
-    uint32_t want[EACH * COUNT];
-    run_pairs(*state, "integers", "bits", COUNT, 4, &a, &b, &out, 4 * EACH);
+    uint32_t want[RESULTS * COUNT];
+    run_pairs(*state, "integers", "bits", COUNT, 4, &a, &b, &out, 4 * RESULTS);
     for (int i = 0; i < COUNT; i++)
-        bits_of(((const uint32_t *)a)[i], ((const uint32_t *)b)[i], want + EACH * i);
-    CHECK_INTEGERS("out", (uint32_t *)out, want, EACH * COUNT);
+        reference_bits(((const uint32_t *)a)[i], ((const uint32_t *)b)[i], want + RESULTS * i);
+    CHECK_INTEGERS("out", (uint32_t *)out, want, RESULTS * COUNT);
 }
 
 void kernel_wide(void **state)
 {
-    enum { COUNT = 90, EACH = 14 };
+    enum { COUNT = 90, RESULTS = 14 };
     const void *a, *b;
     void *out;
-    uint64_t want[EACH * COUNT];
-    run_pairs(*state, "integers", "wide", COUNT, 8, &a, &b, &out, 8 * EACH);
+    uint64_t want[RESULTS * COUNT];
+    run_pairs(*state, "integers", "wide", COUNT, 8, &a, &b, &out, 8 * RESULTS);
     for (int i = 0; i < COUNT; i++) {
-        uint64_t x = ((const uint64_t *)a)[i], y = ((const uint64_t *)b)[i], *o = want + EACH * i;
+        uint64_t x = ((const uint64_t *)a)[i], y = ((const uint64_t *)b)[i],
+                 *o = want + RESULTS * i;
         o[0] = x * y;
         o[1] = (uint64_t)((u128)x * y >> 64);
         o[2] = (uint64_t)((s128)(int64_t)x * (int64_t)y >> 64);
@@ -161,10 +164,10 @@ void kernel_wide(void **state)
         o[12] = (int64_t)x < (int64_t)y ? x : y;
         o[13] = x % 1000003 + y / 12345678901u;
     }
-    CHECK_INTEGERS("out", (uint64_t *)out, want, EACH * COUNT);
+    CHECK_INTEGERS("out", (uint64_t *)out, want, RESULTS * COUNT);
 }
 
-/* Bit by bit, as the PTX manual describes the instruction. */
+/* bfe and bfi bit by bit, as the PTX ISA describes them. */
 static uint32_t extracted(uint32_t x, uint32_t start, uint32_t length, bool sign)
 {
     uint32_t last = start + length < 32 ? start + length : 32, fill = 0, result = 0;
@@ -184,13 +187,14 @@ static uint32_t inserted(uint32_t field, uint32_t into, uint32_t start, uint32_t
 
 void kernel_fields(void **state)
 {
-    enum { COUNT = 150, EACH = 8 };
+    enum { COUNT = 150, RESULTS = 8 };
     const void *a, *b;
     void *out;
-    uint32_t want[EACH * COUNT];
-    run_pairs(*state, "integers", "fields", COUNT, 4, &a, &b, &out, 4 * EACH);
+    uint32_t want[RESULTS * COUNT];
+    run_pairs(*state, "integers", "fields", COUNT, 4, &a, &b, &out, 4 * RESULTS);
     for (int i = 0; i < COUNT; i++) {
-        uint32_t x = ((const uint32_t *)a)[i], y = ((const uint32_t *)b)[i], *o = want + EACH * i;
+        uint32_t x = ((const uint32_t *)a)[i], y = ((const uint32_t *)b)[i],
+                 *o = want + RESULTS * i;
         uint32_t start = y & 63, length = y >> 8 & 63, unlike_sign = x >> 31 ? ~x : x;
         o[0] = extracted(x, start, length, false);
         o[1] = extracted(x, start, length, true);
@@ -201,7 +205,7 @@ void kernel_fields(void **state)
         o[6] = x ^ y ^ start;
         o[7] = (uint32_t)(sign_extended(x, 24) * sign_extended(y, 24)) + length;
     }
-    CHECK_INTEGERS("out", (uint32_t *)out, want, EACH * COUNT);
+    CHECK_INTEGERS("out", (uint32_t *)out, want, RESULTS * COUNT);
 }
 
 /* ---- 128 bits ---- */
@@ -248,8 +252,8 @@ void kernel_carry(void **state)
 
 /* ---- conversions ---- */
 
-/* A rounded number as an integer of so many bits; beyond them the nearest there is. The PTX manual:
- * a NaN becomes 0, or 1 << 63 where the integer has 64 bits. */
+/* Converts a rounded number to an integer of `bits` bits. Values out of range become the nearest
+ * integer of the type. A NaN becomes 0, or 1 << 63 for 64-bit integers (PTX ISA, cvt). */
 static uint64_t saturated(double rounded, int bits, bool sign)
 {
     double low = sign ? -ldexp(1, bits - 1) : 0, high = ldexp(1, sign ? bits - 1 : bits);
@@ -267,17 +271,17 @@ void kernel_float_to_int(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 120 };
-    static const float awkward[] = {0.5f,      -0.5f, 1.5f,          2.5f,          -1.5f, 3e9f,
-                                    -3e9f,     5e9f,  1e19f,         -1e19f,        3e19f, INFINITY,
-                                    -INFINITY, NAN,   2147483520.0f, 2147483648.0f, -0.0f, 1e-40f};
-    use(k, "convert", "float_to_int");
-    GIVE(k, int32_t, COUNT);
-    float *in = give_buffer(k, COUNT * sizeof *in);
-    uint32_t *out = give_buffer(k, 6 * COUNT * sizeof *out), want[6 * COUNT];
-    uint64_t *wide = give_buffer(k, 2 * COUNT * sizeof *wide), want_wide[2 * COUNT];
+    static const float edge_values[] = {
+        0.5f,   -0.5f, 1.5f,     2.5f,      -1.5f, 3e9f,          -3e9f,         5e9f,  1e19f,
+        -1e19f, 3e19f, INFINITY, -INFINITY, NAN,   2147483520.0f, 2147483648.0f, -0.0f, 1e-40f};
+    load_kernel(k, "convert", "float_to_int");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    float *in = add_buffer(k, COUNT * sizeof *in);
+    uint32_t *out = add_buffer(k, 6 * COUNT * sizeof *out), want[6 * COUNT];
+    uint64_t *wide = add_buffer(k, 2 * COUNT * sizeof *wide), want_wide[2 * COUNT];
     fill_f32(k, in, COUNT, -100, 100);
     fill_f32(k, in + COUNT / 2, COUNT / 2, -1e10f, 1e10f);
-    memcpy(in, awkward, sizeof awkward);
+    memcpy(in, edge_values, sizeof edge_values);
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++) {
         double x = in[i];
@@ -298,11 +302,11 @@ void kernel_int_to_float(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100 };
-    use(k, "convert", "int_to_float");
-    GIVE(k, int32_t, COUNT);
-    int64_t *in = give_buffer(k, COUNT * sizeof *in);
-    float *out = give_buffer(k, 6 * COUNT * sizeof *out), want[6 * COUNT];
-    double *wide = give_buffer(k, 3 * COUNT * sizeof *wide), want_wide[3 * COUNT];
+    load_kernel(k, "convert", "int_to_float");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int64_t *in = add_buffer(k, COUNT * sizeof *in);
+    float *out = add_buffer(k, 6 * COUNT * sizeof *out), want[6 * COUNT];
+    double *wide = add_buffer(k, 3 * COUNT * sizeof *wide), want_wide[3 * COUNT];
     fill_bytes(k, in, COUNT * sizeof *in);
     in[0] = INT64_MIN;
     in[1] = -1;
@@ -310,7 +314,7 @@ void kernel_int_to_float(void **state)
     in[3] = 0;
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++) {
-        volatile int64_t x = in[i]; /* so that conversions stay between the changes of rounding */
+        volatile int64_t x = in[i]; /* keeps the conversions between calls of fesetround */
         want[6 * i] = (float)(int32_t)x;
         want[6 * i + 1] = (float)(uint32_t)x;
         want[6 * i + 2] = (float)x;
@@ -338,14 +342,14 @@ void kernel_small_types(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100 };
-    use(k, "convert", "small_types");
-    GIVE(k, int32_t, COUNT);
-    int8_t *a = give_buffer(k, COUNT);
-    int16_t *b = give_buffer(k, COUNT * sizeof *b);
-    uint8_t *c = give_buffer(k, COUNT), want_c[COUNT];
-    uint16_t *d = give_buffer(k, COUNT * sizeof *d), want_d[COUNT];
-    uint8_t *e = give_buffer(k, COUNT), want_e[COUNT];
-    uint16_t *f = give_buffer(k, COUNT * sizeof *f), want_f[COUNT];
+    load_kernel(k, "convert", "small_types");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int8_t *a = add_buffer(k, COUNT);
+    int16_t *b = add_buffer(k, COUNT * sizeof *b);
+    uint8_t *c = add_buffer(k, COUNT), want_c[COUNT];
+    uint16_t *d = add_buffer(k, COUNT * sizeof *d), want_d[COUNT];
+    uint8_t *e = add_buffer(k, COUNT), want_e[COUNT];
+    uint16_t *f = add_buffer(k, COUNT * sizeof *f), want_f[COUNT];
     fill_bytes(k, a, COUNT);
     fill_bytes(k, b, COUNT * sizeof *b);
     launch(k, 2, 64);
@@ -361,27 +365,28 @@ void kernel_small_types(void **state)
     CHECK_INTEGERS("f", f, want_f, COUNT);
 }
 
-/* ---- parts of words ---- */
+/* ---- bytes and half-words of a word ---- */
 
-static int limited(int x, int low, int high)
+static int clamp(int x, int low, int high)
 {
     return x < low ? low : x > high ? high : x;
 }
 
 void kernel_simd(void **state)
 {
-    enum { COUNT = 100, EACH = 12 };
+    enum { COUNT = 100, RESULTS = 12 };
     const void *a, *b;
     void *out;
-    uint32_t want[EACH * COUNT] = {0};
-    run_pairs(*state, "simd", "simd", COUNT, 4, &a, &b, &out, 4 * EACH);
+    uint32_t want[RESULTS * COUNT] = {0};
+    run_pairs(*state, "simd", "simd", COUNT, 4, &a, &b, &out, 4 * RESULTS);
     for (int i = 0; i < COUNT; i++) {
-        uint32_t x = ((const uint32_t *)a)[i], y = ((const uint32_t *)b)[i], *o = want + EACH * i;
+        uint32_t x = ((const uint32_t *)a)[i], y = ((const uint32_t *)b)[i],
+                 *o = want + RESULTS * i;
         for (int s = 0; s < 32; s += 16) {
             int p = (int16_t)(x >> s), q = (int16_t)(y >> s);
             o[0] |= (uint32_t)(uint16_t)(p > q ? p : q) << s;
             o[3] |= (uint32_t)(uint16_t)(p - q) << s;
-            o[8] |= (uint32_t)(uint16_t)limited(p + q, INT16_MIN, INT16_MAX) << s;
+            o[8] |= (uint32_t)(uint16_t)clamp(p + q, INT16_MIN, INT16_MAX) << s;
             o[11] |= (uint32_t)(uint16_t)(p < 0 ? -p : p) << s;
         }
         for (int s = 0; s < 32; s += 8) {
@@ -392,11 +397,11 @@ void kernel_simd(void **state)
             o[5] += (uint32_t)(p > q ? p - q : q - p);
             o[6] |= (uint32_t)((p + q + 1) / 2) << s;
             o[7] |= ((int8_t)p > (int8_t)q ? 255u : 0) << s;
-            o[9] |= (uint32_t)limited(p - q, 0, 255) << s;
+            o[9] |= (uint32_t)clamp(p - q, 0, 255) << s;
             o[10] |= (p == r ? 1u : 0) << s;
         }
     }
-    CHECK_INTEGERS("out", (uint32_t *)out, want, EACH * COUNT);
+    CHECK_INTEGERS("out", (uint32_t *)out, want, RESULTS * COUNT);
 }
 
 /* ---- division ---- */
@@ -405,10 +410,10 @@ void kernel_divide(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 150 };
-    use(k, "divide", "divide");
-    GIVE(k, int32_t, COUNT);
-    int32_t *a = give_buffer(k, COUNT * sizeof *a), *b = give_buffer(k, COUNT * sizeof *b);
-    int32_t *out = give_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];
+    load_kernel(k, "divide", "divide");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int32_t *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
+    int32_t *out = add_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];
     fill_s32(k, a, COUNT, INT32_MIN, INT32_MAX);
     fill_s32(k, b, COUNT, -100000, -1);
     fill_s32(k, b + COUNT / 2, COUNT / 2, 1, 100000);
@@ -428,13 +433,13 @@ void kernel_divide_wide(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100 };
-    use(k, "divide", "divide_wide");
-    GIVE(k, int32_t, COUNT);
-    int64_t *a = give_buffer(k, COUNT * sizeof *a), *b = give_buffer(k, COUNT * sizeof *b);
-    int64_t *out = give_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];
+    load_kernel(k, "divide", "divide_wide");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int64_t *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
+    int64_t *out = add_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];
     fill_bytes(k, a, COUNT * sizeof *a);
     fill_bytes(k, b, COUNT * sizeof *b);
-    for (int i = 0; i < COUNT; i++) /* divisors of all sizes, and none 0 */
+    for (int i = 0; i < COUNT; i++) /* divisors of all magnitudes, none is 0 */
         b[i] = b[i] >> (i % 60) | 1;
     a[0] = INT64_MIN;
     b[0] = 1;
@@ -456,14 +461,14 @@ void kernel_divide_fast(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100, BY = 641, SHIFT = 10 /* 2^10 >= 641 */ };
-    /* Granlund and Montgomery, "Division by invariant integers using multiplication", 1994, for
-     * numbers below 2^31, whose sum does not overflow. */
+    /* Granlund and Montgomery, "Division by invariant integers using multiplication", 1994. The
+     * kernel's sum does not overflow because the numbers are below 2^31. */
     struct divisor by = {(uint32_t)(((1ull << 32) * ((1u << SHIFT) - BY)) / BY + 1), SHIFT, BY};
-    use(k, "divide", "divide_fast");
-    GIVE(k, uint32_t, COUNT);
-    give_bytes(k, &by, sizeof by);
-    uint32_t *in = give_buffer(k, COUNT * sizeof *in);
-    uint32_t *out = give_buffer(k, 2 * COUNT * sizeof *out), want[2 * COUNT];
+    load_kernel(k, "divide", "divide_fast");
+    ADD_ARGUMENT(k, uint32_t, COUNT);
+    add_argument(k, &by, sizeof by);
+    uint32_t *in = add_buffer(k, COUNT * sizeof *in);
+    uint32_t *out = add_buffer(k, 2 * COUNT * sizeof *out), want[2 * COUNT];
     fill_s32(k, (int32_t *)in, COUNT, 0, INT32_MAX);
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++) {

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Integer instructions one by one: products, bits, fields, bytes, shifts across words. */
+/* Single integer instructions: products, bits, bit fields, bytes, shifts across words. */
 extern "C" __global__ void bits(int n, const unsigned *a, const unsigned *b, unsigned *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -23,7 +23,7 @@ extern "C" __global__ void bits(int n, const unsigned *a, const unsigned *b, uns
     o[13] = __funnelshift_rc(x, y, x & 63);
     o[14] = __dp4a((int)x, (int)y, (int)(x ^ y));
     o[15] = __dp4a(x, y, x);
-    o[16] = x >> 7 & 0x1fff; /* a field */
+    o[16] = x >> 7 & 0x1fff; /* a bit field */
     o[17] = (x & ~0xff00u) | (y & 0xffu) << 8;
     o[18] = __usad(x, y, 5);
     o[19] = __uhadd(x, y) + (unsigned)__rhadd((int)x, (int)y);
@@ -54,7 +54,7 @@ extern "C" __global__ void wide(int n, const unsigned long long *a, const unsign
     o[13] = x % 1000003 + y / 12345678901ull;
 }
 
-/* Fields whose place and length are only known at run time, through the instructions themselves. */
+/* Bit fields whose position and length are known only at run time, as inline assembly. */
 extern "C" __global__ void fields(int n, const unsigned *a, const unsigned *b, unsigned *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

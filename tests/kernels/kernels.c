@@ -1,4 +1,4 @@
-/* What the tests of the corpus share: arguments, launches, input, comparisons. */
+/* Helper functions for the tests of kernels: arguments, launches, random input, comparisons. */
 #include "suite.h"
 
 #include <inttypes.h>
@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Far more than any kernel here takes: one that gets there hangs. */
+/* Limit per launch: far more instructions than any kernel here executes, so a kernel that reaches
+ * it hangs. */
 #define MAX_INSTRUCTIONS 20000000
 
 /* ---- kernels ---- */
 
-static void must(enum fth_status status, const struct fth_error *error)
+static void require_ok(enum fth_status status, const struct fth_error *error)
 {
     char text[1024];
     if (status != FTH_OK)
@@ -38,61 +39,61 @@ int kernel_teardown(void **state)
     return 0;
 }
 
-void use(struct kernel *k, const char *file, const char *name)
+void load_kernel(struct kernel *k, const char *file, const char *name)
 {
     struct fth_error error = NO_ERROR;
     char path[1024];
-    /* A test may go through several files. */
+    /* A test may load several kernels one after the other. */
     fth_ptx_machine_destroy(k->machine);
     fth_ptx_destroy(k->module);
     k->machine = NULL;
     k->module = NULL;
-    k->given = 0;
+    k->argument_count = 0;
     snprintf(path, sizeof path, "%s/tests/kernels/%s.ptx", FTH_SOURCE_ROOT, file);
-    must(fth_ptx_read_file(path, &k->module, &error), &error);
-    must(fth_ptx_machine_create(k->module, &k->machine, &error), &error);
-    k->about = fth_ptx_kernel(k->module, name);
-    if (!k->about) {
+    require_ok(fth_ptx_read_file(path, &k->module, &error), &error);
+    require_ok(fth_ptx_machine_create(k->module, &k->machine, &error), &error);
+    k->info = fth_ptx_kernel(k->module, name);
+    if (!k->info) {
         fail_msg("%s.ptx has no kernel %s", file, name);
-        return; /* for readers that do not know that it does not come back */
+        return; /* for static analysers that do not know that fail_msg does not return */
     }
-    assert_true(k->about->parameter_bytes <= sizeof k->arguments);
+    assert_true(k->info->parameter_bytes <= sizeof k->arguments);
 }
 
-void give_bytes(struct kernel *k, const void *value, size_t bytes)
+void add_argument(struct kernel *k, const void *value, size_t bytes)
 {
-    if (k->given >= k->about->parameter_count)
-        fail_msg("%s has %zu parameters only", k->about->name, k->about->parameter_count);
-    const struct fth_ptx_parameter *parameter = &k->about->parameters[k->given++];
+    if (k->argument_count >= k->info->parameter_count)
+        fail_msg("%s has only %zu parameters", k->info->name, k->info->parameter_count);
+    const struct fth_ptx_parameter *parameter = &k->info->parameters[k->argument_count++];
     if (parameter->bytes != bytes)
-        fail_msg("%s: %s has %zu bytes, not %zu", k->about->name, parameter->name, parameter->bytes,
+        fail_msg("%s: %s has %zu bytes, not %zu", k->info->name, parameter->name, parameter->bytes,
                  bytes);
-    assert_true(parameter->offset + bytes <= k->about->parameter_bytes);
+    assert_true(parameter->offset + bytes <= k->info->parameter_bytes);
     memcpy(k->arguments + parameter->offset, value, bytes);
 }
 
-void *buffer(struct kernel *k, size_t bytes, uint64_t *address)
+void *alloc_buffer(struct kernel *k, size_t bytes, uint64_t *address)
 {
     struct fth_error error = NO_ERROR;
-    must(fth_ptx_alloc(k->machine, bytes, address, &error), &error);
+    require_ok(fth_ptx_alloc(k->machine, bytes, address, &error), &error);
     void *host = fth_ptx_host(k->machine, *address, bytes);
     assert_non_null(host);
     return host;
 }
 
-void *give_buffer(struct kernel *k, size_t bytes)
+void *add_buffer(struct kernel *k, size_t bytes)
 {
     uint64_t address = 0;
-    void *host = buffer(k, bytes, &address);
-    give_bytes(k, &address, sizeof address);
+    void *host = alloc_buffer(k, bytes, &address);
+    add_argument(k, &address, sizeof address);
     return host;
 }
 
-void *variable(struct kernel *k, const char *name, size_t bytes)
+void *module_variable(struct kernel *k, const char *name, size_t bytes)
 {
     uint64_t address = 0, size = 0;
     if (!fth_ptx_symbol(k->machine, name, &address, &size))
-        fail_msg("no variable %s", name);
+        fail_msg("the module has no variable %s", name);
     assert_int_equal(size, bytes);
     void *host = fth_ptx_host(k->machine, address, bytes);
     assert_non_null(host);
@@ -102,17 +103,17 @@ void *variable(struct kernel *k, const char *name, size_t bytes)
 void launch_3d(struct kernel *k, const uint32_t grid[3], const uint32_t block[3], size_t shared)
 {
     struct fth_error error = NO_ERROR;
-    struct fth_ptx_launch launch = {.kernel = k->about->name,
+    struct fth_ptx_launch launch = {.kernel = k->info->name,
                                     .dynamic_shared_bytes = shared,
                                     .arguments = k->arguments,
-                                    .argument_bytes = k->about->parameter_bytes,
+                                    .argument_bytes = k->info->parameter_bytes,
                                     .sms = 3,
                                     .max_instructions = MAX_INSTRUCTIONS};
-    assert_int_equal(k->given, k->about->parameter_count);
+    assert_int_equal(k->argument_count, k->info->parameter_count);
     memcpy(launch.grid, grid, sizeof launch.grid);
     memcpy(launch.block, block, sizeof launch.block);
     struct fth_ptx_totals totals = {0, 0};
-    must(fth_ptx_run(k->machine, &launch, &totals, &error), &error);
+    require_ok(fth_ptx_run(k->machine, &launch, &totals, &error), &error);
     assert_true(totals.warp_instructions > 0);
     assert_true(totals.thread_instructions >= totals.warp_instructions);
 }
@@ -124,16 +125,16 @@ void launch(struct kernel *k, uint32_t grid, uint32_t block)
 
 /* ---- host memory and input ---- */
 
-void *scratch(struct kernel *k, size_t bytes)
+void *alloc_host(struct kernel *k, size_t bytes)
 {
     void *memory = fth_arena_alloc(&k->arena, bytes);
     assert_non_null(memory);
     return memory;
 }
 
-void *copy(struct kernel *k, const void *from, size_t bytes)
+void *copy_to_host(struct kernel *k, const void *from, size_t bytes)
 {
-    return memcpy(scratch(k, bytes), from, bytes);
+    return memcpy(alloc_host(k, bytes), from, bytes);
 }
 
 void fill_bytes(struct kernel *k, void *to, size_t bytes)
@@ -190,7 +191,7 @@ void check_integers(const char *what, const void *got, const void *want, size_t 
     }
 }
 
-/* Numbers in order become integers in order, neighbours neighbours. */
+/* Maps floats to integers: the order is kept, and adjacent floats become adjacent integers. */
 static int64_t f32_order(float value)
 {
     uint32_t bits;
@@ -215,9 +216,9 @@ void check_f32(const char *what, const float *got, const float *want, size_t cou
     for (size_t i = 0; i < count; i++) {
         if (isnan(got[i]) && isnan(want[i]))
             continue;
-        uint64_t apart = distance(f32_order(got[i]), f32_order(want[i]));
-        /* Where no error is allowed, the sign of a zero counts too. */
-        if (isnan(got[i]) || isnan(want[i]) || apart > ulps ||
+        uint64_t ulps_apart = distance(f32_order(got[i]), f32_order(want[i]));
+        /* If no error is allowed, the sign of a zero must be equal, too. */
+        if (isnan(got[i]) || isnan(want[i]) || ulps_apart > ulps ||
             (ulps == 0 && !signbit(got[i]) != !signbit(want[i])))
             fail_msg("%s[%zu]: got %.9g (%a), expected %.9g (%a) within %" PRIu32 " ulp", what, i,
                      (double)got[i], (double)got[i], (double)want[i], (double)want[i], ulps);
@@ -229,8 +230,8 @@ void check_f64(const char *what, const double *got, const double *want, size_t c
     for (size_t i = 0; i < count; i++) {
         if (isnan(got[i]) && isnan(want[i]))
             continue;
-        uint64_t apart = distance(f64_order(got[i]), f64_order(want[i]));
-        if (isnan(got[i]) || isnan(want[i]) || apart > ulps ||
+        uint64_t ulps_apart = distance(f64_order(got[i]), f64_order(want[i]));
+        if (isnan(got[i]) || isnan(want[i]) || ulps_apart > ulps ||
             (ulps == 0 && !signbit(got[i]) != !signbit(want[i])))
             fail_msg("%s[%zu]: got %.17g (%a), expected %.17g (%a) within %" PRIu64 " ulp", what, i,
                      got[i], got[i], want[i], want[i], ulps);

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* A sum in one launch: each block writes its part, fences and draws a ticket; the last adds up. */
+/* A sum in one launch: each block writes its part; the last block to finish adds up the parts. */
 __device__ unsigned arrived;
 
 extern "C" __global__ void last_block(int n, const int *in, volatile int *parts, int *result)

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Conway's life on a torus of bytes. */
+/* One step of Conway's Game of Life on a torus; one byte per cell. */
 extern "C" __global__ void life(unsigned width, unsigned height, const unsigned char *in,
                                 unsigned char *out)
 {

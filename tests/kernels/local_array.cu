@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Arrays of a thread's own, indexed by values that the compiler cannot know: local memory. */
+/* Arrays in local memory, because their indices are not known at compile time. */
 extern "C" __global__ void local_array(int n, const unsigned char *in, unsigned *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

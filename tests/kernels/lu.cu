@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* A determinant a thread: LU with row exchanges in a local array. */
+/* One determinant per thread, by LU decomposition with row pivoting in a local array. */
 #define N 5
 
 extern "C" __global__ void lu(int n, const double *in, double *out)

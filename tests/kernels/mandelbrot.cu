@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Escape times: loops that end when each lane's own number says so. */
+/* Escape times of the Mandelbrot set: the trip count of the loop differs between lanes. */
 extern "C" __global__ void mandelbrot(int width, int height, int most, float x0, float y0,
                                       float step, unsigned short *out)
 {

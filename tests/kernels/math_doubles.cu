@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* The library's double functions. */
+/* Double-precision functions of the CUDA math library. */
 extern "C" __global__ void math_doubles(int n, const double *a, const double *b, double *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* The library's float functions in full precision: tables, slow paths for huge arguments, which use
- * local memory. */
+/* Single-precision functions of the CUDA math library in full precision. They contain tables, and
+ * slow paths for huge arguments that use local memory. */
 extern "C" __global__ void math_floats(int n, const float *a, const float *b, float *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* The matrix product, naive and by tiles in shared memory; no side is a multiple of the tile. */
+/* The matrix product, naive and with tiles in shared memory; any matrix size is allowed. */
 #define TILE 8
 
 extern "C" __global__ void matmul_naive(int m, int n, int k, const float *a, const float *b,

@@ -1,5 +1,5 @@
-/* Where data lies: shared tiles, parameters, local arrays, constants, globals, textures, vectors.
- */
+/* Tests of memory spaces and accesses: tiles in shared memory, parameters, local arrays, constants,
+ * global variables, textures, vectors, cache hints, generic pointers, asynchronous copies. */
 #include "suite.h"
 
 #include <math.h>
@@ -7,13 +7,13 @@
 static void check_matmul(struct kernel *k, const char *name)
 {
     enum { ROWS = 19, COLUMNS = 21, INNER = 27 };
-    use(k, "matmul", name);
-    GIVE(k, int32_t, ROWS);
-    GIVE(k, int32_t, COLUMNS);
-    GIVE(k, int32_t, INNER);
-    float *a = give_buffer(k, ROWS * INNER * sizeof *a);
-    float *b = give_buffer(k, INNER * COLUMNS * sizeof *b);
-    float *c = give_buffer(k, ROWS * COLUMNS * sizeof *c), want[ROWS * COLUMNS] = {0};
+    load_kernel(k, "matmul", name);
+    ADD_ARGUMENT(k, int32_t, ROWS);
+    ADD_ARGUMENT(k, int32_t, COLUMNS);
+    ADD_ARGUMENT(k, int32_t, INNER);
+    float *a = add_buffer(k, ROWS * INNER * sizeof *a);
+    float *b = add_buffer(k, INNER * COLUMNS * sizeof *b);
+    float *c = add_buffer(k, ROWS * COLUMNS * sizeof *c), want[ROWS * COLUMNS] = {0};
     fill_f32(k, a, ROWS * INNER, -1, 1);
     fill_f32(k, b, INNER * COLUMNS, -1, 1);
     launch_3d(k, (uint32_t[3]){3, 3, 1}, (uint32_t[3]){8, 8, 1}, 0);
@@ -37,11 +37,11 @@ void kernel_transpose(void **state)
 {
     struct kernel *k = *state;
     enum { WIDTH = 37, HEIGHT = 25 };
-    use(k, "transpose", "transpose");
-    GIVE(k, int32_t, WIDTH);
-    GIVE(k, int32_t, HEIGHT);
-    double *in = give_buffer(k, WIDTH * HEIGHT * sizeof *in);
-    double *out = give_buffer(k, WIDTH * HEIGHT * sizeof *out), want[WIDTH * HEIGHT];
+    load_kernel(k, "transpose", "transpose");
+    ADD_ARGUMENT(k, int32_t, WIDTH);
+    ADD_ARGUMENT(k, int32_t, HEIGHT);
+    double *in = add_buffer(k, WIDTH * HEIGHT * sizeof *in);
+    double *out = add_buffer(k, WIDTH * HEIGHT * sizeof *out), want[WIDTH * HEIGHT];
     fill_f64(k, in, WIDTH * HEIGHT, -1, 1);
     launch_3d(k, (uint32_t[3]){3, 2, 1}, (uint32_t[3]){16, 8, 1}, 0);
     for (int i = 0; i < WIDTH * HEIGHT; i++)
@@ -59,13 +59,13 @@ void kernel_stencil(void **state)
     struct kernel *k = *state;
     enum { WIDTH = 21, HEIGHT = 18 };
     const float centre = 0.6f, side = 0.1f;
-    use(k, "stencil", "stencil");
-    GIVE(k, int32_t, WIDTH);
-    GIVE(k, int32_t, HEIGHT);
-    GIVE(k, float, centre);
-    GIVE(k, float, side);
-    float *in = give_buffer(k, WIDTH * HEIGHT * sizeof *in);
-    float *out = give_buffer(k, WIDTH * HEIGHT * sizeof *out), want[WIDTH * HEIGHT];
+    load_kernel(k, "stencil", "stencil");
+    ADD_ARGUMENT(k, int32_t, WIDTH);
+    ADD_ARGUMENT(k, int32_t, HEIGHT);
+    ADD_ARGUMENT(k, float, centre);
+    ADD_ARGUMENT(k, float, side);
+    float *in = add_buffer(k, WIDTH * HEIGHT * sizeof *in);
+    float *out = add_buffer(k, WIDTH * HEIGHT * sizeof *out), want[WIDTH * HEIGHT];
     fill_f32(k, in, WIDTH * HEIGHT, -1, 1);
     launch_3d(k, (uint32_t[3]){3, 3, 1}, (uint32_t[3]){8, 8, 1}, 0);
     for (int i = 0; i < WIDTH * HEIGHT; i++) {
@@ -97,15 +97,15 @@ void kernel_struct_param(void **state)
     enum { COUNT = 100 };
     struct scale scale = {-7, {0.75, -3.5, 11.0625}, 5, 1000000007};
     struct view view = {.count = COUNT};
-    use(k, "struct_param", "struct_param");
-    int32_t *in = buffer(k, COUNT * sizeof *in, &view.in);
-    int64_t *out = buffer(k, COUNT * sizeof *out, &view.out), want[COUNT];
+    load_kernel(k, "struct_param", "struct_param");
+    int32_t *in = alloc_buffer(k, COUNT * sizeof *in, &view.in);
+    int64_t *out = alloc_buffer(k, COUNT * sizeof *out, &view.out), want[COUNT];
     fill_s32(k, in, COUNT, -100000, 100000);
-    GIVE(k, uint8_t, 200);
-    give_bytes(k, &scale, sizeof scale);
-    GIVE(k, int16_t, -300);
-    give_bytes(k, &view, sizeof view);
-    GIVE(k, bool, true);
+    ADD_ARGUMENT(k, uint8_t, 200);
+    add_argument(k, &scale, sizeof scale);
+    ADD_ARGUMENT(k, int16_t, -300);
+    add_argument(k, &view, sizeof view);
+    ADD_ARGUMENT(k, bool, true);
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++) {
         int64_t value = (int64_t)(in[i] * scale.factor[(i + 200) % 3]);
@@ -124,12 +124,12 @@ void kernel_grid_constant(void **state)
     struct kernel *k = *state;
     enum { COUNT = 80 };
     struct table table = {.size = 17};
-    use(k, "grid_constant", "grid_constant");
+    load_kernel(k, "grid_constant", "grid_constant");
     fill_s32(k, table.values, 20, 0, 30);
-    give_bytes(k, &table, sizeof table);
-    GIVE(k, int32_t, COUNT);
-    int32_t *keys = give_buffer(k, COUNT * sizeof *keys);
-    int32_t *out = give_buffer(k, COUNT * sizeof *out), want[COUNT];
+    add_argument(k, &table, sizeof table);
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int32_t *keys = add_buffer(k, COUNT * sizeof *keys);
+    int32_t *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
     fill_s32(k, keys, COUNT, 0, 30);
     launch(k, 3, 32);
     for (int i = 0; i < COUNT; i++) {
@@ -165,10 +165,10 @@ void kernel_local_array(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 90 };
-    use(k, "local_array", "local_array");
-    GIVE(k, int32_t, COUNT);
-    uint8_t *in = give_buffer(k, 16 * COUNT);
-    uint32_t *out = give_buffer(k, COUNT * sizeof *out), want[COUNT];
+    load_kernel(k, "local_array", "local_array");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    uint8_t *in = add_buffer(k, 16 * COUNT);
+    uint32_t *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
     fill_bytes(k, in, 16 * COUNT);
     launch(k, 3, 32);
     for (int i = 0; i < COUNT; i++)
@@ -180,13 +180,13 @@ void kernel_dynamic_shared(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100, BLOCK = 32 };
-    use(k, "dynamic_shared", "dynamic_shared");
-    GIVE(k, int32_t, COUNT);
-    double *in = give_buffer(k, COUNT * sizeof *in), *out = give_buffer(k, COUNT * sizeof *out);
-    int32_t *ranks = give_buffer(k, COUNT * sizeof *ranks), want_ranks[COUNT];
+    load_kernel(k, "dynamic_shared", "dynamic_shared");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    double *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
+    int32_t *ranks = add_buffer(k, COUNT * sizeof *ranks), want_ranks[COUNT];
     double want[COUNT];
     fill_f64(k, in, COUNT, -1, 1);
-    in[5] = in[9]; /* a tie, and one with another block, which is none */
+    in[5] = in[9]; /* equal values in one block; the third is in another block */
     in[70] = in[9];
     launch_3d(k, (uint32_t[3]){4, 1, 1}, (uint32_t[3]){BLOCK, 1, 1},
               BLOCK * (sizeof(double) + sizeof(int32_t)));
@@ -201,7 +201,7 @@ void kernel_dynamic_shared(void **state)
     check_f64("out", out, want, COUNT, 0);
 }
 
-/* ---- variables of the module ---- */
+/* ---- variables of a module ---- */
 
 void kernel_constants(void **state)
 {
@@ -210,13 +210,13 @@ void kernel_constants(void **state)
     static const float coefficients[5] = {1.5f, -0.25f, 3.0f, 1e-3f, -7.0f};
     static const int32_t primes[12] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
     static const float weights[3] = {0.5f, -2.0f, 8.0f};
-    use(k, "constants", "constants");
-    int32_t *offset = variable(k, "offset", sizeof *offset);
+    load_kernel(k, "constants", "constants");
+    int32_t *offset = module_variable(k, "offset", sizeof *offset);
     assert_int_equal(*offset, 0);
     *offset = OFFSET;
-    GIVE(k, int32_t, COUNT);
-    float *in = give_buffer(k, COUNT * sizeof *in), *out = give_buffer(k, COUNT * sizeof *out);
-    int32_t *words = give_buffer(k, COUNT * sizeof *words), want_words[COUNT];
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    float *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
+    int32_t *words = add_buffer(k, COUNT * sizeof *words), want_words[COUNT];
     float want[COUNT];
     fill_f32(k, in, COUNT, -3, 3);
     launch(k, 3, 32);
@@ -225,28 +225,29 @@ void kernel_constants(void **state)
         for (int j = 0; j < 5; j++)
             sum = fmaf(sum, in[i], coefficients[j]);
         want[i] = fmaf(sum, weights[i % 3], coefficients[i % 5]) + 1.25f;
-        /* The rows of the entries begin at primes[0] and primes[3]; the last has none. */
+        /* The rows of the entries start at primes[0] and primes[3]; the last entry has no row. */
         int32_t row = i % 3 == 2 ? OFFSET : primes[i % 9 + (i % 3 == 1 ? 3 : 0)];
         want_words[i] = ('A' + i % 26) * 1000 + primes[6 + i % 6] + row + 'x' + i % 3;
     }
     check_f32("out", out, want, COUNT, 0);
     CHECK_INTEGERS("words", words, want_words, COUNT);
-    uint32_t *visits = variable(k, "visits", sizeof *visits);
+    uint32_t *visits = module_variable(k, "visits", sizeof *visits);
     assert_int_equal(*visits, COUNT);
 }
 
 /* ---- textures ---- */
 
-/* Texels in device memory, and the texture over them as the next argument. */
-static void *give_texture(struct kernel *k, uint64_t texels, enum fth_ptx_texel texel,
-                          unsigned channels)
+/* Allocates texels in device memory and adds a texture object over them as the next argument.
+ * Returns a host pointer to the texels. */
+static void *add_texture(struct kernel *k, uint64_t texels, enum fth_ptx_texel texel,
+                         unsigned channels)
 {
     struct fth_error error = NO_ERROR;
     uint64_t address = 0, handle = 0;
-    void *host = buffer(k, texels * channels * 4, &address);
+    void *host = alloc_buffer(k, texels * channels * 4, &address);
     assert_int_equal(fth_ptx_texture(k->machine, address, texels, texel, channels, &handle, &error),
                      FTH_OK);
-    give_bytes(k, &handle, sizeof handle);
+    add_argument(k, &handle, sizeof handle);
     return host;
 }
 
@@ -254,12 +255,12 @@ void kernel_texture_float(void **state)
 {
     struct kernel *k = *state;
     enum { TEXELS = 50, COUNT = 100 };
-    use(k, "texture", "texture_float");
-    float *texels = give_texture(k, TEXELS, FTH_TEXEL_F32, 1);
+    load_kernel(k, "texture", "texture_float");
+    float *texels = add_texture(k, TEXELS, FTH_TEXEL_F32, 1);
     fill_f32(k, texels, TEXELS, -1, 1);
-    GIVE(k, int32_t, COUNT);
-    int32_t *index = give_buffer(k, COUNT * sizeof *index);
-    float *out = give_buffer(k, COUNT * sizeof *out), want[COUNT];
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int32_t *index = add_buffer(k, COUNT * sizeof *index);
+    float *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
     fill_s32(k, index, COUNT, -5, TEXELS + 5);
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++)
@@ -271,11 +272,11 @@ void kernel_texture_int(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 60 };
-    use(k, "texture", "texture_int");
-    int32_t *texels = give_texture(k, COUNT, FTH_TEXEL_S32, 1);
+    load_kernel(k, "texture", "texture_int");
+    int32_t *texels = add_texture(k, COUNT, FTH_TEXEL_S32, 1);
     fill_s32(k, texels, COUNT, -1000, 1000);
-    GIVE(k, int32_t, COUNT);
-    int32_t *out = give_buffer(k, COUNT * sizeof *out), want[COUNT];
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int32_t *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
     launch(k, 2, 32);
     for (int i = 0; i < COUNT; i++)
         want[i] = texels[COUNT - 1 - i] - i;
@@ -286,11 +287,11 @@ void kernel_texture_uint4(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 64 };
-    use(k, "texture", "texture_uint4");
-    uint32_t *texels = give_texture(k, COUNT, FTH_TEXEL_U32, 4);
+    load_kernel(k, "texture", "texture_uint4");
+    uint32_t *texels = add_texture(k, COUNT, FTH_TEXEL_U32, 4);
     fill_bytes(k, texels, COUNT * 4 * sizeof *texels);
-    GIVE(k, int32_t, COUNT);
-    uint32_t *out = give_buffer(k, COUNT * sizeof *out), want[COUNT];
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    uint32_t *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
     launch(k, 2, 32);
     for (int i = 0; i < COUNT; i++) {
         const uint32_t *t = texels + 4 * (i ^ 5);
@@ -303,29 +304,29 @@ void kernel_texture_float2(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 40 };
-    use(k, "texture", "texture_float2");
-    float *texels = give_texture(k, COUNT, FTH_TEXEL_F32, 2);
+    load_kernel(k, "texture", "texture_float2");
+    float *texels = add_texture(k, COUNT, FTH_TEXEL_F32, 2);
     fill_f32(k, texels, 2 * COUNT, -1, 1);
-    GIVE(k, int32_t, COUNT);
-    float *out = give_buffer(k, COUNT * sizeof *out), want[COUNT];
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    float *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
     launch(k, 2, 32);
     for (int i = 0; i < COUNT; i++)
         want[i] = texels[2 * i] - texels[2 * i + 1];
     check_f32("out", out, want, COUNT, 0);
 }
 
-/* ---- kinds of loads and stores ---- */
+/* ---- variants of loads and stores ---- */
 
 void kernel_read_only(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 70 };
-    use(k, "read_only", "read_only");
-    GIVE(k, int32_t, COUNT);
-    float *a = give_buffer(k, COUNT * sizeof *a);
-    int16_t *b = give_buffer(k, COUNT * sizeof *b);
-    int32_t *c = give_buffer(k, 4 * COUNT * sizeof *c);
-    float *out = give_buffer(k, COUNT * sizeof *out), want[COUNT];
+    load_kernel(k, "read_only", "read_only");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    float *a = add_buffer(k, COUNT * sizeof *a);
+    int16_t *b = add_buffer(k, COUNT * sizeof *b);
+    int32_t *c = add_buffer(k, 4 * COUNT * sizeof *c);
+    float *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
     fill_f32(k, a, COUNT, -1, 1);
     fill_bytes(k, b, COUNT * sizeof *b);
     fill_s32(k, c, 4 * COUNT, -100000, 100000);
@@ -340,12 +341,12 @@ void kernel_cache_hints(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 50 };
-    use(k, "read_only", "cache_hints");
-    GIVE(k, int32_t, COUNT);
-    int32_t *a = give_buffer(k, 5 * COUNT * sizeof *a);
-    double *b = give_buffer(k, 2 * COUNT * sizeof *b);
-    int32_t *c = give_buffer(k, 4 * COUNT * sizeof *c), want[4 * COUNT];
-    double *d = give_buffer(k, COUNT * sizeof *d), want_d[COUNT];
+    load_kernel(k, "read_only", "cache_hints");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int32_t *a = add_buffer(k, 5 * COUNT * sizeof *a);
+    double *b = add_buffer(k, 2 * COUNT * sizeof *b);
+    int32_t *c = add_buffer(k, 4 * COUNT * sizeof *c), want[4 * COUNT];
+    double *d = add_buffer(k, COUNT * sizeof *d), want_d[COUNT];
     fill_s32(k, a, 5 * COUNT, -1000, 1000);
     fill_f64(k, b, 2 * COUNT, -1, 1);
     launch(k, 2, 32);
@@ -365,13 +366,13 @@ void kernel_vectors(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 45 };
-    use(k, "vectors", "vectors");
-    GIVE(k, int32_t, COUNT);
-    float *a = give_buffer(k, 4 * COUNT * sizeof *a), *b = give_buffer(k, 4 * COUNT * sizeof *b);
-    uint16_t *c = give_buffer(k, 2 * COUNT * sizeof *c);
-    uint8_t *d = give_buffer(k, 4 * COUNT);
-    int64_t *e = give_buffer(k, 2 * COUNT * sizeof *e);
-    double *f = give_buffer(k, 2 * COUNT * sizeof *f), want_f[2 * COUNT];
+    load_kernel(k, "vectors", "vectors");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    float *a = add_buffer(k, 4 * COUNT * sizeof *a), *b = add_buffer(k, 4 * COUNT * sizeof *b);
+    uint16_t *c = add_buffer(k, 2 * COUNT * sizeof *c);
+    uint8_t *d = add_buffer(k, 4 * COUNT);
+    int64_t *e = add_buffer(k, 2 * COUNT * sizeof *e);
+    double *f = add_buffer(k, 2 * COUNT * sizeof *f), want_f[2 * COUNT];
     fill_f32(k, a, 4 * COUNT, -1, 1);
     fill_bytes(k, c, 2 * COUNT * sizeof *c);
     fill_bytes(k, e, 2 * COUNT * sizeof *e);
@@ -405,10 +406,10 @@ void kernel_pixels(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 45 };
-    use(k, "vectors", "pixels");
-    GIVE(k, int32_t, COUNT);
-    struct pixel *in = give_buffer(k, COUNT * sizeof *in);
-    struct pixel *out = give_buffer(k, COUNT * sizeof *out);
+    load_kernel(k, "vectors", "pixels");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    struct pixel *in = add_buffer(k, COUNT * sizeof *in);
+    struct pixel *out = add_buffer(k, COUNT * sizeof *out);
     fill_bytes(k, in, COUNT * sizeof *in);
     for (int i = 0; i < COUNT; i++) {
         fill_f32(k, &in[i].weight, 1, -1, 1);
@@ -432,12 +433,12 @@ void kernel_generic(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100 };
-    use(k, "generic", "generic");
-    GIVE(k, int32_t, COUNT);
-    int32_t *global = give_buffer(k, COUNT * sizeof *global);
-    int32_t *out = give_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];
+    load_kernel(k, "generic", "generic");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int32_t *global = add_buffer(k, COUNT * sizeof *global);
+    int32_t *out = add_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];
     fill_s32(k, global, COUNT, 0, 1000);
-    int32_t *before = copy(k, global, COUNT * sizeof *global);
+    int32_t *before = copy_to_host(k, global, COUNT * sizeof *global);
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++) {
         int32_t shared = 1000 + i, local[2] = {2000 + i, 5};
@@ -456,10 +457,10 @@ void kernel_async_copy(void **state)
 {
     struct kernel *k = *state;
     enum { TILES = 5, BLOCKS = 3 };
-    use(k, "async_copy", "async_copy");
-    GIVE(k, int32_t, TILES);
-    int32_t *in = give_buffer(k, BLOCKS * TILES * 32 * 4 * sizeof *in);
-    int32_t *out = give_buffer(k, BLOCKS * 32 * sizeof *out), want[BLOCKS * 32] = {0};
+    load_kernel(k, "async_copy", "async_copy");
+    ADD_ARGUMENT(k, int32_t, TILES);
+    int32_t *in = add_buffer(k, BLOCKS * TILES * 32 * 4 * sizeof *in);
+    int32_t *out = add_buffer(k, BLOCKS * 32 * sizeof *out), want[BLOCKS * 32] = {0};
     fill_s32(k, in, BLOCKS * TILES * 32 * 4, -1000, 1000);
     launch(k, BLOCKS, 32);
     for (int i = 0; i < BLOCKS * 32; i++) {

@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_100 */
 
-/* Kernels from beside, for a newer GPU: from sm_100 on nvcc has another code generator, whose PTX
- * looks different. */
+/* Kernels of other files of this folder, compiled for a newer GPU: for sm_100 and later, nvcc uses
+ * another code generator, whose PTX looks different. */
 #include "bitonic.cu"
 #include "calls.cu"
 #include "collatz.cu"

@@ -1,4 +1,4 @@
-/* Programs of integers alone: random numbers, a hash, cells, searches. */
+/* Tests of small complete programs: random numbers, SHA-256, the Game of Life, searches. */
 #include "suite.h"
 
 #include <math.h>
@@ -8,12 +8,12 @@ void kernel_rng(void **state)
     struct kernel *k = *state;
     enum { COUNT = 70, STEPS = 30 };
     const uint64_t seed = 0x0123456789abcdef;
-    use(k, "rng", "rng");
-    GIVE(k, int32_t, COUNT);
-    GIVE(k, int32_t, STEPS);
-    GIVE(k, uint64_t, seed);
-    float *units = give_buffer(k, COUNT * sizeof *units), want_units[COUNT];
-    uint64_t *words = give_buffer(k, COUNT * sizeof *words), want[COUNT];
+    load_kernel(k, "rng", "rng");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    ADD_ARGUMENT(k, int32_t, STEPS);
+    ADD_ARGUMENT(k, uint64_t, seed);
+    float *units = add_buffer(k, COUNT * sizeof *units), want_units[COUNT];
+    uint64_t *words = add_buffer(k, COUNT * sizeof *words), want[COUNT];
     launch(k, 3, 32);
     for (uint32_t i = 0; i < COUNT; i++) {
         uint32_t linear = (uint32_t)seed + i;
@@ -32,7 +32,7 @@ void kernel_rng(void **state)
     CHECK_INTEGERS("words", words, want, COUNT);
 }
 
-/* The generator one word at a time, as Matsumoto and Nishimura give it. */
+/* The Mersenne twister MT19937 of Matsumoto and Nishimura, one word at a time. */
 static void mersenne(uint32_t seed, uint32_t *out)
 {
     uint32_t state[624] = {seed};
@@ -55,23 +55,24 @@ void kernel_mersenne(void **state)
 {
     struct kernel *k = *state;
     enum { BLOCKS = 2, SEED = 5489 };
-    use(k, "rng", "mersenne");
-    GIVE(k, uint32_t, SEED);
-    uint32_t *out = give_buffer(k, BLOCKS * 624 * sizeof *out), want[BLOCKS * 624];
+    load_kernel(k, "rng", "mersenne");
+    ADD_ARGUMENT(k, uint32_t, SEED);
+    uint32_t *out = add_buffer(k, BLOCKS * 624 * sizeof *out), want[BLOCKS * 624];
     launch(k, BLOCKS, 96);
     for (uint32_t i = 0; i < BLOCKS; i++)
         mersenne(SEED + i, want + 624 * i);
-    assert_int_equal(want[0], 3499211612u); /* the first of the reference implementation */
+    assert_int_equal(want[0], 3499211612u); /* first output of the reference implementation */
     CHECK_INTEGERS("out", out, want, BLOCKS * 624);
 }
 
-static uint32_t turn(uint32_t x, int by)
+static uint32_t rotate_right(uint32_t x, int by)
 {
     return x >> by | x << (32 - by);
 }
 
-/* FIPS 180-4, 6.2, with the whole schedule at once. Its constants are the fractions of the cube
- * roots of the first primes, which a long double gives well enough. */
+/* SHA-256 of one 64-byte block: FIPS 180-4, section 6.2, with the message schedule computed in
+ * advance. The round constants are the fractional parts of the cube roots of the first 64 primes; a
+ * double is precise enough to compute them. */
 static void sha256(const uint8_t *in, uint32_t *out)
 {
     static const uint32_t start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -81,8 +82,10 @@ static void sha256(const uint8_t *in, uint32_t *out)
         w[i] = (uint32_t)in[4 * i] << 24 | (uint32_t)in[4 * i + 1] << 16 |
                (uint32_t)in[4 * i + 2] << 8 | in[4 * i + 3];
     for (int i = 16; i < 64; i++)
-        w[i] = w[i - 16] + (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) + w[i - 7] +
-               (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
+        w[i] = w[i - 16] +
+               (rotate_right(w[i - 15], 7) ^ rotate_right(w[i - 15], 18) ^ w[i - 15] >> 3) +
+               w[i - 7] +
+               (rotate_right(w[i - 2], 17) ^ rotate_right(w[i - 2], 19) ^ w[i - 2] >> 10);
     memcpy(s, start, sizeof s);
     for (int i = 0, prime = 2; i < 64; prime++) {
         bool is_prime = true;
@@ -92,9 +95,10 @@ static void sha256(const uint8_t *in, uint32_t *out)
             continue;
         double root = cbrt(prime);
         uint32_t constant = (uint32_t)((root - floor(root)) * 0x1p32);
-        uint32_t t1 = s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) +
+        uint32_t t1 = s[7] +
+                      (rotate_right(s[4], 6) ^ rotate_right(s[4], 11) ^ rotate_right(s[4], 25)) +
                       ((s[4] & s[5]) ^ (~s[4] & s[6])) + constant + w[i++];
-        uint32_t t2 = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) +
+        uint32_t t2 = (rotate_right(s[0], 2) ^ rotate_right(s[0], 13) ^ rotate_right(s[0], 22)) +
                       ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
         memmove(s + 1, s, 7 * sizeof *s);
         s[4] += t1;
@@ -108,14 +112,14 @@ void kernel_sha256(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 35 };
-    /* "abc" and its padding: FIPS 180-2, B.1, gives the digest. */
+    /* The digest of "abc", from FIPS 180-2, B.1. */
     static const uint32_t digest[8] = {0xba7816bf, 0x8f01cfea, 0x414140de, 0x5dae2223,
                                        0xb00361a3, 0x96177a9c, 0xb410ff61, 0xf20015ad};
     static const uint8_t message[4] = {'a', 'b', 'c', 0x80};
-    use(k, "sha256", "sha256");
-    GIVE(k, int32_t, COUNT);
-    uint8_t *in = give_buffer(k, 64 * COUNT);
-    uint32_t *out = give_buffer(k, 8 * COUNT * sizeof *out), want[8 * COUNT];
+    load_kernel(k, "sha256", "sha256");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    uint8_t *in = add_buffer(k, 64 * COUNT);
+    uint32_t *out = add_buffer(k, 8 * COUNT * sizeof *out), want[8 * COUNT];
     fill_bytes(k, in, 64 * COUNT);
     memset(in, 0, 64);
     memcpy(in, message, sizeof message);
@@ -131,10 +135,10 @@ void kernel_life(void **state)
 {
     struct kernel *k = *state;
     enum { WIDTH = 21, HEIGHT = 14 };
-    use(k, "life", "life");
-    GIVE(k, uint32_t, WIDTH);
-    GIVE(k, uint32_t, HEIGHT);
-    uint8_t *in = give_buffer(k, WIDTH * HEIGHT), *out = give_buffer(k, WIDTH * HEIGHT);
+    load_kernel(k, "life", "life");
+    ADD_ARGUMENT(k, uint32_t, WIDTH);
+    ADD_ARGUMENT(k, uint32_t, HEIGHT);
+    uint8_t *in = add_buffer(k, WIDTH * HEIGHT), *out = add_buffer(k, WIDTH * HEIGHT);
     for (int i = 0; i < WIDTH * HEIGHT; i++)
         in[i] = fth_rng_below(&k->rng, 3) == 0;
     launch_3d(k, (uint32_t[3]){3, 4, 1}, (uint32_t[3]){8, 4, 1}, 0);
@@ -155,12 +159,12 @@ void kernel_string_search(void **state)
     static const char text[] = "the cat sat on the mat, that fat rat; a hat is not a bat nor a ha";
     static const char word[] = "?at";
     enum { SIZE = sizeof text - 1 };
-    use(k, "search", "string_search");
-    GIVE(k, int32_t, SIZE);
-    memcpy(give_buffer(k, SIZE), text, SIZE);
-    memcpy(give_buffer(k, sizeof word), word, sizeof word);
-    uint8_t *found = give_buffer(k, SIZE), want[SIZE] = {0};
-    int32_t *first = give_buffer(k, sizeof *first), want_first = INT32_MAX;
+    load_kernel(k, "search", "string_search");
+    ADD_ARGUMENT(k, int32_t, SIZE);
+    memcpy(add_buffer(k, SIZE), text, SIZE);
+    memcpy(add_buffer(k, sizeof word), word, sizeof word);
+    uint8_t *found = add_buffer(k, SIZE), want[SIZE] = {0};
+    int32_t *first = add_buffer(k, sizeof *first), want_first = INT32_MAX;
     *first = INT32_MAX;
     launch(k, 2, 48);
     for (int i = SIZE - 3; i >= 0; i--) {
@@ -175,12 +179,12 @@ void kernel_lower_bound(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 80, SIZE = 123 };
-    use(k, "search", "lower_bound");
-    GIVE(k, int32_t, COUNT);
-    GIVE(k, int32_t, SIZE);
-    int16_t *sorted = give_buffer(k, SIZE * sizeof *sorted);
-    int16_t *keys = give_buffer(k, COUNT * sizeof *keys);
-    int32_t *out = give_buffer(k, COUNT * sizeof *out), want[COUNT];
+    load_kernel(k, "search", "lower_bound");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    ADD_ARGUMENT(k, int32_t, SIZE);
+    int16_t *sorted = add_buffer(k, SIZE * sizeof *sorted);
+    int16_t *keys = add_buffer(k, COUNT * sizeof *keys);
+    int32_t *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
     for (int i = 0; i < SIZE; i++)
         sorted[i] = (int16_t)(500 * (i / 2) - 30000);
     fill_bytes(k, keys, COUNT * sizeof *keys);

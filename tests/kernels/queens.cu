@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Solutions of the queens' problem below each first row: a search with its own stack, in which the
- * lanes are at different depths. */
+/* Solutions of the n queens problem for each placement of the first two queens: a search with an
+ * explicit stack, in which the lanes are at different depths. */
 extern "C" __global__ void queens(int n, unsigned *out)
 {
     unsigned all = (1u << n) - 1, free[12], columns[12], left[12], right[12], count = 0;

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Loads through the read-only path, and each of the cache hints that CUDA C names. */
+/* Loads through the read-only path, and loads and stores with each cache hint of CUDA C. */
 extern "C" __global__ void read_only(int n, const float *__restrict__ a,
                                      const short *__restrict__ b, const int4 *c,
                                      float *__restrict__ out)

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_80 */
 
-/* A warp's sums, least, greatest and bits in one instruction; needs sm_80. */
+/* Warp-wide sum, minimum, maximum and bitwise reductions in one instruction; needs sm_80. */
 extern "C" __global__ void redux(const unsigned *in, unsigned *out)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x, x = in[i], *o = out + 9 * i;

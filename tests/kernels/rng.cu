@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Random numbers a thread: a linear congruence, xorshift64*, and the Mersenne twister, whose state
- * a block keeps in shared memory and renews together. */
+/* Random numbers: `rng` runs a linear congruential generator and xorshift64* in each thread;
+ * `mersenne` runs one Mersenne twister per block, with its state in shared memory. */
 extern "C" __global__ void rng(int n, int steps, unsigned long long seed, float *units,
                                unsigned long long *words)
 {
@@ -41,7 +41,7 @@ extern "C" __global__ void mersenne(unsigned seed, unsigned *out)
             state[i] = 1812433253u * (state[i - 1] ^ state[i - 1] >> 30) + i;
     }
     __syncthreads();
-    /* In three stretches, none of which reads what it has itself renewed. */
+    /* The state is updated in three parts, so that no part reads words that it has updated. */
     unsigned ends[4] = {0, WORDS - MIDDLE, 2 * (WORDS - MIDDLE), WORDS};
     for (int part = 0; part < 3; part++) {
         for (unsigned base = ends[part]; base < ends[part + 1]; base += size) {

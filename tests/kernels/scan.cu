@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Inclusive scans: Hillis and Steele's in shared memory, and one of shuffles, warp by warp and then
- * over the warps' totals. */
+/* Inclusive scans: Hillis and Steele's algorithm in shared memory, and a scan with shuffles in each
+ * warp, to which the totals of the preceding warps are added. */
 extern "C" __global__ void scan_block(int n, const int *in, int *out)
 {
     extern __shared__ int both[];

@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Atomics with an order and a scope, as cuda::atomic_ref writes them, and reductions without
- * result. */
+/* Atomics with a memory order and a scope, generated from cuda::atomic_ref, and reductions (red),
+ * which return no result. */
 #include <cuda/atomic>
 
 extern "C" __global__ void scoped(unsigned n, const unsigned *in, unsigned *words, unsigned *most,

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Bytes: every place of a word in a text, a thread a place; and a lower bound by halving. */
+/* All occurrences of a word in a text, one position per thread; and a binary search. */
 extern "C" __global__ void string_search(int size, const char *text, const char *word,
                                          unsigned char *found, int *first)
 {

@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* SHA-256 of a block of 64 bytes a thread: rounds in a loop, a schedule in a local ring, the
- * constants in constant memory. */
+/* SHA-256 of one 64-byte block per thread: the rounds are a loop, the message schedule is a ring
+ * buffer in local memory, and the round constants are in constant memory. */
 __constant__ unsigned rounds[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,

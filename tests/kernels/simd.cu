@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Bytes and half-words of a word at once. */
+/* Operations on all bytes or half-words of a 32-bit word at once. */
 extern "C" __global__ void simd(int n, const unsigned *a, const unsigned *b, unsigned *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

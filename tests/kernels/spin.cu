@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* One warp waits in a loop for what another, later one of its block writes: warps must make
- * progress beside each other. And a lock that the lanes of a warp take one after the other. */
+/* `spin`: a warp waits in a loop for a value that a later warp of its block writes, so both warps
+ * must make progress. `lock`: the lanes of a warp acquire a lock one after the other. */
 extern "C" __global__ void spin(const int *in, int *out)
 {
     __shared__ volatile int flag, value;

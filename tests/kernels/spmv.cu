@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 -lineinfo */
 
-/* A sparse matrix in rows (CSR) times a vector: rows of very different lengths, one a thread. */
+/* A sparse matrix (CSR) times a vector, one row per thread; the lengths of the rows differ. */
 extern "C" __global__ void spmv(int rows, const int *__restrict__ starts,
                                 const int *__restrict__ columns, const float *__restrict__ values,
                                 const float *__restrict__ x, float *__restrict__ y)

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* A five-point stencil over a tile with a halo; outside the field counts as 0. */
+/* A five-point stencil over a tile with a halo; cells outside the field are 0. */
 #define TILE 8
 
 extern "C" __global__ void stencil(int width, int height, float centre, float side, const float *in,

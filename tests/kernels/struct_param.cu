@@ -1,9 +1,9 @@
 /* nvcc: -arch=sm_75 */
 
-/* Kernel parameters by value: a struct with padding and an array, indexed by the thread, between
- * small integers that shift what follows; and a struct that holds the pointers. */
+/* Kernel parameters passed by value: a struct with padding and an array that each thread indexes,
+ * small integers that shift the offsets of later parameters, and a struct with pointers. */
 struct scale {
-    signed char kind; /* what a plain one is depends on the machine that nvcc runs on */
+    signed char kind; /* the signedness of plain char depends on the host of nvcc */
     double factor[3];
     short shift;
     unsigned long long bias;

@@ -1,15 +1,17 @@
-/* tests/kernels/: CUDA C kernels of our own, the PTX that nvcc makes of them, and CPU references.
+/* Tests of the PTX engine with kernels written in CUDA C. The expected results come from references
+ * in plain C that run on the CPU.
  *
- *   NAME.cu, NAME.ptx  kernels, and what make-ptx made of them
- *   test_kernels.c     runs all tests            kernels.c  what they share, declared here
+ *   NAME.cu, NAME.ptx  the kernels, and the PTX that nvcc generated from them (make-ptx)
+ *   test_kernels.c     runs all tests
+ *   kernels.c          helper functions for the tests, declared here
  *   flow.c  memory.c  warps.c  atomics.c  floats.c  halves.c  integers.c  programs.c
- *                      the tests, one a kernel, by theme
+ *                      the tests by theme; most test one kernel and have its name
  *
- * A test reads the PTX, gives the kernel its arguments in order, launches it and compares with what
- * plain C makes of the same input. Where IEEE 754 settles the result, bits must agree: a reference
- * keeps the order of operations of the PTX and says fma where that does. (A GPU's assembler may
- * fuse a mul and an add that name no rounding; so an H200 differs in the last bits of lu and
- * half_pairs.)
+ * A test loads the PTX, adds the arguments of the kernel in order, launches it and compares the
+ * results with those of the reference for the same input. Results that IEEE 754 defines must be
+ * equal bit for bit: the reference performs the operations in the order of the PTX, and uses fma
+ * where the PTX does. (NVIDIA's assembler may fuse a mul and an add without a rounding modifier,
+ * therefore the results of an H200 for lu and half_pairs differ in the last bits.)
  */
 #ifndef FTH_TESTS_KERNELS_H
 #define FTH_TESTS_KERNELS_H
@@ -17,13 +19,14 @@
 #include "../unit/check.h"
 #include "ptx/ptx.h"
 
-/* The kernel under test, made for each test anew and freed behind it, also where it fails. */
+/* The kernel under test. kernel_setup creates it before each test; kernel_teardown frees it after
+ * the test, also if the test fails. */
 struct kernel {
     struct fth_ptx_module *module;
     struct fth_ptx_machine *machine;
-    const struct fth_ptx_kernel *about;
+    const struct fth_ptx_kernel *info;
     unsigned char arguments[1024];
-    size_t given; /* parameters that have their argument */
+    size_t argument_count; /* arguments added so far */
     struct fth_rng rng;
     struct fth_arena arena;
 };
@@ -31,38 +34,45 @@ struct kernel {
 int kernel_setup(void **state);
 int kernel_teardown(void **state);
 
-/* Reads FILE.ptx and chooses a kernel of it. */
-void use(struct kernel *k, const char *file, const char *name);
-/* The next argument, as bytes; its size must be the parameter's. */
-void give_bytes(struct kernel *k, const void *value, size_t bytes);
-#define GIVE(k, type, value) give_bytes(k, &(type){value}, sizeof(type))
-/* Zeroed device memory, seen from the host; its address is the next argument. */
-void *give_buffer(struct kernel *k, size_t bytes);
-/* The same without an argument, which a struct may then carry. */
-void *buffer(struct kernel *k, size_t bytes, uint64_t *address);
-/* A variable of the module, seen from the host. */
-void *variable(struct kernel *k, const char *name, size_t bytes);
+/* Reads FILE.ptx and selects the kernel `name`. A test may call it several times. */
+void load_kernel(struct kernel *k, const char *file, const char *name);
+/* Adds the next argument. Fails if `bytes` is not the size of the parameter. */
+void add_argument(struct kernel *k, const void *value, size_t bytes);
+#define ADD_ARGUMENT(k, type, value) add_argument(k, &(type){value}, sizeof(type))
+/* Allocates zeroed device memory and adds its address as the next argument. Returns a host pointer
+ * to the memory. */
+void *add_buffer(struct kernel *k, size_t bytes);
+/* The same, but does not add an argument: stores the device address in *address, for example for a
+ * struct that is passed by value. */
+void *alloc_buffer(struct kernel *k, size_t bytes, uint64_t *address);
+/* Returns a host pointer to a variable of the module. Fails if its size is not `bytes`. */
+void *module_variable(struct kernel *k, const char *name, size_t bytes);
+/* Runs the kernel and fails the test if it does not complete. */
 void launch(struct kernel *k, uint32_t grid, uint32_t block);
+/* `shared` is the size of dynamic shared memory in bytes. */
 void launch_3d(struct kernel *k, const uint32_t grid[3], const uint32_t block[3], size_t shared);
 
-/* Host memory that lives as long as the test, zeroed or with a copy of what is there now. */
-void *scratch(struct kernel *k, size_t bytes);
-void *copy(struct kernel *k, const void *from, size_t bytes);
+/* Host memory that is freed after the test. alloc_host zeroes it; copy_to_host copies `from`. */
+void *alloc_host(struct kernel *k, size_t bytes);
+void *copy_to_host(struct kernel *k, const void *from, size_t bytes);
 
+/* Fill arrays with random values from a generator with a fixed seed. The range is low to high; for
+ * integers it includes both. */
 void fill_bytes(struct kernel *k, void *to, size_t bytes);
-/* From low to high, both included. */
 void fill_s32(struct kernel *k, int32_t *to, size_t count, int32_t low, int32_t high);
 void fill_f32(struct kernel *k, float *to, size_t count, float low, float high);
 void fill_f64(struct kernel *k, double *to, size_t count, double low, double high);
 
-/* Each fails with the index, what was got and what was expected. Any NaN stands for any other. */
+/* Compare arrays. At the first difference, they fail with the index, the actual and the expected
+ * value. Floats may differ by `ulps` units in the last place; all NaNs count as equal. `what` names
+ * the array in the message. */
 void check_integers(const char *what, const void *got, const void *want, size_t count, size_t size);
 #define CHECK_INTEGERS(what, got, want, count)                                                     \
     check_integers(what, got, 1 ? (want) : (got), count, sizeof *(got))
 void check_f32(const char *what, const float *got, const float *want, size_t count, uint32_t ulps);
 void check_f64(const char *what, const double *got, const double *want, size_t count,
                uint64_t ulps);
-/* As far apart as the absolute bound says. */
+/* Fails if the difference is greater than `bound`. */
 void check_near(const char *what, size_t index, double got, double want, double bound);
 
 #define KERNEL_TESTS(TEST)                                                                         \

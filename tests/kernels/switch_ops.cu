@@ -1,8 +1,8 @@
 /* nvcc: -arch=sm_75 */
 
-/* A tiny machine: a switch of eight cases with different work in each, and lanes that take
- * different ones at the same time. nvcc makes comparisons of it, so a jump table is written by hand
- * beside. */
+/* A small interpreter: a switch with eight cases that do different work; lanes of a warp take
+ * different cases at the same time. nvcc compiles the switch to comparisons, so `jump_table`
+ * contains a jump table in inline assembly. */
 extern "C" __global__ void switch_ops(int n, int length, const unsigned char *code, const int *in,
                                       int *out)
 {

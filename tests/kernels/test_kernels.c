@@ -1,4 +1,4 @@
-/* What nvcc makes of our kernels gives the CPU's answers: see kernels.h. */
+/* Runs the tests of kernels compiled by nvcc; see suite.h. */
 #include "suite.h"
 
 #define LIST(name) {#name, kernel_##name, kernel_setup, kernel_teardown, NULL},

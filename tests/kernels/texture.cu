@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* Linear textures through objects: one, two and four channels, and indices outside, which read 0.
- */
+/* Texture objects over linear memory with one, two and four channels; fetches with an index out of
+ * range return 0. */
 extern "C" __global__ void texture_float(cudaTextureObject_t texture, int n, const int *index,
                                          float *out)
 {

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* The transpose by tiles, padded by a column against bank conflicts; a tile takes two passes. */
+/* The transpose with tiles, padded by a column against bank conflicts, in two passes per tile. */
 #define TILE 16
 #define ROWS 8
 

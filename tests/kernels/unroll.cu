@@ -1,7 +1,7 @@
 /* nvcc: -arch=sm_75 */
 
-/* A polynomial and a filter in loops that are unrolled wholly, by four with a rest, and not at all.
- */
+/* A polynomial and a filter, in loops that are unrolled completely, by four with a remainder, and
+ * not at all. */
 extern "C" __global__ void unroll(int n, int taps, const float *in, const float *filter, float *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Loads and stores of vectors of each width, and of a struct that nvcc moves as vectors. */
+/* Vector loads and stores of each width, and a struct that nvcc copies with vector accesses. */
 struct __align__(16) pixel
 {
     unsigned char red, green, blue, alpha;

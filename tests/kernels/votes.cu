@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_75 */
 
-/* Votes and matches of a warp, of all lanes and of those that a branch leaves. */
+/* Votes and matches among all lanes of a warp, and among the lanes that take a branch. */
 extern "C" __global__ void votes(const unsigned *in, unsigned *out)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -22,7 +22,7 @@ extern "C" __global__ void votes(const unsigned *in, unsigned *out)
     __syncwarp();
 }
 
-/* Shuffles by index: a lane's own choice, within parts of the warp, and among some lanes only. */
+/* Shuffles: by an index per lane, within segments of the warp, and among a subset of the lanes. */
 extern "C" __global__ void shuffles(const int *in, int *out)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
@@ -37,8 +37,8 @@ extern "C" __global__ void shuffles(const int *in, int *out)
         o[5] = __shfl_sync(0x000fffff, x, 19 - (int)lane);
 }
 
-/* Parts of a warp that vote among themselves: each of eight lanes with its own mask, all at once;
- * and the odd lanes in one branch, the even ones in the other. */
+/* Groups of lanes that vote separately: groups of eight lanes with one mask per group, all in the
+ * same instruction; and the odd lanes in one branch, the even lanes in the other. */
 extern "C" __global__ void parts(const unsigned *in, unsigned *out)
 {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
@@ -57,7 +57,7 @@ extern "C" __global__ void parts(const unsigned *in, unsigned *out)
         o[6] = __shfl_xor_sync(0x55555555, x, 4) * 3;
 }
 
-/* Lanes that wait for each other at different places of the program. */
+/* Lanes that synchronize with each other at different instructions. */
 extern "C" __global__ void meet(const int *in, int *out)
 {
     __shared__ int word[2];
@@ -73,7 +73,7 @@ extern "C" __global__ void meet(const int *in, int *out)
     }
 }
 
-/* Masks that name lanes which have left: those that are still there do not wait for them. */
+/* Masks that contain lanes that have exited: the remaining lanes do not wait for them. */
 extern "C" __global__ void left(int n, const unsigned *in, unsigned *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
-/* Threads that work together: shuffles, votes, barriers, and the sums, scans and sorts made of
- * them. */
+/* Tests of communication between threads: shuffles, votes, barriers, clusters, and sums, scans and
+ * sorts that use them. */
 #include "suite.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 /* ---- sums ---- */
 
-/* Lane 0 of a tree of shuffles down. */
+/* The sum that lane 0 gets from a tree of shuffles (shfl.down). Overwrites `lanes`. */
 static float tree_sum(float *lanes)
 {
     for (int step = 16; step > 0; step /= 2)
@@ -19,10 +19,10 @@ static float tree_sum(float *lanes)
 static void check_dot(struct kernel *k, const char *file)
 {
     enum { COUNT = 1500, BLOCKS = 3, BLOCK = 128 };
-    use(k, file, "dot");
-    GIVE(k, int32_t, COUNT);
-    float *a = give_buffer(k, COUNT * sizeof *a), *b = give_buffer(k, COUNT * sizeof *b);
-    float *sums = give_buffer(k, BLOCKS * sizeof *sums), want[BLOCKS];
+    load_kernel(k, file, "dot");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    float *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
+    float *sums = add_buffer(k, BLOCKS * sizeof *sums), want[BLOCKS];
     fill_f32(k, a, COUNT, -1, 1);
     fill_f32(k, b, COUNT, -1, 1);
     launch(k, BLOCKS, BLOCK);
@@ -47,9 +47,9 @@ void kernel_dot_xor(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 128 };
-    use(k, "dot", "dot_xor");
-    double *a = give_buffer(k, COUNT * sizeof *a), *b = give_buffer(k, COUNT * sizeof *b);
-    double *sums = give_buffer(k, COUNT * sizeof *sums), want[2][COUNT];
+    load_kernel(k, "dot", "dot_xor");
+    double *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
+    double *sums = add_buffer(k, COUNT * sizeof *sums), want[2][COUNT];
     fill_f64(k, a, COUNT, -1, 1);
     fill_f64(k, b, COUNT, -1, 1);
     launch(k, 2, 64);
@@ -67,9 +67,9 @@ void kernel_scan_block(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 350, BLOCK = 128 };
-    use(k, "scan", "scan_block");
-    GIVE(k, int32_t, COUNT);
-    int32_t *in = give_buffer(k, COUNT * sizeof *in), *out = give_buffer(k, COUNT * sizeof *out);
+    load_kernel(k, "scan", "scan_block");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_s32(k, in, COUNT, -1000, 1000);
     launch_3d(k, (uint32_t[3]){3, 1, 1}, (uint32_t[3]){BLOCK, 1, 1}, 2 * BLOCK * sizeof *in);
     int32_t want[COUNT];
@@ -82,9 +82,9 @@ void kernel_scan_warp(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 250, BLOCK = 96 };
-    use(k, "scan", "scan_warp");
-    GIVE(k, int32_t, COUNT);
-    uint64_t *in = give_buffer(k, COUNT * sizeof *in), *out = give_buffer(k, COUNT * sizeof *out);
+    load_kernel(k, "scan", "scan_warp");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    uint64_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_bytes(k, in, COUNT * sizeof *in);
     launch(k, 3, BLOCK);
     uint64_t want[COUNT];
@@ -102,13 +102,13 @@ static int by_value(const void *a, const void *b)
 static void check_bitonic(struct kernel *k, const char *file)
 {
     enum { BLOCKS = 2, BLOCK = 128 };
-    use(k, file, "bitonic");
-    assert_int_equal(k->about->max_block[0], BLOCK);
-    uint32_t *keys = give_buffer(k, BLOCKS * BLOCK * sizeof *keys);
-    uint16_t *places = give_buffer(k, BLOCKS * BLOCK * sizeof *places);
+    load_kernel(k, file, "bitonic");
+    assert_int_equal(k->info->max_block[0], BLOCK);
+    uint32_t *keys = add_buffer(k, BLOCKS * BLOCK * sizeof *keys);
+    uint16_t *places = add_buffer(k, BLOCKS * BLOCK * sizeof *places);
     fill_bytes(k, keys, BLOCKS * BLOCK * sizeof *keys);
-    uint32_t *before = copy(k, keys, BLOCKS * BLOCK * sizeof *keys);
-    uint32_t *want = copy(k, keys, BLOCKS * BLOCK * sizeof *keys);
+    uint32_t *before = copy_to_host(k, keys, BLOCKS * BLOCK * sizeof *keys);
+    uint32_t *want = copy_to_host(k, keys, BLOCKS * BLOCK * sizeof *keys);
     launch(k, BLOCKS, BLOCK);
     for (int block = 0; block < BLOCKS; block++)
         qsort(want + block * BLOCK, BLOCK, sizeof *want, by_value);
@@ -136,12 +136,12 @@ void kernel_votes(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 192 };
-    use(k, "votes", "votes");
-    uint32_t *in = give_buffer(k, COUNT * sizeof *in);
-    uint32_t *out = give_buffer(k, 9 * COUNT * sizeof *out), want[9 * COUNT];
+    load_kernel(k, "votes", "votes");
+    uint32_t *in = add_buffer(k, COUNT * sizeof *in);
+    uint32_t *out = add_buffer(k, 9 * COUNT * sizeof *out), want[9 * COUNT];
     fill_s32(k, (int32_t *)in, COUNT, 0, INT32_MAX);
     for (int i = 0; i < 32; i++)
-        in[i] = 12; /* a warp of one mind */
+        in[i] = 12; /* equal values in the first warp */
     launch(k, 3, 64);
     for (int i = 0; i < COUNT; i++) {
         uint32_t *w = want + 9 * i, first = in[i / 32 * 32] >> (i / 64 % 2 ? 31 : 0);
@@ -169,9 +169,9 @@ void kernel_shuffles(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 128 };
-    use(k, "votes", "shuffles");
-    int32_t *in = give_buffer(k, COUNT * sizeof *in);
-    int32_t *out = give_buffer(k, 6 * COUNT * sizeof *out), want[6 * COUNT];
+    load_kernel(k, "votes", "shuffles");
+    int32_t *in = add_buffer(k, COUNT * sizeof *in);
+    int32_t *out = add_buffer(k, 6 * COUNT * sizeof *out), want[6 * COUNT];
     fill_s32(k, in, COUNT, 0, 1000000);
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++) {
@@ -190,19 +190,19 @@ void kernel_shuffles(void **state)
 void kernel_parts(void **state)
 {
     struct kernel *k = *state;
-    enum { COUNT = 128, EACH = 7 };
-    use(k, "votes", "parts");
-    uint32_t *in = give_buffer(k, COUNT * sizeof *in);
-    uint32_t *out = give_buffer(k, EACH * COUNT * sizeof *out), want[EACH * COUNT];
+    enum { COUNT = 128, RESULTS = 7 };
+    load_kernel(k, "votes", "parts");
+    uint32_t *in = add_buffer(k, COUNT * sizeof *in);
+    uint32_t *out = add_buffer(k, RESULTS * COUNT * sizeof *out), want[RESULTS * COUNT];
     fill_bytes(k, in, COUNT * sizeof *in);
     for (int i = 8; i < 16; i++)
-        in[i] = 2 * in[i] | 1; /* a part of one mind */
+        in[i] = 2 * in[i] | 1; /* all odd, so that these eight lanes agree */
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++) {
         const uint32_t *warp = in + i / 32 * 32;
         int lane = i % 32, first = lane & 24;
-        uint32_t *w = want + EACH * i, fours = 0;
-        memset(w, 0, EACH * sizeof *w);
+        uint32_t *w = want + RESULTS * i, fours = 0;
+        memset(w, 0, RESULTS * sizeof *w);
         w[2] = 1;
         bool same = true;
         for (int j = first; j < first + 8; j++) {
@@ -219,15 +219,15 @@ void kernel_parts(void **state)
             fours |= warp[j] & 4 ? 1u << j : 0;
         w[6] = lane % 2 ? warp[lane ^ 2] + fours : warp[lane ^ 4] * 3;
     }
-    CHECK_INTEGERS("out", out, want, EACH * COUNT);
+    CHECK_INTEGERS("out", out, want, RESULTS * COUNT);
 }
 
 void kernel_meet(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 128 };
-    use(k, "votes", "meet");
-    int32_t *in = give_buffer(k, COUNT * sizeof *in), *out = give_buffer(k, COUNT * sizeof *out);
+    load_kernel(k, "votes", "meet");
+    int32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_s32(k, in, COUNT, 0, 1000);
     launch(k, 2, 64);
     int32_t want[COUNT];
@@ -240,9 +240,9 @@ void kernel_left(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 45 };
-    use(k, "votes", "left");
-    GIVE(k, int32_t, COUNT);
-    uint32_t *in = give_buffer(k, COUNT * sizeof *in), *out = give_buffer(k, COUNT * sizeof *out);
+    load_kernel(k, "votes", "left");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    uint32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_bytes(k, in, COUNT * sizeof *in);
     launch(k, 1, 64);
     uint32_t want[COUNT];
@@ -258,11 +258,11 @@ void kernel_coalesced(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 150, THREADS = 192 };
-    use(k, "coalesced", "coalesced");
-    GIVE(k, int32_t, COUNT);
-    int32_t *in = give_buffer(k, COUNT * sizeof *in);
-    int32_t *places = give_buffer(k, COUNT * sizeof *places), want[COUNT] = {0};
-    int32_t *sums = give_buffer(k, THREADS / 8 * sizeof *sums), want_sums[THREADS / 8] = {0};
+    load_kernel(k, "coalesced", "coalesced");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int32_t *in = add_buffer(k, COUNT * sizeof *in);
+    int32_t *places = add_buffer(k, COUNT * sizeof *places), want[COUNT] = {0};
+    int32_t *sums = add_buffer(k, THREADS / 8 * sizeof *sums), want_sums[THREADS / 8] = {0};
     fill_s32(k, in, COUNT, -10, 10);
     launch(k, 3, 64);
     for (int i = 0; i < COUNT; i++) {
@@ -289,9 +289,9 @@ void kernel_redux(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 128 };
-    use(k, "redux", "redux");
-    uint32_t *in = give_buffer(k, COUNT * sizeof *in);
-    uint32_t *out = give_buffer(k, 9 * COUNT * sizeof *out), want[9 * COUNT];
+    load_kernel(k, "redux", "redux");
+    uint32_t *in = add_buffer(k, COUNT * sizeof *in);
+    uint32_t *out = add_buffer(k, 9 * COUNT * sizeof *out), want[9 * COUNT];
     fill_bytes(k, in, COUNT * sizeof *in);
     launch(k, 2, 64);
     for (int i = 0; i < COUNT; i++) {
@@ -324,11 +324,11 @@ void kernel_compact(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 230, BLOCK = 96, BLOCKS = 3 };
-    use(k, "compact", "compact");
-    GIVE(k, int32_t, COUNT);
-    int32_t *in = give_buffer(k, COUNT * sizeof *in);
-    int32_t *out = give_buffer(k, BLOCKS * BLOCK * sizeof *out), want[BLOCKS * BLOCK] = {0};
-    int32_t *counts = give_buffer(k, BLOCKS * sizeof *counts), want_counts[BLOCKS] = {0};
+    load_kernel(k, "compact", "compact");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int32_t *in = add_buffer(k, COUNT * sizeof *in);
+    int32_t *out = add_buffer(k, BLOCKS * BLOCK * sizeof *out), want[BLOCKS * BLOCK] = {0};
+    int32_t *counts = add_buffer(k, BLOCKS * sizeof *counts), want_counts[BLOCKS] = {0};
     fill_s32(k, in, COUNT, 1, 1000);
     launch(k, BLOCKS, BLOCK);
     for (int i = 0; i < COUNT; i++)
@@ -344,8 +344,8 @@ void kernel_named_barriers(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 256 };
-    use(k, "barriers", "named_barriers");
-    int32_t *in = give_buffer(k, COUNT * sizeof *in), *out = give_buffer(k, COUNT * sizeof *out);
+    load_kernel(k, "barriers", "named_barriers");
+    int32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_s32(k, in, COUNT, -1000, 1000);
     launch(k, 2, 128);
     int32_t want[COUNT];
@@ -358,9 +358,9 @@ void kernel_producer(void **state)
 {
     struct kernel *k = *state;
     enum { ROUNDS = 7, COUNT = ROUNDS * 32 };
-    use(k, "barriers", "producer");
-    GIVE(k, int32_t, ROUNDS);
-    int32_t *in = give_buffer(k, COUNT * sizeof *in), *out = give_buffer(k, COUNT * sizeof *out);
+    load_kernel(k, "barriers", "producer");
+    ADD_ARGUMENT(k, int32_t, ROUNDS);
+    int32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_s32(k, in, COUNT, -1000, 1000);
     launch(k, 1, 64);
     int32_t want[COUNT];
@@ -373,12 +373,12 @@ void kernel_barrier_votes(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 170, BLOCK = 64 };
-    use(k, "barriers", "barrier_votes");
-    GIVE(k, int32_t, COUNT);
-    int32_t *in = give_buffer(k, COUNT * sizeof *in), *out = give_buffer(k, COUNT * sizeof *out);
+    load_kernel(k, "barriers", "barrier_votes");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    int32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_s32(k, in, COUNT, 4, 90);
-    in[10] = 3;    /* so that not all of the first block agree */
-    in[100] = 100; /* and one of the second */
+    in[10] = 3;    /* makes __syncthreads_and false in the first block */
+    in[100] = 100; /* makes __syncthreads_or true in the second block */
     launch(k, 3, BLOCK);
     int32_t want[COUNT];
     for (int i = 0; i < COUNT; i++) {
@@ -400,10 +400,10 @@ void kernel_cluster_sum(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 500, BLOCKS = 12 };
-    use(k, "clusters", "cluster_sum");
-    GIVE(k, int32_t, COUNT);
-    uint32_t *in = give_buffer(k, BLOCKS * COUNT * sizeof *in);
-    uint32_t *out = give_buffer(k, BLOCKS * 64 * sizeof *out), want[BLOCKS * 64] = {0};
+    load_kernel(k, "clusters", "cluster_sum");
+    ADD_ARGUMENT(k, int32_t, COUNT);
+    uint32_t *in = add_buffer(k, BLOCKS * COUNT * sizeof *in);
+    uint32_t *out = add_buffer(k, BLOCKS * 64 * sizeof *out), want[BLOCKS * 64] = {0};
     fill_bytes(k, in, BLOCKS * COUNT * sizeof *in);
     launch(k, BLOCKS, 64);
     for (int i = 0; i < BLOCKS * COUNT; i++)
@@ -415,10 +415,10 @@ void kernel_cluster_ring(void **state)
 {
     struct kernel *k = *state;
     enum { TURNS = 11, BLOCKS = 16, THREADS = 96 };
-    use(k, "clusters", "cluster_ring");
-    GIVE(k, int32_t, TURNS);
-    int32_t *in = give_buffer(k, BLOCKS * THREADS * sizeof *in);
-    int32_t *out = give_buffer(k, BLOCKS * THREADS * sizeof *out);
+    load_kernel(k, "clusters", "cluster_ring");
+    ADD_ARGUMENT(k, int32_t, TURNS);
+    int32_t *in = add_buffer(k, BLOCKS * THREADS * sizeof *in);
+    int32_t *out = add_buffer(k, BLOCKS * THREADS * sizeof *out);
     uint32_t now[BLOCKS * THREADS], next[BLOCKS * THREADS], extra[BLOCKS * THREADS] = {0};
     fill_s32(k, in, BLOCKS * THREADS, -1000, 1000);
     launch(k, BLOCKS, THREADS);
@@ -441,8 +441,8 @@ void kernel_cluster_cube(void **state)
 {
     struct kernel *k = *state;
     enum { X = 4, Y = 2, Z = 6 };
-    use(k, "clusters", "cluster_cube");
-    uint32_t *out = give_buffer(k, X * Y * Z * 8 * sizeof *out), want[X * Y * Z * 8];
+    load_kernel(k, "clusters", "cluster_cube");
+    uint32_t *out = add_buffer(k, X * Y * Z * 8 * sizeof *out), want[X * Y * Z * 8];
     launch_3d(k, (uint32_t[3]){X, Y, Z}, (uint32_t[3]){32, 1, 1}, 0);
     for (uint32_t i = 0; i < X * Y * Z * 8; i++) {
         uint32_t rank = i % 8, x = i / 8 % X, y = i / 8 / X % Y, z = i / 8 / X / Y;

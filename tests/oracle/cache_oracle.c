@@ -1,4 +1,4 @@
-/* See cache_oracle.h: flags for every byte, time stamps, and no cleverness. */
+/* A simple cache with flags per byte and time stamps per line; see cache_oracle.h. */
 #include "cache_oracle.h"
 
 #include <stdio.h>
@@ -6,21 +6,22 @@
 #include <string.h>
 
 struct entry {
-    bool held;
-    uint64_t address; /* of the first byte */
-    uint64_t came, last_use, uses;
-    unsigned char *here, *dirty; /* one flag a byte of the line */
+    bool held;                    /* the way holds a line */
+    uint64_t address;             /* of the first byte of the line */
+    uint64_t allocated, last_use; /* when the line was allocated and last used; see oracle.now */
+    uint64_t uses;                /* since it was allocated */
+    unsigned char *valid, *dirty; /* one flag per byte of the line */
 };
 
 struct oracle {
     uint64_t line_bytes, sector_bytes, sets;
-    uint64_t *ways, all_ways; /* of each set, and together */
+    uint64_t *ways, all_ways; /* ways of each set, and their sum */
     struct entry **entries;   /* [set][way] */
     char index[64], policy[16];
     double *weights;
     enum fth_write write;
     struct fth_rng rng;
-    uint64_t now;
+    uint64_t now; /* accesses so far */
 };
 
 struct oracle *oracle_create(const struct fth_cache_config *config)
@@ -50,9 +51,9 @@ struct oracle *oracle_create(const struct fth_cache_config *config)
             goto no_memory;
         for (uint64_t way = 0; way < oracle->ways[set]; way++) {
             struct entry *entry = &oracle->entries[set][way];
-            entry->here = calloc(oracle->line_bytes, 1);
+            entry->valid = calloc(oracle->line_bytes, 1);
             entry->dirty = calloc(oracle->line_bytes, 1);
-            if (!entry->here || !entry->dirty)
+            if (!entry->valid || !entry->dirty)
                 goto no_memory;
         }
     }
@@ -68,7 +69,7 @@ void oracle_destroy(struct oracle *oracle)
         return;
     for (uint64_t set = 0; oracle->ways && oracle->entries && set < oracle->sets; set++) {
         for (uint64_t way = 0; oracle->entries[set] && way < oracle->ways[set]; way++) {
-            free(oracle->entries[set][way].here);
+            free(oracle->entries[set][way].valid);
             free(oracle->entries[set][way].dirty);
         }
         free(oracle->entries[set]);
@@ -88,9 +89,11 @@ void oracle_clear(struct oracle *oracle)
 
 /* ---- the set of a line ---- */
 
-static uint64_t dealt_set(const struct oracle *oracle, uint64_t line)
+/* "mod" and "shift": consecutive lines go to consecutive sets, round robin. A set that has received
+ * as many lines as it has ways is skipped. After as many lines as there are ways, it starts again.
+ */
+static uint64_t round_robin_set(const struct oracle *oracle, uint64_t line)
 {
-    /* Deal cards until this one is dealt; a full table is cleared. */
     uint64_t left = line % oracle->all_ways;
     for (uint64_t round = 1;; round++)
         for (uint64_t set = 0; set < oracle->sets; set++)
@@ -98,17 +101,19 @@ static uint64_t dealt_set(const struct oracle *oracle, uint64_t line)
                 return set;
 }
 
-static uint64_t folded_set(const struct oracle *oracle, uint64_t line)
+/* "xor": the exclusive or of the groups of bits of the line number. */
+static uint64_t xor_set(const struct oracle *oracle, uint64_t line)
 {
-    uint64_t groups = 1; /* values that a group of bits can have */
-    while (groups < oracle->sets)
-        groups *= 2;
+    uint64_t group_values = 1; /* number of values of one group of bits */
+    while (group_values < oracle->sets)
+        group_values *= 2;
     uint64_t folded = 0;
-    for (; groups > 1 && line > 0; line /= groups)
-        folded ^= line % groups;
+    for (; group_values > 1 && line > 0; line /= group_values)
+        folded ^= line % group_values;
     return folded % oracle->sets;
 }
 
+/* "prime": modulo the largest prime that is not larger than the number of sets. */
 static uint64_t prime_set(const struct oracle *oracle, uint64_t line)
 {
     for (uint64_t candidate = oracle->sets; candidate > 1; candidate--) {
@@ -121,13 +126,15 @@ static uint64_t prime_set(const struct oracle *oracle, uint64_t line)
     return 0;
 }
 
-static uint64_t chosen_set(const char *list, uint64_t address)
+/* "bits": the listed address bits form the set index, lowest first. `list` is the text after the
+ * opening bracket, such as "7,8]". */
+static uint64_t bits_set(const char *list, uint64_t address)
 {
-    uint64_t set = 0, worth = 1;
-    for (const char *at = list; *at && *at != ']'; worth *= 2) {
+    uint64_t set = 0, place_value = 1;
+    for (const char *at = list; *at && *at != ']'; place_value *= 2) {
         char *end;
         unsigned long bit = strtoul(at, &end, 10);
-        set += worth * (address >> bit & 1);
+        set += place_value * (address >> bit & 1);
         at = *end == ',' ? end + 1 : end;
     }
     return set;
@@ -138,21 +145,22 @@ static uint64_t set_of(const struct oracle *oracle, uint64_t address)
     uint64_t line = address / oracle->line_bytes;
     const char *index = oracle->index;
     if (strncmp(index, "bits:[", 6) == 0)
-        return chosen_set(index + 6, line * oracle->line_bytes);
+        return bits_set(index + 6, line * oracle->line_bytes);
     if (strcmp(index, "xor") == 0)
-        return folded_set(oracle, line);
+        return xor_set(oracle, line);
     if (strcmp(index, "prime") == 0)
         return prime_set(oracle, line);
-    unsigned long halvings = 0;
+    unsigned long shift = 0;
     if (strncmp(index, "shift:", 6) == 0)
-        halvings = strtoul(index + 6, NULL, 10);
-    for (; halvings > 0; halvings--)
+        shift = strtoul(index + 6, NULL, 10);
+    for (; shift > 0; shift--)
         line /= 2;
-    return dealt_set(oracle, line);
+    return round_robin_set(oracle, line);
 }
 
-/* ---- what is here ---- */
+/* ---- lookup, replacement, allocation ---- */
 
+/* Returns the way that holds the line of the address, or NULL. */
 static struct entry *find(const struct oracle *oracle, uint64_t set, uint64_t address)
 {
     for (uint64_t way = 0; way < oracle->ways[set]; way++) {
@@ -178,17 +186,19 @@ static uint64_t dirty_sectors(const struct oracle *oracle, const struct entry *e
     return mask;
 }
 
-static bool comes_before(const struct oracle *oracle, const struct entry *a, const struct entry *b)
+/* With LRU, FIFO or LFU: whether `a` is evicted before `b`. */
+static bool is_evicted_before(const struct oracle *oracle, const struct entry *a,
+                              const struct entry *b)
 {
     if (strcmp(oracle->policy, "fifo") == 0)
-        return a->came < b->came;
+        return a->allocated < b->allocated;
     if (strcmp(oracle->policy, "lfu") == 0 && a->uses != b->uses)
         return a->uses < b->uses;
     return a->last_use < b->last_use;
 }
 
-/* When one of so many ways was last used. */
-static uint64_t last_of(const struct entry *entries, uint64_t count)
+/* Returns the time of the last use of any of `count` ways. */
+static uint64_t last_use_of(const struct entry *entries, uint64_t count)
 {
     uint64_t last = 0;
     for (uint64_t i = 0; i < count; i++)
@@ -196,18 +206,20 @@ static uint64_t last_of(const struct entry *entries, uint64_t count)
     return last;
 }
 
-/* The half that was not used last, and of it the half … */
-static uint64_t less_recent(const struct entry *entries, uint64_t count)
+/* PLRU: selects the half of the ways that was used less recently, then the half of that, and so on.
+ */
+static uint64_t plru_victim(const struct entry *entries, uint64_t count)
 {
     if (count == 1)
         return 0;
     uint64_t half = count / 2;
-    if (last_of(entries, half) < last_of(entries + half, half))
-        return less_recent(entries, half);
-    return half + less_recent(entries + half, half);
+    if (last_use_of(entries, half) < last_use_of(entries + half, half))
+        return plru_victim(entries, half);
+    return half + plru_victim(entries + half, half);
 }
 
-static uint64_t victim(struct oracle *oracle, uint64_t set)
+/* Returns the way to be evicted from a full set. */
+static uint64_t find_victim(struct oracle *oracle, uint64_t set)
 {
     uint64_t ways = oracle->ways[set];
     if (strcmp(oracle->policy, "random") == 0)
@@ -222,22 +234,23 @@ static uint64_t victim(struct oracle *oracle, uint64_t set)
                 return way;
     }
     if (strcmp(oracle->policy, "plru") == 0)
-        return less_recent(oracle->entries[set], ways);
+        return plru_victim(oracle->entries[set], ways);
     uint64_t first = 0;
     for (uint64_t way = 1; way < ways; way++)
-        if (comes_before(oracle, &oracle->entries[set][way], &oracle->entries[set][first]))
+        if (is_evicted_before(oracle, &oracle->entries[set][way], &oracle->entries[set][first]))
             first = way;
     return first;
 }
 
-static struct entry *bring_in(struct oracle *oracle, uint64_t set, uint64_t address,
+/* Allocates a way for the line of the address. All its bytes are invalid. */
+static struct entry *allocate(struct oracle *oracle, uint64_t set, uint64_t address,
                               struct fth_cache_result *result)
 {
     uint64_t way = 0;
     while (way < oracle->ways[set] && oracle->entries[set][way].held)
         way++;
     if (way == oracle->ways[set]) {
-        way = victim(oracle, set);
+        way = find_victim(oracle, set);
         result->evicted = true;
         result->evicted_line = oracle->entries[set][way].address;
         result->evicted_dirty = dirty_sectors(oracle, &oracle->entries[set][way]);
@@ -245,9 +258,9 @@ static struct entry *bring_in(struct oracle *oracle, uint64_t set, uint64_t addr
     struct entry *entry = &oracle->entries[set][way];
     entry->held = true;
     entry->address = address - address % oracle->line_bytes;
-    entry->came = oracle->now;
+    entry->allocated = oracle->now;
     entry->uses = 0;
-    memset(entry->here, 0, oracle->line_bytes);
+    memset(entry->valid, 0, oracle->line_bytes);
     memset(entry->dirty, 0, oracle->line_bytes);
     return entry;
 }
@@ -258,7 +271,7 @@ enum fth_cache_outcome oracle_probe(const struct oracle *oracle, uint64_t addres
     if (!entry)
         return FTH_CACHE_LINE_MISS;
     for (uint64_t i = 0; i < bytes; i++)
-        if (!entry->here[address + i - entry->address])
+        if (!entry->valid[address + i - entry->address])
             return FTH_CACHE_SECTOR_MISS;
     return FTH_CACHE_HIT;
 }
@@ -283,16 +296,17 @@ size_t oracle_held(const struct oracle *oracle)
 
 /* ---- access ---- */
 
+/* Makes the sectors of the bytes valid and adds those that were not to result->fetch. */
 static void read_bytes(struct oracle *oracle, struct entry *entry, uint64_t address, uint64_t bytes,
                        struct fth_cache_result *result)
 {
     for (uint64_t i = address - entry->address; i < address - entry->address + bytes; i++) {
-        if (entry->here[i])
+        if (entry->valid[i])
             continue;
         result->fetch |= sector_bit(oracle, i);
         uint64_t start = i - i % oracle->sector_bytes;
         for (uint64_t j = start; j < start + oracle->sector_bytes; j++)
-            entry->here[j] = 1;
+            entry->valid[j] = 1;
     }
 }
 
@@ -318,14 +332,14 @@ struct fth_cache_result oracle_access(struct oracle *oracle, uint64_t address, u
         return result;
     }
     if (!entry)
-        entry = bring_in(oracle, set, address, &result);
+        entry = allocate(oracle, set, address, &result);
     entry->last_use = oracle->now;
     entry->uses++;
     if (kind == FTH_CACHE_READ) {
         read_bytes(oracle, entry, address, bytes, &result);
     } else {
         for (uint64_t i = address - entry->address; i < address - entry->address + bytes; i++) {
-            entry->here[i] = 1;
+            entry->valid[i] = 1;
             entry->dirty[i] = oracle->write == FTH_WRITE_BACK;
         }
     }

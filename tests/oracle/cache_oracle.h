@@ -1,11 +1,11 @@
-/* A cache written to be seen to be right: every byte of every line has its own flags, sets are
- * searched from end to end, and a victim is found by looking at every time stamp. Nothing of
- * src/cache runs in it; it takes only the types of cache.h, to be told and to answer in the same
- * words.
+/* A simulated cache that serves as the oracle for src/cache. It is simple enough to be checked by
+ * reading: every byte of every line has its own flags, a lookup searches the whole set, and the
+ * victim is found by comparing all time stamps. It uses no code of src/cache, only the types of
+ * cache.h, so that both take the same configurations and return the same results.
  *
- * Random victims. Both sides start the same generator of base/ from the seed of the configuration
- * and draw once a replacement, in the way that random.c and weighted.c promise in their first
- * lines. */
+ * Random victims: both caches start the same random number generator (of src/base) with the seed of
+ * the configuration and draw one number per replacement, as the openings of random.c and weighted.c
+ * specify. */
 #ifndef FTH_TESTS_CACHE_ORACLE_H
 #define FTH_TESTS_CACHE_ORACLE_H
 
@@ -13,11 +13,15 @@
 
 struct oracle;
 
-/* Takes any configuration that fth_cache_create takes; NULL when memory runs out. */
+/* Creates an empty cache. Accepts the configurations that fth_cache_create accepts. Returns NULL if
+ * memory is insufficient. */
 struct oracle *oracle_create(const struct fth_cache_config *config);
 void oracle_destroy(struct oracle *oracle);
+/* Invalidates every line and discards dirty sectors, like fth_cache_clear. */
 void oracle_clear(struct oracle *oracle);
 
+/* These correspond to fth_cache_access, fth_cache_probe, fth_cache_invalidate and fth_cache_held.
+ * An access must not cross the end of its line. */
 struct fth_cache_result oracle_access(struct oracle *oracle, uint64_t address, uint64_t bytes,
                                       enum fth_cache_kind kind);
 enum fth_cache_outcome oracle_probe(const struct oracle *oracle, uint64_t address, uint64_t bytes);

@@ -1,4 +1,6 @@
-/* See model_oracle.h. The order of things follows the paper's Algorithms 1 to 3 and Section 4.4. */
+/* See model_oracle.h. The order of the steps follows Algorithms 1 to 3 and Section 4.4 of the RDGC
+ * paper (M. Kiani, A. Rajabzadeh, "RDGC: A Reuse Distance-Based Approach to GPU Cache Performance
+ * Analysis"). */
 #include "model_oracle.h"
 
 #include <stdlib.h>
@@ -6,22 +8,24 @@
 
 enum { MAX_LINE = 256 };
 
-/* What a warp wants of a line. */
-struct want {
-    uint64_t line;
-    unsigned char bytes[MAX_LINE];
+/* A request: the bytes of one line that a warp accesses. */
+struct request {
+    uint64_t line;                 /* address of its first byte */
+    unsigned char bytes[MAX_LINE]; /* flags: the byte is accessed */
     enum fth_trace_access_kind kind;
-    uint64_t pass_on; /* sectors for the level below */
-    uint64_t warp;
+    uint64_t next_level_sectors; /* sectors that go to the next level */
+    uint64_t warp;               /* its priority: in the L2, its position in the order of arrival */
     bool done;
 };
 
-struct pending {
-    uint64_t line, sectors, answer, joined, mshr, order;
+/* A miss. Its MSHR is free from step `arrival` on. Requests can merge with it up to and including
+ * that step. */
+struct miss {
+    uint64_t line, sectors, arrival, merges, mshr, order;
 };
 
-/* The lines of a set, newest first. */
-struct recent {
+/* An entry of the LRU stack. */
+struct stack_entry {
     uint64_t unit, set, line;
 };
 
@@ -30,11 +34,11 @@ struct level {
     bool is_l2;
     struct oracle **units;
     size_t unit_count;
-    struct pending *pending;
-    size_t pending_count;
-    struct recent *recent; /* of all sets together, newest first */
-    size_t recent_count;
-    uint64_t step, last_answer[64];
+    struct miss *misses;
+    size_t miss_count;
+    struct stack_entry *stack; /* one stack for all sets, newest first */
+    size_t stack_count;
+    uint64_t step, last_arrival[64]; /* the current step; the last arrival in each set of MSHRs */
     struct oracle_counts counts;
 };
 
@@ -45,7 +49,8 @@ struct run {
     struct oracle_result *result;
 };
 
-static void *more(void *items, size_t count, size_t size)
+/* Makes space for one more item. */
+static void *grow(void *items, size_t count, size_t size)
 {
     void *grown = realloc(items, (count + 1) * size);
     if (!grown)
@@ -53,7 +58,7 @@ static void *more(void *items, size_t count, size_t size)
     return grown;
 }
 
-static unsigned bits(uint64_t mask)
+static unsigned count_bits(uint64_t mask)
 {
     unsigned count = 0;
     for (; mask; mask >>= 1)
@@ -66,6 +71,7 @@ static uint64_t sector_bytes(const struct level *level)
     return level->config.sector_bytes ? level->config.sector_bytes : level->config.line_bytes;
 }
 
+/* `share`: the number of sides among which the size is divided. */
 static void make_level(struct level *level, const struct oracle_cache *config, uint64_t share,
                        bool is_l2, uint64_t seed)
 {
@@ -93,12 +99,12 @@ static void free_level(struct level *level)
     for (size_t i = 0; i < level->unit_count; i++)
         oracle_destroy(level->units[i]);
     free(level->units);
-    free(level->pending);
-    free(level->recent);
+    free(level->misses);
+    free(level->stack);
 }
 
-/* Two-level interleaving, counted out: each partition gets every so many-th piece, and so does each
- * bank of what its partition has. */
+/* Returns the bank of an address. Addresses are interleaved over the partitions, and within a
+ * partition over its banks. *local is the address within the bank. */
 static size_t unit_of(const struct level *level, uint64_t address, uint64_t *local)
 {
     const struct oracle_cache *c = &level->config;
@@ -111,6 +117,7 @@ static size_t unit_of(const struct level *level, uint64_t address, uint64_t *loc
     return partition * c->banks + bank;
 }
 
+/* Returns the index of the set of MSHRs that a bank uses. */
 static uint64_t mshr_of(const struct level *level, size_t unit)
 {
     const struct oracle_cache *c = &level->config;
@@ -118,86 +125,92 @@ static uint64_t mshr_of(const struct level *level, size_t unit)
     return unit / c->banks / each;
 }
 
-static uint64_t busy(const struct level *level, uint64_t mshr)
+/* Returns the number of misses in flight in a set of MSHRs. */
+static uint64_t busy_mshrs(const struct level *level, uint64_t mshr)
 {
     uint64_t count = 0;
-    for (size_t i = 0; i < level->pending_count; i++)
-        count += level->pending[i].mshr == mshr && level->pending[i].answer > level->step;
+    for (size_t i = 0; i < level->miss_count; i++)
+        count += level->misses[i].mshr == mshr && level->misses[i].arrival > level->step;
     return count;
 }
 
-/* ---- distances ---- */
+/* ---- reuse distances ---- */
 
-static void forget(struct level *level, uint64_t unit, uint64_t line)
+static void remove_from_stack(struct level *level, uint64_t unit, uint64_t line)
 {
-    for (size_t i = 0; i < level->recent_count; i++)
-        if (level->recent[i].unit == unit && level->recent[i].line == line) {
-            memmove(level->recent + i, level->recent + i + 1,
-                    (level->recent_count - i - 1) * sizeof *level->recent);
-            level->recent_count--;
+    for (size_t i = 0; i < level->stack_count; i++)
+        if (level->stack[i].unit == unit && level->stack[i].line == line) {
+            memmove(level->stack + i, level->stack + i + 1,
+                    (level->stack_count - i - 1) * sizeof *level->stack);
+            level->stack_count--;
             return;
         }
 }
 
-/* The distance of a line, which becomes the newest of its set; ways where it is not there. */
-static uint64_t renew(struct level *level, uint64_t unit, const struct fth_cache_result *result,
-                      uint64_t line)
+/* Moves a line to the front of the stack. Returns its reuse distance within its set, or the number
+ * of ways if it was not in the stack. */
+static uint64_t move_to_front(struct level *level, uint64_t unit,
+                              const struct fth_cache_result *result, uint64_t line)
 {
     uint64_t distance = 0, found = level->config.ways;
     if (result->evicted)
-        forget(level, unit, result->evicted_line);
-    for (size_t i = 0; i < level->recent_count; i++) {
-        if (level->recent[i].unit != unit || level->recent[i].set != result->set)
+        remove_from_stack(level, unit, result->evicted_line);
+    for (size_t i = 0; i < level->stack_count; i++) {
+        if (level->stack[i].unit != unit || level->stack[i].set != result->set)
             continue;
-        if (level->recent[i].line == line) {
+        if (level->stack[i].line == line) {
             found = distance;
             break;
         }
         distance++;
     }
-    forget(level, unit, line);
-    level->recent = more(level->recent, level->recent_count, sizeof *level->recent);
-    memmove(level->recent + 1, level->recent, level->recent_count * sizeof *level->recent);
-    level->recent[0] = (struct recent){unit, result->set, line};
-    level->recent_count++;
+    remove_from_stack(level, unit, line);
+    level->stack = grow(level->stack, level->stack_count, sizeof *level->stack);
+    memmove(level->stack + 1, level->stack, level->stack_count * sizeof *level->stack);
+    level->stack[0] = (struct stack_entry){unit, result->set, line};
+    level->stack_count++;
     return found;
 }
 
-static void note(struct level *level, const struct want *want, uint64_t distance, uint64_t hits,
-                 uint64_t misses)
+/* Adds sectors to the profile. Policies other than LRU have no distances. */
+static void add_to_profile(struct level *level, const struct request *request, uint64_t distance,
+                           uint64_t hits, uint64_t misses)
 {
-    uint64_t *profile = level->counts.profile[want->kind != FTH_TRACE_READ];
+    uint64_t *profile = level->counts.profile[request->kind != FTH_TRACE_READ];
     profile[strcmp(level->config.policy, "lru") == 0 ? distance : level->config.ways] += hits;
     profile[level->config.ways] += misses;
 }
 
 /* ---- one request ---- */
 
-static uint64_t sectors_of(const struct level *level, const struct want *want)
+static uint64_t request_sectors(const struct level *level, const struct request *request)
 {
     uint64_t sectors = 0;
     const uint64_t each = sector_bytes(level);
     for (uint64_t i = 0; i < level->config.line_bytes; i++)
-        if (want->bytes[i])
+        if (request->bytes[i])
             sectors |= UINT64_C(1) << (i / each);
     return sectors;
 }
 
-static uint64_t missing_of(const struct level *level, size_t unit, uint64_t local,
-                           const struct want *want, bool whole)
+/* Returns the sectors of a request that are not in the cache. A partly written sector is missing if
+ * a byte that the request needs is not valid, or with `whole` if any byte is not valid. */
+static uint64_t find_missing(const struct level *level, size_t unit, uint64_t local,
+                             const struct request *request, bool whole)
 {
     uint64_t missing = 0;
-    const uint64_t sectors = sectors_of(level, want);
+    const uint64_t sectors = request_sectors(level, request);
     for (uint64_t i = 0; i < level->config.line_bytes; i++) {
         const uint64_t sector = i / sector_bytes(level);
-        const bool wanted = whole ? sectors >> sector & 1 : want->bytes[i];
+        const bool wanted = whole ? sectors >> sector & 1 : request->bytes[i];
         if (wanted && oracle_probe(level->units[unit], local + i, 1) != FTH_CACHE_HIT)
             missing |= UINT64_C(1) << sector;
     }
     return missing;
 }
 
-static uint64_t in_fills(const struct level *level, uint64_t sectors)
+/* Returns the sectors of the fills that contain `sectors`. */
+static uint64_t whole_fills(const struct level *level, uint64_t sectors)
 {
     uint64_t whole = 0, fill = level->config.fill_bytes / sector_bytes(level);
     if (fill == 0)
@@ -209,16 +222,19 @@ static uint64_t in_fills(const struct level *level, uint64_t sectors)
     return whole & (~UINT64_C(0) >> (64 - level->config.line_bytes / sector_bytes(level)));
 }
 
-static void read_beyond(struct run *run, struct level *level, uint64_t line, uint64_t missing,
-                        uint64_t fetch, enum fth_trace_access_kind kind);
+static void read_home_or_memory(struct run *run, struct level *level, uint64_t line,
+                                uint64_t missing, uint64_t fetch, enum fth_trace_access_kind kind);
 
-static void evicted(struct run *run, struct level *level, const struct fth_cache_result *result)
+/* Counts the sectors that the eviction of a dirty line writes to memory. */
+static void count_evicted(struct run *run, struct level *level,
+                          const struct fth_cache_result *result)
 {
     if (level->is_l2 && result->evicted)
-        run->result->dram_writes += bits(result->evicted_dirty);
+        run->result->dram_writes += count_bits(result->evicted_dirty);
 }
 
-/* Brings sectors in one by one, those that are there too: that they are used is what counts. */
+/* Reads the sectors in `used` and `fetch` one by one; those in `fetch` are filled. All of them are
+ * uses of the line. Returns the reuse distance of the line before the first of these reads. */
 static uint64_t touch_sectors(struct run *run, struct level *level, size_t unit, uint64_t local,
                               uint64_t used, uint64_t fetch)
 {
@@ -227,15 +243,16 @@ static uint64_t touch_sectors(struct run *run, struct level *level, size_t unit,
     for (unsigned i = 0; i < 64; i++) {
         if (!((used | fetch) >> i & 1))
             continue;
-        /* What is used and there is read where it is there: a byte of it that is. */
+        /* A sector that is not to be fetched may be only partly valid. Reading one of its valid
+         * bytes uses the line without a fill. */
         uint64_t at = local + i * sector_bytes(level), bytes = sector_bytes(level);
         if (!(fetch >> i & 1))
             for (bytes = 1; oracle_probe(level->units[unit], at, 1) != FTH_CACHE_HIT;)
                 at++;
         struct fth_cache_result result =
             oracle_access(level->units[unit], at, bytes, FTH_CACHE_READ);
-        evicted(run, level, &result);
-        const uint64_t found = renew(level, unit, &result, local);
+        count_evicted(run, level, &result);
+        const uint64_t found = move_to_front(level, unit, &result, local);
         if (first)
             distance = found;
         first = false;
@@ -243,104 +260,108 @@ static uint64_t touch_sectors(struct run *run, struct level *level, size_t unit,
     return distance;
 }
 
+/* Tries a read once. Returns false if it must be tried again in the next step, because no MSHR is
+ * free or because the miss in flight accepts no more merges. */
 static bool attempt_read(struct run *run, struct level *level, size_t unit, uint64_t local,
-                         struct want *want)
+                         struct request *request)
 {
-    const uint64_t sectors = sectors_of(level, want), mshr = mshr_of(level, unit);
+    const uint64_t sectors = request_sectors(level, request), mshr = mshr_of(level, unit);
     const bool whole = level->is_l2;
     struct oracle_counts *counts = &level->counts;
-    uint64_t coming = 0;
-    struct pending *newest = NULL;
-    for (size_t i = 0; i < level->pending_count; i++) {
-        struct pending *p = &level->pending[i];
-        if (p->mshr != mshr || p->line != want->line || p->answer < level->step)
+    uint64_t in_flight = 0;
+    struct miss *newest = NULL;
+    for (size_t i = 0; i < level->miss_count; i++) {
+        struct miss *miss = &level->misses[i];
+        if (miss->mshr != mshr || miss->line != request->line || miss->arrival < level->step)
             continue;
-        coming |= p->sectors;
-        if (p->sectors & sectors)
-            newest = p;
+        in_flight |= miss->sectors;
+        if (miss->sectors & sectors)
+            newest = miss;
     }
-    if (newest && !(sectors & ~coming)) {
-        if (level->config.mshr_merges && newest->joined >= level->config.mshr_merges)
+    if (newest && !(sectors & ~in_flight)) {
+        if (level->config.mshr_merges && newest->merges >= level->config.mshr_merges)
             return false;
-        newest->joined++;
+        newest->merges++;
         uint64_t distance = level->config.ways;
         bool held = false;
         for (uint64_t i = 0; i < level->config.line_bytes; i++)
             held = held || oracle_probe(level->units[unit], local + i, 1) != FTH_CACHE_LINE_MISS;
         if (held) {
-            const uint64_t gone = missing_of(level, unit, local, want, whole);
-            distance = touch_sectors(run, level, unit, local, sectors, in_fills(level, gone));
+            const uint64_t absent = find_missing(level, unit, local, request, whole);
+            distance = touch_sectors(run, level, unit, local, sectors, whole_fills(level, absent));
         }
-        counts->merges[want->kind] += bits(sectors);
-        counts->hits[want->kind] += level->config.merged_hits ? bits(sectors) : 0;
-        note(level, want, distance, level->config.merged_hits ? bits(sectors) : 0,
-             level->config.merged_hits ? 0 : bits(sectors));
-        want->pass_on = 0;
+        counts->merges[request->kind] += count_bits(sectors);
+        counts->hits[request->kind] += level->config.merged_hits ? count_bits(sectors) : 0;
+        add_to_profile(level, request, distance,
+                       level->config.merged_hits ? count_bits(sectors) : 0,
+                       level->config.merged_hits ? 0 : count_bits(sectors));
+        request->next_level_sectors = 0;
         return true;
     }
-    const uint64_t missing = missing_of(level, unit, local, want, whole);
-    if (missing && level->config.mshr_size && busy(level, mshr) >= level->config.mshr_size)
+    const uint64_t missing = find_missing(level, unit, local, request, whole);
+    if (missing && level->config.mshr_size && busy_mshrs(level, mshr) >= level->config.mshr_size)
         return false;
-    const double steps = level->config.fixed + level->config.per_busy * (double)busy(level, mshr);
-    /* Of the fills only what was not there is fetched. */
+    const double steps =
+        level->config.fixed + level->config.per_busy * (double)busy_mshrs(level, mshr);
+    /* Sectors of the fills that are already in the cache are not fetched. */
     uint64_t fetch = 0;
     for (unsigned i = 0; i < 64; i++)
-        if (in_fills(level, missing) >> i & 1 &&
+        if (whole_fills(level, missing) >> i & 1 &&
             oracle_probe(level->units[unit], local + i * sector_bytes(level),
                          sector_bytes(level)) != FTH_CACHE_HIT)
             fetch |= UINT64_C(1) << i;
     const uint64_t distance = touch_sectors(run, level, unit, local, sectors, fetch);
-    counts->hits[want->kind] += bits(sectors) - bits(missing);
-    note(level, want, distance, bits(sectors) - bits(missing), bits(missing));
-    want->pass_on = fetch;
+    counts->hits[request->kind] += count_bits(sectors) - count_bits(missing);
+    add_to_profile(level, request, distance, count_bits(sectors) - count_bits(missing),
+                   count_bits(missing));
+    request->next_level_sectors = fetch;
     if (!missing)
         return true;
-    uint64_t answer = level->step + (uint64_t)steps - 1;
-    if (answer < level->last_answer[mshr])
-        answer = level->last_answer[mshr];
-    level->last_answer[mshr] = answer;
-    level->pending = more(level->pending, level->pending_count, sizeof *level->pending);
-    level->pending[level->pending_count++] =
-        (struct pending){want->line, fetch, answer, 0, mshr, 0};
+    uint64_t arrival = level->step + (uint64_t)steps - 1;
+    if (arrival < level->last_arrival[mshr])
+        arrival = level->last_arrival[mshr];
+    level->last_arrival[mshr] = arrival;
+    level->misses = grow(level->misses, level->miss_count, sizeof *level->misses);
+    level->misses[level->miss_count++] = (struct miss){request->line, fetch, arrival, 0, mshr, 0};
     if (level->is_l2)
-        read_beyond(run, level, want->line, missing, fetch, want->kind);
+        read_home_or_memory(run, level, request->line, missing, fetch, request->kind);
     return true;
 }
 
-/* The runs of bytes that are wanted, one after the other. */
-static bool next_run(const struct level *level, const struct want *want, uint64_t *from,
+/* Finds the next range of accessed bytes at or after *from. Returns false if there is none. */
+static bool next_run(const struct level *level, const struct request *request, uint64_t *from,
                      uint64_t *to)
 {
-    while (*from < level->config.line_bytes && !want->bytes[*from])
+    while (*from < level->config.line_bytes && !request->bytes[*from])
         ++*from;
-    for (*to = *from; *to < level->config.line_bytes && want->bytes[*to];)
+    for (*to = *from; *to < level->config.line_bytes && request->bytes[*to];)
         ++*to;
     return *from < level->config.line_bytes;
 }
 
-static void drop(struct level *level, size_t unit, uint64_t local)
+static void invalidate(struct level *level, size_t unit, uint64_t local)
 {
     uint64_t dirty;
-    forget(level, unit, local);
+    remove_from_stack(level, unit, local);
     oracle_invalidate(level->units[unit], local, &dirty);
 }
 
 static void attempt_write(struct run *run, struct level *level, size_t unit, uint64_t local,
-                          struct want *want)
+                          struct request *request)
 {
     const bool cached = strcmp(level->config.bypass, "off") == 0;
     uint64_t missing = 0, distance = level->config.ways;
     bool first = true;
-    for (uint64_t from = 0, to; next_run(level, want, &from, &to); from = to) {
+    for (uint64_t from = 0, to; next_run(level, request, &from, &to); from = to) {
         if (!cached) {
             if (oracle_probe(level->units[unit], local + from, to - from) != FTH_CACHE_HIT)
-                missing = sectors_of(level, want);
+                missing = request_sectors(level, request);
             continue;
         }
         struct fth_cache_result result =
             oracle_access(level->units[unit], local + from, to - from, FTH_CACHE_WRITE);
-        evicted(run, level, &result);
-        const uint64_t found = renew(level, unit, &result, local);
+        count_evicted(run, level, &result);
+        const uint64_t found = move_to_front(level, unit, &result, local);
         if (first)
             distance = found;
         first = false;
@@ -348,87 +369,92 @@ static void attempt_write(struct run *run, struct level *level, size_t unit, uin
             missing |= result.sectors;
     }
     if (!cached)
-        drop(level, unit, local);
-    const uint64_t sectors = sectors_of(level, want);
-    level->counts.hits[want->kind] += bits(sectors) - bits(missing);
-    note(level, want, distance, bits(sectors) - bits(missing), bits(missing));
-    want->pass_on = sectors;
+        invalidate(level, unit, local);
+    const uint64_t sectors = request_sectors(level, request);
+    level->counts.hits[request->kind] += count_bits(sectors) - count_bits(missing);
+    add_to_profile(level, request, distance, count_bits(sectors) - count_bits(missing),
+                   count_bits(missing));
+    request->next_level_sectors = sectors;
     if (level->is_l2 && !cached)
-        run->result->dram_writes += bits(sectors);
+        run->result->dram_writes += count_bits(sectors);
 }
 
-static void attempt_pass(struct run *run, struct level *level, size_t unit, uint64_t local,
-                         struct want *want)
+/* A request that bypasses the cache. */
+static void attempt_bypass(struct run *run, struct level *level, size_t unit, uint64_t local,
+                           struct request *request)
 {
-    const uint64_t sectors = sectors_of(level, want);
-    if (want->kind != FTH_TRACE_READ && strcmp(level->config.bypass, "rwon") != 0)
-        drop(level, unit, local);
-    note(level, want, level->config.ways, 0, bits(sectors));
-    want->pass_on = sectors;
-    if (level->is_l2 && want->kind == FTH_TRACE_WRITE)
-        run->result->dram_writes += bits(sectors);
+    const uint64_t sectors = request_sectors(level, request);
+    if (request->kind != FTH_TRACE_READ && strcmp(level->config.bypass, "rwon") != 0)
+        invalidate(level, unit, local);
+    add_to_profile(level, request, level->config.ways, 0, count_bits(sectors));
+    request->next_level_sectors = sectors;
+    if (level->is_l2 && request->kind == FTH_TRACE_WRITE)
+        run->result->dram_writes += count_bits(sectors);
     else if (level->is_l2)
-        read_beyond(run, level, want->line, sectors, 0, want->kind);
+        read_home_or_memory(run, level, request->line, sectors, 0, request->kind);
 }
 
+/* Tries a request once and counts it. Returns false as attempt_read() does. */
 static bool attempt(struct run *run, struct level *level, size_t unit, uint64_t local,
-                    struct want *want)
+                    struct request *request)
 {
     const bool off = strcmp(level->config.bypass, "off") == 0;
     bool done = true;
     if (strcmp(level->config.bypass, "rwon") == 0 ||
-        (want->kind == FTH_TRACE_ATOMIC && !(level->is_l2 && off))) {
-        attempt_pass(run, level, unit, local, want);
-    } else if (want->kind == FTH_TRACE_READ) {
-        done = attempt_read(run, level, unit, local, want);
-    } else if (want->kind == FTH_TRACE_ATOMIC) {
-        done = attempt_read(run, level, unit, local, want);
+        (request->kind == FTH_TRACE_ATOMIC && !(level->is_l2 && off))) {
+        attempt_bypass(run, level, unit, local, request);
+    } else if (request->kind == FTH_TRACE_READ) {
+        done = attempt_read(run, level, unit, local, request);
+    } else if (request->kind == FTH_TRACE_ATOMIC) {
+        done = attempt_read(run, level, unit, local, request);
         bool held = false;
         for (uint64_t i = 0; i < level->config.line_bytes; i++)
             held = held || oracle_probe(level->units[unit], local + i, 1) != FTH_CACHE_LINE_MISS;
-        for (uint64_t from = 0, to; done && held && next_run(level, want, &from, &to); from = to)
+        for (uint64_t from = 0, to; done && held && next_run(level, request, &from, &to); from = to)
             oracle_access(level->units[unit], local + from, to - from, FTH_CACHE_WRITE);
     } else {
-        attempt_write(run, level, unit, local, want);
+        attempt_write(run, level, unit, local, request);
     }
     if (!done) {
         level->counts.fails++;
         return false;
     }
-    for (uint64_t s = 0; level->is_l2 && want->kind != FTH_TRACE_READ && s < run->model->sides; s++)
+    for (uint64_t s = 0; level->is_l2 && request->kind != FTH_TRACE_READ && s < run->model->sides;
+         s++)
         if (&run->sides[s] != level) {
-            const size_t other = unit_of(&run->sides[s], want->line, &local);
-            drop(&run->sides[s], other, local);
+            const size_t other = unit_of(&run->sides[s], request->line, &local);
+            invalidate(&run->sides[s], other, local);
         }
-    level->counts.requests[want->kind]++;
-    level->counts.sectors[want->kind] += bits(sectors_of(level, want));
+    level->counts.requests[request->kind]++;
+    level->counts.sectors[request->kind] += count_bits(request_sectors(level, request));
     return true;
 }
 
-static void run_level(struct run *run, struct level *level, struct want *wants, size_t count)
+/* Processes the requests of a group in steps, until all are done. */
+static void run_level(struct run *run, struct level *level, struct request *requests, size_t count)
 {
     for (size_t left = count; left;) {
         uint64_t used[64] = {0}, local;
-        bool *comes = calloc(count, sizeof *comes);
+        bool *selected = calloc(count, sizeof *selected);
         for (size_t i = 0; i < count; i++)
-            comes[i] = !wants[i].done &&
-                       used[unit_of(level, wants[i].line, &local)]++ < level->config.ports;
-        for (;;) { /* by warp, then by bank */
+            selected[i] = !requests[i].done &&
+                          used[unit_of(level, requests[i].line, &local)]++ < level->config.ports;
+        for (;;) { /* in the order of warps, and for one warp in the order of banks */
             size_t best = count;
             for (size_t i = 0; i < count; i++)
-                if (comes[i] && (best == count || wants[i].warp < wants[best].warp ||
-                                 (wants[i].warp == wants[best].warp &&
-                                  unit_of(level, wants[i].line, &local) <
-                                      unit_of(level, wants[best].line, &local))))
+                if (selected[i] && (best == count || requests[i].warp < requests[best].warp ||
+                                    (requests[i].warp == requests[best].warp &&
+                                     unit_of(level, requests[i].line, &local) <
+                                         unit_of(level, requests[best].line, &local))))
                     best = i;
             if (best == count)
                 break;
-            const size_t unit = unit_of(level, wants[best].line, &local);
-            comes[best] = false;
-            wants[best].done = attempt(run, level, unit, local, &wants[best]);
-            left -= wants[best].done;
+            const size_t unit = unit_of(level, requests[best].line, &local);
+            selected[best] = false;
+            requests[best].done = attempt(run, level, unit, local, &requests[best]);
+            left -= requests[best].done;
         }
-        free(comes);
+        free(selected);
         level->step++;
         level->counts.steps++;
     }
@@ -436,92 +462,103 @@ static void run_level(struct run *run, struct level *level, struct want *wants, 
 
 /* ---- the L2 ---- */
 
+/* Returns the home side of a line. */
 static uint64_t home_of(const struct run *run, uint64_t line)
 {
-    return run->model->sides > 1 ? bits(line & run->model->home_mask) % 2 : 0;
+    return run->model->sides > 1 ? count_bits(line & run->model->home_mask) % 2 : 0;
 }
 
-static void read_beyond(struct run *run, struct level *level, uint64_t line, uint64_t missing,
-                        uint64_t fetch, enum fth_trace_access_kind kind)
+/* Reads what a side of the L2 misses: from the home side of the line if that is the other one, and
+ * otherwise, or if the home misses, from memory. `missing`: the requested sectors that missed;
+ * `fetch`: those with the rest of their fills, or 0 for a bypass. */
+static void read_home_or_memory(struct run *run, struct level *level, uint64_t line,
+                                uint64_t missing, uint64_t fetch, enum fth_trace_access_kind kind)
 {
     uint64_t wanted = fetch ? fetch : missing;
     struct level *home = &run->sides[home_of(run, line)];
     if (home != level && strcmp(level->config.bypass, "rwon") != 0) {
-        uint64_t local, gone = 0, used = 0;
+        uint64_t local, absent = 0, used = 0;
         const size_t unit = unit_of(home, line, &local);
         for (unsigned i = 0; i < 64; i++)
             if (wanted >> i & 1) {
                 if (oracle_probe(home->units[unit], local + i * sector_bytes(home),
                                  sector_bytes(home)) != FTH_CACHE_HIT)
-                    gone |= UINT64_C(1) << i;
+                    absent |= UINT64_C(1) << i;
                 else
                     used |= UINT64_C(1) << i;
             }
-        touch_sectors(run, home, unit, local, used, gone);
+        touch_sectors(run, home, unit, local, used, absent);
         if (kind == FTH_TRACE_READ)
-            run->result->far_hits += bits(missing & ~gone);
-        wanted = gone;
+            run->result->far_hits += count_bits(missing & ~absent);
+        wanted = absent;
     }
-    run->result->dram_reads += bits(wanted);
+    run->result->dram_reads += count_bits(wanted);
 }
 
 /* ---- the GPU ---- */
 
-static struct want *want_bytes(struct want *wants, size_t *count, size_t from, uint64_t line_bytes,
-                               uint64_t address, enum fth_trace_access_kind kind, uint64_t warp)
+/* Adds a byte to the requests of an access, which are sorted by line and begin at index `from`.
+ * Returns the list, which may have moved. */
+static struct request *add_byte(struct request *requests, size_t *count, size_t from,
+                                uint64_t line_bytes, uint64_t address,
+                                enum fth_trace_access_kind kind, uint64_t warp)
 {
     const uint64_t line = address / line_bytes * line_bytes;
     size_t at = from;
-    while (at < *count && wants[at].line < line)
+    while (at < *count && requests[at].line < line)
         at++;
-    if (at == *count || wants[at].line != line) {
-        wants = more(wants, *count, sizeof *wants);
-        memmove(wants + at + 1, wants + at, (*count - at) * sizeof *wants);
-        wants[at] = (struct want){.line = line, .kind = kind, .warp = warp};
+    if (at == *count || requests[at].line != line) {
+        requests = grow(requests, *count, sizeof *requests);
+        memmove(requests + at + 1, requests + at, (*count - at) * sizeof *requests);
+        requests[at] = (struct request){.line = line, .kind = kind, .warp = warp};
         ++*count;
     }
-    wants[at].bytes[address - line] = 1;
-    return wants;
+    requests[at].bytes[address - line] = 1;
+    return requests;
 }
 
-/* What goes on to the L2, in the lines of the L2. */
-static void pass_on(struct run *run, const struct level *l1, const struct want *want, uint64_t side,
-                    struct want **lists, size_t *counts, uint64_t asked)
+/* Converts what a request to the L1 passes on to requests to the L2, with lines of the L2. `side`
+ * is the side that the SM is near. */
+static void send_to_l2(struct run *run, const struct level *l1, const struct request *request,
+                       uint64_t side, struct request **lists, size_t *counts, uint64_t sequence)
 {
     size_t from[2] = {counts[0], counts[1]};
     for (uint64_t i = 0; i < l1->config.line_bytes; i++) {
-        const bool read = want->kind == FTH_TRACE_READ;
-        if (read ? !(want->pass_on >> (i / sector_bytes(l1)) & 1) : !want->bytes[i])
+        const bool read = request->kind == FTH_TRACE_READ;
+        if (read ? !(request->next_level_sectors >> (i / sector_bytes(l1)) & 1)
+                 : !request->bytes[i])
             continue;
-        const uint64_t address = want->line + i, l2_line = run->model->l2.line_bytes;
+        const uint64_t address = request->line + i, l2_line = run->model->l2.line_bytes;
         const uint64_t home = home_of(run, address / l2_line * l2_line);
         const uint64_t to = read ? side : home;
         lists[to] =
-            want_bytes(lists[to], &counts[to], from[to], l2_line, address, want->kind, asked);
+            add_byte(lists[to], &counts[to], from[to], l2_line, address, request->kind, sequence);
     }
 }
 
-static uint64_t place(const struct oracle_model *model, uint64_t block, uint64_t *turn)
+/* Returns the SM of a block. *index_on_sm is the number of earlier
+ * blocks on the same SM. */
+static uint64_t place_block(const struct oracle_model *model, uint64_t block, uint64_t *index_on_sm)
 {
-    /* Dealt out one by one, from the first block on. */
-    uint64_t given[256] = {0}, sm = 0, list[64], places = 0;
+    uint64_t placed[256] = {0}, sm = 0, list[64], listed = 0;
     for (const char *at = model->mapping; *at >= '0' && *at <= '9';) {
         char *end;
-        list[places++] = strtoull(at, &end, 10);
+        list[listed++] = strtoull(at, &end, 10);
         at = *end == ',' ? end + 1 : end;
     }
     const uint64_t group = strcmp(model->mapping, "bpart1") == 0   ? 4
                            : strcmp(model->mapping, "bpart2") == 0 ? 8
                                                                    : 1;
     for (uint64_t b = 0; b <= block; b++) {
-        sm = places ? list[b % places] : b / group % model->sms;
-        *turn = given[sm]++;
+        sm = listed ? list[b % listed] : b / group % model->sms;
+        *index_on_sm = placed[sm]++;
     }
     return sm;
 }
 
-static uint64_t sm_of[256], wave_of[256]; /* of each block */
+static uint64_t sm_of[256], wave_of[256]; /* [block] */
 
+/* The order in which the model processes accesses: by wave, access number, block and warp. */
 static int by_order(const void *a, const void *b)
 {
     const struct oracle_access *x = a, *y = b;
@@ -556,19 +593,19 @@ void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_
 {
     struct run run = {.model = model, .result = result};
     struct oracle_access *order = malloc((count + 1) * sizeof *order);
-    struct want *lists[2] = {NULL, NULL};
+    struct request *lists[2] = {NULL, NULL};
     size_t counts[2] = {0, 0};
     const uint64_t sms = model->sms, sides = model->sides, schedulers = model->schedulers;
     if (sms == 0 || schedulers == 0 || sides < 1 || sides > 2)
         abort();
-    uint64_t at_once = model->max_warps / warps, waiting = 0, asked = 0;
+    uint64_t resident_blocks = model->max_warps / warps, groups = 0, sequence = 0;
     const uint64_t active = blocks < sms ? blocks : sms;
     memset(result, 0, sizeof *result);
-    at_once = at_once < model->max_blocks ? at_once : model->max_blocks;
+    resident_blocks = resident_blocks < model->max_blocks ? resident_blocks : model->max_blocks;
     memcpy(order, accesses, count * sizeof *order);
     for (uint64_t block = 0; block < blocks; block++) {
-        sm_of[block] = place(model, block, &wave_of[block]);
-        wave_of[block] /= at_once;
+        sm_of[block] = place_block(model, block, &wave_of[block]);
+        wave_of[block] /= resident_blocks;
     }
     qsort(order, count, sizeof *order, by_order);
     struct level *l1 = calloc(sms, sizeof *l1);
@@ -583,27 +620,29 @@ void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_
     for (uint64_t side = 0; side < sides; side++)
         make_level(&run.sides[side], &model->l2, sides, true, model->seed);
     for (size_t i = 0, end; i < count; i = end) {
-        struct want *wants = NULL;
-        size_t wanted = 0;
+        /* A group: the accesses that the schedulers of an SM issue together, one warp each. */
+        struct request *requests = NULL;
+        size_t request_count = 0;
         for (end = i; end < count && order[end].number == order[i].number &&
                       order[end].block == order[i].block &&
                       order[end].warp / schedulers == order[i].warp / schedulers;
              end++) {
-            const size_t from = wanted;
+            const size_t from = request_count;
             for (uint32_t t = 0; t < order[end].threads; t++)
                 for (uint32_t b = 0; b < order[end].bytes; b++)
-                    wants =
-                        want_bytes(wants, &wanted, from, model->l1.line_bytes,
-                                   order[end].addresses[t] + b, order[end].kind, order[end].warp);
+                    requests =
+                        add_byte(requests, &request_count, from, model->l1.line_bytes,
+                                 order[end].addresses[t] + b, order[end].kind, order[end].warp);
         }
         const uint64_t sm = sm_of[order[i].block];
-        run_level(&run, &run.l1[sm], wants, wanted);
-        for (size_t w = 0; w < wanted; w++)
-            pass_on(&run, &run.l1[sm], &wants[w], sm % sides, lists, counts, asked++);
-        free(wants);
-        if (++waiting < active && end < count)
+        run_level(&run, &run.l1[sm], requests, request_count);
+        for (size_t w = 0; w < request_count; w++)
+            send_to_l2(&run, &run.l1[sm], &requests[w], sm % sides, lists, counts, sequence++);
+        free(requests);
+        /* The L2 processes its requests after as many groups as there are active SMs. */
+        if (++groups < active && end < count)
             continue;
-        waiting = 0;
+        groups = 0;
         for (uint64_t side = 0; side < sides; side++) {
             run_level(&run, &run.sides[side], lists[side], counts[side]);
             counts[side] = 0;

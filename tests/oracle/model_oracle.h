@@ -1,6 +1,7 @@
-/* The cache model written to be seen to be right: bytes in flags, lists searched from end to end,
- * every step taken one by one. Of src/ it takes types only; the caches in it are those of
- * cache_oracle.c. */
+/* A second implementation of the cache model of src/model, as an oracle for it. It is simple enough
+ * to be checked by reading: one flag per byte, linear searches, one step at a time. It uses only
+ * types of src/, and its caches are those of cache_oracle.c. Parameters have the meaning described
+ * in docs/model.md. */
 #ifndef FTH_TESTS_MODEL_ORACLE_H
 #define FTH_TESTS_MODEL_ORACLE_H
 
@@ -11,32 +12,36 @@ struct oracle_cache {
     uint64_t size_bytes, ways, line_bytes, sector_bytes, fill_bytes;
     uint64_t partitions, partition_bytes, banks, bank_bytes, ports;
     const char *index, *policy;
-    const char *bypass; /* off, won, rwon */
-    bool merged_hits;
+    const char *bypass; /* "off", "won" or "rwon" */
+    bool merged_hits;   /* sectors merged with a miss in flight count as hits */
     uint64_t mshr_sets, mshr_size, mshr_merges;
-    double fixed, per_busy; /* K1, K2 */
+    double fixed, per_busy; /* steps of a miss: K1 + K2 x busy MSHRs */
 };
 
 struct oracle_model {
     struct oracle_cache l1, l2;
     uint64_t sms, schedulers, max_warps, max_blocks, seed;
-    const char *mapping; /* rr, bpart1, bpart2, or a list */
+    const char *mapping; /* "rr", "bpart1", "bpart2", or a list of SMs */
     uint64_t sides, home_mask;
 };
 
+/* One memory access of a warp. */
 struct oracle_access {
-    uint64_t number, block;
+    uint64_t number, block; /* index of the access within its warp; block of the warp */
     uint32_t warp, threads, bytes;
     enum fth_trace_access_kind kind;
     uint64_t addresses[32];
 };
 
-enum { ORACLE_PROFILE = 65 };
+enum { ORACLE_PROFILE = 65 }; /* more than the ways of any cache */
 
+/* Counts of one level. The first four are indexed by enum fth_trace_access_kind. */
 struct oracle_counts {
     uint64_t requests[3], sectors[3], hits[3], merges[3];
     uint64_t steps, fails;
-    uint64_t profile[2][ORACLE_PROFILE]; /* [ways]: misses */
+    /* [0]: reads, [1]: writes and atomics. Sectors that hit, by reuse distance; those that missed
+     * are at index `ways`. */
+    uint64_t profile[2][ORACLE_PROFILE];
 };
 
 struct oracle_result {
@@ -44,7 +49,7 @@ struct oracle_result {
     uint64_t far_hits, dram_reads, dram_writes;
 };
 
-/* The accesses in any order, of a launch of `blocks` blocks of `warps` warps. */
+/* Models a launch of `blocks` blocks with `warps` warps each. The accesses may be in any order. */
 void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_t warps,
                       const struct oracle_access *accesses, size_t count,
                       struct oracle_result *result);

@@ -1,7 +1,7 @@
-/* The cache model against one that is written to be seen to be right, on random GPUs and accesses:
- * every count is the same.
+/* Compares the cache model of src/model with the oracle of model_oracle.h, on random GPUs and
+ * random accesses. All counts must be equal.
  *
- * usage: test_model_oracle [FIRST LAST]      seeds; 1 to 1000 */
+ * usage: test_model_oracle [FIRST LAST]      the range of seeds; 1 to 1000 by default */
 #include "../unit/check.h"
 #include "../unit/folder.h"
 #include "model/model.h"
@@ -17,6 +17,7 @@ static uint64_t below(struct fth_rng *rng, uint64_t bound)
     return fth_rng_below(rng, bound);
 }
 
+/* One of the numbers at random. */
 #define PICK(rng, ...)                                                                             \
     ((const uint64_t[]){                                                                           \
         __VA_ARGS__}[below(rng, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))])
@@ -45,7 +46,7 @@ static void random_cache(struct fth_rng *rng, bool l2, struct oracle_cache *cach
     if (strcmp(cache->policy, "plru") == 0 && cache->ways == 3)
         cache->ways = 4;
     cache->sector_bytes = below(rng, 2) ? 0 : cache->line_bytes / PICK(rng, 1, 2, 4);
-    if (strcmp(cache->policy, "lfu") == 0) /* the oracle uses a line once for each of its sectors */
+    if (strcmp(cache->policy, "lfu") == 0) /* the oracle counts one use of a line per sector */
         cache->sector_bytes = 0;
     const uint64_t sector = cache->sector_bytes ? cache->sector_bytes : cache->line_bytes;
     cache->fill_bytes = below(rng, 2) ? 0 : sector * PICK(rng, 1, 2);
@@ -132,14 +133,14 @@ static struct fth_model_params *params_of(const struct oracle_model *model)
     return params;
 }
 
-/* ---- accesses ---- */
+/* ---- random accesses, as a trace ---- */
 
 enum { BLOCKS = 9, WARPS = 3, NUMBERS = 4, MAX = BLOCKS * WARPS * NUMBERS };
 
 static size_t random_accesses(struct fth_rng *rng, struct oracle_access *accesses)
 {
     size_t count = 0;
-    const uint64_t span = PICK(rng, 512, 2048, 8192);
+    const uint64_t footprint = PICK(rng, 512, 2048, 8192);
     const enum fth_trace_access_kind kinds[NUMBERS] = {
         FTH_TRACE_READ, below(rng, 3) ? FTH_TRACE_READ : FTH_TRACE_WRITE,
         below(rng, 4) ? FTH_TRACE_WRITE : FTH_TRACE_ATOMIC, FTH_TRACE_READ};
@@ -156,14 +157,17 @@ static size_t random_accesses(struct fth_rng *rng, struct oracle_access *accesse
                                                  .bytes = number % 2 ? 4 : 8,
                                                  .kind = kinds[number]};
                 const uint64_t stride = PICK(rng, 0, 4, 8, 8, 16, 40, 256);
-                /* Lanes in rows, the next of which lies behind or before the last. */
-                const uint64_t row = PICK(rng, 32, 32, 4, 8, 16);
+                /* Groups of `group` lanes access memory with a stride. There is a positive or
+                 * negative gap between the groups. One lane of `stray_interval` has a random
+                 * address. */
+                const uint64_t group = PICK(rng, 32, 32, 4, 8, 16);
                 const uint64_t gap = PICK(rng, 64, 300, 1024, 0 - UINT64_C(200));
-                const uint64_t base = 2048 + below(rng, span / 4) * 4;
-                const uint64_t astray = PICK(rng, 20, 1000);
+                const uint64_t base = 2048 + below(rng, footprint / 4) * 4;
+                const uint64_t stray_interval = PICK(rng, 20, 1000);
                 for (uint32_t t = 0; t < access->threads; t++)
-                    access->addresses[t] = below(rng, astray) ? base + t * stride + t / row * gap
-                                                              : below(rng, span / 4) * 4;
+                    access->addresses[t] = below(rng, stray_interval)
+                                               ? base + t * stride + t / group * gap
+                                               : below(rng, footprint / 4) * 4;
                 count++;
             }
     return count;
@@ -197,34 +201,34 @@ static void write_trace(const struct oracle_access *accesses, size_t count)
     fth_records_fini(&records);
 }
 
-/* ---- comparing ---- */
+/* ---- comparison ---- */
 
-static void same(unsigned seed, const char *what, uint64_t found, uint64_t expected)
+static void check_equal(unsigned seed, const char *what, uint64_t found, uint64_t expected)
 {
     if (found != expected)
-        fail_msg("seed %u, %s: %llu, and the oracle has %llu", seed, what,
+        fail_msg("seed %u, %s: %llu, but the oracle has %llu", seed, what,
                  (unsigned long long)found, (unsigned long long)expected);
 }
 
-static void same_level(unsigned seed, const char *level, const struct fth_model_counts *found,
-                       const struct oracle_counts *expected)
+static void check_level(unsigned seed, const char *level, const struct fth_model_counts *found,
+                        const struct oracle_counts *expected)
 {
     static const char *const kinds[] = {"read", "write", "atomic"};
     char what[64];
     for (int k = 0; k < 3; k++) {
         snprintf(what, sizeof what, "%s %s", level, kinds[k]);
-        same(seed, what, found->requests[k], expected->requests[k]);
-        same(seed, what, found->sectors[k], expected->sectors[k]);
-        same(seed, what, found->merges[k], expected->merges[k]);
-        same(seed, what, found->hits[k], expected->hits[k]);
+        check_equal(seed, what, found->requests[k], expected->requests[k]);
+        check_equal(seed, what, found->sectors[k], expected->sectors[k]);
+        check_equal(seed, what, found->merges[k], expected->merges[k]);
+        check_equal(seed, what, found->hits[k], expected->hits[k]);
     }
 }
 
-static void same_profile(unsigned seed, const char *what, const struct fth_model_profile *found,
-                         const uint64_t *expected, uint64_t ways)
+static void check_profile(unsigned seed, const char *what, const struct fth_model_profile *found,
+                          const uint64_t *expected, uint64_t ways)
 {
     for (size_t i = 0; i <= ways; i++)
-        same(seed, what, i < found->count ? found->counts[i] : 0, expected[i]);
+        check_equal(seed, what, i < found->count ? found->counts[i] : 0, expected[i]);
 }
 
 static void compare(unsigned seed)
@@ -247,27 +251,27 @@ static void compare(unsigned seed)
         fail_msg("seed %u: %s: %s", seed, error.argument, error.cause);
     oracle_model_run(&model, BLOCKS, WARPS, accesses, count, &expected);
     const struct fth_model_row *row = fth_model_row(result, 0);
-    same_level(seed, "L1", &row->l1, &expected.l1);
-    same(seed, "L1 steps", row->l1_steps, expected.l1.steps);
-    same(seed, "L1 fails", row->l1_fails, expected.l1.fails);
-    same_level(seed, "L2", &row->l2, &expected.l2);
-    same(seed, "L2 steps", row->l2_steps, expected.l2.steps);
-    same(seed, "L2 fails", row->l2_fails, expected.l2.fails);
-    same(seed, "far hits", row->far_hits, expected.far_hits);
-    same(seed, "memory reads", row->dram_reads, expected.dram_reads);
-    same(seed, "memory writes", row->dram_writes, expected.dram_writes);
+    check_level(seed, "L1", &row->l1, &expected.l1);
+    check_equal(seed, "L1 steps", row->l1_steps, expected.l1.steps);
+    check_equal(seed, "L1 fails", row->l1_fails, expected.l1.fails);
+    check_level(seed, "L2", &row->l2, &expected.l2);
+    check_equal(seed, "L2 steps", row->l2_steps, expected.l2.steps);
+    check_equal(seed, "L2 fails", row->l2_fails, expected.l2.fails);
+    check_equal(seed, "far hits", row->far_hits, expected.far_hits);
+    check_equal(seed, "memory reads", row->dram_reads, expected.dram_reads);
+    check_equal(seed, "memory writes", row->dram_writes, expected.dram_writes);
     for (int k = 0; k < 2; k++) {
-        same_profile(seed, "L1 profile", &row->l1_profile[k], expected.l1.profile[k],
-                     model.l1.ways);
-        same_profile(seed, "L2 profile", &row->l2_profile[k], expected.l2.profile[k],
-                     model.l2.ways);
+        check_profile(seed, "L1 profile", &row->l1_profile[k], expected.l1.profile[k],
+                      model.l1.ways);
+        check_profile(seed, "L2 profile", &row->l2_profile[k], expected.l2.profile[k],
+                      model.l2.ways);
     }
     fth_model_result_destroy(result);
     fth_trace_close(trace);
     fth_model_params_destroy(params);
 }
 
-static void random_gpus(void **state)
+static void all_counts_match_the_oracle(void **state)
 {
     (void)state;
     for (unsigned seed = first_seed; seed <= last_seed; seed++)
@@ -276,7 +280,7 @@ static void random_gpus(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_gpus)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(all_counts_match_the_oracle)};
     if (argc == 3) {
         first_seed = (unsigned)strtoul(argv[1], NULL, 10);
         last_seed = (unsigned)strtoul(argv[2], NULL, 10);

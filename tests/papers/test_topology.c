@@ -1,6 +1,6 @@
-/* The memory topology thesis as a test: what is discovered on the simulated K20c, 840M, P6000,
- * V100, 2080 Ti and A100 is what its Tables 5.4 to 5.9 say, exact where these are rounded or short.
- */
+/* Compares what fth_discover() finds on six simulated GPUs (K20c, 840M, P6000, V100, RTX 2080 Ti
+ * and A100) with Tables 5.4 to 5.9 of the thesis on the memory topology of GPUs (tables.h). The
+ * sizes must be exact, even where those of the thesis are rounded or too small. */
 #include "closure/discovered.h"
 #include "papers/tables.h"
 
@@ -11,7 +11,7 @@
 
 /* ---- one row ---- */
 
-/* A row under test; what is wrong with it is printed and counted. */
+/* A row that is being checked. Differences are printed and counted. */
 struct check {
     const struct table *table;
     const struct table_row *row;
@@ -19,13 +19,14 @@ struct check {
     int wrong;
 };
 
-static void complain(struct check *check, const char *what, double is, double should)
+static void report_difference(struct check *check, const char *what, double actual, double expected)
 {
     print_message("# Table %s, %s %s: %s is %.10g, not %.10g\n", check->table->number,
-                  check->table->name, check->row->element, what, is, should);
+                  check->table->name, check->row->element, what, actual, expected);
     check->wrong++;
 }
 
+/* Returns a figure that was found, NAN if it was not. */
 static double figure(const struct check *check, const char *attribute)
 {
     const struct fth_attribute *found =
@@ -33,18 +34,19 @@ static double figure(const struct check *check, const char *attribute)
     return found ? found->number : NAN;
 }
 
-static void equals(struct check *check, const char *attribute, double should, double tolerance)
+static void check_equal(struct check *check, const char *attribute, double expected,
+                        double tolerance)
 {
-    double is = figure(check, attribute);
-    if (!(fabs(is - should) <= tolerance))
-        complain(check, attribute, is, should);
+    double actual = figure(check, attribute);
+    if (!(fabs(actual - expected) <= tolerance))
+        report_difference(check, attribute, actual, expected);
 }
 
-/* What was found lies where the printed figure says that it does. */
-static void within(struct check *check, double kib, double low, double high)
+/* Checks that the size lies between `low` and `high`. */
+static void check_within(struct check *check, double kib, double low, double high)
 {
     if (!(kib >= low && kib <= high))
-        complain(check, "size in KiB", kib, kib < low ? low : high);
+        report_difference(check, "size in KiB", kib, kib < low ? low : high);
 }
 
 static void check_size(struct check *check)
@@ -53,30 +55,30 @@ static void check_size(struct check *check)
     const double found = figure(check, row->attribute), kib = found / 1024, printed = row->size_kib;
     const double line = row->line_bytes / 1024.0;
     const char *unknown = fth_gpu_unknown(check->found, row->element, row->attribute);
-    if (row->size != NOT_CACHED && row->size != TOO_LARGE)
-        equals(check, row->attribute, (double)row->exact_bytes, 0);
+    if (row->size != NOT_CACHED && row->size != LOWER_BOUND)
+        check_equal(check, row->attribute, (double)row->exact_bytes, 0);
     switch (row->size) {
     case NOT_CACHED:
         if (!isnan(found) || !unknown || !strstr(unknown, "not cached"))
-            complain(check, "a size where nothing is cached", found, NAN);
+            report_difference(check, "size of what is not cached", found, NAN);
         break;
-    case BESIDE:
-        within(check, kib, printed - row->lines_off * line, printed + row->lines_off * line);
+    case APPROX:
+        check_within(check, kib, printed - row->lines_off * line, printed + row->lines_off * line);
         break;
-    case SHORT:
-        within(check, kib, printed + 5.5, printed + 8.5);
-        /* It is what is left of more. */
-        within(check, figure(check, SIZE) / 1024, kib * 1.5, INFINITY);
+    case TOO_SMALL:
+        check_within(check, kib, printed + 5.5, printed + 8.5);
+        /* It is the L1 with the largest carve-out. Without carve-out, the L1 is larger. */
+        check_within(check, figure(check, SIZE) / 1024, kib * 1.5, INFINITY);
         break;
-    case TOO_LARGE:
+    case LOWER_BOUND:
         if (isnan(found) && (!unknown || !strstr(unknown, "at least 64 KiB")))
-            complain(check, "size", found, printed);
+            report_difference(check, "size", found, printed);
         else if (!isnan(found))
-            within(check, kib, printed, INFINITY);
+            check_within(check, kib, printed, INFINITY);
         break;
-    case BETWEEN: within(check, kib, printed, row->to_kib); break;
-    case TOLD: within(check, kib, printed, printed); break;
-    case PART: within(check, kib, printed, printed / 0.9); break;
+    case BETWEEN: check_within(check, kib, printed, row->to_kib); break;
+    case SAME: check_within(check, kib, printed, printed); break;
+    case PART: check_within(check, kib, printed, printed / 0.9); break;
     }
 }
 
@@ -86,16 +88,16 @@ static void check_line(struct check *check)
     if (row->line_bytes == 0)
         return;
     if (row->line == LINE)
-        equals(check, "line_bytes", row->line_bytes, 0);
+        check_equal(check, "line_bytes", row->line_bytes, 0);
     if (row->line == FILL)
-        equals(check, "fill_bytes", row->line_bytes, 0);
+        check_equal(check, "fill_bytes", row->line_bytes, 0);
     if (row->line == SECTOR) {
-        equals(check, "sector_bytes", row->line_bytes, 0);
-        equals(check, "line_bytes", row->exact_line_bytes, 0);
+        check_equal(check, "sector_bytes", row->line_bytes, 0);
+        check_equal(check, "line_bytes", row->exact_line_bytes, 0);
     }
 }
 
-/* Those that are named, and no others of the three. */
+/* The element must share storage with exactly the caches that the table names. */
 static void check_sharing(struct check *check)
 {
     static const struct {
@@ -105,9 +107,9 @@ static void check_sharing(struct check *check)
     const struct fth_attribute *with =
         fth_gpu_attribute(check->found, check->row->element, "shared_with");
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
-        bool should = check->row->shared_by & names[i].bit;
-        if (lists(with, names[i].element) != should) {
-            complain(check, "shared with another", !should, should);
+        bool expected = check->row->shared_by & names[i].bit;
+        if (list_contains(with, names[i].element) != expected) {
+            report_difference(check, "shared with the element below", !expected, expected);
             print_message("#   %s\n", names[i].element);
         }
     }
@@ -121,11 +123,11 @@ static int check_row(const struct table *table, const struct table_row *row,
     check_size(&check);
     check_line(&check);
     check_sharing(&check);
-    /* Single loads, from which that of memory is taken, are as fine as the clock. */
+    /* The latency of memory comes from single loads, which are measured in whole cycles. */
     if (row->latency_cycles > 0)
-        equals(&check, "latency_cycles", row->latency_cycles, memory ? 0.5 : 0.05);
+        check_equal(&check, "latency_cycles", row->latency_cycles, memory ? 0.5 : 0.05);
     if (row->per_sm)
-        equals(&check, "per_sm", row->per_sm, 0);
+        check_equal(&check, "per_sm", row->per_sm, 0);
     return check.wrong;
 }
 
@@ -147,45 +149,46 @@ static void check_table(const char *name)
     assert_int_equal(wrong, 0);
 }
 
-static void table_5_4(void **state)
+static void k20c_matches_table_5_4(void **state)
 {
     (void)state;
     check_table("k20c");
 }
 
-static void table_5_5(void **state)
+static void gf840m_matches_table_5_5(void **state)
 {
     (void)state;
     check_table("gf840m");
 }
 
-static void table_5_6(void **state)
+static void p6000_matches_table_5_6(void **state)
 {
     (void)state;
     check_table("p6000");
 }
 
-static void table_5_7(void **state)
+static void v100_matches_table_5_7(void **state)
 {
     (void)state;
     check_table("v100");
 }
 
-static void table_5_8(void **state)
+static void rtx2080ti_matches_table_5_8(void **state)
 {
     (void)state;
     check_table("rtx2080ti");
 }
 
-static void table_5_9(void **state)
+static void a100_matches_table_5_9(void **state)
 {
     (void)state;
     check_table("a100");
 }
 
-/* ---- what the descriptions leave open ---- */
+/* ---- properties that the descriptions of these GPUs leave open ---- */
 
-/* What is found on the simulated GPU of a description in memory. */
+/* Measures the simulated GPU of a description that is given as a printf format. Returns what was
+ * found; the caller owns it. */
 static struct fth_gpu *discover_text(const char *only, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static struct fth_gpu *discover_text(const char *only, const char *format, ...)
@@ -213,10 +216,10 @@ static double number_of(const struct fth_gpu *gpu, const char *element, const ch
     return found ? found->number : NAN;
 }
 
-/* Volta's and Ampere's constant L1.5 is larger than the bank of 64 KiB, and nobody has published
- * how large it is. Where it also holds code, as Turing's does (Jia et al.), code and constants
- * together tell: constants as the tables have them, and a cache of some size for both. */
-static void constants_past_the_bank(void **state)
+/* The constant L1.5 of Volta and Ampere is larger than the constant bank of 64 KiB. Its size is not
+ * published. If it also holds code, as on Turing (Jia et al.), fathom can measure it with code and
+ * constants together. The latencies are those of the tables, the sizes are assumed. */
+static void finds_constant_caches_larger_than_a_bank(void **state)
 {
     (void)state;
     static const struct {
@@ -244,11 +247,11 @@ static void constants_past_the_bank(void **state)
             cases[i].capability, cases[i].l1_cycles, cases[i].bytes, cases[i].l15_cycles,
             cases[i].code_l0_bytes, cases[i].bytes, cases[i].l2_cycles);
         double bytes = number_of(found, "constant_l15", "size_bytes");
-        bool shared =
-            lists(fth_gpu_attribute(found, "constant_l15", "shared_with"), "instruction_l1");
+        bool shared = list_contains(fth_gpu_attribute(found, "constant_l15", "shared_with"),
+                                    "instruction_l1");
         if (bytes != cases[i].bytes || !shared) {
-            print_message("# %s, %u bytes with code: found %g, %sshared\n", cases[i].capability,
-                          cases[i].bytes, bytes, shared ? "" : "not ");
+            print_message("# %s, %u bytes shared with code: found %g, %sshared\n",
+                          cases[i].capability, cases[i].bytes, bytes, shared ? "" : "not ");
             wrong++;
         }
         fth_gpu_destroy(found);
@@ -256,9 +259,10 @@ static void constants_past_the_bank(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* The thesis puts the missing 6 to 8 KiB down to a policy that is not LRU (after Jia et al.). Which
- * one it is, is not known; with these two the sizes are exact as well. */
-static void sizes_whatever_the_policy(void **state)
+/* The thesis attributes the missing 6 to 8 KiB to a replacement policy other than LRU (after Jia et
+ * al.). That policy is not known. With these two policies, too, the sizes that fathom finds must be
+ * exact. */
+static void finds_l1_sizes_with_other_policies(void **state)
 {
     (void)state;
     static const struct {
@@ -281,10 +285,11 @@ static void sizes_whatever_the_policy(void **state)
                 cases[i].name, cases[i].capability, cases[i].max_kib << 10,
                 cases[i].default_kib << 10, cases[i].unified_kib << 10, policies[j],
                 (cases[i].unified_kib - cases[i].default_kib) << 10);
-            double max = number_of(found, "l1", "size_bytes") / 1024;
-            double min = number_of(found, "l1", "default_size_bytes") / 1024;
-            if (max != cases[i].max_kib || min != cases[i].default_kib) {
-                print_message("# %s, %s: %g and %g KiB\n", cases[i].name, policies[j], max, min);
+            double max_kib = number_of(found, "l1", "size_bytes") / 1024;
+            double default_kib = number_of(found, "l1", "default_size_bytes") / 1024;
+            if (max_kib != cases[i].max_kib || default_kib != cases[i].default_kib) {
+                print_message("# %s, %s: found %g KiB, %g KiB with the largest carve-out\n",
+                              cases[i].name, policies[j], max_kib, default_kib);
                 wrong++;
             }
             fth_gpu_destroy(found);
@@ -295,14 +300,14 @@ static void sizes_whatever_the_policy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_5_4),
-        cmocka_unit_test(table_5_5),
-        cmocka_unit_test(table_5_6),
-        cmocka_unit_test(table_5_7),
-        cmocka_unit_test(table_5_8),
-        cmocka_unit_test(table_5_9),
-        cmocka_unit_test(constants_past_the_bank),
-        cmocka_unit_test(sizes_whatever_the_policy),
+        cmocka_unit_test(k20c_matches_table_5_4),
+        cmocka_unit_test(gf840m_matches_table_5_5),
+        cmocka_unit_test(p6000_matches_table_5_6),
+        cmocka_unit_test(v100_matches_table_5_7),
+        cmocka_unit_test(rtx2080ti_matches_table_5_8),
+        cmocka_unit_test(a100_matches_table_5_9),
+        cmocka_unit_test(finds_constant_caches_larger_than_a_bank),
+        cmocka_unit_test(finds_l1_sizes_with_other_policies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,19 @@
-/* The trap of Mei and Chu (2017, 4.1, Fig. 4 and 5): two classical methods, both by average
- * latency, on the texture cache of a GTX 780, which has 4 sets of 96 lines of 32 bytes chosen by
- * the bits 7 and 8 of the address. They contradict each other, and neither is right; looking at
- * single loads is.
+/* Shows why fathom times single loads. Two classical methods use the average latency. Mei and Chu
+ * (2017, Section 4.1, Fig. 4 and 5) apply them to the texture cache of a GTX 780 and get
+ * contradictory and wrong structures. This test applies both methods and fth_dissect() to the
+ * simulated cache. The truth is its description: 4 sets with 96 lines of 32 bytes each; bits 7 and
+ * 8 of the address select the set.
  *
- *   against the stride (Saavedra 1992): the latency stops rising at the line, and falls again where
- *       so few elements are left that they fit: N / s of them, taken for the ways of a set
- *   against the size (Wong 2010): beyond the size the latency rises in as many steps as there are
- *       sets, each as wide as a line
+ *   Latency against stride (Saavedra 1992): the latency stops rising when the stride reaches the
+ *       line size. It falls when so few elements are left that they fit. At this stride s, the
+ *       method takes the number of elements N / s for the ways of a set.
+ *   Latency against size (Wong 2010): for arrays larger than the cache, the latency rises in steps.
+ *       The method takes their number for the number of sets and their width for the line size.
  *
- * The paper reads a fall at a stride of 2 KiB from its Fig. 4 (a = 24, T = 16). A cache of the very
- * structure that it finds in the end falls at 128 bytes already, where 384 elements fill its four
- * sets exactly, as the simulated one does: the method then says one set of 384 ways. Fig. 5 comes
- * out as printed. */
+ * In Fig. 4, the paper reads the fall at a stride of 2 KiB and derives 24 ways and 16 sets. In the
+ * simulated cache, which has the structure that the paper finds in the end, the latency already
+ * falls at 128 bytes, where 384 elements fill the four sets exactly. The method then gives one set
+ * of 384 ways. Fig. 5 is reproduced as printed. */
 #include "check.h"
 #include "probe/probe.h"
 
@@ -28,8 +30,9 @@ static struct fth_device *open_kepler(void)
     return device;
 }
 
-/* Cycles a load of repeated passes over so many bytes, as both methods measure. */
-static double average(struct fth_device *device, uint64_t bytes, uint64_t stride)
+/* Returns the average latency, in cycles, of the loads of a pass over `bytes` bytes, after two
+ * passes of warm-up. */
+static double average_cycles(struct fth_device *device, uint64_t bytes, uint64_t stride)
 {
     const struct fth_prober prober = {.device = device, .sms = 1};
     struct fth_chain chain = {.stride_bytes = stride, .count = bytes / stride};
@@ -47,23 +50,23 @@ struct structure {
     uint64_t line, sets, ways;
 };
 
-/* N = 48 KiB, strides that double. */
-static struct structure by_stride(struct fth_device *device, FILE *plot)
+/* Latency against stride: N = 48 KiB, strides of 4 bytes to 4 KiB. */
+static struct structure by_stride(struct fth_device *device, FILE *log_file)
 {
     enum { STRIDES = 11 };
     const uint64_t bytes = (uint64_t)48 * KIB;
-    double cycles[STRIDES], max = 0;
+    double cycles[STRIDES], max_cycles = 0;
     uint64_t line = 0, fall = 0;
     for (unsigned i = 0; i < STRIDES; i++) {
-        cycles[i] = average(device, bytes, (uint64_t)4 << i);
-        max = fmax(max, cycles[i]);
-        fprintf(plot, "# stride %5llu %6.1f cycles\n", 4ull << i, cycles[i]);
+        cycles[i] = average_cycles(device, bytes, (uint64_t)4 << i);
+        max_cycles = fmax(max_cycles, cycles[i]);
+        fprintf(log_file, "# stride %5llu: %6.1f cycles\n", 4ull << i, cycles[i]);
     }
     for (unsigned i = 0; i < STRIDES; i++) {
         uint64_t stride = (uint64_t)4 << i;
-        if (!line && cycles[i] > 0.98 * max)
+        if (!line && cycles[i] > 0.98 * max_cycles)
             line = stride;
-        if (line && !fall && cycles[i] < 0.7 * max)
+        if (line && !fall && cycles[i] < 0.7 * max_cycles)
             fall = stride;
     }
     assert_true(line && fall);
@@ -71,19 +74,19 @@ static struct structure by_stride(struct fth_device *device, FILE *plot)
     return (struct structure){line, SIZE / (ways * line), ways};
 }
 
-/* s = 8 bytes, sizes from 12 KiB on. */
-static struct structure by_size(struct fth_device *device, FILE *plot)
+/* Latency against size: s = 8 bytes, sizes from 12 KiB on. */
+static struct structure by_size(struct fth_device *device, FILE *log_file)
 {
     enum { STEP = 16, SIZES = 48 };
     double cycles[SIZES];
     uint64_t rises = 0, first = 0, last = 0;
     for (unsigned i = 0; i < SIZES; i++)
-        cycles[i] = average(device, SIZE + (uint64_t)i * STEP, 8);
+        cycles[i] = average_cycles(device, SIZE + (uint64_t)i * STEP, 8);
     for (unsigned i = 1; i < SIZES; i++) {
         double rise = (cycles[i] - cycles[i - 1]) / (cycles[SIZES - 1] - cycles[0]);
         if (rise < 0.1)
             continue;
-        fprintf(plot, "# size 12 KiB + %3u: up to %.1f cycles\n", i * STEP, cycles[i]);
+        fprintf(log_file, "# size 12 KiB + %3u bytes: rises to %.1f cycles\n", i * STEP, cycles[i]);
         first = rises ? first : i;
         last = i;
         rises++;
@@ -93,7 +96,7 @@ static struct structure by_size(struct fth_device *device, FILE *plot)
     return (struct structure){line, rises, SIZE / (line * rises)};
 }
 
-static void trap(void **state)
+static void only_single_loads_give_the_structure(void **state)
 {
     (void)state;
     struct fth_device *device = open_kepler();
@@ -120,6 +123,6 @@ static void trap(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(trap)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(only_single_loads_give_the_structure)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

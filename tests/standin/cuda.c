@@ -1,19 +1,20 @@
-/* A stand-in for NVIDIA's driver, so that device/cuda/ can be tested without one: its devices and
- * what it tells of them. standin.h says how it can fail. */
+/* A stand-in for NVIDIA's driver, so that src/device/cuda/ can be tested without a GPU. This file
+ * has initialisation, the list of devices and their attributes. The devices have the properties of
+ * a description. standin.h lists the failures that it can simulate. */
 #include "device/sim/sim.h"
 #include "driver.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { SLICE_PARTS = 8 };
+enum { SLICES_PER_GPU = 8 }; /* a slice has 1/8 of the SMs and of the memory */
 
 static bool initialised;
-static int slice = -1;      /* the visible one */
-static struct fth_gpu *gpu; /* read when first asked for */
+static int slice = -1;      /* index of the visible slice; -1: the whole GPU */
+static struct fth_gpu *gpu; /* read at the first query */
 static struct fth_machine_facts facts;
 
-__attribute__((destructor)) static void leave(void)
+__attribute__((destructor)) static void free_gpu(void)
 {
     fth_gpu_destroy(gpu);
 }
@@ -25,28 +26,30 @@ static double number(const char *section, const char *name, double absent)
     return fth_gpu_number(gpu, section, name, absent);
 }
 
-/* Leaves a slice its part. */
-static enum fth_status divide(const char *section, const char *name, struct fth_error *error)
+/* Reduces a figure of the GPU to the share of one slice. */
+static enum fth_status reduce_to_slice(const char *section, const char *name,
+                                       struct fth_error *error)
 {
     struct fth_attribute attribute = fth_attribute_make(name, FTH_NUMBER);
-    attribute.number = floor(number(section, name, SLICE_PARTS) / SLICE_PARTS);
+    attribute.number = floor(number(section, name, SLICES_PER_GPU) / SLICES_PER_GPU);
     return fth_gpu_set(gpu, fth_gpu_section(gpu, section), &attribute, error);
 }
 
 static void read_gpu(void)
 {
-    const char *what = getenv("FATHOM_STANDIN_GPU");
+    const char *name_or_path = getenv("FATHOM_STANDIN_GPU");
     struct fth_error error = FTH_NO_ERROR;
     struct fth_catalogue *catalogue = NULL;
     char text[sizeof error];
     enum fth_status status = fth_catalogue_open(&catalogue, &error);
     if (status == FTH_OK)
-        status = fth_catalogue_read(catalogue, what ? what : "h200", NULL, &gpu, &error);
+        status =
+            fth_catalogue_read(catalogue, name_or_path ? name_or_path : "h200", NULL, &gpu, &error);
     fth_catalogue_close(catalogue);
     if (status == FTH_OK && slice >= 0)
-        status = divide("device", "sms", &error);
+        status = reduce_to_slice("device", "sms", &error);
     if (status == FTH_OK && slice >= 0)
-        status = divide("memory", "size_bytes", &error);
+        status = reduce_to_slice("memory", "size_bytes", &error);
     const struct fth_machine_ops *ops = NULL;
     void *machine = NULL;
     if (status == FTH_OK)
@@ -87,7 +90,7 @@ int cuInit(unsigned flags)
     if (mode_is("uninitialised", NULL))
         return NO_DEVICE;
     if (!initialised && mode_is("mig", NULL)) {
-        /* As the driver does, once and for all. */
+        /* Like the driver, it reads CUDA_VISIBLE_DEVICES only once. */
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");
         slice = visible ? -1 : 0;
         for (int i = 0; i < SLICES && visible; i++)
@@ -164,7 +167,7 @@ double standin_attribute(int attribute)
     case 13: return 1000 * number("device", "clock_mhz", 1980);
     case 14: return 512;
     case 16: return facts.sms;
-    case 36: { /* half the rate of data, which not all descriptions mean */
+    case 36: { /* Half the data rate, which memory_clock_mhz need not be. */
         double bits = number("device", "memory_bus_bits", 6016);
         double peak = number("memory", "peak_bytes_per_s", 0);
         return (int)(peak > 0 ? peak / (bits / 8) / 2 / 1e3

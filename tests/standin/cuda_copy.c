@@ -1,13 +1,13 @@
-/* The stand-in for NVIDIA's driver, the part that copies: streams, events, pinned memory, other
- * GPUs. What is queued on a stream is done when one waits for it, no sooner, so that who does not
- * wait finds nothing. */
+/* The stand-in for NVIDIA's driver: copies on streams, events, pinned memory and peer access.
+ * Copies that are queued on a stream are executed only when the caller synchronises with it. A
+ * caller that does not wait thus finds the destination unchanged. */
 #include "device/machine.h"
 #include "driver.h"
 
-enum { MAX_QUEUED = 4 };
+enum { MAX_QUEUED = 4 }; /* copies per stream */
 
 struct place {
-    const struct fth_machine_ops *ops; /* NULL: memory of the host */
+    const struct fth_machine_ops *ops; /* NULL: host memory */
     void *machine;
     uint64_t address;
     void *host;
@@ -36,7 +36,7 @@ int cuStreamCreate(struct stream **stream, unsigned flags)
     *stream = calloc(1, sizeof **stream);
     if (!*stream)
         abort();
-    standin_count(1);
+    standin_add_live(1);
     return SUCCESS;
 }
 
@@ -71,14 +71,14 @@ int cuStreamSynchronize(struct stream *stream)
     return result;
 }
 
-/* Gives a stream or an event back. */
-static int destroy(void *what)
+/* Frees a stream or an event. */
+static int destroy(void *object)
 {
     int result = standin_check();
     if (result != SUCCESS)
         return result;
-    free(what);
-    standin_count(-1);
+    free(object);
+    standin_add_live(-1);
     return SUCCESS;
 }
 
@@ -88,7 +88,7 @@ int cuStreamDestroy_v2(struct stream *stream)
     return destroy(stream);
 }
 
-/* ---- events: a first and a second by turns, as one times with them ---- */
+/* ---- events, in pairs: every other event created is the end of a timed interval ---- */
 
 struct event {
     bool second;
@@ -108,7 +108,7 @@ int cuEventCreate(struct event **event, unsigned flags)
         abort();
     (*event)->second = second;
     second = !second;
-    standin_count(1);
+    standin_add_live(1);
     return SUCCESS;
 }
 
@@ -147,7 +147,7 @@ int cuEventElapsedTime(float *ms, struct event *begin, struct event *end)
     return SUCCESS;
 }
 
-/* ---- memory of the host ---- */
+/* ---- pinned host memory ---- */
 
 EXPORT int cuMemAllocHost_v2(void **memory, size_t bytes);
 int cuMemAllocHost_v2(void **memory, size_t bytes)
@@ -160,7 +160,7 @@ int cuMemAllocHost_v2(void **memory, size_t bytes)
     *memory = malloc(bytes);
     if (!*memory)
         return OUT_OF_MEMORY;
-    standin_count(1);
+    standin_add_live(1);
     return SUCCESS;
 }
 
@@ -168,7 +168,7 @@ EXPORT int cuMemFreeHost(void *memory);
 int cuMemFreeHost(void *memory)
 {
     free(memory);
-    standin_count(-1);
+    standin_add_live(-1);
     return standin_check();
 }
 
@@ -228,7 +228,7 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct stream
                : NOT_SUPPORTED;
 }
 
-/* ---- other GPUs ---- */
+/* ---- peer access ---- */
 
 EXPORT int cuDeviceCanAccessPeer(int *can, int device, int peer);
 int cuDeviceCanAccessPeer(int *can, int device, int peer)

@@ -1,5 +1,5 @@
-/* The stand-in for NVIDIA's driver, the part that runs kernels: a translation into what a simulated
- * GPU does, stricter about its arguments than the driver is. */
+/* The stand-in for NVIDIA's driver: contexts, modules, launches, memory and textures. It translates
+ * the calls to a simulated GPU and checks their arguments more strictly than the driver does. */
 #include "device/sim/sim.h"
 #include "driver.h"
 #include "ptx/ptx.h"
@@ -26,18 +26,19 @@ struct context {
     int retained;
     const struct fth_machine_ops *ops;
     void *machine;
-    int sticky; /* the error that every call gives from now on */
+    int sticky; /* if not SUCCESS: the error that every call returns */
     bool hung;
-    unsigned pending; /* how often the queue will still be found busy */
+    unsigned pending; /* how many more times cuStreamQuery returns NOT_READY */
     unsigned long long launches;
     struct module *modules;
 };
 
 static struct context contexts[MAX_DEVICES];
 static struct context *current;
-static long live; /* contexts, modules, allocations and textures that were not given back */
+/* Contexts, modules, allocations (device and pinned), textures, streams and events that exist. */
+static long live;
 
-/* How much is not given back. */
+/* Returns the number of objects that were not released. Tests look this function up with dlsym. */
 EXPORT long standin_live(void);
 long standin_live(void)
 {
@@ -50,18 +51,17 @@ struct function {
     const struct fth_ptx_kernel *kernel;
     uint64_t allowed_shared_bytes;
     int carveout_percent;
-    bool any_cluster; /* also of more than 8 blocks */
+    bool any_cluster; /* clusters of more than 8 blocks are allowed */
 };
 
 struct module {
     struct module *next;
     struct context *context;
     struct fth_machine_module *module;
-    struct fth_ptx_module *parsed; /* for the parameters, which cuLaunchKernel is not told */
+    struct fth_ptx_module *parsed; /* for the size of each kernel's parameters */
     struct function *functions;
 };
 
-/* What is wrong with a call in the current context. */
 static int check(void)
 {
     return !standin_initialised() ? NOT_INITIALIZED : !current ? INVALID_CONTEXT : current->sticky;
@@ -72,9 +72,9 @@ int standin_check(void)
     return check();
 }
 
-void standin_count(long more)
+void standin_add_live(long change)
 {
-    live += more;
+    live += change;
 }
 
 const struct fth_machine_ops *standin_ops(struct context *context, void **machine)
@@ -90,14 +90,14 @@ static int fault(int result)
     return result;
 }
 
-/* Waits for what is queued, as the driver does in a call that needs its result. */
+/* Waits for all queued work, as the driver does in the calls that synchronise. */
 static int drain(const char *call)
 {
     int result = check();
     if (result != SUCCESS)
         return result;
     if (current->hung) {
-        fprintf(stderr, "stand-in: %s would wait for ever\n", call);
+        fprintf(stderr, "stand-in: %s would wait forever\n", call);
         abort();
     }
     current->pending = 0;
@@ -148,7 +148,7 @@ int cuDevicePrimaryCtxRelease_v2(int device)
         return INVALID_CONTEXT;
     struct context *context = &contexts[device];
     if (context->hung) {
-        fprintf(stderr, "stand-in: cuDevicePrimaryCtxRelease would wait for ever\n");
+        fprintf(stderr, "stand-in: cuDevicePrimaryCtxRelease would wait forever\n");
         abort();
     }
     if (--context->retained)
@@ -318,8 +318,8 @@ int cuFuncSetAttribute(struct function *function, int attribute, int value)
     return SUCCESS;
 }
 
-/* The arguments, which come in one piece: {1, where, 2, how many bytes, 0}; NULL where they do not,
- * or are not as many as the kernel has. */
+/* The arguments of a launch, passed as one buffer: extra = {1, address, 2, address of its size, 0}.
+ * NULL: they are passed differently, or their size is not that of the kernel's parameters. */
 static const void *arguments_of(const struct fth_ptx_kernel *kernel, void **extra)
 {
     if (!kernel->parameter_bytes)
@@ -333,7 +333,7 @@ static const void *arguments_of(const struct fth_ptx_kernel *kernel, void **extr
 static int launch(struct function *function, const unsigned grid[3], const unsigned block[3],
                   unsigned cluster, unsigned shared_bytes, void **extra)
 {
-    unsigned long long last = 3;
+    unsigned long long faulty_launch = 3;
     int result = check();
     if (result != SUCCESS)
         return result;
@@ -353,8 +353,8 @@ static int launch(struct function *function, const unsigned grid[3], const unsig
         return SUCCESS;
     }
     current->launches++;
-    if (mode_is("lost-later", &last) && current->launches >= last) {
-        /* It comes to light later, as it does with a GPU. */
+    if (mode_is("lost-later", &faulty_launch) && current->launches >= faulty_launch) {
+        /* As on a GPU, a later call reports the fault. */
         current->sticky = LAUNCH_FAILED;
         return SUCCESS;
     }
@@ -399,8 +399,8 @@ int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, 
                   (unsigned[]){block_x, block_y, block_z}, 0, shared_bytes, extra);
 }
 
-/* ---- descriptors are taken apart by offset, as the driver's documentation lays them out, not by
- * the declarations under test ---- */
+/* ---- fields of the driver's structures: read at the offsets that the driver's documentation
+ * implies, not with the declarations under test ---- */
 
 static uint64_t field(const void *descriptor, size_t offset, size_t bytes)
 {

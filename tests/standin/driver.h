@@ -1,11 +1,11 @@
-/* What the files of the stand-in for the driver share. */
+/* Declarations that the files of the stand-in driver (cuda*.c) share. */
 #ifndef STANDIN_DRIVER_H
 #define STANDIN_DRIVER_H
 
 #include "gpu/gpu.h"
 #include "standin.h"
 
-/* CUresult, from the driver's documentation. */
+/* Values of CUresult, from the driver's documentation. */
 enum {
     SUCCESS = 0,
     INVALID_VALUE = 1,
@@ -24,23 +24,23 @@ enum {
 };
 
 bool standin_initialised(void);
-/* What is wrong with a question about this device; from SUCCESS on the GPU is there. */
+/* The CUresult of a query about this device. After SUCCESS, standin_gpu() is not NULL. */
 int standin_device(int device);
 const struct fth_gpu *standin_gpu(void);
-/* CUdevice_attribute: what the description says or, where it does not, what an H200 would answer.
- */
+/* The value of a CUdevice_attribute: from the description of the GPU or, if it has no such figure,
+ * the value of an H200. */
 double standin_attribute(int attribute);
 size_t standin_memory_bytes(void);
 
-/* ---- of cuda_run.c, for cuda_copy.c ---- */
+/* ---- defined in cuda_run.c, used by cuda_copy.c ---- */
 
 struct context;
 struct fth_machine_ops;
-/* What is wrong with a call in the current context. */
+/* The CUresult of a call in the current context: SUCCESS, or why the call must fail. */
 int standin_check(void);
-/* What was not given back becomes so many more. */
-void standin_count(long more);
-/* The simulated GPU of a context; NULL: the current one. */
+/* Adds to the number of objects that exist (see standin_live in cuda_run.c). */
+void standin_add_live(long change);
+/* The simulated GPU of a context; NULL selects the current context. */
 const struct fth_machine_ops *standin_ops(struct context *context, void **machine);
 
 #endif

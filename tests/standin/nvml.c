@@ -1,5 +1,5 @@
-/* A stand-in for NVIDIA's management library: what an H200 answers under load, always the same, and
- * in the mode "mig" (standin.h) the slices of its GPU. */
+/* A stand-in for NVIDIA's management library (NVML). It returns the constant values of an H200
+ * under load, and in the mode "mig" (standin.h) the slices of its GPU. */
 #include "standin.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct device {
 
 static struct device gpus[] = {{0, -1}, {1, -1}};
 static struct device slices[SLICES] = {{0, 0}, {0, 1}};
-static int users;
+static int users; /* calls of nvmlInit minus calls of nvmlShutdown */
 
 EXPORT int nvmlInit_v2(void);
 int nvmlInit_v2(void)
@@ -41,7 +41,7 @@ int nvmlShutdown(void)
     return SUCCESS;
 }
 
-static int put(const char *value, char *text, unsigned size)
+static int put_text(const char *value, char *text, unsigned size)
 {
     if (users == 0)
         return UNINITIALIZED;
@@ -51,8 +51,8 @@ static int put(const char *value, char *text, unsigned size)
     return SUCCESS;
 }
 
-/* Of a whole GPU only. */
-static int answer(const struct device *device, unsigned value, unsigned *out)
+/* Returns a number that NVML reports only for a whole GPU, not for a slice. */
+static int answer_for_gpu(const struct device *device, unsigned value, unsigned *out)
 {
     if (users == 0)
         return UNINITIALIZED;
@@ -65,7 +65,7 @@ static int answer(const struct device *device, unsigned value, unsigned *out)
 EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned size);
 int nvmlSystemGetDriverVersion(char *text, unsigned size)
 {
-    return put("580.159.04", text, size);
+    return put_text("580.159.04", text, size);
 }
 
 EXPORT int nvmlDeviceGetCount_v2(unsigned *count);
@@ -88,7 +88,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, struct device **device)
     return SUCCESS;
 }
 
-static int find(const char *const texts[2], const char *text, struct device **device)
+static int find_gpu(const char *const texts[2], const char *text, struct device **device)
 {
     for (unsigned i = 0; i < 2; i++)
         if (strcmp(texts[i], text) == 0)
@@ -99,26 +99,26 @@ static int find(const char *const texts[2], const char *text, struct device **de
 EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, struct device **device);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, struct device **device)
 {
-    return find(bus_ids, bus, device);
+    return find_gpu(bus_ids, bus, device);
 }
 
 EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, struct device **device);
 int nvmlDeviceGetHandleByUUID(const char *uuid, struct device **device)
 {
-    return find(gpu_uuids, uuid, device);
+    return find_gpu(gpu_uuids, uuid, device);
 }
 
 EXPORT int nvmlDeviceGetName(const struct device *device, char *text, unsigned size);
 int nvmlDeviceGetName(const struct device *device, char *text, unsigned size)
 {
-    return put(device->slice >= 0 ? "NVIDIA H200 MIG 1g.18gb" : "NVIDIA H200", text, size);
+    return put_text(device->slice >= 0 ? "NVIDIA H200 MIG 1g.18gb" : "NVIDIA H200", text, size);
 }
 
 EXPORT int nvmlDeviceGetUUID(const struct device *device, char *text, unsigned size);
 int nvmlDeviceGetUUID(const struct device *device, char *text, unsigned size)
 {
-    return put(device->slice >= 0 ? slice_uuids[device->slice] : gpu_uuids[device->index], text,
-               size);
+    return put_text(device->slice >= 0 ? slice_uuids[device->slice] : gpu_uuids[device->index],
+                    text, size);
 }
 
 EXPORT int nvmlDeviceGetMemoryInfo(const struct device *device, unsigned long long memory[3]);
@@ -134,14 +134,15 @@ int nvmlDeviceGetMemoryInfo(const struct device *device, unsigned long long memo
     EXPORT int function(const struct device *device, unsigned *out);                               \
     int function(const struct device *device, unsigned *out)                                       \
     {                                                                                              \
-        return answer(device, value, out);                                                         \
+        return answer_for_gpu(device, value, out);                                                 \
     }
 
-/* Which GPU it is, only the driver knows. */
+/* The value is right for the default GPU only; this library does not read FATHOM_STANDIN_GPU's
+ * description. */
 EXPORT int nvmlDeviceGetNumGpuCores(const struct device *device, unsigned *cores);
 int nvmlDeviceGetNumGpuCores(const struct device *device, unsigned *cores)
 {
-    return getenv("FATHOM_STANDIN_GPU") ? NOT_SUPPORTED : answer(device, 132 * 128, cores);
+    return getenv("FATHOM_STANDIN_GPU") ? NOT_SUPPORTED : answer_for_gpu(device, 132 * 128, cores);
 }
 
 ANSWER(nvmlDeviceGetCurrPcieLinkGeneration, 5)
@@ -154,29 +155,29 @@ ANSWER(nvmlDeviceGetEnforcedPowerLimit, 700000)
 EXPORT int nvmlDeviceGetClockInfo(const struct device *device, int which, unsigned *mhz);
 int nvmlDeviceGetClockInfo(const struct device *device, int which, unsigned *mhz)
 {
-    return answer(device, which == 2 ? 3201 : 1755, mhz);
+    return answer_for_gpu(device, which == 2 ? 3201 : 1755, mhz);
 }
 
 EXPORT int nvmlDeviceGetMaxClockInfo(const struct device *device, int which, unsigned *mhz);
 int nvmlDeviceGetMaxClockInfo(const struct device *device, int which, unsigned *mhz)
 {
-    return answer(device, which == 2 ? 3201 : 1980, mhz);
+    return answer_for_gpu(device, which == 2 ? 3201 : 1980, mhz);
 }
 
 EXPORT int nvmlDeviceGetTemperature(const struct device *device, int sensor, unsigned *celsius);
 int nvmlDeviceGetTemperature(const struct device *device, int sensor, unsigned *celsius)
 {
-    return sensor == 0 ? answer(device, 41, celsius) : INVALID_ARGUMENT;
+    return sensor == 0 ? answer_for_gpu(device, 41, celsius) : INVALID_ARGUMENT;
 }
 
-EXPORT int nvmlDeviceGetEccMode(const struct device *device, unsigned *now, unsigned *pending);
-int nvmlDeviceGetEccMode(const struct device *device, unsigned *now, unsigned *pending)
+EXPORT int nvmlDeviceGetEccMode(const struct device *device, unsigned *current, unsigned *pending);
+int nvmlDeviceGetEccMode(const struct device *device, unsigned *current, unsigned *pending)
 {
     *pending = 1;
-    return answer(device, 1, now);
+    return answer_for_gpu(device, 1, current);
 }
 
-/* The power is capped and the clocks are lowered by software for the heat. */
+/* Two reasons: the software power cap (0x4) and the software thermal slowdown (0x20). */
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(const struct device *device,
                                                      unsigned long long *reasons);
 int nvmlDeviceGetCurrentClocksThrottleReasons(const struct device *device,
@@ -187,20 +188,21 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(const struct device *device,
     return users ? SUCCESS : UNINITIALIZED;
 }
 
-EXPORT int nvmlDeviceGetMigMode(const struct device *device, unsigned *now, unsigned *pending);
-int nvmlDeviceGetMigMode(const struct device *device, unsigned *now, unsigned *pending)
+EXPORT int nvmlDeviceGetMigMode(const struct device *device, unsigned *current, unsigned *pending);
+int nvmlDeviceGetMigMode(const struct device *device, unsigned *current, unsigned *pending)
 {
     *pending = 0;
-    return answer(device, mode_is("mig", NULL) ? 1 : 0, now);
+    return answer_for_gpu(device, mode_is("mig", NULL) ? 1 : 0, current);
 }
 
 EXPORT int nvmlDeviceGetMaxMigDeviceCount(const struct device *device, unsigned *max);
 int nvmlDeviceGetMaxMigDeviceCount(const struct device *device, unsigned *max)
 {
-    return answer(device, 7, max);
+    return answer_for_gpu(device, 7, max);
 }
 
-/* The slices need not be the first of those that there could be. */
+/* The indices of existing slices have gaps: NVML counts all possible slices, and only 1 and 4
+ * exist. */
 EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(const struct device *device, unsigned index,
                                                struct device **slice);
 int nvmlDeviceGetMigDeviceHandleByIndex(const struct device *device, unsigned index,

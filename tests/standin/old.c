@@ -1,4 +1,4 @@
-/* A driver that is too old: it lacks nearly everything. */
+/* A stand-in for a driver that is too old: it has cuInit and no other function. */
 #include "standin.h"
 
 EXPORT int cuInit(unsigned flags);

@@ -1,18 +1,19 @@
-/* What the stand-ins for NVIDIA's libraries share. What they do is chosen by FATHOM_STANDIN, which
- * is asked at every call:
+/* Declarations that the stand-ins for NVIDIA's driver and management library share. The environment
+ * variable FATHOM_STANDIN, which is read at every call, selects how they behave:
  *
- *   one (the default)    the GPU of FATHOM_STANDIN_GPU, a name of the catalogue or a path; "h200"
- *   two                  twice that GPU, under names that try to steer the terminal
- *   none, uninitialised  no GPU; cuInit fails
- *   lost                 two GPUs, of which the second goes away half-way
- *   no-memory:BYTES      no allocation is larger than that (1 MiB)
+ *   one (the default)    one GPU: FATHOM_STANDIN_GPU, a name in the catalogue or a path ("h200")
+ *   two                  two such GPUs, with terminal escape sequences in their names
+ *   none                 no GPU
+ *   uninitialised        cuInit fails
+ *   lost                 two GPUs; every query about the second one fails
+ *   no-memory:BYTES      allocations larger than this fail (default: 1 MiB)
  *   jit                  PTX does not compile
- *   hang                 a kernel never ends; what would wait for it without a limit aborts
- *   lost-later:N         the Nth (3rd) launch faults, and every call from then on fails
- *   mig                  the GPU is parted into two slices, of which CUDA_VISIBLE_DEVICES shows one
- *   no-pinned            there is no pinned memory
- *   corrupt              the last byte of a copy on a stream does not arrive
- *   no-nvml              the management library does not start
+ *   hang                 kernels never end; a call that would wait for one forever aborts
+ *   lost-later:N         launch N (default: 3) faults, and every later call fails
+ *   mig                  the GPU is divided into two slices; CUDA_VISIBLE_DEVICES selects one
+ *   no-pinned            pinned memory cannot be allocated
+ *   corrupt              copies on a stream change one bit of the last byte
+ *   no-nvml              nvmlInit fails
  */
 #ifndef STANDIN_H
 #define STANDIN_H
@@ -22,7 +23,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Whether this is the mode; *argument is what stands after its colon, or as it was. */
+/* Returns whether FATHOM_STANDIN selects `mode`. If it has a number after a colon, *argument is set
+ * to it; otherwise *argument keeps its value. */
 static inline int mode_is(const char *mode, unsigned long long *argument)
 {
     const char *chosen = getenv("FATHOM_STANDIN");

@@ -1,4 +1,4 @@
-/* What tests of benches share: one bench of one device, its series and figures. */
+/* Helpers for tests of benches: run one bench on one device, and find its series and figures. */
 #ifndef FTH_TESTS_BENCHES_H
 #define FTH_TESTS_BENCHES_H
 
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The results of one bench; the caller destroys them. */
+/* Runs one bench and returns its results. The caller destroys them. */
 static inline struct fth_bench *run_bench(const char *device_id, const char *name, bool thorough)
 {
     struct fth_error error = FTH_NO_ERROR;
@@ -21,6 +21,7 @@ static inline struct fth_bench *run_bench(const char *device_id, const char *nam
     return bench;
 }
 
+/* Returns the series with this name; fails the test if there is none. */
 static inline const struct fth_bench_series *series_of(const struct fth_bench *bench,
                                                        const char *name)
 {
@@ -31,6 +32,7 @@ static inline const struct fth_bench_series *series_of(const struct fth_bench *b
     return NULL;
 }
 
+/* Returns the figure with this key; NAN if there is none. */
 static inline double figure_of(const struct fth_bench_series *series, const char *key)
 {
     for (size_t i = 0; i < series->figure_count; i++)

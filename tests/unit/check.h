@@ -1,4 +1,4 @@
-/* cmocka with the headers it asks for, and what several tests share. */
+/* Includes cmocka with the headers that it requires, and defines what several tests share. */
 #ifndef FTH_TESTS_CHECK_H
 #define FTH_TESTS_CHECK_H
 
@@ -15,8 +15,9 @@
 
 #define NO_ERROR FTH_NO_ERROR
 
-/* Under the sanitizers, four times as slow, what is done often for the sake of numbers is done less
- * often: every line is still run. */
+/* True if the tests are compiled with AddressSanitizer, which makes them about four times as slow.
+ * Tests that repeat something to collect statistics then repeat it less often. Every line is still
+ * executed. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED true
 #elif defined(__has_feature)
@@ -28,7 +29,7 @@
 #define SANITIZED false
 #endif
 
-/* Fails with both texts shown where `text` does not contain `part`. */
+/* Fails and prints both texts if `text` does not contain `part`. */
 #define assert_contains(text, part)                                                                \
     do {                                                                                           \
         const char *text_ = (text), *part_ = (part);                                               \

@@ -1,5 +1,5 @@
-/* A machine over the stand-ins for NVIDIA's libraries (tests/standin), which LD_LIBRARY_PATH names,
- * and kernels for it. */
+/* The CUDA machine on top of the stand-ins for NVIDIA's libraries (tests/standin), which the loader
+ * finds through LD_LIBRARY_PATH, and kernels for it. */
 #ifndef FTH_TESTS_DRIVEN_H
 #define FTH_TESTS_DRIVEN_H
 
@@ -39,7 +39,8 @@ static const char ptx[] =
     "  st.global.u32 [%a0], %r1;\n"
     "  ret;\n"
     "}\n"
-    /* out[its number in the grid] = value, with parameters of different size */
+    /* out[i] = value + small + i, where i is the index of the thread in the grid. The parameters
+     * have different sizes. */
     ".visible .entry number(.param .u32 value, .param .u64 out, .param .u8 small)\n"
     "{\n"
     "  .reg .u64 %a<4>; .reg .u32 %r<16>;\n"
@@ -54,7 +55,7 @@ static const char ptx[] =
     "  add.u32 %r0, %r0, %r10; add.u32 %r0, %r0, %r1; st.global.u32 [%a0], %r0;\n"
     "  ret;\n"
     "}\n"
-    /* The last word of the dynamic shared memory, there and back. */
+    /* Stores 77 at offset `at` of the dynamic shared memory, loads it and writes it to out[0]. */
     ".visible .entry keep(.param .u64 out, .param .u64 at)\n"
     "{\n"
     "  .reg .u64 %a<4>; .reg .u32 %r<4>;\n"
@@ -64,25 +65,27 @@ static const char ptx[] =
     "  ret;\n"
     "}\n";
 
+/* Selects the behaviour of the stand-ins; tests/standin/standin.h lists the modes. */
 static inline void set_mode(const char *mode)
 {
     setenv("FATHOM_STANDIN", mode, 1);
     unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-static inline void *open_machine(const char *what)
+static inline void *open_machine(const char *device_id)
 {
     struct fth_error error = NO_ERROR;
     struct fth_cuda cuda;
     int ordinal = -1;
     void *machine = NULL;
-    if (fth_cuda_open_named(what, &cuda, &ordinal, &error) != FTH_OK ||
-        fth_cuda_machine_create(&cuda, ordinal, what, &machine, &error) != FTH_OK)
-        fail_msg("%s: %s", what, error.cause);
+    if (fth_cuda_open_named(device_id, &cuda, &ordinal, &error) != FTH_OK ||
+        fth_cuda_machine_create(&cuda, ordinal, device_id, &machine, &error) != FTH_OK)
+        fail_msg("%s: %s", device_id, error.cause);
     return machine;
 }
 
-/* Closes it, and nothing may be left in the driver. */
+/* Closes the machine, and asserts that no context, module, allocation or texture of the stand-in
+ * driver is left. */
 static inline void close_machine(void *machine)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -113,6 +116,7 @@ static inline uint64_t alloc(void *machine, uint64_t bytes)
     return address;
 }
 
+/* Launches one block. Every argument has 8 bytes. */
 static inline enum fth_status launch(void *machine, struct fth_machine_module *module,
                                      const char *kernel, uint32_t threads,
                                      const uint64_t *arguments, size_t count,

@@ -1,4 +1,5 @@
-/* For tests that write files: a folder of their own, which is gone afterwards. */
+/* For tests that write files: a temporary folder, which is the current folder during the tests and
+ * is removed afterwards. */
 #ifndef FTH_TESTS_FOLDER_H
 #define FTH_TESTS_FOLDER_H
 
@@ -25,7 +26,8 @@ static inline int leave_folder(void **state)
     return chdir("/") == 0 ? system(command) : -1;
 }
 
-/* How many files the folder holds: a failed write must leave none behind. */
+/* Returns the number of files in the folder, without hidden ones. A failed write must not leave a
+ * file behind. */
 static inline size_t file_count(void)
 {
     DIR *stream = opendir(".");
@@ -37,6 +39,7 @@ static inline size_t file_count(void)
     return count;
 }
 
+/* Writes a file without compression. */
 static inline void write_plain(const char *path, const void *data, size_t size)
 {
     FILE *file = fopen(path, "wb");

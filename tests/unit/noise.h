@@ -1,5 +1,5 @@
-/* What the tests of stats/ share: seeded noise that looks like a GPU's latencies, comparison within
- * a tolerance, and a median by counting. */
+/* Helpers for tests that need noise: seeded random numbers that resemble the latencies of a GPU,
+ * comparison within a tolerance, and a reference implementation of the median. */
 #ifndef FTH_TESTS_NOISE_H
 #define FTH_TESTS_NOISE_H
 
@@ -8,24 +8,26 @@
 
 #include <math.h>
 
-/* Up to `width` either way, every whole number as likely. */
+/* A random integer from -width to width; all are equally likely. */
 static inline double jitter(struct fth_rng *rng, unsigned width)
 {
     return (double)fth_rng_below(rng, 2 * width + 1) - width;
 }
 
+/* Normal distribution with mean 0 and standard deviation 1 (Box-Muller transform). */
 static inline double normal(struct fth_rng *rng)
 {
     double radius = sqrt(-2 * log(1 - fth_rng_unit(rng)));
     return radius * cos(6.283185307179586 * fth_rng_unit(rng));
 }
 
+/* Exponential distribution with mean 1. */
 static inline double exponential(struct fth_rng *rng)
 {
     return -log(1 - fth_rng_unit(rng));
 }
 
-/* A latency with 2 cycles of jitter, ten times as long in 1 of 100 cases. */
+/* A latency of `level` cycles with a jitter of ±2 cycles. One in 100 takes ten times as long. */
 static inline uint32_t latency(struct fth_rng *rng, double level)
 {
     double cycles = level + jitter(rng, 2);
@@ -38,8 +40,9 @@ static inline void assert_near(double value, double expected, double tolerance)
         fail_msg("%.17g is not %.17g to within %g", value, expected, tolerance);
 }
 
-/* The value with `rank` others before it, by counting. */
-static inline double by_rank(const double *values, size_t count, size_t rank)
+/* Returns the value at index `rank` of the sorted values, without sorting: counts the smaller
+ * values for each one. */
+static inline double value_at_rank(const double *values, size_t count, size_t rank)
 {
     for (size_t i = 0; i < count; i++) {
         size_t below = 0, equal = 0;
@@ -54,9 +57,12 @@ static inline double by_rank(const double *values, size_t count, size_t rank)
     return NAN;
 }
 
+/* Reference implementation of the median, in O(count²). */
 static inline double slow_median(const double *values, size_t count)
 {
-    return (by_rank(values, count, (count - 1) / 2) + by_rank(values, count, count / 2)) / 2;
+    return (value_at_rank(values, count, (count - 1) / 2) +
+            value_at_rank(values, count, count / 2)) /
+           2;
 }
 
 #endif

@@ -1,10 +1,11 @@
-/* Requests for tests: simple ones, random ones, and their text. */
+/* Device requests for tests: simple requests, random requests, and their canonical text. */
 #ifndef FTH_TESTS_REQUESTS_H
 #define FTH_TESTS_REQUESTS_H
 
 #include "check.h"
 #include "device/device.h"
 
+/* A step with one pass of warp 0 over a chain of `count` elements, `stride` bytes apart. */
 static inline struct fth_step step(enum fth_step_kind kind, enum fth_path path, unsigned array,
                                    uint64_t stride, uint64_t count)
 {
@@ -15,21 +16,23 @@ static inline struct fth_step step(enum fth_step_kind kind, enum fth_path path, 
         .passes = 1};
 }
 
-static inline struct fth_request request_of(size_t count, struct fth_step first,
-                                            struct fth_step second)
+/* A request with `count` steps, 1 or 2, on any SM and with the driver's default carve-out. */
+static inline struct fth_request make_request(size_t count, struct fth_step first,
+                                              struct fth_step second)
 {
     return (struct fth_request){
         .steps = {first, second}, .step_count = count, .sm = FTH_ANY_SM, .carveout_percent = -1};
 }
 
-/* Each hop of one chain. */
-static inline struct fth_request simple(uint64_t count)
+/* A request that times each hop of one chain of `count` elements. */
+static inline struct fth_request simple_request(uint64_t count)
 {
     struct fth_step only = step(FTH_STEP_TIME_HOPS, FTH_PATH_CA, 0, 128, count);
-    return request_of(1, only, (struct fth_step){0});
+    return make_request(1, only, (struct fth_step){0});
 }
 
-static inline const char *text_of(const struct fth_request *request)
+/* The canonical text of a request, in a static buffer that the next call overwrites. */
+static inline const char *request_text(const struct fth_request *request)
 {
     static char text[4096];
     struct fth_buffer buffer = {0};
@@ -40,10 +43,10 @@ static inline const char *text_of(const struct fth_request *request)
     return text;
 }
 
-/* One that is fine, of any shape but small. */
+/* A valid random request with up to FTH_MAX_STEPS steps and short chains. */
 static inline struct fth_request random_request(struct fth_rng *rng)
 {
-    struct fth_request r = simple(1);
+    struct fth_request r = simple_request(1);
     r.step_count = 1 + (size_t)fth_rng_below(rng, FTH_MAX_STEPS);
     for (size_t i = 0; i < r.step_count; i++) {
         struct fth_step *s = &r.steps[i];

@@ -1,5 +1,6 @@
-/* A simulated GPU for tests, asked through the machine's operations by kernels that time
- * themselves: chains of loads along each path. */
+/* A simulated GPU for tests. It is created from the text of a description and driven through the
+ * operations of struct fth_machine_ops. Its kernels walk chains of dependent loads along each path
+ * and time themselves. */
 #ifndef FTH_TESTS_SIMULATED_H
 #define FTH_TESTS_SIMULATED_H
 
@@ -13,8 +14,9 @@
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
 
-/* Walks a chain `warm` times and then `hops` times, and stores the cycles of the latter. Only warp
- * `warp` of block `sm` does anything. LOAD reads %rd1 and writes it. */
+/* A kernel that makes `warm` hops along a chain, then `hops` timed hops, and stores the cycles of
+ * the timed hops at `out`. Only the first lane of warp `warp` on SM `sm` runs; all other threads
+ * exit. LOAD is one hop: it reads the address in %rd1 and replaces it by the next one. */
 #define CHASE(NAME, LOAD)                                                                          \
     ".visible .entry " NAME "(.param .u64 start, .param .u64 warm, .param .u64 hops,\n"            \
     "  .param .u64 out, .param .u64 sm, .param .u64 warp, .param .u64 texture)\n{\n"               \
@@ -97,7 +99,7 @@ struct walk {
     uint64_t start, warm, hops, sm, warp, texture;
     int carveout_percent;
     uint64_t shared_bytes;
-    uint32_t blocks; /* 0: up to the SM */
+    uint32_t blocks; /* 0: sm + 1, so that one block runs on that SM */
 };
 
 static inline uint64_t launch_walk(struct gpu *gpu, struct walk walk)
@@ -123,7 +125,8 @@ static inline uint64_t launch_walk(struct gpu *gpu, struct walk walk)
     return cycles;
 }
 
-/* Cycles a hop, what stands around the loop taken off. */
+/* Returns the cycles per hop: the difference between a walk of 2 * hops and one of hops, divided by
+ * hops. The cycles outside the loop cancel out. */
 static inline double cycles_per_hop(struct gpu *gpu, struct walk walk)
 {
     uint64_t hops = walk.hops;
@@ -141,7 +144,7 @@ static inline uint64_t allocate(struct gpu *gpu, uint64_t bytes)
     return address;
 }
 
-/* A chain of `count` elements `stride` apart at the address. */
+/* Writes a circular chain of `count` elements, `stride` bytes apart, that starts at `address`. */
 static inline void write_chain(struct gpu *gpu, uint64_t address, uint64_t count, uint64_t stride)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -153,6 +156,7 @@ static inline void write_chain(struct gpu *gpu, uint64_t address, uint64_t count
     }
 }
 
+/* Allocates memory for a chain and writes it. Returns the address of its first element. */
 static inline uint64_t make_chain(struct gpu *gpu, uint64_t count, uint64_t stride)
 {
     uint64_t address = allocate(gpu, count * stride);
@@ -160,6 +164,7 @@ static inline uint64_t make_chain(struct gpu *gpu, uint64_t count, uint64_t stri
     return address;
 }
 
+/* Returns the address of the constant bank of the module. */
 static inline uint64_t constant_bank(struct gpu *gpu)
 {
     uint64_t address, bytes;
@@ -170,6 +175,8 @@ static inline uint64_t constant_bank(struct gpu *gpu)
     return address;
 }
 
+/* Asserts that two values differ by at most 0.011. The clock counts whole cycles, so the average of
+ * 100 hops can be off by 0.01. */
 #define ASSERT_NEAR(value, expected)                                                               \
     do {                                                                                           \
         double value_ = (value), expected_ = (expected);                                           \
@@ -177,8 +184,9 @@ static inline uint64_t constant_bank(struct gpu *gpu)
             fail_msg("%s is %g, not %g", #value, value_, expected_);                               \
     } while (0)
 
-/* An instruction that waits for a load, and behind it sub, setp and bra, each of which waits for
- * the one before. */
+/* Cycles of an iteration that follow a load if another instruction of the loop uses the loaded
+ * value: 1 for that instruction, 4 each for sub and setp, whose results the next instruction
+ * needs, and 1 for bra. */
 #define LOOP_END (1 + 4 + 4 + 1)
 
 #define L1_16K                                                                                     \

@@ -1,4 +1,6 @@
-/* base/: errors, memory, text, random numbers, JSON. Files have a test of their own. */
+/* Tests base/: errors, log, memory, text, random numbers, JSON and shared objects. The expected
+ * values are constants; those of the random number generators are published or computed by hand.
+ * test_file.c tests files. */
 #include "base/base.h"
 #include "check.h"
 
@@ -8,7 +10,7 @@
 
 /* ---- error ---- */
 
-static void the_first_error_wins(void **state)
+static void the_first_error_is_kept(void **state)
 {
     (void)state;
     struct fth_error error = NO_ERROR;
@@ -20,12 +22,12 @@ static void the_first_error_wins(void **state)
     fth_error_context(&error, "while saving %s", "x");
     assert_string_equal(error.cause, "while saving x: disk 3 is full");
     assert_int_equal(error.status, FTH_IO);
-    /* Without an error to fill, the status alone is returned. */
+    /* Without a struct fth_error, only the status is returned. */
     assert_int_equal(fth_fail(NULL, FTH_NO_MEMORY, "x", NULL, "y"), FTH_NO_MEMORY);
     fth_error_context(NULL, "z");
 }
 
-static void errors_cannot_steer_a_terminal(void **state)
+static void errors_contain_no_control_characters(void **state)
 {
     (void)state;
     struct fth_error error = NO_ERROR;
@@ -35,7 +37,7 @@ static void errors_cannot_steer_a_terminal(void **state)
                         "read 'a?b?[31m': bell ?, delete ?");
 }
 
-static void long_errors_are_cut(void **state)
+static void long_errors_are_truncated(void **state)
 {
     (void)state;
     struct fth_error error = NO_ERROR;
@@ -61,7 +63,7 @@ static void keep_progress(void *user, const char *what, double fraction)
     snprintf(user, 64, "%s %.2f", what, fraction);
 }
 
-static void log_reaches_the_callback(void **state)
+static void log_calls_the_callbacks(void **state)
 {
     (void)state;
     char seen[64] = "";
@@ -145,19 +147,20 @@ static void a_failed_buffer_stays_failed(void **state)
     fth_buffer_fini(&buffer);
 }
 
-/* ---- rng ---- */
+/* ---- random numbers ---- */
 
-static void rng_is_the_published_generator(void **state)
+static void rng_matches_the_published_generator(void **state)
 {
     (void)state;
-    /* splitmix64 from 1234567, the values its authors' reference program prints. */
+    /* The values that the reference program of splitmix64 prints for the seed 1234567. */
     struct fth_rng rng;
     fth_rng_init(&rng, 1234567);
     assert_true(rng.state[0] == 6457827717110365317u);
     assert_true(rng.state[1] == 3203168211198807973u);
     assert_true(rng.state[2] == 9817491932198370423u);
     assert_true(rng.state[3] == 4593380528125082431u);
-    /* xoshiro256** by hand from the state 1, 2, 3, 4: rotl(2 * 5, 7) * 9, then rotl(0, 7) * 9. */
+    /* xoshiro256** from the state 1, 2, 3, 4, computed by hand: rotl(2 * 5, 7) * 9, then
+     * rotl(0, 7) * 9. */
     rng = (struct fth_rng){{1, 2, 3, 4}};
     assert_true(fth_rng_next(&rng) == 11520);
     assert_true(fth_rng_next(&rng) == 0);
@@ -177,7 +180,7 @@ static void rng_is_uniform(void **state)
         assert_true(unit >= 0 && unit < 1);
         sum += unit;
     }
-    /* Chi-square with 6 degrees of freedom: 22.5 is passed once in a thousand seeds. */
+    /* Chi-square with 6 degrees of freedom: one seed in a thousand exceeds 22.5. */
     double chi = 0, expected = DRAWS / (double)BOUND;
     for (int i = 0; i < BOUND; i++)
         chi += (seen[i] - expected) * (seen[i] - expected) / expected;
@@ -187,7 +190,7 @@ static void rng_is_uniform(void **state)
 
 /* ---- text ---- */
 
-static void sizes_are_read(void **state)
+static void sizes_are_parsed(void **state)
 {
     (void)state;
     static const struct {
@@ -234,12 +237,12 @@ static void sizes_are_read(void **state)
         uint64_t bytes;
         struct fth_error error = NO_ERROR;
         if (fth_size_parse(bad[i], &bytes, &error) != FTH_INVALID)
-            fail_msg("'%s' was taken", bad[i]);
+            fail_msg("'%s' was accepted", bad[i]);
         assert_string_equal(error.argument, bad[i]);
     }
 }
 
-static void sizes_are_written(void **state)
+static void sizes_are_formatted(void **state)
 {
     (void)state;
     static const struct {
@@ -303,9 +306,9 @@ static void text_is_made_printable(void **state)
     } rows[] = {
         {"plain", 10, "plain"}, {"a\033[31mb", 10, "a?[31mb"},   {"caf\xc3\xa9", 10, "caf\xc3\xa9"},
         {"\xff\xfe", 10, "??"}, {"\xe2\x80\xaexyz", 10, "?xyz"}, /* right-to-left override */
-        {"\xc2\x85", 10, "?"},                                   /* next line, a C1 control */
+        {"\xc2\x85", 10, "?"}, /* next line, a C1 control character */
         {"abcdef", 4, "abc~"},  {"abcdef", 6, "abcdef"},         {"abcdef", 1, "~"},
-        {"abcdef", 0, ""},      {"\xe2\x82", 10, "??"}, /* cut in the middle of a character */
+        {"abcdef", 0, ""},      {"\xe2\x82", 10, "??"}, /* an incomplete character */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_buffer buffer = {0};
@@ -318,7 +321,7 @@ static void text_is_made_printable(void **state)
 
 /* ---- JSON ---- */
 
-static void numbers_are_the_shortest_that_read_back(void **state)
+static void numbers_use_the_shortest_text_that_reads_back(void **state)
 {
     (void)state;
     static const struct {
@@ -353,7 +356,7 @@ static void numbers_are_the_shortest_that_read_back(void **state)
     }
 }
 
-static void json_is_written_as_laid_out(void **state)
+static void json_writer_indents_and_escapes(void **state)
 {
     (void)state;
     struct fth_buffer out = {0};
@@ -398,7 +401,7 @@ static void json_is_written_as_laid_out(void **state)
     fth_buffer_fini(&out);
 }
 
-static void faults_of_json_are_placed(void **state)
+static void json_errors_have_a_position(void **state)
 {
     (void)state;
     static const struct {
@@ -424,7 +427,7 @@ static void faults_of_json_are_placed(void **state)
     }
 }
 
-static void json_paths_are_bounded(void **state)
+static void json_paths_have_a_maximum_length(void **state)
 {
     (void)state;
     struct fth_json_path path = {.size = 0};
@@ -440,7 +443,7 @@ static void json_paths_are_bounded(void **state)
     fth_json_path_at("{\"a\\", 4, 100, &path);
 }
 
-/* ---- dl ---- */
+/* ---- shared objects ---- */
 
 struct maths {
     double (*cosine)(double);
@@ -481,24 +484,24 @@ static void functions_are_found_in_shared_objects(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_error_wins),
-        cmocka_unit_test(errors_cannot_steer_a_terminal),
-        cmocka_unit_test(long_errors_are_cut),
-        cmocka_unit_test(log_reaches_the_callback),
+        cmocka_unit_test(the_first_error_is_kept),
+        cmocka_unit_test(errors_contain_no_control_characters),
+        cmocka_unit_test(long_errors_are_truncated),
+        cmocka_unit_test(log_calls_the_callbacks),
         cmocka_unit_test(arena_memory_is_zeroed_and_aligned),
         cmocka_unit_test(buffer_grows),
         cmocka_unit_test(an_empty_buffer_is_an_empty_text),
         cmocka_unit_test(a_failed_buffer_stays_failed),
-        cmocka_unit_test(rng_is_the_published_generator),
+        cmocka_unit_test(rng_matches_the_published_generator),
         cmocka_unit_test(rng_is_uniform),
-        cmocka_unit_test(sizes_are_read),
-        cmocka_unit_test(sizes_are_written),
+        cmocka_unit_test(sizes_are_parsed),
+        cmocka_unit_test(sizes_are_formatted),
         cmocka_unit_test(the_nearest_word_is_suggested),
         cmocka_unit_test(text_is_made_printable),
-        cmocka_unit_test(numbers_are_the_shortest_that_read_back),
-        cmocka_unit_test(json_is_written_as_laid_out),
-        cmocka_unit_test(faults_of_json_are_placed),
-        cmocka_unit_test(json_paths_are_bounded),
+        cmocka_unit_test(numbers_use_the_shortest_text_that_reads_back),
+        cmocka_unit_test(json_writer_indents_and_escapes),
+        cmocka_unit_test(json_errors_have_a_position),
+        cmocka_unit_test(json_paths_have_a_maximum_length),
         cmocka_unit_test(functions_are_found_in_shared_objects),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

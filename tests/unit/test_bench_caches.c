@@ -1,5 +1,6 @@
-/* Benches of shared memory, of caches by parallelism and of latency, on simulated GPUs: the figures
- * are those of the descriptions, and of the papers that these are from. */
+/* Tests the benches of shared memory, bank conflicts, atomics, bandwidth by parallelism and latency
+ * on simulated GPUs. The truth is the description of a small GPU and, for GPUs of the catalogue,
+ * the tables of Mei and Chu ("Dissecting GPU Memory Hierarchy through Microbenchmarking", 2017). */
 #include "bench/bench.h"
 #include "benches.h"
 
@@ -23,8 +24,8 @@ static const char small_gpu[] =
     " \"memory\": {\"scope\": \"gpu\", \"size_bytes\": 2147483648, \"latency_cycles\": 500,"
     " \"read_bytes_per_s\": 64e9}}}";
 
-/* Writes a description where a device can be made of it: "sim:PATH". */
-static void put_gpu(const void *text, size_t size, char id[64])
+/* Writes a description to a temporary file. `id` is set to "sim:PATH", which opens the GPU. */
+static void write_gpu(const void *text, size_t size, char id[64])
 {
     char path[] = "/tmp/fathom-benchXXXXXX";
     int file = mkstemp(path);
@@ -37,13 +38,13 @@ static void put_gpu(const void *text, size_t size, char id[64])
 static struct fth_bench *run_small(const char *name, bool thorough)
 {
     char id[64];
-    put_gpu(small_gpu, sizeof small_gpu - 1, id);
+    write_gpu(small_gpu, sizeof small_gpu - 1, id);
     struct fth_bench *bench = run_bench(id, name, thorough);
     unlink(id + 4);
     return bench;
 }
 
-/* Of a table of texts and values, the value beside a text. */
+/* Returns the value in the row of `quantity`, in a table with the columns quantity and value. */
 static double value_of(const struct fth_bench_series *series, const char *quantity)
 {
     for (size_t i = 0; i < series->table.row_count; i++)
@@ -53,17 +54,19 @@ static double value_of(const struct fth_bench_series *series, const char *quanti
     return NAN;
 }
 
-static void is_near(double is, double should, double part)
+/* Asserts that the value differs from the expected one by at most this fraction. */
+static void assert_close(double value, double expected, double fraction)
 {
-    if (!(fabs(is - should) <= part * should))
-        fail_msg("%g, not %g", is, should);
+    if (!(fabs(value - expected) <= fraction * expected))
+        fail_msg("%g instead of %g", value, expected);
 }
 
 /* ---- shared memory ---- */
 
-/* Table 7 of Mei and Chu. W_SM is the product of the two above it (the paper has 163.84 of the
- * GTX 980, which 1.28 GHz would give), and "94 active warps" of the GTX 780 its Section 6.1. */
-static void table_7_comes_out(void **state)
+/* Table 7 of Mei and Chu. W_SM is W_bank * f_core * 32 banks; for the GTX 980 the paper has 163.84,
+ * which is the product for 1.28 GHz. The warps follow from Little's law; Section 6.1 has them for
+ * the GTX 780 ("about 94 active warps"). */
+static void reproduces_table_7(void **state)
 {
     (void)state;
     static const struct {
@@ -76,28 +79,28 @@ static void table_7_comes_out(void **state)
         struct fth_bench *bench = run_bench(rows[i].device, "shared", false);
         const struct fth_bench_series *theory = series_of(bench, "shared.theory");
         assert_true(value_of(theory, "W_bank (byte/cycle)") == rows[i].bank);
-        is_near(value_of(theory, "f_core (GHz)"), rows[i].ghz, 0.001);
-        is_near(value_of(theory, "W_SM (GB/s)"), rows[i].theory, 0.001);
-        is_near(value_of(theory, "W'_SM (GB/s)"), rows[i].achieved, 0.01);
-        is_near(value_of(theory, "Efficiency (%)"), rows[i].efficiency, 0.01);
+        assert_close(value_of(theory, "f_core (GHz)"), rows[i].ghz, 0.001);
+        assert_close(value_of(theory, "W_SM (GB/s)"), rows[i].theory, 0.001);
+        assert_close(value_of(theory, "W'_SM (GB/s)"), rows[i].achieved, 0.01);
+        assert_close(value_of(theory, "Efficiency (%)"), rows[i].efficiency, 0.01);
         assert_true(figure_of(theory, "warps_needed") == rows[i].warps);
         const struct fth_gpu *gpu = fth_bench_gpu(bench);
-        is_near(fth_gpu_number(gpu, "shared", "copy_bytes_per_s", NAN),
-                rows[i].achieved * 1e9 * fth_gpu_number(gpu, "device", "sms", NAN), 0.01);
+        assert_close(fth_gpu_number(gpu, "shared", "copy_bytes_per_s", NAN),
+                     rows[i].achieved * 1e9 * fth_gpu_number(gpu, "device", "sms", NAN), 0.01);
         fth_bench_destroy(bench);
     }
 }
 
-/* With few warps throughput is what Little's law leaves: one warp and one word, 128 bytes read and
- * 128 written in a latency and the cycles that two instructions take. */
-static void few_warps_wait_for_latency(void **state)
+/* With few warps, Little's law limits the throughput: one warp with one word per lane reads 128 and
+ * writes 128 bytes in the time of the latency plus about one cycle to issue the store. */
+static void few_warps_are_limited_by_latency(void **state)
 {
     (void)state;
     struct fth_bench *bench = run_small("shared", false);
     const struct fth_bench_series *points = series_of(bench, "shared.points");
     const struct fth_cell *first = points->table.cells;
     assert_true(first[1].number == 32 && first[2].number == 1 && first[3].number == 1);
-    is_near(first[5].number, 256 / (24 + 1.0), 0.05);
+    assert_close(first[5].number, 256 / (24 + 1.0), 0.05);
     const size_t columns = points->table.column_count;
     for (size_t i = 0; i < points->table.row_count; i++)
         assert_true(points->table.cells[i * columns + 5].number <= 128 * 1.005);
@@ -105,9 +108,9 @@ static void few_warps_wait_for_latency(void **state)
     fth_bench_destroy(bench);
 }
 
-/* ---- conflicts, Section 6.2 of Mei and Chu ---- */
+/* ---- bank conflicts, Section 6.2 of Mei and Chu ---- */
 
-/* The latency of the largest or the smallest footprint of a curve. */
+/* Returns the latency of the largest or the smallest footprint of a curve. */
 static double latency_of(const struct fth_bench_series *series, const char *curve, bool largest)
 {
     double bytes = NAN, cycles = NAN;
@@ -122,7 +125,7 @@ static double latency_of(const struct fth_bench_series *series, const char *curv
     return cycles;
 }
 
-/* Cycles of a load that L2 answers, and of one that memory does. */
+/* Measures the cycles of a load that hits in the L2, and of one that goes to memory. */
 static void time_loads(const char *device_id, double *l2, double *memory)
 {
     enum { HOPS = 64, APART = 4096 + 128 };
@@ -142,7 +145,7 @@ static void time_loads(const char *device_id, double *l2, double *memory)
     fth_device_close(prober.device);
 }
 
-/* Cycles of a load of one warp whose lanes are so far apart. */
+/* Measures the cycles of a load by one warp whose lanes are `stride_bytes` apart. */
 static double load_cycles(const struct fth_prober *prober, enum fth_operation operation,
                           uint64_t stride_bytes)
 {
@@ -160,14 +163,14 @@ static double load_cycles(const struct fth_prober *prober, enum fth_operation op
     return cycles.value;
 }
 
-static void conflicts_by_generation(void **state)
+static void reproduces_conflict_latencies(void **state)
 {
     (void)state;
     static const struct {
         const char *device;
-        double free, worst; /* one way, 32 ways */
+        double free, worst; /* cycles without conflict and with a 32-way conflict */
         double bank_bytes;
-        bool beyond_memory; /* 32 ways are slower than memory; otherwise faster than L2 */
+        bool beyond_memory; /* `worst` is slower than memory; otherwise it is faster than L2 */
     } rows[] = {{"sim:gtx560ti", 50, 1209, 4, true},
                 {"sim:gtx780", 47, 472, 8, true},
                 {"sim:gtx980", 28, 90, 4, false}};
@@ -179,11 +182,11 @@ static void conflicts_by_generation(void **state)
         assert_int_equal(fth_probe_banks(&prober, &banks, NULL), FTH_OK);
         assert_int_equal(banks.banks, 32);
         assert_int_equal(banks.bank_bytes, bank);
-        is_near(load_cycles(&prober, FTH_LOAD_SHARED_4, 4), rows[i].free, 0.001);
+        assert_close(load_cycles(&prober, FTH_LOAD_SHARED_4, 4), rows[i].free, 0.001);
         const double worst = load_cycles(&prober, FTH_LOAD_SHARED_4, (uint64_t)32 * bank);
-        is_near(worst, rows[i].worst, 0.01);
-        /* Words of 8 bytes side by side, or every second of 4: a row of Kepler's banks, two of the
-         * others'. */
+        assert_close(worst, rows[i].worst, 0.01);
+        /* Adjacent words of 8 bytes, or every second word of 4 bytes, occupy one row of Kepler's
+         * banks of 8 bytes and two rows of the others' banks of 4 bytes, which is a conflict. */
         const double wide = load_cycles(&prober, FTH_LOAD_SHARED_8, 8);
         const double stride_2 = load_cycles(&prober, FTH_LOAD_SHARED_4, 8);
         assert_true((wide > rows[i].free) == (bank == 4));
@@ -196,8 +199,8 @@ static void conflicts_by_generation(void **state)
     }
 }
 
-/* Atomics of all lanes on one word take turns, as those on words of one bank do. */
-static void contended_atomics_take_turns(void **state)
+/* Atomics of all lanes on one word are serialized like those on different words of one bank. */
+static void contended_atomics_are_serialized(void **state)
 {
     (void)state;
     struct fth_bench *bench = run_small("atomics", false);
@@ -208,11 +211,11 @@ static void contended_atomics_take_turns(void **state)
         if (!strstr(cells[0].text, "shared") || strcmp(cells[1].text, "yes") != 0)
             continue;
         if (cells[3].number == 1)
-            is_near(cells[4].number, 24, 0.005);
+            assert_close(cells[4].number, 24, 0.005);
         if (cells[3].number == 32)
-            is_near(cells[4].number, 24 + 31 * 3, 0.005);
+            assert_close(cells[4].number, 24 + 31 * 3, 0.005);
         if (cells[3].number == 256)
-            is_near(cells[4].number, 256, 0.01);
+            assert_close(cells[4].number, 256, 0.01);
         seen++;
     }
     assert_int_equal(seen, 3);
@@ -221,24 +224,26 @@ static void contended_atomics_take_turns(void **state)
 
 /* ---- the description ---- */
 
-static void what_is_found_makes_the_same_gpu(void **state)
+static void measured_description_simulates_the_same_gpu(void **state)
 {
     (void)state;
     static const char *const names[] = {"banks", "bank_bytes", "conflict_cycles", "latency_cycles"};
-    static const double told[] = {32, 4, 3, 24};
+    static const double expected[] = {32, 4, 3, 24};
     char id[64];
     char *text = NULL;
     size_t size;
     struct fth_bench *first = run_small("banks", false);
     assert_int_equal(fth_gpu_validate(fth_bench_gpu(first), NULL), FTH_OK);
     assert_int_equal(fth_gpu_write_text(fth_bench_gpu(first), &text, &size, NULL), FTH_OK);
-    put_gpu(text, size, id);
+    write_gpu(text, size, id);
     fth_free(text);
     struct fth_bench *second = run_bench(id, "banks", false);
     unlink(id + 4);
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
-        is_near(fth_gpu_number(fth_bench_gpu(first), "shared", names[i], NAN), told[i], 0.001);
-        is_near(fth_gpu_number(fth_bench_gpu(second), "shared", names[i], NAN), told[i], 0.001);
+        assert_close(fth_gpu_number(fth_bench_gpu(first), "shared", names[i], NAN), expected[i],
+                     0.001);
+        assert_close(fth_gpu_number(fth_bench_gpu(second), "shared", names[i], NAN), expected[i],
+                     0.001);
     }
     const struct fth_bench_series *a = series_of(first, "banks.4"),
                                   *b = series_of(second, "banks.4");
@@ -253,7 +258,8 @@ static void what_is_found_makes_the_same_gpu(void **state)
 
 /* ---- scaling ---- */
 
-static double most_of(const struct fth_bench_series *series)
+/* Returns the maximum of the third column. */
+static double maximum_of(const struct fth_bench_series *series)
 {
     double max = 0;
     for (size_t i = 0; i < series->table.row_count; i++)
@@ -261,28 +267,29 @@ static double most_of(const struct fth_bench_series *series)
     return max;
 }
 
-static void bandwidth_is_the_descriptions(void **state)
+static void bandwidths_match_the_description(void **state)
 {
     (void)state;
     struct fth_bench *bench = run_small("scaling", false);
     const struct fth_bench_series *l1 = series_of(bench, "scaling.l1");
     const struct fth_bench_series *l2 = series_of(bench, "scaling.l2");
     const struct fth_bench_series *memory = series_of(bench, "scaling.memory");
-    /* L1 gives what an SM can load, 128 bytes a cycle; the others what they are said to. */
-    is_near(most_of(l2), 128, 0.02);
-    is_near(most_of(memory), 64, 0.02);
-    assert_true(most_of(l1) <= 4 * 128 * 1.005);
-    /* One block of 128 threads has four words of each lane in a latency. */
-    is_near(memory->table.cells[2].number, 128 * 4 * 4 / (500 + 4.0), 0.1);
-    /* The more threads a block has the fewer blocks are enough. */
+    /* L2 and memory reach the bandwidths of the description in GB/s. It has none for L1, which is
+     * limited only by the loads of an SM: 128 bytes per cycle. */
+    assert_close(maximum_of(l2), 128, 0.02);
+    assert_close(maximum_of(memory), 64, 0.02);
+    assert_true(maximum_of(l1) <= 4 * 128 * 1.005);
+    /* One block of 128 threads loads four words of 4 bytes per thread in each latency. */
+    assert_close(memory->table.cells[2].number, 128 * 4 * 4 / (500 + 4.0), 0.1);
+    /* With more threads per block, fewer blocks are needed. */
     assert_true(figure_of(l2, "knee_512_threads") < figure_of(l2, "knee_128_threads"));
-    is_near(figure_of(l1, "l1_read_of_theory"), 1, 0.05);
-    is_near(fth_gpu_number(fth_bench_gpu(bench), "l1", "read_bytes_per_s", NAN), 512e9, 0.05);
+    assert_close(figure_of(l1, "l1_read_of_theory"), 1, 0.05);
+    assert_close(fth_gpu_number(fth_bench_gpu(bench), "l1", "read_bytes_per_s", NAN), 512e9, 0.05);
     assert_null(fth_gpu_attribute(fth_bench_gpu(bench), "l1", "size_bytes"));
     fth_bench_destroy(bench);
 }
 
-static void no_l1_is_told(void **state)
+static void reports_loads_that_are_not_cached_in_l1(void **state)
 {
     (void)state;
     struct fth_bench *bench = run_bench("sim:gtx780", "scaling", false);
@@ -295,7 +302,7 @@ static void no_l1_is_told(void **state)
 
 /* ---- latency ---- */
 
-static void curves_have_the_descriptions_levels(void **state)
+static void latency_curves_match_the_description(void **state)
 {
     (void)state;
     struct fth_bench *bench = run_small("latency", false);
@@ -305,17 +312,21 @@ static void curves_have_the_descriptions_levels(void **state)
         const struct fth_cell *cells = &series->table.cells[i * series->table.column_count];
         const double bytes = cells[3].number, cycles = cells[4].number;
         const bool through_l1 = strcmp(cells[1].text, "ca") == 0, random = isnan(cells[2].number);
-        const double told = through_l1 && bytes <= 32768 ? 30 : bytes <= l2_bytes * 0.9 ? 200 : 500;
-        /* Random order finds some of a footprint in L2 as long as that is not much smaller. */
+        const double expected = through_l1 && bytes <= 32768 ? 30
+                                : bytes <= l2_bytes * 0.9    ? 200
+                                                             : 500;
+        /* Skip footprints near the size of a cache, which are between two levels. In random order,
+         * some loads hit in L2 until the footprint is much larger than L2. */
         if ((through_l1 && bytes > 32768 && bytes < 2 * 32768) ||
             (bytes > 0.9 * l2_bytes && bytes < (random ? 64 : 1.2) * l2_bytes))
             continue;
-        /* What a pass costs beyond its loads is known to some cycles. */
-        if (!(fabs(cycles - told) <= 0.01 * told + 18 / cells[6].number))
-            fail_msg("%s, %g bytes: %g, not %g", cells[0].text, bytes, cycles, told);
+        /* The overhead of a pass is known to within 18 cycles. */
+        if (!(fabs(cycles - expected) <= 0.01 * expected + 18 / cells[6].number))
+            fail_msg("%s, %g bytes: %g instead of %g", cells[0].text, bytes, cycles, expected);
     }
     assert_true(latency_of(series, "past L1, random", true) > 480);
-    /* The worst of shared memory against L2: 1024 threads on one bank. */
+    /* The slowest shared-memory load of the conflict table is slower than the fastest L2 load. Some
+     * cells need more shared memory than a block can have. */
     const struct fth_bench_series *conflict = series_of(bench, "latency.conflict");
     assert_true(figure_of(conflict, "worst_shared_over_best_l2") > 1);
     assert_true(conflict->missing_count == 1);
@@ -331,7 +342,7 @@ static void curves_have_the_descriptions_levels(void **state)
 
 /* ---- requests ---- */
 
-static void requests_have_their_texts(void **state)
+static void requests_have_a_canonical_text(void **state)
 {
     (void)state;
     struct fth_request request = fth_request_make(-1);
@@ -375,15 +386,15 @@ static void requests_have_their_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_7_comes_out),
-        cmocka_unit_test(few_warps_wait_for_latency),
-        cmocka_unit_test(conflicts_by_generation),
-        cmocka_unit_test(contended_atomics_take_turns),
-        cmocka_unit_test(what_is_found_makes_the_same_gpu),
-        cmocka_unit_test(bandwidth_is_the_descriptions),
-        cmocka_unit_test(no_l1_is_told),
-        cmocka_unit_test(curves_have_the_descriptions_levels),
-        cmocka_unit_test(requests_have_their_texts),
+        cmocka_unit_test(reproduces_table_7),
+        cmocka_unit_test(few_warps_are_limited_by_latency),
+        cmocka_unit_test(reproduces_conflict_latencies),
+        cmocka_unit_test(contended_atomics_are_serialized),
+        cmocka_unit_test(measured_description_simulates_the_same_gpu),
+        cmocka_unit_test(bandwidths_match_the_description),
+        cmocka_unit_test(reports_loads_that_are_not_cached_in_l1),
+        cmocka_unit_test(latency_curves_match_the_description),
+        cmocka_unit_test(requests_have_a_canonical_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,10 @@
-/* cache/: index functions, replacement and write policies on examples worked out by hand, among
- * them those of the papers. Random ones are under oracle/. */
+/* Tests of cache/: index functions, replacement policies and write policies, compared with results
+ * that were computed by hand or published by Mei and Chu. tests/oracle compares random caches with
+ * a brute-force implementation. */
 #include "cache/cache.h"
 #include "check.h"
 
-static struct fth_cache *make(const struct fth_cache_config *config)
+static struct fth_cache *create_cache(const struct fth_cache_config *config)
 {
     struct fth_cache *cache = NULL;
     struct fth_error error = NO_ERROR;
@@ -12,23 +13,23 @@ static struct fth_cache *make(const struct fth_cache_config *config)
     return cache;
 }
 
-static bool reads_hit(struct fth_cache *cache, uint64_t address, uint64_t bytes)
+static bool read_hits(struct fth_cache *cache, uint64_t address, uint64_t bytes)
 {
     return fth_cache_access(cache, address, bytes, FTH_CACHE_READ, NULL) == FTH_CACHE_HIT;
 }
 
-/* One pass over `bytes` from address 0; returns the misses. */
+/* Reads a word every `stride` bytes from address 0 to `bytes`. Returns the number of misses. */
 static int walk(struct fth_cache *cache, uint64_t bytes, uint64_t stride)
 {
     int misses = 0;
     for (uint64_t address = 0; address < bytes; address += stride)
-        misses += !reads_hit(cache, address, 4);
+        misses += !read_hits(cache, address, 4);
     return misses;
 }
 
 /* ---- index functions ---- */
 
-static void lines_fall_into_sets(void **state)
+static void index_functions_select_the_expected_set(void **state)
 {
     (void)state;
     static const struct {
@@ -38,7 +39,7 @@ static void lines_fall_into_sets(void **state)
     } rows[] = {
         {NULL, 64, 128, 128ull * 65, 1},
         {"mod", 3, 8, 8ull * 7, 1},
-        {"mod", 3, 8, UINT64_MAX, 1}, /* 2^61 - 1 = 1 modulo 3 */
+        {"mod", 3, 8, UINT64_MAX, 1}, /* (2^61 - 1) % 3 = 1 */
         {"mod", 1, 8, 8ull * 7, 0},
         {"shift:2", 4, 32, 32ull * 3, 0},
         {"shift:2", 4, 32, 32ull * 4, 1},
@@ -46,7 +47,7 @@ static void lines_fall_into_sets(void **state)
         {"shift:63", 4, 32, UINT64_MAX, 0},
         {"prime", 64, 128, 128ull * 61, 0}, /* 61 is the largest prime below 64 */
         {"prime", 64, 128, 128ull * 64, 3},
-        {"prime", 64, 128, UINT64_MAX, 22}, /* 2^57 - 1 modulo 61 */
+        {"prime", 64, 128, UINT64_MAX, 22}, /* (2^57 - 1) % 61 = 22 */
         {"prime", 7, 128, 128ull * 8, 1},
         {"prime", 2, 128, 128ull * 3, 1},
         {"prime", 1, 128, 128ull * 9, 0},
@@ -54,14 +55,14 @@ static void lines_fall_into_sets(void **state)
         {"xor", 64, 128, 128ull * 64, 1},
         {"xor", 64, 128, 128ull * (64 + 1), 0},
         {"xor", 64, 128, 128ull * (3 << 12 | 2 << 6 | 4), 3 ^ 2 ^ 4},
-        {"xor", 4, 128, 128ull * 0x123456789abcd, 1}, /* pairs of bits */
-        {"xor", 4, 4, UINT64_MAX, 3},                 /* 31 pairs of ones */
+        {"xor", 4, 128, 128ull * 0x123456789abcd, 1}, /* XOR of groups of two bits */
+        {"xor", 4, 4, UINT64_MAX, 3},                 /* 31 groups of two ones */
         {"xor", 2, 4, UINT64_MAX, 0},                 /* 62 ones */
         {"xor", 2, 4, UINT64_MAX - 4, 1},
         {"xor", 1, 128, 128ull * 5, 0},
-        {"xor", 3, 32, 32ull * 3, 0},        /* two bits: 3, modulo 3 */
-        {"xor", 5, 32, 32ull * (8 + 6), 2},  /* three bits: 1 ^ 6 = 7, modulo 5 */
-        {"xor", 6, 32, 32ull * (56 + 2), 5}, /* 7 ^ 2 = 5 */
+        {"xor", 3, 32, 32ull * 3, 0},        /* groups of two bits: 3 % 3 */
+        {"xor", 5, 32, 32ull * (8 + 6), 2},  /* groups of three bits: (1 ^ 6) % 5 */
+        {"xor", 6, 32, 32ull * (56 + 2), 5}, /* (7 ^ 2) % 6 */
         {"bits:[7,8]", 4, 32, 0x7f, 0},
         {"bits:[7,8]", 4, 32, 0x80, 1},
         {"bits:[7,8]", 4, 32, 0x1ff, 3},
@@ -70,10 +71,11 @@ static void lines_fall_into_sets(void **state)
         {"bits:[5,9,13]", 8, 32, 0x2200, 6},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct fth_cache *cache = make(&(struct fth_cache_config){.line_bytes = rows[i].line_bytes,
-                                                                  .sets = rows[i].sets,
-                                                                  .ways = 2,
-                                                                  .index = rows[i].index});
+        struct fth_cache *cache =
+            create_cache(&(struct fth_cache_config){.line_bytes = rows[i].line_bytes,
+                                                    .sets = rows[i].sets,
+                                                    .ways = 2,
+                                                    .index = rows[i].index});
         uint32_t set = fth_cache_set(cache, rows[i].address);
         if (set != rows[i].set)
             fail_msg("row %zu: set %u instead of %u", i, set, rows[i].set);
@@ -84,36 +86,38 @@ static void lines_fall_into_sets(void **state)
     }
 }
 
-static void lines_are_dealt_to_unequal_sets(void **state)
+/* Lines are distributed round-robin to sets of 3, 1 and 2 ways, skipping full sets. The sequence
+ * repeats after six lines. */
+static void lines_are_distributed_over_unequal_sets(void **state)
 {
     (void)state;
     static const uint64_t ways[] = {3, 1, 2};
     static const uint32_t sets[] = {0, 1, 2, 0, 2, 0, 0, 1, 2, 0, 2, 0, 0};
     struct fth_cache *cache =
-        make(&(struct fth_cache_config){.line_bytes = 32, .sets = 3, .set_ways = ways});
+        create_cache(&(struct fth_cache_config){.line_bytes = 32, .sets = 3, .set_ways = ways});
     assert_int_equal(fth_cache_capacity(cache), 6);
     for (size_t i = 0; i < FTH_COUNT(sets); i++)
         assert_int_equal(fth_cache_set(cache, i * 32), sets[i]);
     fth_cache_destroy(cache);
-    cache = make(&(struct fth_cache_config){
+    cache = create_cache(&(struct fth_cache_config){
         .line_bytes = 32, .sets = 3, .set_ways = ways, .index = "shift:1"});
     for (size_t i = 0; i < 2 * FTH_COUNT(sets); i++)
         assert_int_equal(fth_cache_set(cache, i * 32), sets[i / 2]);
     fth_cache_destroy(cache);
 }
 
-/* ---- worked examples of the papers ---- */
+/* ---- examples from Mei and Chu ---- */
 
-/* Mei and Chu, Fig. 2 and 3: 12 words in 3 sets of 2 ways with 2 words a line. Of 13 words read
- * again and again, the 1st, 7th and 13th miss, from the 13th access on. */
-static void thirteen_words_in_a_cache_of_twelve(void **state)
+/* Mei and Chu, Fig. 2 and 3: a cache of 12 words has 3 sets with 2 ways and 2 words per line. 13
+ * words are read cyclically. From the 13th access on, exactly the 1st, 7th and 13th word miss. */
+static void thirteen_words_in_a_12_word_cache_miss_periodically(void **state)
 {
     (void)state;
     struct fth_cache *cache =
-        make(&(struct fth_cache_config){.line_bytes = 8, .sets = 3, .ways = 2});
+        create_cache(&(struct fth_cache_config){.line_bytes = 8, .sets = 3, .ways = 2});
     for (int access = 1; access <= 13 * 20; access++) {
         int word = (access - 1) % 13 + 1;
-        bool hit = reads_hit(cache, 4 * (uint64_t)(word - 1), 4);
+        bool hit = read_hits(cache, 4 * (uint64_t)(word - 1), 4);
         bool expected = access <= 12 ? word % 2 == 0 : word != 1 && word != 7 && word != 13;
         if (hit != expected)
             fail_msg("access %d, word %d: %s", access, word, hit ? "hit" : "miss");
@@ -121,24 +125,24 @@ static void thirteen_words_in_a_cache_of_twelve(void **state)
     fth_cache_destroy(cache);
 }
 
-/* Mei and Chu, Section 4.3: the texture cache of Fermi and Kepler, 12 KB in 4 sets of 96 lines of
- * 32 bytes, where bits 7 and 8 choose the set. */
+/* Mei and Chu, Section 4.3: the texture cache of Fermi and Kepler has 12 KB in 4 sets of 96 lines
+ * of 32 bytes. Bits 7 and 8 of the address select the set. */
 static void texture_cache_overflows_set_by_set(void **state)
 {
     (void)state;
     static const struct {
         uint64_t bytes;
-        int misses; /* of a pass that is not the first */
+        int misses; /* in each pass after the first */
     } rows[] = {
         {12288, 0},
-        {12288 + 32, 97}, /* one line too many for the first set */
+        {12288 + 32, 97}, /* the first set has one line more than ways */
         {12288 + 128, 100},
-        {12288 + 160, 100 + 97}, /* and the second */
+        {12288 + 160, 100 + 97}, /* the second set also overflows */
         {12288 + 256, 200},
         {12800, 400}, /* "when the array is larger than 12.5 KB, each access is a miss" */
         {12800 + 32, 401},
     };
-    struct fth_cache *cache = make(
+    struct fth_cache *cache = create_cache(
         &(struct fth_cache_config){.line_bytes = 32, .sets = 4, .ways = 96, .index = "bits:[7,8]"});
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         fth_cache_reset(cache);
@@ -149,15 +153,16 @@ static void texture_cache_overflows_set_by_set(void **state)
     fth_cache_destroy(cache);
 }
 
-/* Mei and Chu, Section 4.4: 130 MB fit an L2 TLB of 65 entries; at 132 MB 17 entries are missed,
- * and every further page of 2 MB adds 8. The entries are the ways that are replaced; under LRU each
- * overflowing set has one more page than ways, and every one of them misses. */
-static void tlb_overflows_in_a_staircase(void **state)
+/* Mei and Chu, Section 4.4: an L2 TLB of 65 entries covers 130 MB. At 132 MB, 17 entries miss, and
+ * each further page of 2 MB adds 8. Here, these entries are the ways that are replaced. Each
+ * overflowing set has one more page than ways, and under LRU all its pages miss. Therefore there is
+ * one more miss than entries per overflowing set. */
+static void tlb_overflows_set_by_set(void **state)
 {
     (void)state;
     static const uint64_t ways[] = {17, 8, 8, 8, 8, 8, 8};
     const uint64_t page = 2 << 20, mb = 1 << 20;
-    struct fth_cache *tlb = make(&(struct fth_cache_config){
+    struct fth_cache *tlb = create_cache(&(struct fth_cache_config){
         .line_bytes = page, .sets = FTH_COUNT(ways), .set_ways = ways, .index = "mod"});
     for (uint64_t n = 128; n <= 144; n += 2) {
         fth_cache_reset(tlb);
@@ -173,18 +178,18 @@ static void tlb_overflows_in_a_staircase(void **state)
                 entries++;
             }
         }
-        int steps = n <= 130 ? 0 : (int)(n - 130) / 2; /* sets that overflow */
-        assert_int_equal(entries, steps ? 17 + 8 * (steps - 1) : 0);
-        assert_int_equal(misses, entries + steps);
+        int overflowing_sets = n <= 130 ? 0 : (int)(n - 130) / 2;
+        assert_int_equal(entries, overflowing_sets ? 17 + 8 * (overflowing_sets - 1) : 0);
+        assert_int_equal(misses, entries + overflowing_sets);
     }
     fth_cache_destroy(tlb);
 }
 
 /* ---- replacement ---- */
 
-/* Reads letters as lines of one set of three ways (a tree has four), and writes down what each read
- * threw out. */
-static void policies_throw_out_the_right_line(void **state)
+/* Each letter of `reads` is a line of one set with three ways (four for plru). `evicted` has the
+ * victim of each read, or a dot if the read evicts nothing. */
+static void policies_evict_the_expected_line(void **state)
 {
     (void)state;
     static const struct {
@@ -196,11 +201,11 @@ static void policies_throw_out_the_right_line(void **state)
         {"fifo", "abcadbeaf", "....a.bcd"},
         {"fifo", "abcaaadbcaa", "......a..b."},
         {"lfu", "aabbcdecdb", ".....cdec."}, /* a and b were used twice */
-        {"lfu", "aabbccdae", "......ada"},   /* of equals the least recent; what returns is new */
-        {"plru", "abcdeabcd", "....ac.de"},  /* of four ways, as an H200's constant L1 does */
+        {"lfu", "aabbccdae", "......ada"},   /* equal counts: LRU; an evicted line restarts at 1 */
+        {"plru", "abcdeabcd", "....ac.de"},  /* as in the constant L1 of an H200 */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct fth_cache *cache = make(&(struct fth_cache_config){
+        struct fth_cache *cache = create_cache(&(struct fth_cache_config){
             .line_bytes = 32,
             .sets = 1,
             .ways = rows[i].policy && strcmp(rows[i].policy, "plru") == 0 ? 4 : 3,
@@ -216,13 +221,13 @@ static void policies_throw_out_the_right_line(void **state)
     }
 }
 
-static void free_ways_are_filled_first_from_the_lowest(void **state)
+static void free_ways_are_filled_first_in_ascending_order(void **state)
 {
     (void)state;
     static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted"};
     static const double weights[] = {1, 1, 1, 1};
     for (size_t i = 0; i < FTH_COUNT(policies); i++) {
-        struct fth_cache *cache = make(&(struct fth_cache_config){
+        struct fth_cache *cache = create_cache(&(struct fth_cache_config){
             .line_bytes = 32,
             .sets = 1,
             .ways = 4,
@@ -230,14 +235,14 @@ static void free_ways_are_filled_first_from_the_lowest(void **state)
             .way_weights = weights,
             .way_weight_count = strcmp(policies[i], "weighted") == 0 ? 4 : 0});
         static const struct {
-            uint64_t drop[2]; /* lines, before */
-            uint32_t ways[2]; /* of the next two lines that come */
+            uint64_t invalidated[2]; /* lines, before the reads; 99 is not cached */
+            uint32_t ways[2];        /* that the next two new lines are placed in */
         } rows[] = {{{99, 99}, {0, 1}}, {{99, 99}, {2, 3}}, {{2, 0}, {0, 2}}, {{3, 1}, {1, 3}}};
         uint64_t line = 0;
         for (size_t j = 0; j < FTH_COUNT(rows); j++) {
             for (size_t k = 0; k < 2; k++)
-                assert_int_equal(fth_cache_invalidate(cache, rows[j].drop[k] * 32, NULL),
-                                 rows[j].drop[k] != 99);
+                assert_int_equal(fth_cache_invalidate(cache, rows[j].invalidated[k] * 32, NULL),
+                                 rows[j].invalidated[k] != 99);
             for (size_t k = 0; k < 2; k++) {
                 struct fth_cache_result result;
                 fth_cache_access(cache, line++ * 32, 1, FTH_CACHE_READ, &result);
@@ -250,18 +255,20 @@ static void free_ways_are_filled_first_from_the_lowest(void **state)
     }
 }
 
-/* Chi-square of the ways that a stream of new lines replaces, under the given weights. */
+/* Returns the chi-square statistic of how often a stream of new lines replaces each way. The
+ * expected frequencies are proportional to `weights`. The cache gets the weights only if
+ * `give_weights`. */
 static double chi_square(const char *policy, const double *weights, size_t ways, bool give_weights)
 {
     enum { REPLACEMENTS = 60000 };
     struct fth_cache *cache =
-        make(&(struct fth_cache_config){.line_bytes = 128,
-                                        .sets = 32,
-                                        .ways = ways,
-                                        .policy = policy,
-                                        .way_weights = give_weights ? weights : NULL,
-                                        .way_weight_count = give_weights ? ways : 0,
-                                        .seed = 7});
+        create_cache(&(struct fth_cache_config){.line_bytes = 128,
+                                                .sets = 32,
+                                                .ways = ways,
+                                                .policy = policy,
+                                                .way_weights = give_weights ? weights : NULL,
+                                                .way_weight_count = give_weights ? ways : 0,
+                                                .seed = 7});
     int seen[16] = {0}, replaced = 0;
     for (uint64_t line = 0; replaced < REPLACEMENTS; line++) {
         struct fth_cache_result result;
@@ -282,24 +289,25 @@ static double chi_square(const char *policy, const double *weights, size_t ways,
     return chi;
 }
 
-static void ways_are_replaced_by_their_weights(void **state)
+static void ways_are_replaced_in_proportion_to_their_weights(void **state)
 {
     (void)state;
-    /* Fermi's L1 (Mei and Chu, Section 4.5): 1/6, 1/2, 1/6, 1/6. The limits are passed by one seed
-     * in a thousand, with 3 and 4 degrees of freedom. */
+    /* The L1 of Fermi replaces its ways with probabilities 1/6, 1/2, 1/6 and 1/6 (Mei and Chu,
+     * Section 4.5). The limits are the 99.9 % quantiles of the chi-square distribution with 3 and 4
+     * degrees of freedom. */
     static const double fermi[] = {1, 3, 1, 1}, odd[] = {0.25, 1e-3, 2, 7.5, 0.1};
     static const double even[] = {1, 1, 1, 1, 1};
     assert_true(chi_square("weighted", fermi, 4, true) < 16.27);
     assert_true(chi_square("weighted", odd, 5, true) < 18.47);
     assert_true(chi_square("random", even, 5, false) < 18.47);
-    /* The test itself can tell: an even choice is not Fermi's. */
+    /* The statistic detects a difference: a uniform choice does not match the weights of Fermi. */
     assert_true(chi_square("random", fermi, 4, false) > 1000);
 }
 
-static void resetting_repeats_and_clearing_goes_on(void **state)
+static void reset_restarts_the_random_sequence_and_clear_continues_it(void **state)
 {
     (void)state;
-    struct fth_cache *cache = make(&(struct fth_cache_config){
+    struct fth_cache *cache = create_cache(&(struct fth_cache_config){
         .line_bytes = 32, .sets = 1, .ways = 64, .policy = "random", .seed = 3});
     enum { LINES = 200 };
     uint32_t ways[3][LINES];
@@ -321,8 +329,9 @@ static void resetting_repeats_and_clearing_goes_on(void **state)
     fth_cache_destroy(cache);
 }
 
-/* Sets that hold nothing are passed by: those with a hole in front must not be. */
-static void clearing_leaves_nothing(void **state)
+/* Clearing may skip empty sets. It must not skip a set whose first way is free while others hold
+ * lines. */
+static void clear_removes_every_line(void **state)
 {
     (void)state;
     static const uint64_t sets = 8;
@@ -332,11 +341,12 @@ static void clearing_leaves_nothing(void **state)
         bool distances;
     } rows[] = {{4, "lru", true}, {4, "lru", false}, {4, "fifo", false}, {40, "lru", true}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct fth_cache *cache = make(&(struct fth_cache_config){.line_bytes = 32,
-                                                                  .sets = sets,
-                                                                  .ways = rows[i].ways,
-                                                                  .policy = rows[i].policy,
-                                                                  .distances = rows[i].distances});
+        struct fth_cache *cache =
+            create_cache(&(struct fth_cache_config){.line_bytes = 32,
+                                                    .sets = sets,
+                                                    .ways = rows[i].ways,
+                                                    .policy = rows[i].policy,
+                                                    .distances = rows[i].distances});
         for (int round = 0; round < 3; round++) {
             for (uint64_t line = 0; line < sets * 3; line++) {
                 struct fth_cache_result result;
@@ -345,7 +355,7 @@ static void clearing_leaves_nothing(void **state)
                 assert_int_equal(result.way, line / sets);
             }
             assert_true(fth_cache_invalidate(cache, 0, NULL));
-            for (uint64_t k = 0; k < 3; k++) /* all that set 1 has */
+            for (uint64_t k = 0; k < 3; k++) /* all lines of set 1 */
                 assert_true(fth_cache_invalidate(cache, (1 + k * sets) * 32, NULL));
             fth_cache_clear(cache);
             assert_int_equal(fth_cache_held(cache), 0);
@@ -363,8 +373,9 @@ static void clearing_leaves_nothing(void **state)
 #define SECTOR FTH_CACHE_SECTOR_MISS
 #define LINE FTH_CACHE_LINE_MISS
 
-/* One set of one way, lines of 64 bytes in two sectors. */
-static void writes_follow_their_policy(void **state)
+/* The cache has one set of one way, with a line of 64 bytes in two sectors. `fetch`, `below` and
+ * `dirty` are masks of sectors: read from the next level, written to it, and dirty at eviction. */
+static void writes_follow_the_write_policy(void **state)
 {
     (void)state;
     static const struct {
@@ -379,26 +390,26 @@ static void writes_follow_their_policy(void **state)
         {FTH_WRITE_EVICT, 'w', 0, 4, HIT, 0, 1, 0, 0},
         {FTH_WRITE_EVICT, 'r', 0, 4, LINE, 1, 0, NONE, 0},
         {FTH_WRITE_EVICT, 'w', 32, 4, SECTOR, 0, 2, 0, 0},
-        {FTH_WRITE_EVICT, 'w', 32, 4, LINE, 0, 2, NONE, 0}, /* nothing was allocated */
+        {FTH_WRITE_EVICT, 'w', 32, 4, LINE, 0, 2, NONE, 0}, /* the write allocated nothing */
         {FTH_WRITE_EVICT, 'r', 32, 4, LINE, 2, 0, NONE, 0},
         {FTH_WRITE_EVICT, 'w', 64, 4, LINE, 0, 1, NONE, 0},
         {FTH_WRITE_EVICT, 'r', 32, 4, HIT, 0, 0, NONE, 0},
 
-        {FTH_WRITE_THROUGH, 'w', 0, 32, LINE, 0, 1, NONE, 0}, /* a whole sector: no fetch */
+        {FTH_WRITE_THROUGH, 'w', 0, 32, LINE, 0, 1, NONE, 0}, /* a whole sector needs no fetch */
         {FTH_WRITE_THROUGH, 'r', 0, 32, HIT, 0, 0, NONE, 0},
         {FTH_WRITE_THROUGH, 'w', 36, 4, SECTOR, 0, 2, NONE, 0},
-        {FTH_WRITE_THROUGH, 'r', 36, 4, HIT, 0, 0, NONE, 0}, /* the bytes written */
+        {FTH_WRITE_THROUGH, 'r', 36, 4, HIT, 0, 0, NONE, 0}, /* these bytes were written before */
         {FTH_WRITE_THROUGH, 'r', 28, 8, SECTOR, 2, 0, NONE, 0},
         {FTH_WRITE_THROUGH, 'r', 0, 64, HIT, 0, 0, NONE, 0},
         {FTH_WRITE_THROUGH, 'w', 64, 4, LINE, 0, 1, 0, 0},
-        {FTH_WRITE_THROUGH, 'w', 68, 28, SECTOR, 0, 1, NONE, 0}, /* now it is complete */
+        {FTH_WRITE_THROUGH, 'w', 68, 28, SECTOR, 0, 1, NONE, 0}, /* completes the sector */
         {FTH_WRITE_THROUGH, 'r', 64, 32, HIT, 0, 0, NONE, 0},
         {FTH_WRITE_THROUGH, 'r', 64, 64, SECTOR, 2, 0, NONE, 0},
         {FTH_WRITE_THROUGH, 'w', 64, 64, HIT, 0, 3, NONE, 0},
 
         {FTH_WRITE_BACK, 'w', 0, 32, LINE, 0, 0, NONE, 0},
         {FTH_WRITE_BACK, 'w', 36, 4, SECTOR, 0, 0, NONE, 0},
-        {FTH_WRITE_BACK, 'r', 40, 4, SECTOR, 2, 0, NONE, 0}, /* fetched, and dirty all the same */
+        {FTH_WRITE_BACK, 'r', 40, 4, SECTOR, 2, 0, NONE, 0}, /* fetched, but still dirty */
         {FTH_WRITE_BACK, 'r', 64, 4, LINE, 1, 0, 0, 3},
         {FTH_WRITE_BACK, 'w', 127, 1, SECTOR, 0, 0, NONE, 0},
         {FTH_WRITE_BACK, 'w', 0, 1, LINE, 0, 0, 64, 2},
@@ -410,11 +421,11 @@ static void writes_follow_their_policy(void **state)
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         if (i == 0 || rows[i].write != rows[i - 1].write) {
             fth_cache_destroy(cache);
-            cache = make(&(struct fth_cache_config){.line_bytes = 64,
-                                                    .sector_bytes = 32,
-                                                    .sets = 1,
-                                                    .ways = 1,
-                                                    .write = rows[i].write});
+            cache = create_cache(&(struct fth_cache_config){.line_bytes = 64,
+                                                            .sector_bytes = 32,
+                                                            .sets = 1,
+                                                            .ways = 1,
+                                                            .write = rows[i].write});
         }
         struct fth_cache_result got;
         enum fth_cache_outcome before = fth_cache_probe(cache, rows[i].address, rows[i].bytes);
@@ -433,10 +444,10 @@ static void writes_follow_their_policy(void **state)
     fth_cache_destroy(cache);
 }
 
-static void invalidation_tells_what_was_dirty(void **state)
+static void invalidation_reports_dirty_sectors(void **state)
 {
     (void)state;
-    struct fth_cache *cache = make(&(struct fth_cache_config){
+    struct fth_cache *cache = create_cache(&(struct fth_cache_config){
         .line_bytes = 128, .sector_bytes = 32, .sets = 4, .ways = 20, .write = FTH_WRITE_BACK});
     uint64_t dirty = 9;
     assert_false(fth_cache_invalidate(cache, 128, &dirty));
@@ -449,10 +460,10 @@ static void invalidation_tells_what_was_dirty(void **state)
     fth_cache_destroy(cache);
 }
 
-static void accesses_end_with_their_line(void **state)
+static void accesses_are_truncated_at_the_end_of_the_line(void **state)
 {
     (void)state;
-    struct fth_cache *cache = make(&(struct fth_cache_config){
+    struct fth_cache *cache = create_cache(&(struct fth_cache_config){
         .line_bytes = 64, .sector_bytes = 1, .sets = 1, .ways = 2, .write = FTH_WRITE_THROUGH});
     struct fth_cache_result result;
     fth_cache_access(cache, 62, 16, FTH_CACHE_WRITE, &result);
@@ -467,29 +478,29 @@ static void accesses_end_with_their_line(void **state)
     fth_cache_destroy(cache);
 }
 
-static void a_probe_leaves_no_trace(void **state)
+static void probe_does_not_change_the_cache(void **state)
 {
     (void)state;
     struct fth_cache *cache =
-        make(&(struct fth_cache_config){.line_bytes = 32, .sets = 1, .ways = 2});
-    reads_hit(cache, 0, 4);
-    reads_hit(cache, 32, 4);
+        create_cache(&(struct fth_cache_config){.line_bytes = 32, .sets = 1, .ways = 2});
+    read_hits(cache, 0, 4);
+    read_hits(cache, 32, 4);
     assert_int_equal(fth_cache_probe(cache, 0, 4), HIT);
     assert_int_equal(fth_cache_probe(cache, 64, 4), LINE);
     struct fth_cache_result result;
     fth_cache_access(cache, 64, 4, FTH_CACHE_READ, &result);
-    assert_true(result.evicted && result.evicted_line == 0); /* still the oldest */
+    assert_true(result.evicted && result.evicted_line == 0); /* still the oldest line */
     fth_cache_destroy(cache);
 }
 
-/* ---- what is refused ---- */
+/* ---- invalid configurations ---- */
 
-static void absurd_caches_are_refused(void **state)
+static void invalid_configurations_are_refused(void **state)
 {
     (void)state;
     static const uint64_t none[] = {4, 0}, huge[] = {UINT64_MAX, UINT64_MAX}, unequal[] = {2, 3};
     static const double two[] = {1, 1}, zero[] = {1, 0}, negative[] = {1, -1};
-    static const double endless[] = {1e308, 1e308};
+    static const double overflowing[] = {1e308, 1e308};
     static const struct {
         struct fth_cache_config config;
         const char *argument, *cause;
@@ -569,7 +580,7 @@ static void absurd_caches_are_refused(void **state)
           .sets = 1,
           .ways = 2,
           .policy = "weighted",
-          .way_weights = endless,
+          .way_weights = overflowing,
           .way_weight_count = 2},
          "way_weights",
          "1e+308 of way 1"},
@@ -587,7 +598,7 @@ static void absurd_caches_are_refused(void **state)
         struct fth_cache *cache = NULL;
         struct fth_error error = NO_ERROR;
         if (fth_cache_create(&rows[i].config, &cache, &error) != FTH_INVALID)
-            fail_msg("row %zu was taken", i);
+            fail_msg("row %zu was accepted", i);
         assert_null(cache);
         assert_string_equal(error.operation, "build a cache");
         assert_string_equal(error.argument, rows[i].argument);
@@ -596,8 +607,11 @@ static void absurd_caches_are_refused(void **state)
     fth_cache_destroy(NULL);
 }
 
-/* Streams that leave the lines for which a few bits are enough, upwards, downwards and by one. */
-static void streams_that_wander(void **state)
+/* ---- batches of reads ---- */
+
+/* Batches use tags of 16 bits as long as these suffice (packed.c). The streams leave the range of
+ * such tags: far above it, far below it, and near both of its ends. */
+static void batched_reads_agree_with_single_reads(void **state)
 {
     (void)state;
     enum { COUNT = 6400 };
@@ -605,8 +619,8 @@ static void streams_that_wander(void **state)
         uint64_t sets, ways;
         const char *index;
     } caches[] = {{64, 16, "mod"}, {64, 8, "mod"}, {1, 12, "mod"}, {7, 5, "mod"}, {8, 16, "xor"}};
-    static const uint64_t places[] = {UINT64_C(1) << 30, (UINT64_C(1) << 30) - (1 << 15) - 1,
-                                      UINT64_C(1) << 45, 5, (UINT64_C(1) << 30) + (1 << 15)};
+    static const uint64_t bases[] = {UINT64_C(1) << 30, (UINT64_C(1) << 30) - (1 << 15) - 1,
+                                     UINT64_C(1) << 45, 5, (UINT64_C(1) << 30) + (1 << 15)};
     uint64_t *lines = calloc(COUNT, sizeof *lines), *bits = calloc(COUNT / 64, sizeof *bits);
     assert_true(lines && bits);
     for (size_t c = 0; c < FTH_COUNT(caches); c++) {
@@ -619,9 +633,9 @@ static void streams_that_wander(void **state)
         fth_rng_init(&rng, c);
         assert_int_equal(fth_cache_create(&config, &stream, NULL), FTH_OK);
         assert_int_equal(fth_cache_create(&config, &single, NULL), FTH_OK);
-        for (size_t round = 0; round < FTH_COUNT(places) + 1; round++) {
+        for (size_t round = 0; round < FTH_COUNT(bases) + 1; round++) {
             for (size_t i = 0; i < COUNT; i++)
-                lines[i] = places[(round + (i > COUNT / 2)) % FTH_COUNT(places)] +
+                lines[i] = bases[(round + (i > COUNT / 2)) % FTH_COUNT(bases)] +
                            fth_rng_below(&rng, 2 * config.sets * config.ways);
             uint64_t hits = 0;
             const uint64_t found = fth_cache_read_lines(stream, lines, COUNT, bits);
@@ -644,22 +658,22 @@ static void streams_that_wander(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_that_wander),
-        cmocka_unit_test(lines_fall_into_sets),
-        cmocka_unit_test(lines_are_dealt_to_unequal_sets),
-        cmocka_unit_test(thirteen_words_in_a_cache_of_twelve),
+        cmocka_unit_test(batched_reads_agree_with_single_reads),
+        cmocka_unit_test(index_functions_select_the_expected_set),
+        cmocka_unit_test(lines_are_distributed_over_unequal_sets),
+        cmocka_unit_test(thirteen_words_in_a_12_word_cache_miss_periodically),
         cmocka_unit_test(texture_cache_overflows_set_by_set),
-        cmocka_unit_test(tlb_overflows_in_a_staircase),
-        cmocka_unit_test(policies_throw_out_the_right_line),
-        cmocka_unit_test(free_ways_are_filled_first_from_the_lowest),
-        cmocka_unit_test(ways_are_replaced_by_their_weights),
-        cmocka_unit_test(resetting_repeats_and_clearing_goes_on),
-        cmocka_unit_test(clearing_leaves_nothing),
-        cmocka_unit_test(writes_follow_their_policy),
-        cmocka_unit_test(invalidation_tells_what_was_dirty),
-        cmocka_unit_test(accesses_end_with_their_line),
-        cmocka_unit_test(a_probe_leaves_no_trace),
-        cmocka_unit_test(absurd_caches_are_refused),
+        cmocka_unit_test(tlb_overflows_set_by_set),
+        cmocka_unit_test(policies_evict_the_expected_line),
+        cmocka_unit_test(free_ways_are_filled_first_in_ascending_order),
+        cmocka_unit_test(ways_are_replaced_in_proportion_to_their_weights),
+        cmocka_unit_test(reset_restarts_the_random_sequence_and_clear_continues_it),
+        cmocka_unit_test(clear_removes_every_line),
+        cmocka_unit_test(writes_follow_the_write_policy),
+        cmocka_unit_test(invalidation_reports_dirty_sectors),
+        cmocka_unit_test(accesses_are_truncated_at_the_end_of_the_line),
+        cmocka_unit_test(probe_does_not_change_the_cache),
+        cmocka_unit_test(invalid_configurations_are_refused),
     };
     return cmocka_run_group_tests_name("cache", tests, NULL, NULL);
 }

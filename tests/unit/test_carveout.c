@@ -1,5 +1,5 @@
-/* Carve-outs: which there are and what they leave of L1, on simulated GPUs that have them, that
- * have none, and that are disturbed. */
+/* Tests the measurement of carve-outs and of the size of L1 at each of them, on simulated GPUs with
+ * and without carve-outs and with noise. The description of the simulated GPU is the truth. */
 #include "check.h"
 #include "device/sim/sim.h"
 #include "discover/discover.h"
@@ -9,7 +9,8 @@
 
 #define KIB(N) ((N)*UINT64_C(1024))
 
-/* Discovers L1 and shared memory of a GPU of that description. */
+/* Measures L1 and shared memory of a simulated GPU whose elements `l1` and `shared` have these
+ * attributes. The caller owns the result. */
 static struct fth_gpu *discover(const char *l1, const char *shared, const char *noise)
 {
     char text[2048];
@@ -52,32 +53,33 @@ static void assert_list(const struct fth_gpu *gpu, const char *element, const ch
                      expected[i]);
 }
 
-/* The last percentages of an H200's steps, as they were seen, and others. */
-static void a_percentage_tells_the_carve_out(void **state)
+/* The first nine rows are the last percentages of the steps of an H200 (docs/results/h200.md). The
+ * other rows are constructed. */
+static void the_last_percentage_of_a_step_gives_the_carve_out(void **state)
 {
     (void)state;
     static const struct {
         uint64_t largest;
         unsigned last_percent;
-        uint64_t bytes; /* 1: none can be told */
+        uint64_t bytes; /* 1: no multiple of 4 KiB, or more than one, matches */
     } rows[] = {
         {KIB(228), 3, KIB(8)},    {KIB(228), 7, KIB(16)},   {KIB(228), 14, KIB(32)},
         {KIB(228), 28, KIB(64)},  {KIB(228), 43, KIB(100)}, {KIB(228), 57, KIB(132)},
         {KIB(228), 71, KIB(164)}, {KIB(228), 85, KIB(196)}, {KIB(228), 100, KIB(228)},
         {KIB(228), 0, 0},         {KIB(64), 50, KIB(32)},   {KIB(96), 8, KIB(8)},
         {KIB(228), 10, KIB(24)},  {KIB(228), 11, 1},        {KIB(228), 48, 1},
-        {KIB(97), 100, KIB(97)},  {KIB(800), 50, 1}, /* 400 and 404 KiB */
+        {KIB(97), 100, KIB(97)},  {KIB(800), 50, 1}, /* 400 and 404 KiB match */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         uint64_t bytes = 0;
-        bool told = fth_carveout_bytes(rows[i].largest, rows[i].last_percent, &bytes);
-        if (told != (rows[i].bytes != 1) || (told && bytes != rows[i].bytes))
+        bool matches = fth_carveout_bytes(rows[i].largest, rows[i].last_percent, &bytes);
+        if (matches != (rows[i].bytes != 1) || (matches && bytes != rows[i].bytes))
             fail_msg("row %zu: %llu", i, (unsigned long long)bytes);
     }
 }
 
-/* What is left of the memory that both divide. */
-static void what_is_left(void **state)
+/* L1 is what the carve-out leaves of the unified storage. */
+static void measures_carve_outs_of_unified_storage(void **state)
 {
     (void)state;
     struct fth_gpu *gpu =
@@ -96,8 +98,9 @@ static void what_is_left(void **state)
     fth_gpu_destroy(gpu);
 }
 
-/* Sizes that do not add up, as an H200's do not: 7 KiB are nowhere to be seen. In any order. */
-static void as_it_is_listed(void **state)
+/* The description lists the size of L1 at each carve-out, in arbitrary order. L1 and carve-out do
+ * not add up to the unified storage, as on an H200, where 7 KiB of 256 KiB are in neither. */
+static void measures_carve_outs_that_do_not_add_up_with_l1(void **state)
 {
     (void)state;
     static const char l1[] = "\"size_bytes\": 246784, \"carveout_size_bytes\": [246784, 21504, "
@@ -117,7 +120,7 @@ static void as_it_is_listed(void **state)
     }
 }
 
-static void an_l1_that_stays(void **state)
+static void reports_that_l1_does_not_depend_on_the_carve_out(void **state)
 {
     (void)state;
     struct fth_gpu *gpu = discover("\"size_bytes\": 24576", "\"size_bytes\": 65536", "");
@@ -128,8 +131,8 @@ static void an_l1_that_stays(void **state)
     fth_gpu_destroy(gpu);
 }
 
-/* Steps that are those of no multiple of 4 KiB are not told. */
-static void a_step_that_cannot_be(void **state)
+/* 10 KiB is not a multiple of 4 KiB, so the probe reports no carve-outs. */
+static void reports_no_carve_outs_if_one_is_not_a_multiple_of_4_kib(void **state)
 {
     (void)state;
     struct fth_gpu *gpu =
@@ -142,11 +145,11 @@ static void a_step_that_cannot_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_percentage_tells_the_carve_out),
-        cmocka_unit_test(what_is_left),
-        cmocka_unit_test(as_it_is_listed),
-        cmocka_unit_test(an_l1_that_stays),
-        cmocka_unit_test(a_step_that_cannot_be),
+        cmocka_unit_test(the_last_percentage_of_a_step_gives_the_carve_out),
+        cmocka_unit_test(measures_carve_outs_of_unified_storage),
+        cmocka_unit_test(measures_carve_outs_that_do_not_add_up_with_l1),
+        cmocka_unit_test(reports_that_l1_does_not_depend_on_the_carve_out),
+        cmocka_unit_test(reports_no_carve_outs_if_one_is_not_a_multiple_of_4_kib),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

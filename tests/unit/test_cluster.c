@@ -1,6 +1,7 @@
-/* Clusters of blocks from the request to the probe: simulated GPUs whose latencies are found again,
- * and the same through the stand-in for NVIDIA's driver (tests/standin), which LD_LIBRARY_PATH
- * names. The PTX engine's part is in test_cluster_ptx.c. */
+/* Tests clusters of blocks, from the request (device/cluster.c) to the probe (probe/cluster.c). The
+ * probe measures simulated GPUs, whose descriptions are the truth, directly and through the
+ * stand-in for NVIDIA's driver (tests/standin), which the loader finds through LD_LIBRARY_PATH.
+ * test_cluster_ptx.c tests clusters in the PTX engine. */
 #include "check.h"
 #include "device/cuda/cuda.h"
 #include "device/sim/sim.h"
@@ -23,14 +24,14 @@ static struct fth_request chase(uint32_t size, uint32_t target, uint64_t count, 
                                 .carveout_percent = -1};
 }
 
-static void requests_are_checked(void **state)
+static void invalid_requests_are_rejected(void **state)
 {
     (void)state;
-    struct fth_request fine[] = {chase(2, 0, 1, 1), chase(8, 7, 1024, 15), chase(16, 15, 7, 1)};
-    fine[2].cluster.chain.step = 3;
-    for (size_t i = 0; i < FTH_COUNT(fine); i++) {
-        assert_int_equal(fth_request_check(&fine[i], NULL), FTH_OK);
-        assert_int_equal(fth_request_samples(&fine[i]), fine[i].cluster.passes);
+    struct fth_request valid[] = {chase(2, 0, 1, 1), chase(8, 7, 1024, 15), chase(16, 15, 7, 1)};
+    valid[2].cluster.chain.step = 3;
+    for (size_t i = 0; i < FTH_COUNT(valid); i++) {
+        assert_int_equal(fth_request_check(&valid[i], NULL), FTH_OK);
+        assert_int_equal(fth_request_samples(&valid[i]), valid[i].cluster.passes);
     }
     struct fth_request faults[12];
     for (size_t i = 0; i < FTH_COUNT(faults); i++)
@@ -66,7 +67,7 @@ static void requests_are_checked(void **state)
     }
 }
 
-static void the_text_is_canonical(void **state)
+static void requests_have_a_canonical_text(void **state)
 {
     (void)state;
     struct fth_request request = chase(4, 3, 1024, 15);
@@ -117,12 +118,12 @@ static struct fth_device *open_gpu(const char *device, const char *cluster, cons
 
 #define HOPPER "\"sms\": 16, \"compute_capability\": \"9.0\""
 
-static void latencies_are_found_again(void **state)
+static void finds_the_latencies_of_the_description(void **state)
 {
     (void)state;
     static const struct {
         const char *cluster, *noise;
-        double near_cycles, far_cycles, tolerance; /* far NAN: no other than near */
+        double near_cycles, far_cycles, tolerance; /* far_cycles NAN: all blocks are near */
     } rows[] = {
         {"\"latency_cycles\": 181, \"far_latency_cycles\": 213", "", 181, 213, 1e-9},
         {"\"latency_cycles\": 190.5, \"far_latency_cycles\": 230.25", "", 190.5, 230.25, 2e-3},
@@ -158,12 +159,12 @@ static void latencies_are_found_again(void **state)
         for (size_t j = 0; j < found.target_count; j++) {
             const struct fth_cluster_target *target = &found.targets[j];
             const double far = isnan(rows[i].far_cycles) ? rows[i].near_cycles : rows[i].far_cycles;
-            const double want = target->target == 0   ? 29
-                                : target->target == 1 ? rows[i].near_cycles
-                                                      : far;
-            if (fabs(target->cycles.value - want) > tolerance)
-                fail_msg("row %zu, block %u of %u: %g, not %g", i, target->target, target->size,
-                         target->cycles.value, want);
+            const double expected = target->target == 0   ? 29
+                                    : target->target == 1 ? rows[i].near_cycles
+                                                          : far;
+            if (fabs(target->cycles.value - expected) > tolerance)
+                fail_msg("row %zu, block %u of %u: %g instead of %g", i, target->target,
+                         target->size, target->cycles.value, expected);
             assert_int_equal(target->cycles.samples, 15);
             assert_true(target->cycles.low <= target->cycles.value &&
                         target->cycles.value <= target->cycles.high);
@@ -172,7 +173,7 @@ static void latencies_are_found_again(void **state)
     }
 }
 
-static void old_gpus_have_no_clusters(void **state)
+static void gpus_without_clusters_are_unsupported(void **state)
 {
     (void)state;
     static const struct {
@@ -193,7 +194,7 @@ static void old_gpus_have_no_clusters(void **state)
         struct fth_error error = NO_ERROR;
         assert_int_equal(fth_probe_cluster(&prober, &found, &error), FTH_UNSUPPORTED);
         assert_contains(error.cause, rows[i].cause);
-        /* The device is as good as before. */
+        /* The device still works. */
         struct fth_request request = {.steps = {{.kind = FTH_STEP_TIME_PASS,
                                                  .path = FTH_PATH_SHARED,
                                                  .chain = {.stride_bytes = 8, .count = 4},
@@ -208,8 +209,8 @@ static void old_gpus_have_no_clusters(void **state)
     }
 }
 
-/* With fewer SMs the larger clusters are left out. */
-static void small_gpus_have_small_clusters(void **state)
+/* The probe leaves out clusters that have more blocks than the GPU has SMs. */
+static void small_gpus_are_measured_with_small_clusters(void **state)
 {
     (void)state;
     const struct fth_prober prober = {
@@ -223,7 +224,7 @@ static void small_gpus_have_small_clusters(void **state)
     fth_device_close(prober.device);
 }
 
-static void requests_that_do_not_fit_are_told(void **state)
+static void requests_that_exceed_shared_memory_are_unsupported(void **state)
 {
     (void)state;
     struct fth_device *device = open_gpu(HOPPER, ", \"cluster_shared\": {}", "");
@@ -246,9 +247,10 @@ static void requests_that_do_not_fit_are_told(void **state)
     fth_device_close(device);
 }
 
-/* The barrier of a cluster brings its blocks to the time of the latest, also where several clusters
- * follow each other. Block r of each is busy for r * 1000 turns of a loop before it. */
-static void barriers_keep_time(void **state)
+/* After a cluster barrier, the clocks of all blocks have at least the time at which the last block
+ * arrived. This also holds if several clusters run one after the other on the same SMs. Before the
+ * barrier, block r of each cluster executes r * 1000 iterations of a loop. */
+static void barriers_align_the_clocks_of_blocks(void **state)
 {
     (void)state;
     static const char text[] =
@@ -276,7 +278,7 @@ static void barriers_keep_time(void **state)
                                               .blocks = BLOCKS,
                                               .threads = 1,
                                               .cluster = SIZE,
-                                              .shared_bytes = 200000, /* one block an SM */
+                                              .shared_bytes = 200000, /* one block per SM */
                                               .carveout_percent = -1,
                                               .arguments = &out,
                                               .argument_bytes = sizeof out};
@@ -291,7 +293,8 @@ static void barriers_keep_time(void **state)
             assert_int_equal((uint32_t)times[i][2], i % 16);
             assert_true(times[i][1] >= latest && times[i][1] < latest + 100);
         }
-        /* Those of the other SMs ran at the same time; those of these SMs before. */
+        /* The first four clusters start at the same time on different SMs. Every other cluster
+         * starts after the one that used its SMs before. */
         if (first < 16)
             assert_int_equal(times[first][0], times[0][0]);
         else
@@ -301,7 +304,7 @@ static void barriers_keep_time(void **state)
     fth_gpu_destroy(gpu);
 }
 
-/* ---- through a driver ---- */
+/* ---- through the stand-in driver ---- */
 
 static struct fth_device *open_cuda(const char *gpu)
 {
@@ -313,7 +316,7 @@ static struct fth_device *open_cuda(const char *gpu)
     return device;
 }
 
-static void the_driver_launches_clusters(void **state)
+static void finds_the_latencies_through_the_driver(void **state)
 {
     (void)state;
     struct fth_prober prober = {.device = open_cuda("h200"), .sms = 132};
@@ -331,7 +334,7 @@ static void the_driver_launches_clusters(void **state)
     assert_true(fabs(found.far_cycles.value - far) < 0.05);
     fth_gpu_destroy(gpu);
     fth_catalogue_close(catalogue);
-    /* 16 blocks have to be asked for. */
+    /* A cluster of 16 blocks needs an attribute of the kernel. */
     struct fth_request request = chase(16, 9, 32, 1);
     struct fth_answers answers = {0};
     assert_int_equal(fth_ask(&prober, &request, 1, &answers, NULL), FTH_OK);
@@ -362,7 +365,7 @@ static fth_cu_result refuse_clusters(const struct fth_cu_launch_config *config,
     return 912;
 }
 
-static void a_driver_may_have_no_clusters(void **state)
+static void drivers_without_clusters_are_unsupported(void **state)
 {
     (void)state;
     struct fth_cuda cuda = {.launch = launch_nothing};
@@ -385,15 +388,15 @@ static void a_driver_may_have_no_clusters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_are_checked),
-        cmocka_unit_test(the_text_is_canonical),
-        cmocka_unit_test(latencies_are_found_again),
-        cmocka_unit_test(old_gpus_have_no_clusters),
-        cmocka_unit_test(small_gpus_have_small_clusters),
-        cmocka_unit_test(requests_that_do_not_fit_are_told),
-        cmocka_unit_test(barriers_keep_time),
-        cmocka_unit_test(the_driver_launches_clusters),
-        cmocka_unit_test(a_driver_may_have_no_clusters),
+        cmocka_unit_test(invalid_requests_are_rejected),
+        cmocka_unit_test(requests_have_a_canonical_text),
+        cmocka_unit_test(finds_the_latencies_of_the_description),
+        cmocka_unit_test(gpus_without_clusters_are_unsupported),
+        cmocka_unit_test(small_gpus_are_measured_with_small_clusters),
+        cmocka_unit_test(requests_that_exceed_shared_memory_are_unsupported),
+        cmocka_unit_test(barriers_align_the_clocks_of_blocks),
+        cmocka_unit_test(finds_the_latencies_through_the_driver),
+        cmocka_unit_test(drivers_without_clusters_are_unsupported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

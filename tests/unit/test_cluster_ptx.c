@@ -1,5 +1,6 @@
-/* Clusters of blocks on the PTX engine: blocks know their place, see each other's shared memory and
- * wait for each other. */
+/* Tests clusters of blocks in the PTX engine: special registers, access to the shared memory of
+ * other blocks, the cluster barrier, errors and observers. The expected results follow from the PTX
+ * specification. test_cluster.c tests clusters on simulated GPUs and through the driver. */
 #include "check.h"
 #include "ptx/ptx.h"
 
@@ -16,7 +17,7 @@ struct job {
     struct fth_ptx_launch launch;
 };
 
-/* Kernel k(.param .u64 out), with a buffer of 64 KiB. */
+/* Prepares a launch of the kernel k(.param .u64 out), where `out` is a buffer of 64 KiB. */
 static void job_init(struct job *job, const char *text)
 {
     struct fth_error error = NO_ERROR;
@@ -38,6 +39,7 @@ static void job_fini(struct job *job)
     fth_ptx_destroy(job->module);
 }
 
+/* Runs the launch, which must succeed. Returns the contents of the buffer. */
 static const uint32_t *run_job(struct job *job)
 {
     struct fth_error error = NO_ERROR;
@@ -47,15 +49,16 @@ static const uint32_t *run_job(struct job *job)
     return fth_ptx_host(job->machine, job->buffer, 65536);
 }
 
-static void fail_job(struct job *job, const char *cause)
+/* Runs the launch, which must fail with this text in the cause. */
+static void expect_failure(struct job *job, const char *cause)
 {
     struct fth_error error = NO_ERROR;
     assert_int_equal(fth_ptx_run(job->machine, &job->launch, NULL, &error), FTH_INVALID);
     assert_contains(error.cause, cause);
 }
 
-/* Every thread writes the special registers of its block. */
-static const char who[] =
+/* Each block writes its special registers to its 64 bytes of the buffer. */
+static const char special_registers[] =
     HEAD ".visible .entry k(.param .u64 out)\n{\n"
          "  .reg .b32 %r<20>; .reg .b64 %rd<4>;\n"
          "  ld.param.u64 %rd1, [out];\n"
@@ -80,7 +83,7 @@ static const char who[] =
          "  mov.b32 %r7, %ctaid.x; st.global.u32 [%rd1+56], %r7;\n"
          "  ret;\n}\n";
 
-static void blocks_know_their_place(void **state)
+static void special_registers_locate_the_block(void **state)
 {
     (void)state;
     static const uint32_t shapes[][2][3] = {{{6, 1, 1}, {1, 1, 1}},
@@ -91,7 +94,7 @@ static void blocks_know_their_place(void **state)
     for (size_t i = 0; i < FTH_COUNT(shapes); i++) {
         const uint32_t *grid = shapes[i][0], *size = shapes[i][1];
         struct job job;
-        job_init(&job, who);
+        job_init(&job, special_registers);
         memcpy(job.launch.grid, grid, sizeof job.launch.grid);
         memcpy(job.launch.cluster, size, sizeof job.launch.cluster);
         const uint32_t *out = run_job(&job);
@@ -99,33 +102,35 @@ static void blocks_know_their_place(void **state)
             for (uint32_t y = 0; y < grid[1]; y++)
                 for (uint32_t x = 0; x < grid[0]; x++, out += 16) {
                     const uint32_t at[3] = {x % size[0], y % size[1], z % size[2]};
-                    const uint32_t want[] = {at[0],
-                                             at[1],
-                                             at[2],
-                                             size[0],
-                                             size[1],
-                                             size[2],
-                                             at[0] + size[0] * (at[1] + size[1] * at[2]),
-                                             size[0] * size[1] * size[2],
-                                             x / size[0],
-                                             y / size[1],
-                                             z / size[2],
-                                             grid[0] / size[0],
-                                             grid[1] / size[1],
-                                             grid[2] / size[2],
-                                             x};
-                    for (size_t j = 0; j < FTH_COUNT(want); j++)
-                        if (out[j] != want[j])
+                    const uint32_t expected[] = {at[0],
+                                                 at[1],
+                                                 at[2],
+                                                 size[0],
+                                                 size[1],
+                                                 size[2],
+                                                 at[0] + size[0] * (at[1] + size[1] * at[2]),
+                                                 size[0] * size[1] * size[2],
+                                                 x / size[0],
+                                                 y / size[1],
+                                                 z / size[2],
+                                                 grid[0] / size[0],
+                                                 grid[1] / size[1],
+                                                 grid[2] / size[2],
+                                                 x};
+                    for (size_t j = 0; j < FTH_COUNT(expected); j++)
+                        if (out[j] != expected[j])
                             fail_msg("shape %zu, block (%u,%u,%u): word %zu is %u, not %u", i, x, y,
-                                     z, j, out[j], want[j]);
+                                     z, j, out[j], expected[j]);
                 }
         job_fini(&job);
     }
 }
 
-/* Each thread leaves 100 * rank + thread in its block's shared memory, through an address of its
- * own block; the next block reads it with `LOAD`, after mapa has made %rd5 of the place. */
-#define NEIGHBOUR(PLACE, LOAD)                                                                     \
+/* Each thread stores 100 * rank + thread in the shared memory of its own block, at the address
+ * %rd3. After a barrier it reads the word of the same thread in the next block (rank %r5): ADDRESS
+ * computes the address of that word from %rd3, usually with mapa and into %rd5, and LOAD loads the
+ * word into %r6. */
+#define NEIGHBOUR(ADDRESS, LOAD)                                                                   \
     HEAD ".visible .entry k(.param .u64 out)\n{\n"                                                 \
          "  .reg .b32 %r<20>; .reg .b64 %rd<10>; .reg .pred %p<4>;\n"                              \
          "  .shared .align 8 .u32 words[64];\n"                                                    \
@@ -135,7 +140,7 @@ static void blocks_know_their_place(void **state)
          "  mov.u64 %rd3, words; add.u64 %rd3, %rd3, %rd2; st.shared::cta.u32 [%rd3], %r4;\n"      \
          "  barrier.cluster.arrive.release.aligned;\n  barrier.cluster.wait.acquire.aligned;\n"    \
          "  add.u32 %r5, %r2, 1; rem.u32 %r5, %r5, %r3;\n"                                         \
-         "  " PLACE "\n  " LOAD "\n"                                                               \
+         "  " ADDRESS "\n  " LOAD "\n"                                                             \
          "  mov.u32 %r7, %ctaid.x; mov.u32 %r8, %ntid.x; mad.lo.u32 %r9, %r7, %r8, %r1;\n"         \
          "  mad.wide.u32 %rd1, %r9, 4, %rd1; st.global.u32 [%rd1], %r6;\n"                         \
          "  barrier.cluster.arrive.relaxed;\n  barrier.cluster.wait;\n  ret;\n}\n"
@@ -147,7 +152,7 @@ static const char *const neighbours[] = {
     NEIGHBOUR("cvta.shared.u64 %rd5, %rd3; mapa.u64 %rd5, %rd5, %r5;", "ld.u32 %r6, [%rd5];"),
     NEIGHBOUR("mapa.shared::cluster.u64 %rd5, %rd3, %r5; cvta.shared::cluster.u64 %rd5, %rd5;",
               "atom.add.u32 %r6, [%rd5], 5000;"),
-    /* Through a third block's address, and pushed rather than fetched. */
+    /* mapa of an address of block 0, and a store through the cluster address of the own block. */
     NEIGHBOUR("mapa.shared::cluster.u64 %rd5, %rd3, 0; mapa.shared::cluster.u64 %rd5, %rd5, %r5;"
               "mapa.shared::cluster.u64 %rd6, %rd3, %r2;",
               "ld.shared::cluster.u32 %r6, [%rd5]; barrier.cluster.arrive; barrier.cluster.wait;"
@@ -168,16 +173,18 @@ static void blocks_reach_each_others_memory(void **state)
             job.launch.cluster[0] = size;
             const uint32_t *out = run_job(&job);
             for (uint32_t j = 0; j < BLOCKS * THREADS; j++) {
-                uint32_t rank = j / THREADS % size, want = (rank + 1) % size * 100 + j % THREADS;
-                if (out[j] != want)
+                uint32_t rank = j / THREADS % size,
+                         expected = (rank + 1) % size * 100 + j % THREADS;
+                if (out[j] != expected)
                     fail_msg("kernel %zu, clusters of %u, thread %u: %u, not %u", i, size, j,
-                             out[j], want);
+                             out[j], expected);
             }
             job_fini(&job);
         }
 }
 
-/* Lanes of one load go to different blocks, and the rank of an address is told. */
+/* The lanes of one load read the shared memory of different blocks. getctarank returns the block of
+ * an address, and isspacep distinguishes the own block from the others. */
 static void lanes_reach_different_blocks(void **state)
 {
     (void)state;
@@ -213,9 +220,10 @@ static void lanes_reach_different_blocks(void **state)
     job_fini(&job);
 }
 
-/* Threads arrive, do something else, and wait; some leave before. A counter in block 0, which each
- * phase adds to and then reads, shows whether anybody was let go too early. */
-static void barriers_wait_for_all(void **state)
+/* Threads arrive at the barrier, work for different times, and wait. One thread of each block exits
+ * before. In each phase every thread increments a counter in block 0, waits, and reads it: a value
+ * that is too small means that the barrier released a thread too early. */
+static void barriers_wait_for_all_threads(void **state)
 {
     (void)state;
     struct job job;
@@ -227,8 +235,8 @@ static void barriers_wait_for_all(void **state)
         "  ld.param.u64 %rd1, [out];\n"
         "  mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank; mov.u32 %r3, %ctaid.x;\n"
         "  mov.u64 %rd2, counter; mapa.shared::cluster.u64 %rd2, %rd2, 0;\n"
-        "  barrier.cluster.arrive; barrier.cluster.wait;\n" /* shared memory is there */
-        "  setp.eq.u32 %p1, %r1, 3; @%p1 exit;\n" /* one of each block, in the middle of a warp */
+        "  barrier.cluster.arrive; barrier.cluster.wait;\n" /* all blocks have started */
+        "  setp.eq.u32 %p1, %r1, 3; @%p1 exit;\n"           /* one thread per block, mid-warp */
         "  mov.u32 %r5, 0; mov.u32 %r6, 0;\n"
         "phase:\n"
         "  atom.shared::cluster.add.u32 %r7, [%rd2], 1;\n"
@@ -251,7 +259,7 @@ static void barriers_wait_for_all(void **state)
     job_fini(&job);
 }
 
-static void what_a_kernel_asks_for_is_taken(void **state)
+static void cluster_directives_and_limits_are_enforced(void **state)
 {
     (void)state;
     struct job job;
@@ -263,17 +271,18 @@ static void what_a_kernel_asks_for_is_taken(void **state)
     job.launch.grid[0] = 4;
     assert_int_equal(run_job(&job)[0], 2);
     job.launch.cluster[0] = 4;
-    fail_job(&job, "the cluster size differs from the kernel's .reqnctapercluster");
+    expect_failure(&job, "the cluster size differs from the kernel's .reqnctapercluster");
     job.launch.cluster[0] = 0;
     job.launch.grid[0] = 3;
-    fail_job(&job, "the grid size 3 is not a multiple of the cluster size 2");
+    expect_failure(&job, "the grid size 3 is not a multiple of the cluster size 2");
     job_fini(&job);
-    job_init(&job, who);
+    job_init(&job, special_registers);
     job.launch.grid[0] = job.launch.cluster[0] = 32;
-    fail_job(&job, "a cluster can have at most 16 blocks");
+    expect_failure(&job, "a cluster can have at most 16 blocks");
     job.launch.cluster[0] = 2;
     job.launch.dynamic_shared_bytes = (1 << 24) + 1;
-    fail_job(&job, "bytes of shared memory exceed the limit of 16777216 per block of a cluster");
+    expect_failure(&job,
+                   "bytes of shared memory exceed the limit of 16777216 per block of a cluster");
     job.launch.cluster[0] = 0;
     run_job(&job);
     job_fini(&job);
@@ -286,7 +295,7 @@ static void what_a_kernel_asks_for_is_taken(void **state)
          "  mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p1, %r1, 0; mov.u64 %rd1, words;\n" TEXT   \
          "  ret;\n}\n"
 
-static void faults_are_told(void **state)
+static void reports_faults(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -316,14 +325,14 @@ static void faults_are_told(void **state)
         job.launch.grid[0] = job.launch.cluster[0] = 2;
         job.launch.block[0] = 64;
         if (rows[i][1])
-            fail_job(&job, rows[i][1]);
+            expect_failure(&job, rows[i][1]);
         else
             run_job(&job);
         job_fini(&job);
     }
 }
 
-static void what_is_not_there_is_refused(void **state)
+static void rejects_unsupported_instructions(void **state)
 {
     (void)state;
     static const char *const bodies[] = {
@@ -351,32 +360,33 @@ static void what_is_not_there_is_refused(void **state)
     }
 }
 
-struct seen {
+/* A log of what the engine reported to its observer, one event per line. */
+struct events {
     char log[1024];
 };
 
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
-    struct seen *seen = user;
-    size_t used = strlen(seen->log);
+    struct events *events = user;
+    size_t used = strlen(events->log);
     if (access->space == FTH_SPACE_SHARED)
-        snprintf(seen->log + used, sizeof seen->log - used, "%u to %u kind %d x%d @%llx\n",
+        snprintf(events->log + used, sizeof events->log - used, "%u to %u kind %d x%d @%llx\n",
                  access->who.rank, access->target, access->kind, __builtin_popcount(access->mask),
                  (unsigned long long)access->addresses[__builtin_ctz(access->mask)]);
     return true;
 }
 
-static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *who_, uint32_t phase,
+static bool on_cluster_barrier(void *user, const struct fth_ptx_warp_id *warp, uint32_t phase,
                                bool waited)
 {
-    struct seen *seen = user;
-    size_t used = strlen(seen->log);
-    snprintf(seen->log + used, sizeof seen->log - used, "%u %s phase %u\n", who_->rank,
+    struct events *events = user;
+    size_t used = strlen(events->log);
+    snprintf(events->log + used, sizeof events->log - used, "%u %s phase %u\n", warp->rank,
              waited ? "waited for" : "came to", phase);
     return true;
 }
 
-static void observers_see_whose_memory_it_is(void **state)
+static void observers_see_the_block_that_owns_the_memory(void **state)
 {
     (void)state;
     struct job job;
@@ -386,39 +396,39 @@ static void observers_see_whose_memory_it_is(void **state)
                   "  mapa.shared::cluster.u64 %rd2, %rd1, %r2;\n"
                   "  @%p1 ld.shared::cluster.u32 %r3, [%rd2+4];\n"
                   "  barrier.cluster.arrive; barrier.cluster.wait;\n"));
-    struct seen seen = {.log = ""};
+    struct events events = {.log = ""};
     const struct fth_ptx_observer observer = {
-        .user = &seen, .access = on_access, .cluster_barrier = on_cluster_barrier};
+        .user = &events, .access = on_access, .cluster_barrier = on_cluster_barrier};
     job.launch.observer = &observer;
     job.launch.grid[0] = job.launch.cluster[0] = 2;
     job.launch.block[0] = 32;
     run_job(&job);
-    assert_string_equal(seen.log, "0 to 0 kind 1 x32 @0\n"
-                                  "0 came to phase 0\n"
-                                  "1 to 1 kind 1 x32 @0\n"
-                                  "1 came to phase 0\n"
-                                  "0 waited for phase 0\n"
-                                  "1 waited for phase 0\n"
-                                  "0 to 0 kind 0 x16 @4\n"
-                                  "0 to 1 kind 0 x16 @4\n"
-                                  "0 came to phase 1\n"
-                                  "1 came to phase 1\n"
-                                  "0 waited for phase 1\n"
-                                  "1 waited for phase 1\n");
+    assert_string_equal(events.log, "0 to 0 kind 1 x32 @0\n"
+                                    "0 came to phase 0\n"
+                                    "1 to 1 kind 1 x32 @0\n"
+                                    "1 came to phase 0\n"
+                                    "0 waited for phase 0\n"
+                                    "1 waited for phase 0\n"
+                                    "0 to 0 kind 0 x16 @4\n"
+                                    "0 to 1 kind 0 x16 @4\n"
+                                    "0 came to phase 1\n"
+                                    "1 came to phase 1\n"
+                                    "0 waited for phase 1\n"
+                                    "1 waited for phase 1\n");
     job_fini(&job);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_know_their_place),
+        cmocka_unit_test(special_registers_locate_the_block),
         cmocka_unit_test(blocks_reach_each_others_memory),
         cmocka_unit_test(lanes_reach_different_blocks),
-        cmocka_unit_test(barriers_wait_for_all),
-        cmocka_unit_test(what_a_kernel_asks_for_is_taken),
-        cmocka_unit_test(faults_are_told),
-        cmocka_unit_test(what_is_not_there_is_refused),
-        cmocka_unit_test(observers_see_whose_memory_it_is),
+        cmocka_unit_test(barriers_wait_for_all_threads),
+        cmocka_unit_test(cluster_directives_and_limits_are_enforced),
+        cmocka_unit_test(reports_faults),
+        cmocka_unit_test(rejects_unsupported_instructions),
+        cmocka_unit_test(observers_see_the_block_that_owns_the_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

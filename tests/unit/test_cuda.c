@@ -1,7 +1,9 @@
-/* device/cuda/ over the stand-ins for NVIDIA's libraries: opening, memory, kernels, and what the
- * driver tells.
+/* Tests of device/cuda/ with the stand-ins for NVIDIA's libraries (tests/standin): opening GPUs,
+ * memory, kernels, the attributes that the driver reports, and MIG slices. The stand-ins imitate an
+ * H200: the expected values are those of its description in the catalogue and of the stand-in for
+ * NVML.
  *
- * usage: test_cuda [bare]     bare: with the driver that lacks what runs kernels */
+ * usage: test_cuda [bare]     bare: the stand-in lacks the functions that run kernels */
 #include "driven.h"
 
 #include <math.h>
@@ -50,7 +52,7 @@ static void devices_are_found_by_name(void **state)
     }
 }
 
-static void a_device_that_went_away_is_not_opened(void **state)
+static void opening_a_lost_device_fails(void **state)
 {
     (void)state;
     set_mode("lost");
@@ -65,7 +67,7 @@ static void a_device_that_went_away_is_not_opened(void **state)
     assert_contains(error.cause, "unspecified launch failure (error 719)");
 }
 
-static void facts_are_told(void **state)
+static void reports_the_facts_of_a_gpu(void **state)
 {
     (void)state;
     set_mode("one");
@@ -81,9 +83,9 @@ static void facts_are_told(void **state)
     close_machine(machine);
 }
 
-/* ---- what works ---- */
+/* ---- memory and kernels ---- */
 
-static void memory_holds_what_is_put_into_it(void **state)
+static void memory_keeps_what_is_copied_to_it(void **state)
 {
     (void)state;
     set_mode("one");
@@ -104,7 +106,7 @@ static void memory_holds_what_is_put_into_it(void **state)
     ops->free(machine, 0);
     assert_int_equal(ops->free_bytes(machine, &after, NULL), FTH_OK);
     assert_true(after > before);
-    /* A copy that goes wrong is told, and is not the end of the machine. */
+    /* A failed copy is reported, and the machine can still be used. */
     struct fth_error error = NO_ERROR;
     assert_int_equal(ops->download(machine, out, 8, 16, &error), FTH_UNAVAILABLE);
     assert_contains(error.argument, "cuMemcpyDtoH");
@@ -115,7 +117,7 @@ static void memory_holds_what_is_put_into_it(void **state)
     close_machine(machine);
 }
 
-static void kernels_run(void **state)
+static void kernels_run_in_order(void **state)
 {
     (void)state;
     set_mode("one");
@@ -125,7 +127,7 @@ static void kernels_run(void **state)
     for (uint64_t i = 0; i < 32; i++)
         in[i] = i << 40;
     assert_int_equal(ops->upload(machine, a, in, sizeof in, NULL), FTH_OK);
-    /* Each is behind the one before; a copy waits for all. */
+    /* Launches execute one after the other. A copy waits for all of them. */
     assert_int_equal(launch(machine, module, "add", 32, (uint64_t[]){b, a, 1}, 3, NULL), FTH_OK);
     assert_int_equal(launch(machine, module, "add", 32, (uint64_t[]){b, b, 1}, 3, NULL), FTH_OK);
     assert_int_equal(ops->wait(machine, 60, NULL), FTH_OK);
@@ -133,7 +135,7 @@ static void kernels_run(void **state)
     assert_int_equal(ops->download(machine, out, b, sizeof out, NULL), FTH_OK);
     for (uint64_t i = 0; i < 32; i++)
         assert_true(out[i] == (i << 40) + 127);
-    /* A variable of the module. */
+    /* The variables of a module can be found and written. */
     uint64_t address = 0, bytes = 0, value = 0;
     assert_int_equal(ops->symbol(machine, module, "table", &address, &bytes, NULL), FTH_OK);
     assert_int_equal(bytes, 64);
@@ -153,7 +155,7 @@ static void kernels_run(void **state)
     close_machine(machine);
 }
 
-/* A launch between two marks. */
+/* Launches a kernel between two marks. *ns gets the time between the marks. */
 static enum fth_status time_launch(void *machine, const struct fth_machine_launch *launch,
                                    double *ns)
 {
@@ -165,7 +167,7 @@ static enum fth_status time_launch(void *machine, const struct fth_machine_launc
     return status;
 }
 
-static void launches_have_three_dimensions_and_a_time(void **state)
+static void launches_with_three_dimensions_are_timed(void **state)
 {
     (void)state;
     set_mode("one");
@@ -193,7 +195,7 @@ static void launches_have_three_dimensions_and_a_time(void **state)
     assert_int_equal(ops->download(machine, out, arguments.out, sizeof out, NULL), FTH_OK);
     for (uint32_t i = 0; i < COUNT; i++)
         assert_int_equal(out[i], 1007 + i);
-    /* What a GPU does not take is told, and does no harm. */
+    /* Invalid launches are reported, and valid ones still work afterwards. */
     timed.more_threads[1] = 65;
     assert_int_equal(time_launch(machine, &timed, &ns), FTH_UNAVAILABLE);
     timed.more_threads[1] = 0;
@@ -207,7 +209,7 @@ static void launches_have_three_dimensions_and_a_time(void **state)
     close_machine(machine);
 }
 
-static void textures_are_fetched_from(void **state)
+static void kernels_fetch_from_textures(void **state)
 {
     (void)state;
     set_mode("one");
@@ -233,7 +235,7 @@ static void textures_are_fetched_from(void **state)
     close_machine(machine);
 }
 
-static void blocks_get_the_shared_memory_they_ask_for(void **state)
+static void blocks_get_the_requested_shared_memory(void **state)
 {
     (void)state;
     set_mode("one");
@@ -278,15 +280,16 @@ static void blocks_get_the_shared_memory_they_ask_for(void **state)
     close_machine(machine);
 }
 
-/* ---- what the driver tells ---- */
+/* ---- attributes ---- */
 
+/* Describes a GPU, and checks that the description is valid. The caller destroys it. */
 static struct fth_gpu *describe(const char *what)
 {
     struct fth_gpu *gpu = NULL;
     struct fth_error error = NO_ERROR;
     void *machine = open_machine(what);
     assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
-    /* Twice: the second time what is there is replaced. */
+    /* Twice: the second call must replace the attributes of the first. */
     for (int i = 0; i < 2; i++)
         if (ops->describe(machine, gpu, &error) != FTH_OK)
             fail_msg("%s", error.cause);
@@ -296,7 +299,9 @@ static struct fth_gpu *describe(const char *what)
     return gpu;
 }
 
-static void assert_told(const struct fth_gpu *gpu, const char *section)
+/* Checks that the attributes of a section are in the schema, come from the driver, and have a
+ * method. The architecture is derived. */
+static void assert_reported_by_driver(const struct fth_gpu *gpu, const char *section)
 {
     assert_true(fth_gpu_attribute_count(gpu, section) > 0);
     for (size_t i = 0; i < fth_gpu_attribute_count(gpu, section); i++) {
@@ -311,14 +316,14 @@ static void assert_told(const struct fth_gpu *gpu, const char *section)
     }
 }
 
-static void the_driver_tells_what_it_knows(void **state)
+static void reports_the_attributes_of_the_driver(void **state)
 {
     (void)state;
     set_mode("one");
     struct fth_gpu *gpu = describe("0");
-    assert_told(gpu, "device");
+    assert_reported_by_driver(gpu, "device");
     for (size_t i = 0; i < fth_gpu_element_count(gpu); i++)
-        assert_told(gpu, fth_gpu_element_name(gpu, i));
+        assert_reported_by_driver(gpu, fth_gpu_element_name(gpu, i));
     static const struct {
         const char *section, *name;
         double number;
@@ -379,12 +384,12 @@ static void the_driver_tells_what_it_knows(void **state)
     assert_true(grid->numbers[0] == 2147483647 && grid->numbers[2] == 65535);
     assert_string_equal(fth_gpu_attribute(gpu, "l2", "size_bytes")->method,
                         "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE");
-    /* 0 where 0 cannot be: not known. */
+    /* The driver reports 0, which is impossible: the attribute is unknown. */
     assert_null(fth_gpu_attribute(gpu, "device", "memory_sync_domains"));
     fth_gpu_destroy(gpu);
 }
 
-static void what_was_measured_stays(void **state)
+static void keeps_measured_attributes(void **state)
 {
     (void)state;
     set_mode("one");
@@ -403,7 +408,7 @@ static void what_was_measured_stays(void **state)
     fth_gpu_destroy(gpu);
 }
 
-static void the_management_library_may_be_missing(void **state)
+static void works_without_nvml(void **state)
 {
     (void)state;
     set_mode("no-nvml");
@@ -414,14 +419,14 @@ static void the_management_library_may_be_missing(void **state)
     fth_gpu_destroy(gpu);
 }
 
-/* ---- slices ---- */
+/* ---- MIG slices ---- */
 
 struct listing {
     size_t count;
     char text[1024];
 };
 
-static void add(void *user, const struct fth_device_info *device)
+static void append_device(void *user, const struct fth_device_info *device)
 {
     struct listing *listing = user;
     size_t used = strlen(listing->text);
@@ -430,12 +435,12 @@ static void add(void *user, const struct fth_device_info *device)
     listing->count++;
 }
 
-static void slices_are_listed_and_opened(void **state)
+static void lists_and_opens_mig_slices(void **state)
 {
     (void)state;
     set_mode("mig");
     struct listing listing = {0};
-    assert_int_equal(fth_backend_cuda.list(add, &listing, NULL), FTH_OK);
+    assert_int_equal(fth_backend_cuda.list(append_device, &listing, NULL), FTH_OK);
     assert_string_equal(listing.text,
                         "cuda:0 | NVIDIA H200 MIG 1g.18gb | cc 9.0, 16 SMs, 17.48 GiB, CUDA 13.0\n"
                         "cuda:MIG-aaaaaaa0-1111-2222-3333-444444444444 | NVIDIA H200 MIG 1g.18gb | "
@@ -447,7 +452,8 @@ static void slices_are_listed_and_opened(void **state)
     assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), second);
     assert_string_equal(fth_gpu_text(gpu, "device", "uuid"), second);
     assert_true(fth_gpu_number(gpu, "device", "sms", NAN) == 16);
-    /* The cores are those of the whole GPU, so nothing is said of an SM; the power is too. */
+    /* NVML reports the cores of the whole GPU, so the cores per SM are unknown. It also
+     * reports the power of the whole GPU. */
     assert_null(fth_gpu_attribute(gpu, "device", "cores_per_sm"));
     assert_true(fth_gpu_number(gpu, "device", "power_w", NAN) == 312.5);
     fth_gpu_destroy(gpu);
@@ -459,7 +465,7 @@ static void slices_are_listed_and_opened(void **state)
     assert_int_equal(fth_cuda_open_named("MIG-77", &cuda, &ordinal, &error), FTH_UNAVAILABLE);
     assert_contains(error.cause, "no CUDA-capable device is detected");
 
-    /* Once the driver is initialised, it is too late for another slice. */
+    /* After the driver is initialised, no other slice can be opened. */
     set_mode("mig");
     void *machine = open_machine("0");
     error = NO_ERROR;
@@ -476,7 +482,7 @@ static void slices_are_listed_and_opened(void **state)
 
 /* ---- a driver that lacks functions ---- */
 
-static void a_driver_without_kernels_lists_only(void **state)
+static void a_driver_that_cannot_run_kernels_lists_gpus(void **state)
 {
     (void)state;
     struct listing listing = {0};
@@ -485,14 +491,14 @@ static void a_driver_without_kernels_lists_only(void **state)
     int ordinal = -1;
     void *machine = NULL;
     set_mode("one");
-    assert_int_equal(fth_backend_cuda.list(add, &listing, NULL), FTH_OK);
+    assert_int_equal(fth_backend_cuda.list(append_device, &listing, NULL), FTH_OK);
     assert_int_equal(listing.count, 1);
     assert_int_equal(fth_cuda_open_named("0", &cuda, &ordinal, &error), FTH_OK);
     assert_int_equal(fth_cuda_machine_create(&cuda, ordinal, "cuda:0", &machine, &error),
                      FTH_UNSUPPORTED);
     assert_null(machine);
     assert_contains(error.cause, "the driver is too old: it has no cuStreamQuery");
-    /* Nor does any function of run.c call what is not there. */
+    /* No function of run.c calls a driver function that is missing. */
     assert_int_equal(fth_cuda_open(&cuda, NULL), FTH_OK);
     uint64_t number, bytes;
     fth_cu_context context;
@@ -521,20 +527,21 @@ static void a_driver_without_kernels_lists_only(void **state)
 
 int main(int count, char **arguments)
 {
-    const struct CMUnitTest bare[] = {cmocka_unit_test(a_driver_without_kernels_lists_only)};
+    const struct CMUnitTest bare[] = {
+        cmocka_unit_test(a_driver_that_cannot_run_kernels_lists_gpus)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_are_found_by_name),
-        cmocka_unit_test(a_device_that_went_away_is_not_opened),
-        cmocka_unit_test(facts_are_told),
-        cmocka_unit_test(memory_holds_what_is_put_into_it),
-        cmocka_unit_test(kernels_run),
-        cmocka_unit_test(launches_have_three_dimensions_and_a_time),
-        cmocka_unit_test(textures_are_fetched_from),
-        cmocka_unit_test(blocks_get_the_shared_memory_they_ask_for),
-        cmocka_unit_test(the_driver_tells_what_it_knows),
-        cmocka_unit_test(what_was_measured_stays),
-        cmocka_unit_test(the_management_library_may_be_missing),
-        cmocka_unit_test(slices_are_listed_and_opened),
+        cmocka_unit_test(opening_a_lost_device_fails),
+        cmocka_unit_test(reports_the_facts_of_a_gpu),
+        cmocka_unit_test(memory_keeps_what_is_copied_to_it),
+        cmocka_unit_test(kernels_run_in_order),
+        cmocka_unit_test(launches_with_three_dimensions_are_timed),
+        cmocka_unit_test(kernels_fetch_from_textures),
+        cmocka_unit_test(blocks_get_the_requested_shared_memory),
+        cmocka_unit_test(reports_the_attributes_of_the_driver),
+        cmocka_unit_test(keeps_measured_attributes),
+        cmocka_unit_test(works_without_nvml),
+        cmocka_unit_test(lists_and_opens_mig_slices),
     };
     if (count > 1 && strcmp(arguments[1], "bare") == 0)
         return cmocka_run_group_tests(bare, NULL, NULL);

@@ -1,4 +1,5 @@
-/* device/cuda/ over the stand-ins for NVIDIA's libraries: every way in which a GPU can fail us. */
+/* Tests how device/cuda/ reports failures of a GPU and its driver. The stand-ins for NVIDIA's
+ * libraries (tests/standin) cause the failures; set_mode() selects them. */
 #include "driven.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 
 /* ---- faults ---- */
 
-static void too_much_memory_is_refused(void **state)
+static void a_failed_allocation_reports_requested_and_free_memory(void **state)
 {
     (void)state;
     set_mode("no-memory:4096");
@@ -20,7 +21,7 @@ static void too_much_memory_is_refused(void **state)
     close_machine(machine);
 }
 
-static void what_does_not_compile_is_told_with_the_log(void **state)
+static void compilation_errors_include_the_log(void **state)
 {
     (void)state;
     struct fth_machine_module *module = NULL;
@@ -44,7 +45,7 @@ static void what_does_not_compile_is_told_with_the_log(void **state)
     close_machine(machine);
 }
 
-static void what_is_not_in_a_module_is_not_found(void **state)
+static void reports_missing_symbols_and_invalid_launches(void **state)
 {
     (void)state;
     set_mode("one");
@@ -62,13 +63,13 @@ static void what_is_not_in_a_module_is_not_found(void **state)
     assert_int_equal(launch(machine, module, "add", 2048, (uint64_t[]){0, 0, 0}, 3, &error),
                      FTH_UNAVAILABLE);
     assert_contains(error.cause, "invalid argument (error 1)");
-    /* None of it is the end. */
+    /* The machine remains usable after these errors. */
     assert_int_equal(ops->wait(machine, 60, NULL), FTH_OK);
     ops->unload(machine, module);
     close_machine(machine);
 }
 
-/* Every call fails, with the reason, and at once. */
+/* Checks that every operation of the machine fails, with an error that contains `reason`. */
 static void assert_lost(void *machine, struct fth_machine_module *module, const char *reason)
 {
     struct fth_machine_module *another;
@@ -97,11 +98,11 @@ static void assert_lost(void *machine, struct fth_machine_module *module, const 
     fth_gpu_destroy(gpu);
 }
 
-static void a_gpu_that_faults_is_lost(void **state)
+static void a_gpu_is_lost_after_a_fault(void **state)
 {
     (void)state;
-    /* Noticed by a wait, by a copy, by another launch. */
-    for (int noticed = 0; noticed < 3; noticed++) {
+    /* The next operation after the fault reports it: a wait, a copy or another launch. */
+    for (int next_operation = 0; next_operation < 3; next_operation++) {
         set_mode("lost-later:2");
         void *machine = open_machine("0");
         struct fth_machine_module *module = load(machine);
@@ -113,8 +114,8 @@ static void a_gpu_that_faults_is_lost(void **state)
                 assert_int_equal(ops->wait(machine, 60, NULL), FTH_OK);
             assert_int_equal(launch(machine, module, "add", 1, arguments, 3, NULL), FTH_OK);
         }
-        enum fth_status status = noticed == 0 ? ops->wait(machine, 60, &error)
-                                 : noticed == 1
+        enum fth_status status = next_operation == 0 ? ops->wait(machine, 60, &error)
+                                 : next_operation == 1
                                      ? ops->download(machine, &word, a, 8, &error)
                                      : launch(machine, module, "add", 1, arguments, 3, &error);
         assert_int_equal(status, FTH_UNAVAILABLE);
@@ -127,8 +128,8 @@ static void a_gpu_that_faults_is_lost(void **state)
     }
 }
 
-/* The stand-in writes the engine's reason to stderr. */
-static void a_wrong_access_is_noticed(void **state)
+/* The stand-in executes the kernel with the PTX engine and writes the engine's error to stderr. */
+static void a_gpu_is_lost_after_an_invalid_access(void **state)
 {
     (void)state;
     set_mode("one");
@@ -143,8 +144,8 @@ static void a_wrong_access_is_noticed(void **state)
     ops->close(machine);
 }
 
-/* The driver stays loaded after this, with a kernel in it: the last test. */
-static void a_kernel_that_hangs_is_abandoned(void **state)
+/* This must be the last test, because the driver stays loaded with the hanging kernel. */
+static void a_hanging_kernel_is_abandoned(void **state)
 {
     (void)state;
     set_mode("hang");
@@ -158,9 +159,9 @@ static void a_kernel_that_hangs_is_abandoned(void **state)
     clock_gettime(CLOCK_MONOTONIC, &start);
     assert_int_equal(ops->wait(machine, 0.05, &error), FTH_UNAVAILABLE);
     clock_gettime(CLOCK_MONOTONIC, &end);
-    double passed =
+    double elapsed =
         (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
-    assert_true(passed >= 0.05 && passed < 5);
+    assert_true(elapsed >= 0.05 && elapsed < 5);
     assert_string_equal(error.cause,
                         "kernel 'add' did not complete within 0.05 s and was abandoned");
     assert_lost(machine, module, "kernel 'add' did not complete within 0.05 s and was abandoned");
@@ -173,12 +174,12 @@ static void a_kernel_that_hangs_is_abandoned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_much_memory_is_refused),
-        cmocka_unit_test(what_does_not_compile_is_told_with_the_log),
-        cmocka_unit_test(what_is_not_in_a_module_is_not_found),
-        cmocka_unit_test(a_gpu_that_faults_is_lost),
-        cmocka_unit_test(a_wrong_access_is_noticed),
-        cmocka_unit_test(a_kernel_that_hangs_is_abandoned),
+        cmocka_unit_test(a_failed_allocation_reports_requested_and_free_memory),
+        cmocka_unit_test(compilation_errors_include_the_log),
+        cmocka_unit_test(reports_missing_symbols_and_invalid_launches),
+        cmocka_unit_test(a_gpu_is_lost_after_a_fault),
+        cmocka_unit_test(a_gpu_is_lost_after_an_invalid_access),
+        cmocka_unit_test(a_hanging_kernel_is_abandoned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

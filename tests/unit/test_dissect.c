@@ -1,4 +1,7 @@
-/* Hashes over GF(2), mappings from evictions, which lines go, and what is shown of a series. */
+/* Tests the parts of the probes that dissect a cache: linear spaces over GF(2), index functions
+ * fitted to evictions, replacement policies compared by their victims, and the report of a series.
+ * The truth is an exhaustive search, known index functions, simulated sets, or a recording of the
+ * L1 of an H200 (tests/replay/l1-h200.zst). */
 #include "cache/cache.h"
 #include "check.h"
 #include "probe/structure.h"
@@ -11,7 +14,7 @@
 
 /* ---- gf2 ---- */
 
-static void spaces(void **state)
+static void spaces_have_a_rank_and_an_orthogonal_space(void **state)
 {
     (void)state;
     struct fth_gf2 space = {0}, orthogonal, back;
@@ -23,18 +26,19 @@ static void spaces(void **state)
     assert_int_equal(fth_gf2_reduce(&space, 0xf), 0);
     assert_int_equal(fth_gf2_reduce(&space, 0x7), fth_gf2_reduce(&space, 0x2));
     assert_true(fth_gf2_reduce(&space, 0x1) != 0);
-    /* Those with as many ones among the bits 0 and 2, and 1 and 3: the space is its own. */
+    /* The orthogonal vectors have an even number of ones in bits 0 and 2, and in bits 1 and 3.
+     * These are the vectors of the space itself. */
     fth_gf2_orthogonal(&space, 4, &orthogonal);
     assert_true(fth_gf2_equal(&space, &orthogonal));
-    /* Of more bits: and the ones that it says nothing of. */
+    /* With 6 bits, bits 4 and 5 of an orthogonal vector are arbitrary, which adds 2 to the rank. */
     fth_gf2_orthogonal(&space, 6, &orthogonal);
     assert_int_equal(fth_gf2_rank(&orthogonal), 4);
     fth_gf2_orthogonal(&orthogonal, 6, &back);
     assert_true(fth_gf2_equal(&space, &back));
 }
 
-/* Every pair of spaces, by a naive count of the vectors that are orthogonal. */
-static void orthogonal_naively(void **state)
+/* Compares the orthogonal space of random spaces with a test of every vector of 8 bits. */
+static void orthogonal_spaces_match_an_exhaustive_search(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -78,7 +82,7 @@ static uint64_t folded_12(uint64_t line)
 {
     return ((line ^ line >> 4 ^ line >> 8 ^ line >> 12) & 15) % 12;
 }
-/* The hash of an H200's L1, as far as line bit 9 (docs/results/h200.md). */
+/* The hash of the L1 of an H200, restricted to the line bits 0 to 9 (docs/results/h200.md). */
 static uint64_t hashed(uint64_t line)
 {
     return (uint64_t)(__builtin_popcountll(line & 0x1da) & 1) |
@@ -90,9 +94,9 @@ static uint64_t scrambled(uint64_t line)
     return mixed >> 61;
 }
 
-/* The evictions of a cache of that mapping that replaces the oldest line (`whole_sets`), or one at
- * random.
- */
+/* Returns what 64 lines evict from a cache with that index function which holds the lines 0 to
+ * `fits` - 1. `whole_sets`: a line evicts all lines of its set, as repeated walks over a set with
+ * LRU or FIFO replacement do. Otherwise it evicts one line of its set at random. */
 static struct fth_evictions evict(mapping_function *map, uint64_t fits, bool whole_sets)
 {
     struct fth_rng rng;
@@ -118,7 +122,7 @@ static struct fth_evictions evict(mapping_function *map, uint64_t fits, bool who
     return evictions;
 }
 
-static void mappings(void **state)
+static void finds_the_index_function_that_caused_the_evictions(void **state)
 {
     (void)state;
     static const struct {
@@ -154,9 +158,9 @@ static void mappings(void **state)
         }
 }
 
-/* A hash that is no XOR and no modulo: with whole sets nothing explains it; with single victims one
- * set does, which the probe then has to refute. */
-static void no_mapping(void **state)
+/* A hash that is neither linear nor a modulo. If whole sets are evicted, no candidate explains the
+ * evictions. If single lines are evicted, a single set explains them; the probe must refute it. */
+static void reports_evictions_that_no_index_function_explains(void **state)
 {
     (void)state;
     struct fth_mapping mapping;
@@ -173,8 +177,8 @@ static void no_mapping(void **state)
     fth_evictions_fini(&evictions);
 }
 
-/* Chains stay in one set. */
-static void strides(void **state)
+/* All lines of a chain with the returned stride are in one set. */
+static void strides_stay_in_one_set(void **state)
 {
     (void)state;
     struct fth_mapping mod = {.kind = FTH_MAPPING_MOD, .modulus = 12};
@@ -188,12 +192,14 @@ static void strides(void **state)
         assert_int_equal(fth_mapping_set(&fold, 3 + i * stride), fth_mapping_set(&fold, 3));
 }
 
-/* ---- what is replaced ---- */
+/* ---- replacement ---- */
 
 enum { MAX_MISSED = 4000 };
 
-/* The lines that miss in a simulated set, one after the other, when it overflows by one line. */
-static size_t overflow(const char *policy, uint32_t ways, const double *weights, uint32_t *missed)
+/* Walks over `ways` + 1 lines of a simulated set again and again. Stores MAX_MISSED lines that
+ * missed after the first pass, in the order of time, and returns their number. */
+static size_t walk_overflowing_set(const char *policy, uint32_t ways, const double *weights,
+                                   uint32_t *missed)
 {
     const struct fth_cache_config config = {.line_bytes = 4,
                                             .sets = 1,
@@ -216,17 +222,17 @@ static size_t overflow(const char *policy, uint32_t ways, const double *weights,
     return count;
 }
 
-static double bits_of(const struct fth_choice_bits *bits, const char *name)
+static double find_bits(const struct fth_choice_bits *bits, const char *name)
 {
     for (size_t i = 0; i < FTH_CHOICE_POLICIES; i++)
         if (strcmp(bits[i].name, name) == 0)
             return bits[i].bits;
-    fail_msg("no bits of %s", name);
+    fail_msg("no bits for policy %s", name);
     return NAN;
 }
 
-/* The policy that a set has takes the fewest bits. */
-static void choices(void **state)
+/* The policy of the simulated set needs the fewest bits to encode the victims. */
+static void the_true_policy_needs_the_fewest_bits(void **state)
 {
     (void)state;
     static const double weights[] = {1, 3, 1, 1};
@@ -237,22 +243,24 @@ static void choices(void **state)
     } cases[] = {{"fifo", 8, NULL}, {"random", 8, NULL}, {"weighted", 4, weights}};
     static uint32_t missed[MAX_MISSED];
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
-        struct fth_choices seen = {.ways = 0};
+        struct fth_choices observed = {.ways = 0};
         struct fth_choice_bits bits[FTH_CHOICE_POLICIES];
-        const size_t count = overflow(cases[i].policy, cases[i].ways, cases[i].weights, missed);
-        assert_int_equal(fth_choices_add(&seen, cases[i].ways, missed, 20, NULL), FTH_OK);
-        assert_int_equal(fth_choices_compare(&seen, bits), 0); /* too few */
-        assert_int_equal(fth_choices_add(&seen, cases[i].ways, missed, count, NULL), FTH_OK);
-        /* Of another size: left out. */
-        assert_int_equal(fth_choices_add(&seen, cases[i].ways + 1, missed, count, NULL), FTH_OK);
-        assert_int_equal(fth_choices_compare(&seen, bits), FTH_CHOICE_POLICIES);
+        const size_t count =
+            walk_overflowing_set(cases[i].policy, cases[i].ways, cases[i].weights, missed);
+        assert_int_equal(fth_choices_add(&observed, cases[i].ways, missed, 20, NULL), FTH_OK);
+        assert_int_equal(fth_choices_compare(&observed, bits), 0); /* too few replacements */
+        assert_int_equal(fth_choices_add(&observed, cases[i].ways, missed, count, NULL), FTH_OK);
+        /* A set with another number of ways is ignored. */
+        assert_int_equal(fth_choices_add(&observed, cases[i].ways + 1, missed, count, NULL),
+                         FTH_OK);
+        assert_int_equal(fth_choices_compare(&observed, bits), FTH_CHOICE_POLICIES);
         for (size_t k = 0; k < FTH_CHOICE_POLICIES; k++)
-            assert_true(bits_of(bits, cases[i].policy) <= bits[k].bits);
-        fth_choices_fini(&seen);
+            assert_true(find_bits(bits, cases[i].policy) <= bits[k].bits);
+        fth_choices_fini(&observed);
     }
 }
 
-/* ---- an H200's L1 ---- */
+/* ---- the L1 of an H200 ---- */
 
 static struct fth_device *open_recording(void)
 {
@@ -265,16 +273,18 @@ static struct fth_device *open_recording(void)
     return device;
 }
 
-/* One line more than fits, from several places on: no policy explains which line goes, but it is
- * one of those that came first. */
-static void arrivals(void **state)
+/* With a carve-out of 100 %, the L1 has 4 sets of 42 ways, and the recorded walks access one line
+ * more than it holds, from several start addresses. No named policy explains which line is evicted,
+ * but it is always one of the 9 lines of the set that arrived first. Loads of more than 120 cycles
+ * are misses. */
+static void an_h200_evicts_lines_that_arrived_early(void **state)
 {
     (void)state;
     enum { LINES = 169, PASSES = 24, WAYS = 42 };
     static const uint64_t starts[] = {0, 16384, 49152, 114688, 245760, 507904, 1032192};
     struct fth_device *device = open_recording();
     const struct fth_prober prober = {.device = device, .sms = 132};
-    struct fth_choices seen = {.ways = 0};
+    struct fth_choices observed = {.ways = 0};
     for (size_t i = 0; i < FTH_COUNT(starts); i++) {
         struct fth_request request = fth_request_make(100);
         struct fth_answers answers = {0};
@@ -293,22 +303,23 @@ static void arrivals(void **state)
         for (size_t k = LINES; k < (size_t)LINES * PASSES; k++)
             if (cycles[k] > 120 && number[k % LINES] < LINES)
                 missed[count++] = number[k % LINES];
-        assert_int_equal(fth_choices_add(&seen, WAYS, missed, count, NULL), FTH_OK);
+        assert_int_equal(fth_choices_add(&observed, WAYS, missed, count, NULL), FTH_OK);
         fth_answers_fini(&answers);
     }
     struct fth_choice_bits bits[FTH_CHOICE_POLICIES];
-    assert_int_equal(fth_choices_compare(&seen, bits), FTH_CHOICE_POLICIES);
-    assert_true(bits_of(bits, "by arrival") < 2.5 && bits_of(bits, "fifo") < 4);
-    assert_true(bits_of(bits, "lru") > 5 && bits_of(bits, "lfu") > 5);
-    assert_true(bits_of(bits, "weighted") > 5 && bits_of(bits, "random") > 5);
-    assert_true(fth_choices_max_rank(&seen) <= 9);
-    fth_choices_fini(&seen);
+    assert_int_equal(fth_choices_compare(&observed, bits), FTH_CHOICE_POLICIES);
+    assert_true(find_bits(bits, "by arrival") < 2.5 && find_bits(bits, "fifo") < 4);
+    assert_true(find_bits(bits, "lru") > 5 && find_bits(bits, "lfu") > 5);
+    assert_true(find_bits(bits, "weighted") > 5 && find_bits(bits, "random") > 5);
+    assert_true(fth_choices_max_rank(&observed) <= 9);
+    fth_choices_fini(&observed);
     fth_device_close(device);
 }
 
-/* More than half of the lines were lost when they were loaded again; those that were not cost no
- * more than with their page at hand. */
-static void lost_lines(void **state)
+/* In this recording, the L1 had lost more than half of the lines when they were loaded again. The
+ * other loads took no longer than with their page in the first TLB. So L1 hits need no translation,
+ * and the patterns P2 and P3 (see tlb.h) are absent. */
+static void finds_l1_hits_although_lines_were_lost(void **state)
 {
     (void)state;
     struct fth_device *device = open_recording();
@@ -330,9 +341,9 @@ static void lost_lines(void **state)
     fth_device_close(device);
 }
 
-/* ---- what is shown ---- */
+/* ---- report ---- */
 
-static void series(void **state)
+static void a_series_is_reported_with_its_misses_and_ways(void **state)
 {
     (void)state;
     static const uint32_t cycles[] = {200, 200, 200, 200, 200, 200, 30, 200, 30, 30};
@@ -357,7 +368,8 @@ static void series(void **state)
     assert_contains(text, "line 1      1       1*      3       4    miss\n");
     assert_contains(text, "line 3      1       1       3       2    hit\n");
     fth_free(text);
-    /* Of a TLB, whether a load missed is told: lines differ. */
+    /* For a TLB, `missed` tells the misses, because a threshold cannot: the latencies of the lines
+     * differ. */
     static const bool missed[] = {false, true,  false, false, true,
                                   false, false, true,  false, false};
     const struct fth_series pages = {.element = "tlb_l1",
@@ -367,7 +379,8 @@ static void series(void **state)
                                      .cycles = cycles,
                                      .missed = missed};
     assert_int_equal(fth_report_series(&pages, NULL, &text, &size, NULL), FTH_OK);
-    assert_contains(text, "tlb_l1: misses of a walk over 5 pages, more than fit, one load per page\n");
+    assert_contains(text,
+                    "tlb_l1: misses of a walk over 5 pages, more than fit, one load per page\n");
     assert_contains(text, "pass 1  .#..#  2\n");
     assert_contains(text, "pass 2  ..#..  1\n");
     fth_free(text);
@@ -376,11 +389,15 @@ static void series(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spaces),     cmocka_unit_test(orthogonal_naively),
-        cmocka_unit_test(mappings),   cmocka_unit_test(no_mapping),
-        cmocka_unit_test(strides),    cmocka_unit_test(series),
-        cmocka_unit_test(choices),    cmocka_unit_test(arrivals),
-        cmocka_unit_test(lost_lines),
+        cmocka_unit_test(spaces_have_a_rank_and_an_orthogonal_space),
+        cmocka_unit_test(orthogonal_spaces_match_an_exhaustive_search),
+        cmocka_unit_test(finds_the_index_function_that_caused_the_evictions),
+        cmocka_unit_test(reports_evictions_that_no_index_function_explains),
+        cmocka_unit_test(strides_stay_in_one_set),
+        cmocka_unit_test(a_series_is_reported_with_its_misses_and_ways),
+        cmocka_unit_test(the_true_policy_needs_the_fewest_bits),
+        cmocka_unit_test(an_h200_evicts_lines_that_arrived_early),
+        cmocka_unit_test(finds_l1_hits_although_lines_were_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

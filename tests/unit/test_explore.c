@@ -1,5 +1,7 @@
-/* Explorations: the order and the jobs of points, shards from the environment, lines that were
- * altered, parts that do not belong together. tests/explore/ has the processes. */
+/* Tests explorations: the order of points and the jobs that compute them, the shard that the
+ * environment selects, damaged output files, and jobs that share work. The reference for shared
+ * work is a separate run of the model for each point. tests/explore/ tests several processes and
+ * the merging of their files. */
 #include "explore/explore.h"
 
 #include <setjmp.h>
@@ -37,7 +39,7 @@ static void vary(struct fth_exploration *exploration, const char *text)
     assert_int_equal(fth_explore_vary(exploration, text, &error), FTH_OK);
 }
 
-static void test_points_and_jobs(void **state)
+static void equal_points_share_a_job(void **state)
 {
     (void)state;
     struct fth_exploration *exploration = create();
@@ -45,7 +47,7 @@ static void test_points_and_jobs(void **state)
     struct fth_error error = FTH_NO_ERROR;
     struct fth_point point;
     add_trace(exploration);
-    vary(exploration, "l1.size_bytes=8K,8192,16K"); /* two of these are one */
+    vary(exploration, "l1.size_bytes=8K,8192,16K"); /* 8K and 8192 are the same value */
     vary(exploration, "l2.partitions+l2.banks=1+2,2+1");
     vary(exploration, "l2.latency=4,0.5;8");
     assert_int_equal(fth_plan_complete(exploration, &error), FTH_OK);
@@ -53,7 +55,7 @@ static void test_points_and_jobs(void **state)
     assert_int_equal(exploration->jobs, 8);
     assert_int_equal(exploration->job_of[0], exploration->job_of[4]);
     assert_int_not_equal(exploration->job_of[0], exploration->job_of[8]);
-    /* The last runs fastest. */
+    /* The last axis varies fastest. */
     fth_point_at(exploration, 7, &point);
     assert_int_equal(point.values[0], 1);
     assert_int_equal(point.values[1], 1);
@@ -67,27 +69,27 @@ static void test_points_and_jobs(void **state)
     fth_explore_destroy(exploration);
 }
 
-static void test_slips(void **state)
+static void rejects_malformed_parameters(void **state)
 {
     (void)state;
     static const struct {
         const char *text, *cause;
-    } slips[] = {
+    } faults[] = {
         {"l1.size=8K", "no such parameter"}, {"l1.size_bytes", "NAME=VALUE"},
         {"l1.size_bytes=", "not a size"},    {"l1.size_bytes=8K,8K", "twice"},
         {"l1.policy=lru,mru", "not one of"}, {"l2.partitions+l2.banks=1+2+3", "3 values for 2"},
     };
-    for (size_t i = 0; i < FTH_COUNT(slips); i++) {
+    for (size_t i = 0; i < FTH_COUNT(faults); i++) {
         struct fth_exploration *exploration = create();
         struct fth_error error = FTH_NO_ERROR;
         char text[600];
-        assert_int_not_equal(fth_explore_vary(exploration, slips[i].text, &error), FTH_OK);
-        assert_non_null(strstr(fth_error_text(&error, text, sizeof text), slips[i].cause));
+        assert_int_not_equal(fth_explore_vary(exploration, faults[i].text, &error), FTH_OK);
+        assert_non_null(strstr(fth_error_text(&error, text, sizeof text), faults[i].cause));
         fth_explore_destroy(exploration);
     }
 }
 
-static void test_identity(void **state)
+static void identity_depends_on_the_settings(void **state)
 {
     (void)state;
     uint64_t identities[3];
@@ -121,12 +123,12 @@ static const char *const variables[] = {
     "SLURM_ARRAY_TASK_STEP",
 };
 
-static void test_launchers(void **state)
+static void finds_the_shard_from_the_environment(void **state)
 {
     (void)state;
     static const struct {
-        const char *environment; /* NAME=VALUE, with blanks between */
-        size_t number, count;    /* 0: refused */
+        const char *environment; /* NAME=VALUE, separated by blanks */
+        size_t number, count;    /* of the shard; 0: an error */
     } cases[] = {
         {"", 1, 1},
         {"OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4", 3, 4},
@@ -136,7 +138,7 @@ static void test_launchers(void **state)
         {"PMIX_RANK=1 SLURM_NTASKS=3", 2, 3},
         {"PMIX_RANK=1", 0, 0},
         {"SLURM_PROCID=5 SLURM_NTASKS=8 SLURM_STEP_ID=0", 6, 8},
-        {"SLURM_PROCID=0 SLURM_NTASKS=8", 1, 1}, /* a batch script itself */
+        {"SLURM_PROCID=0 SLURM_NTASKS=8", 1, 1}, /* a batch script outside srun */
         {"SLURM_ARRAY_TASK_ID=14 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=10 "
          "SLURM_ARRAY_TASK_STEP=2",
          3, 3},
@@ -168,7 +170,7 @@ static void test_launchers(void **state)
         unsetenv(variables[v]);
 }
 
-static void test_shard_text(void **state)
+static void parses_shards_and_names_their_files(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"", "1", "0/4", "5/4", "1/", "-1/4", "1/4x", "a/b"};
@@ -185,8 +187,9 @@ static void test_shard_text(void **state)
         assert_int_equal(fth_shard_parse(wrong[i], &shard, NULL), FTH_INVALID);
 }
 
-/* Every byte of a file altered: no altered line is taken for a point. */
-static void test_damage(void **state)
+/* Changes one bit of every 37th byte of the file, one at a time: a damaged line is never read as a
+ * point. */
+static void damaged_lines_are_not_read_as_points(void **state)
 {
     (void)state;
     char path[] = "/tmp/fathom-test-explore-XXXXXX";
@@ -213,7 +216,7 @@ static void test_damage(void **state)
         fth_points_fini(&points);
         free(altered);
     }
-    /* The last of these is made good, and nothing but what was damaged is computed. */
+    /* Another run repairs the last of these files and computes only the damaged points. */
     struct fth_explore_outcome again;
     assert_int_equal(fth_explore_run(exploration, &options, &again, &error), FTH_OK);
     assert_int_equal(again.computed + again.found, 3);
@@ -225,6 +228,7 @@ static void test_damage(void **state)
     unlink(path);
 }
 
+/* Runs the model with an L1 of 32 sets. Returns the row of the first kernel, which *result owns. */
 static const struct fth_model_row *model(const struct fth_trace *trace, unsigned ways,
                                          struct fth_model_result **result)
 {
@@ -246,9 +250,9 @@ static const struct fth_model_row *model(const struct fth_trace *trace, unsigned
     return fth_model_row(*result, 0);
 }
 
-/* LRU inclusion: the profile of 16 ways has the hits of all fewer ways with as many sets, where
- * nothing merges or fails. */
-static void test_inclusion(void **state)
+/* LRU inclusion: the hits of an L1 with fewer ways and the same sets follow from the profile of an
+ * L1 with 16 ways, as long as no request merges or fails. */
+static void lru_profile_gives_the_hits_of_fewer_ways(void **state)
 {
     (void)state;
     struct fth_exploration *exploration = create();
@@ -265,12 +269,12 @@ static void test_inclusion(void **state)
         last = hits;
         fth_model_result_destroy(narrow);
     }
-    assert_true(different > 2); /* or it would say nothing */
+    assert_true(different > 2); /* otherwise the comparison would show nothing */
     fth_model_result_destroy(wide);
     fth_explore_destroy(exploration);
 }
 
-/* The lines of an exploration, against a model by itself for each point. */
+/* Compares the lines of an exploration with a separate run of the model for each point. */
 static void compare_lines(const struct fth_exploration *exploration, const char *text)
 {
     struct fth_error error = FTH_NO_ERROR;
@@ -290,7 +294,7 @@ static void compare_lines(const struct fth_exploration *exploration, const char 
         fth_buffer_text(&own, "\n");
         assert_true(strlen(line) >= own.size);
         if (memcmp(line, own.data, own.size) != 0)
-            fail_msg("together: %.*sby itself: %s", (int)strcspn(line, "\n") + 1, line, own.data);
+            fail_msg("together: %.*sseparately: %s", (int)strcspn(line, "\n") + 1, line, own.data);
         line += own.size;
         fth_buffer_fini(&own);
         fth_model_result_destroy(result);
@@ -299,17 +303,18 @@ static void compare_lines(const struct fth_exploration *exploration, const char 
     assert_int_equal(*line, '\0');
 }
 
-/* What models share changes nothing: each case is an exploration, compared with a run each. */
-static void test_together(void **state)
+/* Sharing work between points does not change their results. Each case is one exploration. */
+static void sharing_work_does_not_change_results(void **state)
 {
     (void)state;
     static const struct {
         const char *workload, *size;
         const char *set[3], *vary[3];
         bool l1_off;
-        bool ladders, breaks; /* L1s that are run in one pass; some of which cannot be */
+        bool one_pass;      /* some L1s that differ only in their ways run in one pass */
+        bool some_separate; /* and some points must still run separately */
     } cases[] = {
-        /* Streams, L1s and L2s of several kinds. */
+        /* Points that share the reading of the trace, the L1s or the requests to the L2. */
         {"atax",
          "N=96",
          {"gpu.sms=3"},
@@ -338,7 +343,7 @@ static void test_together(void **state)
          true,
          false,
          false},
-        /* Rounds of a single request. */
+        /* Rounds in which the L2 has a single request. */
         {"corr",
          "N=96",
          {"gpu.sms=8", "gpu.max_blocks=8"},
@@ -346,7 +351,7 @@ static void test_together(void **state)
          true,
          false,
          false},
-        /* One pass: 16 sets of 1 to 9 ways. */
+        /* L1s in one pass, with 16 sets of 1 to 9 ways; then with 4 sets. */
         {"atax",
          "N=96",
          {"l1.bypass=won", "l1.sets=16", "gpu.sms=3"},
@@ -375,7 +380,8 @@ static void test_together(void **state)
          false,
          true,
          true},
-        /* Theory does not allow it: lines that are written stay. */
+        /* Never in one pass: written lines stay in the L1 (off), or all accesses bypass it
+         * (rwon). */
         {"atax",
          "N=96",
          {"l1.sets=16", "l1.sector_bytes=0"},
@@ -408,17 +414,17 @@ static void test_together(void **state)
                                          &outcome, &error),
                          FTH_OK);
         compare_lines(exploration, outcome.text);
-        assert_int_equal(outcome.l1_one_pass > 0, cases[i].ladders);
-        if (cases[i].breaks)
+        assert_int_equal(outcome.l1_one_pass > 0, cases[i].one_pass);
+        if (cases[i].some_separate)
             assert_true(outcome.l1_one_pass < outcome.jobs);
         fth_free(outcome.text);
         fth_explore_destroy(exploration);
     }
 }
 
-/* However blocks come to SMs, none is lost: here in some 128 waves, of which not all are read at a
- * time. */
-static void test_mappings(void **state)
+/* Every block runs, whatever the mapping of blocks to SMs. The launch has about 128 waves, which
+ * the model does not read all at once. */
+static void every_mapping_runs_all_blocks(void **state)
 {
     (void)state;
     static const char *const sizes[] = {"N=256"};
@@ -448,8 +454,7 @@ static void test_mappings(void **state)
     fth_explore_destroy(exploration);
 }
 
-/* The preset is what it says. */
-static void test_preset(void **state)
+static void preset_has_the_configurations_of_the_paper(void **state)
 {
     (void)state;
     static const char *const sizes[] = {"N=32"};
@@ -460,7 +465,7 @@ static void test_preset(void **state)
                                         sizes, 1, NULL, &error),
                      FTH_OK);
     assert_int_equal(fth_plan_complete(exploration, &error), FTH_OK);
-    /* Section 5.3's, and 40 of Section 5.1. */
+    /* The configurations of Section 5.3 of RDGC, and 40 of Section 5.1. */
     assert_int_equal(exploration->points, 263 + 40);
     fth_explore_destroy(exploration);
 }
@@ -468,11 +473,16 @@ static void test_preset(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_points_and_jobs), cmocka_unit_test(test_slips),
-        cmocka_unit_test(test_identity),        cmocka_unit_test(test_launchers),
-        cmocka_unit_test(test_shard_text),      cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_inclusion),       cmocka_unit_test(test_together),
-        cmocka_unit_test(test_mappings),        cmocka_unit_test(test_preset),
+        cmocka_unit_test(equal_points_share_a_job),
+        cmocka_unit_test(rejects_malformed_parameters),
+        cmocka_unit_test(identity_depends_on_the_settings),
+        cmocka_unit_test(finds_the_shard_from_the_environment),
+        cmocka_unit_test(parses_shards_and_names_their_files),
+        cmocka_unit_test(damaged_lines_are_not_read_as_points),
+        cmocka_unit_test(lru_profile_gives_the_hits_of_fewer_ways),
+        cmocka_unit_test(sharing_work_does_not_change_results),
+        cmocka_unit_test(every_mapping_runs_all_blocks),
+        cmocka_unit_test(preset_has_the_configurations_of_the_paper),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

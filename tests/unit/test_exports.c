@@ -1,6 +1,7 @@
-/* report/: what is written for other programs is under the keys that they read, and what goes into
- * the HTML page. What hwloc's tools make of their XML is in tests/exports, what a browser makes of
- * the page in tests/browser. */
+/* Tests the exports for other programs (mt4g's JSON, hwloc's XML), the comparison of descriptions,
+ * and the data that goes into the HTML page. The truth is the description or recording of an H200
+ * in tests/replay, or values written out here. tests/exports checks the XML with hwloc's tools, and
+ * tests/browser checks the page in a browser. */
 #include "check.h"
 #include "folder.h"
 #include "report/report.h"
@@ -19,7 +20,8 @@ static struct fth_gpu *read_description(const char *path)
     return gpu;
 }
 
-static json_t *export(const struct fth_gpu *gpu)
+/* Returns the mt4g export of the description as a JSON value, which the caller owns. */
+static json_t *export_mt4g(const struct fth_gpu *gpu)
 {
     char *text = NULL;
     size_t size = 0;
@@ -32,8 +34,8 @@ static json_t *export(const struct fth_gpu *gpu)
     return root;
 }
 
-/* The value at "a/b/c". */
-static const json_t *at(const json_t *root, const char *path)
+/* Returns the value at a path of keys such as "a/b/c", or NULL. */
+static const json_t *value_at(const json_t *root, const char *path)
 {
     char key[64];
     while (root && *path) {
@@ -45,7 +47,7 @@ static const json_t *at(const json_t *root, const char *path)
     return root;
 }
 
-static void mt4g_has_its_keys(void **state)
+static void mt4g_export_has_the_figures_under_its_keys(void **state)
 {
     (void)state;
     struct fth_gpu *gpu = read_description("tests/replay/h200.json");
@@ -70,7 +72,7 @@ static void mt4g_has_its_keys(void **state)
         {"memory/l1/latency/mean", 32},
         {"memory/l2/size/value", 62914560},
         {"memory/l2/segmentSize/size", 31457280},
-        /* What differs from GPU to GPU is as the description has it. */
+        /* Figures that differ from card to card are taken from the description. */
         {"memory/l2/readBandwidth/value",
          fth_gpu_number(gpu, "l2", "read_bytes_per_s", NAN) / 1073741824.0},
         {"memory/main/latency/p50", fth_gpu_number(gpu, "memory", "latency_cycles", NAN)},
@@ -83,27 +85,27 @@ static void mt4g_has_its_keys(void **state)
         {"memory/l2/latency/p95", 295.8},
         {"meta/driver", 13000},
     };
-    json_t *root = export(gpu);
+    json_t *root = export_mt4g(gpu);
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        const json_t *value = at(root, rows[i].path);
+        const json_t *value = value_at(root, rows[i].path);
         if (!json_is_number(value))
             fail_msg("no number at %s", rows[i].path);
         if (fabs(json_number_value(value) - rows[i].value) > 1e-9 * rows[i].value)
             fail_msg("%s is %g", rows[i].path, json_number_value(value));
     }
-    const json_t *shared = at(root, "memory/l1/sharedWith");
+    const json_t *shared = value_at(root, "memory/l1/sharedWith");
     assert_int_equal(json_array_size(shared), 2);
     assert_string_equal(json_string_value(json_array_get(shared, 0)), "Texture");
     assert_string_equal(json_string_value(json_array_get(shared, 1)), "Read Only");
-    assert_true(json_is_true(at(root, "memory/l1/globalL1CacheSupported")));
-    /* What is not known is not there. */
-    assert_null(at(root, "memory/constant/l1.5/size"));
-    assert_null(at(root, "memory/l1/latency/stdev"));
+    assert_true(json_is_true(value_at(root, "memory/l1/globalL1CacheSupported")));
+    /* Keys of unknown figures are absent. */
+    assert_null(value_at(root, "memory/constant/l1.5/size"));
+    assert_null(value_at(root, "memory/l1/latency/stdev"));
     json_decref(root);
     fth_gpu_destroy(gpu);
 }
 
-static void every_description_is_exported(void **state)
+static void every_gpu_of_the_catalogue_can_be_exported(void **state)
 {
     (void)state;
     struct fth_catalogue *catalogue = NULL;
@@ -113,15 +115,15 @@ static void every_description_is_exported(void **state)
         assert_int_equal(
             fth_catalogue_read(catalogue, fth_catalogue_name(catalogue, i), NULL, &gpu, NULL),
             FTH_OK);
-        json_t *root = export(gpu);
-        assert_true(json_is_object(at(root, "memory/main")));
+        json_t *root = export_mt4g(gpu);
+        assert_true(json_is_object(value_at(root, "memory/main")));
         json_decref(root);
         fth_gpu_destroy(gpu);
     }
     fth_catalogue_close(catalogue);
 }
 
-static void hwloc_needs_the_number_of_sms(void **state)
+static void hwloc_export_requires_a_valid_number_of_sms(void **state)
 {
     (void)state;
     static const struct {
@@ -144,13 +146,14 @@ static void hwloc_needs_the_number_of_sms(void **state)
     }
 }
 
-/* Where the sides of SMs are known, each partition of the L2 is one of its own. */
-static void hwloc_has_the_sides_of_sms(void **state)
+/* If the near partition of every SM is known and every partition has SMs, each L2 partition is an
+ * L2Cache object. Otherwise there is one L2Cache object for all SMs. */
+static void hwloc_export_has_one_l2_per_partition_if_sms_are_assigned(void **state)
 {
     (void)state;
     static const struct {
         double near[4];
-        const char *set; /* of the second L2; NULL: there is but one */
+        const char *set; /* start of the second L2Cache object; NULL: there is only one */
     } rows[] = {
         {{0, 1, 1, 0}, "<object type=\"L2Cache\" cpuset=\"0x00000006\""},
         {{0, 0, 0, 1}, "<object type=\"L2Cache\" cpuset=\"0x00000008\""},
@@ -185,8 +188,9 @@ static void hwloc_has_the_sides_of_sms(void **state)
     }
 }
 
-/* Which card it was is a circumstance; what is apart is so beyond the intervals. */
-static void note_apart(void *user, const struct fth_difference *difference)
+/* Counts the differences in circumstances in apart[0], and stores the gap of any other difference
+ * in apart[1]. */
+static void note_difference(void *user, const struct fth_difference *difference)
 {
     double *apart = user;
     if (difference->circumstance)
@@ -195,7 +199,9 @@ static void note_apart(void *user, const struct fth_difference *difference)
         apart[1] = difference->apart;
 }
 
-static void differences_tell_how_far(void **state)
+/* The UUID identifies the card, so it is a circumstance. The gap between the intervals [80, 95] and
+ * [58, 62] is 18 cycles, and 90 is the larger of the two numbers. */
+static void differences_report_the_gap_between_intervals(void **state)
 {
     (void)state;
     static const char *const documents[] = {
@@ -211,14 +217,14 @@ static void differences_tell_how_far(void **state)
         assert_int_equal(
             fth_gpu_read_text("x", documents[i], strlen(documents[i]), NULL, &gpus[i], NULL),
             FTH_OK);
-    assert_int_equal(fth_gpu_compare(gpus[0], gpus[1], note_apart, apart), 2);
+    assert_int_equal(fth_gpu_compare(gpus[0], gpus[1], note_difference, apart), 2);
     assert_true(apart[0] == 1);
     assert_true(fabs(apart[1] - 18.0 / 90) < 1e-12);
     fth_gpu_destroy(gpus[0]);
     fth_gpu_destroy(gpus[1]);
 }
 
-static void some_formats_are_for_descriptions_alone(void **state)
+static void some_formats_accept_only_gpu_descriptions(void **state)
 {
     (void)state;
     const struct fth_table table = {NULL, 0, NULL, 0};
@@ -231,7 +237,7 @@ static void some_formats_are_for_descriptions_alone(void **state)
     assert_contains(error.cause, "only GPU descriptions");
 }
 
-/* ---- the page ---- */
+/* ---- the HTML page ---- */
 
 static json_t *read_evidence(const char *path)
 {
@@ -247,9 +253,9 @@ static json_t *read_evidence(const char *path)
     return root;
 }
 
-/* The recording of the H200 has the walks that its L1 was measured by: 57 cycles a timed load until
- * it is full, 300 when nothing is in it. */
-static void a_recording_gives_curves(void **state)
+/* The recording of the H200 contains the walks that measured the size of its L1. A timed load takes
+ * about 57 cycles while the footprint fits in the L1, and about 300 cycles if every load misses. */
+static void a_recording_yields_latency_curves(void **state)
 {
     (void)state;
     json_t *root = read_evidence("tests/replay/h200.zst"), *curve;
@@ -287,7 +293,7 @@ static enum fth_status make_page(const char *text, char **page, struct fth_error
     return fth_report_html(paths, 1, NULL, page, &size, error);
 }
 
-static void nothing_of_a_document_is_markup(void **state)
+static void documents_cannot_insert_markup_into_the_page(void **state)
 {
     (void)state;
     char *page = NULL;
@@ -307,7 +313,7 @@ static void nothing_of_a_document_is_markup(void **state)
     fth_free(page);
 }
 
-static void what_is_no_document_is_told(void **state)
+static void reports_files_that_are_not_documents(void **state)
 {
     (void)state;
     static const struct {
@@ -338,17 +344,18 @@ static void what_is_no_document_is_told(void **state)
     }
 }
 
-/* Counts of 1 to 7 at each distance: what a cache of a size that is kept hits is what it was. */
-static void a_model_is_condensed(void **state)
+/* A curve with 100000 distances is reduced to a few hundred. The number of hits of a cache of each
+ * kept size must not change, condensing again must change nothing, and short curves stay. */
+static void condensing_a_model_keeps_the_hits_at_the_kept_sizes(void **state)
 {
     (void)state;
     enum { DISTANCES = 100000 };
-    json_t *pairs = json_array(), *few = json_pack("[[i, i], [i, i]]", 0, 5, 9, 1);
+    json_t *pairs = json_array(), *short_curve = json_pack("[[i, i], [i, i]]", 0, 5, 9, 1);
     for (int i = 0; i < DISTANCES; i++)
         json_array_append_new(pairs, json_pack("[i, i]", i, i % 7 + 1));
     json_t *model =
         json_pack("{s:{s:i, s:o}, s:{s:O}, s:[], s:[]}", "l1_curve", "new", 3, "distances", pairs,
-                  "l2_curve", "distances", few, "launches", "kernels");
+                  "l2_curve", "distances", short_curve, "launches", "kernels");
     fth_model_condense(model);
     json_t *kept = json_object_get(json_object_get(model, "l1_curve"), "distances"), *pair;
     size_t i;
@@ -364,10 +371,11 @@ static void a_model_is_condensed(void **state)
     json_t *again = json_deep_copy(model);
     fth_model_condense(again);
     assert_true(json_equal(again, model));
-    assert_true(json_equal(json_object_get(json_object_get(model, "l2_curve"), "distances"), few));
+    assert_true(
+        json_equal(json_object_get(json_object_get(model, "l2_curve"), "distances"), short_curve));
     assert_null(json_object_get(model, "launches"));
     assert_non_null(json_object_get(model, "kernels"));
-    json_decref(few);
+    json_decref(short_curve);
     json_decref(again);
     json_decref(model);
 }
@@ -375,16 +383,16 @@ static void a_model_is_condensed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mt4g_has_its_keys),
-        cmocka_unit_test(every_description_is_exported),
-        cmocka_unit_test(hwloc_needs_the_number_of_sms),
-        cmocka_unit_test(hwloc_has_the_sides_of_sms),
-        cmocka_unit_test(differences_tell_how_far),
-        cmocka_unit_test(some_formats_are_for_descriptions_alone),
-        cmocka_unit_test(a_recording_gives_curves),
-        cmocka_unit_test(nothing_of_a_document_is_markup),
-        cmocka_unit_test(what_is_no_document_is_told),
-        cmocka_unit_test(a_model_is_condensed),
+        cmocka_unit_test(mt4g_export_has_the_figures_under_its_keys),
+        cmocka_unit_test(every_gpu_of_the_catalogue_can_be_exported),
+        cmocka_unit_test(hwloc_export_requires_a_valid_number_of_sms),
+        cmocka_unit_test(hwloc_export_has_one_l2_per_partition_if_sms_are_assigned),
+        cmocka_unit_test(differences_report_the_gap_between_intervals),
+        cmocka_unit_test(some_formats_accept_only_gpu_descriptions),
+        cmocka_unit_test(a_recording_yields_latency_curves),
+        cmocka_unit_test(documents_cannot_insert_markup_into_the_page),
+        cmocka_unit_test(reports_files_that_are_not_documents),
+        cmocka_unit_test(condensing_a_model_keeps_the_hits_at_the_kept_sizes),
     };
     return cmocka_run_group_tests_name("exports", tests, enter_folder, leave_folder);
 }

@@ -1,7 +1,9 @@
-/* Instruction fetch: the family of experiments, and the probes of instruction and constant caches
- * on simulated GPUs whose caches are known.
+/* Tests requests of the fetch family (device/fetch.c) and the probes of the instruction caches
+ * (probe/fetch.c) and the constant caches (probe/constant.c). The probes measure simulated GPUs;
+ * the truth is the description that each GPU was created from: published caches, caches made up for
+ * one case, and random ones.
  *
- *   test_fetch [FIRST LAST]      seeds of the random ones; otherwise 1 to 12 */
+ *   test_fetch [FIRST LAST]      seeds of the random caches; default 1 to 12 */
 #include "check.h"
 #include "device/sim/sim.h"
 #include "noise.h"
@@ -14,19 +16,21 @@
 /* ---- GPUs ---- */
 
 struct cache {
-    uint64_t size, line, sets; /* sets 0: not said */
-    double cycles;             /* of a hit, or of an instruction; size 0: there is no such cache */
+    uint64_t size, line; /* in bytes; size 0: there is no such cache */
+    uint64_t sets;       /* 0: not in the description, the simulator's default */
+    double cycles;       /* of a hit or, for an instruction cache, per instruction */
 };
 
 struct truth {
     const char *capability;
-    struct cache code[3]; /* the innermost first */
-    struct cache l1, l15;
-    int shared; /* L1.5 and that one of the code's are one; -1: none is */
+    struct cache code[3]; /* instruction caches, innermost first */
+    struct cache l1, l15; /* constant caches */
+    int shared; /* index in `code` of the cache that shares its storage with l15; -1: none */
     double l2_cycles;
     const char *noise;
 };
 
+/* Names of the elements that `code` describes. */
 static const char *const code_names[] = {"instruction_l0", "instruction_l1", "instruction_l15"};
 
 static void write_cache(struct fth_buffer *text, const char *name, const struct cache *cache,
@@ -80,7 +84,7 @@ static struct fth_device *open_gpu(const struct truth *truth)
     return device;
 }
 
-/* ---- the family ---- */
+/* ---- requests ---- */
 
 static struct fth_request code(uint64_t instructions, uint64_t passes)
 {
@@ -97,23 +101,23 @@ static struct fth_request code_and_constants(uint64_t instructions, uint64_t str
     return request;
 }
 
-static void requests_have_a_text(void **state)
+static void requests_have_a_canonical_text(void **state)
 {
     (void)state;
     struct fth_request request = code(4096, 1);
-    assert_string_equal(text_of(&request), "fetch 4096");
+    assert_string_equal(request_text(&request), "fetch 4096");
     assert_int_equal(fth_request_samples(&request), 1);
     request = code_and_constants(64, 64, 32);
     request.fetch.constants.start_bytes = 256;
     request.sm = 2;
     request.carveout_percent = 50;
-    request.alone = true; /* as it always is */
-    assert_string_equal(text_of(&request),
+    request.alone = true; /* implied, and therefore not written */
+    assert_string_equal(request_text(&request),
                         "fetch 64 passes 2; time-hops constant 0+256:64x32; sm 2; carveout 50");
     assert_int_equal(fth_request_samples(&request), 34);
 }
 
-static void requests_are_checked(void **state)
+static void invalid_requests_are_rejected(void **state)
 {
     (void)state;
     struct fth_request cold = code(64, 1), carveout = code(64, 1);
@@ -121,7 +125,7 @@ static void requests_are_checked(void **state)
     carveout.carveout_percent = 101;
     const struct {
         struct fth_request request;
-        const char *argument; /* NULL: it is fine */
+        const char *argument; /* of the error; NULL: the request is valid */
     } rows[] = {
         {code(64, 1), NULL},
         {code(FTH_MAX_FETCH, 1), NULL},
@@ -154,8 +158,10 @@ static struct fth_samples measure(struct fth_device *device, struct fth_request 
     return samples;
 }
 
-/* The straight-line code and the loop around it lie in as many lines as a request says. */
-static void code_has_its_length(void **state)
+/* A request for n instructions fetches n, including the instructions of the loop around the
+ * straight-line code. Code of exactly the size of a cache therefore runs at the rate of that cache,
+ * and code that is one block longer runs at the rate of the next level. */
+static void code_has_the_requested_length(void **state)
 {
     (void)state;
     const struct truth truth = {
@@ -170,7 +176,7 @@ static void code_has_its_length(void **state)
         assert_int_equal(samples.status, FTH_OK);
         assert_int_equal(samples.count, 4);
         assert_true(samples.cycles[0] > samples.cycles[1] || rows[i].cycles > 4);
-        /* All but the loop's own instructions. */
+        /* About 16 of the instructions belong to the loop and are not timed. */
         for (size_t pass = 1; pass < 4; pass++)
             assert_near((double)samples.cycles[pass],
                         ((double)rows[i].instructions - 16) * rows[i].cycles, 18 * rows[i].cycles);
@@ -179,7 +185,7 @@ static void code_has_its_length(void **state)
     fth_device_close(device);
 }
 
-static void constants_are_walked_after_the_code(void **state)
+static void constants_are_timed_after_the_code(void **state)
 {
     (void)state;
     const struct truth truth = {
@@ -193,7 +199,8 @@ static void constants_are_walked_after_the_code(void **state)
     for (size_t i = 3; i < samples.count; i++)
         assert_in_range(samples.cycles[i], 20, 30);
     fth_samples_fini(&samples);
-    /* One more than a set has room for: none of the set is left when its turn comes. */
+    /* One line more than L1 holds. The set of every fourth line has one line more than ways, so
+     * that with LRU each of its loads misses. */
     request.fetch.constants.count = 33;
     request.fetch.constants.start_bytes = 4096;
     samples = measure(device, request);
@@ -210,14 +217,14 @@ static void constants_are_walked_after_the_code(void **state)
 /* ---- the probes ---- */
 
 FTH_PRINTF(2, 3)
-static void complain(struct fth_buffer *why, const char *format, ...)
+static void add_difference(struct fth_buffer *differences, const char *format, ...)
 {
     char text[300];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fth_buffer_format(why, " %s;", text);
+    fth_buffer_format(differences, " %s;", text);
 }
 
 static bool is_near(double value, double expected, double tolerance)
@@ -226,7 +233,7 @@ static bool is_near(double value, double expected, double tolerance)
 }
 
 static void compare_code(const struct truth *truth, const struct fth_fetch_levels *found,
-                         struct fth_buffer *why)
+                         struct fth_buffer *differences)
 {
     size_t count = 0;
     double cost = 1;
@@ -235,53 +242,58 @@ static void compare_code(const struct truth *truth, const struct fth_fetch_level
         if (cache->size == 0)
             continue;
         const struct fth_fetch_level *level = &found->items[count++];
-        /* To a block; most are whole ones. */
+        /* The probe varies the length of the code in blocks of 64 instructions, 1 KiB if they have
+         * 16 bytes each. A size that is a multiple of 1 KiB must be found exactly. */
         if (found->count > count - 1 &&
             (level->fits_bytes > cache->size || level->misses_bytes <= cache->size ||
              (cache->size % 1024 == 0 && !truth->capability && level->fits_bytes != cache->size)))
-            complain(why, "%s is %llu, found %llu to %llu", code_names[i],
-                     (unsigned long long)cache->size, (unsigned long long)level->fits_bytes,
-                     (unsigned long long)level->misses_bytes);
+            add_difference(differences, "%s is %llu, found %llu to %llu", code_names[i],
+                           (unsigned long long)cache->size, (unsigned long long)level->fits_bytes,
+                           (unsigned long long)level->misses_bytes);
         if (!is_near(level->cycles.value, cache->cycles, 0.01 * cache->cycles))
-            complain(why, "%s is %g cycles, found %g", code_names[i], cache->cycles,
-                     level->cycles.value);
+            add_difference(differences, "%s is %g cycles, found %g", code_names[i], cache->cycles,
+                           level->cycles.value);
         cost = cache->cycles * 2.5;
     }
     if (found->count != count + 1)
-        complain(why, "%zu instruction caches, and %zu plateaus", count, found->count);
+        add_difference(differences, "%zu instruction caches, but %zu plateaus", count,
+                       found->count);
     else if (!is_near(found->items[count].cycles.value, cost, 0.01 * cost))
-        complain(why, "beyond it is %g cycles, found %g", cost, found->items[count].cycles.value);
+        add_difference(differences, "beyond the last cache is %g cycles, found %g", cost,
+                       found->items[count].cycles.value);
 }
 
 static void compare_constants(const struct truth *truth, const struct fth_constants *found,
-                              struct fth_buffer *why)
+                              struct fth_buffer *differences)
 {
     const struct {
         const char *name;
-        const struct cache *is;
-        const struct fth_constant_cache *seen;
+        const struct cache *known;
+        const struct fth_constant_cache *measured;
     } rows[] = {{"constant_l1", &truth->l1, &found->l1},
                 {"constant_l15", &truth->l15, &found->l15}};
     if (found->has_l15 != (truth->l15.size > 0))
-        complain(why, "L1.5 %d", found->has_l15);
-    for (size_t i = 0; i < FTH_COUNT(rows) && rows[i].is->size; i++) {
-        const struct cache *is = rows[i].is;
-        const struct fth_capacity *capacity = &rows[i].seen->capacity;
+        add_difference(differences, "L1.5 found: %d", found->has_l15);
+    for (size_t i = 0; i < FTH_COUNT(rows) && rows[i].known->size; i++) {
+        const struct cache *known = rows[i].known;
+        const struct fth_capacity *capacity = &rows[i].measured->capacity;
         const bool shared = i == 1 && truth->shared >= 0;
-        uint64_t expected = shared || is->size < 65536 ? is->size : 65536;
+        uint64_t expected = shared || known->size < 65536 ? known->size : 65536;
         if (capacity->fits_bytes > expected ||
             capacity->fits_bytes + (shared ? 1023 : 0) < expected ||
             (capacity->misses_bytes == 0) != (expected == 65536 && !shared))
-            complain(why, "%s is %llu, found %llu to %llu", rows[i].name,
-                     (unsigned long long)is->size, (unsigned long long)capacity->fits_bytes,
-                     (unsigned long long)capacity->misses_bytes);
-        if (rows[i].seen->line_bytes != is->line)
-            complain(why, "%s has lines of %llu, found %llu", rows[i].name,
-                     (unsigned long long)is->line, (unsigned long long)rows[i].seen->line_bytes);
-        if (!is_near(rows[i].seen->cycles.value, is->cycles,
-                     truth->noise ? 0.03 * is->cycles : 0.05 + 0.005 * is->cycles))
-            complain(why, "%s is %g cycles, found %g", rows[i].name, is->cycles,
-                     rows[i].seen->cycles.value);
+            add_difference(differences, "%s is %llu, found %llu to %llu", rows[i].name,
+                           (unsigned long long)known->size,
+                           (unsigned long long)capacity->fits_bytes,
+                           (unsigned long long)capacity->misses_bytes);
+        if (rows[i].measured->line_bytes != known->line)
+            add_difference(differences, "%s has lines of %llu, found %llu", rows[i].name,
+                           (unsigned long long)known->line,
+                           (unsigned long long)rows[i].measured->line_bytes);
+        if (!is_near(rows[i].measured->cycles.value, known->cycles,
+                     truth->noise ? 0.03 * known->cycles : 0.05 + 0.005 * known->cycles))
+            add_difference(differences, "%s is %g cycles, found %g", rows[i].name, known->cycles,
+                           rows[i].measured->cycles.value);
     }
     if (truth->l15.size == 0)
         return;
@@ -290,12 +302,13 @@ static void compare_constants(const struct truth *truth, const struct fth_consta
         level += truth->code[i].size > 0;
     if (found->with_code != (truth->shared >= 0 ? FTH_SHARING_YES : FTH_SHARING_NO) ||
         found->code_level != level)
-        complain(why, "sharing with %d (-1: none) is %d with %d", level, found->with_code,
-                 found->code_level);
+        add_difference(differences,
+                       "shared with level %d (-1: none), found sharing %d with level %d", level,
+                       found->with_code, found->code_level);
 }
 
-/* "" or what differs. */
-static void probe(const struct truth *truth, struct fth_buffer *why)
+/* Probes a GPU with these caches and appends all differences to `differences`. */
+static void probe(const struct truth *truth, struct fth_buffer *differences)
 {
     struct fth_device *device = open_gpu(truth);
     struct fth_error error = NO_ERROR;
@@ -303,14 +316,14 @@ static void probe(const struct truth *truth, struct fth_buffer *why)
     struct fth_fetch_levels levels;
     struct fth_constants constants;
     if (fth_probe_fetch(&prober, &levels, &error) != FTH_OK)
-        complain(why, "%s", error.cause);
+        add_difference(differences, "%s", error.cause);
     else
-        compare_code(truth, &levels, why);
+        compare_code(truth, &levels, differences);
     error = NO_ERROR;
     if (truth->l1.size && fth_probe_constants(&prober, &levels, &constants, &error) != FTH_OK)
-        complain(why, "%s", error.cause);
+        add_difference(differences, "%s", error.cause);
     else if (truth->l1.size)
-        compare_constants(truth, &constants, why);
+        compare_constants(truth, &constants, differences);
     fth_device_close(device);
 }
 
@@ -318,23 +331,23 @@ static void probe_all(const struct truth *truths, size_t count)
 {
     int wrong = 0;
     for (size_t i = 0; i < count; i++) {
-        struct fth_buffer why = {0};
-        probe(&truths[i], &why);
-        if (why.size)
-            print_message("# %zu:%s\n", i, why.data);
-        wrong += why.size > 0;
-        fth_buffer_fini(&why);
+        struct fth_buffer differences = {0};
+        probe(&truths[i], &differences);
+        if (differences.size)
+            print_message("# %zu:%s\n", i, differences.data);
+        wrong += differences.size > 0;
+        fth_buffer_fini(&differences);
     }
     assert_int_equal(wrong, 0);
 }
 
 #define K ((uint64_t)1024)
 
-static void known_caches_are_found(void **state)
+static void finds_known_caches(void **state)
 {
     (void)state;
     static const struct truth truths[] = {
-        /* An H200's, as far as it is known, and if it shared its L1.5. */
+        /* An H200, as far as it is known; then the same with a shared L1.5. */
         {.code = {{32 * K, 128, 0, 1.35}, {128 * K, 128, 0, 2.2}},
          .l1 = {2048, 64, 0, 17},
          .l15 = {64 * K, 256, 0, 103},
@@ -345,13 +358,13 @@ static void known_caches_are_found(void **state)
          .l15 = {128 * K, 256, 0, 103},
          .shared = 1,
          .l2_cycles = 280},
-        /* A T4's (Jia et al., 2019). */
+        /* A T4 (Jia et al., 2019). */
         {.code = {{16 * K, 128, 0, 1}, {46 * K, 256, 0, 2}},
          .l1 = {2048, 64, 0, 26},
          .l15 = {46 * K, 256, 0, 92},
          .shared = 1,
          .l2_cycles = 188},
-        /* A V100's: 12 KiB, then 128 KiB with the constants. */
+        /* A V100: 12 KiB, then 128 KiB that are shared with the constants. */
         {.code = {{12 * K, 128, 0, 1.1}, {.size = 0}, {128 * K, 64, 0, 1.9}},
          .l1 = {2048, 64, 0, 27},
          .l15 = {128 * K, 64, 0, 89},
@@ -361,7 +374,7 @@ static void known_caches_are_found(void **state)
          .l1 = {4096, 128, 1, 40},
          .l15 = {32 * K, 128, 1, 120},
          .shared = -1},
-        /* One cache for all code. */
+        /* One instruction cache. */
         {.code = {{.size = 0}, {64 * K, 128, 0, 1.5}},
          .l1 = {2048, 64, 0, 25},
          .l15 = {64 * K, 128, 0, 80},
@@ -370,7 +383,7 @@ static void known_caches_are_found(void **state)
          .l1 = {1024, 32, 2, 12},
          .l15 = {8 * K, 64, 4, 60},
          .shared = -1},
-        /* No L1.5; L1.5 of the lines of L1; one that is hardly slower. */
+        /* No L1.5; then an L1.5 with the line size of L1. */
         {.code = {{20 * K, 32, 0, 1.25}, {50 * K, 128, 1, 1.75}},
          .l1 = {8 * K, 256, 0, 33},
          .shared = -1},
@@ -379,19 +392,19 @@ static void known_caches_are_found(void **state)
          .l15 = {5 * K, 64, 1, 44},
          .shared = -1,
          .l2_cycles = 120},
-        /* Many sets, so that code leaves bit by bit. */
+        /* Many sets, so that longer code evicts one set after the other. */
         {.code = {{32 * K, 64, 64, 1.2}, {128 * K, 128, 256, 2}},
          .l1 = {2048, 64, 4, 30},
          .l15 = {48 * K, 128, 64, 100},
          .shared = -1},
-        /* Older ones, with shorter instructions. */
+        /* Older architectures, which have shorter instructions. */
         {.capability = "6.1", .code = {{.size = 0}, {32 * K, 128, 0, 1.5}}, .shared = -1},
         {.capability = "3.5", .code = {{8 * K, 128, 0, 1}, {32 * K, 64, 0, 2}}, .shared = -1},
     };
     probe_all(truths, FTH_COUNT(truths));
 }
 
-static void caches_are_found_in_noise(void **state)
+static void finds_caches_in_noise(void **state)
 {
     (void)state;
     enum { SEEDS = 4 };
@@ -419,13 +432,16 @@ static void caches_are_found_in_noise(void **state)
     }
 }
 
-static uint64_t between(struct fth_rng *rng, uint64_t low, uint64_t high)
+static uint64_t random_between(struct fth_rng *rng, uint64_t low, uint64_t high)
 {
     return low + fth_rng_below(rng, high - low + 1);
 }
 
-/* Sets such that all of them have the same ways, and 1 KiB of code is the same in all. */
-static void shape(struct fth_rng *rng, struct cache *cache, uint64_t min_line, uint64_t max_line)
+/* Chooses the line size and the number of sets at random; their product is at most 1 KiB. The sizes
+ * are multiples of 1 KiB, so that all sets have the same number of ways, and each KiB of code adds
+ * the same number of lines to every set. */
+static void choose_shape(struct fth_rng *rng, struct cache *cache, uint64_t min_line,
+                         uint64_t max_line)
 {
     cache->line = min_line;
     while (cache->line < max_line && fth_rng_below(rng, 2))
@@ -435,29 +451,29 @@ static void shape(struct fth_rng *rng, struct cache *cache, uint64_t min_line, u
         cache->sets *= 2;
 }
 
-static struct truth invent(uint64_t seed)
+static struct truth random_truth(uint64_t seed)
 {
     struct fth_rng rng;
     fth_rng_init(&rng, seed);
-    struct truth truth = {.shared = -1, .l2_cycles = (double)between(&rng, 180, 320)};
-    uint64_t size = between(&rng, 6, 24);
+    struct truth truth = {.shared = -1, .l2_cycles = (double)random_between(&rng, 180, 320)};
+    uint64_t size = random_between(&rng, 6, 24);
     double cycles = 1 + (double)fth_rng_below(&rng, 10) / 10;
-    int last = (int)between(&rng, 0, 2);
+    int last = (int)random_between(&rng, 0, 2);
     for (int i = 2 - last; i <= 2 && size <= 150; i++) {
         truth.code[i] = (struct cache){.size = size * K, .cycles = cycles};
-        shape(&rng, &truth.code[i], 32, 256);
+        choose_shape(&rng, &truth.code[i], 32, 256);
         last = i;
-        size += between(&rng, size / 2 + 1, 2 * size);
+        size += random_between(&rng, size / 2 + 1, 2 * size);
         cycles = round(cycles * (1.2 + fth_rng_unit(&rng)) * 10) / 10;
     }
-    truth.l1 =
-        (struct cache){.size = between(&rng, 1, 4) * K, .cycles = (double)between(&rng, 12, 45)};
-    shape(&rng, &truth.l1, 32, 128);
+    truth.l1 = (struct cache){.size = random_between(&rng, 1, 4) * K,
+                              .cycles = (double)random_between(&rng, 12, 45)};
+    choose_shape(&rng, &truth.l1, 32, 128);
     if (fth_rng_below(&rng, 6) == 0)
         return truth;
-    truth.l15 = (struct cache){.size = between(&rng, 8 * truth.l1.size / K, 80) * K,
-                               .cycles = truth.l1.cycles + (double)between(&rng, 25, 80)};
-    shape(&rng, &truth.l15, truth.l1.line, 512);
+    truth.l15 = (struct cache){.size = random_between(&rng, 8 * truth.l1.size / K, 80) * K,
+                               .cycles = truth.l1.cycles + (double)random_between(&rng, 25, 80)};
+    choose_shape(&rng, &truth.l15, truth.l1.line, 512);
     if (truth.code[last].size >= 8 * truth.l1.size && fth_rng_below(&rng, 2)) {
         truth.shared = last;
         truth.l15.size = truth.code[last].size;
@@ -469,23 +485,23 @@ static struct truth invent(uint64_t seed)
 
 static uint64_t first_seed = 1, last_seed = SANITIZED ? 3 : 12;
 
-static void invented_caches_are_found(void **state)
+static void finds_random_caches(void **state)
 {
     (void)state;
     int wrong = 0;
     for (uint64_t seed = first_seed; seed <= last_seed; seed++) {
-        struct fth_buffer why = {0};
-        struct truth truth = invent(seed);
-        probe(&truth, &why);
-        if (why.size)
-            print_message("# seed %llu:%s\n", (unsigned long long)seed, why.data);
-        wrong += why.size > 0;
-        fth_buffer_fini(&why);
+        struct fth_buffer differences = {0};
+        struct truth truth = random_truth(seed);
+        probe(&truth, &differences);
+        if (differences.size)
+            print_message("# seed %llu:%s\n", (unsigned long long)seed, differences.data);
+        wrong += differences.size > 0;
+        fth_buffer_fini(&differences);
     }
     assert_int_equal(wrong, 0);
 }
 
-static void what_is_not_there_is_not_found(void **state)
+static void missing_caches_are_not_found(void **state)
 {
     (void)state;
     const struct truth truth = {.shared = -1, .l2_cycles = 250};
@@ -511,14 +527,14 @@ int main(int count, char *words[])
         last_seed = strtoull(words[2], NULL, 10);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_have_a_text),
-        cmocka_unit_test(requests_are_checked),
-        cmocka_unit_test(code_has_its_length),
-        cmocka_unit_test(constants_are_walked_after_the_code),
-        cmocka_unit_test(known_caches_are_found),
-        cmocka_unit_test(caches_are_found_in_noise),
-        cmocka_unit_test(invented_caches_are_found),
-        cmocka_unit_test(what_is_not_there_is_not_found),
+        cmocka_unit_test(requests_have_a_canonical_text),
+        cmocka_unit_test(invalid_requests_are_rejected),
+        cmocka_unit_test(code_has_the_requested_length),
+        cmocka_unit_test(constants_are_timed_after_the_code),
+        cmocka_unit_test(finds_known_caches),
+        cmocka_unit_test(finds_caches_in_noise),
+        cmocka_unit_test(finds_random_caches),
+        cmocka_unit_test(missing_caches_are_not_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* base/: files that are complete or not there, and zstd streams. */
+/* Tests files and zstd streams (base/): a written file is complete or does not appear, limits on
+ * the size, and the detection of damaged files. */
 #include "base/base.h"
 #include "folder.h"
 
@@ -11,7 +12,7 @@ static void assert_content(const char *path, const char *expected)
     fth_buffer_fini(&content);
 }
 
-static void a_file_is_replaced_whole(void **state)
+static void writing_replaces_a_file_and_leaves_no_other_behind(void **state)
 {
     (void)state;
     size_t before = file_count();
@@ -22,7 +23,7 @@ static void a_file_is_replaced_whole(void **state)
     assert_int_equal(file_count(), before + 1);
 }
 
-static void an_aborted_file_leaves_the_old_one(void **state)
+static void an_aborted_write_keeps_the_old_file(void **state)
 {
     (void)state;
     assert_int_equal(fth_file_write("b", "old", 3, NULL), FTH_OK);
@@ -37,7 +38,7 @@ static void an_aborted_file_leaves_the_old_one(void **state)
     assert_int_equal(file_count(), before);
 }
 
-static void a_link_keeps_leading_to_the_file(void **state)
+static void writing_to_a_link_replaces_its_target(void **state)
 {
     (void)state;
     assert_int_equal(fth_file_write("target", "old", 3, NULL), FTH_OK);
@@ -61,7 +62,7 @@ static void a_device_is_written_not_replaced(void **state)
     assert_contains(error.cause, "No space left");
 }
 
-static void a_folder_that_is_not_there_is_told(void **state)
+static void reports_missing_folders_and_files(void **state)
 {
     (void)state;
     struct fth_error error = NO_ERROR;
@@ -77,7 +78,7 @@ static void a_folder_that_is_not_there_is_told(void **state)
     fth_buffer_fini(&content);
 }
 
-static void a_file_past_the_limit_is_refused(void **state)
+static void a_file_above_the_size_limit_is_rejected(void **state)
 {
     (void)state;
     write_plain("ten", "0123456789", 10);
@@ -88,7 +89,7 @@ static void a_file_past_the_limit_is_refused(void **state)
     assert_int_equal(fth_file_read("ten", 9, &content, &error), FTH_INVALID);
     assert_string_equal(error.cause, "larger than 9 B");
     fth_buffer_fini(&content);
-    /* A zip bomb is bounded by what comes out, not by what goes in. */
+    /* The limit applies to the decompressed size: a small file must not exhaust the memory. */
     struct fth_zwriter *writer = NULL;
     static const char zeros[1 << 16];
     assert_int_equal(fth_zwriter_open("bomb.zst", 3, &writer, NULL), FTH_OK);
@@ -102,7 +103,7 @@ static void a_file_past_the_limit_is_refused(void **state)
     fth_buffer_fini(&content);
 }
 
-/* Text that does not fit into one chunk of the reader or the writer. */
+/* Returns a text that exceeds a chunk of the reader and of the writer; release it with fth_free. */
 static char *long_text(size_t *size)
 {
     struct fth_buffer buffer = {0};
@@ -126,7 +127,7 @@ static void compressed_files_read_back(void **state)
         assert_int_equal(
             fth_zwriter_write(writer, text + at, size - at < 1000 ? size - at : 1000, NULL),
             FTH_OK);
-    assert_int_equal(access("c.zst", F_OK), -1); /* not before it is complete */
+    assert_int_equal(access("c.zst", F_OK), -1); /* appears only when it is complete */
     assert_int_equal(fth_zwriter_commit(writer, NULL), FTH_OK);
 
     struct fth_buffer content = {0};
@@ -135,7 +136,7 @@ static void compressed_files_read_back(void **state)
     assert_memory_equal(content.data, text, size);
     fth_buffer_fini(&content);
 
-    /* An odd number of bytes at a time gives the same. */
+    /* Reading 777 bytes at a time gives the same text. */
     struct fth_zreader *reader = NULL;
     assert_int_equal(fth_zreader_open("c.zst", &reader, NULL), FTH_OK);
     size_t at = 0, got = 0;
@@ -150,7 +151,7 @@ static void compressed_files_read_back(void **state)
     fth_free(text);
 }
 
-static void two_frames_are_one_file(void **state)
+static void concatenated_frames_are_read_as_one_file(void **state)
 {
     (void)state;
     assert_int_equal(system("cat c.zst c.zst > twice.zst"), 0);
@@ -162,7 +163,7 @@ static void two_frames_are_one_file(void **state)
     fth_buffer_fini(&twice);
 }
 
-static void truncated_and_altered_files_are_noticed(void **state)
+static void truncated_and_altered_files_are_detected(void **state)
 {
     (void)state;
     FILE *file = fopen("c.zst", "rb");
@@ -177,9 +178,9 @@ static void truncated_and_altered_files_are_noticed(void **state)
         assert_contains(error.cause, "truncated");
         fth_buffer_fini(&content);
     }
-    /* A flipped bit is refused, or (a spare bit of the frame's header) changes nothing that is
-     * read; it never changes what is read. */
-    size_t text_size, refused = 0;
+    /* A file with a flipped bit is rejected, or, if the bit is an unused one of the frame header,
+     * gives the original text. It never gives another text. */
+    size_t text_size, rejected = 0;
     char *text = long_text(&text_size);
     for (size_t at = 4; at < size; at += at < 16 ? 1 : size / 100 + 1) {
         struct fth_buffer content = {0};
@@ -191,14 +192,14 @@ static void truncated_and_altered_files_are_noticed(void **state)
             assert_int_equal(content.size, text_size);
             assert_memory_equal(content.data, text, text_size);
         }
-        refused += status == FTH_INVALID;
+        rejected += status == FTH_INVALID;
         fth_buffer_fini(&content);
     }
-    assert_true(refused > 95);
+    assert_true(rejected > 95);
     fth_free(text);
 }
 
-static void an_aborted_stream_leaves_nothing(void **state)
+static void an_aborted_stream_leaves_no_file(void **state)
 {
     (void)state;
     size_t before = file_count();
@@ -211,7 +212,7 @@ static void an_aborted_stream_leaves_nothing(void **state)
     assert_int_equal(file_count(), before);
 }
 
-static void a_full_disk_is_noticed(void **state)
+static void reports_a_full_disk(void **state)
 {
     (void)state;
     struct fth_zwriter *writer = NULL;
@@ -225,17 +226,17 @@ static void a_full_disk_is_noticed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_is_replaced_whole),
-        cmocka_unit_test(an_aborted_file_leaves_the_old_one),
-        cmocka_unit_test(a_link_keeps_leading_to_the_file),
+        cmocka_unit_test(writing_replaces_a_file_and_leaves_no_other_behind),
+        cmocka_unit_test(an_aborted_write_keeps_the_old_file),
+        cmocka_unit_test(writing_to_a_link_replaces_its_target),
         cmocka_unit_test(a_device_is_written_not_replaced),
-        cmocka_unit_test(a_folder_that_is_not_there_is_told),
-        cmocka_unit_test(a_file_past_the_limit_is_refused),
+        cmocka_unit_test(reports_missing_folders_and_files),
+        cmocka_unit_test(a_file_above_the_size_limit_is_rejected),
         cmocka_unit_test(compressed_files_read_back),
-        cmocka_unit_test(two_frames_are_one_file),
-        cmocka_unit_test(truncated_and_altered_files_are_noticed),
-        cmocka_unit_test(an_aborted_stream_leaves_nothing),
-        cmocka_unit_test(a_full_disk_is_noticed),
+        cmocka_unit_test(concatenated_frames_are_read_as_one_file),
+        cmocka_unit_test(truncated_and_altered_files_are_detected),
+        cmocka_unit_test(an_aborted_stream_leaves_no_file),
+        cmocka_unit_test(reports_a_full_disk),
     };
     return cmocka_run_group_tests_name("file", tests, enter_folder, leave_folder);
 }

@@ -1,4 +1,6 @@
-/* gpu/: reading, refusing, writing and comparing descriptions, and every file of data/gpus. */
+/* Tests of gpu/: reading, validating, writing and comparing GPU descriptions. Each file in
+ * data/gpus must be valid, in canonical form and with a source for each figure. A selection of
+ * figures is compared with the papers that published them. */
 #include "check.h"
 #include "gpu/gpu.h"
 
@@ -9,21 +11,22 @@
 
 /* ---- helpers ---- */
 
-struct heard {
+/* The last warning and the number of warnings. */
+struct warnings {
     char text[512];
     int count;
 };
 
-static void hear(void *user, enum fth_level level, const char *text)
+static void capture_warning(void *user, enum fth_level level, const char *text)
 {
-    struct heard *heard = user;
+    struct warnings *warnings = user;
     assert_int_equal(level, FTH_LOG_WARNING);
-    snprintf(heard->text, sizeof heard->text, "%s", text);
-    heard->count++;
+    snprintf(warnings->text, sizeof warnings->text, "%s", text);
+    warnings->count++;
 }
 
-/* A document around some elements. */
-static char *document(const char *elements)
+/* Returns a valid document with these elements. It is valid until the next call. */
+static char *make_document(const char *elements)
 {
     static char text[1 << 16];
     snprintf(text, sizeof text,
@@ -32,7 +35,8 @@ static char *document(const char *elements)
     return text;
 }
 
-static struct fth_gpu *read_good(const char *text)
+/* Reads a document that must be valid. */
+static struct fth_gpu *read_valid(const char *text)
 {
     struct fth_gpu *gpu = NULL;
     struct fth_error error = NO_ERROR;
@@ -41,7 +45,7 @@ static struct fth_gpu *read_good(const char *text)
     return gpu;
 }
 
-static char *write_good(const struct fth_gpu *gpu)
+static char *write_to_text(const struct fth_gpu *gpu)
 {
     char *text = NULL;
     size_t size = 0;
@@ -50,12 +54,12 @@ static char *write_good(const struct fth_gpu *gpu)
     return text;
 }
 
-/* ---- what is refused ---- */
+/* ---- invalid documents ---- */
 
 static const struct {
     const char *elements;
     const char *cause; /* NULL: accepted */
-} relations[] = {
+} element_rows[] = {
     {"\"l1\": {\"size_bytes\": 16384, \"line_bytes\": 128, \"sets\": 32, \"ways\": 4}", NULL},
     {"\"l1\": {\"size_bytes\": 16384, \"line_bytes\": 100}",
      "elements.l1.line_bytes: 100 does not divide size_bytes (16384)"},
@@ -179,29 +183,29 @@ static const struct {
     {"\"device\": {}", "the section already exists"},
 };
 
-static void what_cannot_be_true_is_refused(void **state)
+static void inconsistent_elements_are_refused(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < FTH_COUNT(relations); i++) {
-        const char *text = document(relations[i].elements);
+    for (size_t i = 0; i < FTH_COUNT(element_rows); i++) {
+        const char *text = make_document(element_rows[i].elements);
         struct fth_gpu *gpu = NULL;
         struct fth_error error = NO_ERROR;
         enum fth_status status =
             fth_gpu_read_text("x.json", text, strlen(text), NULL, &gpu, &error);
-        if (!relations[i].cause) {
+        if (!element_rows[i].cause) {
             if (status != FTH_OK)
-                fail_msg("%s: %s", relations[i].elements, error.cause);
+                fail_msg("%s: %s", element_rows[i].elements, error.cause);
         } else {
             if (status == FTH_OK)
-                fail_msg("taken: %s", relations[i].elements);
-            assert_contains(error.cause, relations[i].cause);
+                fail_msg("accepted: %s", element_rows[i].elements);
+            assert_contains(error.cause, element_rows[i].cause);
             assert_null(gpu);
         }
         fth_gpu_destroy(gpu);
     }
 }
 
-static void whole_documents_are_refused(void **state)
+static void invalid_documents_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -240,14 +244,14 @@ static void whole_documents_are_refused(void **state)
     }
 }
 
-static void values_set_by_a_program_are_checked_too(void **state)
+static void values_set_by_a_program_are_validated(void **state)
 {
     (void)state;
-    struct fth_gpu *gpu = read_good(document("\"l1\": {}"));
+    struct fth_gpu *gpu = read_valid(make_document("\"l1\": {}"));
     struct fth_attribute attribute = fth_attribute_make("latency_cycles", FTH_NUMBER);
-    static const double nonsense[] = {NAN, INFINITY, -1, 1e300};
-    for (size_t i = 0; i < FTH_COUNT(nonsense); i++) {
-        attribute.number = nonsense[i];
+    static const double invalid[] = {NAN, INFINITY, -1, 1e300};
+    for (size_t i = 0; i < FTH_COUNT(invalid); i++) {
+        attribute.number = invalid[i];
         assert_int_equal(fth_gpu_set(gpu, fth_gpu_section(gpu, "l1"), &attribute, NULL), FTH_OK);
         assert_int_equal(fth_gpu_validate(gpu, NULL), FTH_INVALID);
     }
@@ -262,9 +266,9 @@ static void values_set_by_a_program_are_checked_too(void **state)
     fth_gpu_destroy(gpu);
 }
 
-/* ---- what is kept ---- */
+/* ---- reading and writing ---- */
 
-static void unknown_things_are_warned_about_and_kept(void **state)
+static void unknown_attributes_are_warned_about_and_kept(void **state)
 {
     (void)state;
     static const struct {
@@ -279,15 +283,15 @@ static void unknown_things_are_warned_about_and_kept(void **state)
          "x: elements.l1.sets.mood: unknown field, ignored"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct heard heard = {"", 0};
-        struct fth_log log = {hear, NULL, NULL, &heard};
+        struct warnings warnings = {"", 0};
+        struct fth_log log = {capture_warning, NULL, NULL, &warnings};
         struct fth_gpu *gpu = NULL;
-        const char *text = document(rows[i].elements);
+        const char *text = make_document(rows[i].elements);
         assert_int_equal(fth_gpu_read_text("x", text, strlen(text), &log, &gpu, NULL), FTH_OK);
-        assert_contains(heard.text, rows[i].warning);
-        char *once = write_good(gpu);
-        struct fth_gpu *again = read_good(once);
-        char *twice = write_good(again);
+        assert_contains(warnings.text, rows[i].warning);
+        char *once = write_to_text(gpu);
+        struct fth_gpu *again = read_valid(once);
+        char *twice = write_to_text(again);
         assert_string_equal(once, twice);
         assert_int_equal(fth_gpu_compare(gpu, again, NULL, NULL), 0);
         fth_free(once);
@@ -295,17 +299,17 @@ static void unknown_things_are_warned_about_and_kept(void **state)
         fth_gpu_destroy(gpu);
         fth_gpu_destroy(again);
     }
-    struct fth_gpu *gpu = read_good(document(rows[1].elements));
+    struct fth_gpu *gpu = read_valid(make_document(rows[1].elements));
     const struct fth_attribute *kept = fth_gpu_attribute(gpu, "l1", "colour");
     assert_int_equal(kept->kind, FTH_RAW);
     assert_string_equal(kept->text, "{\"deep\":[1.5,null,\"x\"]}");
     fth_gpu_destroy(gpu);
 }
 
-static void both_forms_of_an_attribute_are_read(void **state)
+static void plain_and_annotated_attributes_are_read(void **state)
 {
     (void)state;
-    struct fth_gpu *gpu = read_good(
+    struct fth_gpu *gpu = read_valid(
         "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\", \"sms\": 4},"
         " \"elements\": {\"l1\": {\"size_bytes\": 16384, \"latency_cycles\": {\"value\": 32.5,"
         " \"source\": \"measured\", \"method\": \"chase\", \"confidence\": 0.998, \"samples\": "
@@ -344,12 +348,13 @@ static void both_forms_of_an_attribute_are_read(void **state)
     fth_gpu_destroy(NULL);
 }
 
-/* The example of the design, with its two placeholders: it must be read as it stands. */
-static void the_example_of_the_design_is_read(void **state)
+/* A document with many elements and an unknown attribute, the placeholder of an abridged example.
+ * It must be read, with one warning. */
+static void example_with_placeholder_is_read(void **state)
 {
     (void)state;
-    struct heard heard = {"", 0};
-    struct fth_log log = {hear, NULL, NULL, &heard};
+    struct warnings warnings = {"", 0};
+    struct fth_log log = {capture_warning, NULL, NULL, &warnings};
     static const char text[] =
         "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"NVIDIA H200\", \"vendor\": "
         "\"NVIDIA\", \"compute_capability\": \"9.0\", \"sms\": 132, \"warp_size\": 32, "
@@ -374,27 +379,30 @@ static void the_example_of_the_design_is_read(void **state)
     struct fth_error error = NO_ERROR;
     if (fth_gpu_read_text("design", text, strlen(text), &log, &gpu, &error) != FTH_OK)
         fail_msg("%s", error.cause);
-    assert_int_equal(heard.count, 1); /* the placeholder */
+    assert_int_equal(warnings.count, 1); /* about the placeholder */
     fth_gpu_destroy(gpu);
 }
 
 /* ---- comparing ---- */
 
-struct found {
+/* The paths of all differences, each followed by + if only b has the attribute, or by - if only a
+ * has it. */
+struct difference_list {
     char text[512];
 };
 
-static void note_difference(void *user, const struct fth_difference *d)
+static void append_difference(void *user, const struct fth_difference *d)
 {
-    struct found *found = user;
-    size_t used = strlen(found->text);
-    snprintf(found->text + used, sizeof found->text - used, "%s.%s%s ", d->section, d->name,
+    struct difference_list *difference_list = user;
+    size_t used = strlen(difference_list->text);
+    snprintf(difference_list->text + used, sizeof difference_list->text - used, "%s.%s%s ",
+             d->section, d->name,
              !d->a   ? "+"
              : !d->b ? "-"
                      : "");
 }
 
-static void differences_are_found(void **state)
+static void compare_reports_differences(void **state)
 {
     (void)state;
     static const struct {
@@ -425,10 +433,11 @@ static void differences_are_found(void **state)
         {"\"l1\": {\"new\": [1]}", "\"l1\": {\"new\": [2]}", "l1.new "},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct fth_gpu *a = read_good(document(rows[i].a)), *b = read_good(document(rows[i].b));
-        struct found found = {""};
-        size_t count = fth_gpu_compare(a, b, note_difference, &found);
-        assert_string_equal(found.text, rows[i].differences);
+        struct fth_gpu *a = read_valid(make_document(rows[i].a)),
+                       *b = read_valid(make_document(rows[i].b));
+        struct difference_list difference_list = {""};
+        size_t count = fth_gpu_compare(a, b, append_difference, &difference_list);
+        assert_string_equal(difference_list.text, rows[i].differences);
         assert_int_equal(count, *rows[i].differences ? 1 : 0);
         fth_gpu_destroy(a);
         fth_gpu_destroy(b);
@@ -439,12 +448,12 @@ static void differences_are_found(void **state)
 
 static char *read_source_file(const char *path, size_t *size)
 {
-    char whole[512];
-    snprintf(whole, sizeof whole, "%s/%s", FTH_SOURCE_ROOT, path);
+    char full_path[512];
+    snprintf(full_path, sizeof full_path, "%s/%s", FTH_SOURCE_ROOT, path);
     struct fth_buffer content = {0};
     struct fth_error error = NO_ERROR;
-    if (fth_file_read(whole, 1 << 24, &content, &error) != FTH_OK)
-        fail_msg("%s: %s", whole, error.cause);
+    if (fth_file_read(full_path, 1 << 24, &content, &error) != FTH_OK)
+        fail_msg("%s: %s", full_path, error.cause);
     char *text = NULL;
     assert_int_equal(fth_buffer_take(&content, &text, size, NULL), FTH_OK);
     return text;
@@ -476,7 +485,8 @@ static const char *const shipped[] = {"a100",   "gf840m",  "gt740m",    "gtx560t
                                       "gtx970", "gtx980",  "h200",      "k20c",     "p100",
                                       "p6000",  "rtx2060", "rtx2080ti", "v100"};
 
-/* Everything but what an element is (its scope) says where it comes from. */
+/* Every attribute must have a source, and a reference or method unless the driver reported it. The
+ * scope of an element and the texts of the device need none. */
 static void assert_sources(const char *name, const struct fth_gpu *gpu, const char *section)
 {
     for (size_t i = 0; i < fth_gpu_attribute_count(gpu, section); i++) {
@@ -489,6 +499,7 @@ static void assert_sources(const char *name, const struct fth_gpu *gpu, const ch
     }
 }
 
+/* Every entry of "references" must be cited by an attribute. */
 static void assert_references_used(const char *name, const struct fth_gpu *gpu, const char *text)
 {
     for (size_t i = 0; i < gpu->references.count; i++) {
@@ -508,7 +519,7 @@ static void assert_references_used(const char *name, const struct fth_gpu *gpu, 
     }
 }
 
-static void every_description_holds(void **state)
+static void shipped_descriptions_are_valid_and_canonical(void **state)
 {
     (void)state;
     for (size_t i = 0; i < FTH_COUNT(shipped); i++) {
@@ -516,15 +527,15 @@ static void every_description_holds(void **state)
         size_t size;
         snprintf(path, sizeof path, "data/gpus/%s.json", shipped[i]);
         char *text = read_source_file(path, &size);
-        struct heard heard = {"", 0};
-        struct fth_log log = {hear, NULL, NULL, &heard};
+        struct warnings warnings = {"", 0};
+        struct fth_log log = {capture_warning, NULL, NULL, &warnings};
         struct fth_gpu *gpu = NULL;
         struct fth_error error = NO_ERROR;
         if (fth_gpu_read_text(path, text, size, &log, &gpu, &error) != FTH_OK)
             fail_msg("%s: %s", path, error.cause);
-        if (heard.count)
-            fail_msg("%s", heard.text);
-        char *canonical = write_good(gpu);
+        if (warnings.count)
+            fail_msg("%s", warnings.text);
+        char *canonical = write_to_text(gpu);
         if (strcmp(text, canonical) != 0)
             fail_msg("%s is not in canonical form; 'fathom gpus FILE --json' prints it", path);
         assert_sources(path, gpu, "device");
@@ -537,7 +548,7 @@ static void every_description_holds(void **state)
     }
 }
 
-static void the_catalogue_holds_every_description(void **state)
+static void catalogue_contains_every_shipped_description(void **state)
 {
     (void)state;
     struct fth_catalogue *catalogue = NULL;
@@ -547,7 +558,7 @@ static void the_catalogue_holds_every_description(void **state)
         assert_int_equal(fth_catalogue_read(catalogue, shipped[i], NULL, &gpu, NULL), FTH_OK);
         fth_gpu_destroy(gpu);
     }
-    /* A file that the build does not know of would be missing in the program. */
+    /* Each file in the folder must be in the list above, and thus in the catalogue. */
     DIR *stream = opendir(FTH_SOURCE_ROOT "/data/gpus");
     size_t files = 0;
     const struct dirent *entry;
@@ -565,8 +576,8 @@ static void the_catalogue_holds_every_description(void **state)
     fth_catalogue_close(NULL);
 }
 
-/* A few figures that the papers print, so that a slip in data/gpus is noticed. */
-static void figures_of_the_papers_stand_in_the_data(void **state)
+/* Figures copied from the publications, to detect copying errors in data/gpus. */
+static void shipped_descriptions_contain_the_published_figures(void **state)
 {
     (void)state;
     static const struct {
@@ -607,18 +618,18 @@ static void figures_of_the_papers_stand_in_the_data(void **state)
         {"a100", "l1", "default_size_bytes", 28672},
         {"a100", "shared", "size_bytes", 167936},
         {"a100", "memory", "latency_cycles", 567},
-        /* The Pascal walk-through */
+        /* Pascal GPU memory and cache hierarchy (blog post, 2019) */
         {"p100", "texture", "sets", 4},
         {"p100", "texture", "ways", 192},
-        /* The RTX 2060 report, Table II */
+        /* Qiu, Jo and Goswami, report on the RTX 2060, Table II */
         {"rtx2060", "shared", "latency_cycles", 22},
         {"rtx2060", "shared", "conflict_cycles", 2},
-        /* RDGC, Table 5 */
+        /* Kiani and Rajabzadeh (RDGC), Table 5 */
         {"gtx970", "l1", "ways", 192},
         {"gtx970", "l2", "size_bytes", 1835008},
         {"gt740m", "l2", "size_bytes", 524288},
         {"gt740m", "device", "sms", 2},
-        /* The first look at an H200 */
+        /* First measurements of an H200 */
         {"h200", "l2", "size_bytes", 62914560},
         {"h200", "shared", "size_bytes", 233472},
     };
@@ -629,8 +640,8 @@ static void figures_of_the_papers_stand_in_the_data(void **state)
         assert_int_equal(fth_catalogue_read(catalogue, figures[i].gpu, NULL, &gpu, NULL), FTH_OK);
         double number = fth_gpu_number(gpu, figures[i].section, figures[i].name, NAN);
         if (number != figures[i].number)
-            fail_msg("%s: %s.%s is %g, not %g", figures[i].gpu, figures[i].section, figures[i].name,
-                     number, figures[i].number);
+            fail_msg("%s: %s.%s is %g instead of %g", figures[i].gpu, figures[i].section,
+                     figures[i].name, number, figures[i].number);
         fth_gpu_destroy(gpu);
     }
     fth_catalogue_close(catalogue);
@@ -639,17 +650,17 @@ static void figures_of_the_papers_stand_in_the_data(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_be_true_is_refused),
-        cmocka_unit_test(whole_documents_are_refused),
-        cmocka_unit_test(values_set_by_a_program_are_checked_too),
-        cmocka_unit_test(unknown_things_are_warned_about_and_kept),
-        cmocka_unit_test(both_forms_of_an_attribute_are_read),
-        cmocka_unit_test(the_example_of_the_design_is_read),
-        cmocka_unit_test(differences_are_found),
+        cmocka_unit_test(inconsistent_elements_are_refused),
+        cmocka_unit_test(invalid_documents_are_refused),
+        cmocka_unit_test(values_set_by_a_program_are_validated),
+        cmocka_unit_test(unknown_attributes_are_warned_about_and_kept),
+        cmocka_unit_test(plain_and_annotated_attributes_are_read),
+        cmocka_unit_test(example_with_placeholder_is_read),
+        cmocka_unit_test(compare_reports_differences),
         cmocka_unit_test(every_attribute_is_documented),
-        cmocka_unit_test(every_description_holds),
-        cmocka_unit_test(the_catalogue_holds_every_description),
-        cmocka_unit_test(figures_of_the_papers_stand_in_the_data),
+        cmocka_unit_test(shipped_descriptions_are_valid_and_canonical),
+        cmocka_unit_test(catalogue_contains_every_shipped_description),
+        cmocka_unit_test(shipped_descriptions_contain_the_published_figures),
     };
     return cmocka_run_group_tests_name("gpu", tests, NULL, NULL);
 }

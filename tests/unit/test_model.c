@@ -1,6 +1,7 @@
-/* The cache model: the paper's worked examples, step by step; distances against counting; what
- * modern GPUs do; parameters that cannot be. tests/oracle/test_model_oracle.c has the random ones.
- */
+/* Tests of model/, the cache model: the worked examples of the RDGC paper step by step (Tables 1
+ * and 3), reuse distances against naive counting, the extensions for newer GPUs on small traces,
+ * and invalid parameters. tests/oracle/test_model_oracle.c compares the model with an oracle on
+ * random inputs. */
 #include "check.h"
 #include "folder.h"
 #include "model/model.h"
@@ -16,7 +17,9 @@ _Noreturn static void fail_with(const struct fth_error *error)
     abort(); /* not reached: cmocka left the test */
 }
 
-static struct fth_model_params *defaults(const char *const *sets)
+/* The default parameters, changed by `sets`: alternating names and values that end with NULL.
+ * `sets` itself may be NULL. */
+static struct fth_model_params *default_params(const char *const *sets)
 {
     struct fth_model_params *params;
     struct fth_error error = NO_ERROR;
@@ -32,7 +35,7 @@ static struct fth_model_params *defaults(const char *const *sets)
 
 static const uint64_t table_1[] = {'A', 'B', 'C', 'D', 'A', 'A', 'D', 'C'};
 
-static void paper_table_1(void **state)
+static void distances_match_table_1(void **state)
 {
     (void)state;
     const uint64_t never = UINT64_MAX;
@@ -45,19 +48,19 @@ static void paper_table_1(void **state)
     fth_distances_destroy(distances);
 }
 
-/* Lines one after the other through a tier of its own; sectors that hit. */
-static uint64_t hits_of(const struct fth_shape *shape, const uint64_t *lines, size_t count)
+/* Runs reads of the lines, one after the other, through a new cache. Returns the number of hits. */
+static uint64_t count_hits(const struct fth_shape *shape, const uint64_t *lines, size_t count)
 {
-    struct fth_cache_level *tier;
+    struct fth_cache_level *level;
     struct fth_error error = NO_ERROR;
     struct fth_model_counts counts = {{0}, {0}, {0}, {0}};
-    if (fth_cache_level_create(shape, &tier, &error) != FTH_OK)
+    if (fth_cache_level_create(shape, &level, &error) != FTH_OK)
         fail_with(&error);
     for (size_t i = 0; i < count; i++) {
         struct fth_request request = {.line = lines[i] * shape->line_bytes, .sectors = 1};
-        assert_true(fth_cache_level_run(tier, &request, 1, NULL, &counts, NULL));
+        assert_true(fth_cache_level_run(level, &request, 1, NULL, &counts, NULL));
     }
-    fth_cache_level_destroy(tier);
+    fth_cache_level_destroy(level);
     return counts.hits[FTH_TRACE_READ];
 }
 
@@ -83,34 +86,34 @@ static struct fth_shape plain_shape(uint64_t ways)
                               .write = FTH_WRITE_EVICT};
 }
 
-/* "In the case of caches with four blocks, the hit ratio equals 50 % …, for a cache with two
- * blocks … 25 %." Distance 3 hits in four ways and not in three. */
-static void hit_ratios_of_table_1(void **state)
+/* The paper: "In the case of caches with four blocks, the hit ratio equals 50 % …, for a cache with
+ * two blocks … 25 %." An access of distance 3 hits with four ways and misses with three. */
+static void hit_ratios_match_table_1(void **state)
 {
     (void)state;
     const uint64_t expected[] = {0, 1, 2, 3, 4};
     for (uint64_t ways = 1; ways <= 4; ways++) {
         struct fth_shape shape = plain_shape(ways);
-        assert_int_equal(hits_of(&shape, table_1, 8), expected[ways]);
+        assert_int_equal(count_hits(&shape, table_1, 8), expected[ways]);
     }
 }
 
 /* ---- Table 3 ---- */
 
-struct seen {
+struct observed {
     struct fth_attempt attempts[32];
     size_t count;
 };
 
-static void see(void *context, const struct fth_attempt *attempt)
+static void store_attempt(void *context, const struct fth_attempt *attempt)
 {
-    struct seen *seen = context;
-    assert_true(seen->count < FTH_COUNT(seen->attempts));
-    seen->attempts[seen->count++] = *attempt;
+    struct observed *observed = context;
+    assert_true(observed->count < FTH_COUNT(observed->attempts));
+    observed->attempts[observed->count++] = *attempt;
 }
 
-/* Four blocks a warp. */
-static void issue(struct fth_cache_level *tier, const char *blocks)
+/* Issues one read for each letter, which names a block of memory; four reads per warp. */
+static void issue_blocks(struct fth_cache_level *level, const char *blocks)
 {
     struct fth_request requests[16];
     struct fth_model_counts counts = {{0}, {0}, {0}, {0}};
@@ -119,10 +122,10 @@ static void issue(struct fth_cache_level *tier, const char *blocks)
         requests[count] = (struct fth_request){.line = (uint64_t)(blocks[count] - 'A') * 128,
                                                .sectors = 1,
                                                .warp = (uint32_t)count / 4};
-    assert_true(fth_cache_level_run(tier, requests, count, NULL, &counts, NULL));
+    assert_true(fth_cache_level_run(level, requests, count, NULL, &counts, NULL));
 }
 
-static void paper_table_3(void **state)
+static void attempts_match_table_3(void **state)
 {
     (void)state;
     static const struct {
@@ -130,7 +133,7 @@ static void paper_table_3(void **state)
         char block;
         enum fth_attempt_outcome kind;
         uint32_t distance, bank;
-        uint64_t free_after; /* the step */
+        uint64_t free_after; /* free MSHRs after the step */
     } expected[] = {
         {0, 'A', FTH_ATTEMPT_MISS, UINT32_MAX, 0, 0}, {0, 'B', FTH_ATTEMPT_FAIL, UINT32_MAX, 1, 0},
         {0, 'C', FTH_ATTEMPT_MISS, UINT32_MAX, 0, 0}, {0, 'D', FTH_ATTEMPT_FAIL, UINT32_MAX, 1, 0},
@@ -142,43 +145,44 @@ static void paper_table_3(void **state)
         {4, 'A', FTH_ATTEMPT_HIT, 3, 0, 2},           {4, 'D', FTH_ATTEMPT_HIT, 2, 1, 2},
     };
     struct fth_shape shape = plain_shape(8);
-    struct seen seen = {.count = 0};
-    struct fth_cache_level *tier;
+    struct observed observed = {.count = 0};
+    struct fth_cache_level *level;
     struct fth_error error = NO_ERROR;
     shape.banks = 2;
     shape.ports = 2;
     shape.mshr_size = 2;
     shape.latency_fixed = 2;
-    if (fth_cache_level_create(&shape, &tier, &error) != FTH_OK)
+    if (fth_cache_level_create(&shape, &level, &error) != FTH_OK)
         fail_with(&error);
-    fth_cache_level_set_observer(tier, see, &seen);
-    /* Two schedulers: the first two warps, then the third. */
-    issue(tier, "ABCDEFGH");
-    issue(tier, "AD");
-    for (size_t i = 0; i < seen.count && i < FTH_COUNT(expected); i++) {
-        const struct fth_attempt *a = &seen.attempts[i];
-        /* Within a step the table has no order but that of priority. */
+    fth_cache_level_set_observer(level, store_attempt, &observed);
+    /* There are two schedulers: they issue the first two warps together, then the third. */
+    issue_blocks(level, "ABCDEFGH");
+    issue_blocks(level, "AD");
+    for (size_t i = 0; i < observed.count && i < FTH_COUNT(expected); i++) {
+        const struct fth_attempt *a = &observed.attempts[i];
+        /* The table does not define the order of attempts within a step. */
         size_t e = 0;
         while (e < FTH_COUNT(expected) &&
                (expected[e].step != a->step || expected[e].block != (char)('A' + a->line / 128)))
             e++;
         if (e == FTH_COUNT(expected))
-            fail_msg("%c in step %u", (int)('A' + a->line / 128), (unsigned)a->step);
+            fail_msg("unexpected attempt: %c in step %u", (int)('A' + a->line / 128),
+                     (unsigned)a->step);
         assert_int_equal(a->kind, expected[e].kind);
         assert_int_equal(a->unit, expected[e].bank);
         assert_int_equal(a->distance, expected[e].distance);
-        if (i + 1 == seen.count || seen.attempts[i + 1].step != a->step)
+        if (i + 1 == observed.count || observed.attempts[i + 1].step != a->step)
             assert_int_equal(a->free_mshrs, expected[e].free_after);
     }
-    assert_int_equal(seen.count, FTH_COUNT(expected));
-    assert_int_equal(fth_cache_level_totals(tier)->steps, 5);
-    assert_int_equal(fth_cache_level_totals(tier)->fails, 6);
-    fth_cache_level_destroy(tier);
+    assert_int_equal(observed.count, FTH_COUNT(expected));
+    assert_int_equal(fth_cache_level_totals(level)->steps, 5);
+    assert_int_equal(fth_cache_level_totals(level)->fails, 6);
+    fth_cache_level_destroy(level);
 }
 
-/* ---- distances against counting ---- */
+/* ---- reuse distances ---- */
 
-static void exact_distances(void **state)
+static void distances_match_naive_counting(void **state)
 {
     (void)state;
     enum { COUNT = 6000 };
@@ -200,7 +204,7 @@ static void exact_distances(void **state)
             if (last[numbers[i]]) {
                 distance = 0;
                 for (size_t k = last[numbers[i]]; k < i; k++)
-                    distance += last[numbers[k]] == k + 1; /* the last time of another */
+                    distance += last[numbers[k]] == k + 1; /* last access to that line so far */
             }
             assert_int_equal(found[i], distance);
             last[numbers[i]] = i + 1;
@@ -209,8 +213,9 @@ static void exact_distances(void **state)
     }
 }
 
-/* So many that every level of the tree over time has several nodes: up, back, and back again. */
-static void distances_of_many(void **state)
+/* Enough accesses that every level of the tree has several nodes: one pass over all lines in
+ * ascending order, and two in descending order. */
+static void distances_of_many_lines_are_exact(void **state)
 {
     (void)state;
     enum { COUNT = 600000, PART = 999 };
@@ -241,6 +246,7 @@ static void distances_of_many(void **state)
 
 /* ---- traces of a few accesses ---- */
 
+/* One access of a warp: `lanes` lanes access `bytes` bytes each, `stride` bytes apart. */
 struct step {
     uint64_t block;
     enum fth_trace_access_kind kind;
@@ -248,9 +254,10 @@ struct step {
     uint32_t bytes, lanes, stride;
 };
 
-/* A trace of one warp a block, in the order of the steps. */
+/* Writes a trace (t.trace) of the steps, in their order and with one warp per block, and runs the
+ * model on it. `totals` gets the row of the whole trace. */
 static void run_steps(const struct step *steps, size_t count, uint32_t blocks,
-                      const struct fth_model_params *params, struct fth_model_row *whole)
+                      const struct fth_model_params *params, struct fth_model_row *totals)
 {
     struct fth_trace_writer *writer;
     struct fth_trace *trace;
@@ -284,17 +291,18 @@ static void run_steps(const struct step *steps, size_t count, uint32_t blocks,
         fth_trace_open("t.trace", &trace, &error) != FTH_OK ||
         fth_model_run(trace, params, NULL, &result, &error) != FTH_OK)
         fail_with(&error);
-    *whole = *fth_model_row(result, 0);
-    assert_null(whole->instruction);
+    *totals = *fth_model_row(result, 0);
+    assert_null(totals->instruction);
     fth_model_result_destroy(result);
     fth_trace_close(trace);
     fth_records_fini(&records);
 }
 
-static struct fth_model_row run_plain(const struct step *steps, size_t count, uint32_t blocks,
-                                      const char *const *sets)
+/* The same with the default parameters, changed by `sets` (default_params). */
+static struct fth_model_row run_with_values(const struct step *steps, size_t count, uint32_t blocks,
+                                            const char *const *sets)
 {
-    struct fth_model_params *params = defaults(sets);
+    struct fth_model_params *params = default_params(sets);
     struct fth_model_row row;
     run_steps(steps, count, blocks, params, &row);
     fth_model_params_destroy(params);
@@ -306,62 +314,64 @@ static void misses_fill_sectors(void **state)
     (void)state;
     const struct step steps[] = {
         {0, FTH_TRACE_READ, 0, 4, 1, 0},     /* one sector */
-        {0, FTH_TRACE_READ, 0, 4, 32, 4},    /* the line: one of four there */
-        {0, FTH_TRACE_READ, 4096, 4, 32, 4}, /* four */
+        {0, FTH_TRACE_READ, 0, 4, 32, 4},    /* the line: one of its four sectors hits */
+        {0, FTH_TRACE_READ, 4096, 4, 32, 4}, /* another line: four misses */
         {0, FTH_TRACE_READ, 4096, 16, 8, 16},
     };
-    const struct fth_model_row row = run_plain(steps, FTH_COUNT(steps), 1, NULL);
+    const struct fth_model_row row = run_with_values(steps, FTH_COUNT(steps), 1, NULL);
     assert_int_equal(row.l1.sectors[FTH_TRACE_READ], 1 + 4 + 4 + 4);
     assert_int_equal(row.l1.hits[FTH_TRACE_READ], 0 + 1 + 0 + 4);
-    /* The L2 brought 64 bytes for the first, so that the second's second sector is there. */
+    /* The first access filled 64 bytes of the L2, so one sector of the second access hits there. */
     assert_int_equal(row.l2.sectors[FTH_TRACE_READ], 1 + 3 + 4);
     assert_int_equal(row.l2.hits[FTH_TRACE_READ], 1);
     assert_int_equal(row.dram_reads, 2 + 2 + 4);
 }
 
-static void writes_are_kept(void **state)
+static void reads_hit_what_was_written(void **state)
 {
     (void)state;
     const struct step steps[] = {
         {0, FTH_TRACE_WRITE, 0, 4, 8, 4},    /* a whole sector */
         {0, FTH_TRACE_READ, 0, 4, 8, 4},     /* hits */
-        {0, FTH_TRACE_WRITE, 1024, 4, 1, 4}, /* a part of one */
-        {0, FTH_TRACE_READ, 1024, 4, 1, 4},  /* what was written hits */
-        {0, FTH_TRACE_READ, 1028, 4, 1, 4},  /* its other bytes do not */
-        {0, FTH_TRACE_READ, 1032, 4, 1, 4},  /* and then do */
+        {0, FTH_TRACE_WRITE, 1024, 4, 1, 4}, /* a part of a sector */
+        {0, FTH_TRACE_READ, 1024, 4, 1, 4},  /* the written bytes hit */
+        {0, FTH_TRACE_READ, 1028, 4, 1, 4},  /* the other bytes of the sector miss */
+        {0, FTH_TRACE_READ, 1032, 4, 1, 4},  /* and hit after the fill */
     };
-    struct fth_model_row row = run_plain(steps, FTH_COUNT(steps), 1, NULL);
+    struct fth_model_row row = run_with_values(steps, FTH_COUNT(steps), 1, NULL);
     assert_int_equal(row.l1.sectors[FTH_TRACE_READ], 4);
     assert_int_equal(row.l1.hits[FTH_TRACE_READ], 3);
     assert_int_equal(row.l2.sectors[FTH_TRACE_WRITE], 2);
-    assert_int_equal(row.dram_reads, 2); /* the part that was not written, and its fill */
-    /* An L1 that writes pass keeps nothing of them. */
+    /* Memory returns the sector that was written in part, and the other sector of its fill. */
+    assert_int_equal(row.dram_reads, 2);
+    /* If writes bypass the L1, it does not keep the written data. */
     const char *const won[] = {"l1.bypass", "won", NULL};
-    row = run_plain(steps, FTH_COUNT(steps), 1, won);
+    row = run_with_values(steps, FTH_COUNT(steps), 1, won);
     assert_int_equal(row.l1.hits[FTH_TRACE_READ], 2);
     const char *const rwon[] = {"l1.bypass", "rwon", NULL};
-    row = run_plain(steps, FTH_COUNT(steps), 1, rwon);
+    row = run_with_values(steps, FTH_COUNT(steps), 1, rwon);
     assert_int_equal(row.l1.hits[FTH_TRACE_READ], 0);
     assert_int_equal(row.l2.sectors[FTH_TRACE_READ], 4);
 }
 
-static void two_sides(void **state)
+static void reads_use_the_near_side_of_the_l2(void **state)
 {
     (void)state;
-    /* Block 0 on SM 0, near side 0; block 1 near side 1, where odd pages of 4 KiB are at home. What
-     * two SMs ask for together, side 0 hears first. */
+    /* Block 0 runs on SM 0, which is near side 0. Block 1 runs on SM 1, which is near side 1. Side
+     * 1 is the home of odd 4 KiB pages. Two accesses form a round; in each round, side 0 processes
+     * its requests before side 1. */
     const struct step steps[] = {
-        {0, FTH_TRACE_READ, 0x1000, 4, 1, 0},  /* far, and from memory through its home */
-        {1, FTH_TRACE_READ, 0x1000, 4, 1, 0},  /* near: its home has it */
-        {1, FTH_TRACE_READ, 0x2000, 4, 1, 0},  /* far for SM 1, and there by then */
-        {0, FTH_TRACE_READ, 0x2000, 4, 1, 0},  /* at home near SM 0 */
-        {0, FTH_TRACE_READ, 0x1020, 4, 1, 0},  /* the copy has 64 bytes */
-        {1, FTH_TRACE_WRITE, 0x1000, 4, 8, 4}, /* at home; the copy of side 0 goes */
-        {0, FTH_TRACE_READ, 0x1040, 4, 1, 0},  /* so this line is new there, and in memory */
-        {0, FTH_TRACE_READ, 0x1000, 4, 1, 0},  /* the L1 of SM 0 still has the sector */
+        {0, FTH_TRACE_READ, 0x1000, 4, 1, 0},  /* home is far: read from memory through the home */
+        {1, FTH_TRACE_READ, 0x1000, 4, 1, 0},  /* home is near: hits there */
+        {1, FTH_TRACE_READ, 0x2000, 4, 1, 0},  /* home is far: hits there (after the next access) */
+        {0, FTH_TRACE_READ, 0x2000, 4, 1, 0},  /* home is near: read from memory */
+        {0, FTH_TRACE_READ, 0x1020, 4, 1, 0},  /* hits: the near copy has 64 bytes */
+        {1, FTH_TRACE_WRITE, 0x1000, 4, 8, 4}, /* written at home; side 0 drops its copy */
+        {0, FTH_TRACE_READ, 0x1040, 4, 1, 0},  /* misses on both sides: read from memory */
+        {0, FTH_TRACE_READ, 0x1000, 4, 1, 0},  /* hits in the L1 of SM 0, which keeps its copy */
     };
     const char *const sets[] = {"gpu.sms", "2", "l2.sides", "2", "l2.home_mask", "0x1000", NULL};
-    const struct fth_model_row row = run_plain(steps, FTH_COUNT(steps), 2, sets);
+    const struct fth_model_row row = run_with_values(steps, FTH_COUNT(steps), 2, sets);
     assert_int_equal(row.l2.sectors[FTH_TRACE_READ], 6);
     assert_int_equal(row.l2.hits[FTH_TRACE_READ], 2);
     assert_int_equal(row.far_hits, 1);
@@ -369,8 +379,8 @@ static void two_sides(void **state)
     assert_int_equal(row.l1.hits[FTH_TRACE_READ], 1);
 }
 
-/* What SMs of one number ask for together goes to the L2 once, where it is the very same. */
-static void joined_reads(void **state)
+/* If SMs of one group read exactly the same sectors together, the L2 receives one request. */
+static void equal_reads_of_a_group_are_joined(void **state)
 {
     (void)state;
     const struct step steps[] = {
@@ -378,14 +388,14 @@ static void joined_reads(void **state)
         {2, FTH_TRACE_READ, 0, 4, 32, 4},    {0, FTH_TRACE_READ, 4096, 4, 32, 4},
         {1, FTH_TRACE_READ, 4096, 4, 16, 4}, {2, FTH_TRACE_READ, 8192, 4, 32, 4}};
     const char *const sets[] = {"gpu.sms", "3", "l2.joins", "0,0,1", NULL};
-    struct fth_model_row row = run_plain(steps, FTH_COUNT(steps), 3, sets);
+    struct fth_model_row row = run_with_values(steps, FTH_COUNT(steps), 3, sets);
     assert_int_equal(row.l1.sectors[FTH_TRACE_READ], 22);
     assert_int_equal(row.l2.sectors[FTH_TRACE_READ], 22 - 4);
-    row = run_plain(steps, FTH_COUNT(steps), 3, sets + 4);
+    row = run_with_values(steps, FTH_COUNT(steps), 3, sets + 4);
     assert_int_equal(row.l2.sectors[FTH_TRACE_READ], 22);
 }
 
-static void average_access(void **state)
+static void access_cycles_are_averaged(void **state)
 {
     (void)state;
     const struct step steps[] = {{0, FTH_TRACE_READ, 0, 4, 1, 0}, /* memory */
@@ -399,19 +409,19 @@ static void average_access(void **state)
                                 "memory.latency_cycles",
                                 "1000",
                                 NULL};
-    struct fth_model_params *params = defaults(sets);
+    struct fth_model_params *params = default_params(sets);
     struct fth_model_row row;
     run_steps(steps, FTH_COUNT(steps), 2, params, &row);
     assert_true(fabs(fth_model_access_cycles(&row, params) - (1000 + 10 + 100 + 10) / 4.0) < 1e-9);
     fth_model_params_destroy(params);
-    params = defaults(NULL);
-    assert_true(isnan(fth_model_access_cycles(&row, params))); /* latencies are not known */
+    params = default_params(NULL);
+    assert_true(isnan(fth_model_access_cycles(&row, params))); /* the latencies are unknown */
     fth_model_params_destroy(params);
 }
 
 /* ---- parameters ---- */
 
-static struct fth_model_params *of_gpu(const char *name)
+static struct fth_model_params *params_of_gpu(const char *name)
 {
     struct fth_catalogue *catalogue;
     struct fth_gpu *gpu;
@@ -426,9 +436,10 @@ static struct fth_model_params *of_gpu(const char *name)
     return params;
 }
 
-/* What an H200 gave to kernels of examples/workloads (tests/model/h200-counters.csv): 32 KiB of
- * shared memory where they have none, 64 to BP's forward, 100 to SRAD's moments, 132 to NW. */
-static void carve_outs(void **state)
+/* The carve-outs that an H200 chose for kernels of examples/workloads
+ * (tests/model/h200-counters.csv): 32 KiB of shared memory for kernels that use none, 64 KiB for
+ * `forward` of BP, 100 KiB for `moments` of SRAD, and 132 KiB for NW. */
+static void carve_outs_match_those_of_an_h200(void **state)
 {
     (void)state;
     static const struct {
@@ -437,7 +448,7 @@ static void carve_outs(void **state)
     } cases[] = {{256, 0, 8, 217},      {32, 0, 32, 217},    {256, 1088, 8, 185},
                  {256, 4096, 8, 149},   {16, 2180, 32, 117}, {256, 1024, 8, 217},
                  {1024, 100000, 2, 21}, {256, 150000, 1, 21}};
-    struct fth_model_params *params = of_gpu("h200");
+    struct fth_model_params *params = params_of_gpu("h200");
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         const struct fth_trace_launch launch = {.kernel = "k",
                                                 .grid = {1000, 1, 1},
@@ -454,14 +465,13 @@ static void carve_outs(void **state)
     fth_model_params_destroy(params);
 }
 
-/* Every GPU of the catalogue can be modelled. */
-static void every_gpu(void **state)
+static void every_gpu_of_the_catalogue_can_be_modelled(void **state)
 {
     (void)state;
     struct fth_catalogue *catalogue;
     assert_int_equal(fth_catalogue_open(&catalogue, NULL), FTH_OK);
     for (size_t i = 0; i < fth_catalogue_count(catalogue); i++) {
-        struct fth_model_params *params = of_gpu(fth_catalogue_name(catalogue, i));
+        struct fth_model_params *params = params_of_gpu(fth_catalogue_name(catalogue, i));
         const struct step steps[] = {{0, FTH_TRACE_READ, 0, 4, 32, 4}};
         struct fth_model_row row;
         run_steps(steps, 1, 1, params, &row);
@@ -471,7 +481,7 @@ static void every_gpu(void **state)
     fth_catalogue_close(catalogue);
 }
 
-static void absurd_values(void **state)
+static void rejects_invalid_values(void **state)
 {
     (void)state;
     static const struct {
@@ -488,7 +498,7 @@ static void absurd_values(void **state)
         {"l1.size_bytes", "many", "not a size"},
         {"l1.wayz", "4", "did you mean l1.ways"},
     };
-    struct fth_model_params *params = defaults(NULL);
+    struct fth_model_params *params = default_params(NULL);
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         struct fth_error error = NO_ERROR;
         assert_true(fth_model_set(params, cases[i].name, cases[i].value, &error) != FTH_OK);
@@ -497,7 +507,7 @@ static void absurd_values(void **state)
     fth_model_params_destroy(params);
 }
 
-static void absurd_together(void **state)
+static void rejects_contradictory_values(void **state)
 {
     (void)state;
     static const struct {
@@ -521,10 +531,10 @@ static void absurd_together(void **state)
         {{"l2.side_of_sm", "0,1"}, "not a number below 1"},
     };
     const struct step steps[] = {{0, FTH_TRACE_READ, 0, 4, 32, 4}};
-    struct fth_model_row row = run_plain(steps, 1, 1, NULL); /* leaves t.trace */
+    struct fth_model_row row = run_with_values(steps, 1, 1, NULL); /* leaves t.trace */
     assert_int_equal(row.dram_reads, 4);
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
-        struct fth_model_params *params = defaults(cases[i].sets);
+        struct fth_model_params *params = default_params(cases[i].sets);
         struct fth_trace *trace;
         struct fth_model_result *result = NULL;
         struct fth_error error = NO_ERROR;
@@ -542,13 +552,20 @@ static void absurd_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paper_table_1),     cmocka_unit_test(hit_ratios_of_table_1),
-        cmocka_unit_test(paper_table_3),     cmocka_unit_test(exact_distances),
-        cmocka_unit_test(distances_of_many), cmocka_unit_test(misses_fill_sectors),
-        cmocka_unit_test(writes_are_kept),   cmocka_unit_test(two_sides),
-        cmocka_unit_test(joined_reads),      cmocka_unit_test(average_access),
-        cmocka_unit_test(carve_outs),        cmocka_unit_test(every_gpu),
-        cmocka_unit_test(absurd_values),     cmocka_unit_test(absurd_together),
+        cmocka_unit_test(distances_match_table_1),
+        cmocka_unit_test(hit_ratios_match_table_1),
+        cmocka_unit_test(attempts_match_table_3),
+        cmocka_unit_test(distances_match_naive_counting),
+        cmocka_unit_test(distances_of_many_lines_are_exact),
+        cmocka_unit_test(misses_fill_sectors),
+        cmocka_unit_test(reads_hit_what_was_written),
+        cmocka_unit_test(reads_use_the_near_side_of_the_l2),
+        cmocka_unit_test(equal_reads_of_a_group_are_joined),
+        cmocka_unit_test(access_cycles_are_averaged),
+        cmocka_unit_test(carve_outs_match_those_of_an_h200),
+        cmocka_unit_test(every_gpu_of_the_catalogue_can_be_modelled),
+        cmocka_unit_test(rejects_invalid_values),
+        cmocka_unit_test(rejects_contradictory_values),
     };
     return cmocka_run_group_tests_name("model", tests, enter_folder, leave_folder);
 }

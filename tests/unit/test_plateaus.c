@@ -1,5 +1,8 @@
-/* stats/: plateaus, jumps and what is done to samples before: thousands of seeded series that look
- * like a GPU's latencies, and every optimum against all there is to choose from. */
+/* Tests of stats/: plateaus (cluster.c, valley.c), change points (change.c), and the reduction of
+ * samples to one number per row (reduce.c).
+ *
+ * The input is thousands of seeded random series that resemble the latencies of a GPU, so the
+ * levels and change points are known. Each optimum is compared with an exhaustive search. */
 #include "check.h"
 #include "noise.h"
 #include "stats/stats.h"
@@ -10,15 +13,17 @@
 
 /* ---- cluster.c ---- */
 
-/* Plateaus to be told apart: where, how much noise, and what share. */
+/* One plateau of generated samples. */
 struct plateau {
-    double level;
-    unsigned width; /* jitter either way */
-    double tail;    /* mean of an exponential part on top */
-    double share;
+    double level;   /* cycles */
+    unsigned width; /* uniform jitter of up to ±width cycles */
+    double tail;    /* mean of an exponential part that is added, in cycles; 0: none */
+    double share;   /* fraction of all samples */
 };
 
-static size_t draw(struct fth_rng *rng, const struct plateau *plateaus, uint32_t *sample)
+/* Draws a sample from one of the plateaus, whose shares add up to 1. Returns the index of that
+ * plateau. */
+static size_t draw_sample(struct fth_rng *rng, const struct plateau *plateaus, uint32_t *sample)
 {
     double at = fth_rng_unit(rng);
     size_t i = 0;
@@ -73,7 +78,7 @@ static void plateaus_are_found(void **state)
             size_t count = 800 + fth_rng_below(&rng, 3200);
             bool outliers = round % 2;
             for (size_t i = 0; i < count; i++) {
-                truth[i] = draw(&rng, rows[row].plateaus, &samples[i]);
+                truth[i] = draw_sample(&rng, rows[row].plateaus, &samples[i]);
                 if (outliers && fth_rng_below(&rng, 100) == 0) {
                     samples[i] *= 10;
                     truth[i] = SIZE_MAX;
@@ -84,11 +89,11 @@ static void plateaus_are_found(void **state)
             if (clusters.count != rows[row].count)
                 fail_msg("row %zu round %d: %zu plateaus of %zu samples", row, round,
                          clusters.count, count);
-            size_t together = clusters.outliers, wrong = 0;
+            size_t accounted = clusters.outliers, wrong = 0;
             for (size_t i = 0; i < clusters.count; i++) {
                 const struct fth_cluster *cluster = &clusters.items[i];
                 const struct plateau *plateau = &rows[row].plateaus[i];
-                together += cluster->count;
+                accounted += cluster->count;
                 assert_near(cluster->median, plateau->level + 0.7 * plateau->tail,
                             2 + 0.4 * plateau->width + 0.2 * plateau->tail);
                 assert_near(cluster->share, plateau->share, 0.08);
@@ -100,16 +105,17 @@ static void plateaus_are_found(void **state)
                     assert_true(clusters.separations[i - 1] >= 0.5);
                 }
             }
-            assert_int_equal(together, count);
+            assert_int_equal(accounted, count);
             for (size_t i = 0; i < count; i++)
                 wrong += truth[i] != SIZE_MAX && fth_cluster_of(&clusters, samples[i]) != truth[i];
-            assert_in_range(wrong, 0, count / 100); /* what the tails reach across */
+            assert_in_range(wrong, 0, count / 100); /* tails overlap the next plateau */
         }
     }
 }
 
-/* A single mode stays whole, from a handful of samples on. */
-static void one_mode_is_one_plateau(void **state)
+/* Samples of a single mode are one plateau, for five distributions and from 1 to 512 samples. At
+ * most 6 of 400 sets may be split by chance. */
+static void does_not_split_a_single_mode(void **state)
 {
     (void)state;
     static const size_t counts[] = {1, 2, 3, 5, 8, 12, 16, 24, 32, 64, 128, 512};
@@ -134,14 +140,16 @@ static void one_mode_is_one_plateau(void **state)
                 split += clusters.count != 1;
             }
             if (split > 6)
-                fail_msg("shape %d: %zu of 400 heaps of %zu were split", shape, split, counts[at]);
+                fail_msg("shape %d: %zu of 400 sets of %zu samples were split", shape, split,
+                         counts[at]);
         }
     }
 }
 
-/* 250 to 324 cycles in three bumps: three plateaus where nothing lies between, one where they run
- * into each other, and the same answer whatever the draw. */
-static void bumps_are_several_where_the_valleys_are_empty(void **state)
+/* Three modes around 257.5, 287.5 and 317.5 cycles. They are three plateaus if the intervals
+ * between them are empty, and one plateau if they overlap. Every random draw gives the same
+ * result. */
+static void splits_modes_only_at_empty_valleys(void **state)
 {
     (void)state;
     static const struct {
@@ -194,7 +202,7 @@ static void clusters_do_not_depend_on_order(void **state)
     assert_int_equal(again.count, 1);
 }
 
-static void hits_are_told_from_misses(void **state)
+static void threshold_separates_hits_from_misses(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -221,6 +229,7 @@ static void hits_are_told_from_misses(void **state)
 
 /* ---- change.c ---- */
 
+/* Sum of squared deviations from the mean of series[from] … series[to - 1]. */
 static double slow_cost(const double *series, size_t from, size_t to)
 {
     double mean = 0, cost = 0;
@@ -231,7 +240,7 @@ static double slow_cost(const double *series, size_t from, size_t to)
     return cost;
 }
 
-static void the_best_split_is_found(void **state)
+static void finds_the_optimal_split(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -259,13 +268,14 @@ static void the_best_split_is_found(void **state)
         assert_in_range(change.index, min_part, count - min_part);
         double cost = slow_cost(series, 0, change.index) + slow_cost(series, change.index, count);
         assert_near(cost, min, 1e-6);
-        if (round % 2) /* whole numbers have ties, which rounding breaks */
+        if (round % 2) /* integers have ties, which rounding decides */
             assert_int_equal(change.index, best);
         double total = slow_cost(series, 0, count);
         assert_near(change.gain, total > 0 ? 1 - cost / total : 0, 1e-6);
     }
 }
 
+/* Sum of absolute deviations from the median of series[from] … series[to - 1]. */
 static double slow_deviation(const double *series, size_t from, size_t to)
 {
     double median = slow_median(series + from, to - from), sum = 0;
@@ -274,7 +284,7 @@ static double slow_deviation(const double *series, size_t from, size_t to)
     return sum;
 }
 
-static void the_best_robust_split_is_found(void **state)
+static void finds_the_optimal_robust_split(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -293,17 +303,17 @@ static void the_best_robust_split_is_found(void **state)
         struct fth_change change;
         assert_int_equal(fth_change_find_robust(series, count, min_part, &change, NULL), FTH_OK);
         assert_in_range(change.index, min_part, count - min_part);
-        double here =
+        double found_cost =
             slow_deviation(series, 0, change.index) + slow_deviation(series, change.index, count);
-        assert_near(here, min, 1e-9);
+        assert_near(found_cost, min, 1e-9);
         double total = slow_deviation(series, 0, count);
-        assert_near(change.gain, total > 0 ? 1 - here / total : 0, 1e-9);
+        assert_near(change.gain, total > 0 ? 1 - found_cost / total : 0, 1e-9);
         assert_near(change.left, slow_median(series, change.index), 1e-12);
         assert_near(change.right, slow_median(series + change.index, count - change.index), 1e-12);
     }
 }
 
-static void splits_by_hand(void **state)
+static void splits_match_values_computed_by_hand(void **state)
 {
     (void)state;
     static const struct {
@@ -311,7 +321,8 @@ static void splits_by_hand(void **state)
         size_t index;
         double left, right, gain;
     } rows[] = {
-        {{1, 1, 1, 1, 1.3, 1.3, 1.3, 1.3}, 4, 1, 1.3, 1}, /* the two of the thesis, 3.3.4 */
+        /* The first two are from Größler's thesis, 3.3.4. */
+        {{1, 1, 1, 1, 1.3, 1.3, 1.3, 1.3}, 4, 1, 1.3, 1},
         {{1, 1, 1, 1, 4, 5, 6, 7}, 4, 1, 5.5, 1 - 5 / 45.5},
         {{9, 9, 9, 2, 2, 2, 2, 2}, 3, 9, 2, 1},
         {{5, 5, 5, 5, 5, 5, 5, 5}, 1, 5, 5, 0},
@@ -324,7 +335,8 @@ static void splits_by_hand(void **state)
         assert_near(change.right, rows[i].right, 1e-12);
         assert_near(change.gain, rows[i].gain, 1e-12);
     }
-    /* One interrupt is the best split of least squares; medians see the level. */
+    /* With least squares, a single outlier (an interrupt) determines the best split. The robust
+     * variant finds the change of the level. */
     static const double outlier[] = {33, 32, 33, 34, 33, 280, 281, 279, 280, 9000, 281, 280};
     struct fth_change change;
     assert_int_equal(fth_change_find(outlier, 12, 1, &change, NULL), FTH_OK);
@@ -335,8 +347,9 @@ static void splits_by_hand(void **state)
     assert_near(change.right, 280, 0);
 }
 
-/* Chases over growing footprints: hits up to a size, then ever more of them misses. */
-static void cache_sizes_are_found_through_the_noise(void **state)
+/* Generated pointer chases over growing footprints: rows below `jump` hit, the others miss. Every
+ * reduction and both variants of the search must find the first row that misses. */
+static void finds_cache_sizes_despite_noise(void **state)
 {
     (void)state;
     enum { ROWS = 64, COLUMNS = 128 };
@@ -379,8 +392,8 @@ static void cache_sizes_are_found_through_the_noise(void **state)
     }
 }
 
-/* Without a jump the test says so: the share of false alarms at 0.05 is no more than that. */
-static void flat_series_have_no_change(void **state)
+/* In series without a change, the test reports p < 0.05 in at most 5 % of the cases. */
+static void flat_series_have_no_significant_change(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -399,7 +412,7 @@ static void flat_series_have_no_change(void **state)
     assert_in_range(alarms, 0, 100);
 }
 
-/* Every partition there is. */
+/* The minimum cost of all possible partitions, by exhaustive search. */
 static double slow_partition(const double *series, size_t count, size_t min_part, double penalty)
 {
     double min = INFINITY;
@@ -420,7 +433,7 @@ static double slow_partition(const double *series, size_t count, size_t min_part
     return min;
 }
 
-static void the_best_partition_is_found(void **state)
+static void finds_the_optimal_partition(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -458,13 +471,13 @@ static void the_best_partition_is_found(void **state)
     }
 }
 
-static void footprints_have_several_plateaus(void **state)
+static void finds_all_changes_between_plateaus(void **state)
 {
     (void)state;
     static const double levels[] = {33, 280, 465, 735};
     struct fth_rng rng;
     fth_rng_init(&rng, 12);
-    size_t mistakes = 0;
+    size_t wrong_counts = 0;
     for (int round = 0; round < 500; round++) {
         double series[400] = {0};
         size_t jumps[4] = {0}, count = 0, plateaus = 2 + fth_rng_below(&rng, 3);
@@ -478,7 +491,7 @@ static void footprints_have_several_plateaus(void **state)
         assert_int_equal(fth_change_penalty(series, count, 1, &penalty, NULL), FTH_OK);
         assert_int_equal(fth_changes_find(series, count, 2, penalty, &changes, NULL), FTH_OK);
         if (changes.count != plateaus - 1) {
-            mistakes++;
+            wrong_counts++;
             fth_changes_fini(&changes);
             continue;
         }
@@ -490,11 +503,12 @@ static void footprints_have_several_plateaus(void **state)
         }
         fth_changes_fini(&changes);
     }
-    assert_in_range(mistakes, 0, 5); /* a change too many in 1 of 100 */
+    assert_in_range(wrong_counts, 0, 5); /* at most 1 % of the series */
 }
 
-/* Of a hundred series three may look as if they had a change (one from 25 values on), not more. */
-static void flat_footprints_have_one_plateau(void **state)
+/* About 3 % of flat series appear to have a change, and about 1 % of those with 25 values or more.
+ * The limits leave a margin for chance: 45 and 20 of 1000 series. */
+static void finds_no_changes_in_flat_series(void **state)
 {
     (void)state;
     static const size_t counts[] = {6, 12, 25, 50, 100, 200};
@@ -523,7 +537,7 @@ static void flat_footprints_have_one_plateau(void **state)
     }
 }
 
-static void a_hundred_thousand_points_take_no_time(void **state)
+static void splits_100000_points_within_10_ms(void **state)
 {
     (void)state;
     enum { COUNT = 100000 };
@@ -547,7 +561,7 @@ static void a_hundred_thousand_points_take_no_time(void **state)
 
 /* ---- reduce.c ---- */
 
-static void rows_become_numbers(void **state)
+static void reduces_each_row_to_one_number(void **state)
 {
     (void)state;
     static const uint32_t samples[] = {30, 30, 30, 30, 30, 34, 30, 33, 30, 30, 90, 1000};
@@ -570,8 +584,8 @@ static void rows_become_numbers(void **state)
     }
 }
 
-/* One interrupt of 20,000 cycles does not hide where half of the accesses begin to miss; without a
- * cap it does. */
+/* From row `jump` on, every second access misses, and one sample of all is an interrupt of 20,000
+ * cycles. The jump is found if distances are capped. Without a cap, it is mostly not found. */
 static void one_outlier_does_not_hide_the_jump(void **state)
 {
     (void)state;
@@ -606,8 +620,9 @@ static void one_outlier_does_not_hide_the_jump(void **state)
     assert_in_range(without_cap, 0, 100);
 }
 
-/* Two wide modes that touch, as near and far memory of an H200 do, with a tail; and one alone. */
-static void wide_modes_are_parted_at_the_valley(void **state)
+/* Two wide modes that touch each other, like the latencies of near and far memory of an H200; the
+ * second has a tail. A single wide mode is not split. */
+static void splits_touching_modes_at_the_valley(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 50; seed++) {
@@ -634,8 +649,8 @@ static void wide_modes_are_parted_at_the_valley(void **state)
     assert_int_equal(fth_modes_u32(NULL, 0, 0.1, &(struct fth_clusters){0}, NULL), FTH_INVALID);
 }
 
-/* Finer than the samples' steps, and not moved by what lies far out. */
-static void the_core_has_a_mean(void **state)
+/* The result has a finer resolution than the samples, and outliers do not change it. */
+static void core_mean_ignores_outliers_and_resolves_fractions(void **state)
 {
     (void)state;
     static const uint32_t mixed[] = {551, 552, 552, 551, 552, 552, 552, 551, 552, 552, 5520, 9};
@@ -647,23 +662,23 @@ static void the_core_has_a_mean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wide_modes_are_parted_at_the_valley),
-        cmocka_unit_test(the_core_has_a_mean),
+        cmocka_unit_test(splits_touching_modes_at_the_valley),
+        cmocka_unit_test(core_mean_ignores_outliers_and_resolves_fractions),
         cmocka_unit_test(plateaus_are_found),
-        cmocka_unit_test(one_mode_is_one_plateau),
-        cmocka_unit_test(bumps_are_several_where_the_valleys_are_empty),
+        cmocka_unit_test(does_not_split_a_single_mode),
+        cmocka_unit_test(splits_modes_only_at_empty_valleys),
         cmocka_unit_test(clusters_do_not_depend_on_order),
-        cmocka_unit_test(hits_are_told_from_misses),
-        cmocka_unit_test(the_best_split_is_found),
-        cmocka_unit_test(the_best_robust_split_is_found),
-        cmocka_unit_test(splits_by_hand),
-        cmocka_unit_test(cache_sizes_are_found_through_the_noise),
-        cmocka_unit_test(flat_series_have_no_change),
-        cmocka_unit_test(the_best_partition_is_found),
-        cmocka_unit_test(footprints_have_several_plateaus),
-        cmocka_unit_test(flat_footprints_have_one_plateau),
-        cmocka_unit_test(a_hundred_thousand_points_take_no_time),
-        cmocka_unit_test(rows_become_numbers),
+        cmocka_unit_test(threshold_separates_hits_from_misses),
+        cmocka_unit_test(finds_the_optimal_split),
+        cmocka_unit_test(finds_the_optimal_robust_split),
+        cmocka_unit_test(splits_match_values_computed_by_hand),
+        cmocka_unit_test(finds_cache_sizes_despite_noise),
+        cmocka_unit_test(flat_series_have_no_significant_change),
+        cmocka_unit_test(finds_the_optimal_partition),
+        cmocka_unit_test(finds_all_changes_between_plateaus),
+        cmocka_unit_test(finds_no_changes_in_flat_series),
+        cmocka_unit_test(splits_100000_points_within_10_ms),
+        cmocka_unit_test(reduces_each_row_to_one_number),
         cmocka_unit_test(one_outlier_does_not_hide_the_jump),
     };
     return cmocka_run_group_tests_name("plateaus", tests, NULL, NULL);

@@ -1,5 +1,6 @@
-/* probe/l2.c and the memory's part of probe/latency.c: what is decided from samples, made-up ones
- * and those of small simulated GPUs. */
+/* Tests the probes of the L2 (probe/l2.c, l2_outcomes.c, l2map.c) and the cold latency of memory
+ * (probe/latency.c). The decisions are tested on samples that were made up or taken from an H200;
+ * the probes run on small simulated GPUs, whose descriptions are the truth. */
 #include "check.h"
 #include "folder.h"
 #include "noise.h"
@@ -21,35 +22,35 @@ static void outcomes_are_classified_by_two_thresholds(void **state)
     assert_int_equal(outcomes.memory_count, 4);
 }
 
-/* So many of 1000 lines that come from memory; the others are near. */
-static struct fth_outcomes lost(size_t count)
+/* The outcomes of 1000 lines: `count` were evicted and come from memory, the others are near. */
+static struct fth_outcomes outcomes_of_1000(size_t count)
 {
     return (struct fth_outcomes){.near_count = 1000 - count, .memory_count = count};
 }
 
-static void the_line_is_the_last_stride_that_evicts_as_much(void **state)
+static void line_is_the_largest_stride_that_evicts_as_many(void **state)
 {
     (void)state;
     static const struct {
         const char *what;
         uint64_t smallest;
-        size_t lost[6], count;
+        size_t evicted[6], count;
         uint64_t line;
     } rows[] = {
-        {"in order, as an H200's", 64, {1000, 1000, 500, 500, 0}, 5, 128},
-        {"in order, one partition", 32, {1000, 1000, 1000, 0, 0, 0}, 6, 128},
-        {"at random", 32, {800, 550, 330, 180, 95, 49}, 6, 32},
-        {"at random, lines of 4 fills", 32, {798, 804, 801, 551, 330, 181}, 6, 128},
-        {"in order, half of the sets", 64, {1000, 500, 250, 125}, 4, 64},
-        {"some homes are uneven", 32, {830, 1000, 740, 330, 250, 110}, 6, 128},
-        {"nothing leaves", 32, {0, 0, 0, 0, 0, 0}, 6, 0},
-        {"all leaves at any stride", 32, {1000, 1000, 1000, 1000, 1000, 1000}, 6, 0},
-        {"one stride says nothing", 1024, {1000}, 1, 0},
+        {"LRU, as on an H200", 64, {1000, 1000, 500, 500, 0}, 5, 128},
+        {"LRU, one partition", 32, {1000, 1000, 1000, 0, 0, 0}, 6, 128},
+        {"random replacement", 32, {800, 550, 330, 180, 95, 49}, 6, 32},
+        {"random replacement, lines of 4 fills", 32, {798, 804, 801, 551, 330, 181}, 6, 128},
+        {"LRU, each stride uses half of the sets", 64, {1000, 500, 250, 125}, 4, 64},
+        {"lines unevenly distributed over homes", 32, {830, 1000, 740, 330, 250, 110}, 6, 128},
+        {"nothing is evicted", 32, {0, 0, 0, 0, 0, 0}, 6, 0},
+        {"everything is evicted at every stride", 32, {1000, 1000, 1000, 1000, 1000, 1000}, 6, 0},
+        {"a single stride is not enough", 1024, {1000}, 1, 0},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_outcomes outcomes[6];
         for (size_t k = 0; k < rows[i].count; k++)
-            outcomes[k] = lost(rows[i].lost[k]);
+            outcomes[k] = outcomes_of_1000(rows[i].evicted[k]);
         struct fth_decision line = fth_decide_line(outcomes, rows[i].count, rows[i].smallest);
         if (line.value != rows[i].line)
             fail_msg("%s: %llu", rows[i].what, (unsigned long long)line.value);
@@ -58,10 +59,10 @@ static void the_line_is_the_last_stride_that_evicts_as_much(void **state)
     }
 }
 
-static void a_line_that_few_samples_show_is_not_sure(void **state)
+static void few_samples_give_no_line_or_low_confidence(void **state)
 {
     (void)state;
-    /* The fall is just what chance explains: either verdict may be drawn. */
+    /* The fall from 80 to 54 is about what chance explains at most, so the resamples disagree. */
     const struct fth_outcomes outcomes[] = {{.near_count = 20, .memory_count = 80},
                                             {.near_count = 46, .memory_count = 54},
                                             {.near_count = 70, .memory_count = 30}};
@@ -69,30 +70,30 @@ static void a_line_that_few_samples_show_is_not_sure(void **state)
     assert_true(line.value == 0 || line.confidence < 0.95);
 }
 
-static void the_sector_is_what_has_to_be_written_in_full(void **state)
+static void sector_is_the_smallest_write_that_makes_loads_hit(void **state)
 {
     (void)state;
     static const struct {
-        size_t lost[4];
+        size_t evicted[4]; /* after writes of 16, 32, 64 and 128 bytes per line */
         uint64_t sector;
     } rows[] = {
-        {{1000, 260, 260, 0}, 32}, /* an H200: a far one asks for 64 bytes */
+        {{1000, 260, 260, 0}, 32}, /* an H200: a load from a far home requests 64 bytes */
         {{1000, 0, 0, 0}, 32},
         {{1000, 1000, 0, 0}, 64},
         {{1000, 1000, 1000, 0}, 128},
-        {{1000, 1000, 1000, 1000}, 0}, /* more than was written */
-        {{0, 0, 0, 0}, 0},             /* it was there before */
-        {{1000, 800, 0, 0}, 0},        /* neither */
+        {{1000, 1000, 1000, 1000}, 0}, /* the sector is larger than every write */
+        {{0, 0, 0, 0}, 0},             /* the lines were in L2 before the writes */
+        {{1000, 800, 0, 0}, 0},        /* 20 % found after 32 bytes: ambiguous */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_outcomes outcomes[4];
         for (size_t k = 0; k < 4; k++)
-            outcomes[k] = lost(rows[i].lost[k]);
+            outcomes[k] = outcomes_of_1000(rows[i].evicted[k]);
         assert_int_equal(fth_decide_sector(outcomes, 4, 16).value, rows[i].sector);
     }
 }
 
-static void partitions_show_in_lines_that_are_neither_near_nor_gone(void **state)
+static void partitions_follow_from_lines_found_far(void **state)
 {
     (void)state;
     static const struct {
@@ -100,8 +101,8 @@ static void partitions_show_in_lines_that_are_neither_near_nor_gone(void **state
         uint64_t partitions;
     } rows[] = {
         {{500, 500, 500}, 2}, {{190, 160, 150}, 2}, {{0, 0, 0}, 1},
-        {{10, 20, 15}, 1},    {{0, 70, 0}, 0}, /* too many for strays, too few for a partition */
-        {{750, 740, 0}, 0}                     /* four of them, say */
+        {{10, 20, 15}, 1},    {{0, 70, 0}, 0}, /* too many for noise, too few for a partition */
+        {{750, 740, 0}, 0}                     /* more than two partitions */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_outcomes outcomes[3];
@@ -112,14 +113,15 @@ static void partitions_show_in_lines_that_are_neither_near_nor_gone(void **state
     }
 }
 
-/* Two runs of an H200: of 1,024 lines some are gone after 27 MiB, and after 66 a few are left.
- * Where loads are slow by noise, the smallest footprint has as many. */
-static void lines_stay_as_long_as_no_more_are_lost_than_by_noise(void **state)
+/* The first two rows are runs on an H200: some of the 1,024 lines are evicted after a touch of
+ * 27 MiB, and a few are left after 66 MiB. In the other rows some loads are slow because of noise,
+ * at the smallest footprint too. */
+static void onset_and_full_miss_allow_for_noise(void **state)
 {
     (void)state;
     static const struct {
         struct fth_outcomes outcomes[4];
-        uint64_t onset, full_miss;
+        uint64_t onset, full_miss; /* index of the footprint plus 1; 0: undecided */
     } rows[] = {
         {{{1024, 0, 0}, {615, 362, 47}, {0, 530, 494}, {0, 20, 1004}}, 1, 4},
         {{{1024, 0, 0}, {736, 262, 26}, {0, 529, 495}, {0, 15, 1009}}, 1, 4},
@@ -134,7 +136,7 @@ static void lines_stay_as_long_as_no_more_are_lost_than_by_noise(void **state)
     }
 }
 
-static void fills_are_evenly_apart_in_noise(void **state)
+static void finds_the_period_of_fills_in_noise(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -156,7 +158,7 @@ static void fills_are_evenly_apart_in_noise(void **state)
 
 /* ---- figures ---- */
 
-static void a_plateau_bears_outliers_and_says_how_sure_it_is(void **state)
+static void plateau_tolerates_outliers_and_has_a_confidence(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -169,7 +171,7 @@ static void a_plateau_bears_outliers_and_says_how_sure_it_is(void **state)
     assert_near(figure.value, 554, 0.3);
     assert_true(figure.confidence > 0.99 && figure.confidence < 1);
     assert_true(figure.low <= figure.value && figure.value <= figure.high);
-    /* Twelve that are 300 cycles wide are not. */
+    /* Twelve samples within a range of 300 cycles give a low confidence. */
     for (size_t i = 0; i < 12; i++)
         cycles[i] = (uint32_t)(560 + jitter(&rng, 150));
     assert_int_equal(fth_plateau_figure(cycles, 12, 6, &figure, NULL), FTH_OK);
@@ -178,7 +180,7 @@ static void a_plateau_bears_outliers_and_says_how_sure_it_is(void **state)
 
 /* ---- on simulated GPUs ---- */
 
-/* A simulated GPU of these elements. A timed hop takes 6 cycles more than its load there. */
+/* Opens a simulated GPU with these elements. On it, timing a hop adds 6 cycles to its load. */
 static void open_gpu(struct fth_prober *prober, const char *elements)
 {
     char text[2000];
@@ -194,6 +196,7 @@ static void open_gpu(struct fth_prober *prober, const char *elements)
         fail_msg("%s: %s", error.argument, error.cause);
 }
 
+/* `size_bytes` is the size that the driver reports; 0: none. */
 static enum fth_status probe(const struct fth_prober *prober, uint64_t size_bytes,
                              struct fth_l2_found *found, struct fth_error *error)
 {
@@ -207,7 +210,7 @@ static enum fth_status probe(const struct fth_prober *prober, uint64_t size_byte
     return fth_probe_l2(prober, &plan, found, error);
 }
 
-static void l2s_are_found(void **state)
+static void finds_the_l2_of_simulated_gpus(void **state)
 {
     (void)state;
     static const struct {
@@ -252,12 +255,12 @@ static void l2s_are_found(void **state)
     }
 }
 
-static void sizes_that_are_not_told_are_measured(void **state)
+static void measures_the_size_that_the_driver_does_not_report(void **state)
 {
     (void)state;
     static const struct {
         const char *l2;
-        uint64_t size; /* 0: it cannot be told */
+        uint64_t size; /* 0: the probe must be inconclusive */
     } rows[] = {
         {"\"size_bytes\": 131072, \"line_bytes\": 32", 131072},
         {"\"size_bytes\": 1572864, \"line_bytes\": 128, \"sector_bytes\": 32, \"fill_bytes\": 64",
@@ -288,7 +291,7 @@ static void sizes_that_are_not_told_are_measured(void **state)
     }
 }
 
-static void cold_tlbs_cost_their_penalties(void **state)
+static void cold_tlbs_add_their_penalties(void **state)
 {
     (void)state;
     struct fth_prober prober;
@@ -301,7 +304,7 @@ static void cold_tlbs_cost_their_penalties(void **state)
                       "\"miss_penalty_cycles\": 70}");
     assert_int_equal(fth_probe_cold_latency(&prober, 6, 131072 + 256, 500, &cycles, NULL), FTH_OK);
     assert_near(cycles.value, 540, 0.5);
-    /* Within the second's reach, only the first costs. */
+    /* 40 pages are within the reach of the second TLB; only the first TLB adds its penalty. */
     assert_int_equal(fth_probe_cold_latency(&prober, 6, 131072 + 256, 40, &cycles, NULL), FTH_OK);
     assert_near(cycles.value, 470, 0.5);
     fth_device_close(prober.device);
@@ -309,7 +312,7 @@ static void cold_tlbs_cost_their_penalties(void **state)
 
 /* ---- l2map.c ---- */
 
-static void homes_are_told_by_three_edges(void **state)
+static void homes_are_classified_by_three_thresholds(void **state)
 {
     (void)state;
     const struct fth_l2_map_plan plan = {
@@ -321,9 +324,9 @@ static void homes_are_told_by_three_edges(void **state)
     assert_int_equal(fth_home_of(5600, &plan), FTH_HOME_UNKNOWN);
 }
 
-/* Rows as an H200 gives them: 470 to 510 far, 530 to 590 near, one in ten disturbed; and an SM of
- * which all is 12 cycles farther away. */
-static void disturbed_lines_tell_nothing(void **state)
+/* Cycles as on an H200: 470 to 510 if the home of the line is far, 540 to 590 if it is near, and
+ * one load in ten disturbed. All loads of an SM can take 12 or 24 cycles longer. */
+static void disturbed_loads_leave_the_home_unknown(void **state)
 {
     (void)state;
     const struct fth_l2_map_plan plan = {
@@ -345,7 +348,7 @@ static void disturbed_lines_tell_nothing(void **state)
     }
 }
 
-static void rows_of_homes_are_related(void **state)
+static void relation_of_homes_follows_from_their_differences(void **state)
 {
     (void)state;
     uint8_t a[100], b[100];
@@ -363,19 +366,19 @@ static void rows_of_homes_are_related(void **state)
     assert_int_equal(fth_decide_relation(a, b, 100, 0.15), FTH_RELATION_UNKNOWN);
 }
 
-static void prefetching_and_order_show_in_samples(void **state)
+static void prefetching_and_eviction_agreement_are_computed(void **state)
 {
     (void)state;
     struct fth_rng rng;
     fth_rng_init(&rng, 5);
     uint32_t a[1000], b[1000];
-    for (size_t i = 0; i < 1000; i++) /* as Mei and Chu saw it: one miss, and then none */
+    for (size_t i = 0; i < 1000; i++) /* as Mei and Chu observed: one miss, then hits */
         a[i] = i ? 220 : 450;
     assert_near(fth_prefetched_part(a, 1000, 300), 1, 0);
     for (size_t i = 0; i < 1000; i++)
         a[i] = 450;
     assert_near(fth_prefetched_part(a, 1000, 300), 0, 0);
-    assert_true(isnan(fth_eviction_agreement(a, a, 1000, 300))); /* all of them are lost */
+    assert_true(isnan(fth_eviction_agreement(a, a, 1000, 300))); /* all lines are evicted */
     for (size_t i = 0; i < 1000; i++) {
         a[i] = fth_rng_below(&rng, 2) ? 450 : 220;
         b[i] = fth_rng_below(&rng, 2) ? 450 : 220;
@@ -384,7 +387,7 @@ static void prefetching_and_order_show_in_samples(void **state)
     assert_near(fth_eviction_agreement(a, b, 1000, 300), 0, 0.15);
 }
 
-static void the_map_of_a_simulated_l2_is_found(void **state)
+static void finds_the_home_map_of_a_simulated_l2(void **state)
 {
     (void)state;
     static const struct {
@@ -436,21 +439,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outcomes_are_classified_by_two_thresholds),
-        cmocka_unit_test(the_line_is_the_last_stride_that_evicts_as_much),
-        cmocka_unit_test(a_line_that_few_samples_show_is_not_sure),
-        cmocka_unit_test(the_sector_is_what_has_to_be_written_in_full),
-        cmocka_unit_test(partitions_show_in_lines_that_are_neither_near_nor_gone),
-        cmocka_unit_test(lines_stay_as_long_as_no_more_are_lost_than_by_noise),
-        cmocka_unit_test(fills_are_evenly_apart_in_noise),
-        cmocka_unit_test(a_plateau_bears_outliers_and_says_how_sure_it_is),
-        cmocka_unit_test(l2s_are_found),
-        cmocka_unit_test(sizes_that_are_not_told_are_measured),
-        cmocka_unit_test(cold_tlbs_cost_their_penalties),
-        cmocka_unit_test(homes_are_told_by_three_edges),
-        cmocka_unit_test(disturbed_lines_tell_nothing),
-        cmocka_unit_test(rows_of_homes_are_related),
-        cmocka_unit_test(prefetching_and_order_show_in_samples),
-        cmocka_unit_test(the_map_of_a_simulated_l2_is_found),
+        cmocka_unit_test(line_is_the_largest_stride_that_evicts_as_many),
+        cmocka_unit_test(few_samples_give_no_line_or_low_confidence),
+        cmocka_unit_test(sector_is_the_smallest_write_that_makes_loads_hit),
+        cmocka_unit_test(partitions_follow_from_lines_found_far),
+        cmocka_unit_test(onset_and_full_miss_allow_for_noise),
+        cmocka_unit_test(finds_the_period_of_fills_in_noise),
+        cmocka_unit_test(plateau_tolerates_outliers_and_has_a_confidence),
+        cmocka_unit_test(finds_the_l2_of_simulated_gpus),
+        cmocka_unit_test(measures_the_size_that_the_driver_does_not_report),
+        cmocka_unit_test(cold_tlbs_add_their_penalties),
+        cmocka_unit_test(homes_are_classified_by_three_thresholds),
+        cmocka_unit_test(disturbed_loads_leave_the_home_unknown),
+        cmocka_unit_test(relation_of_homes_follows_from_their_differences),
+        cmocka_unit_test(prefetching_and_eviction_agreement_are_computed),
+        cmocka_unit_test(finds_the_home_map_of_a_simulated_l2),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

@@ -1,8 +1,10 @@
-/* probe/tlb.c: the TLBs that are found on a simulated GPU are those that it was made from. One to
- * three levels, pages of 64 KiB to 32 MiB, one set or many, equal or not, whatever the policy, with
- * and without noise.
+/* Closure tests of the TLB probes: the probes must find the TLBs from whose description a GPU is
+ * simulated. The GPUs are random ones, special cases, and those of Mei and Chu (2017), whose Table
+ * 5 and Figures 8 and 14 give the expected results. Random GPUs have one to three levels, pages of
+ * 64 KiB to 32 MiB, one or several sets of equal or different size, LRU, FIFO or random
+ * replacement, and every second one has noise.
  *
- *   test_probe_tlb [FIRST LAST]      seeds of the random ones; otherwise 1 to 40
+ *   test_probe_tlb [FIRST LAST]      range of seeds of the random GPUs; default: 1 to 40
  */
 #include "check.h"
 #include "folder.h"
@@ -12,28 +14,34 @@
 
 enum { LEVELS = FTH_MAX_TLBS };
 
+/* The properties of a TLB level of the simulated GPU. */
 struct level {
-    uint64_t page, entries;
-    uint64_t ways[64];
+    uint64_t page; /* bytes */
+    uint64_t entries;
+    uint64_t ways[64]; /* of each set */
     size_t sets;
     const char *policy, *index;
-    double penalty;
+    double penalty; /* cycles of a miss */
 };
+/* The properties of the simulated GPU, which the probes must find. */
 struct truth {
     struct level levels[LEVELS];
     size_t count;
-    uint64_t memory, l2;
+    uint64_t memory, l2; /* bytes */
     bool noise;
-    uint64_t seed;
+    uint64_t seed; /* of the noise */
 };
 
-/* ---- GPUs ---- */
+/* ---- simulated GPUs ---- */
 
+/* A random integer from `low` to `high`. */
 static uint64_t between(struct fth_rng *rng, uint64_t low, uint64_t high)
 {
     return low + fth_rng_below(rng, high - low + 1);
 }
 
+/* Makes a random level. `inner` is the level before it, or NULL; a level reaches at least four
+ * times as far as the one before it. */
 static void random_level(struct fth_rng *rng, const struct level *inner, struct level *level)
 {
     static const char *const policies[] = {"lru", "lru", "fifo", "random"};
@@ -77,6 +85,7 @@ static struct truth random_truth(uint64_t seed)
     return truth;
 }
 
+/* Writes a level as an element of a description. Returns the length of the text. */
 static int write_level(const struct level *level, size_t level_index, char *text, size_t size)
 {
     char ways[512] = "";
@@ -109,14 +118,14 @@ static void write_gpu(const struct truth *truth, const char *path)
     write_plain(path, text, used);
 }
 
-/* ---- verdicts ---- */
+/* ---- comparison ---- */
 
 struct verdict {
-    unsigned wrong, missing; /* levels */
+    unsigned wrong, missing; /* number of levels */
     char why[1024];
 };
 
-static void find(const char *id, uint64_t memory, uint64_t l2, struct fth_tlbs *tlbs)
+static void find_tlbs(const char *id, uint64_t memory, uint64_t l2, struct fth_tlbs *tlbs)
 {
     struct fth_error error = NO_ERROR;
     struct fth_device *device = NULL;
@@ -130,24 +139,26 @@ static void find(const char *id, uint64_t memory, uint64_t l2, struct fth_tlbs *
         fail_msg("%s: %s", id, error.cause);
 }
 
-/* Whether all of a level can be seen: it takes its pages and half as many more, and lines that
- * stay in L2. */
+/* Whether a level can be measured completely. The probe needs 1.5 times the level's pages, and
+ * their lines must stay in the L2. Both conditions leave a margin. */
 static bool is_visible(const struct truth *truth, const struct level *level)
 {
     return 3 * level->entries * level->page < truth->memory &&
            3 * level->entries < truth->l2 / 128 / 16;
 }
 
-/* Whether a level may stay unknown: where a policy is random, pages that fit are long in coming; an
- * outer level cannot be seen where the one before it holds as many of its pages, or where the
- * samples take a page of their own. */
+/* Whether the probe is allowed to miss a level:
+ *   - With random replacement, it takes many passes until all pages that fit are resident.
+ *   - An outer level can be hidden if the level before it has more than half as many entries.
+ *   - If pages are small, the samples occupy pages of their own, which disturbs outer levels. */
 static bool may_be_missing(const struct truth *truth, size_t level_index)
 {
-    const struct level *is = &truth->levels[level_index];
+    const struct level *expected = &truth->levels[level_index];
     for (size_t i = 0; i <= level_index; i++)
         if (strcmp(truth->levels[i].policy, "random") == 0)
             return true;
-    return level_index && (is->page <= 128 << 10 || is->entries < 2 * is[-1].entries);
+    return level_index &&
+           (expected->page <= 128 << 10 || expected->entries < 2 * expected[-1].entries);
 }
 
 static void compare(const struct truth *truth, const struct fth_tlbs *tlbs, struct verdict *verdict)
@@ -155,15 +166,15 @@ static void compare(const struct truth *truth, const struct fth_tlbs *tlbs, stru
     size_t used = 0;
     *verdict = (struct verdict){.wrong = tlbs->count > truth->count};
     for (size_t i = 0; i < truth->count; i++) {
-        const struct level *is = &truth->levels[i];
-        const struct fth_tlb_level *seen = &tlbs->levels[i];
-        if (!is_visible(truth, is))
+        const struct level *expected = &truth->levels[i];
+        const struct fth_tlb_level *found = &tlbs->levels[i];
+        if (!is_visible(truth, expected))
             break;
-        bool missing = i >= tlbs->count || seen->page_bytes == 0 || seen->entries == 0 ||
-                       seen->page_confidence < 0.8 || seen->entries_confidence < 0.8;
-        bool wrong =
-            !missing && (seen->page_bytes != is->page || seen->entries != is->entries ||
-                         fabs(seen->penalty_cycles - is->penalty) > (truth->noise ? 1.5 : 0.6));
+        bool missing = i >= tlbs->count || found->page_bytes == 0 || found->entries == 0 ||
+                       found->page_confidence < 0.8 || found->entries_confidence < 0.8;
+        bool wrong = !missing &&
+                     (found->page_bytes != expected->page || found->entries != expected->entries ||
+                      fabs(found->penalty_cycles - expected->penalty) > (truth->noise ? 1.5 : 0.6));
         verdict->wrong += wrong;
         verdict->missing += missing && !may_be_missing(truth, i);
         if (wrong || missing)
@@ -171,11 +182,12 @@ static void compare(const struct truth *truth, const struct fth_tlbs *tlbs, stru
                 verdict->why + used, sizeof verdict->why - used,
                 " level %zu of %zu (%s, %zu sets, first %llu ways): %llu x %llu KiB, +%g; found "
                 "%llu (%.2f) x %llu KiB (%.2f), +%.2f %s;",
-                i + 1, truth->count, is->policy, is->sets, (unsigned long long)is->ways[0],
-                (unsigned long long)is->entries, (unsigned long long)is->page >> 10, is->penalty,
-                (unsigned long long)seen->entries, seen->entries_confidence,
-                (unsigned long long)seen->page_bytes >> 10, seen->page_confidence,
-                seen->penalty_cycles, seen->doubt ? seen->doubt : "");
+                i + 1, truth->count, expected->policy, expected->sets,
+                (unsigned long long)expected->ways[0], (unsigned long long)expected->entries,
+                (unsigned long long)expected->page >> 10, expected->penalty,
+                (unsigned long long)found->entries, found->entries_confidence,
+                (unsigned long long)found->page_bytes >> 10, found->page_confidence,
+                found->penalty_cycles, found->doubt ? found->doubt : "");
     }
     if (tlbs->count > truth->count)
         snprintf(verdict->why + used, sizeof verdict->why - used, " found %zu of %zu levels",
@@ -184,7 +196,7 @@ static void compare(const struct truth *truth, const struct fth_tlbs *tlbs, stru
 
 static uint64_t first_seed = 1, last_seed = SANITIZED ? 6 : 40;
 
-static void random_ones(void **state)
+static void finds_random_tlbs(void **state)
 {
     (void)state;
     unsigned wrong = 0, missing = 0, levels = 0;
@@ -193,11 +205,11 @@ static void random_ones(void **state)
         struct fth_tlbs tlbs;
         struct verdict verdict;
         write_gpu(&truth, "gpu.json");
-        find("sim:gpu.json", truth.memory, truth.l2, &tlbs);
+        find_tlbs("sim:gpu.json", truth.memory, truth.l2, &tlbs);
         compare(&truth, &tlbs, &verdict);
         if (verdict.wrong || verdict.missing)
-            print_message("# %llu%s:%s\n", (unsigned long long)seed, truth.noise ? " (noise)" : "",
-                          verdict.why);
+            print_message("# seed %llu%s:%s\n", (unsigned long long)seed,
+                          truth.noise ? " (noise)" : "", verdict.why);
         wrong += verdict.wrong;
         missing += verdict.missing;
         levels += (unsigned)truth.count;
@@ -207,15 +219,16 @@ static void random_ones(void **state)
     assert_true(missing * 50 <= levels);
 }
 
-/* Sets of one way: the page of the samples, which is always in use, has one for itself, and pages
- * that fall into it are never found. */
-static void sets_of_one_way(void **state)
+/* Each set has one way. The page of the samples is always in use and occupies one set. Other pages
+ * that map to this set always miss. */
+static void finds_tlbs_with_one_way_per_set(void **state)
 {
     (void)state;
     static const struct {
         uint64_t page;
         size_t sets;
-        double penalty, outer_penalty; /* of 4 times as many entries; 0: there is none */
+        double penalty;
+        double outer_penalty; /* of a second level with 4 times the entries; 0: there is none */
         bool noise;
     } cases[] = {
         {256 << 10, 20, 45, 109, false}, {512 << 10, 17, 70, 0, true},
@@ -246,18 +259,18 @@ static void sets_of_one_way(void **state)
                                          .index = "mod",
                                          .penalty = cases[i].outer_penalty};
         write_gpu(&truth, "gpu.json");
-        find("sim:gpu.json", truth.memory, truth.l2, &tlbs);
+        find_tlbs("sim:gpu.json", truth.memory, truth.l2, &tlbs);
         compare(&truth, &tlbs, &verdict);
         if (verdict.wrong || verdict.missing)
-            fail_msg("%zu:%s", i, verdict.why);
+            fail_msg("case %zu:%s", i, verdict.why);
     }
 }
 
-/* Sets that a XOR of the address chooses: within 64 pages from a multiple of 64 on each set gets
- * one, but a chain that begins elsewhere has two pieces of such blocks, of which up to half the
- * sets get a page too many. The chain begins elsewhere where memory was taken before, and given
- * back. */
-static void uneven_blocks(void **state)
+/* The set is selected by a XOR of address bits. In each block of 64 pages that begins at a multiple
+ * of 64 pages, every set gets one page. A chain that does not begin at such a multiple has a
+ * partial block at each end, which can give up to half of the sets one page too many. The test
+ * shifts the beginning of the chain: an earlier probe allocates and frees `offset_pages` pages. */
+static void finds_tlbs_with_an_xor_index(void **state)
 {
     (void)state;
     enum { SETS = 64, WAYS = 8, ENTRIES = SETS * WAYS };
@@ -277,25 +290,26 @@ static void uneven_blocks(void **state)
                                      .penalty = 90};
     for (size_t i = 0; i < SETS; i++)
         truth.levels[1].ways[i] = WAYS;
-    for (uint64_t taken = 0; taken < SETS; taken += 7) {
-        truth.noise = taken % 2;
-        truth.seed = taken;
+    for (uint64_t offset_pages = 0; offset_pages < SETS; offset_pages += 7) {
+        truth.noise = offset_pages % 2;
+        truth.seed = offset_pages;
         write_gpu(&truth, "gpu.json");
         struct fth_error error = NO_ERROR;
         struct fth_device *device = NULL;
         struct fth_tlbs tlbs;
         assert_int_equal(fth_device_open("sim:gpu.json", NULL, &device, &error), FTH_OK);
         struct fth_prober prober = {.device = device, .sms = 2};
-        if (taken)
-            assert_int_not_equal(fth_probe_tlbs(&prober, taken << 21, truth.l2, &tlbs, &error),
-                                 FTH_NO_MEMORY);
+        if (offset_pages)
+            assert_int_not_equal(
+                fth_probe_tlbs(&prober, offset_pages << 21, truth.l2, &tlbs, &error),
+                FTH_NO_MEMORY);
         assert_int_equal(fth_probe_tlbs(&prober, truth.memory / 2, truth.l2, &tlbs, &error),
                          FTH_OK);
         fth_device_close(device);
         struct verdict verdict;
         compare(&truth, &tlbs, &verdict);
         if (verdict.wrong || verdict.missing)
-            fail_msg("%llu pages on:%s", (unsigned long long)taken, verdict.why);
+            fail_msg("shifted by %llu pages:%s", (unsigned long long)offset_pages, verdict.why);
     }
 }
 
@@ -304,7 +318,7 @@ static void uneven_blocks(void **state)
 struct card {
     const char *id;
     uint64_t memory, l2;
-    bool has_switch;
+    bool has_switch; /* pattern P6: loads that switch page tables take longer */
 };
 static const struct card cards[] = {
     {"sim:gtx560ti", UINT64_C(1) << 30, 512 << 10, false},
@@ -312,6 +326,7 @@ static const struct card cards[] = {
     {"sim:gtx980", UINT64_C(4) << 30, 2048 << 10, true},
 };
 
+/* Opens a simulated GPU and finds its TLBs. */
 static struct fth_device *open_card(const struct card *card, struct fth_prober *prober,
                                     struct fth_tlbs *tlbs)
 {
@@ -324,9 +339,9 @@ static struct fth_device *open_card(const struct card *card, struct fth_prober *
     return device;
 }
 
-/* Table 5's columns of TLBs, and Fig. 8: nothing misses up to 65 pages, then the set of 17, and
- * with each page more a set of 8. */
-static void table_5(void **state)
+/* The TLB columns of Table 5, and Fig. 8: up to 65 pages nothing misses. Then the set of 17 ways
+ * overflows, and each further page overflows a set of 8 ways. */
+static void tlbs_match_table_5(void **state)
 {
     (void)state;
     for (size_t i = 0; i < FTH_COUNT(cards); i++) {
@@ -350,25 +365,25 @@ static void table_5(void **state)
         assert_int_equal(sets.set_sizes[1].sets, 6);
         assert_int_equal(sets.set_sizes[1].ways, 8);
         assert_int_equal(sets.policy, FTH_TLB_LRU);
-        size_t seventeen = 0;
+        size_t steps_of_17 = 0;
         for (size_t j = 1; j < sets.miss_curve_count; j++) {
             uint64_t step = sets.miss_curve[j].missed - sets.miss_curve[j - 1].missed;
-            /* One is lower where the page of the samples, which is there when it is timed, is in
-             * it. */
+            /* An overflowing set of n ways adds n + 1 misses, or n if it contains the page of the
+             * samples, which always hits. */
             assert_true(step == 0 || step == 8 || step == 9 || step == 17 || step == 18);
-            seventeen += step >= 17;
+            steps_of_17 += step >= 17;
             if (sets.miss_curve[j].pages <= 65)
                 assert_int_equal(sets.miss_curve[j].missed, 0);
         }
-        assert_int_equal(seventeen, 1);
+        assert_int_equal(steps_of_17, 1);
         fth_tlb_sets_fini(&sets);
         fth_device_close(device);
     }
 }
 
-/* Fig. 14: the six patterns through L2, the last one on Kepler and Maxwell only; and none of the
- * TLB's where L1 has the data, as it does on Maxwell. */
-static void figure_14(void **state)
+/* Fig. 14: the six access patterns through the L2; only Kepler and Maxwell have the last one.
+ * Through the L1 of Maxwell, TLB misses do not slow down L1 hits, so P2 and P3 are absent. */
+static void access_patterns_match_figure_14(void **state)
 {
     (void)state;
     for (size_t i = 0; i < FTH_COUNT(cards); i++) {
@@ -409,9 +424,9 @@ static void figure_14(void **state)
 
 /* ---- sets and policies ---- */
 
-/* The second TLB of an H200, in 256 sets of 8 that a hash chooses: walks of three runs, in which 7,
- * 31 and 14 sets overflow early. */
-static void slope_of_a_hashed_tlb(void **state)
+/* Recorded miss curves of the second TLB of an H200, which has 256 sets of 8 ways with a hashed
+ * index. In the three runs, 7, 31 and 14 sets overflow early. Each further page adds 9 misses. */
+static void finds_the_slope_of_a_hashed_tlb(void **state)
 {
     (void)state;
     static const uint64_t pages[] = {2047, 2048, 2049, 2050, 2051, 2052, 2053, 2054, 2055,
@@ -436,14 +451,14 @@ static void slope_of_a_hashed_tlb(void **state)
     }
 }
 
-static void policies(void **state)
+static void finds_sets_and_policies(void **state)
 {
     (void)state;
     static const struct {
         const char *policy;
         size_t sets;
         uint64_t ways;
-        enum fth_tlb_policy is;
+        enum fth_tlb_policy expected;
     } cases[] = {
         {"lru", 1, 16, FTH_TLB_LRU},       {"fifo", 1, 16, FTH_TLB_FIFO},
         {"lru", 4, 8, FTH_TLB_LRU},        {"fifo", 4, 8, FTH_TLB_FIFO},
@@ -472,7 +487,7 @@ static void policies(void **state)
         assert_int_equal(fth_probe_tlbs(&prober, card.memory / 2, card.l2, &tlbs, &error), FTH_OK);
         struct fth_tlb_sets_plan plan = {&tlbs, 0, card.memory / 2, card.l2};
         assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, &error), FTH_OK);
-        assert_int_equal(sets.policy, cases[i].is);
+        assert_int_equal(sets.policy, cases[i].expected);
         assert_int_equal(sets.set_size_count, 1);
         assert_int_equal(sets.set_sizes[0].sets, cases[i].sets);
         assert_int_equal(sets.set_sizes[0].ways, cases[i].ways);
@@ -487,12 +502,12 @@ int main(int argc, char **argv)
         first_seed = strtoull(argv[1], NULL, 10);
         last_seed = strtoull(argv[2], NULL, 10);
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(table_5),
-                                       cmocka_unit_test(figure_14),
-                                       cmocka_unit_test(policies),
-                                       cmocka_unit_test(sets_of_one_way),
-                                       cmocka_unit_test(slope_of_a_hashed_tlb),
-                                       cmocka_unit_test(uneven_blocks),
-                                       cmocka_unit_test(random_ones)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tlbs_match_table_5),
+                                       cmocka_unit_test(access_patterns_match_figure_14),
+                                       cmocka_unit_test(finds_sets_and_policies),
+                                       cmocka_unit_test(finds_tlbs_with_one_way_per_set),
+                                       cmocka_unit_test(finds_the_slope_of_a_hashed_tlb),
+                                       cmocka_unit_test(finds_tlbs_with_an_xor_index),
+                                       cmocka_unit_test(finds_random_tlbs)};
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

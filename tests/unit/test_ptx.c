@@ -1,18 +1,19 @@
-/* ptx/: what is refused and how it is told, faults while a kernel runs, and what observers see.
- * That instructions do what they should is for tests/kernels and tests/differential. */
+/* Tests of ptx/, the PTX engine: rejected files and their error messages, faults while a kernel
+ * runs, the events that observers receive, and control flow. tests/kernels and tests/differential
+ * check the results of the instructions. */
 #include "check.h"
 #include "ptx/ptx.h"
 
 #include <stdio.h>
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
-/* A kernel with some registers; line 6 is the first of the body. */
+/* A kernel that declares some registers. BODY begins at line 6. */
 #define KERNEL(BODY)                                                                               \
     HEAD ".visible .entry k(.param .u64 p, .param .u32 n) {\n"                                     \
          ".reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<4>;\n" BODY            \
          "\nret;\n}\n"
 
-static struct fth_ptx_module *read_good(const char *text)
+static struct fth_ptx_module *read_valid(const char *text)
 {
     struct fth_ptx_module *module = NULL;
     struct fth_error error = NO_ERROR;
@@ -23,7 +24,7 @@ static struct fth_ptx_module *read_good(const char *text)
 
 /* ---- reading ---- */
 
-static void what_cannot_be_executed_is_refused(void **state)
+static void rejects_ptx_that_cannot_be_executed(void **state)
 {
     (void)state;
     static const struct {
@@ -74,17 +75,17 @@ static void what_cannot_be_executed_is_refused(void **state)
         struct fth_error error = NO_ERROR;
         if (fth_ptx_read_text("test.ptx", rows[i].text, strlen(rows[i].text), &module, &error) ==
             FTH_OK)
-            fail_msg("taken: %s", rows[i].text);
+            fail_msg("accepted: %s", rows[i].text);
         assert_contains(error.cause, rows[i].cause);
         assert_contains(error.excerpt, rows[i].excerpt);
         assert_null(module);
     }
 }
 
-static void modules_are_described(void **state)
+static void describes_the_kernels_of_a_module(void **state)
 {
     (void)state;
-    struct fth_ptx_module *module = read_good(
+    struct fth_ptx_module *module = read_valid(
         HEAD ".shared .align 8 .b8 common[24];\n"
              ".func (.param .b32 r) helper(.param .b32 a) { .reg .b32 %x; ld.param.b32 %x, [a];"
              " st.param.b32 [r], %x; ret; }\n"
@@ -111,6 +112,7 @@ static void modules_are_described(void **state)
 
 /* ---- running ---- */
 
+/* A module, a machine that runs it, and a launch of kernel `k` with a buffer of WORDS words. */
 struct job {
     struct fth_ptx_module *module;
     struct fth_ptx_machine *machine;
@@ -126,7 +128,7 @@ enum { WORDS = 256 };
 
 static void job_init(struct job *job, const char *text)
 {
-    *job = (struct job){.module = read_good(text)};
+    *job = (struct job){.module = read_valid(text)};
     assert_int_equal(fth_ptx_machine_create(job->module, &job->machine, NULL), FTH_OK);
     assert_int_equal(fth_ptx_alloc(job->machine, (uint64_t)4 * WORDS, &job->buffer, NULL), FTH_OK);
     job->arguments.p = job->buffer;
@@ -190,7 +192,7 @@ static void faults_name_line_block_and_thread(void **state)
     }
 }
 
-static void launches_that_no_gpu_takes_are_refused(void **state)
+static void rejects_invalid_launches(void **state)
 {
     (void)state;
     struct job job;
@@ -220,7 +222,7 @@ static void launches_that_no_gpu_takes_are_refused(void **state)
     job_fini(&job);
 }
 
-static void memory_is_managed(void **state)
+static void device_memory_is_allocated_and_freed(void **state)
 {
     (void)state;
     struct job job;
@@ -251,26 +253,27 @@ static void memory_is_managed(void **state)
 
 /* ---- observers ---- */
 
-struct seen {
+/* What an observer has received. */
+struct observed {
     char log[2048];
-    uint64_t issues, threads;
-    int stop_after;
+    uint64_t issues, threads; /* warp instructions, and the sum of their active threads */
+    int stop_after;           /* end the launch at this number of issues; 0: never */
 };
 
 static bool on_issue(void *user, const struct fth_ptx_issue *issue)
 {
-    struct seen *seen = user;
-    seen->issues++;
-    seen->threads += (uint64_t)__builtin_popcount(issue->mask);
-    return seen->stop_after == 0 || seen->issues < (uint64_t)seen->stop_after;
+    struct observed *observed = user;
+    observed->issues++;
+    observed->threads += (uint64_t)__builtin_popcount(issue->mask);
+    return observed->stop_after == 0 || observed->issues < (uint64_t)observed->stop_after;
 }
 
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
-    struct seen *seen = user;
-    size_t used = strlen(seen->log);
+    struct observed *observed = user;
+    size_t used = strlen(observed->log);
     uint64_t first = access->addresses[__builtin_ctz(access->mask)];
-    snprintf(seen->log + used, sizeof seen->log - used,
+    snprintf(observed->log + used, sizeof observed->log - used,
              "%u:%u line %u space %d op %d kind %d x%d+%u @%llx\n", (unsigned)access->who.block,
              access->who.warp, access->line, access->space, access->cache_op, access->kind,
              __builtin_popcount(access->mask), access->bytes, (unsigned long long)(first & 0xffff));
@@ -280,9 +283,9 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
 static bool on_barrier(void *user, uint64_t block, uint32_t barrier, uint32_t warps)
 {
     (void)warps;
-    struct seen *seen = user;
-    size_t used = strlen(seen->log);
-    snprintf(seen->log + used, sizeof seen->log - used, "barrier %u of %u\n", barrier,
+    struct observed *observed = user;
+    size_t used = strlen(observed->log);
+    snprintf(observed->log + used, sizeof observed->log - used, "barrier %u of %u\n", barrier,
              (unsigned)block);
     return true;
 }
@@ -308,8 +311,8 @@ static void observers_see_every_access_in_order(void **state)
                         "atom.global.add.u32 %r2, [%rd1+8], 1;\n"
                         "ld.global.nc.u32 %r3, [%rd1+8];\n"
                         "@!%p1 ret;\n st.global.wt.u64 [%rd1], %rd6;\nret;\n}\n");
-    struct seen seen = {.log = ""};
-    const struct fth_ptx_observer observer = {.user = &seen,
+    struct observed observed = {.log = ""};
+    const struct fth_ptx_observer observer = {.user = &observed,
                                               .issue = on_issue,
                                               .access = on_access,
                                               .barrier = on_barrier,
@@ -318,17 +321,17 @@ static void observers_see_every_access_in_order(void **state)
     job.launch.observer = &observer;
     job.launch.block[0] = 40;
     assert_int_equal(fth_ptx_run(job.machine, &job.launch, &totals, NULL), FTH_OK);
-    assert_string_equal(seen.log, "0:0 line 9 space 1 op 2 kind 0 x32+16 @0\n"
-                                  "0:0 line 11 space 2 op 0 kind 1 x4+4 @4\n"
-                                  "0:1 line 9 space 1 op 2 kind 0 x8+16 @200\n"
-                                  "barrier 0 of 0\n"
-                                  "0:0 line 13 space 1 op 0 kind 2 x32+4 @8\n"
-                                  "0:0 line 14 space 1 op 8 kind 0 x32+4 @8\n"
-                                  "0:0 line 16 space 1 op 7 kind 1 x4+8 @0\n"
-                                  "0:1 line 13 space 1 op 0 kind 2 x8+4 @8\n"
-                                  "0:1 line 14 space 1 op 8 kind 0 x8+4 @8\n");
-    assert_int_equal(totals.warp_instructions, seen.issues);
-    assert_int_equal(totals.thread_instructions, seen.threads);
+    assert_string_equal(observed.log, "0:0 line 9 space 1 op 2 kind 0 x32+16 @0\n"
+                                      "0:0 line 11 space 2 op 0 kind 1 x4+4 @4\n"
+                                      "0:1 line 9 space 1 op 2 kind 0 x8+16 @200\n"
+                                      "barrier 0 of 0\n"
+                                      "0:0 line 13 space 1 op 0 kind 2 x32+4 @8\n"
+                                      "0:0 line 14 space 1 op 8 kind 0 x32+4 @8\n"
+                                      "0:0 line 16 space 1 op 7 kind 1 x4+8 @0\n"
+                                      "0:1 line 13 space 1 op 0 kind 2 x8+4 @8\n"
+                                      "0:1 line 14 space 1 op 8 kind 0 x8+4 @8\n");
+    assert_int_equal(totals.warp_instructions, observed.issues);
+    assert_int_equal(totals.thread_instructions, observed.threads);
     const uint32_t *words = fth_ptx_host(job.machine, job.buffer, 16);
     assert_int_equal(words[0], 1000); /* the clock of warp 0 */
     assert_int_equal(words[2], 40);
@@ -340,27 +343,27 @@ static void an_observer_can_end_the_launch(void **state)
     (void)state;
     struct job job;
     job_init(&job, KERNEL("again: bra again;"));
-    struct seen seen = {.stop_after = 100};
-    const struct fth_ptx_observer observer = {.user = &seen, .issue = on_issue};
+    struct observed observed = {.stop_after = 100};
+    const struct fth_ptx_observer observer = {.user = &observed, .issue = on_issue};
     struct fth_error error = NO_ERROR;
     job.launch.observer = &observer;
     assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INTERRUPTED);
-    assert_int_equal(seen.issues, 100);
+    assert_int_equal(observed.issues, 100);
     job_fini(&job);
 }
 
-static void hear_progress(void *user, const char *what, double fraction)
+static void store_progress(void *user, const char *what, double fraction)
 {
     assert_string_equal(what, "k");
     *(double *)user = fraction;
 }
 
-static void progress_is_told(void **state)
+static void reports_progress(void **state)
 {
     (void)state;
     struct job job;
     double last = 0;
-    const struct fth_log log = {NULL, hear_progress, NULL, &last};
+    const struct fth_log log = {NULL, store_progress, NULL, &last};
     job_init(&job, KERNEL(""));
     job.launch.grid[0] = 10;
     job.launch.log = &log;
@@ -369,10 +372,10 @@ static void progress_is_told(void **state)
     job_fini(&job);
 }
 
-/* ---- flow ---- */
+/* ---- control flow ---- */
 
-/* Lanes that part come together again where their paths join: the instructions behind the join are
- * issued once. */
+/* Lanes that diverge reconverge where their paths join: the instructions after the join are issued
+ * once, with all lanes active. */
 static void divergence_reconverges(void **state)
 {
     (void)state;
@@ -399,8 +402,8 @@ static void divergence_reconverges(void **state)
     job_fini(&job);
 }
 
-/* PTX for GPUs before Volta: shuffles and votes among the lanes that are there. */
-static void older_shuffles_and_votes_work(void **state)
+/* PTX for GPUs before Volta has shuffles and votes without .sync, among the active lanes. */
+static void shuffles_and_votes_without_sync_work(void **state)
 {
     (void)state;
     struct job job;
@@ -423,13 +426,13 @@ static void older_shuffles_and_votes_work(void **state)
     job_fini(&job);
 }
 
-/* Pairs of 16-bit integers, which nvcc uses from sm_90 on. */
-static void pairs_of_integers_are_computed(void **state)
+/* nvcc uses instructions on pairs of 16-bit integers from sm_90 on. */
+static void computes_pairs_of_16_bit_integers(void **state)
 {
     (void)state;
     static const struct {
         const char *opcode;
-        uint32_t result; /* of 0xfffe0003 and 0x00010004 */
+        uint32_t result; /* for the operands 0xfffe0003 and 0x00010004 */
     } rows[] = {
         {"add.u16x2", 0xffff0007},      {"add.s16x2", 0xffff0007}, {"min.u16x2", 0x00010003},
         {"min.s16x2", 0xfffe0003},      {"max.u16x2", 0xfffe0004}, {"max.s16x2", 0x00010004},
@@ -451,8 +454,9 @@ static void pairs_of_integers_are_computed(void **state)
     }
 }
 
-/* A lock that lanes of one warp take in turn: the lane that holds it must get to release it. */
-static void a_spinning_lane_lets_others_go(void **state)
+/* The lanes of a warp take a lock one after the other. The lane that holds it must be able to
+ * proceed and release it while the others spin. */
+static void a_spinning_lane_does_not_block_its_warp(void **state)
 {
     (void)state;
     struct job job;
@@ -466,7 +470,7 @@ static void a_spinning_lane_lets_others_go(void **state)
     job_fini(&job);
 }
 
-static void threads_of_the_host_change_nothing(void **state)
+static void results_do_not_depend_on_host_threads(void **state)
 {
     (void)state;
     static const char text[] =
@@ -493,19 +497,19 @@ static void threads_of_the_host_change_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_be_executed_is_refused),
-        cmocka_unit_test(modules_are_described),
+        cmocka_unit_test(rejects_ptx_that_cannot_be_executed),
+        cmocka_unit_test(describes_the_kernels_of_a_module),
         cmocka_unit_test(faults_name_line_block_and_thread),
-        cmocka_unit_test(launches_that_no_gpu_takes_are_refused),
-        cmocka_unit_test(memory_is_managed),
+        cmocka_unit_test(rejects_invalid_launches),
+        cmocka_unit_test(device_memory_is_allocated_and_freed),
         cmocka_unit_test(observers_see_every_access_in_order),
         cmocka_unit_test(an_observer_can_end_the_launch),
-        cmocka_unit_test(progress_is_told),
+        cmocka_unit_test(reports_progress),
         cmocka_unit_test(divergence_reconverges),
-        cmocka_unit_test(older_shuffles_and_votes_work),
-        cmocka_unit_test(pairs_of_integers_are_computed),
-        cmocka_unit_test(a_spinning_lane_lets_others_go),
-        cmocka_unit_test(threads_of_the_host_change_nothing),
+        cmocka_unit_test(shuffles_and_votes_without_sync_work),
+        cmocka_unit_test(computes_pairs_of_16_bit_integers),
+        cmocka_unit_test(a_spinning_lane_does_not_block_its_warp),
+        cmocka_unit_test(results_do_not_depend_on_host_threads),
     };
     return cmocka_run_group_tests_name("ptx", tests, NULL, NULL);
 }

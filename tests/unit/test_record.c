@@ -1,11 +1,13 @@
-/* device/: what a recording keeps, and what it refuses. */
+/* Tests of recording and replay (device/record.c, recording.c, replay.c). A fake device returns
+ * random answers. A replay must return the same answers, and truncated, altered and foreign files
+ * must be refused. One test checks the bytes of the format (docs/recording.md). */
 #include "device/recording.h"
 #include "folder.h"
 #include "requests.h"
 
 #include <math.h>
 
-/* As it is on disk, compressed. */
+/* Reads a file without decompressing it. */
 static struct fth_buffer read_raw(const char *path)
 {
     struct fth_buffer raw = {0};
@@ -18,14 +20,14 @@ static struct fth_buffer read_raw(const char *path)
     return raw;
 }
 
-/* ---- a device that makes its answers up ---- */
+/* ---- a device with random answers ---- */
 
 struct fake {
     struct fth_rng rng;
-    unsigned described;
-    bool failing;   /* everything */
-    bool odd_count; /* a sample too many */
-    bool steady;    /* always an answer, of 300 +- 5 cycles */
+    unsigned descriptions;
+    bool failing;      /* every operation fails */
+    bool extra_sample; /* answers have one sample too many */
+    bool steady;       /* no request fails; samples are 300 +- 5 cycles */
     bool *closed;
 };
 
@@ -37,7 +39,7 @@ static enum fth_status fake_describe(void *state, struct fth_gpu *gpu, struct ft
     struct fth_attribute backend = fth_attribute_make("backend", FTH_TEXT);
     backend.text = "fake";
     struct fth_attribute clock = fth_attribute_make("clock_mhz", FTH_NUMBER);
-    clock.number = 1000.25 + fake->described++;
+    clock.number = 1000.25 + fake->descriptions++;
     clock.source = FTH_SOURCE_DRIVER;
     struct fth_attribute size = fth_attribute_make("size_bytes", FTH_NUMBER);
     size.number = 62914560;
@@ -77,10 +79,10 @@ static enum fth_status fake_measure(void *state, const struct fth_request *reque
                      (unsigned)fth_rng_below(rng, 9));
             continue;
         }
-        s->count = (size_t)fth_request_samples(&requests[i]) + fake->odd_count;
+        s->count = (size_t)fth_request_samples(&requests[i]) + fake->extra_sample;
         s->cycles = malloc(s->count * sizeof *s->cycles);
         assert_non_null(s->cycles);
-        /* Noise of a random number of bits, up to the whole range. */
+        /* The samples cover a random power of two of values, at most the range of 32 bits. */
         uint64_t range = fake->steady ? 11 : UINT64_C(1) << fth_rng_below(rng, 33);
         uint32_t min = range >> 32 ? 0 : 295;
         for (size_t j = 0; j < s->count; j++)
@@ -103,7 +105,7 @@ struct fixture {
     bool closed;
 };
 
-static void start(struct fixture *f, uint64_t seed)
+static void init_fixture(struct fixture *f, uint64_t seed)
 {
     *f = (struct fixture){.device = {.ops = &fake_ops, .state = &f->fake, .id = "fake:0"}};
     f->fake.closed = &f->closed;
@@ -112,7 +114,7 @@ static void start(struct fixture *f, uint64_t seed)
 
 static void start_recording(struct fixture *f, uint64_t seed, const char *path)
 {
-    start(f, seed);
+    init_fixture(f, seed);
     struct fth_error error = NO_ERROR;
     assert_int_equal(fth_device_record(&f->device, path, &error), FTH_OK);
 }
@@ -125,7 +127,7 @@ static void end_recording(struct fixture *f)
     assert_true(f->closed);
 }
 
-static struct fth_device *replay_of(const char *path)
+static struct fth_device *open_replay(const char *path)
 {
     struct fth_device *device = NULL;
     struct fth_error error = NO_ERROR;
@@ -147,7 +149,7 @@ static enum fth_status ask(struct fth_device *device, const struct fth_request *
     return device->ops->measure(device->state, requests, count, samples, error);
 }
 
-static void finish_samples(struct fth_samples *samples, size_t count)
+static void release_samples(struct fth_samples *samples, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         fth_samples_fini(&samples[i]);
@@ -168,7 +170,7 @@ static void assert_same(const struct fth_samples *a, const struct fth_samples *b
 
 enum { BATCH = 5, BATCHES = 60 };
 
-static void what_was_answered_is_answered_again(void **state)
+static void replay_returns_the_recorded_answers(void **state)
 {
     (void)state;
     struct fixture f;
@@ -185,19 +187,20 @@ static void what_was_answered_is_answered_again(void **state)
     }
     end_recording(&f);
 
-    struct fth_device *device = replay_of("round.rec");
+    struct fth_device *device = open_replay("round.rec");
     assert_string_equal(device->id, "replay:round.rec");
     for (size_t i = 0; i < BATCHES; i++) {
         struct fth_samples again[BATCH];
         assert_int_equal(ask(device, requests[i], BATCH, again, &error), FTH_OK);
         for (size_t j = 0; j < BATCH; j++)
             assert_same(&answers[i][j], &again[j]);
-        finish_samples(again, BATCH);
+        release_samples(again, BATCH);
     }
     close_replay(device);
 
-    /* Other batches, and in another order: only the order of the same request counts. */
-    device = replay_of("round.rec");
+    /* The requests can be grouped and ordered differently. Only repetitions of the same request are
+     * answered in the recorded order. */
+    device = open_replay("round.rec");
     for (size_t j = 0; j < BATCH; j++)
         for (size_t i = 0; i < BATCHES; i++) {
             struct fth_samples again;
@@ -207,53 +210,53 @@ static void what_was_answered_is_answered_again(void **state)
         }
     close_replay(device);
     for (size_t i = 0; i < BATCHES; i++)
-        finish_samples(answers[i], BATCH);
+        release_samples(answers[i], BATCH);
 }
 
-static void a_request_is_answered_as_often_as_recorded(void **state)
+static void a_request_is_answered_as_often_as_it_was_recorded(void **state)
 {
     (void)state;
     struct fixture f;
     start_recording(&f, 3, "often.rec");
-    struct fth_request often = simple(50), once = simple(51);
-    struct fth_request batch[] = {often, once, often};
+    struct fth_request repeated = simple_request(50), once = simple_request(51);
+    struct fth_request batch[] = {repeated, once, repeated};
     struct fth_samples answers[3], more, again[3];
     struct fth_error error = NO_ERROR;
     assert_int_equal(ask(&f.device, batch, 3, answers, &error), FTH_OK);
-    assert_int_equal(ask(&f.device, &often, 1, &more, &error), FTH_OK);
+    assert_int_equal(ask(&f.device, &repeated, 1, &more, &error), FTH_OK);
     end_recording(&f);
 
-    struct fth_device *device = replay_of("often.rec");
-    struct fth_request too_many[] = {often, once, often, once};
+    struct fth_device *device = open_replay("often.rec");
+    struct fth_request too_often[] = {repeated, once, repeated, once};
     struct fth_samples four[4];
-    /* A batch that cannot be answered whole takes nothing away. */
-    assert_int_equal(ask(device, too_many, 4, four, &error), FTH_UNAVAILABLE);
+    /* A batch that cannot be answered completely uses up no answers. */
+    assert_int_equal(ask(device, too_often, 4, four, &error), FTH_UNAVAILABLE);
     assert_contains(error.cause, "the recording has only 1 answer to: time-hops ca 0:128x51; ");
-    finish_samples(four, 4);
+    release_samples(four, 4);
     error = NO_ERROR;
     assert_int_equal(ask(device, batch, 3, again, &error), FTH_OK);
     for (size_t i = 0; i < 3; i++)
         assert_same(&answers[i], &again[i]);
-    finish_samples(again, 3);
-    assert_int_equal(ask(device, &often, 1, again, &error), FTH_OK);
+    release_samples(again, 3);
+    assert_int_equal(ask(device, &repeated, 1, again, &error), FTH_OK);
     assert_same(&more, &again[0]);
-    finish_samples(again, 1);
-    assert_int_equal(ask(device, &often, 1, again, &error), FTH_UNAVAILABLE);
+    release_samples(again, 1);
+    assert_int_equal(ask(device, &repeated, 1, again, &error), FTH_UNAVAILABLE);
     assert_contains(error.cause, "only 3 answers to");
-    finish_samples(again, 1);
+    release_samples(again, 1);
     close_replay(device);
-    finish_samples(answers, 3);
+    release_samples(answers, 3);
     fth_samples_fini(&more);
 }
 
-static void what_was_not_recorded_is_told(void **state)
+static void requests_that_were_not_recorded_are_reported(void **state)
 {
     (void)state;
     struct fixture f;
     start_recording(&f, 4, "empty.rec");
     end_recording(&f);
-    struct fth_device *device = replay_of("empty.rec");
-    struct fth_request r = simple(2048);
+    struct fth_device *device = open_replay("empty.rec");
+    struct fth_request r = simple_request(2048);
     r.alone = true;
     struct fth_samples samples;
     struct fth_error error = NO_ERROR;
@@ -263,7 +266,7 @@ static void what_was_not_recorded_is_told(void **state)
     assert_string_equal(error.cause,
                         "the recording has no answer to: time-hops ca 0:128x2048; "
                         "alone; to record it: fathom topo --device fake:0 --record FILE");
-    /* The longest request leaves room for the advice. */
+    /* The text of a long request is shortened, so that the advice fits into the message. */
     r.step_count = FTH_MAX_STEPS;
     for (size_t i = 0; i < FTH_MAX_STEPS; i++) {
         r.steps[i] = step(FTH_STEP_TIME_PASS, FTH_PATH_CONSTANT, (unsigned)i, 64, 1000);
@@ -290,8 +293,8 @@ static void what_was_not_recorded_is_told(void **state)
     assert_int_equal(fth_backend_replay.open("", NULL, &device, &error), FTH_INVALID);
 }
 
-/* What a device adds to an empty description. */
-static char *described(const struct fth_device *device)
+/* Returns what a device adds to an empty description, as JSON. The caller frees the text. */
+static char *describe_as_text(const struct fth_device *device)
 {
     struct fth_gpu *gpu = NULL;
     char *text = NULL;
@@ -304,14 +307,14 @@ static char *described(const struct fth_device *device)
     return text;
 }
 
-static void descriptions_come_in_order(void **state)
+static void descriptions_are_replayed_in_order(void **state)
 {
     (void)state;
     struct fixture f;
-    start(&f, 5);
-    char *plain = described(&f.device);
+    init_fixture(&f, 5);
+    char *plain = describe_as_text(&f.device);
     start_recording(&f, 5, "describe.rec");
-    char *first = described(&f.device), *second = described(&f.device);
+    char *first = describe_as_text(&f.device), *second = describe_as_text(&f.device);
     assert_string_equal(first, plain);
     assert_string_not_equal(first, second);
     f.fake.failing = true;
@@ -321,14 +324,14 @@ static void descriptions_come_in_order(void **state)
     assert_int_equal(f.device.ops->describe(f.device.state, gpu, &error), FTH_UNAVAILABLE);
     end_recording(&f);
 
-    struct fth_device *device = replay_of("describe.rec");
+    struct fth_device *device = open_replay("describe.rec");
     const char *const expected[] = {first, second, second, second};
     for (size_t i = 0; i < FTH_COUNT(expected); i++) {
-        char *text = described(device);
+        char *text = describe_as_text(device);
         assert_string_equal(text, expected[i]);
         fth_free(text);
     }
-    /* It is added to what is there, any number of times. */
+    /* The description can be added repeatedly to a document that has content already. */
     error = NO_ERROR;
     for (int i = 0; i < 2; i++)
         assert_int_equal(device->ops->describe(device->state, gpu, &error), FTH_OK);
@@ -344,21 +347,21 @@ static void descriptions_come_in_order(void **state)
 
 /* ---- the file ---- */
 
-/* A small recording, made the same way each time. */
+/* Records a small session, which is the same in each call. */
 static void record_small(const char *path)
 {
     struct fixture f;
     start_recording(&f, 6, path);
-    fth_free(described(&f.device));
-    struct fth_request requests[] = {simple(20), simple(3), simple(20)};
+    fth_free(describe_as_text(&f.device));
+    struct fth_request requests[] = {simple_request(20), simple_request(3), simple_request(20)};
     struct fth_samples samples[3];
     struct fth_error error = NO_ERROR;
     assert_int_equal(ask(&f.device, requests, 3, samples, &error), FTH_OK);
-    finish_samples(samples, 3);
+    release_samples(samples, 3);
     end_recording(&f);
 }
 
-static void the_same_makes_the_same_file(void **state)
+static void equal_sessions_produce_identical_files(void **state)
 {
     (void)state;
     record_small("one.rec");
@@ -370,8 +373,8 @@ static void the_same_makes_the_same_file(void **state)
     fth_buffer_fini(&two);
 }
 
-/* Byte by byte, whatever the machine. */
-static void an_answer_has_these_bytes(void **state)
+/* The bytes do not depend on the byte order of the host. */
+static void entries_are_encoded_as_specified(void **state)
 {
     (void)state;
     uint32_t cycles[] = {300, 301, 299, 1300, UINT32_MAX};
@@ -399,7 +402,7 @@ static void an_answer_has_these_bytes(void **state)
     assert_int_equal(bytes.size, 4);
     assert_memory_equal(bytes.data, "D\2{}", 4);
     bytes.size = 0;
-    /* FNV-1a of "foobar" is published with the algorithm. */
+    /* The authors of FNV-1a publish the hash of "foobar" as a test vector. */
     assert_true(fth_recording_checksum(FTH_RECORDING_CHECKSUM, "foobar", 6) ==
                 UINT64_C(0x85944171f73967e8));
     fth_recording_put_end(2, FTH_RECORDING_CHECKSUM, &bytes);
@@ -407,6 +410,7 @@ static void an_answer_has_these_bytes(void **state)
     fth_buffer_fini(&bytes);
 }
 
+/* Parses a copy of the bytes, which are not compressed. */
 static enum fth_status parse(const void *data, size_t size, struct fth_error *error)
 {
     struct fth_buffer content = {0};
@@ -419,6 +423,7 @@ static enum fth_status parse(const void *data, size_t size, struct fth_error *er
     return status;
 }
 
+/* Writes the bytes to a file and opens the file as a replay. */
 static enum fth_status reopen(const void *data, size_t size, struct fth_error *error)
 {
     struct fth_device *device = NULL;
@@ -430,7 +435,7 @@ static enum fth_status reopen(const void *data, size_t size, struct fth_error *e
     return status;
 }
 
-static void a_part_of_a_file_is_refused(void **state)
+static void truncated_files_are_refused(void **state)
 {
     (void)state;
     record_small("small.rec");
@@ -447,7 +452,8 @@ static void a_part_of_a_file_is_refused(void **state)
         assert_int_equal(parse(content.data, size, &error), FTH_INVALID);
         assert_contains(error.cause, "truncated");
     }
-    /* Nothing but the end can tell that entries are missing behind a whole frame. */
+    /* If the file ends after a complete zstd frame, only the missing end marker shows that it is
+     * truncated. */
     size_t frame = content.size - 2 - FTH_RECORDING_CHECKSUM_BYTES;
     struct fth_zwriter *writer = NULL;
     assert_int_equal(fth_zwriter_open("frame.rec", 3, &writer, NULL), FTH_OK);
@@ -457,7 +463,8 @@ static void a_part_of_a_file_is_refused(void **state)
     struct fth_error error = NO_ERROR;
     assert_int_equal(reopen(first.data, first.size, &error), FTH_INVALID);
     assert_contains(error.cause, "truncated: the file ends after 4 entries");
-    /* With the rest in a second frame it is whole, with a second end it is not. */
+    /* The end marker may be in a second frame. It must be compressed like the rest, and there must
+     * not be a second one. */
     fth_buffer_append(&first, content.data + frame, content.size - frame);
     error = NO_ERROR;
     assert_int_equal(reopen(first.data, first.size, &error), FTH_INVALID);
@@ -468,7 +475,7 @@ static void a_part_of_a_file_is_refused(void **state)
     assert_int_equal(system("cat frame.rec frame2.rec > whole.rec; cat whole.rec frame2.rec > "
                             "more.rec"),
                      0);
-    close_replay(replay_of("whole.rec"));
+    close_replay(open_replay("whole.rec"));
     struct fth_device *device = NULL;
     error = NO_ERROR;
     assert_int_equal(fth_backend_replay.open("more.rec", NULL, &device, &error), FTH_INVALID);
@@ -478,33 +485,33 @@ static void a_part_of_a_file_is_refused(void **state)
     fth_buffer_fini(&content);
 }
 
-static void an_altered_file_is_refused(void **state)
+static void altered_files_are_refused(void **state)
 {
     (void)state;
     record_small("small.rec");
     struct fth_buffer raw = read_raw("small.rec"), content = {0};
     assert_int_equal(fth_file_read("small.rec", 1 << 20, &content, NULL), FTH_OK);
     static const char masks[] = {1, 0x10, (char)0x80, (char)0xff};
-    size_t passed = 0;
+    size_t harmless = 0;
     for (size_t at = 0; at < raw.size; at++)
         for (size_t i = 0; i < FTH_COUNT(masks); i++) {
             struct fth_error error = NO_ERROR;
             raw.data[at] ^= masks[i];
             enum fth_status status = reopen(raw.data, raw.size, &error);
             raw.data[at] ^= masks[i];
-            if (status == FTH_OK) { /* a bit of the frame that means nothing */
+            if (status == FTH_OK) { /* a bit of the zstd frame that does not affect the content */
                 struct fth_buffer same = {0};
                 assert_int_equal(fth_file_read("copy.rec", 1 << 20, &same, NULL), FTH_OK);
                 assert_int_equal(same.size, content.size);
                 assert_memory_equal(same.data, content.data, content.size);
                 fth_buffer_fini(&same);
-                passed++;
+                harmless++;
             } else {
                 assert_int_equal(status, FTH_INVALID);
                 assert_true(error.cause[0]);
             }
         }
-    assert_true(passed < 8);
+    assert_true(harmless < 8);
     for (size_t at = 0; at < content.size; at++)
         for (int bit = 0; bit < 8; bit++) {
             struct fth_error error = NO_ERROR;
@@ -520,7 +527,8 @@ static void an_altered_file_is_refused(void **state)
     fth_buffer_fini(&content);
 }
 
-/* With a right end: what is refused is the entry itself. */
+/* Parses a recording with a valid header, the given bytes, and an end marker with `entries` entries
+ * and a valid checksum. The cause of the refusal must contain `cause`. */
 static void assert_refused(const void *entry, size_t size, uint64_t entries, const char *cause)
 {
     struct fth_buffer bytes = {0};
@@ -565,7 +573,7 @@ static void counts_are_checked_before_they_are_used(void **state)
     assert_contains(error.cause, "the header has no end");
 }
 
-static void other_files_are_told_from_recordings(void **state)
+static void other_files_are_not_accepted_as_recordings(void **state)
 {
     (void)state;
     struct fth_error error = NO_ERROR;
@@ -586,7 +594,7 @@ static void other_files_are_told_from_recordings(void **state)
     assert_contains(error.cause, "Is a directory");
 }
 
-static void a_cause_cannot_steer_a_terminal(void **state)
+static void control_characters_are_replaced(void **state)
 {
     (void)state;
     struct fth_samples samples = {.status = FTH_IO, .cause = "a\x1b[2Jb\nc", .clock_mhz = 1};
@@ -609,7 +617,7 @@ static void a_cause_cannot_steer_a_terminal(void **state)
     fth_recording_destroy(recording);
 }
 
-static void a_million_samples_are_small(void **state)
+static void a_million_samples_compress_well(void **state)
 {
     (void)state;
     struct fixture f;
@@ -617,7 +625,7 @@ static void a_million_samples_are_small(void **state)
     f.fake.steady = true;
     struct fth_error error = NO_ERROR;
     for (uint32_t i = 0; i < 512; i++) {
-        struct fth_request r = simple(2048);
+        struct fth_request r = simple_request(2048);
         struct fth_samples samples;
         r.sm = i % 132;
         assert_int_equal(ask(&f.device, &r, 1, &samples, &error), FTH_OK);
@@ -627,17 +635,17 @@ static void a_million_samples_are_small(void **state)
     end_recording(&f);
     struct fth_buffer raw = read_raw("million.rec");
     print_message("# 2^20 samples of 300 +- 5 cycles: %zu bytes\n", raw.size);
-    assert_true(raw.size < 600000); /* 453 000 is what 11 equally likely values need */
+    assert_true(raw.size < 600000); /* the entropy of 11 equally likely values is 453 000 bytes */
     fth_buffer_fini(&raw);
 }
 
-/* ---- what can go wrong on the way ---- */
+/* ---- failures while recording ---- */
 
-static void a_path_that_cannot_be_written_is_refused_at_once(void **state)
+static void unwritable_path_is_refused_at_once(void **state)
 {
     (void)state;
     struct fixture f;
-    start(&f, 8);
+    init_fixture(&f, 8);
     struct fth_error error = NO_ERROR;
     assert_int_equal(fth_device_record(&f.device, "no/such/folder/x.rec", &error), FTH_IO);
     assert_string_equal(error.argument, "no/such/folder/x.rec");
@@ -645,7 +653,7 @@ static void a_path_that_cannot_be_written_is_refused_at_once(void **state)
     assert_ptr_equal(f.device.state, &f.fake);
 }
 
-static void a_device_is_recorded_once(void **state)
+static void a_device_cannot_be_recorded_twice(void **state)
 {
     (void)state;
     struct fixture f;
@@ -657,19 +665,19 @@ static void a_device_is_recorded_once(void **state)
     assert_int_equal(access("twice.rec", F_OK), -1);
 }
 
-static void a_full_disk_shows_at_the_end(void **state)
+static void full_disk_is_reported_by_finish(void **state)
 {
     (void)state;
     struct fixture f;
     start_recording(&f, 9, "/dev/full");
     struct fth_error error = NO_ERROR;
-    struct fth_request r = simple(1 << 20);
-    for (int i = 0; i < 3; i++) { /* past what the compressor holds back */
+    struct fth_request r = simple_request(1 << 20);
+    for (int i = 0; i < 3; i++) { /* more than the compressor buffers */
         struct fth_samples samples;
         assert_int_equal(ask(&f.device, &r, 1, &samples, &error), FTH_OK);
         fth_samples_fini(&samples);
     }
-    for (int i = 0; i < 2; i++) { /* and each time it is asked */
+    for (int i = 0; i < 2; i++) { /* finish reports it each time */
         error = NO_ERROR;
         assert_int_equal(f.device.ops->finish(f.device.state, &error), FTH_IO);
         assert_string_equal(error.argument, "/dev/full");
@@ -679,14 +687,14 @@ static void a_full_disk_shows_at_the_end(void **state)
     assert_true(f.closed);
 }
 
-static void only_a_finished_recording_stays(void **state)
+static void unfinished_recording_leaves_no_file(void **state)
 {
     (void)state;
     size_t before = file_count();
     struct fixture f;
     start_recording(&f, 10, "gone.rec");
     struct fth_error error = NO_ERROR;
-    struct fth_request r = simple(100);
+    struct fth_request r = simple_request(100);
     struct fth_samples samples;
     assert_int_equal(ask(&f.device, &r, 1, &samples, &error), FTH_OK);
     fth_samples_fini(&samples);
@@ -695,13 +703,13 @@ static void only_a_finished_recording_stays(void **state)
     assert_int_equal(file_count(), before);
 }
 
-static void a_failing_device_leaves_what_it_answered(void **state)
+static void answers_before_a_device_failure_are_kept(void **state)
 {
     (void)state;
     struct fixture f;
     start_recording(&f, 10, "part.rec");
     struct fth_error error = NO_ERROR;
-    struct fth_request r = simple(100);
+    struct fth_request r = simple_request(100);
     struct fth_samples samples, again;
     assert_int_equal(ask(&f.device, &r, 1, &samples, &error), FTH_OK);
     f.fake.failing = true;
@@ -709,7 +717,7 @@ static void a_failing_device_leaves_what_it_answered(void **state)
     assert_contains(error.cause, "fell off the bus");
     fth_samples_fini(&again);
     end_recording(&f);
-    struct fth_device *device = replay_of("part.rec");
+    struct fth_device *device = open_replay("part.rec");
     error = NO_ERROR;
     assert_int_equal(ask(device, &r, 1, &again, &error), FTH_OK);
     assert_same(&samples, &again);
@@ -720,20 +728,20 @@ static void a_failing_device_leaves_what_it_answered(void **state)
     close_replay(device);
 }
 
-static void an_answer_has_the_samples_that_were_asked_for(void **state)
+static void answer_with_wrong_sample_count_is_refused(void **state)
 {
     (void)state;
     struct fixture f;
     start_recording(&f, 12, "odd.rec");
-    f.fake.odd_count = true;
+    f.fake.extra_sample = true;
     struct fth_error error = NO_ERROR;
-    struct fth_request r = simple(100);
+    struct fth_request r = simple_request(100);
     struct fth_samples samples;
     assert_int_equal(ask(&f.device, &r, 1, &samples, &error), FTH_OK);
     assert_int_equal(samples.status, FTH_OK);
     fth_samples_fini(&samples);
     end_recording(&f);
-    struct fth_device *device = replay_of("odd.rec");
+    struct fth_device *device = open_replay("odd.rec");
     assert_int_equal(ask(device, &r, 1, &samples, &error), FTH_INVALID);
     assert_contains(error.cause, "101 samples instead of 100 for: time-hops ca 0:128x100");
     fth_samples_fini(&samples);
@@ -743,24 +751,24 @@ static void an_answer_has_the_samples_that_were_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_answered_is_answered_again),
-        cmocka_unit_test(a_request_is_answered_as_often_as_recorded),
-        cmocka_unit_test(what_was_not_recorded_is_told),
-        cmocka_unit_test(descriptions_come_in_order),
-        cmocka_unit_test(the_same_makes_the_same_file),
-        cmocka_unit_test(an_answer_has_these_bytes),
-        cmocka_unit_test(a_part_of_a_file_is_refused),
-        cmocka_unit_test(an_altered_file_is_refused),
+        cmocka_unit_test(replay_returns_the_recorded_answers),
+        cmocka_unit_test(a_request_is_answered_as_often_as_it_was_recorded),
+        cmocka_unit_test(requests_that_were_not_recorded_are_reported),
+        cmocka_unit_test(descriptions_are_replayed_in_order),
+        cmocka_unit_test(equal_sessions_produce_identical_files),
+        cmocka_unit_test(entries_are_encoded_as_specified),
+        cmocka_unit_test(truncated_files_are_refused),
+        cmocka_unit_test(altered_files_are_refused),
         cmocka_unit_test(counts_are_checked_before_they_are_used),
-        cmocka_unit_test(other_files_are_told_from_recordings),
-        cmocka_unit_test(a_cause_cannot_steer_a_terminal),
-        cmocka_unit_test(a_million_samples_are_small),
-        cmocka_unit_test(a_path_that_cannot_be_written_is_refused_at_once),
-        cmocka_unit_test(a_device_is_recorded_once),
-        cmocka_unit_test(a_full_disk_shows_at_the_end),
-        cmocka_unit_test(only_a_finished_recording_stays),
-        cmocka_unit_test(a_failing_device_leaves_what_it_answered),
-        cmocka_unit_test(an_answer_has_the_samples_that_were_asked_for),
+        cmocka_unit_test(other_files_are_not_accepted_as_recordings),
+        cmocka_unit_test(control_characters_are_replaced),
+        cmocka_unit_test(a_million_samples_compress_well),
+        cmocka_unit_test(unwritable_path_is_refused_at_once),
+        cmocka_unit_test(a_device_cannot_be_recorded_twice),
+        cmocka_unit_test(full_disk_is_reported_by_finish),
+        cmocka_unit_test(unfinished_recording_leaves_no_file),
+        cmocka_unit_test(answers_before_a_device_failure_are_kept),
+        cmocka_unit_test(answer_with_wrong_sample_count_is_refused),
     };
     return cmocka_run_group_tests_name("record", tests, enter_folder, leave_folder);
 }

@@ -1,4 +1,5 @@
-/* report/: the drawing, the tables, and that nothing in a description can break them. */
+/* Tests the text, CSV and JSON reports (report/): the drawing, the tables, and that no description
+ * can break them. The expected output is written out in the tests. */
 #include "check.h"
 #include "report/report.h"
 
@@ -43,7 +44,7 @@ static struct fth_gpu *read_gpu(const char *name)
     return gpu;
 }
 
-static void every_gpu_fits_80_columns(void **state)
+static void every_gpu_of_the_catalogue_fits_in_80_columns(void **state)
 {
     (void)state;
     struct fth_catalogue *catalogue = NULL;
@@ -62,7 +63,7 @@ static void every_gpu_fits_80_columns(void **state)
     fth_catalogue_close(catalogue);
 }
 
-static void a_box_is_drawn(void **state)
+static void boxes_are_drawn_side_by_side_if_they_fit(void **state)
 {
     (void)state;
     struct fth_drawing drawing = {.utf8 = true};
@@ -80,7 +81,7 @@ static void a_box_is_drawn(void **state)
     assert_int_equal(row.count, 4);
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(row.lines[i], expected[i]);
-    /* What does not fit in a row goes into the next. */
+    /* Boxes that do not fit in a row are placed in the next one. */
     assert_int_equal(fth_draw_flow(&drawing, boxes, 2, 20).count, 8);
     struct fth_block cut = fth_draw_box(&drawing, "A title that is far too long", &content, 15);
     assert_string_equal(cut.lines[0], "┌ A title th… ┐");
@@ -88,7 +89,7 @@ static void a_box_is_drawn(void **state)
     fth_drawing_fini(&drawing);
 }
 
-static void the_table_tells_what_is_known(void **state)
+static void the_table_shows_the_known_attributes(void **state)
 {
     (void)state;
     struct fth_gpu *gpu = read_gpu("k20c");
@@ -111,8 +112,8 @@ static void the_table_tells_what_is_known(void **state)
     fth_gpu_destroy(gpu);
 }
 
-/* More is known of it than fits on a line. */
-static void a_full_box_has_two_lines(void **state)
+/* The attributes of this L2 do not fit on one line of its box. */
+static void attributes_of_a_box_continue_on_a_second_line(void **state)
 {
     (void)state;
     static const char text[] =
@@ -129,7 +130,7 @@ static void a_full_box_has_two_lines(void **state)
     fth_gpu_destroy(gpu);
 }
 
-static void confidence_is_the_least_of_the_row(void **state)
+static void confidence_is_the_minimum_of_the_row(void **state)
 {
     (void)state;
     static const char text[] =
@@ -144,7 +145,8 @@ static void confidence_is_the_least_of_the_row(void **state)
     fth_gpu_destroy(gpu);
 }
 
-/* As a measurement writes it: what the driver tells first, then what was measured. */
+/* A description as a measurement writes it: elements that the driver reports come first, not in the
+ * order of the schema. */
 static const char measured_text[] =
     "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Tesla V100-SXM2-32GB\","
     " \"architecture\": \"Volta\", \"compute_capability\": \"7.0\", \"sms\": 80,"
@@ -166,12 +168,13 @@ static struct fth_gpu *read_measured(void)
     return gpu;
 }
 
-static void a_measured_gpu_is_shown(void **state)
+static void a_measured_gpu_is_shown_in_schema_order_with_its_sources(void **state)
 {
     (void)state;
     struct fth_gpu *gpu = read_measured();
     char *text = render("text", gpu, true, 80);
-    /* In the order of the schema, and in the place that is in the nature of the element. */
+    /* The rows are in the order of the schema. An element whose description has no scope is shown
+     * with the scope that such elements always have; TLBs have none. */
     const char *l1 = strstr(text, "\nL1 data          SM "),
                *l2 = strstr(text, "\nL2               GPU ");
     const char *tlb = strstr(text, "\nTLB L1           – "),
@@ -180,7 +183,8 @@ static void a_measured_gpu_is_shown(void **state)
     assert_contains(memory, "\nnovel            – ");
     assert_contains(text, "│ ┌ SM ×80 ─");
     assert_contains(text, "│ 6 MiB, 215 cycles (155.8 ns)");
-    /* Where the figures of a row have several sources, which has which. */
+    /* If the figures of a row have several sources, a line below the table lists the figures of
+     * each source. */
     assert_contains(l1, " meas.\nL2 ");
     assert_contains(l2, " mixed\nTLB L1 ");
     assert_contains(memory, " driver\n");
@@ -191,7 +195,7 @@ static void a_measured_gpu_is_shown(void **state)
     fth_gpu_destroy(gpu);
 }
 
-static void the_title_says_what_was_not_there(void **state)
+static void the_title_shows_simulated_and_replayed(void **state)
 {
     (void)state;
     struct fth_gpu *gpu = read_measured();
@@ -202,7 +206,7 @@ static void the_title_says_what_was_not_there(void **state)
         options.replayed = replayed;
         assert_int_equal(fth_report_gpu("text", gpu, &options, &text, &size, NULL), FTH_OK);
         assert_true(widest_line(text) == 80);
-        /* What does not fit is said in short. */
+        /* A title that does not fit is abbreviated. */
         assert_contains(text, replayed ? "┌ Tesla V100-SXM2-32GB, simulated, replayed · Volta · "
                                          "cc 7.0 · 1380 MHz ─"
                                        : "┌ Tesla V100-SXM2-32GB, simulated · Volta · compute "
@@ -212,7 +216,7 @@ static void the_title_says_what_was_not_there(void **state)
     fth_gpu_destroy(gpu);
 }
 
-static void a_hostile_description_breaks_nothing(void **state)
+static void a_hostile_description_cannot_break_the_report(void **state)
 {
     (void)state;
     static char text[64 * 1024], name[10 * 1024];
@@ -245,7 +249,7 @@ static void a_hostile_description_breaks_nothing(void **state)
     fth_gpu_destroy(gpu);
 }
 
-static void csv_quotes_what_must_be_quoted(void **state)
+static void csv_quotes_commas_and_quotation_marks(void **state)
 {
     (void)state;
     static const char text[] =
@@ -263,7 +267,7 @@ static void csv_quotes_what_must_be_quoted(void **state)
     fth_gpu_destroy(gpu);
 }
 
-static void tables_are_shown_in_every_format(void **state)
+static void tables_are_written_in_every_format(void **state)
 {
     (void)state;
     static const struct fth_column columns[] = {{"name", "Name", FTH_COLUMN_TEXT},
@@ -295,7 +299,7 @@ static void tables_are_shown_in_every_format(void **state)
     }
 }
 
-static void a_format_that_is_not_there_is_told(void **state)
+static void reports_unknown_formats(void **state)
 {
     (void)state;
     struct fth_gpu *gpu = read_gpu("v100");
@@ -315,17 +319,17 @@ static void a_format_that_is_not_there_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_gpu_fits_80_columns),
-        cmocka_unit_test(a_box_is_drawn),
-        cmocka_unit_test(the_table_tells_what_is_known),
-        cmocka_unit_test(a_full_box_has_two_lines),
-        cmocka_unit_test(confidence_is_the_least_of_the_row),
-        cmocka_unit_test(a_measured_gpu_is_shown),
-        cmocka_unit_test(the_title_says_what_was_not_there),
-        cmocka_unit_test(a_hostile_description_breaks_nothing),
-        cmocka_unit_test(csv_quotes_what_must_be_quoted),
-        cmocka_unit_test(tables_are_shown_in_every_format),
-        cmocka_unit_test(a_format_that_is_not_there_is_told),
+        cmocka_unit_test(every_gpu_of_the_catalogue_fits_in_80_columns),
+        cmocka_unit_test(boxes_are_drawn_side_by_side_if_they_fit),
+        cmocka_unit_test(the_table_shows_the_known_attributes),
+        cmocka_unit_test(attributes_of_a_box_continue_on_a_second_line),
+        cmocka_unit_test(confidence_is_the_minimum_of_the_row),
+        cmocka_unit_test(a_measured_gpu_is_shown_in_schema_order_with_its_sources),
+        cmocka_unit_test(the_title_shows_simulated_and_replayed),
+        cmocka_unit_test(a_hostile_description_cannot_break_the_report),
+        cmocka_unit_test(csv_quotes_commas_and_quotation_marks),
+        cmocka_unit_test(tables_are_written_in_every_format),
+        cmocka_unit_test(reports_unknown_formats),
     };
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* device/: what a request must be like, and its text. */
+/* Tests the validation of requests to a device, their number of samples, and their canonical text
+ * (device/request.c, docs/recording.md). */
 #include "requests.h"
 
 #include <stdio.h>
@@ -6,24 +7,25 @@
 static void the_text_is_canonical(void **state)
 {
     (void)state;
-    struct fth_request r = request_of(2, step(FTH_STEP_WALK, FTH_PATH_CA, 0, 128, 2048),
-                                      step(FTH_STEP_TIME_HOPS, FTH_PATH_CA, 0, 128, 2048));
-    assert_string_equal(text_of(&r), "walk ca 0:128x2048; time-hops ca 0:128x2048");
+    struct fth_request r = make_request(2, step(FTH_STEP_WALK, FTH_PATH_CA, 0, 128, 2048),
+                                        step(FTH_STEP_TIME_HOPS, FTH_PATH_CA, 0, 128, 2048));
+    assert_string_equal(request_text(&r), "walk ca 0:128x2048; time-hops ca 0:128x2048");
     r.steps[0].passes = 2;
     r.carveout_percent = 0;
     r.alone = true;
-    assert_string_equal(text_of(&r), "walk ca 0:128x2048 passes 2; time-hops ca 0:128x2048; "
-                                     "carveout 0; alone");
-    /* Cold is alone; a step of 0 is one of 1; what is past the last step is not there. */
+    assert_string_equal(request_text(&r), "walk ca 0:128x2048 passes 2; time-hops ca 0:128x2048; "
+                                          "carveout 0; alone");
+    /* A cold request always runs alone, a chain step of 0 means 1, and entries after the last step
+     * are ignored. None of them appears in the text. */
     r.cold = true;
     r.steps[0].chain.step = 0;
     r.steps[2].passes = 7;
-    assert_string_equal(text_of(&r), "walk ca 0:128x2048 passes 2; time-hops ca 0:128x2048; "
-                                     "carveout 0; cold");
+    assert_string_equal(request_text(&r), "walk ca 0:128x2048 passes 2; time-hops ca 0:128x2048; "
+                                          "carveout 0; cold");
     r.alone = false;
-    assert_string_equal(text_of(&r), "walk ca 0:128x2048 passes 2; time-hops ca 0:128x2048; "
-                                     "carveout 0; cold");
-    r = request_of(1, step(FTH_STEP_TIME_PASS, FTH_PATH_TEXTURE, 3, 4, 1), r.steps[1]);
+    assert_string_equal(request_text(&r), "walk ca 0:128x2048 passes 2; time-hops ca 0:128x2048; "
+                                          "carveout 0; cold");
+    r = make_request(1, step(FTH_STEP_TIME_PASS, FTH_PATH_TEXTURE, 3, 4, 1), r.steps[1]);
     r.steps[0].chain.start_bytes = 4096;
     r.steps[0].chain.step = 7;
     r.steps[0].warp = 31;
@@ -31,19 +33,20 @@ static void the_text_is_canonical(void **state)
     r.steps[0].passes = UINT64_MAX;
     r.sm = 0;
     r.carveout_percent = 100;
-    assert_string_equal(text_of(&r), "time-pass texture 3+4096:4x1 step 7 warp 31 reverse passes "
-                                     "18446744073709551615; sm 0; carveout 100");
+    assert_string_equal(request_text(&r),
+                        "time-pass texture 3+4096:4x1 step 7 warp 31 reverse passes "
+                        "18446744073709551615; sm 0; carveout 100");
     static const char *const paths[] = {"ca", "cg", "readonly", "texture", "constant", "shared"};
     assert_int_equal(FTH_COUNT(paths), FTH_PATH_COUNT);
     for (unsigned i = 0; i < FTH_PATH_COUNT; i++)
         assert_string_equal(fth_path_name((enum fth_path)i), paths[i]);
 }
 
-static void a_request_has_as_many_samples_as_are_timed(void **state)
+static void samples_are_counted_per_timed_hop_or_pass(void **state)
 {
     (void)state;
-    struct fth_request r = request_of(2, step(FTH_STEP_WALK, FTH_PATH_CA, 0, 128, 2048),
-                                      step(FTH_STEP_TIME_HOPS, FTH_PATH_CA, 0, 128, 2048));
+    struct fth_request r = make_request(2, step(FTH_STEP_WALK, FTH_PATH_CA, 0, 128, 2048),
+                                        step(FTH_STEP_TIME_HOPS, FTH_PATH_CA, 0, 128, 2048));
     assert_int_equal(fth_request_samples(&r), 2048);
     r.steps[1].passes = 3;
     assert_int_equal(fth_request_samples(&r), 3 * 2048);
@@ -52,40 +55,43 @@ static void a_request_has_as_many_samples_as_are_timed(void **state)
     assert_int_equal(fth_request_samples(&r), 3 * 2048 + 5);
     r.steps[1].passes = UINT64_MAX;
     assert_int_equal(fth_request_samples(&r), UINT64_MAX);
-    r = request_of(2, step(FTH_STEP_TIME_CLOCK, FTH_PATH_CG, 0, 8, 64),
-                   step(FTH_STEP_TIME_SINK, FTH_PATH_CG, 0, 8, 32));
+    r = make_request(2, step(FTH_STEP_TIME_CLOCK, FTH_PATH_CG, 0, 8, 64),
+                     step(FTH_STEP_TIME_SINK, FTH_PATH_CG, 0, 8, 32));
     assert_int_equal(fth_request_samples(&r), 96);
-    assert_string_equal(text_of(&r), "time-clock cg 0:8x64; time-sink cg 0:8x32");
+    assert_string_equal(request_text(&r), "time-clock cg 0:8x64; time-sink cg 0:8x32");
 }
 
-/* Each is a fault put into a request that is fine, and the member that the error names. */
+/* A request with one fault. The error must name `member` and contain `cause`. */
 struct fault {
     const char *member, *cause;
     struct fth_request request;
 };
 
+/* A request that times passes over one chain. `chain_step` is the step of the chain. */
 static struct fth_request with_chain(enum fth_path path, uint64_t start, uint64_t stride,
-                                     uint64_t count, uint64_t hop, bool reverse)
+                                     uint64_t count, uint64_t chain_step, bool reverse)
 {
-    struct fth_request r = simple(1);
+    struct fth_request r = simple_request(1);
     r.steps[0] = step(FTH_STEP_TIME_PASS, path, 0, stride, count);
     r.steps[0].chain.start_bytes = start;
-    r.steps[0].chain.step = hop;
+    r.steps[0].chain.step = chain_step;
     r.steps[0].reverse = reverse;
     return r;
 }
 
+/* A request that times passes over two chains in the same array. `stride` and `chain_step` are
+ * those of the second chain. */
 static struct fth_request two_chains(enum fth_path first, enum fth_path second, uint64_t stride,
-                                     uint64_t hop)
+                                     uint64_t chain_step)
 {
     struct fth_request r =
-        request_of(2, step(FTH_STEP_TIME_PASS, first, 1, 128, 15), simple(1).steps[0]);
+        make_request(2, step(FTH_STEP_TIME_PASS, first, 1, 128, 15), simple_request(1).steps[0]);
     r.steps[1] = step(FTH_STEP_TIME_PASS, second, 1, stride, 15);
-    r.steps[1].chain.step = hop;
+    r.steps[1].chain.step = chain_step;
     return r;
 }
 
-static void wrong_requests_are_refused(void **state)
+static void invalid_chains_are_rejected(void **state)
 {
     (void)state;
     const struct fault faults[] = {
@@ -131,8 +137,9 @@ static void wrong_requests_are_refused(void **state)
     }
 }
 
-/* The faults that need more than a chain. */
-static void wrong_members_are_refused(void **state)
+/* Faults in other members, and conflicts between two chains. Case i below must be reported for
+ * members[i]. */
+static void invalid_members_are_rejected(void **state)
 {
     (void)state;
     static const char *const members[] = {"steps[0].kind",
@@ -149,7 +156,7 @@ static void wrong_members_are_refused(void **state)
                                           "steps[0].path",
                                           "steps[0].passes"};
     for (size_t i = 0; i < FTH_COUNT(members); i++) {
-        struct fth_request r = simple(16);
+        struct fth_request r = simple_request(16);
         r.steps[1] = r.steps[0];
         switch (i) {
         case 0: r.steps[0].kind = (enum fth_step_kind)9; break;
@@ -160,22 +167,22 @@ static void wrong_members_are_refused(void **state)
         case 5: r.carveout_percent = 101; break;
         case 6: r.steps[0].kind = FTH_STEP_WALK; break;
         case 7: r.steps[0].passes = (UINT64_C(1) << 24) + 1; break;
-        case 8: /* the same elements, but the way through them depends on the count */
+        case 8: /* the same elements, but the order of their links depends on the count */
             r.step_count = 2;
             r.steps[0].chain.step = r.steps[1].chain.step = 3;
             r.steps[1].chain.count = 14;
             break;
-        case 9: /* the second link of the first chain lies where the second chain has its first */
+        case 9: /* the links of the first chain for the reverse walk overlap the second chain */
             r.step_count = 2;
             r.steps[0].reverse = true;
             r.steps[1].chain.start_bytes = 8;
             break;
-        case 10: /* and the other way round */
+        case 10: /* the same with the chains exchanged */
             r.step_count = 2;
             r.steps[1].reverse = true;
             r.steps[0].chain.start_bytes = 8;
             break;
-        case 11: r.steps[0].kind = FTH_STEP_TIME_CLOCK; break; /* through L1 */
+        case 11: r.steps[0].kind = FTH_STEP_TIME_CLOCK; break; /* the path is not CG */
         case 12:
             r.steps[0].kind = FTH_STEP_TIME_SINK;
             r.steps[0].path = FTH_PATH_CG;
@@ -189,11 +196,11 @@ static void wrong_members_are_refused(void **state)
     }
 }
 
-static void right_requests_pass(void **state)
+static void valid_requests_are_accepted(void **state)
 {
     (void)state;
-    const struct fth_request fine[] = {
-        simple(1),
+    const struct fth_request valid[] = {
+        simple_request(1),
         with_chain(FTH_PATH_CA, 0, 8, 1, 1, false),
         with_chain(FTH_PATH_CA, 0, 16, 1, 0, true),
         with_chain(FTH_PATH_CA, 0, 128, UINT64_C(1) << 39, 1, false),
@@ -205,13 +212,13 @@ static void right_requests_pass(void **state)
         two_chains(FTH_PATH_CA, FTH_PATH_READONLY, 128, 1),
         two_chains(FTH_PATH_CONSTANT, FTH_PATH_CONSTANT, 128, 0),
     };
-    for (size_t i = 0; i < FTH_COUNT(fine); i++) {
+    for (size_t i = 0; i < FTH_COUNT(valid); i++) {
         struct fth_error error = NO_ERROR;
-        enum fth_status status = fth_request_check(&fine[i], &error);
+        enum fth_status status = fth_request_check(&valid[i], &error);
         assert_string_equal(error.cause, "");
         assert_int_equal(status, FTH_OK);
     }
-    /* Interleaved chains, of different lengths. */
+    /* Two interleaved chains of different lengths. */
     struct fth_request r = two_chains(FTH_PATH_CA, FTH_PATH_CA, 128, 1);
     r.steps[1].chain.start_bytes = 64;
     r.steps[1].chain.count = 7;
@@ -219,7 +226,7 @@ static void right_requests_pass(void **state)
     assert_int_equal(fth_request_check(&r, NULL), FTH_OK);
 }
 
-/* Changes one member to another value that means something else. */
+/* Changes one member so that the request has another meaning. */
 static void mutate(struct fth_request *r, struct fth_rng *rng)
 {
     struct fth_step *s = &r->steps[fth_rng_below(rng, r->step_count)];
@@ -247,7 +254,7 @@ static void mutate(struct fth_request *r, struct fth_rng *rng)
     }
 }
 
-static void different_requests_differ_in_text(void **state)
+static void different_requests_have_different_texts(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -255,15 +262,15 @@ static void different_requests_differ_in_text(void **state)
     for (int i = 0; i < 20000; i++) {
         struct fth_request one = random_request(&rng), other = one;
         char text[4096];
-        snprintf(text, sizeof text, "%s", text_of(&one));
-        assert_string_equal(text_of(&other), text);
+        snprintf(text, sizeof text, "%s", request_text(&one));
+        assert_string_equal(request_text(&other), text);
         assert_null(strchr(text, '\n'));
         mutate(&other, &rng);
-        assert_string_not_equal(text_of(&other), text);
+        assert_string_not_equal(request_text(&other), text);
         if (!one.cold) {
             other = one;
             other.alone = !one.alone;
-            assert_string_not_equal(text_of(&other), text);
+            assert_string_not_equal(request_text(&other), text);
         }
     }
 }
@@ -272,11 +279,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_text_is_canonical),
-        cmocka_unit_test(a_request_has_as_many_samples_as_are_timed),
-        cmocka_unit_test(wrong_requests_are_refused),
-        cmocka_unit_test(wrong_members_are_refused),
-        cmocka_unit_test(right_requests_pass),
-        cmocka_unit_test(different_requests_differ_in_text),
+        cmocka_unit_test(samples_are_counted_per_timed_hop_or_pass),
+        cmocka_unit_test(invalid_chains_are_rejected),
+        cmocka_unit_test(invalid_members_are_rejected),
+        cmocka_unit_test(valid_requests_are_accepted),
+        cmocka_unit_test(different_requests_have_different_texts),
     };
     return cmocka_run_group_tests_name("request", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* device/sim/: the caches of a simulated GPU keep the times that its description says, and what
- * leaves them is exact. */
+/* Tests the memory hierarchy of simulated GPUs (device/sim/): latencies, capacities, sectors,
+ * shared storage, carve-outs, TLBs and L2 partitions. Kernels in PTX walk chains and measure their
+ * own cycles. The description of the simulated GPU gives the expected values. */
 #include "simulated.h"
 
 /* ---- latency ---- */
@@ -29,7 +30,7 @@ static void a_hop_takes_the_latency_of_its_level(void **state)
 
 /* ---- capacity ---- */
 
-static void a_cache_holds_its_size_and_no_line_more(void **state)
+static void a_cache_holds_exactly_its_size(void **state)
 {
     (void)state;
     static const char *const caches[] = {
@@ -48,7 +49,7 @@ static void a_cache_holds_its_size_and_no_line_more(void **state)
                  caches[i]);
         struct gpu gpu;
         open_gpu(&gpu, elements, "\"sms\": 2", "");
-        uint64_t fits = make_chain(&gpu, 128, 128), over = make_chain(&gpu, 129, 128);
+        uint64_t fits = make_chain(&gpu, 128, 128), too_large = make_chain(&gpu, 129, 128);
         ASSERT_NEAR(
             cycles_per_hop(
                 &gpu,
@@ -56,13 +57,13 @@ static void a_cache_holds_its_size_and_no_line_more(void **state)
             30);
         double beyond = cycles_per_hop(
             &gpu,
-            (struct walk){.kernel = "ca", .start = over, .warm = 1290, .hops = 1290, .sm = 1});
+            (struct walk){.kernel = "ca", .start = too_large, .warm = 1290, .hops = 1290, .sm = 1});
         assert_true(beyond > 30.5);
         close_gpu(&gpu);
     }
 }
 
-static void a_miss_fetches_its_sectors(void **state)
+static void a_miss_fills_one_l1_sector_and_fill_bytes_of_l2(void **state)
 {
     (void)state;
     struct gpu gpu;
@@ -72,7 +73,8 @@ static void a_miss_fetches_its_sectors(void **state)
              "\"sector_bytes\": 32, \"fill_bytes\": 64, \"latency_cycles\": 200}, "
              "\"memory\": {\"latency_cycles\": 600}",
              "", "");
-    /* Cold, 16 bytes a hop: every second one begins a sector, every fourth comes from memory. */
+    /* A cold chain with a stride of 16 bytes. Two hops share a sector, so every second hop hits in
+     * L1. Memory fills 64 bytes of the L2 at a time, so only every fourth hop goes to memory. */
     uint64_t start = make_chain(&gpu, 1024, 16);
     double mean =
         (double)launch_walk(
@@ -120,8 +122,9 @@ static void each_path_has_its_latency(void **state)
                                                        .hops = 1024}),
                     rows[i].cycles);
     }
-    /* A texture's elements are indices of texels: a conversion before the fetch, and one behind it
-     * that waits for it, so that the end of the loop comes on top. */
+    /* The elements of a texture chain are texel indices. The loop converts the index before the
+     * fetch, which takes 4 cycles. The conversion after the fetch waits for its result, so the
+     * instructions at the end of the loop do not overlap with the fetch and add LOOP_END. */
     uint32_t texels[1024];
     for (uint32_t i = 0; i < 1024; i++)
         texels[i] = (i + 32) % 1024;
@@ -139,7 +142,9 @@ static void each_path_has_its_latency(void **state)
     close_gpu(&gpu);
 }
 
-/* Two warps, one after the other with a barrier between: the first fills, the second looks. */
+/* Lane 0 of warp 0 loads `n` elements of the chain `a` with ld.global.ca. After a barrier, lane 0
+ * of warp `second` loads `n` elements of the chain `b` with ld.global.LOOK and stores the cycles
+ * that this took. LOOK is a placeholder for the cache operator. */
 static const char pairs[] =
     HEAD ".visible .entry pair(.param .u64 a, .param .u64 b, .param .u64 n, .param .u64 out,\n"
          "  .param .u64 second)\n{\n"
@@ -157,12 +162,13 @@ static const char pairs[] =
          "  add.u64 %rd9, %rd2, 0; mov.u64 %rd9, %clock64; sub.u64 %rd9, %rd9, %rd8;\n"
          "  st.global.u64 [%rd4], %rd9; ret;\n}\n";
 
-static double look_after(struct gpu *gpu, const char *look, uint64_t start, uint64_t count,
-                         uint64_t second)
+/* Runs that kernel over one chain. Returns the cycles per load of warp `second`. */
+static double time_second_walk(struct gpu *gpu, const char *cache_operator, uint64_t start,
+                               uint64_t count, uint64_t second)
 {
     char text[sizeof pairs + 8];
     const char *at = strstr(pairs, "LOOK");
-    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - pairs), pairs, look, at + 4);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - pairs), pairs, cache_operator, at + 4);
     struct fth_machine_module *module;
     struct fth_error error = NO_ERROR;
     if (gpu->ops->load(gpu->machine, "pair", text, strlen(text), &module, &error) != FTH_OK)
@@ -184,18 +190,18 @@ static double look_after(struct gpu *gpu, const char *look, uint64_t start, uint
     return (double)cycles / (double)count;
 }
 
-static void what_is_one_array_is_filled_by_either_name(void **state)
+static void a_load_hits_only_in_the_storage_that_was_filled(void **state)
 {
     (void)state;
     static const struct {
-        const char *l1, *readonly, *look;
+        const char *l1, *readonly, *cache_operator;
         uint64_t second;
         double cycles;
     } rows[] = {
         {"\"shared_with\": [\"readonly\"]", "\"shared_with\": [\"l1\"]", "nc", 0, 40},
         {"\"per_sm\": 1", "\"per_sm\": 1", "nc", 0, 200},
         {"\"per_sm\": 1", "\"per_sm\": 1", "ca", 1, 30},
-        /* Two instances: warps 0, 2, 4 use the first. */
+        /* Two instances per SM: the warps 0, 2, 4 … use the first one. */
         {"\"per_sm\": 2", "\"per_sm\": 1", "ca", 1, 200},
         {"\"per_sm\": 2", "\"per_sm\": 1", "ca", 2, 30},
     };
@@ -209,9 +215,9 @@ static void what_is_one_array_is_filled_by_either_name(void **state)
         struct gpu gpu;
         open_gpu(&gpu, elements, "", "");
         uint64_t start = make_chain(&gpu, 100, 128);
-        double cycles = look_after(&gpu, rows[i].look, start, 100, rows[i].second);
+        double cycles = time_second_walk(&gpu, rows[i].cache_operator, start, 100, rows[i].second);
         if (fabs(cycles - rows[i].cycles) > 0.2)
-            fail_msg("row %zu: %g, not %g", i, cycles, rows[i].cycles);
+            fail_msg("row %zu: %g cycles per load instead of %g", i, cycles, rows[i].cycles);
         close_gpu(&gpu);
     }
 }
@@ -236,8 +242,8 @@ static void the_carve_out_shrinks_l1(void **state)
                 {-1, 4096, 122880}, {0, 70000, 32768}, {10, 20000, 98304}};
     uint64_t start = allocate(&gpu, 262144);
     for (size_t i = 0; i < FTH_COUNT(rows); i++)
-        for (uint64_t over = 0; over < 2; over++) {
-            uint64_t count = rows[i].l1 / 128 + over;
+        for (uint64_t extra_lines = 0; extra_lines < 2; extra_lines++) {
+            uint64_t count = rows[i].l1 / 128 + extra_lines;
             write_chain(&gpu, start, count, 128);
             double cycles = cycles_per_hop(&gpu, (struct walk){.kernel = "ca",
                                                                .start = start,
@@ -245,7 +251,7 @@ static void the_carve_out_shrinks_l1(void **state)
                                                                .hops = count * 2,
                                                                .carveout_percent = rows[i].percent,
                                                                .shared_bytes = rows[i].shared});
-            if (over ? cycles < 30.5 : cycles != 30)
+            if (extra_lines ? cycles < 30.5 : cycles != 30)
                 fail_msg("row %zu: %g cycles for %llu lines", i, cycles, (unsigned long long)count);
         }
     const struct fth_machine_launch launch = {.module = gpu.module,
@@ -261,7 +267,7 @@ static void the_carve_out_shrinks_l1(void **state)
     close_gpu(&gpu);
 }
 
-static void translation_costs_where_l1_misses(void **state)
+static void a_tlb_miss_adds_its_penalty_only_to_l1_misses(void **state)
 {
     (void)state;
     struct gpu gpu;
@@ -279,7 +285,8 @@ static void translation_costs_where_l1_misses(void **state)
     uint64_t start = allocate(&gpu, (uint64_t)67 << 21);
     assert_int_equal(start % (2 << 20), 0);
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        /* A line further in each page, so that they do not fall into one set. */
+        /* The offset within the page grows by one line per page, so that the lines are not all in
+         * the same set of L1. */
         write_chain(&gpu, start, rows[i].pages, (2 << 20) + 128);
         ASSERT_NEAR(cycles_per_hop(&gpu, (struct walk){.kernel = "ca",
                                                        .start = start,
@@ -290,15 +297,16 @@ static void translation_costs_where_l1_misses(void **state)
     close_gpu(&gpu);
 }
 
-/* 64 hops of so many cycles, and what stands around the loop. */
+/* Checks that 64 hops took `each` cycles per hop. The instructions around the loop may add up to
+ * 100 cycles in total. */
 static void assert_hops(uint64_t cycles, uint64_t each)
 {
     if (cycles < 64 * each || cycles > 64 * each + 100)
-        fail_msg("%llu cycles for 64 hops, not of %llu", (unsigned long long)cycles,
+        fail_msg("%llu cycles for 64 hops instead of %llu per hop", (unsigned long long)cycles,
                  (unsigned long long)each);
 }
 
-static void partitions_are_near_and_far(void **state)
+static void near_and_far_partitions_have_their_latencies(void **state)
 {
     (void)state;
     struct gpu gpu;
@@ -313,20 +321,22 @@ static void partitions_are_near_and_far(void **state)
         far += 131072;
     write_chain(&gpu, near, 64, 128);
     write_chain(&gpu, far, 64, 128);
-    /* SM 0 reads what is at home with it, and what is not. */
+    /* Both chains are read from memory. The home of the chain `near` is the partition near SM 0,
+     * the home of the chain `far` is the other partition. */
     uint64_t first =
         launch_walk(&gpu, (struct walk){.kernel = "cg", .start = near, .warm = 0, .hops = 64});
     assert_hops(first, 500);
     first = launch_walk(&gpu, (struct walk){.kernel = "cg", .start = far, .warm = 0, .hops = 64});
     assert_hops(first, 640);
-    /* SM 1 finds the first where SM 0 left it, and the second at its own home. */
+    /* SM 1 is at the other partition. It hits in the home partitions, which hold the lines since
+     * SM 0 read them: far from SM 1 for the first chain, near SM 1 for the second one. */
     first = launch_walk(
         &gpu, (struct walk){.kernel = "cg", .start = near, .warm = 0, .hops = 64, .sm = 1});
     assert_hops(first, 350);
     first = launch_walk(
         &gpu, (struct walk){.kernel = "cg", .start = far, .warm = 0, .hops = 64, .sm = 1});
     assert_hops(first, 200);
-    /* By now both have copies. */
+    /* Now each partition also has a copy of the lines whose home is the other one. */
     ASSERT_NEAR(
         cycles_per_hop(&gpu,
                        (struct walk){.kernel = "cg", .start = far, .warm = 0, .hops = 64, .sm = 2}),
@@ -342,13 +352,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hop_takes_the_latency_of_its_level),
-        cmocka_unit_test(a_cache_holds_its_size_and_no_line_more),
-        cmocka_unit_test(a_miss_fetches_its_sectors),
+        cmocka_unit_test(a_cache_holds_exactly_its_size),
+        cmocka_unit_test(a_miss_fills_one_l1_sector_and_fill_bytes_of_l2),
         cmocka_unit_test(each_path_has_its_latency),
-        cmocka_unit_test(what_is_one_array_is_filled_by_either_name),
+        cmocka_unit_test(a_load_hits_only_in_the_storage_that_was_filled),
         cmocka_unit_test(the_carve_out_shrinks_l1),
-        cmocka_unit_test(translation_costs_where_l1_misses),
-        cmocka_unit_test(partitions_are_near_and_far),
+        cmocka_unit_test(a_tlb_miss_adds_its_penalty_only_to_l1_misses),
+        cmocka_unit_test(near_and_far_partitions_have_their_latencies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* device/sim/: a simulated GPU as a whole: its noise, its bandwidth, its memory and faults; and
- * every description makes one. */
+/* Tests a simulated GPU as a whole (device/sim/): noise, bandwidth, memory, faults, the speed of
+ * the simulation, and that every description of the catalogue and unusual descriptions can be
+ * simulated. The description of the simulated GPU gives the expected values. */
 #include "simulated.h"
 
 #include <stdlib.h>
@@ -7,10 +8,10 @@
 
 /* ---- noise ---- */
 
-static void noise_repeats_with_its_seed(void **state)
+static void the_same_seed_gives_the_same_noise(void **state)
 {
     (void)state;
-    uint64_t seen[4];
+    uint64_t total_cycles[4];
     static const char *const noises[] = {
         "\"seed\": 1, \"jitter_cycles\": 3, \"outlier_rate\": 0.01",
         "\"seed\": 1, \"jitter_cycles\": 3, \"outlier_rate\": 0.01",
@@ -19,21 +20,22 @@ static void noise_repeats_with_its_seed(void **state)
         struct gpu gpu;
         open_gpu(&gpu, L1_16K L2_64K MEMORY, "\"sms\": 4", noises[i]);
         uint64_t start = make_chain(&gpu, 64, 128);
-        seen[i] = launch_walk(
+        total_cycles[i] = launch_walk(
             &gpu, (struct walk){.kernel = "ca", .start = start, .warm = 64, .hops = 10000});
         close_gpu(&gpu);
     }
-    assert_int_equal(seen[0], seen[1]);
-    assert_int_not_equal(seen[0], seen[2]);
-    assert_true(seen[3] >= 334000 && seen[3] < 334020);
-    /* One in a hundred takes ten times as long: 9 % more. */
-    double more = (double)seen[0] / (double)seen[3];
-    assert_true(more > 1.07 && more < 1.11);
+    assert_int_equal(total_cycles[0], total_cycles[1]);
+    assert_int_not_equal(total_cycles[0], total_cycles[2]);
+    assert_true(total_cycles[3] >= 334000 && total_cycles[3] < 334020);
+    /* One load in a hundred is an outlier and takes ten times as long, which adds 9 %. */
+    double slowdown = (double)total_cycles[0] / (double)total_cycles[3];
+    assert_true(slowdown > 1.07 && slowdown < 1.11);
 }
 
 /* ---- bandwidth ---- */
 
-/* Every thread reads `count` times 4 bytes, a grid apart, and stores the cycles of the block. */
+/* Every thread reads `count` words of 4 bytes, one grid of threads apart. Thread 0 of each block
+ * stores its cycles. */
 static const char stream[] = HEAD
     ".visible .entry stream(.param .u64 data, .param .u64 count, .param .u64 out)\n{\n"
     "  .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<16>;\n"
@@ -52,10 +54,10 @@ static const char stream[] = HEAD
     "  add.u64 %rd3, %rd3, %rd8; setp.ne.u32 %p2, %r1, 0; @%p2 exit;\n"
     "  st.global.u64 [%rd3], %rd7; ret;\n}\n";
 
-static void many_warps_reach_the_bandwidth_and_no_more(void **state)
+static void many_warps_reach_but_do_not_exceed_the_bandwidth(void **state)
 {
     (void)state;
-    /* 64 bytes a cycle from memory at 1 GHz. */
+    /* 64 GB/s at 1 GHz are 64 bytes per cycle. */
     struct gpu gpu;
     open_gpu(&gpu,
              "\"l2\": {\"latency_cycles\": 200, \"size_bytes\": 65536, \"line_bytes\": 128}, "
@@ -83,8 +85,8 @@ static void many_warps_reach_the_bandwidth_and_no_more(void **state)
         longest = cycles[i] > longest ? cycles[i] : longest;
     double rate = 16.0 * 512 * 512 * 4 / (double)longest;
     if (rate < 58 || rate > 65)
-        fail_msg("%g bytes a cycle", rate);
-    /* A chain through the same memory does not notice. */
+        fail_msg("%g bytes per cycle", rate);
+    /* A single chain does not reach the bandwidth, so its hops take just the latency. */
     uint64_t start = make_chain(&gpu, 4096, 128);
     ASSERT_NEAR(cycles_per_hop(
                     &gpu, (struct walk){.kernel = "cg", .start = start, .warm = 0, .hops = 4096}),
@@ -95,7 +97,7 @@ static void many_warps_reach_the_bandwidth_and_no_more(void **state)
 
 /* ---- memory and faults ---- */
 
-static void memory_ends_somewhere(void **state)
+static void allocations_are_limited_to_the_memory_size(void **state)
 {
     (void)state;
     struct gpu gpu;
@@ -115,7 +117,7 @@ static void memory_ends_somewhere(void **state)
     close_gpu(&gpu);
 }
 
-static void a_huge_buffer_takes_what_is_touched(void **state)
+static void a_huge_buffer_needs_host_memory_only_where_it_is_touched(void **state)
 {
     (void)state;
     struct gpu gpu;
@@ -134,7 +136,7 @@ static void a_huge_buffer_takes_what_is_touched(void **state)
     close_gpu(&gpu);
 }
 
-static void faults_end_the_machine(void **state)
+static void a_fault_makes_the_machine_unusable(void **state)
 {
     (void)state;
     static const struct {
@@ -182,7 +184,8 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* The fastest of several launches over all SMs, of which one does something. */
+/* Returns the seconds of the fastest of 20 launches with `blocks` blocks, in which only SM 3 does
+ * any work. */
 static double launch_seconds(const char *device, uint64_t blocks)
 {
     struct gpu gpu;
@@ -205,7 +208,7 @@ static double launch_seconds(const char *device, uint64_t blocks)
     return best;
 }
 
-static void a_large_gpu_is_as_fast_as_a_small_one(void **state)
+static void idle_sms_do_not_slow_down_the_simulation(void **state)
 {
     (void)state;
     double small = launch_seconds("\"sms\": 4", 4), large = launch_seconds("\"sms\": 132", 132);
@@ -213,7 +216,7 @@ static void a_large_gpu_is_as_fast_as_a_small_one(void **state)
         fail_msg("%g s with 132 SMs, %g s with 4", large, small);
 }
 
-static void every_description_makes_a_gpu(void **state)
+static void every_gpu_of_the_catalogue_can_be_simulated(void **state)
 {
     (void)state;
     struct fth_catalogue *catalogue = NULL;
@@ -221,7 +224,7 @@ static void every_description_makes_a_gpu(void **state)
     assert_int_equal(fth_catalogue_open(&catalogue, &error), FTH_OK);
     for (size_t i = 0; i < fth_catalogue_count(catalogue); i++) {
         const char *name = fth_catalogue_name(catalogue, i);
-        struct fth_gpu *description = NULL, *told = NULL;
+        struct fth_gpu *description = NULL, *reported = NULL;
         struct gpu gpu;
         if (fth_catalogue_read(catalogue, name, NULL, &description, &error) != FTH_OK ||
             fth_sim_machine_create(description, &gpu.ops, &gpu.machine, &error) != FTH_OK) {
@@ -239,25 +242,25 @@ static void every_description_makes_a_gpu(void **state)
                                                                .hops = 160,
                                                                .sm = 1});
             if (cycles < 8 || cycles > 1000)
-                fail_msg("%s: %g cycles a hop of %s", name, cycles, kernels[k]);
+                fail_msg("%s: %g cycles per hop of kernel %s", name, cycles, kernels[k]);
         }
         struct fth_machine_facts facts;
         gpu.ops->facts(gpu.machine, &facts);
         assert_int_equal(facts.sms, fth_gpu_number(description, "device", "sms", 0));
-        assert_int_equal(fth_gpu_create(&told, &error), FTH_OK);
-        assert_int_equal(gpu.ops->describe(gpu.machine, told, &error), FTH_OK);
-        assert_int_equal(fth_gpu_validate(told, &error), FTH_OK);
-        assert_string_equal(fth_gpu_text(told, "device", "backend"), "simulated");
-        assert_null(fth_gpu_attribute(told, "l2", "latency_cycles"));
-        assert_null(fth_gpu_attribute(told, "l1", "size_bytes"));
-        fth_gpu_destroy(told);
+        assert_int_equal(fth_gpu_create(&reported, &error), FTH_OK);
+        assert_int_equal(gpu.ops->describe(gpu.machine, reported, &error), FTH_OK);
+        assert_int_equal(fth_gpu_validate(reported, &error), FTH_OK);
+        assert_string_equal(fth_gpu_text(reported, "device", "backend"), "simulated");
+        assert_null(fth_gpu_attribute(reported, "l2", "latency_cycles"));
+        assert_null(fth_gpu_attribute(reported, "l1", "size_bytes"));
+        fth_gpu_destroy(reported);
         fth_gpu_destroy(description);
         close_gpu(&gpu);
     }
     fth_catalogue_close(catalogue);
 }
 
-static void odd_descriptions_make_a_gpu_too(void **state)
+static void unusual_descriptions_can_be_simulated(void **state)
 {
     (void)state;
     static const char everything[] =
@@ -302,14 +305,14 @@ static void odd_descriptions_make_a_gpu_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise_repeats_with_its_seed),
-        cmocka_unit_test(many_warps_reach_the_bandwidth_and_no_more),
-        cmocka_unit_test(memory_ends_somewhere),
-        cmocka_unit_test(a_huge_buffer_takes_what_is_touched),
-        cmocka_unit_test(faults_end_the_machine),
-        cmocka_unit_test(a_large_gpu_is_as_fast_as_a_small_one),
-        cmocka_unit_test(every_description_makes_a_gpu),
-        cmocka_unit_test(odd_descriptions_make_a_gpu_too),
+        cmocka_unit_test(the_same_seed_gives_the_same_noise),
+        cmocka_unit_test(many_warps_reach_but_do_not_exceed_the_bandwidth),
+        cmocka_unit_test(allocations_are_limited_to_the_memory_size),
+        cmocka_unit_test(a_huge_buffer_needs_host_memory_only_where_it_is_touched),
+        cmocka_unit_test(a_fault_makes_the_machine_unusable),
+        cmocka_unit_test(idle_sms_do_not_slow_down_the_simulation),
+        cmocka_unit_test(every_gpu_of_the_catalogue_can_be_simulated),
+        cmocka_unit_test(unusual_descriptions_can_be_simulated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,12 @@
-/* device/sim/: what else an SM of a simulated GPU does: shared memory and its banks, the clock,
- * code and constants, local memory. */
+/* Tests the SMs of simulated GPUs (device/sim/) apart from the data caches: banks of shared memory,
+ * the clock, the instruction caches, constants and local memory. Kernels in PTX measure their own
+ * cycles. The description of the simulated GPU gives the expected values. */
 #include "simulated.h"
 
 /* ---- shared memory, the clock ---- */
 
-/* Lane i reads shared memory at i * stride modulo 32 KiB, again and again. */
+/* Lane i reads the word at i * stride of shared memory `hops` times. The words are 0, so adding the
+ * loaded value to the address only makes each load wait for the previous one. */
 static const char banks[] =
     HEAD ".extern .shared .align 16 .b8 dynamic[];\n"
          ".visible .entry banks(.param .u64 stride, .param .u64 hops, .param .u64 out)\n{\n"
@@ -17,7 +19,7 @@ static const char banks[] =
          "  add.u32 %r6, %r3, 0; mov.u64 %rd5, %clock64; sub.u64 %rd5, %rd5, %rd4;\n"
          "  setp.ne.u32 %p2, %r1, 0; @%p2 exit; st.global.u64 [%rd3], %rd5; ret;\n}\n";
 
-static void banks_conflict(void **state)
+static void bank_conflicts_take_conflict_cycles(void **state)
 {
     (void)state;
     static const struct {
@@ -64,8 +66,10 @@ static void banks_conflict(void **state)
     }
 }
 
-static void run_alone(struct gpu *gpu, const char *body, uint64_t argument, uint64_t *values,
-                      size_t count)
+/* Runs a kernel with one thread. Its body finds `argument` in %rd1 and the address for its results
+ * in %rd2. Copies `count` results to `values`. */
+static void run_thread(struct gpu *gpu, const char *body, uint64_t argument, uint64_t *values,
+                       size_t count)
 {
     char text[2048];
     snprintf(text, sizeof text,
@@ -92,36 +96,38 @@ static void run_alone(struct gpu *gpu, const char *body, uint64_t argument, uint
     gpu->ops->unload(gpu->machine, module);
 }
 
-static void the_clock_waits_for_what_is_used_before_it(void **state)
+static void reading_the_clock_waits_for_used_results_but_not_for_loads_in_flight(void **state)
 {
     (void)state;
     struct gpu gpu;
     open_gpu(&gpu, "\"l2\": {\"latency_cycles\": 200}, \"memory\": {\"latency_cycles\": 500}",
              "\"clock_mhz\": 2000", "");
     uint64_t data = allocate(&gpu, 4096), v[8];
-    run_alone(&gpu,
-              "add.u64 %rd1, %rd1, 0; add.u64 %rd3, %rd1, 0; mov.u64 %rd3, %clock64;\n"
-              "ld.global.u64 %rd4, [%rd1];\n" /* in flight */
-              "mov.u64 %rd5, %clock64;\n"
-              "add.u64 %rd6, %rd4, 1;\n" /* waits */
-              "mov.u64 %rd7, %clock64;\n"
-              "ld.global.u64 %rd8, [%rd1+512]; setp.eq.u64 %p1, %rd8, 0;\n"
-              "@%p1 bra there;\nthere: mov.u64 %rd9, %clock64;\n" /* the guard waits */
-              "ld.global.u64 %rd10, [%rd1+1024]; fence.acq_rel.gpu;\n"
-              "mov.u64 %rd11, %clock64; mov.u64 %rd12, %globaltimer;\n"
-              "st.global.u64 [%rd2], %rd3; st.global.u64 [%rd2+8], %rd5;\n"
-              "st.global.u64 [%rd2+16], %rd7; st.global.u64 [%rd2+24], %rd9;\n"
-              "st.global.u64 [%rd2+32], %rd11; st.global.u64 [%rd2+40], %rd12;",
-              data, v, 6);
+    run_thread(
+        &gpu,
+        "add.u64 %rd1, %rd1, 0; add.u64 %rd3, %rd1, 0; mov.u64 %rd3, %clock64;\n"
+        "ld.global.u64 %rd4, [%rd1];\n" /* stays in flight */
+        "mov.u64 %rd5, %clock64;\n"
+        "add.u64 %rd6, %rd4, 1;\n" /* waits for the load */
+        "mov.u64 %rd7, %clock64;\n"
+        "ld.global.u64 %rd8, [%rd1+512]; setp.eq.u64 %p1, %rd8, 0;\n"
+        "@%p1 bra there;\nthere: mov.u64 %rd9, %clock64;\n" /* the branch waits for its predicate */
+        "ld.global.u64 %rd10, [%rd1+1024]; fence.acq_rel.gpu;\n"
+        "mov.u64 %rd11, %clock64; mov.u64 %rd12, %globaltimer;\n"
+        "st.global.u64 [%rd2], %rd3; st.global.u64 [%rd2+8], %rd5;\n"
+        "st.global.u64 [%rd2+16], %rd7; st.global.u64 [%rd2+24], %rd9;\n"
+        "st.global.u64 [%rd2+32], %rd11; st.global.u64 [%rd2+40], %rd12;",
+        data, v, 6);
     assert_int_equal(v[1] - v[0], 2);
     assert_int_equal(v[2] - v[0], 1 + 500 + 1);
     assert_int_equal(v[3] - v[2], 1 + 500 + 4 + 1);
     assert_int_equal(v[4] - v[3], 1 + 500 + 1);
-    assert_int_equal(v[5], (v[4] + 1) / 2); /* at 2 GHz */
+    assert_int_equal(v[5], (v[4] + 1) / 2); /* nanoseconds at 2 GHz */
     close_gpu(&gpu);
 }
 
-/* A kernel k of one block, with the place of its result: the number that it leaves there. */
+/* Runs the kernel `k` of a PTX text in one block. Its only argument is the address of its result.
+ * Returns the result. */
 static uint64_t run_text(struct gpu *gpu, const struct fth_buffer *text, uint32_t threads)
 {
     struct fth_machine_module *module;
@@ -142,7 +148,7 @@ static uint64_t run_text(struct gpu *gpu, const struct fth_buffer *text, uint32_
     return result;
 }
 
-static void code_that_does_not_fit_is_slower(void **state)
+static void code_that_exceeds_an_instruction_cache_is_slower(void **state)
 {
     (void)state;
     struct gpu gpu;
@@ -167,17 +173,18 @@ static void code_that_does_not_fit_is_slower(void **state)
                                "sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra again;\n"
                                "st.global.u64 [%rd2], %rd5; ret;\n}\n");
         const uint64_t cycles = run_text(&gpu, &text, 32);
-        /* While the loop's branch waits for its predicate, fetch gets ahead by two results. */
+        /* The end of the loop waits for the results of sub and setp, 4 cycles each. Fetch continues
+         * during this time, so a pass can take up to 8 cycles less. */
         double expected = (rows[i].count + 1) * rows[i].cycles;
         if ((double)cycles > 1.02 * expected || (double)cycles < 0.98 * expected - 8)
-            fail_msg("%u instructions: %g cycles each", rows[i].count,
+            fail_msg("%u instructions: %g cycles per instruction", rows[i].count,
                      (double)cycles / (rows[i].count + 1));
         fth_buffer_fini(&text);
     }
     close_gpu(&gpu);
 }
 
-static void local_memory_is_kept_where_l1_keeps_it(void **state)
+static void l1_caches_local_memory_if_the_description_lists_it(void **state)
 {
     (void)state;
     static const struct {
@@ -193,20 +200,22 @@ static void local_memory_is_kept_where_l1_keeps_it(void **state)
         struct gpu gpu;
         open_gpu(&gpu, elements, "", "");
         uint64_t cycles;
-        run_alone(&gpu,
-                  ".local .align 8 .u64 own; mov.u64 %rd3, own; st.local.u64 [%rd3], %rd3;\n"
-                  "ld.local.u64 %rd3, [%rd3]; add.u64 %rd4, %rd3, 0; mov.u64 %rd4, %clock64;\n"
-                  "ld.local.u64 %rd3, [%rd3]; add.u64 %rd5, %rd3, 0; mov.u64 %rd5, %clock64;\n"
-                  "sub.u64 %rd5, %rd5, %rd4; st.global.u64 [%rd2], %rd5;",
-                  0, &cycles, 1);
-        /* Two words of a lane lie in two lines, so there are two requests, a cycle apart. */
+        run_thread(&gpu,
+                   ".local .align 8 .u64 own; mov.u64 %rd3, own; st.local.u64 [%rd3], %rd3;\n"
+                   "ld.local.u64 %rd3, [%rd3]; add.u64 %rd4, %rd3, 0; mov.u64 %rd4, %clock64;\n"
+                   "ld.local.u64 %rd3, [%rd3]; add.u64 %rd5, %rd3, 0; mov.u64 %rd5, %clock64;\n"
+                   "sub.u64 %rd5, %rd5, %rd4; st.global.u64 [%rd2], %rd5;",
+                   0, &cycles, 1);
+        /* Adjacent words of one lane are in different lines, because the words of the 32 lanes are
+         * interleaved. A load of 8 bytes makes two requests, one cycle apart. */
         assert_int_equal(cycles, (uint64_t)rows[i].cycles + 1 + 2);
         close_gpu(&gpu);
     }
 }
 
-/* Straight-line code of 6 KiB drives constants out of an array that they share. */
-static void code_and_constants_share_an_array(void **state)
+/* 6 KiB of straight-line code evict a constant from an L1.5 of 4 KiB if code and constants share
+ * its storage. */
+static void code_evicts_constants_from_shared_storage(void **state)
 {
     (void)state;
     for (int shared = 0; shared < 2; shared++) {
@@ -240,11 +249,11 @@ static void code_and_constants_share_an_array(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(banks_conflict),
-        cmocka_unit_test(the_clock_waits_for_what_is_used_before_it),
-        cmocka_unit_test(code_that_does_not_fit_is_slower),
-        cmocka_unit_test(local_memory_is_kept_where_l1_keeps_it),
-        cmocka_unit_test(code_and_constants_share_an_array),
+        cmocka_unit_test(bank_conflicts_take_conflict_cycles),
+        cmocka_unit_test(reading_the_clock_waits_for_used_results_but_not_for_loads_in_flight),
+        cmocka_unit_test(code_that_exceeds_an_instruction_cache_is_slower),
+        cmocka_unit_test(l1_caches_local_memory_if_the_description_lists_it),
+        cmocka_unit_test(code_evicts_constants_from_shared_storage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* stats/: every method against numbers worked out by hand or published, and against a slow and
- * obvious way to get the same. Plateaus and jumps are in test_plateaus.c. */
+/* Tests of stats/: each method is compared with values computed by hand or published in a paper,
+ * with a slow but obvious implementation, or with the known distribution of seeded random samples.
+ * The tests of clusters and change points are in test_plateaus.c. */
 #include "check.h"
 #include "noise.h"
 #include "stats/stats.h"
@@ -15,7 +16,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void sorting_is_sorting(void **state)
+static void sort_agrees_with_qsort(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -34,7 +35,7 @@ static void sorting_is_sorting(void **state)
     }
 }
 
-static void summaries_by_hand(void **state)
+static void summaries_match_hand_computed_values(void **state)
 {
     (void)state;
     static const struct {
@@ -71,7 +72,7 @@ static void summaries_by_hand(void **state)
     }
 }
 
-static void quantiles_by_hand(void **state)
+static void quantiles_trimmed_means_and_modes_match_hand_computed_values(void **state)
 {
     (void)state;
     static const double samples[] = {40, 15, 50, 20, 35};
@@ -97,7 +98,7 @@ static void quantiles_by_hand(void **state)
     assert_int_equal(mode.count, 2);
 }
 
-static void medians_and_deviations_by_counting(void **state)
+static void median_and_mad_agree_with_counting(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -121,7 +122,10 @@ static void medians_and_deviations_by_counting(void **state)
 
 /* ---- ks.c ---- */
 
-static unsigned slow_distance(const double *pool, unsigned first, size_t count, size_t m)
+/* Returns m n D: the largest distance between the distribution functions of two samples, in units
+ * of 1 / (m n). `pool` has the values of both. Bit i of `first` is set if value i belongs to the
+ * first sample, which has m values. */
+static unsigned brute_force_distance(const double *pool, unsigned first, size_t count, size_t m)
 {
     size_t n = count - m;
     unsigned largest = 0;
@@ -138,7 +142,7 @@ static unsigned slow_distance(const double *pool, unsigned first, size_t count, 
     return largest;
 }
 
-static size_t bits(unsigned number)
+static size_t count_bits(unsigned number)
 {
     size_t count = 0;
     for (; number; number &= number - 1)
@@ -146,8 +150,10 @@ static size_t bits(unsigned number)
     return count;
 }
 
-/* Every way to deal the pooled values to two samples of these sizes is as likely. */
-static void small_samples_by_dealing_anew(void **state)
+/* If both samples have the same distribution, every split of the pooled values into samples of
+ * these sizes is equally likely. The p-value is therefore the fraction of splits with a distance
+ * that is at least the observed one. */
+static void exact_p_values_agree_with_enumeration(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -155,29 +161,30 @@ static void small_samples_by_dealing_anew(void **state)
     for (int round = 0; round < 400; round++) {
         double pool[11] = {0};
         size_t m = 1 + fth_rng_below(&rng, 5), n = 1 + fth_rng_below(&rng, 6), count = m + n;
-        uint64_t values = round % 2 ? 4 : 1000000; /* with ties, and without */
+        uint64_t values = round % 2 ? 4 : 1000000; /* with and without ties */
         for (size_t i = 0; i < count; i++)
             pool[i] = (double)fth_rng_below(&rng, values);
-        unsigned here = slow_distance(pool, (1u << m) - 1, count, m);
-        size_t all = 0, as_far = 0;
+        unsigned observed = brute_force_distance(pool, (1u << m) - 1, count, m);
+        size_t splits = 0, at_least_as_far = 0;
         for (unsigned first = 0; first < 1u << count; first++) {
-            if (bits(first) != m)
+            if (count_bits(first) != m)
                 continue;
-            all++;
-            as_far += slow_distance(pool, first, count, m) >= here;
+            splits++;
+            at_least_as_far += brute_force_distance(pool, first, count, m) >= observed;
         }
         struct fth_ks ks;
         assert_int_equal(fth_ks_test(pool, m, pool + m, n, &ks, NULL), FTH_OK);
         assert_true(ks.exact);
-        assert_near(ks.d, here / (double)(m * n), 1e-12);
-        assert_near(ks.p, (double)as_far / (double)all, 1e-12);
+        assert_near(ks.d, observed / (double)(m * n), 1e-12);
+        assert_near(ks.p, (double)at_least_as_far / (double)splits, 1e-12);
     }
 }
 
-/* Two-sided critical values of n D for equal samples: F. J. Massey, "The Distribution of the
- * Maximum Deviation Between Two Sample Cumulative Step Functions", Annals of Mathematical
- * Statistics 22 (1951), as tabulated in S. Siegel, "Nonparametric Statistics" (1956), table L. */
-static void critical_values_are_the_published_ones(void **state)
+/* Two-sided critical values of n D for two samples of n values each: F. J. Massey, "The
+ * Distribution of the Maximum Deviation Between Two Sample Cumulative Step Functions", Annals of
+ * Mathematical Statistics 22 (1951), as tabulated in S. Siegel, "Nonparametric Statistics" (1956),
+ * table L. */
+static void critical_values_match_published_tables(void **state)
 {
     (void)state;
     static const struct {
@@ -191,11 +198,12 @@ static void critical_values_are_the_published_ones(void **state)
         double at_05, at_01, n = (double)rows[i].n;
         assert_int_equal(fth_ks_critical(rows[i].n, rows[i].n, 0.05, &at_05, NULL), FTH_OK);
         assert_int_equal(fth_ks_critical(rows[i].n, rows[i].n, 0.01, &at_01, NULL), FTH_OK);
-        /* Distances are multiples of 1/n: any number above the one before is the same test. */
+        /* D is a multiple of 1/n. All limits between two adjacent multiples give the same test, so
+         * they are rounded up to the next multiple. */
         if (ceil(n * at_05 - 1e-9) != rows[i].at_05 || ceil(n * at_01 - 1e-9) != rows[i].at_01)
             fail_msg("n = %zu: %g and %g", rows[i].n, n * at_05, n * at_01);
     }
-    /* Large ones: 1.358 and 1.628 times the root of (m + n) / m n. */
+    /* Large samples: 1.358 (5 %) and 1.628 (1 %) times the square root of (m + n) / (m n). */
     double critical;
     assert_int_equal(fth_ks_critical(4000, 6000, 0.05, &critical, NULL), FTH_OK);
     assert_near(critical, 1.358 * sqrt(10000.0 / 24e6), 2e-4);
@@ -205,7 +213,7 @@ static void critical_values_are_the_published_ones(void **state)
     assert_true(isinf(critical));
 }
 
-static void the_limit_distribution_is_kolmogorovs(void **state)
+static void limit_distribution_matches_smirnovs_table(void **state)
 {
     (void)state;
     /* N. Smirnov, "Table for Estimating the Goodness of Fit of Empirical Distributions", Annals of
@@ -219,7 +227,8 @@ static void the_limit_distribution_is_kolmogorovs(void **state)
         assert_near(fth_kolmogorov_tail(rows[i].lambda), rows[i].tail, 2e-6);
     assert_near(fth_kolmogorov_tail(1.18 - 1e-12), fth_kolmogorov_tail(1.18), 1e-10);
 
-    /* On either side of the limit of exact p-values the two agree. */
+    /* 310 values per sample are just few enough for an exact p-value; for 400, the limit
+     * distribution is used. At 310, both methods agree. */
     static double a[400], b[400];
     struct fth_rng rng;
     fth_rng_init(&rng, 15);
@@ -238,12 +247,12 @@ static void the_limit_distribution_is_kolmogorovs(void **state)
     }
 }
 
-static void equal_samples_are_told_apart_as_often_as_alpha(void **state)
+static void ks_test_has_the_stated_false_positive_rate(void **state)
 {
     (void)state;
     struct fth_rng rng;
     fth_rng_init(&rng, 16);
-    size_t exact_alarms = 0, limit_alarms = 0;
+    size_t exact_rejections = 0, limit_rejections = 0;
     for (int round = 0; round < 1000; round++) {
         double a[400], b[400];
         for (size_t i = 0; i < 400; i++) {
@@ -252,13 +261,15 @@ static void equal_samples_are_told_apart_as_often_as_alpha(void **state)
         }
         struct fth_ks ks;
         assert_int_equal(fth_ks_test(a, 30, b, 40, &ks, NULL), FTH_OK);
-        exact_alarms += ks.p <= 0.05;
+        exact_rejections += ks.p <= 0.05;
         assert_int_equal(fth_ks_test(a, 400, b, 400, &ks, NULL), FTH_OK);
-        limit_alarms += ks.p <= 0.05;
+        limit_rejections += ks.p <= 0.05;
     }
-    assert_in_range(exact_alarms, 25, 70); /* 50 expected, less what whole numbers of steps lose */
-    assert_in_range(limit_alarms, 25, 70);
-    /* Far apart: the probability is that of one order in all, twice. 2 / C(40, 20). */
+    assert_in_range(exact_rejections, 25,
+                    70); /* 50 expected; slightly fewer because D is discrete */
+    assert_in_range(limit_rejections, 25, 70);
+    /* Two samples that do not overlap: 2 of the C(40, 20) = 137846528820 possible orders have this
+     * distance. */
     double a[20], b[20];
     for (size_t i = 0; i < 20; i++) {
         a[i] = 32 + (double)i / 10;
@@ -273,7 +284,7 @@ static void equal_samples_are_told_apart_as_often_as_alpha(void **state)
 
 /* ---- bootstrap.c ---- */
 
-static void a_clear_jump_is_certain_and_a_faint_one_is_not(void **state)
+static void clear_jumps_have_confidence_1_and_faint_jumps_less(void **state)
 {
     (void)state;
     enum { ROWS = 32, COLUMNS = 64 };
@@ -312,12 +323,12 @@ static void a_clear_jump_is_certain_and_a_faint_one_is_not(void **state)
     }
 }
 
-static void intervals_hold_the_truth_as_often_as_they_say(void **state)
+static void intervals_have_the_stated_coverage(void **state)
 {
     (void)state;
     struct fth_rng rng;
     fth_rng_init(&rng, 19);
-    size_t held[2] = {0};
+    size_t covered[2] = {0};
     for (int round = 0; round < 400; round++) {
         double samples[60];
         for (size_t i = 0; i < 60; i++)
@@ -328,15 +339,15 @@ static void intervals_hold_the_truth_as_often_as_they_say(void **state)
                                                     300, (uint64_t)round, &interval, NULL),
                              FTH_OK);
             assert_true(interval.low <= interval.estimate && interval.estimate <= interval.high);
-            held[statistic] += interval.low <= 280 && 280 <= interval.high;
+            covered[statistic] += interval.low <= 280 && 280 <= interval.high;
             struct fth_summary summary;
             assert_int_equal(fth_summary_f64(samples, 60, &summary, NULL), FTH_OK);
             assert_near(interval.estimate,
                         statistic == FTH_STATISTIC_MEDIAN ? summary.median : summary.mean, 1e-9);
         }
     }
-    assert_in_range(held[FTH_STATISTIC_MEAN], 340, 380); /* 360 expected */
-    assert_in_range(held[FTH_STATISTIC_MEDIAN], 340, 385);
+    assert_in_range(covered[FTH_STATISTIC_MEAN], 340, 380); /* 360 expected */
+    assert_in_range(covered[FTH_STATISTIC_MEDIAN], 340, 385);
     static const double same[] = {7, 7, 7};
     struct fth_interval interval;
     assert_int_equal(
@@ -347,7 +358,7 @@ static void intervals_hold_the_truth_as_often_as_they_say(void **state)
 
 /* ---- period.c ---- */
 
-static void periods_by_hand(void **state)
+static void finds_the_periods_of_known_sequences(void **state)
 {
     (void)state;
     static const struct {
@@ -362,12 +373,12 @@ static void periods_by_hand(void **state)
         {"abababababab", 0, 0, true, 2},
         {"aaaaaaaaaaaa", 0, 0, true, 1},
         {"aaabaaabaaabaaabaaabaaabaaab", 0, 0, true, 4},
-        {"aaabaaabaaaaaaabaaabaaabaaab", 0, 0, false,
-         12}, /* one is missing: 4 and 12 agree in part */
+        /* One b is missing: periods 4 and 12 agree at most positions, not at every one. */
+        {"aaabaaabaaaaaaabaaabaaabaaab", 0, 0, false, 12},
         {"aaabaaabaaaaaaabaaabaaabaaabaaab", 0, 0.4, true, 4},
         {"aabbab", 0, 0, false, 3},
-        /* The chase of 13 words in a cache of 2 sets of 3 ways, 2 words a line: misses at the 1st,
-         * 7th and 13th word of each round (Mei and Chu, figure 3). */
+        /* A pointer chase over 13 words in a cache of 3 sets with 2 ways and 2 words per line
+         * misses at the 1st, 7th and 13th word of each pass (Mei and Chu, figures 2 and 3). */
         {"mhhhhhmhhhhhmmhhhhhmhhhhhmmhhhhhmhhhhhm", 0, 0, true, 13},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
@@ -388,7 +399,8 @@ static void periods_by_hand(void **state)
     }
 }
 
-/* Walks around `lines` lines in a set of `ways`, 1 where it misses. */
+/* Reads `lines` lines cyclically from one set, `count` reads in total. misses[i] becomes 1 if read
+ * i misses. The victim is chosen at random or is the least recently used line. */
 static void walk(struct fth_rng *rng, size_t ways, size_t lines, bool random, uint32_t *misses,
                  size_t count)
 {
@@ -410,26 +422,26 @@ static void walk(struct fth_rng *rng, size_t ways, size_t lines, bool random, ui
     }
 }
 
-static void random_replacement_has_no_period(void **state)
+static void lru_is_periodic_and_random_replacement_is_not(void **state)
 {
     (void)state;
     struct fth_rng rng;
     fth_rng_init(&rng, 20);
     for (int round = 0; round < 200; round++) {
         size_t ways = 2 + fth_rng_below(&rng, 15), sets = 1 + fth_rng_below(&rng, 8);
-        size_t lines = ways + 1, rounds = 20;
-        /* One set overflows, the others hit: a round is a walk through all. */
-        size_t around = lines + (sets - 1) * ways, count = around * rounds;
+        size_t lines = ways + 1, passes = 20;
+        /* Set 0 has one line more than ways; the other sets are full and always hit. */
+        size_t pass_length = lines + (sets - 1) * ways, count = pass_length * passes;
         uint32_t in_set[17 * 20], sequence[20 * (17 + 7 * 16)];
         for (int random = 0; random < 2; random++) {
-            walk(&rng, ways, lines, random, in_set, lines * rounds);
+            walk(&rng, ways, lines, random, in_set, lines * passes);
             for (size_t i = 0; i < count; i++) {
-                size_t place = i % around;
-                bool overflown = place % sets == 0 && place / sets < lines;
-                sequence[i] = overflown ? in_set[i / around * lines + place / sets] : 0;
+                size_t position = i % pass_length;
+                bool overflows = position % sets == 0 && position / sets < lines;
+                sequence[i] = overflows ? in_set[i / pass_length * lines + position / sets] : 0;
             }
-            size_t warm = around; /* the first round fills the cache */
-            /* Without the others every access of an LRU set misses: no variety, period 1. */
+            size_t warm = pass_length; /* the first pass fills the cache and is ignored */
+            /* With a single set, every access misses under LRU: a constant sequence, period 1. */
             struct fth_period period;
             assert_int_equal(fth_period_find(sequence + warm, count - warm, 0, 0.05, &period, NULL),
                              FTH_OK);
@@ -437,7 +449,7 @@ static void random_replacement_has_no_period(void **state)
                 fail_msg("round %d: %zu ways, %zu sets, %s: period %zu, match %g", round, ways,
                          sets, random ? "random" : "LRU", period.period, period.match);
             if (!random && sets > 1) {
-                assert_true(around % period.period == 0);
+                assert_true(pass_length % period.period == 0);
                 assert_near(period.match, 1, 0);
                 assert_true(period.confidence > 0.9);
             }
@@ -445,7 +457,7 @@ static void random_replacement_has_no_period(void **state)
     }
 }
 
-static void periods_against_the_definition(void **state)
+static void exact_periods_agree_with_the_definition(void **state)
 {
     (void)state;
     struct fth_rng rng;
@@ -473,10 +485,10 @@ static void periods_against_the_definition(void **state)
 
 /* ---- nearest.c ---- */
 
-static void the_nearest_is_found(void **state)
+static void finds_the_nearest_class(void **state)
 {
     (void)state;
-    /* L1 KiB, L2 latency, SMs; two runs of three GPUs. */
+    /* Two runs on each of three GPUs. Features: KiB of L1, L2 latency in cycles, number of SMs. */
     static const double examples[] = {128, 193, 80,  128, 195, 80,  192, 261, 108,
                                       192, 263, 108, 256, 280, 132, NAN, 282, 132};
     static const size_t labels[] = {0, 0, 1, 1, 2, 2};
@@ -500,12 +512,13 @@ static void the_nearest_is_found(void **state)
         assert_true(match.next_class != match.class && match.distance <= match.next_distance);
     }
     struct fth_nearest_match match;
-    static const double nothing[] = {NAN, NAN, NAN};
-    assert_int_equal(fth_nearest_classify(nearest, nothing, &match, NULL), FTH_INCONCLUSIVE);
+    static const double all_unknown[] = {NAN, NAN, NAN};
+    assert_int_equal(fth_nearest_classify(nearest, all_unknown, &match, NULL), FTH_INCONCLUSIVE);
     fth_nearest_destroy(nearest);
     fth_nearest_destroy(NULL);
 
-    /* Two classes on a line, by hand: mean 20, deviation 10, so 12 is 0.2 and 1.8 units away. */
+    /* Two classes with one feature, computed by hand: the mean is 20 and the standard deviation 10,
+     * so 12 is 0.2 units from one class and 1.8 units from the other. */
     static const double line[] = {10, 30};
     assert_int_equal(fth_nearest_fit(line, labels + 1, 2, 1, NULL, 2, &nearest, NULL), FTH_OK);
     assert_int_equal(fth_nearest_classify(nearest, (double[]){12}, &match, NULL), FTH_OK);
@@ -515,8 +528,9 @@ static void the_nearest_is_found(void **state)
     assert_near(match.margin, 0.8, 1e-12);
     fth_nearest_destroy(nearest);
 
-    /* Two examples each: the deviation within the classes, sqrt((1 + 1 + 4 + 4) / 2), is the unit.
-     * With weights 3 and 1, and the second feature alike everywhere, three quarters count. */
+    /* Two examples per class: the unit is the standard deviation within the classes,
+     * sqrt((1 + 1 + 4 + 4) / 2). The weights are 3 and 1. The second feature is equal everywhere
+     * and adds nothing, so the squared distance is three quarters of that of the first feature. */
     static const double twice[] = {9, 5, 11, 5, 28, 5, 32, 5};
     static const size_t pairs[] = {0, 0, 1, 1};
     assert_int_equal(fth_nearest_fit(twice, pairs, 4, 2, (double[]){3, 1}, 2, &nearest, NULL),
@@ -526,7 +540,7 @@ static void the_nearest_is_found(void **state)
     assert_near(fth_nearest_distance(nearest, 1, (double[]){12, NAN}, NULL), 18 / sqrt(5), 1e-12);
     fth_nearest_destroy(nearest);
 
-    /* A single class: its distance is all there is. Its unit is 0.05 % of its value. */
+    /* A single class with one example: the unit is its minimum, 0.05 % of the value. */
     assert_int_equal(fth_nearest_fit((double[]){200}, labels, 1, 1, NULL, 1, &nearest, NULL),
                      FTH_OK);
     assert_int_equal(fth_nearest_classify(nearest, (double[]){206}, &match, NULL), FTH_OK);
@@ -536,12 +550,12 @@ static void the_nearest_is_found(void **state)
     fth_nearest_destroy(nearest);
 }
 
-/* ---- all ---- */
+/* ---- invalid arguments of all functions ---- */
 
-static void nothing_and_nonsense_are_refused(void **state)
+static void empty_and_invalid_arguments_are_refused(void **state)
 {
     (void)state;
-    double value = 1, nan = NAN, infinite = INFINITY, pair[] = {1, 2}, number;
+    double value = 1, nan = NAN, infinity = INFINITY, pair[] = {1, 2}, number;
     uint32_t whole[] = {1, 2};
     size_t label = 1;
     struct fth_summary summary;
@@ -561,7 +575,7 @@ static void nothing_and_nonsense_are_refused(void **state)
     const enum fth_status refused[] = {
         fth_summary_f64(&value, 0, &summary, &error),
         fth_summary_f64(&nan, 1, &summary, NULL),
-        fth_summary_f64(&infinite, 1, &summary, NULL),
+        fth_summary_f64(&infinity, 1, &summary, NULL),
         fth_summary_u32(whole, 0, &summary, NULL),
         fth_quantile_f64(&value, 0, 0.5, &number, NULL),
         fth_quantile_f64(&value, 1, 1.5, &number, NULL),
@@ -609,18 +623,19 @@ static void nothing_and_nonsense_are_refused(void **state)
         fth_period_find(whole, 2, 0, 1, &period, NULL),
         fth_nearest_fit(pair, &label, 0, 1, NULL, 2, &nearest, NULL),
         fth_nearest_fit(pair, &label, 1, 1, NULL, 1, &nearest, NULL),
-        fth_nearest_fit(&infinite, &label, 1, 1, NULL, 2, &nearest, NULL),
+        fth_nearest_fit(&infinity, &label, 1, 1, NULL, 2, &nearest, NULL),
     };
     for (size_t i = 0; i < FTH_COUNT(refused); i++)
         if (refused[i] != FTH_INVALID)
-            fail_msg("%zu was taken: %d", i, refused[i]);
+            fail_msg("call %zu returned %d", i, refused[i]);
     assert_null(nearest);
     assert_string_equal(error.operation, "summarise samples");
     assert_string_equal(error.cause, "no values");
 }
 
-/* Up to three quarters of the samples may be longer, and by whatever they like. */
-static void a_clean_mean_leaves_the_disturbed_out(void **state)
+/* Disturbances increase up to three quarters of the samples. The mean of the others must still be
+ * found. */
+static void clean_mean_excludes_disturbed_samples(void **state)
 {
     (void)state;
     static const double shares[] = {0, 0.3, 0.5, 0.7};
@@ -636,7 +651,8 @@ static void a_clean_mean_leaves_the_disturbed_out(void **state)
         assert_int_equal(fth_clean_mean_u32(samples, FTH_COUNT(samples), &mean, NULL), FTH_OK);
         assert_near(mean, 1000, 1);
     }
-    /* 64 loads of 12 cycles and 11 around them, of which 61 % had one slow load or more. */
+    /* Each sample is the time of 64 loads of 12 cycles, plus 11 cycles of overhead. In 61 % of the
+     * samples, at least one load was slow. */
     static const uint32_t mostly_slow[] = {
         755, 757, 762, 763, 763, 767, 767, 769,  771,  771,  773,  778,  781,  783,  783,  784, 785,
         785, 786, 787, 787, 788, 788, 789, 789,  792,  793,  794,  794,  796,  798,  798,  798, 799,
@@ -656,22 +672,22 @@ static void a_clean_mean_leaves_the_disturbed_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_clean_mean_leaves_the_disturbed_out),
-        cmocka_unit_test(sorting_is_sorting),
-        cmocka_unit_test(summaries_by_hand),
-        cmocka_unit_test(quantiles_by_hand),
-        cmocka_unit_test(medians_and_deviations_by_counting),
-        cmocka_unit_test(small_samples_by_dealing_anew),
-        cmocka_unit_test(critical_values_are_the_published_ones),
-        cmocka_unit_test(the_limit_distribution_is_kolmogorovs),
-        cmocka_unit_test(equal_samples_are_told_apart_as_often_as_alpha),
-        cmocka_unit_test(a_clear_jump_is_certain_and_a_faint_one_is_not),
-        cmocka_unit_test(intervals_hold_the_truth_as_often_as_they_say),
-        cmocka_unit_test(periods_by_hand),
-        cmocka_unit_test(random_replacement_has_no_period),
-        cmocka_unit_test(periods_against_the_definition),
-        cmocka_unit_test(the_nearest_is_found),
-        cmocka_unit_test(nothing_and_nonsense_are_refused),
+        cmocka_unit_test(clean_mean_excludes_disturbed_samples),
+        cmocka_unit_test(sort_agrees_with_qsort),
+        cmocka_unit_test(summaries_match_hand_computed_values),
+        cmocka_unit_test(quantiles_trimmed_means_and_modes_match_hand_computed_values),
+        cmocka_unit_test(median_and_mad_agree_with_counting),
+        cmocka_unit_test(exact_p_values_agree_with_enumeration),
+        cmocka_unit_test(critical_values_match_published_tables),
+        cmocka_unit_test(limit_distribution_matches_smirnovs_table),
+        cmocka_unit_test(ks_test_has_the_stated_false_positive_rate),
+        cmocka_unit_test(clear_jumps_have_confidence_1_and_faint_jumps_less),
+        cmocka_unit_test(intervals_have_the_stated_coverage),
+        cmocka_unit_test(finds_the_periods_of_known_sequences),
+        cmocka_unit_test(lru_is_periodic_and_random_replacement_is_not),
+        cmocka_unit_test(exact_periods_agree_with_the_definition),
+        cmocka_unit_test(finds_the_nearest_class),
+        cmocka_unit_test(empty_and_invalid_arguments_are_refused),
     };
     return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
 }

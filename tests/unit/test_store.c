@@ -1,4 +1,6 @@
-/* store/: what is enrolled stays, whatever happens to the process, the disk or the file. */
+/* Tests of store/: enrolment, identification, export and import with made-up fingerprints, and the
+ * safety of the file. Enrolled runs must survive killed processes, concurrent writers and full
+ * disks, and files that are damaged or belong to other programs must not be changed. */
 #include "folder.h"
 #include "noise.h"
 #include "store/store.h"
@@ -13,26 +15,29 @@
 
 static const char path[] = "store.db";
 
-/* ---- fingerprints that are made up ---- */
+/* ---- made-up fingerprints ---- */
 
 enum { FEATURES = 21 };
 
-/* Of the present version. */
-static const double one_run[FEATURES] = {1,   32,  32, 80, 40, 28, 450, 600, 470, 480, 690,
-                                         700, 220, 1,  1,  1,  1,  1,   1,   1,   1};
+/* A typical run with features of the current version. */
+static const double typical_features[FEATURES] = {1,   32,  32, 80, 40, 28, 450, 600, 470, 480, 690,
+                                                  700, 220, 1,  1,  1,  1,  1,   1,   1,   1};
 
-/* Runs of a GPU whose features are `factor` times the usual ones, and off by up to `noise`. */
-static struct fth_fingerprint *make(double factor, double noise, size_t runs, size_t features)
+/* Creates a fingerprint of `runs` runs. Each feature is `factor` times the typical value, with a
+ * random relative error of at most `noise`. */
+static struct fth_fingerprint *make_fingerprint(double factor, double noise, size_t runs,
+                                                size_t features)
 {
     static struct fth_rng rng = {{1, 2, 3, 4}};
-    struct fth_fingerprint *made = calloc(1, sizeof *made);
-    assert_non_null(made);
+    struct fth_fingerprint *fingerprint = calloc(1, sizeof *fingerprint);
+    assert_non_null(fingerprint);
     for (size_t i = 0; i < runs; i++) {
-        struct fth_run *run = fth_runs_add(&made->runs);
-        double *values = fth_arena_array(&made->runs.arena, features, sizeof *values);
+        struct fth_run *run = fth_runs_add(&fingerprint->runs);
+        double *values = fth_arena_array(&fingerprint->runs.arena, features, sizeof *values);
         assert_true(run && values);
         for (size_t j = 0; j < features; j++)
-            values[j] = one_run[j % FEATURES] * factor * (1 + noise * (2 * fth_rng_unit(&rng) - 1));
+            values[j] = typical_features[j % FEATURES] * factor *
+                        (1 + noise * (2 * fth_rng_unit(&rng) - 1));
         *run = (struct fth_run){.device = "Made Up",
                                 .driver = "1.0",
                                 .time = 1700000000 + (int64_t)i,
@@ -40,7 +45,7 @@ static struct fth_fingerprint *make(double factor, double noise, size_t runs, si
                                 .features = values,
                                 .count = features};
     }
-    return made;
+    return fingerprint;
 }
 
 static struct fth_store *open_store(void)
@@ -55,32 +60,32 @@ static struct fth_store *open_store(void)
 static enum fth_status enroll(struct fth_store *store, const char *name, double factor, size_t runs,
                               struct fth_error *error)
 {
-    struct fth_fingerprint *made = make(factor, 0.002, runs, FEATURES);
-    enum fth_status status = fth_store_enroll(store, name, made, NULL, error);
-    fth_fingerprint_destroy(made);
+    struct fth_fingerprint *fingerprint = make_fingerprint(factor, 0.002, runs, FEATURES);
+    enum fth_status status = fth_store_enroll(store, name, fingerprint, NULL, error);
+    fth_fingerprint_destroy(fingerprint);
     return status;
 }
 
-/* Runs of a name; 0 where it is not there. */
-struct wanted {
+/* Number of runs with a name, or of all runs if the name is NULL. */
+struct run_total {
     const char *name;
     size_t runs;
 };
 
 static void add_runs(void *user, const struct fth_enrolled *enrolled)
 {
-    struct wanted *wanted = user;
-    if (!wanted->name || strcmp(wanted->name, enrolled->name) == 0)
-        wanted->runs += enrolled->runs;
+    struct run_total *run_total = user;
+    if (!run_total->name || strcmp(run_total->name, enrolled->name) == 0)
+        run_total->runs += enrolled->runs;
 }
 
 static size_t count_runs(struct fth_store *store, const char *name)
 {
-    struct wanted wanted = {name, 0};
+    struct run_total run_total = {name, 0};
     struct fth_error error = NO_ERROR;
-    if (fth_store_list(store, false, add_runs, &wanted, &error) != FTH_OK)
+    if (fth_store_list(store, false, add_runs, &run_total, &error) != FTH_OK)
         fail_msg("%s", error.cause);
-    return wanted.runs;
+    return run_total.runs;
 }
 
 static int remove_store(void **state)
@@ -90,9 +95,9 @@ static int remove_store(void **state)
     return 0;
 }
 
-/* ---- in and out ---- */
+/* ---- enrolling and forgetting ---- */
 
-static void see_enrolled(void *user, const struct fth_enrolled *enrolled)
+static void check_enrolled(void *user, const struct fth_enrolled *enrolled)
 {
     (void)user;
     assert_string_equal(enrolled->name, "a");
@@ -104,7 +109,7 @@ static void see_enrolled(void *user, const struct fth_enrolled *enrolled)
     assert_string_equal(enrolled->last_time, "2023-11-14T22:13:22Z");
 }
 
-static void what_is_enrolled_is_there(void **state)
+static void enrolled_runs_are_stored_and_can_be_forgotten(void **state)
 {
     (void)state;
     struct fth_error error = NO_ERROR;
@@ -118,7 +123,7 @@ static void what_is_enrolled_is_there(void **state)
     assert_int_equal(enroll(store, "a", 1, 2, NULL), FTH_OK);
     fth_store_close(store);
     store = open_store();
-    assert_int_equal(fth_store_list(store, false, see_enrolled, NULL, NULL), FTH_OK);
+    assert_int_equal(fth_store_list(store, false, check_enrolled, NULL, NULL), FTH_OK);
 
     size_t forgotten = 0;
     error = NO_ERROR;
@@ -133,7 +138,7 @@ static void what_is_enrolled_is_there(void **state)
     fth_store_close(NULL);
 }
 
-static void names_are_checked(void **state)
+static void invalid_names_are_refused(void **state)
 {
     (void)state;
     static const char long_name[] =
@@ -145,12 +150,13 @@ static void names_are_checked(void **state)
     assert_int_equal(fth_store_check_name("Größe 1; DROP TABLE run", NULL), FTH_OK);
 }
 
-/* One name, one GPU: by the UUID where there is one, by the model otherwise. */
-static void a_name_stands_for_one_gpu(void **state)
+/* All runs of a name must come from one GPU. GPUs are compared by UUID if it is known, otherwise by
+ * model. */
+static void a_name_belongs_to_one_gpu(void **state)
 {
     (void)state;
     static const struct {
-        const char *name, *device, *uuid, *cause; /* NULL: taken */
+        const char *name, *device, *uuid, *cause; /* cause NULL: accepted */
     } rows[] = {
         {"a", "H200", "GPU-1", NULL},
         {"a", "H200", "GPU-1", NULL},
@@ -159,33 +165,33 @@ static void a_name_stands_for_one_gpu(void **state)
         {"a", "H200", NULL, NULL},
         {"b", "H200", "GPU-1", "is enrolled as 'a'"},
         {"b", "H200", NULL, NULL},
-        {"b", "H200", "GPU-2", NULL}, /* its UUID was not known before */
+        {"b", "H200", "GPU-2", NULL}, /* the UUID of b was unknown until now */
         {"b", "H200", "GPU-3", "the name belongs to another GPU, H200 (GPU-2)"},
     };
     struct fth_store *store = open_store();
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct fth_fingerprint *made = make(1, 0, 2, FEATURES);
+        struct fth_fingerprint *fingerprint = make_fingerprint(1, 0, 2, FEATURES);
         struct fth_error error = NO_ERROR;
         for (size_t j = 0; j < 2; j++) {
-            made->runs.items[j].device = rows[i].device;
-            made->runs.items[j].uuid = rows[i].uuid;
+            fingerprint->runs.items[j].device = rows[i].device;
+            fingerprint->runs.items[j].uuid = rows[i].uuid;
         }
-        enum fth_status status = fth_store_enroll(store, rows[i].name, made, NULL, &error);
+        enum fth_status status = fth_store_enroll(store, rows[i].name, fingerprint, NULL, &error);
         assert_int_equal(status, rows[i].cause ? FTH_INVALID : FTH_OK);
         if (rows[i].cause)
             assert_contains(error.cause, rows[i].cause);
-        fth_fingerprint_destroy(made);
+        fth_fingerprint_destroy(fingerprint);
     }
     assert_int_equal(count_runs(store, "a"), 6);
     assert_int_equal(count_runs(store, "b"), 4);
     fth_store_close(store);
 }
 
-static void the_place_is_that_of_the_desktop_specification(void **state)
+static void default_path_follows_the_xdg_specification(void **state)
 {
     (void)state;
     static const struct {
-        const char *data, *home, *path; /* NULL: refused */
+        const char *data, *home, *path; /* path NULL: refused */
     } rows[] = {
         {"/data", "/home/me", "/data/fathom/fingerprints.db"},
         {NULL, "/home/me", "/home/me/.local/share/fathom/fingerprints.db"},
@@ -193,8 +199,8 @@ static void the_place_is_that_of_the_desktop_specification(void **state)
         {"", "", NULL},
         {NULL, NULL, NULL},
     };
-    const char *kept = getenv("HOME");
-    char *home = kept ? strdup(kept) : NULL;
+    const char *old_home = getenv("HOME");
+    char *home = old_home ? strdup(old_home) : NULL;
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char found[256] = "";
         unsetenv("XDG_DATA_HOME");
@@ -208,7 +214,7 @@ static void the_place_is_that_of_the_desktop_specification(void **state)
         if (rows[i].path)
             assert_string_equal(found, rows[i].path);
     }
-    /* Its folders are made. */
+    /* Opening the default store creates its folders. */
     struct fth_store *store = NULL;
     char data[256];
     assert_non_null(getcwd(data, sizeof data));
@@ -226,34 +232,34 @@ static void the_place_is_that_of_the_desktop_specification(void **state)
     free(home);
 }
 
-/* ---- who it is ---- */
+/* ---- identification ---- */
 
 static void identify(struct fth_store *store, double factor, size_t features,
                      struct fth_identification *found)
 {
-    struct fth_fingerprint *made = make(factor, 0.002, 3, features);
+    struct fth_fingerprint *fingerprint = make_fingerprint(factor, 0.002, 3, features);
     struct fth_error error = NO_ERROR;
-    if (fth_store_identify(store, made, found, &error) != FTH_OK)
+    if (fth_store_identify(store, fingerprint, found, &error) != FTH_OK)
         fail_msg("%s", error.cause);
-    fth_fingerprint_destroy(made);
+    fth_fingerprint_destroy(fingerprint);
 }
 
-static void the_nearest_is_named_and_strangers_are_not(void **state)
+static void the_nearest_gpu_is_identified_and_unknown_gpus_are_not(void **state)
 {
     (void)state;
     struct fth_store *store = open_store();
     struct fth_identification found;
     struct fth_error error = NO_ERROR;
-    struct fth_fingerprint *made = make(1, 0, 2, FEATURES);
-    assert_int_equal(fth_store_identify(store, made, &found, &error), FTH_NOT_FOUND);
+    struct fth_fingerprint *fingerprint = make_fingerprint(1, 0, 2, FEATURES);
+    assert_int_equal(fth_store_identify(store, fingerprint, &found, &error), FTH_NOT_FOUND);
     assert_contains(error.cause, "no GPU is enrolled");
-    fth_fingerprint_destroy(made);
+    fth_fingerprint_destroy(fingerprint);
 
     assert_int_equal(enroll(store, "a", 1, 10, NULL), FTH_OK);
     assert_int_equal(enroll(store, "b", 1.02, 10, NULL), FTH_OK);
-    made = make(1, 0.002, 10, FEATURES + 7); /* more SMs */
-    assert_int_equal(fth_store_enroll(store, "c", made, NULL, NULL), FTH_OK);
-    fth_fingerprint_destroy(made);
+    fingerprint = make_fingerprint(1, 0.002, 10, FEATURES + 7); /* a GPU with more SMs */
+    assert_int_equal(fth_store_enroll(store, "c", fingerprint, NULL, NULL), FTH_OK);
+    fth_fingerprint_destroy(fingerprint);
 
     identify(store, 1, FEATURES, &found);
     assert_string_equal(found.name, "a");
@@ -282,7 +288,7 @@ static void the_nearest_is_named_and_strangers_are_not(void **state)
     assert_contains(found.reason, "no enrolled GPU has the same number of SMs");
     fth_identification_fini(&found);
 
-    /* The same GPU under two names. */
+    /* The same GPU is enrolled with two names. */
     assert_int_equal(enroll(store, "twin", 1, 10, NULL), FTH_OK);
     identify(store, 1, FEATURES, &found);
     assert_null(found.name);
@@ -291,7 +297,7 @@ static void the_nearest_is_named_and_strangers_are_not(void **state)
     fth_store_close(store);
 }
 
-static void one_run_of_each_is_too_few(void **state)
+static void one_run_per_gpu_is_too_few(void **state)
 {
     (void)state;
     struct fth_store *store = open_store();
@@ -306,33 +312,35 @@ static void one_run_of_each_is_too_few(void **state)
     fth_store_close(store);
 }
 
-static void add_accuracy(void *user, const struct fth_enrolled *enrolled)
+/* Stores the entry of the GPU named a, b or c in element 0, 1 or 2 of the array `user`. */
+static void keep_enrolled(void *user, const struct fth_enrolled *enrolled)
 {
     struct fth_enrolled *all = user;
-    struct fth_enrolled *one = &all[enrolled->name[0] - 'a'];
-    *one = *enrolled;
+    struct fth_enrolled *target = &all[enrolled->name[0] - 'a'];
+    *target = *enrolled;
 }
 
-/* Two that are told apart, and one with as many features as no other and a single run. */
-static void leaving_one_out_tells_how_well_it_goes(void **state)
+/* a and b can be distinguished. c has a single run and a number of features that no other GPU has,
+ * so its run cannot be identified when it is left out. */
+static void leave_one_out_counts_right_wrong_and_refused_runs(void **state)
 {
     (void)state;
     struct fth_store *store = open_store();
     assert_int_equal(enroll(store, "a", 1, 9, NULL), FTH_OK);
     assert_int_equal(enroll(store, "b", 1.02, 9, NULL), FTH_OK);
-    struct fth_fingerprint *made = make(1, 0, 1, FEATURES + 1);
-    assert_int_equal(fth_store_enroll(store, "c", made, NULL, NULL), FTH_OK);
-    fth_fingerprint_destroy(made);
+    struct fth_fingerprint *fingerprint = make_fingerprint(1, 0, 1, FEATURES + 1);
+    assert_int_equal(fth_store_enroll(store, "c", fingerprint, NULL, NULL), FTH_OK);
+    fth_fingerprint_destroy(fingerprint);
     struct fth_enrolled all[3] = {{.runs = 0}};
-    assert_int_equal(fth_store_list(store, true, add_accuracy, all, NULL), FTH_OK);
+    assert_int_equal(fth_store_list(store, true, keep_enrolled, all, NULL), FTH_OK);
     assert_int_equal(all[0].right, 9);
     assert_int_equal(all[1].right, 9);
     assert_int_equal(all[2].refused, 1);
     assert_int_equal(all[0].wrong + all[1].wrong + all[2].wrong, 0);
 
-    /* A run under the wrong name is told. */
+    /* A run of GPU a that is enrolled as b is counted as wrong. */
     assert_int_equal(enroll(store, "b", 1, 1, NULL), FTH_OK);
-    assert_int_equal(fth_store_list(store, true, add_accuracy, all, NULL), FTH_OK);
+    assert_int_equal(fth_store_list(store, true, keep_enrolled, all, NULL), FTH_OK);
     assert_int_equal(all[1].runs, 10);
     assert_int_equal(all[1].wrong, 1);
     fth_store_close(store);
@@ -340,18 +348,18 @@ static void leaving_one_out_tells_how_well_it_goes(void **state)
 
 /* ---- documents ---- */
 
-static void an_export_can_be_imported(void **state)
+static void exported_runs_can_be_imported(void **state)
 {
     (void)state;
     struct fth_store *store = open_store(), *other = NULL;
     char *text = NULL, *again = NULL;
     size_t size, again_size, added = 0;
     assert_int_equal(enroll(store, "a", 1, 3, NULL), FTH_OK);
-    struct fth_fingerprint *made = make(2, 0, 2, FEATURES);
-    ((double *)made->runs.items[0].features)[3] = NAN;
-    made->runs.items[0].uuid = made->runs.items[1].uuid = "GPU-1";
-    assert_int_equal(fth_store_enroll(store, "b \"quoted\"", made, NULL, NULL), FTH_OK);
-    fth_fingerprint_destroy(made);
+    struct fth_fingerprint *fingerprint = make_fingerprint(2, 0, 2, FEATURES);
+    ((double *)fingerprint->runs.items[0].features)[3] = NAN;
+    fingerprint->runs.items[0].uuid = fingerprint->runs.items[1].uuid = "GPU-1";
+    assert_int_equal(fth_store_enroll(store, "b \"quoted\"", fingerprint, NULL, NULL), FTH_OK);
+    fth_fingerprint_destroy(fingerprint);
     assert_int_equal(fth_store_export(store, &text, &size, NULL), FTH_OK);
     write_plain("export.json", text, size);
 
@@ -360,7 +368,7 @@ static void an_export_can_be_imported(void **state)
     assert_int_equal(added, 5);
     assert_int_equal(fth_store_export(other, &again, &again_size, NULL), FTH_OK);
     assert_string_equal(again, text);
-    /* What is there already is passed over. */
+    /* A second import skips the runs that the store already has. */
     assert_int_equal(fth_store_import(other, "export.json", &added, NULL), FTH_OK);
     assert_int_equal(added, 0);
     assert_int_equal(count_runs(other, NULL), 5);
@@ -372,12 +380,13 @@ static void an_export_can_be_imported(void **state)
     unlink("export.json");
 }
 
+/* The beginning of a document with one valid run. */
 #define RUN_BEFORE                                                                                 \
     "{\"schema\": \"fathom-fingerprints/1\", \"runs\": [{\"name\": \"a\", \"key\": \"00000001\", " \
     "\"time\": 1, \"version\": 1, \"features\": [1]}, "
 
-/* Nothing of a document with a fault is taken. */
-static void a_wrong_document_is_refused_as_a_whole(void **state)
+/* A document with an error adds no runs, not even the valid ones before the error. */
+static void invalid_documents_are_refused_completely(void **state)
 {
     (void)state;
     static const struct {
@@ -412,7 +421,7 @@ static void a_wrong_document_is_refused_as_a_whole(void **state)
         struct fth_error error = NO_ERROR;
         write_plain("bad.json", rows[i].text, strlen(rows[i].text));
         if (fth_store_import(store, "bad.json", NULL, &error) != FTH_INVALID)
-            fail_msg("row %zu was taken", i);
+            fail_msg("row %zu was accepted", i);
         assert_contains(error.cause, rows[i].cause);
         assert_int_equal(count_runs(store, NULL), 0);
     }
@@ -422,7 +431,7 @@ static void a_wrong_document_is_refused_as_a_whole(void **state)
 
 /* ---- files ---- */
 
-static struct fth_buffer content_of(const char *file)
+static struct fth_buffer read_content(const char *file)
 {
     struct fth_buffer content = {0};
     assert_int_equal(fth_file_read(file, 64 << 20, &content, NULL), FTH_OK);
@@ -439,17 +448,17 @@ static void run_sql(const char *file, const char *sql)
     sqlite3_close(database);
 }
 
-/* Opening fails with that cause, and every byte is as it was. */
+/* Opening the store must fail with that cause and must not change the file. */
 static void assert_refused(enum fth_status expected, const char *cause)
 {
     struct fth_store *store = NULL;
     struct fth_error error = NO_ERROR;
-    struct fth_buffer before = content_of(path);
+    struct fth_buffer before = read_content(path);
     const size_t files = file_count();
     assert_int_equal(fth_store_open(path, true, &store, &error), expected);
     assert_null(store);
     assert_contains(error.cause, cause);
-    struct fth_buffer after = content_of(path);
+    struct fth_buffer after = read_content(path);
     assert_int_equal(after.size, before.size);
     assert_memory_equal(after.data, before.data, before.size);
     assert_int_equal(file_count(), files);
@@ -457,7 +466,7 @@ static void assert_refused(enum fth_status expected, const char *cause)
     fth_buffer_fini(&after);
 }
 
-/* As version 1 was. */
+/* SQL statements that create a store with version 1 of the database schema. */
 static const char version_1[] =
     "CREATE TABLE gpu (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, device TEXT, uuid TEXT);"
     "CREATE TABLE run (id INTEGER PRIMARY KEY,"
@@ -469,7 +478,7 @@ static const char version_1[] =
     "INSERT INTO run VALUES (1, 1, '580', 1700000000, 1, '[1,2,null]'),"
     " (2, 1, '580', 1700000001, 1, '[1,2,3]'), (3, 2, NULL, 1600000000, 1, '[4,5,6]');";
 
-static void an_old_store_is_brought_up_to_date(void **state)
+static void stores_of_version_1_are_upgraded(void **state)
 {
     (void)state;
     run_sql(path, version_1);
@@ -491,7 +500,7 @@ static void an_old_store_is_brought_up_to_date(void **state)
     fth_runs_fini(&runs);
     assert_int_equal(enroll(store, "new", 1, 2, NULL), FTH_OK);
     fth_store_close(store);
-    /* Once is enough, and the next one finds the same. */
+    /* The upgrade happened once; opening the store again finds the same runs. */
     store = open_store();
     assert_int_equal(count_runs(store, NULL), 5);
     fth_store_close(store);
@@ -500,32 +509,33 @@ static void an_old_store_is_brought_up_to_date(void **state)
                    "a newer fathom created it (version 3, this one supports up to 2)");
 }
 
-/* Runs as version 1 had them: three features in the place of four. */
+/* Creates runs with features of version 1, which had three stream features instead of four. */
 static struct fth_fingerprint *make_old(double factor, size_t runs)
 {
     enum { FIRST_STREAM = 8, STREAMS = 4, OLD_STREAMS = 3 };
-    struct fth_fingerprint *made = make(factor, 0.002, runs, FEATURES);
+    struct fth_fingerprint *fingerprint = make_fingerprint(factor, 0.002, runs, FEATURES);
     for (size_t i = 0; i < runs; i++) {
-        struct fth_run *run = &made->runs.items[i];
-        double *values =
-            fth_arena_array(&made->runs.arena, FEATURES - STREAMS + OLD_STREAMS, sizeof *values);
+        struct fth_run *run = &fingerprint->runs.items[i];
+        double *values = fth_arena_array(&fingerprint->runs.arena, FEATURES - STREAMS + OLD_STREAMS,
+                                         sizeof *values);
         assert_non_null(values);
         for (size_t j = 0; j < FEATURES; j++)
             if (j < FIRST_STREAM)
                 values[j] = run->features[j];
             else if (j >= FIRST_STREAM + STREAMS)
                 values[j - STREAMS + OLD_STREAMS] = run->features[j];
-        for (size_t j = 0; j < OLD_STREAMS; j++) /* of no meaning any more */
+        for (size_t j = 0; j < OLD_STREAMS; j++) /* values that must be ignored */
             values[FIRST_STREAM + j] = 1e6 * (double)(i + 1);
         run->version = 1;
         run->features = values;
         run->count = FEATURES - STREAMS + OLD_STREAMS;
     }
-    return made;
+    return fingerprint;
 }
 
-/* What they have in common with those of today is compared; they are kept as they are. */
-static void runs_of_an_older_version_still_count(void **state)
+/* Runs of version 1 and of the current version are compared by the features that both have. The old
+ * runs stay unchanged in the store. */
+static void features_of_version_1_are_still_compared(void **state)
 {
     (void)state;
     static const struct {
@@ -534,24 +544,24 @@ static void runs_of_an_older_version_still_count(void **state)
     } gpus[] = {{"old", 1}, {"older", 1.05}};
     struct fth_store *store = open_store();
     for (size_t i = 0; i < FTH_COUNT(gpus); i++) {
-        struct fth_fingerprint *made = make_old(gpus[i].factor, 5);
-        assert_int_equal(fth_store_enroll(store, gpus[i].name, made, NULL, NULL), FTH_OK);
-        fth_fingerprint_destroy(made);
+        struct fth_fingerprint *fingerprint = make_old(gpus[i].factor, 5);
+        assert_int_equal(fth_store_enroll(store, gpus[i].name, fingerprint, NULL, NULL), FTH_OK);
+        fth_fingerprint_destroy(fingerprint);
     }
-    /* Then only such runs, then some of today beside them. */
+    /* Round 0: the store has only old runs. Round 1: it also has runs of the current version. */
     for (size_t round = 0; round < 2; round++) {
         for (size_t i = 0; i <= FTH_COUNT(gpus); i++) {
-            const bool stranger = i == FTH_COUNT(gpus);
-            struct fth_fingerprint *made =
-                make(stranger ? 1.1 : gpus[i].factor, 0.002, 1, FEATURES);
+            const bool unknown = i == FTH_COUNT(gpus);
+            struct fth_fingerprint *fingerprint =
+                make_fingerprint(unknown ? 1.1 : gpus[i].factor, 0.002, 1, FEATURES);
             struct fth_identification found;
-            assert_int_equal(fth_store_identify(store, made, &found, NULL), FTH_OK);
-            if (stranger)
+            assert_int_equal(fth_store_identify(store, fingerprint, &found, NULL), FTH_OK);
+            if (unknown)
                 assert_null(found.name);
             else
                 assert_string_equal(found.name, gpus[i].name);
             fth_identification_fini(&found);
-            fth_fingerprint_destroy(made);
+            fth_fingerprint_destroy(fingerprint);
         }
         assert_int_equal(enroll(store, "old", 1, 3, NULL), FTH_OK);
     }
@@ -568,7 +578,7 @@ static void runs_of_an_older_version_still_count(void **state)
     fth_store_close(store);
 }
 
-static void other_files_are_left_alone(void **state)
+static void other_files_are_refused_and_not_changed(void **state)
 {
     (void)state;
     static const char text[] = "my notes\n";
@@ -581,7 +591,7 @@ static void other_files_are_left_alone(void **state)
     run_sql(path, "PRAGMA application_id = 7; CREATE TABLE t (x)");
     assert_refused(FTH_INVALID, "a database of another program");
     unlink(path);
-    /* An empty file is a new store. */
+    /* An empty file is accepted and becomes a store. */
     write_plain(path, "", 0);
     struct fth_store *store = open_store();
     assert_int_equal(enroll(store, "a", 1, 2, NULL), FTH_OK);
@@ -593,11 +603,11 @@ static void other_files_are_left_alone(void **state)
     error = NO_ERROR;
     assert_int_equal(fth_store_open(".", true, &store, &error), FTH_IO);
     assert_int_equal(fth_store_open("", true, &store, NULL), FTH_INVALID);
-    /* No name stands for something else than a file. */
+    /* The special names of SQLite are ordinary file names here. */
     assert_int_equal(fth_store_open(":memory:", false, &store, NULL), FTH_NOT_FOUND);
 }
 
-static void damage_is_noticed(void **state)
+static void damaged_files_are_refused(void **state)
 {
     (void)state;
     const size_t page = 4096;
@@ -605,9 +615,9 @@ static void damage_is_noticed(void **state)
     for (unsigned i = 0; i < 20; i++)
         assert_int_equal(enroll(store, i % 2 ? "a" : "b", 1, 10, NULL), FTH_OK);
     fth_store_close(store);
-    struct fth_buffer good = content_of(path);
+    struct fth_buffer good = read_content(path);
     assert_true(good.size > 8 * page);
-    /* Pages in the middle are gone. */
+    /* Pages in the middle are overwritten. */
     struct fth_buffer bad = {0};
     fth_buffer_append(&bad, good.data, good.size);
     memset(bad.data + 2 * page, 0xa5, 4 * page);
@@ -622,8 +632,8 @@ static void damage_is_noticed(void **state)
 
 /* ---- other processes ---- */
 
-/* Runs `child` in a process of its own, which ends with what it returns. */
-static pid_t start(int (*child)(int argument), int argument)
+/* Calls `child` in a new process, whose exit status is its result. */
+static pid_t start_process(int (*child)(int argument), int argument)
 {
     fflush(NULL);
     const pid_t id = fork();
@@ -633,14 +643,16 @@ static pid_t start(int (*child)(int argument), int argument)
     return id;
 }
 
-static int end_of(pid_t id)
+/* Returns the exit status of a process, or the negative number of the signal that ended it. */
+static int wait_for_exit(pid_t id)
 {
     int status = 0;
     assert_int_equal(waitpid(id, &status, 0), id);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* Enrolls three runs at a time, until it is killed, and after each time says so. */
+/* Enrolls three runs at a time until it is killed. Writes one byte to the pipe after each
+ * enrolment. */
 static int enroll_forever(int pipe_end)
 {
     struct fth_store *store = NULL;
@@ -660,39 +672,41 @@ static void wait_us(uint64_t us)
     nanosleep(&time, NULL);
 }
 
-/* Whatever the moment: the store opens, and holds whole enrolments, all that were told of. */
-static void a_kill_at_any_moment_leaves_whole_enrolments(void **state)
+/* A process is killed at random times while it enrolls runs. Afterwards, the store must open and
+ * hold only complete enrolments, among them all that the process has acknowledged. */
+static void sigkill_leaves_only_complete_enrolments(void **state)
 {
     (void)state;
     enum { KILLS = 40 };
     struct fth_rng rng;
-    size_t told = 0, torn = 0;
+    size_t acknowledged = 0, journals = 0;
     fth_rng_init(&rng, 9);
     for (int i = 0; i < KILLS; i++) {
         int ends[2];
-        char acknowledged[4096];
+        char bytes[4096];
         assert_int_equal(pipe(ends), 0);
-        const pid_t id = start(enroll_forever, ends[1]);
+        const pid_t id = start_process(enroll_forever, ends[1]);
         close(ends[1]);
-        /* After none to three enrolments, and a time in which another may be done. */
+        /* Kill after zero to three enrolments and a random time, in which more may complete. */
         for (uint64_t left = fth_rng_below(&rng, 4); left > 0; left--)
-            told += read(ends[0], acknowledged, 1) == 1;
+            acknowledged += read(ends[0], bytes, 1) == 1;
         wait_us(fth_rng_below(&rng, 20000));
         assert_int_equal(kill(id, SIGKILL), 0);
-        assert_int_equal(end_of(id), -SIGKILL);
+        assert_int_equal(wait_for_exit(id), -SIGKILL);
         ssize_t got;
-        while ((got = read(ends[0], acknowledged, sizeof acknowledged)) > 0)
-            told += (size_t)got;
+        while ((got = read(ends[0], bytes, sizeof bytes)) > 0)
+            acknowledged += (size_t)got;
         close(ends[0]);
-        torn += access("store.db-journal", F_OK) == 0;
+        journals += access("store.db-journal", F_OK) == 0;
         struct fth_store *store = open_store();
         const size_t runs = count_runs(store, "a");
-        if (runs % 3 || runs / 3 < told || runs / 3 > told + (size_t)i + 1)
-            fail_msg("%zu runs after %zu enrolments that were told of", runs, told);
+        if (runs % 3 || runs / 3 < acknowledged || runs / 3 > acknowledged + (size_t)i + 1)
+            fail_msg("%zu runs after %zu acknowledged enrolments", runs, acknowledged);
         fth_store_close(store);
     }
-    print_message("# %d kills, %zu enrolments, %zu journals to roll back\n", KILLS, told, torn);
-    assert_true(told > 0);
+    print_message("# %d kills, %zu enrolments, %zu journals to roll back\n", KILLS, acknowledged,
+                  journals);
+    assert_true(acknowledged > 0);
 }
 
 static int enroll_often(int writer)
@@ -707,13 +721,13 @@ static int enroll_often(int writer)
     return 0;
 }
 
-/* From the making of the file on. */
-static void two_can_write_at_once(void **state)
+/* Neither process finds an existing file: they may also create it at the same time. */
+static void two_processes_can_write_at_once(void **state)
 {
     (void)state;
-    const pid_t one = start(enroll_often, 1), two = start(enroll_often, 0);
-    assert_int_equal(end_of(one), 0);
-    assert_int_equal(end_of(two), 0);
+    const pid_t one = start_process(enroll_often, 1), two = start_process(enroll_often, 0);
+    assert_int_equal(wait_for_exit(one), 0);
+    assert_int_equal(wait_for_exit(two), 0);
     struct fth_store *store = open_store();
     assert_int_equal(count_runs(store, "one"), 26);
     assert_int_equal(count_runs(store, "two"), 26);
@@ -721,8 +735,9 @@ static void two_can_write_at_once(void **state)
     fth_store_close(store);
 }
 
-/* Who keeps the file to himself is waited for, and then told of. */
-static void a_lock_is_waited_for(void **state)
+/* While another process holds the write lock, an enrolment waits until the timeout (here 30 ms) and
+ * then fails. Reading is possible. */
+static void a_locked_store_is_reported_after_the_timeout(void **state)
 {
     (void)state;
     struct fth_store *store = open_store(), *other = open_store();
@@ -732,7 +747,7 @@ static void a_lock_is_waited_for(void **state)
     sqlite3_busy_timeout(store->database, 30);
     assert_int_equal(enroll(store, "a", 1, 2, &error), FTH_UNAVAILABLE);
     assert_contains(error.cause, "another process keeps it locked; nothing was changed");
-    assert_int_equal(count_runs(store, NULL), 2); /* reading is possible meanwhile */
+    assert_int_equal(count_runs(store, NULL), 2);
     assert_int_equal(fth_store_end(other, "keep", FTH_OK, NULL), FTH_OK);
     assert_int_equal(enroll(store, "a", 1, 2, NULL), FTH_OK);
     fth_store_close(other);
@@ -741,7 +756,8 @@ static void a_lock_is_waited_for(void **state)
 
 /* ---- a full disk ---- */
 
-/* With files limited to `max_bytes`; 0: told of as it should be. */
+/* Enrolls runs until a file would exceed `max_bytes`, which has the same effect as a full disk.
+ * Returns 0 if the error is the expected one. */
 static int enroll_until_full(int max_bytes)
 {
     const struct rlimit limit = {(rlim_t)max_bytes, (rlim_t)max_bytes};
@@ -760,12 +776,12 @@ static int enroll_until_full(int max_bytes)
                : 2;
 }
 
-static void a_full_disk_loses_nothing(void **state)
+static void full_disk_loses_no_data(void **state)
 {
     (void)state;
     static const int limits[] = {0, 4096, 40000, 100000};
     for (size_t i = 0; i < FTH_COUNT(limits); i++) {
-        assert_int_equal(end_of(start(enroll_until_full, limits[i])), 0);
+        assert_int_equal(wait_for_exit(start_process(enroll_until_full, limits[i])), 0);
         struct fth_store *store = open_store();
         const size_t before = count_runs(store, "a");
         assert_int_equal(before % 5, 0);
@@ -777,8 +793,8 @@ static void a_full_disk_loses_nothing(void **state)
     }
 }
 
-/* As somebody who may not write to it. */
-static int read_only(int runs)
+/* Uses the store as a user without permission to write. Returns 0 if only enrolling fails. */
+static int use_read_only_store(int runs)
 {
     struct fth_store *store = NULL;
     struct fth_error error = NO_ERROR;
@@ -795,7 +811,7 @@ static int read_only(int runs)
     return 0;
 }
 
-static void a_store_that_cannot_be_written_is_read(void **state)
+static void read_only_stores_can_be_read(void **state)
 {
     (void)state;
     struct fth_store *store = open_store();
@@ -803,7 +819,7 @@ static void a_store_that_cannot_be_written_is_read(void **state)
     fth_store_close(store);
     assert_int_equal(chmod(path, 0444), 0);
     assert_int_equal(chmod(".", 0755), 0);
-    assert_int_equal(end_of(start(read_only, 5)), 0);
+    assert_int_equal(wait_for_exit(start_process(use_read_only_store, 5)), 0);
 }
 
 #define TEST(function) cmocka_unit_test_teardown(function, remove_store)
@@ -811,24 +827,24 @@ static void a_store_that_cannot_be_written_is_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_enrolled_is_there),
-        TEST(names_are_checked),
-        TEST(a_name_stands_for_one_gpu),
-        TEST(the_place_is_that_of_the_desktop_specification),
-        TEST(the_nearest_is_named_and_strangers_are_not),
-        TEST(one_run_of_each_is_too_few),
-        TEST(leaving_one_out_tells_how_well_it_goes),
-        TEST(an_export_can_be_imported),
-        TEST(a_wrong_document_is_refused_as_a_whole),
-        TEST(an_old_store_is_brought_up_to_date),
-        TEST(runs_of_an_older_version_still_count),
-        TEST(other_files_are_left_alone),
-        TEST(damage_is_noticed),
-        TEST(a_kill_at_any_moment_leaves_whole_enrolments),
-        TEST(two_can_write_at_once),
-        TEST(a_lock_is_waited_for),
-        TEST(a_full_disk_loses_nothing),
-        TEST(a_store_that_cannot_be_written_is_read),
+        TEST(enrolled_runs_are_stored_and_can_be_forgotten),
+        TEST(invalid_names_are_refused),
+        TEST(a_name_belongs_to_one_gpu),
+        TEST(default_path_follows_the_xdg_specification),
+        TEST(the_nearest_gpu_is_identified_and_unknown_gpus_are_not),
+        TEST(one_run_per_gpu_is_too_few),
+        TEST(leave_one_out_counts_right_wrong_and_refused_runs),
+        TEST(exported_runs_can_be_imported),
+        TEST(invalid_documents_are_refused_completely),
+        TEST(stores_of_version_1_are_upgraded),
+        TEST(features_of_version_1_are_still_compared),
+        TEST(other_files_are_refused_and_not_changed),
+        TEST(damaged_files_are_refused),
+        TEST(sigkill_leaves_only_complete_enrolments),
+        TEST(two_processes_can_write_at_once),
+        TEST(a_locked_store_is_reported_after_the_timeout),
+        TEST(full_disk_loses_no_data),
+        TEST(read_only_stores_can_be_read),
     };
     return cmocka_run_group_tests_name("store", tests, enter_folder, leave_folder);
 }

@@ -1,5 +1,5 @@
-/* Streams and the bandwidth that is found with them, on simulated GPUs whose bandwidths are
- * known. */
+/* Tests requests of the stream family (device/stream.c) and the bandwidth probe
+ * (probe/bandwidth.c) on simulated GPUs. The truth is the bandwidths in their descriptions. */
 #include "check.h"
 #include "device/sim/sim.h"
 #include "probe/probe.h"
@@ -11,11 +11,12 @@
 
 struct gpu {
     struct fth_device *device;
-    struct fth_gpu *known; /* what the driver tells, and what the test adds */
+    struct fth_gpu *known; /* what the driver reports, and sizes that the test adds */
     struct fth_prober prober;
 };
 
-/* 8 SMs of 1 GHz: an SM's loads and stores pass 128 bytes a cycle, 1024 GB/s in all. */
+/* 8 SMs at 1 GHz. The loads and stores of an SM move at most 128 bytes per cycle, which is
+ * 1024 GB/s for all SMs. */
 #define DEVICE                                                                                     \
     "\"name\": \"Test\", \"compute_capability\": \"9.0\", \"sms\": 8, \"clock_mhz\": 1000, "       \
     "\"max_threads_per_sm\": 2048, "                                                               \
@@ -53,8 +54,8 @@ static void close_gpu(struct gpu *gpu)
     fth_device_close(gpu->device);
 }
 
-/* As if it had been measured. */
-static void know(struct gpu *gpu, const char *element, double size_bytes)
+/* Adds the size of an element, as if it had been measured. */
+static void add_known_size(struct gpu *gpu, const char *element, double size_bytes)
 {
     struct fth_error error = NO_ERROR;
     struct fth_attribute size = fth_attribute_make("size_bytes", FTH_NUMBER);
@@ -65,7 +66,8 @@ static void know(struct gpu *gpu, const char *element, double size_bytes)
                      FTH_OK);
 }
 
-static void find(struct gpu *gpu, enum fth_bandwidth_target target, double bytes_per_s)
+/* Asserts that the probe finds this bandwidth, within 2 %. */
+static void assert_bandwidth(struct gpu *gpu, enum fth_bandwidth_target target, double bytes_per_s)
 {
     struct fth_bandwidth found = {0};
     struct fth_error error = NO_ERROR;
@@ -99,6 +101,7 @@ static struct fth_request stream(enum fth_stream_kind kind, enum fth_path path, 
     return request;
 }
 
+/* Asserts that the request is valid and has this text. */
 static void assert_text(const struct fth_request *request, const char *expected)
 {
     struct fth_buffer text = {0};
@@ -111,12 +114,12 @@ static void assert_text(const struct fth_request *request, const char *expected)
     assert_int_equal(fth_request_samples(request), 3);
 }
 
-static void the_text_is_canonical(void **state)
+static void requests_have_a_canonical_text(void **state)
 {
     (void)state;
     struct fth_request request = stream(FTH_STREAM_READ, FTH_PATH_CG, 65536, true);
     assert_text(&request, "stream read cg 65536 1x256x4");
-    request.alone = true; /* as every stream is */
+    request.alone = true; /* implied, and therefore not written */
     request.steps[0].passes = 7;
     assert_text(&request, "stream read cg 65536 1x256x4");
     request.cold = true;
@@ -139,7 +142,7 @@ static void the_text_is_canonical(void **state)
     assert_text(&request, "stream read constant 16 each 1x256x4");
 }
 
-static void what_cannot_be_is_refused(void **state)
+static void invalid_requests_are_rejected(void **state)
 {
     (void)state;
     const struct fth_request good = stream(FTH_STREAM_READ, FTH_PATH_CA, 65536, true);
@@ -172,7 +175,7 @@ static void what_cannot_be_is_refused(void **state)
     BAD(stream.threads, 33, "stream.threads");
     BAD(stream.threads, 1056, "stream.threads");
     BAD(stream.passes, 0, "stream.passes");
-    BAD(stream.cluster, 2, "stream.cluster"); /* not of global memory */
+    BAD(stream.cluster, 2, "stream.cluster"); /* only for shared memory */
     BAD(sm, 3, "sm");
     BAD(carveout_percent, 101, "carveout_percent");
     bad[count] = good;
@@ -201,7 +204,7 @@ static void what_cannot_be_is_refused(void **state)
     }
 }
 
-static void each_stream_runs(void **state)
+static void every_stream_kernel_runs(void **state)
 {
     (void)state;
     struct gpu gpu = {0};
@@ -223,8 +226,8 @@ static void each_stream_runs(void **state)
                     fail_msg("%s", error.cause);
                 assert_int_equal(samples.status, FTH_OK);
                 assert_int_equal(samples.count, 3);
-                /* Some cycles early, at most the 256 for which bandwidth is kept account of: no
-                 * path gives more than 128 bytes a cycle. */
+                /* No path delivers more than 128 bytes per cycle. The simulator accounts for
+                 * bandwidth in intervals of 256 cycles, so a stream can end that much earlier. */
                 assert_true(samples.cycles[1] + 256 >= 16384 / 128);
                 assert_true(samples.cycles[1] > 0);
                 assert_true(samples.cycles[0] + 1 >= samples.cycles[1]);
@@ -234,7 +237,7 @@ static void each_stream_runs(void **state)
     close_gpu(&gpu);
 }
 
-static void what_a_gpu_lacks_is_unsupported(void **state)
+static void streams_that_the_gpu_cannot_run_are_reported(void **state)
 {
     (void)state;
     struct gpu gpu = {0};
@@ -260,7 +263,7 @@ static void what_a_gpu_lacks_is_unsupported(void **state)
 
 /* ---- bandwidth ---- */
 
-static void each_bandwidth_is_found(void **state)
+static void finds_every_bandwidth(void **state)
 {
     (void)state;
     static const struct {
@@ -290,16 +293,16 @@ static void each_bandwidth_is_found(void **state)
                 "\"readonly\": {\"size_bytes\": 49152, \"read_bytes_per_s\": 600e9}, "
                 "\"constant_l1\": {\"read_bytes_per_s\": 64e9}, "
                 "\"cluster_shared\": {\"read_bytes_per_s\": 160e9, \"write_bytes_per_s\": 120e9}");
-    know(&gpu, "l1", 131072);
+    add_known_size(&gpu, "l1", 131072);
     for (size_t i = 0; i < FTH_COUNT(expected); i++)
-        find(&gpu, expected[i].target, expected[i].bytes_per_s);
-    /* Whatever came before. */
-    find(&gpu, FTH_BANDWIDTH_MEMORY_READ, 100e9);
+        assert_bandwidth(&gpu, expected[i].target, expected[i].bytes_per_s);
+    /* The result does not depend on earlier streams. */
+    assert_bandwidth(&gpu, FTH_BANDWIDTH_MEMORY_READ, 100e9);
     close_gpu(&gpu);
 }
 
-/* Stores go through L1 to L2: the slower of the two sets the pace. */
-static void stores_through_l1(void **state)
+/* Stores go through L1 to L2. The slower of the two limits the bandwidth. */
+static void l1_stores_are_limited_by_the_slower_level(void **state)
 {
     (void)state;
     static const double l2[] = {300e9, 200e9};
@@ -311,33 +314,34 @@ static void stores_through_l1(void **state)
                     ", \"write_bytes_per_s\": 80e9}",
                  l2[i]);
         open_gpu(&gpu, DEVICE, elements);
-        know(&gpu, "l1", 131072);
-        find(&gpu, FTH_BANDWIDTH_L1_WRITE, fmin(l2[i], 250e9));
+        add_known_size(&gpu, "l1", 131072);
+        assert_bandwidth(&gpu, FTH_BANDWIDTH_L1_WRITE, fmin(l2[i], 250e9));
         close_gpu(&gpu);
     }
 }
 
-/* A copy without a figure of its own reads and writes in turn; a peak is the figure of what has
- * none; without any the loads and stores of the SMs decide. */
-static void figures_that_are_missing(void **state)
+/* Without a figure for copies, a copy takes the time of its reads plus that of its writes. Without
+ * a figure for reads or writes, the peak applies. Without any of these, the bandwidth is limited
+ * only by the loads and stores of the SMs. */
+static void missing_bandwidths_have_defaults(void **state)
 {
     (void)state;
     struct gpu gpu = {0};
     open_gpu(&gpu, DEVICE,
              L1 "}, " L2 ", \"read_bytes_per_s\": 400e9}, " SHARED "}, " MEMORY
                 ", \"write_bytes_per_s\": 64e9, \"peak_bytes_per_s\": 96e9}");
-    find(&gpu, FTH_BANDWIDTH_MEMORY_READ, 96e9);
-    find(&gpu, FTH_BANDWIDTH_MEMORY_WRITE, 64e9);
-    find(&gpu, FTH_BANDWIDTH_MEMORY_COPY, 2 / (1 / 96e9 + 1 / 64e9));
-    find(&gpu, FTH_BANDWIDTH_L2_WRITE, 1024e9);
-    find(&gpu, FTH_BANDWIDTH_L1_READ, 1024e9);
-    find(&gpu, FTH_BANDWIDTH_SHARED_READ, 1024e9);
-    find(&gpu, FTH_BANDWIDTH_SHARED_WRITE, 1024e9);
+    assert_bandwidth(&gpu, FTH_BANDWIDTH_MEMORY_READ, 96e9);
+    assert_bandwidth(&gpu, FTH_BANDWIDTH_MEMORY_WRITE, 64e9);
+    assert_bandwidth(&gpu, FTH_BANDWIDTH_MEMORY_COPY, 2 / (1 / 96e9 + 1 / 64e9));
+    assert_bandwidth(&gpu, FTH_BANDWIDTH_L2_WRITE, 1024e9);
+    assert_bandwidth(&gpu, FTH_BANDWIDTH_L1_READ, 1024e9);
+    assert_bandwidth(&gpu, FTH_BANDWIDTH_SHARED_READ, 1024e9);
+    assert_bandwidth(&gpu, FTH_BANDWIDTH_SHARED_WRITE, 1024e9);
     close_gpu(&gpu);
 }
 
-/* Little's law: what is under way, by how long it takes. */
-static void one_warp_is_bound_by_latency(void **state)
+/* Little's law: the bandwidth is at most the bytes in flight divided by the latency. */
+static void one_warp_is_limited_by_latency(void **state)
 {
     (void)state;
     struct gpu gpu = {0};
@@ -351,22 +355,23 @@ static void one_warp_is_bound_by_latency(void **state)
         if (fth_device_measure(gpu.device, &request, 1, &samples, &error) != FTH_OK)
             fail_msg("%s", error.cause);
         double rate = (double)(8 << 19) / samples.cycles[0];
-        /* Four loads of 128 bytes in each of 8 SMs, 500 cycles and some for the loop. */
+        /* With one warp on each of 8 SMs, four loads of 128 bytes per SM are in flight. A load
+         * takes 500 cycles, and the loop some more. */
         double max = 8.0 * threads * 16 / 500;
         if (threads == 32 && (rate > max || rate < 0.9 * max))
-            fail_msg("%g bytes a ns, and %g are under way", rate, max);
+            fail_msg("%g bytes per ns, but Little's law allows %g", rate, max);
         if (threads == 1024 && (rate > 102 || rate < 90))
-            fail_msg("%g bytes a ns, and memory gives 100", rate);
+            fail_msg("%g bytes per ns, but memory delivers 100", rate);
         fth_samples_fini(&samples);
     }
     close_gpu(&gpu);
 }
 
-static void the_impossible_is_refused(void **state)
+static void bandwidth_above_the_bus_limit_is_rejected(void **state)
 {
     (void)state;
     struct gpu gpu = {0};
-    /* 64 bits at 2 x 500 MHz are 8 GB/s. */
+    /* A bus of 64 bits at 500 MHz with two transfers per cycle has 8 GB/s. */
     open_gpu(&gpu,
              "\"name\": \"Test\", \"sms\": 8, \"clock_mhz\": 1000, \"memory_clock_mhz\": 500, "
              "\"memory_bus_bits\": 64",
@@ -384,15 +389,15 @@ static void the_impossible_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_text_is_canonical),
-        cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(each_stream_runs),
-        cmocka_unit_test(what_a_gpu_lacks_is_unsupported),
-        cmocka_unit_test(each_bandwidth_is_found),
-        cmocka_unit_test(stores_through_l1),
-        cmocka_unit_test(figures_that_are_missing),
-        cmocka_unit_test(one_warp_is_bound_by_latency),
-        cmocka_unit_test(the_impossible_is_refused),
+        cmocka_unit_test(requests_have_a_canonical_text),
+        cmocka_unit_test(invalid_requests_are_rejected),
+        cmocka_unit_test(every_stream_kernel_runs),
+        cmocka_unit_test(streams_that_the_gpu_cannot_run_are_reported),
+        cmocka_unit_test(finds_every_bandwidth),
+        cmocka_unit_test(l1_stores_are_limited_by_the_slower_level),
+        cmocka_unit_test(missing_bandwidths_have_defaults),
+        cmocka_unit_test(one_warp_is_limited_by_latency),
+        cmocka_unit_test(bandwidth_above_the_bus_limit_is_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

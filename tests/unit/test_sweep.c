@@ -1,5 +1,6 @@
-/* Sweeps and transfers, on simulated GPUs whose bandwidths are known and through the stand-in
- * driver, and the benches that are made of them: stream, global, link. */
+/* Tests of the request families sweep and transfer, and of the benches that use them: stream,
+ * global and link. They run on simulated GPUs, whose descriptions state the correct bandwidths, and
+ * through the stand-in for the CUDA driver (tests/standin). */
 #include "bench/bench.h"
 #include "check.h"
 #include "device/cuda/cuda.h"
@@ -9,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* 4 SMs of 1 GHz; memory of 128 GB/s by clock and bus, and of less as it is measured. */
+/* The simulated GPU has 4 SMs at 1 GHz. Clock and bus width of its memory give a theoretical
+ * bandwidth of 128 GB/s; the described read, write and copy bandwidths are lower. */
 #define READ_BYTES_PER_S 110e9
 #define WRITE_BYTES_PER_S 100e9
 #define COPY_BYTES_PER_S 90e9
@@ -29,39 +31,44 @@
     "\"read_bytes_per_s\": 110e9, \"write_bytes_per_s\": 100e9, \"copy_bytes_per_s\": 90e9}"
 #define GIB "1073741824"
 
-/* ---- GPUs ---- */
+/* ---- simulated GPUs that can be altered ---- */
 
-/* What a test does to the machine under it. */
+/* Alterations of the simulated machine by a test. */
 static struct {
-    const struct fth_machine_ops *under;
-    const char *from, *to; /* replaced in kernels, once in each; NULL: nothing */
-    bool far;              /* the host is not near */
-    const char *refused;   /* kernels that have this do not compile */
-} bent;
+    const struct fth_machine_ops *original;
+    /* In each sweep kernel, the first occurrence of `from` is replaced by `to`. NULL: none. */
+    const char *from, *to;
+    bool slow_host_access;   /* the GPU itself fills and checks the arrays */
+    const char *unsupported; /* kernels that contain this text cannot be loaded; NULL: none */
+} altered;
 
-static enum fth_status bent_load(void *machine, const char *name, const char *ptx, size_t size,
-                                 struct fth_machine_module **module, struct fth_error *error)
+static enum fth_status altered_load(void *machine, const char *name, const char *ptx, size_t size,
+                                    struct fth_machine_module **module, struct fth_error *error)
 {
-    const char *at = bent.from ? strstr(ptx, bent.from) : NULL;
-    if (bent.refused && strstr(ptx, bent.refused))
-        return fth_fail(error, FTH_UNSUPPORTED, "load kernels", name, "no %s here", bent.refused);
+    const char *at = altered.from ? strstr(ptx, altered.from) : NULL;
+    if (altered.unsupported && strstr(ptx, altered.unsupported))
+        return fth_fail(error, FTH_UNSUPPORTED, "load kernels", name, "no %s here",
+                        altered.unsupported);
     if (!at || strcmp(name, "sweep") != 0)
-        return bent.under->load(machine, name, ptx, size, module, error);
+        return altered.original->load(machine, name, ptx, size, module, error);
     struct fth_buffer text = {0};
     fth_buffer_append(&text, ptx, (size_t)(at - ptx));
-    fth_buffer_text(&text, bent.to);
-    fth_buffer_text(&text, at + strlen(bent.from));
-    enum fth_status status = bent.under->load(machine, name, text.data, text.size, module, error);
+    fth_buffer_text(&text, altered.to);
+    fth_buffer_text(&text, at + strlen(altered.from));
+    enum fth_status status =
+        altered.original->load(machine, name, text.data, text.size, module, error);
     fth_buffer_fini(&text);
     return status;
 }
 
-static void bent_facts(void *machine, struct fth_machine_facts *facts)
+static void altered_facts(void *machine, struct fth_machine_facts *facts)
 {
-    bent.under->facts(machine, facts);
-    facts->host_access_is_free = facts->host_access_is_free && !bent.far;
+    altered.original->facts(machine, facts);
+    facts->host_access_is_free = facts->host_access_is_free && !altered.slow_host_access;
 }
 
+/* Opens a simulated GPU with the alterations. `device` and `memory` are parts of its description.
+ */
 static struct fth_device *open_gpu(const char *device, const char *memory)
 {
     static struct fth_machine_ops ops;
@@ -74,21 +81,21 @@ static struct fth_device *open_gpu(const char *device, const char *memory)
              "{\"schema\": \"fathom-gpu/1\", \"device\": {%s}, \"elements\": {%s, %s}}", device, L2,
              memory);
     if (fth_gpu_read_text("test.json", text, strlen(text), NULL, &description, &error) != FTH_OK ||
-        fth_sim_machine_create(description, &bent.under, &machine, &error) != FTH_OK)
+        fth_sim_machine_create(description, &altered.original, &machine, &error) != FTH_OK)
         fail_msg("%s: %s", error.cause, text);
-    ops = *bent.under;
-    ops.load = bent_load;
-    ops.facts = bent_facts;
+    ops = *altered.original;
+    ops.load = altered_load;
+    ops.facts = altered_facts;
     if (fth_batch_device("sim:test", &ops, machine, NULL, &opened, &error) != FTH_OK)
         fail_msg("%s", error.cause);
     fth_gpu_destroy(description);
     return opened;
 }
 
-static int straighten(void **state)
+static int reset_alterations(void **state)
 {
     (void)state;
-    memset(&bent, 0, sizeof bent);
+    memset(&altered, 0, sizeof altered);
     setenv("FATHOM_STANDIN", "one", 1);
     return 0;
 }
@@ -132,7 +139,7 @@ static void assert_text(const struct fth_request *request, const char *expected,
     fth_buffer_fini(&text);
 }
 
-static void the_text_is_canonical(void **state)
+static void requests_have_a_canonical_text(void **state)
 {
     (void)state;
     struct fth_request request = sweep(FTH_SWEEP_TRIAD, true, 1 << 20, 264, 1024, 16, 4);
@@ -153,7 +160,7 @@ static void the_text_is_canonical(void **state)
     assert_text(&request, "transfer within 1", 3);
 }
 
-static void what_cannot_be_is_refused(void **state)
+static void invalid_requests_are_refused(void **state)
 {
     (void)state;
     const struct fth_request good = sweep(FTH_SWEEP_COPY, false, 65536, 4, 256, 16, 4);
@@ -189,11 +196,11 @@ static void what_cannot_be_is_refused(void **state)
     BAD(copy, transfer.pinned, true, "transfer.pinned");
     BAD(copy, transfer.peer, 1, "transfer.peer");
     BAD(copy, cold, true, "cold");
-    bad[count].request = good; /* fp64 in words of 4 bytes */
+    bad[count].request = good; /* fp64 does not fit into accesses of 4 bytes */
     bad[count].request.sweep.wide = true;
     bad[count].request.sweep.vector_bytes = 4;
     bad[count++].member = "sweep.unroll";
-    bad[count].request = good; /* too many registers */
+    bad[count].request = good; /* needs too many registers */
     bad[count].request.sweep.kind = FTH_SWEEP_ADD;
     bad[count].request.sweep.unroll = 8;
     bad[count++].member = "sweep.unroll";
@@ -205,10 +212,10 @@ static void what_cannot_be_is_refused(void **state)
     }
 }
 
-/* ---- what sweeps leave ---- */
+/* ---- results of sweeps ---- */
 
-/* How much is wrong after a sweep. */
-static uint32_t faults_of(struct fth_device *device, const struct fth_request *request)
+/* Runs a sweep. Returns the number of wrong elements, or 1 if a read computed a wrong sum. */
+static uint32_t count_faults(struct fth_device *device, const struct fth_request *request)
 {
     struct fth_samples samples = {0};
     struct fth_error error = NO_ERROR;
@@ -222,13 +229,14 @@ static uint32_t faults_of(struct fth_device *device, const struct fth_request *r
     return faults;
 }
 
-/* Of every kind, width and number of threads, looked at from here and by the GPU. */
-static void every_sweep_is_right(void **state)
+/* Tests every kind, element type, vector size and unrolling, with different numbers of threads. The
+ * results are checked by the host and by the GPU. */
+static void every_sweep_computes_correct_results(void **state)
 {
     (void)state;
     static const uint32_t threads[] = {1, 8, 32, 256};
-    for (int far = 0; far < 2; far++) {
-        bent.far = far;
+    for (int slow_host_access = 0; slow_host_access < 2; slow_host_access++) {
+        altered.slow_host_access = slow_host_access;
         struct fth_device *device = open_gpu(DEVICE, MEMORY(GIB));
         for (unsigned i = 0; i < FTH_SWEEP_KINDS * 2 * 3 * 4; i++) {
             const uint32_t unroll = 1u << i % 4, vector = 4u << i / 4 % 3;
@@ -241,20 +249,20 @@ static void every_sweep_is_right(void **state)
                                                 .lanes = 32};
             if (!fth_kernels_has_sweep(&code))
                 continue;
-            request.cold = i & 1 && !far;
-            assert_int_equal(faults_of(device, &request), 0);
+            request.cold = i & 1 && !slow_host_access;
+            assert_int_equal(count_faults(device, &request), 0);
         }
         fth_device_close(device);
     }
 }
 
-static void a_broken_kernel_is_noticed(void **state)
+static void broken_kernels_are_detected(void **state)
 {
     (void)state;
     static const struct {
         enum fth_sweep_kind kind;
         const char *from, *to;
-    } breaks[] = {
+    } alterations[] = {
         {FTH_SWEEP_COPY, "    st.global", "    //"},
         {FTH_SWEEP_COPY, "[%from + 512]", "[%from + 0]"},
         {FTH_SWEEP_COPY, "[%to + 512]", "[%to + 0]"},
@@ -266,17 +274,18 @@ static void a_broken_kernel_is_noticed(void **state)
         {FTH_SWEEP_READ, "    add.u32 %sum, %sum, %a0", "    //"},
         {FTH_SWEEP_READ, "[%from + 512]", "[%from + 0]"},
     };
-    for (size_t i = 0; i < 2 * FTH_COUNT(breaks); i++) {
+    for (size_t i = 0; i < 2 * FTH_COUNT(alterations); i++) {
         const size_t which = i / 2;
         struct fth_durations durations;
         struct fth_error error = NO_ERROR;
-        bent.far = i % 2;
-        bent.from = breaks[which].from;
-        bent.to = breaks[which].to;
+        altered.slow_host_access = i % 2;
+        altered.from = alterations[which].from;
+        altered.to = alterations[which].to;
         struct fth_device *device = open_gpu(DEVICE, MEMORY(GIB));
         const struct fth_prober prober = {.device = device, .sms = 4};
-        const struct fth_request request = sweep(breaks[which].kind, false, 65536, 2, 256, 16, 2);
-        assert_int_not_equal(faults_of(device, &request), 0);
+        const struct fth_request request =
+            sweep(alterations[which].kind, false, 65536, 2, 256, 16, 2);
+        assert_int_not_equal(count_faults(device, &request), 0);
         assert_int_equal(fth_probe_durations(&prober, &request, &durations, &error),
                          FTH_INCONCLUSIVE);
         assert_true(isnan(durations.best_ns));
@@ -286,14 +295,14 @@ static void a_broken_kernel_is_noticed(void **state)
 
 /* ---- the benches ---- */
 
-/* Interrupted at the how-many-eth question. */
+/* Returns true from the n-th call on. `user` points to n, which each call decrements. */
 static bool is_interrupted(void *user)
 {
     unsigned *left = user;
     return *left == 0 || --*left == 0;
 }
 
-static void what_is_complete_is_told(void **state)
+static void interrupted_benches_return_their_results_so_far(void **state)
 {
     (void)state;
     static const struct {
@@ -308,27 +317,27 @@ static void what_is_complete_is_told(void **state)
         const struct fth_log log = {.interrupted = is_interrupted, .user = &left};
         const struct fth_bench_options options = {.names = &rows[i].name, .count = 1, .log = &log};
         struct fth_error error = NO_ERROR;
-        struct fth_bench *made = NULL;
+        struct fth_bench *result = NULL;
         struct fth_device *device = open_gpu(DEVICE LINK, MEMORY(GIB));
-        assert_int_equal(fth_bench_create(device, &options, &made, &error), FTH_INTERRUPTED);
+        assert_int_equal(fth_bench_create(device, &options, &result, &error), FTH_INTERRUPTED);
         fth_device_close(device);
         bool found = false;
-        for (size_t j = 0; j < fth_bench_series_count(made); j++)
-            found = found || strcmp(fth_bench_series_at(made, j)->name, rows[i].series) == 0;
+        for (size_t j = 0; j < fth_bench_series_count(result); j++)
+            found = found || strcmp(fth_bench_series_at(result, j)->name, rows[i].series) == 0;
         assert_true(found);
-        fth_bench_destroy(made);
+        fth_bench_destroy(result);
     }
 }
 
-static struct fth_bench *bench(struct fth_device *device, const char *name, bool thorough)
+static struct fth_bench *run_bench(struct fth_device *device, const char *name, bool thorough)
 {
     struct fth_error error = NO_ERROR;
-    struct fth_bench *made = NULL;
+    struct fth_bench *result = NULL;
     const struct fth_bench_options options = {.names = &name, .count = 1, .thorough = thorough};
-    if (fth_bench_create(device, &options, &made, &error) != FTH_OK)
+    if (fth_bench_create(device, &options, &result, &error) != FTH_OK)
         fail_msg("%s", error.cause);
     fth_device_close(device);
-    return made;
+    return result;
 }
 
 static const struct fth_bench_series *series_of(const struct fth_bench *bench, const char *name)
@@ -351,15 +360,16 @@ static const struct fth_cell *row_of(const struct fth_bench_series *series, cons
     return NULL;
 }
 
-/* What a kernel with so many arrays that are read, and one that is written or none, would give. */
-static double expected(unsigned reads, unsigned writes)
+/* Returns the bandwidth of a kernel that reads `reads` arrays and writes `writes` arrays (0 or 1)
+ * according to the description. `pair` is the additional time per byte if a kernel does both. */
+static double predict_bytes_per_s(unsigned reads, unsigned writes)
 {
     const double pair = 2 / COPY_BYTES_PER_S - 1 / READ_BYTES_PER_S - 1 / WRITE_BYTES_PER_S;
     return (reads + writes) /
            (reads / READ_BYTES_PER_S + writes / WRITE_BYTES_PER_S + (reads && writes ? pair : 0));
 }
 
-static void streams_follow_from_the_description(void **state)
+static void stream_bandwidths_match_the_description(void **state)
 {
     (void)state;
     static const struct {
@@ -369,57 +379,58 @@ static void streams_follow_from_the_description(void **state)
                    {"TRIAD fp32", 2, 1}, {"COPY fp64", 1, 1},  {"MUL fp64", 1, 1},
                    {"ADD fp64", 2, 1},   {"TRIAD fp64", 2, 1}, {"read", 1, 0},
                    {"write", 0, 1}};
-    struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY(GIB)), "stream", false);
-    const struct fth_bench_series *stream = series_of(made, "stream");
+    struct fth_bench *result = run_bench(open_gpu(DEVICE, MEMORY(GIB)), "stream", false);
+    const struct fth_bench_series *stream = series_of(result, "stream");
     assert_int_equal(stream->table.row_count, FTH_COUNT(kernels));
     for (size_t i = 0; i < FTH_COUNT(kernels); i++) {
         const struct fth_cell *cells = row_of(stream, kernels[i].title);
         const double rate = cells[1].number * 1e9,
-                     told = expected(kernels[i].reads, kernels[i].writes);
-        /* What begins and ends costs some, and the calendar gives 256 cycles in advance. */
-        if (!(rate > 0.95 * told && rate < 1.01 * told))
-            fail_msg("%s: %g, not %g", kernels[i].title, rate, told);
+                     predicted = predict_bytes_per_s(kernels[i].reads, kernels[i].writes);
+        /* Start and end of the kernel take some time. The simulator can grant up to 256 cycles of
+         * bandwidth in advance, the duration of one of its buckets (device/sim/port.c). */
+        if (!(rate > 0.95 * predicted && rate < 1.01 * predicted))
+            fail_msg("%s: %g instead of %g", kernels[i].title, rate, predicted);
         assert_true(fabs(cells[4].number - 100 * rate / LIMIT_BYTES_PER_S) < 0.1);
     }
-    const struct fth_bench_series *driver = series_of(made, "stream.driver");
+    const struct fth_bench_series *driver = series_of(result, "stream.driver");
     assert_true(fabs(driver->table.cells[2].number * 1e9 / COPY_BYTES_PER_S - 1) < 0.001);
     assert_true(driver->figure_count == 2 && driver->figures[0].value > 0.95 &&
                 driver->figures[1].value == driver->figures[0].value);
-    /* More threads, more bytes; nothing above what there is. */
-    const struct fth_bench_series *threads = series_of(made, "stream.threads");
+    /* 32 threads per block reach a higher bandwidth than one. */
+    const struct fth_bench_series *threads = series_of(result, "stream.threads");
     assert_int_equal(threads->table.row_count, 11);
     const struct fth_cell *first = threads->table.cells;
     assert_true(first[2].number < first[5 * threads->table.column_count + 2].number);
-    fth_bench_destroy(made);
+    fth_bench_destroy(result);
 }
 
-static void a_broken_kernel_is_no_row(void **state)
+static void stream_omits_kernels_with_wrong_results(void **state)
 {
     (void)state;
-    bent.from = "mul.rn.f32";
-    bent.to = "add.rn.f32";
-    struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY(GIB)), "stream", false);
-    const struct fth_bench_series *stream = series_of(made, "stream");
+    altered.from = "mul.rn.f32";
+    altered.to = "add.rn.f32";
+    struct fth_bench *result = run_bench(open_gpu(DEVICE, MEMORY(GIB)), "stream", false);
+    const struct fth_bench_series *stream = series_of(result, "stream");
     assert_int_equal(stream->table.row_count, 9);
-    assert_int_equal(stream->missing_count, 2); /* and what is said of a simulated one */
+    assert_int_equal(stream->missing_count, 2); /* the second is the note about simulated GPUs */
     assert_non_null(strstr(stream->missing[0], "MUL fp32: "));
     assert_non_null(strstr(stream->missing[0], "results are wrong"));
-    fth_bench_destroy(made);
+    fth_bench_destroy(result);
 }
 
-static void without_fp64_the_reason_is_told(void **state)
+static void missing_fp64_is_reported(void **state)
 {
     (void)state;
-    bent.refused = ".f64";
-    struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY(GIB)), "stream", false);
-    const struct fth_bench_series *stream = series_of(made, "stream");
+    altered.unsupported = ".f64";
+    struct fth_bench *result = run_bench(open_gpu(DEVICE, MEMORY(GIB)), "stream", false);
+    const struct fth_bench_series *stream = series_of(result, "stream");
     assert_int_equal(stream->table.row_count, 6);
     assert_int_equal(stream->missing_count, 5);
     assert_string_equal(stream->missing[0], "COPY fp64: no .f64 here");
-    fth_bench_destroy(made);
+    fth_bench_destroy(result);
 
-    made = bench(open_gpu(DEVICE, MEMORY(GIB)), "arith", false);
-    const struct fth_bench_series *arith = series_of(made, "arith");
+    result = run_bench(open_gpu(DEVICE, MEMORY(GIB)), "arith", false);
+    const struct fth_bench_series *arith = series_of(result, "arith");
     size_t missing = 0;
     for (size_t i = 0; i < arith->missing_count; i++)
         missing += strstr(arith->missing[i], "fp64: no .f64 here") != NULL;
@@ -427,21 +438,21 @@ static void without_fp64_the_reason_is_told(void **state)
     row_of(arith, "fma fp32");
     for (size_t i = 0; i < arith->table.row_count; i++)
         assert_null(strstr(arith->table.cells[i * arith->table.column_count].text, "fp64"));
-    fth_bench_destroy(made);
+    fth_bench_destroy(result);
 }
 
-/* 2 GB: room for three arrays of 512 MiB and not for three of 1 GiB, which is told; the benches
- * keep to what there is. */
-static void two_gigabytes_are_enough(void **state)
+/* 2 GiB of memory hold three arrays of 512 MiB, but not three of 1 GiB. The benches choose sizes
+ * that fit. A single request that does not fit fails and reports the requested size. */
+static void benches_fit_into_2_gib(void **state)
 {
     (void)state;
     static const char *const names[] = {"stream", "global", "link"};
     static const size_t rows[] = {10, 12, 5};
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
-        struct fth_bench *made =
-            bench(open_gpu(DEVICE LINK, MEMORY("2147483648")), names[i], false);
-        assert_int_equal(series_of(made, names[i])->table.row_count, rows[i]);
-        fth_bench_destroy(made);
+        struct fth_bench *result =
+            run_bench(open_gpu(DEVICE LINK, MEMORY("2147483648")), names[i], false);
+        assert_int_equal(series_of(result, names[i])->table.row_count, rows[i]);
+        fth_bench_destroy(result);
     }
     struct fth_device *device = open_gpu(DEVICE, MEMORY("2147483648"));
     const struct fth_prober prober = {.device = device, .sms = 4};
@@ -453,8 +464,8 @@ static void two_gigabytes_are_enough(void **state)
     fth_device_close(device);
 }
 
-/* Requests that are compared are asked by turns, and each has its own times. */
-static void what_is_compared_takes_turns(void **state)
+/* Requests that are to be compared are executed alternately, and each gets its own durations. */
+static void compared_requests_are_interleaved(void **state)
 {
     (void)state;
     struct fth_device *device = open_gpu(DEVICE, MEMORY(GIB));
@@ -471,7 +482,7 @@ static void what_is_compared_takes_turns(void **state)
         assert_true(durations[i].best_ns <= durations[i].median_ns &&
                     durations[i].median_ns <= durations[i].worst_ns);
     assert_true(durations[0].best_ns > 1.5 * durations[1].best_ns);
-    /* One that cannot be takes the others with it. */
+    /* If one request is not supported, no durations are returned. */
     requests[1].sweep.hinted = true;
     assert_int_equal(fth_probe_interleaved(&prober, requests, 2, 3, durations, NULL),
                      FTH_UNSUPPORTED);
@@ -479,38 +490,39 @@ static void what_is_compared_takes_turns(void **state)
     fth_device_close(device);
 }
 
-static void without_room_the_reason_is_told(void **state)
+static void insufficient_memory_is_reported(void **state)
 {
     (void)state;
     static const char *const names[] = {"stream", "global"};
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
-        struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY("2097152")), names[i], false);
-        const struct fth_bench_series *series = series_of(made, names[i]);
+        struct fth_bench *result = run_bench(open_gpu(DEVICE, MEMORY("2097152")), names[i], false);
+        const struct fth_bench_series *series = series_of(result, names[i]);
         assert_int_equal(series->table.row_count, 0);
         assert_true(series->missing_count > 0);
         assert_non_null(strstr(series->missing[0], " requested, "));
-        fth_bench_destroy(made);
+        fth_bench_destroy(result);
     }
 }
 
-/* As of a real GPU: all shapes of up to 128 threads, and sizes up to what fits. Without fp64, since
- * it takes long. */
-static void all_of_a_small_gpu(void **state)
+/* `thorough` measures a simulated GPU like a real one: all launch configurations (here with up to
+ * 128 threads per block) and all sizes that fit. fp64 is excluded because it takes long. */
+static void thorough_stream_measures_every_configuration(void **state)
 {
     (void)state;
-    bent.refused = ".f64";
-    struct fth_bench *made = bench(
+    altered.unsupported = ".f64";
+    struct fth_bench *result = run_bench(
         open_gpu(DEVICE ", \"max_threads_per_block\": 128", MEMORY("4718592")), "stream", true);
-    const struct fth_bench_series *stream = series_of(made, "stream"),
-                                  *sizes = series_of(made, "stream.sizes");
-    /* L2 is a quarter of ADD's arrays at best: what is less is not told for memory's. */
+    const struct fth_bench_series *stream = series_of(result, "stream"),
+                                  *sizes = series_of(result, "stream.sizes");
+    /* Only arrays of 1 MiB fit. Even three of them are smaller than four times the L2 of 1 MiB, so
+     * their bandwidths are not reported as those of memory. */
     assert_int_equal(sizes->table.row_count, 6);
     assert_int_equal(stream->table.row_count + stream->missing_count, 10);
     for (size_t i = 0; i < stream->missing_count; i++)
         assert_true(strstr(stream->missing[i], "memory is too small for arrays of four times L2") ||
                     strstr(stream->missing[i], "fp64: "));
-    assert_int_equal(series_of(made, "stream.threads")->table.row_count, 48);
-    fth_bench_destroy(made);
+    assert_int_equal(series_of(result, "stream.threads")->table.row_count, 48);
+    fth_bench_destroy(result);
 }
 
 static double summary_of(const struct fth_bench_series *series, const char *quantity)
@@ -518,31 +530,32 @@ static double summary_of(const struct fth_bench_series *series, const char *quan
     return row_of(series, quantity)[1].number;
 }
 
-static void global_memory_follows_from_the_description(void **state)
+static void global_bench_matches_the_description(void **state)
 {
     (void)state;
-    struct fth_bench *made = bench(open_gpu(DEVICE, MEMORY(GIB)), "global", false);
-    const struct fth_bench_series *global = series_of(made, "global");
+    struct fth_bench *result = run_bench(open_gpu(DEVICE, MEMORY(GIB)), "global", false);
+    const struct fth_bench_series *global = series_of(result, "global");
     assert_true(summary_of(global, "Theoretical bandwidth (GB/s)") == 128);
     const double max = summary_of(global, "Maximum throughput (GB/s)") * 1e9;
     assert_true(max > 0.93 * COPY_BYTES_PER_S && max < 1.01 * COPY_BYTES_PER_S);
     assert_true(fabs(summary_of(global, "Efficiency (%)") - 100 * max / 128e9) < 0.1);
-    /* A load of 500 cycles, and some instructions. */
+    /* The load takes 500 cycles (1 ns each), the other instructions some more. */
     const double latency = summary_of(global, "Latency of a copied line (ns)");
     assert_true(latency > 500 && latency < 530);
     assert_true(summary_of(global, "In flight at 95 % of maximum (KiB)") * 1024 >=
                 0.9 * max / 2 * latency * 1e-9);
-    /* Little's law where too little is under way: bytes a latency. */
-    const struct fth_bench_series *words = series_of(made, "global.ilp1");
+    /* With few bytes in flight, the bandwidth is that of Little's law: bytes in flight divided by
+     * the latency. The copy reads and writes each byte, hence the factor 2. */
+    const struct fth_bench_series *words = series_of(result, "global.ilp1");
     const struct fth_cell *first = words->table.cells;
     assert_true(first[0].number == 2 && first[1].number == 64);
-    const double law = 2 * first[4].number / (latency * 1e-9);
+    const double predicted = 2 * first[4].number / (latency * 1e-9);
     assert_true(first[4].number == 2 * 64 * 4);
-    assert_true(first[2].number * 1e9 > 0.9 * law && first[2].number * 1e9 < 1.1 * law);
-    fth_bench_destroy(made);
+    assert_true(first[2].number * 1e9 > 0.9 * predicted && first[2].number * 1e9 < 1.1 * predicted);
+    fth_bench_destroy(result);
 }
 
-static void the_link_follows_from_the_description(void **state)
+static void link_bench_matches_the_description(void **state)
 {
     (void)state;
     static const struct {
@@ -553,8 +566,8 @@ static void the_link_follows_from_the_description(void **state)
                 {"both, pinned", 60},
                 {"to device, pageable", 10},
                 {"from device, pageable", 8}};
-    struct fth_bench *made = bench(open_gpu(DEVICE LINK, MEMORY(GIB)), "link", false);
-    const struct fth_bench_series *link = series_of(made, "link");
+    struct fth_bench *result = run_bench(open_gpu(DEVICE LINK, MEMORY(GIB)), "link", false);
+    const struct fth_bench_series *link = series_of(result, "link");
     assert_int_equal(link->table.row_count, FTH_COUNT(rows));
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct fth_cell *cells = row_of(link, rows[i].title);
@@ -566,21 +579,23 @@ static void the_link_follows_from_the_description(void **state)
     assert_int_equal(link->missing_count, 2);
     assert_non_null(strstr(link->missing[0], "both, pageable: "));
     assert_non_null(strstr(link->missing[1], "there is no other GPU"));
-    assert_int_equal(series_of(made, "link.sizes")->table.row_count, 5 * FTH_COUNT(rows));
-    fth_bench_destroy(made);
+    assert_int_equal(series_of(result, "link.sizes")->table.row_count, 5 * FTH_COUNT(rows));
+    fth_bench_destroy(result);
 
-    made = bench(open_gpu(DEVICE, MEMORY(GIB)), "link", false);
-    link = series_of(made, "link");
+    result = run_bench(open_gpu(DEVICE, MEMORY(GIB)), "link", false);
+    link = series_of(result, "link");
     assert_int_equal(link->table.row_count, 0);
     assert_int_equal(link->missing_count, 7);
-    assert_non_null(strstr(link->missing[0], "the description has no latency or bandwidth of the host link"));
-    fth_bench_destroy(made);
+    assert_non_null(
+        strstr(link->missing[0], "the description has no latency or bandwidth of the host link"));
+    fth_bench_destroy(result);
 }
 
-/* ---- through the driver ---- */
+/* ---- through the stand-in for the driver ---- */
 
-static void ask_driver(const char *mode, const struct fth_request *request,
-                       struct fth_samples *samples)
+/* Executes a request on a GTX 980 behind the stand-in driver. `mode` is a mode of the stand-in. */
+static void measure_with_driver(const char *mode, const struct fth_request *request,
+                                struct fth_samples *samples)
 {
     struct fth_error error = NO_ERROR;
     struct fth_device *device = NULL;
@@ -595,14 +610,14 @@ static void ask_driver(const char *mode, const struct fth_request *request,
         abort();
 }
 
-static void the_driver_copies(void **state)
+static void transfers_work_through_the_driver(void **state)
 {
     (void)state;
     static const struct {
         enum fth_transfer_kind kind;
         bool pinned;
-        const char *mode, *cause; /* NULL: it works */
-        bool corrupt;
+        const char *mode, *cause; /* cause NULL: the transfer succeeds */
+        bool corrupt;             /* the copied data is wrong */
     } rows[] = {
         {FTH_TRANSFER_TO_DEVICE, true, "one", NULL, false},
         {FTH_TRANSFER_FROM_DEVICE, true, "one", NULL, false},
@@ -623,7 +638,7 @@ static void the_driver_copies(void **state)
         struct fth_request request = transfer(rows[i].kind, rows[i].pinned, 3 << 20);
         request.transfer.repeats = 3;
         struct fth_samples samples;
-        ask_driver(rows[i].mode, &request, &samples);
+        measure_with_driver(rows[i].mode, &request, &samples);
         if (rows[i].cause) {
             assert_true(samples.status == FTH_UNSUPPORTED || samples.status == FTH_UNAVAILABLE);
             assert_contains(samples.cause, rows[i].cause);
@@ -638,46 +653,46 @@ static void the_driver_copies(void **state)
     }
 }
 
-/* The same time as without the driver, whose own copy takes what memory does. */
-static void the_driver_times_sweeps(void **state)
+/* The time agrees with that of the simulated GPU without the driver. */
+static void sweeps_take_the_same_time_through_the_driver(void **state)
 {
     (void)state;
     const struct fth_request request = sweep(FTH_SWEEP_ADD, true, 1 << 20, 16, 1024, 16, 2);
     struct fth_samples samples;
     struct fth_device *device = NULL;
-    ask_driver("one", &request, &samples);
+    measure_with_driver("one", &request, &samples);
     assert_int_equal(samples.status, FTH_OK);
     assert_int_equal(samples.cycles[1], 0);
-    const double driven = samples.cycles[0];
+    const double through_driver = samples.cycles[0];
     fth_samples_fini(&samples);
     assert_int_equal(fth_device_open("sim:gtx980", NULL, &device, NULL), FTH_OK);
     samples = (struct fth_samples){0};
     assert_int_equal(fth_device_measure(device, &request, 1, &samples, NULL), FTH_OK);
-    assert_true(fabs(driven / samples.cycles[0] - 1) < 0.05);
+    assert_true(fabs(through_driver / samples.cycles[0] - 1) < 0.05);
     fth_samples_fini(&samples);
     fth_device_close(device);
 }
 
 int main(void)
 {
-#define TEST(NAME) cmocka_unit_test_setup(NAME, straighten)
+#define TEST(NAME) cmocka_unit_test_setup(NAME, reset_alterations)
     const struct CMUnitTest tests[] = {
-        TEST(the_text_is_canonical),
-        TEST(what_cannot_be_is_refused),
-        TEST(every_sweep_is_right),
-        TEST(a_broken_kernel_is_noticed),
-        TEST(streams_follow_from_the_description),
-        TEST(a_broken_kernel_is_no_row),
-        TEST(without_fp64_the_reason_is_told),
-        TEST(without_room_the_reason_is_told),
-        TEST(two_gigabytes_are_enough),
-        TEST(what_is_compared_takes_turns),
-        TEST(all_of_a_small_gpu),
-        TEST(global_memory_follows_from_the_description),
-        TEST(the_link_follows_from_the_description),
-        TEST(what_is_complete_is_told),
-        TEST(the_driver_copies),
-        TEST(the_driver_times_sweeps),
+        TEST(requests_have_a_canonical_text),
+        TEST(invalid_requests_are_refused),
+        TEST(every_sweep_computes_correct_results),
+        TEST(broken_kernels_are_detected),
+        TEST(stream_bandwidths_match_the_description),
+        TEST(stream_omits_kernels_with_wrong_results),
+        TEST(missing_fp64_is_reported),
+        TEST(insufficient_memory_is_reported),
+        TEST(benches_fit_into_2_gib),
+        TEST(compared_requests_are_interleaved),
+        TEST(thorough_stream_measures_every_configuration),
+        TEST(global_bench_matches_the_description),
+        TEST(link_bench_matches_the_description),
+        TEST(interrupted_benches_return_their_results_so_far),
+        TEST(transfers_work_through_the_driver),
+        TEST(sweeps_take_the_same_time_through_the_driver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

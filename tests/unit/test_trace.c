@@ -1,5 +1,8 @@
-/* Launch files and traces: expressions, counts that follow from the mathematics, what is read back,
- * files that are damaged or cut off, and traces of others. */
+/* Tests of trace/: expressions of launch files, traces of the example workloads, reading back what
+ * was written, damaged and truncated files, and the import of other trace formats.
+ *
+ * Formulas that follow from the algorithm of each kernel give the expected counts of
+ * the workloads. */
 #include "check.h"
 #include "folder.h"
 #include "trace/launch.h"
@@ -19,7 +22,7 @@ _Noreturn static void fail_with(const struct fth_error *error)
 
 /* ---- expressions ---- */
 
-static void expressions(void **state)
+static void expressions_are_evaluated(void **state)
 {
     (void)state;
     static const struct {
@@ -91,9 +94,10 @@ static struct fth_trace *trace_launch(struct fth_launch *launch, const char *pat
     return trace;
 }
 
-/* The most accesses of a warp, L of Table 4 of the RDGC paper, of our kernels: sums in memory cost
- * two reads and a write a term, and what stands around the loop is counted exactly. */
-static void longest(void **state)
+/* The maximum number of accesses per warp (L in Table 4 of the RDGC paper) of our kernels. Kernels
+ * that keep their sum in memory make two reads and one write per term. The expected numbers also
+ * include the accesses before and after the loop. */
+static void maximum_accesses_per_warp_match_the_formulas(void **state)
 {
     (void)state;
     static const struct {
@@ -140,9 +144,10 @@ static void longest(void **state)
     }
 }
 
-/* C = A B + beta C of n x n: a warp reads an element of A (one sector) and 32 of B (four) for each
- * term, and C once. */
-static void product_counts(void **state)
+/* C = A B + beta C for N x N matrices. For each term, a warp reads one element of A (one sector)
+ * and 32 elements of B (four sectors), and writes 32 elements of C. It also reads and writes C
+ * once. */
+static void counts_of_a_matrix_product_match_the_formulas(void **state)
 {
     (void)state;
     enum { N = SANITIZED ? 96 : 512 };
@@ -179,7 +184,7 @@ static void product_counts(void **state)
     assert_int_equal(row->footprint_bytes[FTH_TRACE_READ], 12 * N * N);
     assert_int_equal(row->footprint_bytes[FTH_TRACE_WRITE], 4 * N * N);
     assert_int_equal(row->footprint_all_bytes, 12 * N * N);
-    /* The instructions have the lines of the source's loop. */
+    /* Line 28 of the source is in the loop of the kernel. */
     bool found = false;
     for (size_t i = 1; (row = fth_trace_stats_row(stats, i)); i++)
         found = found || row->instruction->source_line == 28;
@@ -189,8 +194,8 @@ static void product_counts(void **state)
     fth_launch_destroy(launch);
 }
 
-/* Atomics, shared memory, and one trace with several kernels. */
-static void other_memories(void **state)
+/* One trace with several kernels, of which the first uses shared memory and atomics. */
+static void counts_atomics_and_shared_memory_accesses(void **state)
 {
     (void)state;
     static const char path[] = "a.trace";
@@ -213,7 +218,7 @@ static void other_memories(void **state)
     fth_launch_destroy(launch);
 }
 
-static void same_on_any_threads(void **state)
+static void traces_do_not_depend_on_the_number_of_threads(void **state)
 {
     (void)state;
     static const char *const paths[] = {"one.trace", "seven.trace"};
@@ -230,14 +235,15 @@ static void same_on_any_threads(void **state)
     fth_buffer_fini(&contents[1]);
 }
 
-/* ---- what is written is read ---- */
+/* ---- reading what was written ---- */
 
 struct example {
     struct fth_trace_access *accesses; /* in the order of the trace */
     size_t count;
 };
 
-static int by_place(const void *a, const void *b)
+/* Orders accesses as a trace does: by access number, block and warp. */
+static int compare_trace_order(const void *a, const void *b)
 {
     const struct fth_trace_access *one = a, *other = b;
     if (one->number != other->number)
@@ -247,7 +253,9 @@ static int by_place(const void *a, const void *b)
     return one->warp < other->warp ? -1 : one->warp > other->warp;
 }
 
-/* Accesses of every kind, in no order, written in batches. */
+/* Writes random accesses in batches of 1000, in random order of blocks and warps. The addresses of
+ * an access have a small step, a random step, or no pattern. Returns the accesses, sorted as in the
+ * trace; their `instruction` is the line of the instruction. The caller frees them. */
 static struct example write_example(const char *path, size_t count, uint64_t seed)
 {
     enum { BLOCKS = 50, WARPS = 3 };
@@ -282,7 +290,7 @@ static struct example write_example(const char *path, size_t count, uint64_t see
                                           .warp = access->warp,
                                           .mask = access->mask};
         assert_true(fth_records_add(&records, &record, access->addresses));
-        access->instruction = (uint32_t)kind; /* the line: numbers in the file are its own */
+        access->instruction = (uint32_t)kind; /* the line; indices in the file may differ */
         if (i % 1000 == 999 || i + 1 == count) {
             if (fth_trace_writer_add(writer, &records, &error) != FTH_OK)
                 fail_with(&error);
@@ -293,12 +301,12 @@ static struct example write_example(const char *path, size_t count, uint64_t see
         fth_trace_writer_commit(writer, &error) != FTH_OK)
         fail_with(&error);
     fth_records_fini(&records);
-    qsort(example.accesses, count, sizeof *example.accesses, by_place);
+    qsort(example.accesses, count, sizeof *example.accesses, compare_trace_order);
     return example;
 }
 
-static void check_same(const struct fth_trace *trace, const struct fth_trace_access *got,
-                       const struct fth_trace_access *want)
+static void check_access(const struct fth_trace *trace, const struct fth_trace_access *got,
+                         const struct fth_trace_access *want)
 {
     assert_int_equal(got->number, want->number);
     assert_int_equal(got->block, want->block);
@@ -309,7 +317,8 @@ static void check_same(const struct fth_trace *trace, const struct fth_trace_acc
     assert_memory_equal(got->addresses, want->addresses, want->threads * sizeof *want->addresses);
 }
 
-/* The example's accesses of blocks `first` to `last`, and nothing else. */
+/* Checks that a cursor over blocks `first` to `last` returns exactly the accesses that the
+ * example has in these blocks. */
 static void check_blocks(const struct fth_trace *trace, const struct example *example,
                          uint64_t first, uint64_t last)
 {
@@ -325,15 +334,15 @@ static void check_blocks(const struct fth_trace *trace, const struct example *ex
         if (fth_trace_next(cursor, &access, &error) != FTH_OK)
             fail_with(&error);
         assert_non_null(access);
-        check_same(trace, access, want);
+        check_access(trace, access, want);
     }
     assert_int_equal(fth_trace_next(cursor, &access, NULL), FTH_OK);
     assert_null(access);
     fth_trace_cursor_close(cursor);
 }
 
-/* Several runs, and frames in them. */
-static void read_back(void **state)
+/* The trace has several sorted runs, and each run has several frames. */
+static void reads_back_what_was_written(void **state)
 {
     (void)state;
     static const char path[] = "a.trace";
@@ -353,9 +362,9 @@ static void read_back(void **state)
     free(example.accesses);
 }
 
-/* ---- damage ---- */
+/* ---- damaged files ---- */
 
-/* Reads all that there is. *count: accesses before the first error. */
+/* Reads all accesses of all launches. *count gets the number of accesses before the first error. */
 static enum fth_status read_all(const void *data, size_t size, size_t *count, bool *truncated,
                                 struct fth_error *error)
 {
@@ -382,7 +391,7 @@ static enum fth_status read_all(const void *data, size_t size, size_t *count, bo
     return status;
 }
 
-static void flipped_bits(void **state)
+static void detects_every_flipped_bit(void **state)
 {
     (void)state;
     static const char path[] = "a.trace";
@@ -401,7 +410,7 @@ static void flipped_bits(void **state)
         content[bit / 8] ^= (char)(1 << bit % 8);
         enum fth_status status = read_all(content, size, &count, &truncated, &error);
         if (status == FTH_OK && !truncated)
-            fail_msg("bit %zu of %zu bytes flipped, and nobody noticed", bit, size);
+            fail_msg("a flip of bit %zu (of %zu bytes) was not detected", bit, size);
         if (status != FTH_OK)
             assert_string_not_equal(error.cause, "");
         content[bit / 8] ^= (char)(1 << bit % 8);
@@ -410,9 +419,9 @@ static void flipped_bits(void **state)
     free(example.accesses);
 }
 
-/* Cut off before, in and behind every part: the accesses of all frames that are whole, and it is
- * said. */
-static void cut_off(void **state)
+/* The file is truncated before, inside and after each of its parts. The reader returns the
+ * accesses of every complete frame and reports that the file is truncated. */
+static void reads_the_whole_frames_of_truncated_files(void **state)
 {
     (void)state;
     static const char path[] = "a.trace";
@@ -450,8 +459,7 @@ static void cut_off(void **state)
     free(example.accesses);
 }
 
-/* A launch that fails leaves no trace behind. */
-static void no_trace_of_a_fault(void **state)
+static void a_failed_launch_leaves_no_trace_file(void **state)
 {
     (void)state;
     struct fth_launch *launch;
@@ -475,8 +483,9 @@ static void no_trace_of_a_fault(void **state)
     fth_launch_destroy(launch);
 }
 
-/* ---- traces of others ---- */
+/* ---- import ---- */
 
+/* Imports a trace from text. Returns NULL if the import fails. */
 static struct fth_trace *import(const char *text, struct fth_error *error)
 {
     static const char from[] = "from.txt", to[] = "to.trace";
@@ -487,6 +496,7 @@ static struct fth_trace *import(const char *text, struct fth_error *error)
     return trace;
 }
 
+/* Returns the next access, or NULL at the end. */
 static const struct fth_trace_access *next(struct fth_trace_cursor *cursor)
 {
     const struct fth_trace_access *access;
@@ -496,10 +506,11 @@ static const struct fth_trace_access *next(struct fth_trace_cursor *cursor)
     return access;
 }
 
-static void tuples(void **state)
+static void imports_tuples(void **state)
 {
     (void)state;
-    /* Threads 0, 1 and 33 of block 1, out of order; then a warp at once. */
+    /* First single threads: threads 33, 1 and 0 of block 1, out of order. Then two lanes of a warp
+     * in one line. */
     struct fth_error error = FTH_NO_ERROR;
     struct fth_trace *trace = import("1, 1, 33, 1, 0x2000\n"
                                      "{0, 1, 1, 0, 260}\n"
@@ -545,7 +556,7 @@ static void tuples(void **state)
     }
 }
 
-static void accel_sim(void **state)
+static void imports_accel_sim_traces(void **state)
 {
     (void)state;
     static const char text[] =
@@ -611,12 +622,17 @@ static void accel_sim(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expressions),         cmocka_unit_test(longest),
-        cmocka_unit_test(product_counts),      cmocka_unit_test(other_memories),
-        cmocka_unit_test(same_on_any_threads), cmocka_unit_test(read_back),
-        cmocka_unit_test(flipped_bits),        cmocka_unit_test(cut_off),
-        cmocka_unit_test(no_trace_of_a_fault), cmocka_unit_test(tuples),
-        cmocka_unit_test(accel_sim),
+        cmocka_unit_test(expressions_are_evaluated),
+        cmocka_unit_test(maximum_accesses_per_warp_match_the_formulas),
+        cmocka_unit_test(counts_of_a_matrix_product_match_the_formulas),
+        cmocka_unit_test(counts_atomics_and_shared_memory_accesses),
+        cmocka_unit_test(traces_do_not_depend_on_the_number_of_threads),
+        cmocka_unit_test(reads_back_what_was_written),
+        cmocka_unit_test(detects_every_flipped_bit),
+        cmocka_unit_test(reads_the_whole_frames_of_truncated_files),
+        cmocka_unit_test(a_failed_launch_leaves_no_trace_file),
+        cmocka_unit_test(imports_tuples),
+        cmocka_unit_test(imports_accel_sim_traces),
     };
     return cmocka_run_group_tests_name("trace", tests, enter_folder, leave_folder);
 }

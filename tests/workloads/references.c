@@ -1,9 +1,10 @@
-/* What the workloads must give, from the mathematics. Scalars are those of the launch files. */
+/* The expected results of the workloads, computed from their mathematical definitions. Scalars have
+ * the values of the launch files. */
 #include "references.h"
 
 #include <math.h>
 
-#define F(x) ((double)(x##f)) /* a constant as a kernel in single precision has it */
+#define F(x) ((double)(x##f)) /* a constant rounded to single precision, as in the kernels */
 
 static void conv2d(struct values *v)
 {
@@ -21,12 +22,13 @@ static void conv2d(struct values *v)
         }
 }
 
-/* out[i][j] = factor Σ a[i][k] b[k][j] + keep out[i][j]; strides say which way a and b are read. */
+/* A matrix, or its transpose if the strides are swapped. */
 struct matrix {
     const double *data;
-    size_t row, column;
+    size_t row, column; /* strides, in elements */
 };
 
+/* out[i][j] = factor Σ a[i][k] b[k][j] + keep out[i][j] */
 static void multiply(double *out, struct matrix a, struct matrix b, size_t n, double factor,
                      double keep)
 {
@@ -71,7 +73,7 @@ static void conv3d(struct values *v)
             }
 }
 
-/* out += A in, or with `transposed` At in. */
+/* out += A in, or out += Aᵀ in if `transposed`. */
 static void apply(double *out, const double *a, const double *in, size_t n, int transposed)
 {
     for (size_t i = 0; i < n; i++)
@@ -110,8 +112,8 @@ static void gesummv(struct values *v)
         y[i] = 1.5 * tmp[i] + F(1.2) * y[i];
 }
 
-/* Takes the mean from every column; with `scaled` brings the columns to length 1. */
-static void centre(double *data, size_t n, int scaled)
+/* Subtracts its mean from every column. If `scaled`, also scales the columns to length 1. */
+static void centre_columns(double *data, size_t n, int scaled)
 {
     for (size_t j = 0; j < n; j++) {
         double mean = 0, squares = 0;
@@ -126,23 +128,24 @@ static void centre(double *data, size_t n, int scaled)
     }
 }
 
-static void table_products(struct values *v, int scaled)
+/* Correlations of the columns if `scaled`, otherwise their covariances, not divided by N. */
+static void column_products(struct values *v, int scaled)
 {
     size_t n = size_of(v, "N");
     double *data = values_of(v, "data");
-    centre(data, n, scaled);
+    centre_columns(data, n, scaled);
     multiply(values_of(v, "result"), (struct matrix){data, 1, n}, (struct matrix){data, n, 1}, n, 1,
              0);
 }
 
 static void corr(struct values *v)
 {
-    table_products(v, 1);
+    column_products(v, 1);
 }
 
 static void covar(struct values *v)
 {
-    table_products(v, 0);
+    column_products(v, 0);
 }
 
 static void fdtd(struct values *v)
@@ -212,8 +215,9 @@ static void bp(struct values *v)
         }
 }
 
-/* The physical flux of a gas along a normal, and the fastest wave. */
-static double gas(const double u[5], const double normal[3], double flux[5])
+/* Computes the flux of a gas with state `u` (density, momentum, energy) along a normal. Returns the
+ * speed of the fastest wave. */
+static double gas_flux(const double u[5], const double normal[3], double flux[5])
 {
     const double gamma = F(1.4);
     double square = u[1] * u[1] + u[2] * u[2] + u[3] * u[3];
@@ -225,23 +229,28 @@ static double gas(const double u[5], const double normal[3], double flux[5])
     return fabs(speed) + sqrt(gamma * pressure / u[0]);
 }
 
-static void face(const double mine[5], const double *theirs, const double normal[3],
-                 double total[5])
+/* Adds the flux through one face of a cell. `neighbour_state`: the state of the neighbour, NULL for
+ * a wall. */
+static void add_face_flux(const double own_state[5], const double *neighbour_state,
+                          const double normal[3], double total[5])
 {
-    double own[5], others[5];
-    double fastest = gas(mine, normal, own);
-    if (!theirs) { /* a wall: the pressure alone, which is what flows at rest */
-        const double still[5] = {
-            mine[0], 0, 0, 0,
-            mine[4] - (mine[1] * mine[1] + mine[2] * mine[2] + mine[3] * mine[3]) / (2 * mine[0])};
-        gas(still, normal, own);
+    double own_flux[5], neighbour_flux[5];
+    double fastest = gas_flux(own_state, normal, own_flux);
+    if (!neighbour_state) { /* a wall: only the pressure, which is the flux of the gas at rest */
+        const double at_rest[5] = {own_state[0], 0, 0, 0,
+                                   own_state[4] -
+                                       (own_state[1] * own_state[1] + own_state[2] * own_state[2] +
+                                        own_state[3] * own_state[3]) /
+                                           (2 * own_state[0])};
+        gas_flux(at_rest, normal, own_flux);
         for (int i = 0; i < 5; i++)
-            total[i] += own[i];
+            total[i] += own_flux[i];
         return;
     }
-    fastest = fmax(fastest, gas(theirs, normal, others));
+    fastest = fmax(fastest, gas_flux(neighbour_state, normal, neighbour_flux));
     for (int i = 0; i < 5; i++)
-        total[i] += (own[i] + others[i]) / 2 - fastest * (theirs[i] - mine[i]) / 2;
+        total[i] += (own_flux[i] + neighbour_flux[i]) / 2 -
+                    fastest * (neighbour_state[i] - own_state[i]) / 2;
 }
 
 static void cfd(struct values *v)
@@ -249,25 +258,26 @@ static void cfd(struct values *v)
     size_t n = size_of(v, "N");
     const double *variables = values_of(v, "variables"), *normals = values_of(v, "normals");
     for (size_t cell = 0; cell < n; cell++) {
-        double mine[5], theirs[5], total[5] = {0, 0, 0, 0, 0};
+        double own_state[5], neighbour_state[5], total[5] = {0, 0, 0, 0, 0};
         for (size_t i = 0; i < 5; i++)
-            mine[i] = variables[i * n + cell];
+            own_state[i] = variables[i * n + cell];
         for (size_t f = 0; f < 4; f++) {
             double neighbour = values_of(v, "neighbours")[f * n + cell];
             double normal[3];
             for (size_t i = 0; i < 3; i++)
                 normal[i] = normals[(3 * f + i) * n + cell];
             for (size_t i = 0; i < 5 && neighbour != -1; i++)
-                theirs[i] =
+                neighbour_state[i] =
                     neighbour < 0 ? values_of(v, "far")[i] : variables[i * n + (size_t)neighbour];
-            face(mine, neighbour == -1 ? NULL : theirs, normal, total);
+            add_face_flux(own_state, neighbour == -1 ? NULL : neighbour_state, normal, total);
         }
         for (size_t i = 0; i < 5; i++)
             values_of(v, "fluxes")[i * n + cell] = total[i];
     }
 }
 
-static size_t near(size_t at, int step, size_t n)
+/* Returns the next or previous index; at a border, the index itself. */
+static size_t neighbour_index(size_t at, int step, size_t n)
 {
     return (step < 0 && at == 0) || (step > 0 && at == n - 1) ? at : at + (size_t)step;
 }
@@ -277,8 +287,10 @@ static void heat_step(const double *power, const double *from, double *to, size_
     for (size_t y = 0; y < n; y++)
         for (size_t x = 0; x < n; x++) {
             double here = from[y * n + x];
-            double down = from[near(y, -1, n) * n + x] + from[near(y, 1, n) * n + x] - 2 * here;
-            double across = from[y * n + near(x, -1, n)] + from[y * n + near(x, 1, n)] - 2 * here;
+            double down = from[neighbour_index(y, -1, n) * n + x] +
+                          from[neighbour_index(y, 1, n) * n + x] - 2 * here;
+            double across = from[y * n + neighbour_index(x, -1, n)] +
+                            from[y * n + neighbour_index(x, 1, n)] - 2 * here;
             to[y * n + x] = here + 0.5 * (power[y * n + x] + down * F(0.2) + across * F(0.1) +
                                           (80 - here) * F(0.05));
         }
@@ -311,8 +323,8 @@ static void srad(struct values *v)
     size_t n = size_of(v, "N"), steps = size_of(v, "T");
     double *image = values_of(v, "image"), *sums = values_of(v, "sums");
     double *c = values_of(v, "coefficient");
-    double *apart[4] = {values_of(v, "north"), values_of(v, "south"), values_of(v, "west"),
-                        values_of(v, "east")};
+    double *differences[4] = {values_of(v, "north"), values_of(v, "south"), values_of(v, "west"),
+                              values_of(v, "east")};
     for (size_t t = 0; t < steps; t++) {
         for (size_t i = 0; i < n * n; i++) {
             sums[2 * t] += image[i];
@@ -322,27 +334,28 @@ static void srad(struct values *v)
         double q0 = sums[2 * t + 1] / (double)(n * n) / (mean * mean) - 1;
         for (size_t i = 0; i < n * n; i++) {
             size_t y = i / n, x = i % n;
-            const size_t around[4] = {near(y, -1, n) * n + x, near(y, 1, n) * n + x,
-                                      y * n + near(x, -1, n), y * n + near(x, 1, n)};
+            const size_t around[4] = {
+                neighbour_index(y, -1, n) * n + x, neighbour_index(y, 1, n) * n + x,
+                y * n + neighbour_index(x, -1, n), y * n + neighbour_index(x, 1, n)};
             double gradient = 0, laplacian = 0;
             for (int d = 0; d < 4; d++) {
-                apart[d][i] = image[around[d]] - image[i];
-                gradient += pow(apart[d][i] / image[i], 2);
-                laplacian += apart[d][i] / image[i];
+                differences[d][i] = image[around[d]] - image[i];
+                gradient += pow(differences[d][i] / image[i], 2);
+                laplacian += differences[d][i] / image[i];
             }
             double q = (gradient / 2 - pow(laplacian / 4, 2)) / pow(1 + laplacian / 4, 2);
             c[i] = fmin(fmax(1 / (1 + (q - q0) / (q0 * (1 + q0))), 0), 1);
         }
         for (size_t i = 0; i < n * n; i++)
             image[i] += 0.5 / 4 *
-                        (c[i] * (apart[0][i] + apart[2][i]) +
-                         c[near(i / n, 1, n) * n + i % n] * apart[1][i] +
-                         c[i / n * n + near(i % n, 1, n)] * apart[3][i]);
+                        (c[i] * (differences[0][i] + differences[2][i]) +
+                         c[neighbour_index(i / n, 1, n) * n + i % n] * differences[1][i] +
+                         c[i / n * n + neighbour_index(i % n, 1, n)] * differences[3][i]);
     }
 }
 
-/* Sizes that are no multiples of the blocks, where the kernel allows it. A sum of k positive terms
- * in single precision is off by some √k roundings of 6e-8 of it. */
+/* Where the kernel allows it, the sizes are not multiples of the block size. Tolerances: a sum of k
+ * positive terms in single precision has a relative error of about √k × 6e-8. */
 static const struct workload workloads[] = {
     {"2dconv", "N=100", conv2d, {{"out", 1e-6}}},
     {"2mm", "N=70", two_products, {{"tmp", 2e-6}, {"d", 4e-6}}},

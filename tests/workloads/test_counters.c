@@ -1,8 +1,10 @@
-/* Requests and sectors of the workloads' traces against what an H200 counted while it ran the same
- * PTX: they must be equal. h200-counters.txt says where its figures come from and what they are.
+/* Compares the requests and sectors in the traces of the workloads with hardware counters of an
+ * H200 that ran the same PTX. They must be equal. h200-counters.txt describes the counters and how
+ * they were obtained.
  *
- * usage: test_counters FILE [large]     large: at the sizes of the launch files, which takes a
- *                                       minute; otherwise at small ones */
+ * usage: test_counters FILE [large]     FILE is h200-counters.txt. With "large", the workloads have
+ *                                       the sizes of the launch files, which takes a minute;
+ *                                       otherwise small sizes. */
 #include "fathom/fathom.h"
 
 #include <inttypes.h>
@@ -18,9 +20,9 @@ static const char *const count_names[COUNTS] = {"read requests",   "read sectors
                                                 "write requests",  "write sectors",
                                                 "atomic requests", "atomic sectors"};
 
-/* What was counted in all launches of a kernel. */
+/* The sums of the counters over all launches of a kernel. */
 struct row {
-    char workload[NAME], size[NAME], kernel[NAME]; /* size: "-", the launch file's own */
+    char workload[NAME], size[NAME], kernel[NAME]; /* size "-": that of the launch file */
     uint64_t launches, counts[COUNTS];
 };
 
@@ -31,7 +33,7 @@ _Noreturn static void fail(const char *what, const struct fth_error *error)
     exit(1);
 }
 
-/* Names, and behind them numbers. */
+/* Parses a line: three names, then numbers. Returns false if it is invalid. */
 static bool read_row(const char *line, struct row *row)
 {
     int at = 0;
@@ -85,20 +87,21 @@ static bool compare(const struct row *row, const struct fth_trace_row *traced)
 {
     bool equal = row->launches == traced->launches;
     if (!equal)
-        printf("# %s: %" PRIu64 " launches, and the GPU had %" PRIu64 "\n", row->kernel,
+        printf("# %s: %" PRIu64 " launches, but %" PRIu64 " on the GPU\n", row->kernel,
                traced->launches, row->launches);
     for (size_t i = 0; i < COUNTS; i++) {
         uint64_t count = i % 2 ? traced->sectors[i / 2] : traced->requests[i / 2];
         if (count == row->counts[i])
             continue;
-        printf("# %s: %" PRIu64 " %s, and the GPU had %" PRIu64 "\n", row->kernel, count,
+        printf("# %s: %" PRIu64 " %s, but %" PRIu64 " on the GPU\n", row->kernel, count,
                count_names[i], row->counts[i]);
         equal = false;
     }
     return equal;
 }
 
-/* The rows of one workload, which follow each other: every kernel has one. */
+/* Traces one workload and compares each of its kernels with its row. The rows of a workload are
+ * consecutive. */
 static bool compare_workload(const struct row *rows, size_t count, const char *path)
 {
     struct fth_trace *trace = trace_workload(rows, path);
@@ -120,16 +123,16 @@ static bool compare_workload(const struct row *rows, size_t count, const char *p
     fth_trace_stats_destroy(stats);
     fth_trace_close(trace);
     if (kernels != count || found != count)
-        printf("# %zu kernels, and the GPU had %zu\n", kernels, count);
+        printf("# %zu kernels, but %zu on the GPU\n", kernels, count);
     return fine && kernels == count && found == count;
 }
 
-static bool belongs(const struct row *a, const struct row *b)
+static bool is_same_workload(const struct row *a, const struct row *b)
 {
     return strcmp(a->workload, b->workload) == 0 && strcmp(a->size, b->size) == 0;
 }
 
-int main(int count, char **words)
+int main(int count, char **arguments)
 {
     static struct row rows[MAX_ROWS];
     char path[] = "/tmp/fathom-counters-XXXXXX";
@@ -139,9 +142,9 @@ int main(int count, char **words)
     if (count < 2 || file < 0)
         return 2;
     close(file);
-    size_t row_count = read_rows(words[1], rows);
+    size_t row_count = read_rows(arguments[1], rows);
     for (size_t i = 0, next; i < row_count; i = next) {
-        for (next = i + 1; next < row_count && belongs(&rows[i], &rows[next]);)
+        for (next = i + 1; next < row_count && is_same_workload(&rows[i], &rows[next]);)
             next++;
         if (large != (strcmp(rows[i].size, "-") == 0))
             continue;

@@ -1,9 +1,10 @@
-/* Every workload of examples/workloads/ on the PTX engine against plain C, at small sizes; and, by
- * hand, what launch files expect at their own sizes.
+/* Runs every workload of examples/workloads/ on the PTX engine, with small sizes, and compares the
+ * results with those of references.c.
  *
- * usage: test_workloads                     TAP
- *        test_workloads NAME [SIZE=VALUE]   compares one at these sizes, and prints sum and moment
- *                                           of what the reference gives, for "expect" */
+ * usage: test_workloads                     run all workloads and print TAP
+ *        test_workloads NAME [SIZE=VALUE]   run one workload, by default with the size of its
+ * launch file, and print sum, moment and magnitude of the expected results, for "expect" in the
+ * launch file */
 #include "references.h"
 
 #include "trace/launch.h"
@@ -60,23 +61,24 @@ size_t size_of(const struct values *values, const char *name)
     return (size_t)fth_launch_size(values->launch, name);
 }
 
-/* How far the buffer is from what the reference has, by the largest magnitude there. */
-static double distance(struct values *values, const char *buffer)
+/* Returns the largest error of a buffer, relative to the largest magnitude of its expected values.
+ */
+static double relative_error(struct values *values, const char *buffer)
 {
     struct fth_launch_view view;
     struct fth_error error = FTH_NO_ERROR;
     void *raw;
     if (fth_launch_values(values->launch, buffer, &view, &raw, &error) != FTH_OK)
         fail(buffer, &error);
-    double *got = as_doubles(&view, raw), largest = 0, apart = 0;
-    const double *want = values_of(values, buffer);
+    double *got = as_doubles(&view, raw), largest = 0, max_error = 0;
+    const double *expected = values_of(values, buffer);
     for (uint64_t i = 0; i < view.count; i++) {
-        double difference = fabs(got[i] - want[i]);
-        largest = fmax(largest, fabs(want[i]));
-        apart = !(difference <= apart) ? difference : apart; /* also where it is no number */
+        double difference = fabs(got[i] - expected[i]);
+        largest = fmax(largest, fabs(expected[i]));
+        max_error = !(difference <= max_error) ? difference : max_error; /* also if it is NAN */
     }
     free(got);
-    return largest > 0 ? apart / largest : NAN;
+    return largest > 0 ? max_error / largest : NAN;
 }
 
 static struct values open_workload(const struct workload *workload, const char *size)
@@ -103,10 +105,10 @@ static bool compare(const struct workload *workload, struct values *values)
 {
     bool fine = true;
     for (const struct output *output = workload->outputs; output->buffer; output++) {
-        double apart = distance(values, output->buffer);
-        if (!(apart <= output->tolerance)) {
-            printf("# %s is off by %g of its largest value, and %g is allowed\n", output->buffer,
-                   apart, output->tolerance);
+        double max_error = relative_error(values, output->buffer);
+        if (!(max_error <= output->tolerance)) {
+            printf("# %s: error %g relative to its largest value, allowed is %g\n", output->buffer,
+                   max_error, output->tolerance);
             fine = false;
         }
     }
@@ -131,19 +133,19 @@ static int show_one(const char *name, const char *size)
         fth_free(raw);
         fth_values_digest(fth_scalar_type_find("f64", 3), values_of(&values, output->buffer),
                           view.count, &sum, &moment, &magnitude);
-        printf("%s sum %.15g moment %.15g magnitude %.6g off by %.3g of the largest\n",
-               output->buffer, sum, moment, magnitude, distance(&values, output->buffer));
+        printf("%s: sum %.15g moment %.15g magnitude %.6g relative error %.3g\n", output->buffer,
+               sum, moment, magnitude, relative_error(&values, output->buffer));
     }
     close_workload(&values);
     return 0;
 }
 
-int main(int count, char **words)
+int main(int count, char **arguments)
 {
     size_t workloads = 0;
     bool all = true;
     if (count > 1)
-        return show_one(words[1], count > 2 ? words[2] : NULL);
+        return show_one(arguments[1], count > 2 ? arguments[2] : NULL);
     while (workload_at(workloads))
         workloads++;
     printf("1..%zu\n", workloads);
